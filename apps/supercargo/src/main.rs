@@ -1,0 +1,3 @@
+//! The `supercargo` command.
+
+fn main() {}

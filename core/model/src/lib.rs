@@ -1,0 +1,1 @@
+//! The nouns of Supercargo: values that every other crate speaks in, free of any wire format.

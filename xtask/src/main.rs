@@ -1,0 +1,3 @@
+//! Checks and chores of this workspace, run as `cargo xtask <name>`.
+
+fn main() {}
