@@ -1,1 +1,3 @@
 //! The nouns of Supercargo: values that every other crate speaks in, free of any wire format.
+
+pub mod quantity;
