@@ -1,0 +1,68 @@
+//! Puts every case of some files to a suite, and prints what went wrong.
+//!
+//! Invariant: every case is counted once, as passed or as failed; a case that cannot be answered has failed.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use crate::{Difference, Suite, vectors};
+
+/// How many cases passed and failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Cases with the expected answer.
+    pub passed: usize,
+    /// Cases with another answer, or none.
+    pub failed: usize,
+}
+
+/// Replays the files in order. Failures and the tally go to `out`, our own answers, a line a case, to `dump`.
+pub fn run(
+    suite: Suite,
+    files: &[PathBuf],
+    out: &mut dyn Write,
+    mut dump: Option<&mut dyn Write>,
+) -> anyhow::Result<Tally> {
+    let mut tally = Tally::default();
+    for file in files {
+        for case in vectors::open(file)? {
+            let case = case?;
+            let expected = case.content.get("expect").unwrap_or(&Value::Null);
+            let answer = (suite.answer)(&case.content);
+            if let Some(dump) = dump.as_mut() {
+                let result = answer.as_ref().unwrap_or(&Value::Null);
+                writeln!(dump, "{}", json!({"name": case.name, "result": result}))
+                    .context("cannot write the dump")?;
+            }
+            let differences = match &answer {
+                Ok(actual) => (suite.differences)(expected, actual),
+                Err(error) => vec![Difference {
+                    at: String::new(),
+                    expected: expected.clone(),
+                    actual: Value::String(format!("no answer: {error:#}")),
+                }],
+            };
+            if differences.is_empty() {
+                tally.passed += 1;
+                continue;
+            }
+            tally.failed += 1;
+            print_failure(&case.name, &differences, out).context("cannot write the report")?;
+        }
+    }
+    writeln!(out, "{} passed, {} failed", tally.passed, tally.failed).context("cannot write the report")?;
+    Ok(tally)
+}
+
+fn print_failure(name: &str, differences: &[Difference], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "{name}")?;
+    for Difference { at, expected, actual } in differences {
+        let at = if at.is_empty() { String::new() } else { format!("{at}: ") };
+        writeln!(out, "  {at}expected {expected}")?;
+        writeln!(out, "  {at}actual   {actual}")?;
+    }
+    Ok(())
+}

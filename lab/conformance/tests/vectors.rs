@@ -1,0 +1,43 @@
+//! The checked-in vectors pass, and a wrong answer would be noticed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use conformance::replay::Tally;
+use conformance::{Suite, quantity, replay};
+
+fn vectors(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors").join(file)
+}
+
+fn run(suite: Suite, file: PathBuf) -> (Tally, String) {
+    let mut report = Vec::new();
+    let tally = replay::run(suite, &[file], &mut report, None).expect("the vectors are readable");
+    (tally, String::from_utf8(report).expect("the report is text"))
+}
+
+#[test]
+fn all_quantity_vectors_pass() {
+    let (tally, report) = run(quantity::SUITE, vectors("quantity.jsonl.gz"));
+    assert_eq!(tally, Tally { passed: 2400, failed: 0 }, "{report}");
+}
+
+#[test]
+fn a_wrong_answer_is_counted_and_shown() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wrong.jsonl");
+    let line = r#"{"name":"wrong-1","A":"1","B":"x","expect":{"a":{"canonical":"1","value":1,"milli":999},"b":{"error":"format"}}}"#;
+    fs::write(&path, format!("{line}\n")).expect("the test directory is writable");
+    let (tally, report) = run(quantity::SUITE, path);
+    assert_eq!(tally, Tally { passed: 0, failed: 1 });
+    assert_eq!(report, "wrong-1\n  a.milli: expected 999\n  a.milli: actual   1000\n0 passed, 1 failed\n");
+}
+
+#[test]
+fn a_case_without_an_answer_fails() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("unanswered.jsonl");
+    fs::write(&path, "{\"name\":\"odd-1\",\"A\":\"1\",\"expect\":{}}\n")
+        .expect("the test directory is writable");
+    let (tally, report) = run(quantity::SUITE, path);
+    assert_eq!(tally, Tally { passed: 0, failed: 1 });
+    assert!(report.contains("no answer: no text B"), "{report}");
+}
