@@ -1,0 +1,18 @@
+//! One file for each command, named after it.
+//!
+//! A new command is a file here, a variant of [`Command`] and an arm below. A command writes its answer to `out` and
+//! returns what went wrong; it never prints and never exits by itself.
+
+pub(crate) mod up;
+
+use std::io::Write;
+
+use crate::cli::Command;
+use crate::failure::Failure;
+
+/// Runs one command and writes its answer to `out`.
+pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
+    match command {
+        Command::Up(up) => up.run(out),
+    }
+}
