@@ -1,0 +1,1 @@
+//! Feeds our parsers and decoders what nobody would write.
