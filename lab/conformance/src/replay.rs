@@ -31,7 +31,7 @@ pub fn run(
         for case in vectors::open(file)? {
             let case = case?;
             let expected = case.content.get("expect").unwrap_or(&Value::Null);
-            let answer = (suite.answer)(&case.content);
+            let answer = answer(suite, &case.content);
             if let Some(dump) = dump.as_mut() {
                 let result = answer.as_ref().unwrap_or(&Value::Null);
                 writeln!(dump, "{}", json!({"name": case.name, "result": result}))
@@ -55,6 +55,11 @@ pub fn run(
     }
     writeln!(out, "{} passed, {} failed", tally.passed, tally.failed).context("cannot write the report")?;
     Ok(tally)
+}
+
+/// A panic in our code is one failed case; the cases after it still count. Its message is already on stderr.
+fn answer(suite: Suite, case: &Value) -> anyhow::Result<Value> {
+    std::panic::catch_unwind(|| (suite.answer)(case)).unwrap_or_else(|_| Err(anyhow::anyhow!("it panicked")))
 }
 
 fn print_failure(name: &str, differences: &[Difference], out: &mut dyn Write) -> std::io::Result<()> {

@@ -41,3 +41,17 @@ fn a_case_without_an_answer_fails() {
     assert_eq!(tally, Tally { passed: 0, failed: 1 });
     assert!(report.contains("no answer: no text B"), "{report}");
 }
+
+#[test]
+fn a_panic_fails_its_case_alone() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("panics.jsonl");
+    fs::write(&path, "{\"name\":\"bad-1\",\"expect\":0}\n{\"name\":\"good-1\",\"n\":1,\"expect\":1}\n")
+        .expect("the test directory is writable");
+    let suite = Suite {
+        answer: |case| Ok(case.get("n").expect("the bad case has no n").clone()),
+        differences: conformance::exact,
+    };
+    let (tally, report) = run(suite, path);
+    assert_eq!(tally, Tally { passed: 1, failed: 1 });
+    assert!(report.contains("no answer: it panicked"), "{report}");
+}

@@ -59,7 +59,7 @@ impl FromStr for Quantity {
         let parts = Parts::split(text)?;
         let suffix = Suffix::read(parts.suffix).ok_or(ParseQuantityError::Suffix)?;
         if let Some((value, scale)) = word(&parts, suffix) {
-            let given = must_repeat(text, &parts, suffix, scale).then(|| text.into());
+            let given = must_repeat(text, &parts, suffix, (value, scale)).then(|| text.into());
             let value = if parts.negative { -value } else { value };
             return Ok(Self { amount: Amount::Word { value, scale }, format: suffix.format(), given });
         }
@@ -104,9 +104,10 @@ impl<'a> Parts<'a> {
         (self.integer.len().max(1) + self.fraction.len()) as i64
     }
 
-    fn mantissa<T: FromStr>(&self) -> Option<T> {
-        let digits = [self.integer, self.fraction].concat();
-        if digits.is_empty() { "0".parse().ok() } else { digits.parse().ok() }
+    /// All digits as a word. The caller has seen to it that there are at most 18.
+    fn word(&self) -> i64 {
+        let digits = self.integer.bytes().chain(self.fraction.bytes());
+        digits.fold(0, |word, digit| word * 10 + i64::from(digit - b'0'))
     }
 }
 
@@ -165,15 +166,14 @@ fn word(parts: &Parts<'_>, suffix: Suffix) -> Option<(i64, i32)> {
             if parts.digits() > WORD_DIGITS || scale < NANO {
                 return None;
             }
-            Some((parts.mantissa()?, scale))
+            Some((parts.word(), scale))
         }
         Suffix::Binary(power) => {
             // The reference counts 14 digits and takes off three for every power of 1024.
             if !parts.fraction.is_empty() || parts.digits() + i64::from(power) * 3 / 10 > 14 {
                 return None;
             }
-            let value: i64 = parts.mantissa()?;
-            Some((value.checked_mul(1 << power)?, 0))
+            Some((parts.word() << power, 0))
         }
     }
 }
@@ -182,9 +182,9 @@ fn word(parts: &Parts<'_>, suffix: Suffix) -> Option<(i64, i32)> {
 ///
 /// The reference repeats a text that looks canonical by a quick test, which lets some others through:
 /// `+1`, `007`, `1.`, `1.500` and `1E3`.
-fn must_repeat(text: &str, parts: &Parts<'_>, suffix: Suffix, scale: i32) -> bool {
+fn must_repeat(text: &str, parts: &Parts<'_>, suffix: Suffix, (value, scale): (i64, i32)) -> bool {
     let looks_canonical = match suffix {
-        Suffix::Binary(_) => parts.mantissa().is_some_and(|value: i64| value & 7 != 0),
+        Suffix::Binary(power) => (value >> power) & 7 != 0,
         Suffix::Decimal(_) | Suffix::Exponent(_) => {
             // The zero that stands for a missing integer part makes the first digit a zero.
             let ends_in_thousand = match parts.fraction.len() {
@@ -205,7 +205,8 @@ fn wide(parts: &Parts<'_>, suffix: Suffix) -> Result<Quantity, ParseQuantityErro
     if !parts.has_digits {
         return Err(ParseQuantityError::Number);
     }
-    let mut mantissa: BigInt = parts.mantissa().ok_or(ParseQuantityError::Number)?;
+    let digits = ["0", parts.integer, parts.fraction].concat();
+    let mut mantissa: BigInt = digits.parse().map_err(|_| ParseQuantityError::Number)?;
     let mut scale = parts.fraction.len() as i32;
     match suffix {
         Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => scale = scale.wrapping_sub(exponent),

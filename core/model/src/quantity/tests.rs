@@ -31,6 +31,7 @@ fn a_text_prints_in_its_canonical_form() {
         ("1500", "1500"),
         ("1.5", "1500m"),
         ("1.5Gi", "1536Mi"),
+        ("62.5Ki", "64000"),
         (".001Ki", "1024m"),
         (".000000000001Ki", "2n"),
         ("1.1E-9", "2e-9"),
@@ -176,4 +177,17 @@ fn a_comparison_never_changes_its_operands() {
     widened.widen();
     assert_eq!((widened.as_i64(), widened.is_wide()), (None, true));
     assert_eq!(widened, quantity("5"));
+}
+
+#[test]
+fn trailing_zeros_are_all_stripped_whatever_their_number() {
+    for zeros in [0, 1, 2, 3, 7, 8, 19, 63, 64, 100, 1023, 16_000] {
+        let text = format!("8{}e0", "0".repeat(zeros));
+        let expected = match zeros % 3 {
+            0 => format!("8e{zeros}"),
+            1 => format!("80e{}", zeros - 1),
+            _ => format!("800e{}", zeros - 2),
+        };
+        assert_eq!(quantity(&text).to_string().trim_end_matches("e0"), expected.trim_end_matches("e0"));
+    }
 }

@@ -141,19 +141,19 @@ impl Wide {
     /// The mantissa without its trailing zeros, and the power of ten that goes with it.
     pub(super) fn without_trailing_zeros(&self) -> (BigInt, i64) {
         let mut mantissa = self.mantissa.clone();
-        if mantissa.is_zero() {
-            return (mantissa, 0);
-        }
         let mut exponent = self.exponent();
-        let ten = BigInt::from(10);
-        loop {
-            let (quotient, remainder) = mantissa.div_rem(&ten);
-            if !remainder.is_zero() {
-                return (mantissa, exponent);
+        // There are no more factors of ten than of two, so the bits of their count are found from the top.
+        let Some(twos) = mantissa.trailing_zeros() else { return (mantissa, 0) };
+        let mut places = twos.checked_ilog2().map_or(0, |bit| 1_u64 << bit);
+        while places > 0 {
+            let (quotient, remainder) = mantissa.div_rem(&pow10(places));
+            if remainder.is_zero() {
+                mantissa = quotient;
+                exponent += places as i64;
             }
-            mantissa = quotient;
-            exponent += 1;
+            places /= 2;
         }
+        (mantissa, exponent)
     }
 
     /// The number as an integer, unless it has a fraction or so many digits that nobody would read them.

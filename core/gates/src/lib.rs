@@ -1,0 +1,15 @@
+//! Feature gates: what there is to switch, what is on by default, and what needs what.
+//!
+//! Names, stages, defaults, locks and dependencies are those of Kubernetes 1.37. One gate is ours:
+//! `DRAControlPlaneController`, which Kubernetes had in 1.31 and dropped.
+
+mod listing;
+mod nearest;
+mod parse;
+mod set;
+mod table;
+
+pub use listing::listing;
+pub use parse::GateError;
+pub use set::Gates;
+pub use table::{Gate, Preset, Spec, Stage};
