@@ -1,8 +1,8 @@
 //! Brings a JSON value into the shape of a structure: types are checked, unknown fields taken out and
-//! reported, nulls dropped, quantities and times made canonical.
+//! reported, nulls dropped, times made canonical.
 //!
-//! What an explicit empty list or zero means is left to validation, so they stay; `fill` removes them when
-//! the object is written.
+//! What an explicit empty list or zero means, or how an amount was written, is left to validation, so they
+//! stay; `fill` settles them when the object is written.
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -169,10 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn nulls_are_dropped_and_quantities_made_canonical() {
+    fn nulls_are_dropped_and_numbers_become_quantities() {
         let given = json!({"spec": {"devices": [{"name": "a", "nodeName": null, "capacity": {"m": {"value": 0.5}}}]}});
         let (value, _) = check("resource.k8s.io/v1", "ResourceSlice", given).expect("the types are right");
-        assert_eq!(value["spec"]["devices"][0], json!({"name": "a", "capacity": {"m": {"value": "500m"}}}));
+        assert_eq!(value["spec"]["devices"][0], json!({"name": "a", "capacity": {"m": {"value": "0.5"}}}));
     }
 
     #[test]

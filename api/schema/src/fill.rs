@@ -1,8 +1,10 @@
-//! Gives an object the form in which it is written: what is always there is there, what is empty is gone.
+//! Gives an object the form in which it is written: what is always there is there, what is empty is gone, and
+//! amounts have their canonical text.
 
 use serde_json::{Map, Value};
 
-use crate::table::{Field, Presence, Shape, StructId, Table};
+use crate::scalar::canonical_quantity;
+use crate::table::{Field, Presence, Scalar, Shape, StructId, Table};
 
 /// Completes `value`, an object of the structure `id`, in place.
 pub fn fill(table: &Table, id: StructId, value: &mut Value) {
@@ -12,8 +14,6 @@ pub fn fill(table: &Table, id: StructId, value: &mut Value) {
             Some(value) => {
                 shape(table, &field.shape, value);
                 if is_left_out(field, value) {
-                    fields.remove(&field.name);
-                } else if value.is_null() && field.presence == Presence::Optional {
                     fields.remove(&field.name);
                 }
             }
@@ -29,6 +29,11 @@ pub fn fill(table: &Table, id: StructId, value: &mut Value) {
 fn shape(table: &Table, shape_of: &Shape, value: &mut Value) {
     match (shape_of, value) {
         (Shape::Struct(id), value) => fill(table, *id, value),
+        (Shape::Scalar(Scalar::Quantity), Value::String(text)) => {
+            if let Some(canonical) = canonical_quantity(text) {
+                *text = canonical;
+            }
+        }
         (Shape::List(element), Value::Array(items)) => {
             items.iter_mut().for_each(|item| shape(table, element, item));
         }
@@ -50,6 +55,9 @@ fn is_left_out(field: &Field, value: &Value) -> bool {
     };
     if !empty || field.presence == Presence::Always || field.presence == Presence::Null {
         return false;
+    }
+    if value.is_null() {
+        return true;
     }
     match field.shape {
         Shape::List(_) | Shape::Map(_) => true,

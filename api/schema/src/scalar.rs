@@ -48,7 +48,7 @@ impl Scalar {
                 let fits = value.as_i64().is_some_and(|int| i32::try_from(int).is_ok());
                 (fits || value.is_string()).then_some(value)
             }
-            Self::Quantity => quantity(&value),
+            Self::Quantity => quantity(value),
             Self::Time => time(&value),
             Self::MicroTime => micro_time(&value),
             Self::Bytes => {
@@ -61,13 +61,19 @@ impl Scalar {
     }
 }
 
-fn quantity(value: &Value) -> Option<Value> {
+/// The amount as text. It is not made canonical yet, because validation can see how an amount was written.
+fn quantity(value: Value) -> Option<Value> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),
         _ => return None,
     };
-    text.parse::<Quantity>().ok().map(|quantity| Value::String(quantity.to_string()))
+    text.parse::<Quantity>().ok().map(|_| Value::String(text))
+}
+
+/// The one text in which an amount is written.
+pub(crate) fn canonical_quantity(text: &str) -> Option<String> {
+    text.parse::<Quantity>().ok().map(|quantity| quantity.to_string())
 }
 
 /// A time may be given with any number of decimals; seconds are kept.

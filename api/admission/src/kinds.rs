@@ -1,0 +1,75 @@
+//! Which kind has which rules. A kind's rules are in the file of its name; families of small kinds share one.
+
+mod capacity;
+mod claim_spec;
+mod claim_status;
+mod core_kinds;
+mod device_attribute;
+mod device_class;
+mod device_names;
+mod device_taint;
+mod node_allocatable;
+mod node_topology;
+mod own_workload;
+mod pod_scheduling_context;
+mod pool_status;
+mod resource_claim;
+mod resource_slice;
+
+use objects::{
+    Object, apps, batch, coordination, core, events, policy, resource, scheduling, storage, supercargo,
+};
+use serde_json::Value;
+
+use crate::admit::{Request, judge};
+use crate::rejection::Rejection;
+
+/// Runs the rules of the request's kind.
+pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rejection> {
+    macro_rules! try_each {
+        ($($kind:ty),* $(,)?) => {$(
+            if request.kind.kind == <$kind>::KIND && request.kind.api_version == <$kind>::API_VERSION {
+                return judge::<$kind>(request);
+            }
+        )*};
+    }
+    try_each!(
+        core::pod::Pod,
+        core::node::Node,
+        core::event::Event,
+        core::kinds::Namespace,
+        core::kinds::PersistentVolumeClaim,
+        core::kinds::PersistentVolume,
+        core::kinds::Service,
+        core::kinds::ServiceAccount,
+        core::kinds::Secret,
+        core::kinds::ConfigMap,
+        core::kinds::ReplicationController,
+        core::kinds::Binding,
+        events::Event,
+        coordination::Lease,
+        policy::PodDisruptionBudget,
+        policy::Eviction,
+        storage::StorageClass,
+        storage::CSINode,
+        storage::CSIDriver,
+        storage::CSIStorageCapacity,
+        apps::ReplicaSet,
+        apps::StatefulSet,
+        batch::Job,
+        scheduling::priority_class::PriorityClass,
+        scheduling::pod_group::PodGroup,
+        scheduling::workload::Workload,
+        scheduling::composite_pod_group::CompositePodGroup,
+        resource::slice::ResourceSlice,
+        resource::claim::ResourceClaim,
+        resource::claim::ResourceClaimTemplate,
+        resource::class::DeviceClass,
+        resource::class::DeviceTaintRule,
+        resource::pool_status::ResourcePoolStatusRequest,
+        supercargo::pod_scheduling_context::PodSchedulingContext,
+        supercargo::node_topology::NodeTopology,
+        supercargo::workload::Workload,
+    );
+    Err(Rejection::BadRequest(format!("{} {} is not served", request.kind.api_version, request.kind.kind)))
+}

@@ -1,0 +1,174 @@
+//! Several versions of a kind, one of which is stored: how objects get from one to the other.
+//!
+//! Objects are stored as `resource.k8s.io/v1`, `scheduling.k8s.io/v1beta1` and core events. Only
+//! `resource.k8s.io/v1beta1` differs from its stored version in more than its name.
+
+use schema::{Kind, table};
+use serde_json::{Map, Value};
+
+/// Fields of a request that v1 has inside `exactly` and v1beta1 beside `firstAvailable`.
+const EXACTLY: [&str; 8] = [
+    "adminAccess",
+    "allocationMode",
+    "capacity",
+    "count",
+    "derivedAttributes",
+    "deviceClassName",
+    "selectors",
+    "tolerations",
+];
+
+/// The kind as which objects of `kind` are stored.
+pub fn stored_kind(kind: &Kind) -> &Kind {
+    let version = match (kind.group(), kind.kind.as_str(), kind.version()) {
+        ("resource.k8s.io", "ResourcePoolStatusRequest", _) => return kind,
+        ("resource.k8s.io", _, _) => "resource.k8s.io/v1",
+        ("scheduling.k8s.io", "PodGroup" | "Workload", _) => "scheduling.k8s.io/v1beta1",
+        _ => return kind,
+    };
+    table().kind(version, &kind.kind).unwrap_or(kind)
+}
+
+/// Brings an object of `kind` into the version in which it is stored.
+pub fn to_stored(kind: &Kind, object: Value) -> Value {
+    convert(kind, object, stored_kind(kind), Direction::ToStored)
+}
+
+/// Brings a stored object into the version `kind`.
+pub fn from_stored(kind: &Kind, object: Value) -> Value {
+    convert(stored_kind(kind), object, kind, Direction::FromStored)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Direction {
+    ToStored,
+    FromStored,
+}
+
+fn convert(from: &Kind, mut object: Value, to: &Kind, direction: Direction) -> Value {
+    if from.api_version == to.api_version {
+        return object;
+    }
+    if let Value::Object(fields) = &mut object {
+        fields.insert("apiVersion".to_owned(), Value::String(to.api_version.clone()));
+        let other = if direction == Direction::ToStored { from } else { to };
+        if other.api_version == "resource.k8s.io/v1beta1"
+            && let Some(Value::Object(spec)) = fields.get_mut("spec")
+        {
+            match other.kind.as_str() {
+                "ResourceSlice" => slice(spec, direction),
+                "ResourceClaim" => claim(spec, direction),
+                "ResourceClaimTemplate" => {
+                    if let Some(Value::Object(inner)) = spec.get_mut("spec") {
+                        claim(inner, direction);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    object
+}
+
+fn objects_of<'a>(
+    holder: &'a mut Map<String, Value>,
+    list: &str,
+) -> impl Iterator<Item = &'a mut Map<String, Value>> {
+    let items = holder.get_mut(list).and_then(Value::as_array_mut);
+    items.into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+fn claim(spec: &mut Map<String, Value>, direction: Direction) {
+    let Some(devices) = spec.get_mut("devices").and_then(Value::as_object_mut) else { return };
+    for request in objects_of(devices, "requests") {
+        match direction {
+            Direction::ToStored => {
+                let taken = EXACTLY.iter().filter_map(|name| request.remove_entry(*name));
+                let exactly: Map<String, Value> = taken.filter(|(_, value)| !is_empty(value)).collect();
+                if !exactly.is_empty() {
+                    request.insert("exactly".to_owned(), Value::Object(exactly));
+                }
+            }
+            Direction::FromStored => {
+                if let Some(Value::Object(exactly)) = request.remove("exactly") {
+                    request.extend(exactly);
+                }
+            }
+        }
+    }
+}
+
+fn slice(spec: &mut Map<String, Value>, direction: Direction) {
+    if direction == Direction::ToStored {
+        // v1beta1 has plain values where v1 has optional ones, so empty means unset.
+        spec.retain(|name, value| !(matches!(name.as_str(), "nodeName" | "allNodes") && is_empty(value)));
+    }
+    for device in objects_of(spec, "devices") {
+        match direction {
+            Direction::ToStored => {
+                if let Some(Value::Object(basic)) = device.remove("basic") {
+                    device.extend(basic);
+                }
+            }
+            Direction::FromStored => {
+                let name = device.remove_entry("name");
+                let basic = std::mem::take(device);
+                device.extend(name);
+                device.insert("basic".to_owned(), Value::Object(basic));
+            }
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::table;
+    use serde_json::{Value, json};
+
+    use super::{from_stored, to_stored};
+
+    fn check(kind: &str, old: Value, stored: Value) {
+        let kind = table().kind("resource.k8s.io/v1beta1", kind).expect("a kind of v1beta1");
+        let with =
+            |version: &str, spec: Value| json!({"apiVersion": version, "kind": kind.kind, "spec": spec});
+        let v1beta1 = with("resource.k8s.io/v1beta1", old);
+        let v1 = with("resource.k8s.io/v1", stored);
+        assert_eq!(to_stored(kind, v1beta1.clone()), v1);
+        assert_eq!(from_stored(kind, v1), v1beta1);
+    }
+
+    #[test]
+    fn a_flat_request_of_v1beta1_becomes_an_exact_one() {
+        check(
+            "ResourceClaim",
+            json!({"devices": {"requests": [
+                {"name": "a", "deviceClassName": "gpu", "count": 2},
+                {"name": "b", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]},
+            ]}}),
+            json!({"devices": {"requests": [
+                {"name": "a", "exactly": {"deviceClassName": "gpu", "count": 2}},
+                {"name": "b", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]},
+            ]}}),
+        );
+    }
+
+    #[test]
+    fn a_basic_device_of_v1beta1_becomes_a_plain_one() {
+        check(
+            "ResourceSlice",
+            json!({"nodeName": "n", "devices": [{"name": "d", "basic": {"attributes": {"a": {"int": 1}}}}]}),
+            json!({"nodeName": "n", "devices": [{"name": "d", "attributes": {"a": {"int": 1}}}]}),
+        );
+    }
+}
