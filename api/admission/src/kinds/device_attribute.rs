@@ -68,10 +68,10 @@ pub(crate) fn validate(attribute: &DeviceAttribute, path: &Path<'_>, causes: &mu
         attribute.int.is_some(),
         attribute.string.is_some(),
         attribute.version.is_some(),
-        attribute.bools.is_some(),
-        attribute.ints.is_some(),
-        attribute.strings.is_some(),
-        attribute.versions.is_some(),
+        attribute.bools.as_ref().is_some_and(|list| !list.is_empty()),
+        attribute.ints.as_ref().is_some_and(|list| !list.is_empty()),
+        attribute.strings.as_ref().is_some_and(|list| !list.is_empty()),
+        attribute.versions.as_ref().is_some_and(|list| !list.is_empty()),
     ];
     if set.iter().filter(|set| **set).count() != 1 {
         causes.invalid(path, "must have exactly one value");
