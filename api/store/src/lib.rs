@@ -1,0 +1,3 @@
+//! Changes to objects: the patches that clients send.
+
+pub mod patch;
