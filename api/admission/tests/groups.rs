@@ -82,7 +82,7 @@ impl Server {
     }
 
     fn create(&self, kind: &str, spec: Value) -> Result<Value, Rejection> {
-        self.send(kind, json!({"metadata": {"name": "g"}, "spec": spec}), Operation::Create)
+        self.send(kind, with(json!({"metadata": {"name": "g"}}), "spec", spec), Operation::Create)
     }
 
     /// A good object as the server would have stored it.
