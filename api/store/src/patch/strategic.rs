@@ -53,6 +53,8 @@ fn merge_fields(
     }
     let (directives, plain): (Vec<_>, Vec<_>) =
         patch.into_iter().partition(|(name, _)| name.starts_with('$'));
+    let before: Map<String, Value> =
+        if directives.iter().any(|(name, _)| name.starts_with(ORDER)) { target.clone() } else { Map::new() };
     for (name, list) in &directives {
         if let Some(field) = name.strip_prefix(DELETE_FROM)
             && let (Some(Value::Array(items)), Value::Array(gone)) = (target.get_mut(field), list)
@@ -64,12 +66,13 @@ fn merge_fields(
         let field = id.and_then(|id| table.get(id).field(&name));
         merge_field(table, field, target, name, value)?;
     }
-    for (name, order) in &directives {
+    for (name, wanted) in &directives {
         if let Some(field_name) = name.strip_prefix(ORDER)
-            && let (Some(Value::Array(items)), Value::Array(order)) = (target.get_mut(field_name), order)
+            && let (Some(Value::Array(items)), Value::Array(wanted)) = (target.get_mut(field_name), wanted)
         {
             let field = id.and_then(|id| table.get(id).field(field_name));
-            reorder(items, order, field.and_then(merge_key));
+            let old = before.get(field_name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            *items = order(std::mem::take(items), old, wanted, field.and_then(merge_key));
         }
     }
     Ok(())
@@ -131,18 +134,19 @@ fn merge_list(
     mut items: Vec<Value>,
     patch: Vec<Value>,
 ) -> Result<Vec<Value>, PatchError> {
+    let before = items.clone();
     let Some(key) = key else {
-        for value in patch {
-            if !items.contains(&value) {
-                items.push(value);
+        for value in &patch {
+            if !items.contains(value) {
+                items.push(value.clone());
             }
         }
-        return Ok(items);
+        return Ok(order(items, &before, &patch, None));
     };
     if patch.iter().any(|item| item.get("$patch").is_some_and(|directive| directive == "replace")) {
         return Ok(patch.into_iter().filter(|item| !is_directive(item)).map(clean).collect());
     }
-    for item in patch {
+    for item in patch.clone() {
         let Value::Object(mut fields) = item else {
             return Err(PatchError::Malformed(format!(
                 "an element of a list that is merged by {key:?} must be an object"
@@ -169,27 +173,30 @@ fn merge_list(
             }
         }
     }
-    Ok(items)
+    Ok(order(items, &before, &patch, Some(key)))
 }
 
-/// Puts the elements that the order names into that order; the others keep their places relative to their neighbours.
-fn reorder(items: &mut Vec<Value>, order: &[Value], key: Option<&str>) {
-    let rank = |item: &Value| {
-        order.iter().position(|wanted| match key {
-            Some(key) => item.get(key).is_some() && item.get(key) == wanted.get(key),
-            None => item == wanted,
-        })
+/// Orders a merged list: what the patch names is in the patch's order, the rest in the order it had before. Where the
+/// old order decides between one of each, it does; otherwise what the patch names comes first.
+fn order(merged: Vec<Value>, before: &[Value], wanted: &[Value], key: Option<&str>) -> Vec<Value> {
+    let same = |a: &Value, b: &Value| match key {
+        Some(key) => a.get(key).is_some() && a.get(key) == b.get(key),
+        None => a == b,
     };
-    let mut named: Vec<Value> = items.iter().filter(|item| rank(item).is_some()).cloned().collect();
-    named.sort_by_key(|item| rank(item));
-    let mut named = named.into_iter();
-    for item in items.iter_mut() {
-        if rank(item).is_some()
-            && let Some(next) = named.next()
-        {
-            *item = next;
-        }
+    let rank = |list: &[Value], item: &Value| list.iter().position(|other| same(item, other));
+    let (mut named, mut others): (Vec<Value>, Vec<Value>) =
+        merged.into_iter().partition(|item| rank(wanted, item).is_some());
+    named.sort_by_key(|item| rank(wanted, item));
+    others.sort_by_key(|item| rank(before, item));
+    let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());
+    let mut ordered = Vec::new();
+    while let (Some(name), Some(other)) = (named.peek(), others.peek()) {
+        let earlier = rank(before, other).zip(rank(before, name)).is_some_and(|(other, name)| other < name);
+        ordered.extend(if earlier { others.next() } else { named.next() });
     }
+    ordered.extend(named);
+    ordered.extend(others);
+    ordered
 }
 
 fn is_directive(item: &Value) -> bool {
@@ -230,7 +237,7 @@ mod tests {
         check(
             json!({"spec": {"containers": [{"name": "a", "image": "x"}, {"name": "b"}]}}),
             json!({"spec": {"containers": [{"name": "a", "image": "y"}, {"name": "c"}]}}),
-            json!({"spec": {"containers": [{"name": "a", "image": "y"}, {"name": "b"}, {"name": "c"}]}}),
+            json!({"spec": {"containers": [{"name": "a", "image": "y"}, {"name": "c"}, {"name": "b"}]}}),
         );
     }
 
@@ -254,7 +261,7 @@ mod tests {
         check(
             json!({"metadata": {"finalizers": ["a/b"]}, "spec": {"tolerations": [{"key": "x"}]}}),
             json!({"metadata": {"finalizers": ["c/d", "a/b"]}, "spec": {"tolerations": [{"key": "y"}]}}),
-            json!({"metadata": {"finalizers": ["a/b", "c/d"]}, "spec": {"tolerations": [{"key": "y"}]}}),
+            json!({"metadata": {"finalizers": ["c/d", "a/b"]}, "spec": {"tolerations": [{"key": "y"}]}}),
         );
         check(
             json!({"metadata": {"finalizers": ["a/b", "c/d"]}}),
@@ -264,11 +271,11 @@ mod tests {
     }
 
     #[test]
-    fn an_order_moves_only_what_it_names() {
+    fn an_order_decides_and_what_it_does_not_name_keeps_its_place() {
         check(
             json!({"spec": {"containers": [{"name": "a"}, {"name": "x"}, {"name": "b"}]}}),
             json!({"spec": {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]}}),
-            json!({"spec": {"containers": [{"name": "b"}, {"name": "x"}, {"name": "a"}]}}),
+            json!({"spec": {"containers": [{"name": "x"}, {"name": "b"}, {"name": "a"}]}}),
         );
     }
 

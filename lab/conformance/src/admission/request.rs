@@ -126,6 +126,11 @@ pub(super) fn perform(shelf: &mut Shelf, step: &Value, variables: &Variables) ->
         let causes = vec![["FieldValueNotSupported".to_owned(), "dryRun".to_owned()]];
         return Ok(Answer::Refused { code: 422, causes, message: "dryRun must be All".to_owned() });
     }
+    if query["fieldValidation"].as_str().is_some_and(|text| !["", "Ignore", "Warn", "Strict"].contains(&text))
+    {
+        let causes = vec![["FieldValueNotSupported".to_owned(), "fieldValidation".to_owned()]];
+        return Ok(Answer::Refused { code: 422, causes, message: "unknown fieldValidation".to_owned() });
+    }
     let body = match body(step, variables)? {
         Ok(body) => body,
         Err(answer) => return Ok(answer),
@@ -275,11 +280,11 @@ impl Sent<'_> {
             Ok(admitted) if admitted.object == *old => self.serve(200, admitted.object),
             Ok(admitted) => {
                 let meta = &admitted.object["metadata"];
-                let gone = meta["deletionTimestamp"].is_string() && meta.get("finalizers").is_none();
-                let stored = shelf.put(key.clone(), admitted.object);
-                if gone {
+                if meta["deletionTimestamp"].is_string() && meta.get("finalizers").is_none() {
                     shelf.remove(&key);
+                    return self.serve(200, admitted.object);
                 }
+                let stored = shelf.put(key, admitted.object);
                 self.serve(200, stored)
             }
         }
