@@ -77,7 +77,8 @@ pub fn has_finalizers(object: &Value) -> bool {
 pub fn is_done(object: &Value) -> bool {
     let meta = &object["metadata"];
     let waits = meta["deletionGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds > 0);
-    let held = object["kind"] == "Namespace" && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+    let held = object["kind"] == "Namespace"
+        && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     meta.get("deletionTimestamp").is_some() && !has_finalizers(object) && !waits && !held
 }
 
@@ -125,7 +126,8 @@ fn mark(object: &mut Value, now: Timestamp) -> bool {
     if object["metadata"].get("deletionGracePeriodSeconds").is_none() {
         bump_generation(object);
     }
-    let marked = object["metadata"]["deletionTimestamp"].as_str().and_then(|text| Timestamp::parse(text).ok());
+    let marked =
+        object["metadata"]["deletionTimestamp"].as_str().and_then(|text| Timestamp::parse(text).ok());
     if marked.is_none_or(|marked| marked > now) {
         object["metadata"]["deletionTimestamp"] = json!(now.to_string());
     }
@@ -137,7 +139,8 @@ fn mark(object: &mut Value, now: Timestamp) -> bool {
 fn set_dependents(object: &mut Value, propagation: Option<Propagation>) -> bool {
     let Some(propagation) = propagation else { return false };
     let have = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
-    let mut list: Vec<Value> = have.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();
+    let mut list: Vec<Value> =
+        have.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();
     match propagation {
         Propagation::Background => {}
         Propagation::Foreground => list.push(json!(FOREGROUND)),
@@ -168,12 +171,16 @@ mod tests {
     #[test]
     fn a_bound_pod_gets_its_time_and_an_unbound_one_goes_at_once() {
         let pod = |node: &str| json!({"metadata": {"generation": 1}, "spec": {"nodeName": node, "terminationGracePeriodSeconds": 30}});
-        let Deletion::Mark(marked) = delete("Pod", &pod("n"), Wish::default(), now()) else { panic!("it gets time") };
+        let Deletion::Mark(marked) = delete("Pod", &pod("n"), Wish::default(), now()) else {
+            panic!("it gets time")
+        };
         assert_eq!(marked["metadata"]["deletionTimestamp"], "2026-01-02T03:04:35Z");
         assert_eq!(marked["metadata"]["generation"], 2);
         assert!(matches!(delete("Pod", &pod(""), Wish::default(), now()), Deletion::MarkAndRemove(_)));
         let shorter = Wish { grace_seconds: Some(5), ..Wish::default() };
-        let Deletion::Mark(sooner) = delete("Pod", &marked, shorter, now()) else { panic!("it gets less time") };
+        let Deletion::Mark(sooner) = delete("Pod", &marked, shorter, now()) else {
+            panic!("it gets less time")
+        };
         assert_eq!(sooner["metadata"]["deletionTimestamp"], "2026-01-02T03:04:10Z");
         assert_eq!(delete("Pod", &marked, Wish::default(), now()), Deletion::Pending);
         let longer = Wish { grace_seconds: Some(60), ..Wish::default() };
@@ -183,18 +190,27 @@ mod tests {
     #[test]
     fn a_finalizer_holds_an_object_and_a_second_wish_changes_nothing() {
         let claim = json!({"metadata": {"finalizers": ["a/b"]}});
-        let Deletion::Mark(marked) = delete("ResourceClaim", &claim, Wish::default(), now()) else { panic!("it is held") };
+        let Deletion::Mark(marked) = delete("ResourceClaim", &claim, Wish::default(), now()) else {
+            panic!("it is held")
+        };
         assert_eq!(marked["metadata"]["deletionTimestamp"], "2026-01-02T03:04:05Z");
         assert_eq!(delete("ResourceClaim", &marked, Wish::default(), now()), Deletion::Pending);
-        assert_eq!(delete("ResourceClaim", &json!({"metadata": {}}), Wish::default(), now()), Deletion::Remove);
+        assert_eq!(
+            delete("ResourceClaim", &json!({"metadata": {}}), Wish::default(), now()),
+            Deletion::Remove
+        );
     }
 
     #[test]
     fn what_becomes_of_dependents_is_noted_as_a_finalizer() {
         let claim = json!({"metadata": {}});
-        for (propagation, finalizer) in [(Propagation::Foreground, "foregroundDeletion"), (Propagation::Orphan, "orphan")] {
+        for (propagation, finalizer) in
+            [(Propagation::Foreground, "foregroundDeletion"), (Propagation::Orphan, "orphan")]
+        {
             let wish = Wish { propagation: Some(propagation), ..Wish::default() };
-            let Deletion::Mark(marked) = delete("ResourceClaim", &claim, wish, now()) else { panic!("it is held") };
+            let Deletion::Mark(marked) = delete("ResourceClaim", &claim, wish, now()) else {
+                panic!("it is held")
+            };
             assert_eq!(marked["metadata"]["finalizers"], json!([finalizer]));
         }
         let background = Wish { propagation: Some(Propagation::Background), ..Wish::default() };

@@ -16,7 +16,8 @@ pub(crate) const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 pub(crate) async fn collect(mut body: Incoming) -> Result<Bytes, Failure> {
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Failure::bad_request(format!("the body could not be read: {error}")))?;
+        let frame =
+            frame.map_err(|error| Failure::bad_request(format!("the body could not be read: {error}")))?;
         if let Ok(chunk) = frame.into_data() {
             if all.len() + chunk.len() > BODY_BYTES_MAX {
                 let message = format!("the body may have at most {BODY_BYTES_MAX} bytes");
@@ -37,12 +38,16 @@ pub(crate) fn document(media_type: &str, body: &[u8]) -> Result<Document, Failur
             let value = protobuf::decode(body).map_err(Failure::bad_request)?;
             Ok(Document { value, duplicates: Vec::new() })
         }
-        other => Err(unsupported(other, "application/json, application/yaml, application/vnd.kubernetes.protobuf")),
+        other => {
+            Err(unsupported(other, "application/json, application/yaml, application/vnd.kubernetes.protobuf"))
+        }
     }
 }
 
 pub(crate) fn unsupported(media_type: &str, supported: &str) -> Failure {
-    let message = format!("the body of the request was in the unknown format {media_type:?}, accepted are: {supported}");
+    let message = format!(
+        "the body of the request was in the unknown format {media_type:?}, accepted are: {supported}"
+    );
     Failure::new(415, "UnsupportedMediaType", message)
 }
 

@@ -27,10 +27,17 @@ impl DeleteOptions {
             Value::Null => Some(query.get(name)).filter(|text| !text.is_empty()).map(str::to_owned),
             body => body[name].as_str().map(str::to_owned),
         };
-        let bad = |field: &str, reason: &str, message: &str| Failure::bad_option("DeleteOptions", reason, field, message);
+        let bad = |field: &str, reason: &str, message: &str| {
+            Failure::bad_option("DeleteOptions", reason, field, message)
+        };
         let dry_runs: Vec<String> = match body {
             Value::Null => query.all("dryRun").to_vec(),
-            body => body["dryRun"].as_array().into_iter().flatten().filter_map(|v| v.as_str().map(str::to_owned)).collect(),
+            body => body["dryRun"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|v| v.as_str().map(str::to_owned))
+                .collect(),
         };
         if dry_runs.iter().any(|value| value != "All") {
             return Err(bad("dryRun", "FieldValueNotSupported", "must be All"));
@@ -40,7 +47,11 @@ impl DeleteOptions {
         });
         let policy = text("propagationPolicy");
         if orphan.is_some() && policy.is_some() {
-            return Err(bad("propagationPolicy", "FieldValueInvalid", "orphanDependents and propagationPolicy exclude each other"));
+            return Err(bad(
+                "propagationPolicy",
+                "FieldValueInvalid",
+                "orphanDependents and propagationPolicy exclude each other",
+            ));
         }
         let propagation = match (policy.as_deref(), orphan) {
             (None, None) => None,
@@ -48,7 +59,11 @@ impl DeleteOptions {
             (Some("Foreground"), _) => Some(Propagation::Foreground),
             (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
             (Some(_), _) => {
-                return Err(bad("propagationPolicy", "FieldValueNotSupported", "must be Background, Foreground or Orphan"));
+                return Err(bad(
+                    "propagationPolicy",
+                    "FieldValueNotSupported",
+                    "must be Background, Foreground or Orphan",
+                ));
             }
         };
         let grace_seconds = match body {
@@ -67,9 +82,15 @@ impl DeleteOptions {
     fn check(&self, site: &Site, object: &Value) -> Result<(), Failure> {
         let meta = &object["metadata"];
         let name = meta["name"].as_str().unwrap_or_default();
-        for (what, wanted, have) in [("uid", &self.uid, &meta["uid"]), ("resourceVersion", &self.revision, &meta["resourceVersion"])] {
+        for (what, wanted, have) in
+            [("uid", &self.uid, &meta["uid"]), ("resourceVersion", &self.revision, &meta["resourceVersion"])]
+        {
             if wanted.as_deref().is_some_and(|wanted| Some(wanted) != have.as_str()) {
-                return Err(Failure::conflict(site.kind, name, &format!("the precondition on {what} does not hold")));
+                return Err(Failure::conflict(
+                    site.kind,
+                    name,
+                    &format!("the precondition on {what} does not hold"),
+                ));
             }
         }
         Ok(())
@@ -78,10 +99,17 @@ impl DeleteOptions {
 
 impl Registry {
     /// Deletes an object, or marks it.
-    pub(crate) async fn delete(self: &Arc<Self>, site: &Site, name: &str, options: &DeleteOptions) -> Result<Done, Failure> {
+    pub(crate) async fn delete(
+        self: &Arc<Self>,
+        site: &Site,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Done, Failure> {
         let key = site.key(name);
         loop {
-            let Some(entry) = self.get(site.resource, &key) else { return Err(Failure::not_found(site.kind, name)) };
+            let Some(entry) = self.get(site.resource, &key) else {
+                return Err(Failure::not_found(site.kind, name));
+            };
             let object = site.value(&entry);
             options.check(site, &object)?;
             let done = |result: Outcome| Done { code: 200, result, warnings: Vec::new() };
@@ -109,7 +137,9 @@ impl Registry {
             if let Some(object) = marked {
                 let body = store::Body::new(&object, store::selectable(site.stored, &object));
                 match self.commit(|store| store.put(site.resource, key.clone(), body, expected)).await? {
-                    Ok(committed) if !then_remove => return Ok(done(Outcome::Stored(Arc::clone(&committed.event.entry)))),
+                    Ok(committed) if !then_remove => {
+                        return Ok(done(Outcome::Stored(Arc::clone(&committed.event.entry))));
+                    }
                     Ok(committed) => expected = Expected::Revision(committed.event.revision()),
                     Err(_) => continue,
                 }
@@ -131,7 +161,9 @@ impl Registry {
         options: &DeleteOptions,
     ) -> Result<(u64, Vec<Value>), Failure> {
         let namespace = (!site.namespace.is_empty()).then_some(site.namespace.as_str());
-        let page = self.read(|store| store.list(site.resource, namespace, selection, ListAt::Latest, None, limit)).await?;
+        let page = self
+            .read(|store| store.list(site.resource, namespace, selection, ListAt::Latest, None, limit))
+            .await?;
         let mut shown = Vec::new();
         for (key, entry) in &page.items {
             match self.delete(site, &key.name, options).await {
@@ -155,7 +187,11 @@ fn delete_namespace(site: &Site, name: &str, object: &Value) -> Result<Deletion,
     }
     let held = object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     if object["metadata"].get("deletionTimestamp").is_some() {
-        return Ok(if held || deletion::has_finalizers(object) { Deletion::Pending } else { Deletion::Remove });
+        return Ok(if held || deletion::has_finalizers(object) {
+            Deletion::Pending
+        } else {
+            Deletion::Remove
+        });
     }
     let mut marked = object.clone();
     marked["metadata"]["deletionTimestamp"] = json!(Registry::now().to_string());
@@ -167,9 +203,20 @@ fn delete_namespace(site: &Site, name: &str, object: &Value) -> Result<Deletion,
 pub(crate) fn answers_with_object(kind: &str) -> bool {
     matches!(
         kind,
-        "Pod" | "Namespace" | "Service" | "ServiceAccount" | "PersistentVolume" | "PersistentVolumeClaim"
-            | "ResourceClaim" | "ResourceClaimTemplate" | "ResourceSlice" | "DeviceClass" | "ResourcePoolStatusRequest"
-            | "StorageClass" | "CSIDriver" | "CSINode"
+        "Pod"
+            | "Namespace"
+            | "Service"
+            | "ServiceAccount"
+            | "PersistentVolume"
+            | "PersistentVolumeClaim"
+            | "ResourceClaim"
+            | "ResourceClaimTemplate"
+            | "ResourceSlice"
+            | "DeviceClass"
+            | "ResourcePoolStatusRequest"
+            | "StorageClass"
+            | "CSIDriver"
+            | "CSINode"
     )
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use admission::{Admitted, FieldValidation, Identity, Operation, Submission, admit, from_stored, stored_kind};
+use admission::{
+    Admitted, FieldValidation, Identity, Operation, Submission, admit, from_stored, stored_kind,
+};
 use schema::{Document, Kind, Scope};
 use serde_json::{Value, json};
 use store::patch::{PatchError, json_patch, merge_patch, strategic_merge_patch};
@@ -54,7 +56,12 @@ impl Options {
         };
         let manager = query.get("fieldManager");
         if manager.len() > 128 {
-            return Err(Failure::bad_option(of, "FieldValueTooLong", "fieldManager", "may have at most 128 bytes"));
+            return Err(Failure::bad_option(
+                of,
+                "FieldValueTooLong",
+                "fieldManager",
+                "may have at most 128 bytes",
+            ));
         }
         if manager.chars().any(char::is_control) {
             return Err(Failure::bad_option(of, "FieldValueInvalid", "fieldManager", "must be printable"));
@@ -122,7 +129,12 @@ impl Registry {
     }
 
     /// Makes an object.
-    pub(crate) async fn create(self: &Arc<Self>, site: &Site, document: Document, options: &Options) -> Result<Done, Failure> {
+    pub(crate) async fn create(
+        self: &Arc<Self>,
+        site: &Site,
+        document: Document,
+        options: &Options,
+    ) -> Result<Done, Failure> {
         let meta = &document.value["metadata"];
         let sent_name = meta["name"].as_str().unwrap_or_default().to_owned();
         if meta["resourceVersion"].as_str().is_some_and(|text| !text.is_empty()) && !options.dry_run {
@@ -138,7 +150,11 @@ impl Registry {
             if self.get(site.resource, &key).is_some() {
                 return Err(Failure::exists(site.kind, &name));
             }
-            return Ok(Done { code: 201, result: Outcome::Shown(admitted.object), warnings: admitted.warnings });
+            return Ok(Done {
+                code: 201,
+                result: Outcome::Shown(admitted.object),
+                warnings: admitted.warnings,
+            });
         }
         let body = site.body(&admitted.object);
         match self.commit(|store| store.put(site.resource, key, body, Expected::Absent)).await? {
@@ -162,7 +178,10 @@ impl Registry {
         if namespace["metadata"].get("deletionTimestamp").is_none() {
             return Ok(());
         }
-        let why = format!("unable to create new content in namespace {} because it is being terminated", site.namespace);
+        let why = format!(
+            "unable to create new content in namespace {} because it is being terminated",
+            site.namespace
+        );
         let mut failure = Failure::forbidden(site.kind, name, &why);
         failure.details["causes"] = json!([{"reason": "NamespaceTerminating", "field": "metadata.namespace",
             "message": format!("namespace {} is being terminated", site.namespace)}]);
@@ -181,7 +200,9 @@ impl Registry {
         let meta = &document.value["metadata"];
         match meta["name"].as_str() {
             Some(sent) if !sent.is_empty() && sent != name => {
-                return Err(Failure::bad_request(format!("the name of the object ({sent}) does not match the name on the URL ({name})")));
+                return Err(Failure::bad_request(format!(
+                    "the name of the object ({sent}) does not match the name on the URL ({name})"
+                )));
             }
             Some(sent) if !sent.is_empty() => {}
             _ => return Err(Failure::bad_request("the object's metadata.name must be set")),
@@ -209,7 +230,10 @@ impl Registry {
         let result = self.change(site, name, status, options, &mut |old| patch.apply(site, old)).await;
         // What a patch makes of an object is judged as an object, whatever form the fault has.
         result.map_err(|failure| match failure.code {
-            400 if failure.reason == "BadRequest" && patch.is_wellformed() && !failure.message.contains("namespace") => {
+            400 if failure.reason == "BadRequest"
+                && patch.is_wellformed()
+                && !failure.message.contains("namespace") =>
+            {
                 Failure::invalid(site.kind.group(), &site.kind.kind, name, failure.message, &[])
             }
             _ => failure,
@@ -223,11 +247,13 @@ impl Registry {
         name: &str,
         status: bool,
         options: &Options,
-        make: &mut dyn FnMut(&Value) -> Result<Document, Failure>,
+        make: &mut (dyn FnMut(&Value) -> Result<Document, Failure> + Send),
     ) -> Result<Done, Failure> {
         let key = site.key(name);
         for _ in 0..TRIES_MAX {
-            let Some(entry) = self.get(site.resource, &key) else { return Err(Failure::not_found(site.kind, name)) };
+            let Some(entry) = self.get(site.resource, &key) else {
+                return Err(Failure::not_found(site.kind, name));
+            };
             let old = site.value(&entry);
             let document = make(&old)?;
             let wanted = expected_revision(&document.value, &old).map_err(|why| match why {
@@ -242,13 +268,19 @@ impl Registry {
                 return Ok(Done { code: 200, result: Outcome::Stored(entry), warnings: admitted.warnings });
             }
             if options.dry_run {
-                return Ok(Done { code: 200, result: Outcome::Shown(admitted.object), warnings: admitted.warnings });
+                return Ok(Done {
+                    code: 200,
+                    result: Outcome::Shown(admitted.object),
+                    warnings: admitted.warnings,
+                });
             }
             match self.store_change(site, &key, &admitted.object, entry.revision()).await? {
                 Ok(result) => return Ok(Done { code: 200, result, warnings: admitted.warnings }),
                 Err(WriteError::Changed { .. }) if !wanted => {}
                 Err(WriteError::Missing) => return Err(Failure::not_found(site.kind, name)),
-                Err(_) => return Err(Failure::conflict(site.kind, name, "the object has been modified meanwhile")),
+                Err(_) => {
+                    return Err(Failure::conflict(site.kind, name, "the object has been modified meanwhile"));
+                }
             }
         }
         Err(Failure::conflict(site.kind, name, "others keep changing the object; please try again"))
@@ -277,11 +309,13 @@ impl Registry {
         self: &Arc<Self>,
         site: &Site,
         name: &str,
-        make: &mut dyn FnMut(&mut Value) -> Result<(), Failure>,
+        make: &mut (dyn FnMut(&mut Value) -> Result<(), Failure> + Send),
     ) -> Result<Outcome, Failure> {
         let key = site.key(name);
         for _ in 0..TRIES_MAX {
-            let Some(entry) = self.get(site.resource, &key) else { return Err(Failure::not_found(site.kind, name)) };
+            let Some(entry) = self.get(site.resource, &key) else {
+                return Err(Failure::not_found(site.kind, name));
+            };
             let mut object = site.value(&entry);
             make(&mut object)?;
             match self.store_change(site, &key, &object, entry.revision()).await? {
@@ -334,7 +368,11 @@ impl Patch {
         let value = || crate::body::json(body).map(|document| document.value);
         let object = || {
             let value = value()?;
-            if value.is_object() { Ok(value) } else { Err(Failure::bad_request("the patch must be an object")) }
+            if value.is_object() {
+                Ok(value)
+            } else {
+                Err(Failure::bad_request("the patch must be an object"))
+            }
         };
         match media_type {
             "application/json-patch+json" => Ok(Some(Self::Json(value()?))),

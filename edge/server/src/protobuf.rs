@@ -75,7 +75,12 @@ pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
         Some("PriorityClass") => PRIORITY_CLASS,
         Some("SelfSubjectAccessReview" | "SelfSubjectReview") => ACCESS_REVIEW,
         Some("DeleteOptions") => &[],
-        other => return Err(format!("protobuf is not read for {}; hint: send JSON", other.unwrap_or("this kind"))),
+        other => {
+            return Err(format!(
+                "protobuf is not read for {}; hint: send JSON",
+                other.unwrap_or("this kind")
+            ));
+        }
     };
     let mut object = message(raw, shape, 0)?;
     object["apiVersion"] = kind["typeMeta"]["apiVersion"].clone();
@@ -152,8 +157,12 @@ fn message(mut bytes: &[u8], fields: &[(u64, &str, Shape)], depth: usize) -> Res
                 object.insert((*name).to_owned(), json!(String::from_utf8_lossy(text)));
             }
             // Negative numbers are sent as 64-bit two's complement.
-            (Shape::Integer, Wire::Varint(number)) => drop(object.insert((*name).to_owned(), json!(number as i64))),
-            (Shape::Flag, Wire::Varint(number)) => drop(object.insert((*name).to_owned(), json!(number != 0))),
+            (Shape::Integer, Wire::Varint(number)) => {
+                drop(object.insert((*name).to_owned(), json!(number as i64)))
+            }
+            (Shape::Flag, Wire::Varint(number)) => {
+                drop(object.insert((*name).to_owned(), json!(number != 0)))
+            }
             (Shape::Texts, Wire::Bytes(text)) => {
                 let list = object.entry(*name).or_insert_with(|| json!([]));
                 if let Value::Array(list) = list {
@@ -163,7 +172,8 @@ fn message(mut bytes: &[u8], fields: &[(u64, &str, Shape)], depth: usize) -> Res
             (Shape::TextMap, Wire::Bytes(entry)) => {
                 let pair = message(entry, &[(1, "k", Shape::Text), (2, "v", Shape::Text)], depth + 1)?;
                 let key = pair["k"].as_str().unwrap_or_default().to_owned();
-                object.entry(*name).or_insert_with(|| json!({}))[key] = json!(pair["v"].as_str().unwrap_or_default());
+                object.entry(*name).or_insert_with(|| json!({}))[key] =
+                    json!(pair["v"].as_str().unwrap_or_default());
             }
             (Shape::Message(inner), Wire::Bytes(inside)) => {
                 object.insert((*name).to_owned(), message(inside, inner, depth + 1)?);
@@ -190,7 +200,12 @@ mod tests {
 
     #[test]
     fn broken_messages_are_refused() {
-        for bad in [&b"{}"[..], b"k8s\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", b"k8s\0\n\x7f", b"k8s\0\n\x09\x12\x07Unknown"] {
+        for bad in [
+            &b"{}"[..],
+            b"k8s\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+            b"k8s\0\n\x7f",
+            b"k8s\0\n\x09\x12\x07Unknown",
+        ] {
             assert!(decode(bad).is_err(), "{bad:?}");
         }
     }

@@ -21,13 +21,22 @@ pub(crate) fn selection(site: &Site, target: &Target, query: &Query) -> Result<S
     let labels = LabelSelector::parse(query.get("labelSelector"))?;
     let mut text = query.get("fieldSelector").to_owned();
     if let Some(name) = &target.name {
-        text = if text.is_empty() { format!("metadata.name={name}") } else { format!("{text},metadata.name={name}") };
+        text = if text.is_empty() {
+            format!("metadata.name={name}")
+        } else {
+            format!("{text},metadata.name={name}")
+        };
     }
     Ok(Selection { labels, fields: FieldSelector::parse(site.kind, &text)? })
 }
 
 /// One object.
-pub(crate) async fn get(registry: &Registry, target: &Target, accepted: Accepted, query: &Query) -> Result<Answer, Failure> {
+pub(crate) async fn get(
+    registry: &Registry,
+    target: &Target,
+    accepted: Accepted,
+    query: &Query,
+) -> Result<Answer, Failure> {
     let site = Site::of(target)?;
     let name = target.name.as_deref().unwrap_or_default();
     if !matches!(query.get("resourceVersion"), "") && query.get("resourceVersion").parse::<u64>().is_err() {
@@ -47,10 +56,13 @@ struct Place {
 }
 
 fn place(query: &Query) -> Result<Place, Failure> {
-    let limit = query.integer("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
+    let limit =
+        query.integer("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
     let matching = query.get("resourceVersionMatch");
     let text = query.get("resourceVersion");
-    let forbidden = |field: &str, message: &str| Failure::bad_option("ListOptions", "FieldValueForbidden", field, message);
+    let forbidden = |field: &str, message: &str| {
+        Failure::bad_option("ListOptions", "FieldValueForbidden", field, message)
+    };
     if query.has("sendInitialEvents") {
         return Err(forbidden("sendInitialEvents", "is for watches only"));
     }
@@ -62,23 +74,36 @@ fn place(query: &Query) -> Result<Place, Failure> {
             return Err(forbidden("resourceVersionMatch", "cannot be combined with continue"));
         }
         match matching {
-            "Exact" if text == "0" => return Err(forbidden("resourceVersionMatch", "Exact cannot be combined with resourceVersion 0")),
+            "Exact" if text == "0" => {
+                return Err(forbidden(
+                    "resourceVersionMatch",
+                    "Exact cannot be combined with resourceVersion 0",
+                ));
+            }
             "Exact" | "NotOlderThan" => {}
             _ => {
                 let message = "must be Exact or NotOlderThan";
-                return Err(Failure::bad_option("ListOptions", "FieldValueNotSupported", "resourceVersionMatch", message));
+                return Err(Failure::bad_option(
+                    "ListOptions",
+                    "FieldValueNotSupported",
+                    "resourceVersionMatch",
+                    message,
+                ));
             }
         }
     }
     let revision = match text {
         "" => None,
-        text => Some(text.parse::<u64>().map_err(|_| Failure::bad_request("resourceVersion must be a number"))?),
+        text => {
+            Some(text.parse::<u64>().map_err(|_| Failure::bad_request("resourceVersion must be a number"))?)
+        }
     };
     if let Some(token) = Some(query.get("continue")).filter(|token| !token.is_empty()) {
         if revision.is_some_and(|revision| revision != 0) {
             return Err(Failure::bad_request("resourceVersion cannot be combined with continue"));
         }
-        let (revision_then, after) = read_token(token).ok_or_else(|| Failure::bad_request("the continue key is not valid"))?;
+        let (revision_then, after) =
+            read_token(token).ok_or_else(|| Failure::bad_request("the continue key is not valid"))?;
         // From the cache a list is not limited, and neither are we then.
         let limit = if revision == Some(0) { None } else { limit };
         return Ok(Place { at: ListAt::Revision(revision_then), after: Some(after), limit });
@@ -93,25 +118,35 @@ fn place(query: &Query) -> Result<Place, Failure> {
 }
 
 fn write_token(revision: u64, after: &Key) -> String {
-    URL_SAFE_NO_PAD.encode(json!({"v": "supercargo/1", "rv": revision, "ns": *after.namespace, "name": *after.name}).to_string())
+    URL_SAFE_NO_PAD.encode(
+        json!({"v": "supercargo/1", "rv": revision, "ns": *after.namespace, "name": *after.name}).to_string(),
+    )
 }
 
 fn read_token(token: &str) -> Option<(u64, Key)> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
     let value: Value = serde_json::from_slice(&bytes).ok()?;
     let text = |name: &str| value[name].as_str();
-    (text("v")? == "supercargo/1").then(|| Some((value["rv"].as_u64()?, Key::new(text("ns")?, text("name")?)))).flatten()
+    (text("v")? == "supercargo/1")
+        .then(|| Some((value["rv"].as_u64()?, Key::new(text("ns")?, text("name")?))))
+        .flatten()
 }
 
 /// A list.
-pub(crate) async fn list(registry: &Arc<Registry>, target: &Target, accepted: Accepted, query: &Query) -> Result<Answer, Failure> {
+pub(crate) async fn list(
+    registry: &Arc<Registry>,
+    target: &Target,
+    accepted: Accepted,
+    query: &Query,
+) -> Result<Answer, Failure> {
     let site = Site::of(target)?;
     let selection = selection(&site, target, query)?;
     let place = place(query)?;
     let namespace = (!site.namespace.is_empty()).then_some(site.namespace.as_str());
     let seen = registry
         .read(|store| {
-            let page = store.list(site.resource, namespace, &selection, place.at, place.after.as_ref(), place.limit);
+            let page =
+                store.list(site.resource, namespace, &selection, place.at, place.after.as_ref(), place.limit);
             (store.revision(), page)
         })
         .await;
@@ -149,7 +184,13 @@ fn show(site: &Site, page: &Page, accepted: Accepted, query: &Query) -> Result<A
 }
 
 /// Objects as a list in the form that was asked for.
-pub(crate) fn show_values(site: &Site, objects: &[Value], meta: Value, accepted: Accepted, query: &Query) -> Result<Answer, Failure> {
+pub(crate) fn show_values(
+    site: &Site,
+    objects: &[Value],
+    meta: Value,
+    accepted: Accepted,
+    query: &Query,
+) -> Result<Answer, Failure> {
     let kind = site.kind;
     let body = match accepted.form {
         Form::Object => {
@@ -181,7 +222,10 @@ fn bare(object: &Value) -> Value {
 fn fast_list(site: &Site, page: &Page, meta: &Value) -> Vec<u8> {
     let bytes: usize = page.items.iter().map(|(_, entry)| entry.bytes() + 64).sum();
     let mut text = Vec::with_capacity(bytes + 256);
-    let head = format!("{{\"kind\":\"{}List\",\"apiVersion\":\"{}\",\"metadata\":{meta},\"items\":[", site.kind.kind, site.kind.api_version);
+    let head = format!(
+        "{{\"kind\":\"{}List\",\"apiVersion\":\"{}\",\"metadata\":{meta},\"items\":[",
+        site.kind.kind, site.kind.api_version
+    );
     text.extend_from_slice(head.as_bytes());
     for (at, (_, entry)) in page.items.iter().enumerate() {
         if at > 0 {

@@ -4,8 +4,8 @@
 //! is. When it cannot be made durable it is taken back, and nobody has seen it.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use admission::{Context, Surroundings, stored_kind};
@@ -135,7 +135,9 @@ impl Registry {
             Ok(Ok(())) => Ok(Ok(committed)),
             Ok(Err(why)) => {
                 self.take_back();
-                Err(Failure::internal(format!("the change could not be made durable and was taken back: {why}")))
+                Err(Failure::internal(format!(
+                    "the change could not be made durable and was taken back: {why}"
+                )))
             }
             Err(_) => Err(Failure::internal("the server is stopping")),
         }
@@ -153,14 +155,17 @@ impl Registry {
 
     /// All objects of a kind that the server itself looks at.
     fn all<T: objects::Object>(&self) -> Vec<T> {
-        let Some(resource) = table().kind(T::API_VERSION, T::KIND).map(stored_kind).and_then(Resource::of) else {
+        let Some(resource) = table().kind(T::API_VERSION, T::KIND).map(stored_kind).and_then(Resource::of)
+        else {
             return Vec::new();
         };
-        let page = self.glance(|store| {
-            store.list(resource, None, &Selection::default(), ListAt::Latest, None, None)
-        });
+        let page = self
+            .glance(|store| store.list(resource, None, &Selection::default(), ListAt::Latest, None, None));
         let items = page.map(|page| page.items).unwrap_or_default();
-        items.iter().filter_map(|(_, entry)| serde_json::from_value(entry.value(T::API_VERSION, T::KIND)).ok()).collect()
+        items
+            .iter()
+            .filter_map(|(_, entry)| serde_json::from_value(entry.value(T::API_VERSION, T::KIND)).ok())
+            .collect()
     }
 
     fn one(&self, api_version: &str, kind: &str, key: &Key) -> Option<Value> {
@@ -191,7 +196,10 @@ impl Surroundings for Registry {
     }
 
     fn default_priority_class(&self) -> Option<PriorityClass> {
-        self.all::<PriorityClass>().into_iter().filter(|class| class.global_default).min_by_key(|class| class.value)
+        self.all::<PriorityClass>()
+            .into_iter()
+            .filter(|class| class.global_default)
+            .min_by_key(|class| class.value)
     }
 
     fn nodes(&self, wanted: &dyn Fn(&Node) -> bool) -> Vec<Node> {

@@ -20,7 +20,8 @@ pub(crate) const JSON: &str = "application/json";
 /// An answer with this body.
 pub(crate) fn plain(code: u16, content_type: &str, body: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Full::new(body.into()).boxed());
-    *answer.status_mut() = hyper::StatusCode::from_u16(code).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
+    *answer.status_mut() =
+        hyper::StatusCode::from_u16(code).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
     if let Ok(value) = HeaderValue::from_str(content_type) {
         answer.headers_mut().insert(CONTENT_TYPE, value);
     }
@@ -48,7 +49,8 @@ pub(crate) fn failure(failure: &Failure) -> Answer {
 /// The same answer with warnings for the sender.
 pub(crate) fn with_warnings(mut answer: Answer, warnings: &[String]) -> Answer {
     for warning in warnings {
-        let text: String = warning.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
+        let text: String =
+            warning.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
         let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             answer.headers_mut().append(WARNING, value);

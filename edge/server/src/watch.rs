@@ -83,7 +83,9 @@ pub(crate) async fn watch(
         Start::Now => {
             let resource = site.resource;
             let page = registry
-                .read(|store| store.list(resource, namespace.as_deref(), &selection, ListAt::Latest, None, None))
+                .read(|store| {
+                    store.list(resource, namespace.as_deref(), &selection, ListAt::Latest, None, None)
+                })
                 .await?;
             (page.revision, page.items)
         }
@@ -136,18 +138,31 @@ enum Start {
 
 fn start(query: &Query) -> Result<Start, Failure> {
     let text = query.get("resourceVersion");
-    let forbidden = |field: &str, message: &str| Failure::bad_option("ListOptions", "FieldValueForbidden", field, message);
+    let forbidden = |field: &str, message: &str| {
+        Failure::bad_option("ListOptions", "FieldValueForbidden", field, message)
+    };
     let matching = query.get("resourceVersionMatch");
     if query.has("sendInitialEvents") {
         if matching.is_empty() {
-            return Err(forbidden("resourceVersionMatch", "sendInitialEvents needs resourceVersionMatch NotOlderThan"));
+            return Err(forbidden(
+                "resourceVersionMatch",
+                "sendInitialEvents needs resourceVersionMatch NotOlderThan",
+            ));
         }
         if matching != "NotOlderThan" {
             let message = "must be NotOlderThan with sendInitialEvents";
-            return Err(Failure::bad_option("ListOptions", "FieldValueNotSupported", "resourceVersionMatch", message));
+            return Err(Failure::bad_option(
+                "ListOptions",
+                "FieldValueNotSupported",
+                "resourceVersionMatch",
+                message,
+            ));
         }
     } else if !matching.is_empty() {
-        return Err(forbidden("resourceVersionMatch", "is for lists, and for watches with sendInitialEvents"));
+        return Err(forbidden(
+            "resourceVersionMatch",
+            "is for lists, and for watches with sendInitialEvents",
+        ));
     }
     let revision = match text {
         "" => 0,
@@ -177,7 +192,8 @@ impl Watch {
                     Ok(_) => continue,
                     Err(failure) => {
                         self.ended = true;
-                        let mut line = json!({"type": "ERROR", "object": failure.status()}).to_string().into_bytes();
+                        let mut line =
+                            json!({"type": "ERROR", "object": failure.status()}).to_string().into_bytes();
                         line.push(b'\n');
                         return Some(line);
                     }
@@ -217,7 +233,8 @@ impl Watch {
 
     /// The lines of changes that are durable and not yet sent.
     fn changes(&mut self, durable: u64) -> Result<Vec<u8>, Failure> {
-        let events = self.registry.glance(|store| store.events_after(self.site.resource, self.revision, BATCH_MAX))?;
+        let events =
+            self.registry.glance(|store| store.events_after(self.site.resource, self.revision, BATCH_MAX))?;
         let mut chunk = Vec::new();
         let full = events.len() == BATCH_MAX;
         for event in events.iter().take_while(|event| event.revision() <= durable) {
