@@ -86,11 +86,10 @@ impl DeleteOptions {
             [("uid", &self.uid, &meta["uid"]), ("resourceVersion", &self.revision, &meta["resourceVersion"])]
         {
             if wanted.as_deref().is_some_and(|wanted| Some(wanted) != have.as_str()) {
-                return Err(Failure::conflict(
-                    site.kind,
-                    name,
-                    &format!("the precondition on {what} does not hold"),
-                ));
+                let mut failure =
+                    Failure::conflict(site.kind, name, &format!("the precondition on {what} does not hold"));
+                failure.details["kind"] = json!(site.kind.kind);
+                return Err(failure);
             }
         }
         Ok(())

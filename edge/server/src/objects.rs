@@ -234,7 +234,10 @@ impl Registry {
                 && patch.is_wellformed()
                 && !failure.message.contains("namespace") =>
             {
-                Failure::invalid(site.kind.group(), &site.kind.kind, name, failure.message, &[])
+                let cause = json!({"reason": "FieldValueInvalid", "field": "patch", "message": failure.message.clone()});
+                let mut invalid = Failure::invalid("", "", "", failure.message, &[]);
+                invalid.details = json!({"causes": [cause]});
+                invalid
             }
             _ => failure,
         })

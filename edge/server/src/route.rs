@@ -19,8 +19,9 @@ pub(crate) struct Target {
 impl Target {
     /// Reads a path below `/api` or `/apis`.
     pub(crate) fn read(path: &str) -> Result<Self, Failure> {
-        let parts: Vec<String> = path.trim_matches('/').split('/').map(decode).collect();
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        // A slash that was escaped separates all the same: no name has one.
+        let path = decode(path);
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let (group, version, rest) = match parts.as_slice() {
             ["api", version, rest @ ..] => ("", *version, rest),
             ["apis", group, version, rest @ ..] => (*group, *version, rest),
@@ -151,8 +152,8 @@ mod tests {
         assert_eq!(read("/api/v1/namespaces/a").ok(), Some(text("Namespace", "", "a", "")));
         assert_eq!(read("/api/v1/namespaces/a/finalize").ok(), Some(text("Namespace", "", "a", "finalize")));
         assert_eq!(
-            read("/apis/resource.k8s.io/v1/resourceslices/x%2Fy").ok(),
-            Some(text("ResourceSlice", "", "x/y", ""))
+            read("/apis/resource.k8s.io/v1/resourceslices/x%2Fy").map_err(|failure| failure.code),
+            Err(404)
         );
         for bad in [
             "/api/v1/pods/x",

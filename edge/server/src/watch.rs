@@ -151,12 +151,13 @@ fn start(query: &Query) -> Result<Start, Failure> {
         }
         if matching != "NotOlderThan" {
             let message = "must be NotOlderThan with sendInitialEvents";
-            return Err(Failure::bad_option(
-                "ListOptions",
-                "FieldValueNotSupported",
-                "resourceVersionMatch",
-                message,
-            ));
+            let mut failure = forbidden("resourceVersionMatch", message);
+            let known = json!({"reason": "FieldValueNotSupported", "field": "resourceVersionMatch", "message": message});
+            failure.details["causes"]
+                .as_array_mut()
+                .into_iter()
+                .for_each(|causes| causes.push(known.clone()));
+            return Err(failure);
         }
     } else if !matching.is_empty() {
         return Err(forbidden(
@@ -239,9 +240,14 @@ impl Watch {
         let full = events.len() == BATCH_MAX;
         for event in events.iter().take_while(|event| event.revision() <= durable) {
             self.revision = event.revision();
-            if let Some(change) = self.seen_as(event) {
-                self.told = event.revision();
-                self.line(change, &event.entry, &mut chunk);
+            let Some(change) = self.seen_as(event) else { continue };
+            self.told = event.revision();
+            match &event.before {
+                // Who sees an object leave the selection sees it as it was.
+                Some(before) if change == "DELETED" => {
+                    self.line(change, &before.moved_to(event.revision()), &mut chunk);
+                }
+                _ => self.line(change, &event.entry, &mut chunk),
             }
         }
         if !full {
