@@ -169,7 +169,9 @@ pub(crate) fn judge<T: Admit>(request: Request<'_>) -> Result<(Value, Vec<String
         Operation::UpdateStatus(old) => {
             let old: T = read(old.clone())?;
             inherit(object.metadata_mut(), old.metadata(), unconditional::<T>(request.sent));
-            keep_for_status(object.metadata_mut(), old.metadata());
+            if T::STATUS_KEEPS_METADATA {
+                keep_for_status(object.metadata_mut(), old.metadata());
+            }
             object.prepare_status(&old, context);
             metadata::validate_update(object.metadata(), old.metadata(), &mut causes);
             object.validate_status(&old, context, &mut causes);
@@ -181,7 +183,10 @@ pub(crate) fn judge<T: Admit>(request: Request<'_>) -> Result<(Value, Vec<String
     if !matches!(request.operation, Operation::UpdateStatus(_)) {
         object.consent(context)?;
     }
-    let warnings = object.warnings();
+    let mut warnings = object.warnings();
+    if request.operation == Operation::Create {
+        warnings.extend(object.warnings_on_create());
+    }
     Ok((write(&object, request.kind), warnings))
 }
 

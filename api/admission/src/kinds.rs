@@ -3,18 +3,45 @@
 mod capacity;
 mod claim_spec;
 mod claim_status;
+mod configuration;
+mod container;
+mod container_parts;
 mod core_kinds;
 mod device_attribute;
 mod device_class;
 mod device_names;
 mod device_taint;
+mod disruption_budget;
+mod event;
+mod image;
+mod job;
+mod lease;
+mod namespace;
+mod node;
 mod node_allocatable;
 mod node_topology;
 mod own_workload;
+mod persistent_volume;
+mod pod;
+mod pod_placement;
+mod pod_priority;
+mod pod_requests;
+mod pod_resources;
 mod pod_scheduling_context;
+mod pod_spec;
+mod pod_status;
+mod pod_template;
+mod pod_update;
+mod pod_warnings;
 mod pool_status;
+mod priority_class;
+mod replicas;
 mod resource_claim;
+mod resource_names;
 mod resource_slice;
+mod service;
+mod storage_class;
+mod volume;
 
 use objects::{
     Object, apps, batch, coordination, core, events, policy, resource, scheduling, storage, supercargo,
@@ -33,6 +60,9 @@ pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rej
             }
         )*};
     }
+    if request.sent.kind == events::Event::KIND && request.sent.api_version == events::Event::API_VERSION {
+        return event::judge_reported(request);
+    }
     try_each!(
         core::pod::Pod,
         core::node::Node,
@@ -46,7 +76,6 @@ pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rej
         core::kinds::ConfigMap,
         core::kinds::ReplicationController,
         core::kinds::Binding,
-        events::Event,
         coordination::Lease,
         policy::PodDisruptionBudget,
         policy::Eviction,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::meta::ObjectMeta;
 use crate::value::{Quantity, Time};
-use crate::wire::wire;
+use crate::wire::{Raw, wire};
 
 wire! {
     /// A machine that runs pods.
@@ -18,8 +18,11 @@ wire! {
 wire! {
     /// What the node is to be.
     pub struct NodeSpec {
+        config_source: Option<Raw> = "configSource",
+        external_id: String = "externalID",
         pod_cidr: String = "podCIDR",
         pod_cidrs: Vec<String> = "podCIDRs",
+        pod_preemption_policy: Option<Raw> = "podPreemptionPolicy",
         provider_id: String = "providerID",
         taints: Vec<Taint> = "taints",
         unschedulable: bool = "unschedulable",
@@ -33,6 +36,7 @@ wire! {
         allocatable: BTreeMap<String, Quantity> = "allocatable",
         capacity: BTreeMap<String, Quantity> = "capacity",
         conditions: Vec<NodeCondition> = "conditions",
+        config: Option<Raw> = "config",
         declared_features: Vec<String> = "declaredFeatures",
         images: Vec<ContainerImage> = "images",
     }
