@@ -141,6 +141,8 @@ pub(crate) fn judge<T: Admit>(request: Request<'_>) -> Result<(Value, Vec<String
     let context = request.context;
     let mut object: T = read(request.object)?;
     check_namespace(object.metadata_mut(), request.namespace, request.kind.scope)?;
+    let mut warnings: Vec<String> =
+        metadata::drop_repeated_owners(object.metadata_mut()).into_iter().collect();
     object.set_defaults(context);
     let mut causes = Causes::default();
     match request.operation {
@@ -183,7 +185,7 @@ pub(crate) fn judge<T: Admit>(request: Request<'_>) -> Result<(Value, Vec<String
     if !matches!(request.operation, Operation::UpdateStatus(_)) {
         object.consent(context)?;
     }
-    let mut warnings = object.warnings();
+    warnings.extend(object.warnings());
     if request.operation == Operation::Create {
         warnings.extend(object.warnings_on_create());
     }

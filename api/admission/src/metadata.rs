@@ -11,6 +11,19 @@ const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
 /// Finalizers that may do without a domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
+/// Takes out owners that are named twice, and says so.
+pub(crate) fn drop_repeated_owners(meta: &mut ObjectMeta) -> Option<String> {
+    let mut kept: Vec<OwnerReference> = Vec::new();
+    for owner in &meta.owner_references {
+        if !kept.contains(owner) {
+            kept.push(owner.clone());
+        }
+    }
+    let repeated = kept.len() < meta.owner_references.len();
+    meta.owner_references = kept;
+    repeated.then(|| "metadata.ownerReferences: an owner was named twice and is kept once".to_owned())
+}
+
 /// The rules for an object that is made or replaced.
 pub(crate) fn validate(meta: &ObjectMeta, scope: Scope, name_form: fn(&str) -> Faults, causes: &mut Causes) {
     let path = Path::ROOT.field("metadata");
@@ -162,7 +175,8 @@ pub(crate) fn validate_template(meta: &ObjectMeta, path: &Path<'_>, causes: &mut
         ("name", !meta.name.is_empty()),
         ("generateName", !meta.generate_name.is_empty()),
         ("namespace", !meta.namespace.is_empty()),
-        ("uid", !meta.uid.is_empty()),
+        // Kubernetes derives these paths from Go's names, and clients know them so.
+        ("uID", !meta.uid.is_empty()),
         ("resourceVersion", !meta.resource_version.is_empty()),
         ("generation", meta.generation != 0),
         ("creationTimestamp", meta.creation_timestamp.is_some()),

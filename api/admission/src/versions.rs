@@ -48,7 +48,13 @@ pub fn to_stored(kind: &Kind, object: Value) -> Value {
 
 /// Brings a stored object into the version `kind`.
 pub fn from_stored(kind: &Kind, object: Value) -> Value {
-    convert(stored_kind(kind), object, kind, Direction::FromStored)
+    let stored = stored_kind(kind);
+    if stored.api_version == kind.api_version {
+        return object;
+    }
+    let mut object = convert(stored, object, kind, Direction::FromStored);
+    fill(table(), kind.object, &mut object);
+    object
 }
 
 /// Which way a conversion goes.
@@ -174,7 +180,10 @@ mod tests {
         let v1beta1 = with("resource.k8s.io/v1beta1", old);
         let v1 = with("resource.k8s.io/v1", stored);
         assert_eq!(to_stored(kind, v1beta1.clone()), v1);
-        assert_eq!(from_stored(kind, v1), v1beta1);
+        let back = from_stored(kind, v1);
+        for (name, value) in v1beta1["spec"].as_object().into_iter().flatten() {
+            assert_eq!(&back["spec"][name], value, "{name}");
+        }
     }
 
     #[test]
@@ -183,7 +192,7 @@ mod tests {
             "ResourceClaim",
             json!({"devices": {"requests": [
                 {"name": "a", "deviceClassName": "gpu", "count": 2},
-                {"name": "b", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]},
+                {"name": "b", "deviceClassName": "", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]},
             ]}}),
             json!({"devices": {"requests": [
                 {"name": "a", "exactly": {"deviceClassName": "gpu", "count": 2}},

@@ -3,6 +3,7 @@
 //! Bytes that are no UTF-8 become the replacement character, as Kubernetes does, so that a stray byte in an
 //! annotation does not make an object unreadable.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 
@@ -13,7 +14,7 @@ use thiserror::Error;
 /// JSON that was read.
 #[derive(Debug)]
 pub struct Document {
-    /// The value; of a key that came twice, the last.
+    /// The value; a key that came twice has both contents, the last one winning where they differ.
     pub value: Value,
     /// Where a key came twice, such as `spec.devices`.
     pub duplicates: Vec<String>,
@@ -29,7 +30,7 @@ pub struct NotJson(#[from] serde_json::Error);
 /// # Errors
 /// When the text is no JSON, is nested deeper than 128 levels or has a number that no float can hold.
 pub fn parse(bytes: &[u8]) -> Result<Document, NotJson> {
-    let text = String::from_utf8_lossy(bytes);
+    let text = mend_surrogates(String::from_utf8_lossy(bytes));
     let seen = Duplicates { found: RefCell::new(Vec::new()), path: RefCell::new(String::new()) };
     let mut reader = serde_json::Deserializer::from_str(&text);
     let value = Reader(&seen).deserialize(&mut reader)?;
@@ -127,10 +128,51 @@ impl<'de> Visitor<'de> for Reader<'_> {
                 }
                 entries.next_value_seed(self)
             })?;
-            map.insert(key, value);
+            merge(map.entry(key).or_insert(Value::Null), value);
         }
         Ok(Value::Object(map))
     }
+}
+
+/// A key that comes again adds to an object and replaces anything else, as if one had been written after the other.
+fn merge(have: &mut Value, new: Value) {
+    match (have, new) {
+        (Value::Object(have), Value::Object(new)) => {
+            for (name, value) in new {
+                merge(have.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (have, new) => *have = new,
+    }
+}
+
+/// Replaces each half of a surrogate pair that stands alone, which is no character, by the replacement character.
+fn mend_surrogates(text: Cow<'_, str>) -> Cow<'_, str> {
+    if !text.contains("\\ud") && !text.contains("\\uD") {
+        return text;
+    }
+    let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let mut mended = String::with_capacity(text.len());
+    let mut rest = text.as_ref();
+    while let Some(at) = rest.find('\\') {
+        mended.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (high, low) = (unit(rest), rest.get(6..).and_then(unit));
+        let taken = match (high, low) {
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
+            (Some(0xd800..0xe000), _) => {
+                mended.push_str("\\ufffd");
+                rest = &rest[6..];
+                continue;
+            }
+            (Some(_), _) => 6,
+            (None, _) => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        mended.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    mended.push_str(rest);
+    Cow::Owned(mended)
 }
 
 #[cfg(test)]
@@ -138,10 +180,20 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn a_key_that_comes_twice_is_found_and_the_last_one_wins() {
+    fn half_a_surrogate_pair_becomes_the_replacement_character() {
+        let read =
+            parse(br#"{"a":"x\ud800y","b":"\ud83d\ude00","c":"\\ud800","d":"\udc00\ud800"}"#).expect("valid");
+        assert_eq!(read.value["a"], "x\u{fffd}y");
+        assert_eq!(read.value["b"], "\u{1f600}");
+        assert_eq!(read.value["c"], "\\ud800");
+        assert_eq!(read.value["d"], "\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn a_key_that_comes_twice_is_found_and_adds_to_what_was_there() {
         let read = parse(br#"{"spec":{"a":1,"b":[{"c":1,"c":2}]},"spec":{"d":3}}"#).expect("valid JSON");
         assert_eq!(read.duplicates, ["spec.b[0].c", "spec"]);
-        assert_eq!(read.value, serde_json::json!({"spec": {"d": 3}}));
+        assert_eq!(read.value, serde_json::json!({"spec": {"a": 1, "b": [{"c": 2}], "d": 3}}));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod path;
 mod scalar;
 mod table;
 mod text;
+mod yaml;
 
 pub use conform::{Mismatch, Oddity, conform};
 pub use defaults::apply_defaults;
@@ -21,3 +22,4 @@ pub use path::Path;
 pub use table::{
     Field, Kind, ListKind, Patch, Presence, Scalar, Scope, Shape, Struct, StructId, Table, table,
 };
+pub use yaml::{NotYaml, parse_yaml};

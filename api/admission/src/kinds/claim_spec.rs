@@ -311,6 +311,7 @@ impl Requests<'_> {
         if list.len() > DERIVED_MAX {
             causes.too_many(path, list.len(), DERIVED_MAX);
         }
+        // Of a list that is too long only what the whole claim depends on is looked at.
         let well_formed = list.len() <= DERIVED_MAX;
         let key = |attribute: &DeviceDerivedAttribute| attribute.name.clone();
         causes.each_once(list, ANY_NUMBER, path, key, |causes, attribute, path| {
@@ -326,7 +327,9 @@ impl Requests<'_> {
             }
             let expression = path.field("expression");
             if attribute.expression.is_empty() {
-                causes.required(&expression, "must be set");
+                if well_formed {
+                    causes.required(&expression, "must be set");
+                }
             } else {
                 let kind = ExpressionKind::Derived;
                 let cost =

@@ -63,17 +63,23 @@ pub(crate) fn validate(attribute: &DeviceAttribute, path: &Path<'_>, causes: &mu
     for (index, version) in attribute.versions.iter().flatten().enumerate() {
         validate_version(version, &path.field("versions").index(index), causes);
     }
-    let set = [
+    let scalars = [
         attribute.bool.is_some(),
         attribute.int.is_some(),
         attribute.string.is_some(),
         attribute.version.is_some(),
-        attribute.bools.is_some(),
-        attribute.ints.is_some(),
-        attribute.strings.is_some(),
-        attribute.versions.is_some(),
     ];
-    if set.iter().filter(|set| **set).count() != 1 {
+    let lists = [
+        attribute.bools.as_ref().map(Vec::len),
+        attribute.ints.as_ref().map(Vec::len),
+        attribute.strings.as_ref().map(Vec::len),
+        attribute.versions.as_ref().map(Vec::len),
+    ];
+    let scalars = scalars.iter().filter(|set| **set).count();
+    let given = scalars + lists.iter().flatten().count();
+    let filled = scalars + lists.iter().flatten().filter(|length| **length > 0).count();
+    // An empty list is no value, but it is one too many beside a value.
+    if given != 1 || filled != 1 {
         causes.invalid(path, "must have exactly one value");
     }
 }

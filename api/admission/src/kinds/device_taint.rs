@@ -18,9 +18,13 @@ const CONDITIONS_MAX: usize = 8;
 pub(crate) fn validate(taint: &DeviceTaint, old: Option<&DeviceTaint>, path: &Path<'_>, causes: &mut Causes) {
     causes.malformed(&path.field("key"), &taint.key, names::label_key(&taint.key));
     causes.malformed(&path.field("value"), &taint.value, names::label_value(&taint.value));
-    if old.is_some_and(|old| old.effect == taint.effect) {
-        return;
+    if old.is_none_or(|old| old.effect != taint.effect) {
+        validate_effect(taint, path, causes);
     }
+}
+
+/// The effect is set and known.
+pub(crate) fn validate_effect(taint: &DeviceTaint, path: &Path<'_>, causes: &mut Causes) {
     match taint.effect.as_str() {
         "" => causes.required(&path.field("effect"), "must be NoSchedule, NoExecute or None"),
         effect if !EFFECTS.contains(&effect) => causes.not_supported(&path.field("effect"), effect, &EFFECTS),

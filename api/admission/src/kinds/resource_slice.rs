@@ -330,6 +330,11 @@ fn validate_device(
         causes.each(&device.taints, TAINTS_MAX, &path.field("taints"), |causes, taint, path| {
             device_taint::validate(taint, None, path, causes);
         });
+        if device.taints.len() > TAINTS_MAX {
+            let list = path.field("taints");
+            let taints = device.taints.iter().enumerate();
+            taints.for_each(|(at, taint)| device_taint::validate_effect(taint, &list.index(at), causes));
+        }
     }
     let consumptions = path.field("consumesCounters");
     causes.each_once(
@@ -422,8 +427,9 @@ fn validate_counters<'a>(
     match counters.len() {
         0 => causes.required(path, "must have at least one counter"),
         have if have > COUNTERS_MAX => causes.too_many(path, have, COUNTERS_MAX),
-        _ => counters.for_each(|name| causes.malformed(path, name, names::dns_label(name))),
+        _ => {}
     }
+    counters.for_each(|name| causes.malformed(path, name, names::dns_label(name)));
 }
 
 /// A slice that names a partition type needs devices that draw from counters, and each of them must say its type.
