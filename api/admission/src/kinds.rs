@@ -12,6 +12,7 @@ mod device_class;
 mod device_names;
 mod device_taint;
 mod disruption_budget;
+mod environment;
 mod event;
 mod image;
 mod job;

@@ -25,7 +25,8 @@ impl Admit for ConfigMap {
         let text: usize = self.data.values().map(String::len).sum();
         let bytes: usize = self.binary_data.values().map(|value| decoded_len(value)).sum();
         if text + bytes > BYTES_MAX {
-            causes.too_long(&Path::ROOT.field(""), BYTES_MAX);
+            // Quirk: the object as a whole is named so.
+            causes.too_long(&Path::ROOT.key(""), BYTES_MAX);
         }
     }
 
@@ -94,18 +95,23 @@ fn decoded_len(value: &str) -> usize {
     value.trim_end_matches('=').len() * 3 / 4
 }
 
-/// Keys become names of files.
 fn validate_keys<'a>(keys: impl Iterator<Item = &'a String>, path: &Path<'_>, causes: &mut Causes) {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     for key in keys {
-        if key.len() > KEY_BYTES_MAX {
-            causes.invalid(&path.key(key), format!("may have at most {KEY_BYTES_MAX} bytes"));
-        }
-        if key.is_empty() || !key.bytes().all(allowed) {
-            causes.invalid(&path.key(key), "must be letters, digits, '-', '_' and '.'");
-        } else if matches!(key.as_str(), "." | "..") || key.starts_with("..") {
-            causes.invalid(&path.key(key), "must not begin with '..' or be '.'");
-        }
+        validate_key(key, &path.key(key), causes);
+    }
+}
+
+/// A key becomes the name of a file.
+pub(crate) fn validate_key(key: &str, path: &Path<'_>, causes: &mut Causes) {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if key.len() > KEY_BYTES_MAX {
+        causes.invalid(path, format!("may have at most {KEY_BYTES_MAX} bytes"));
+    }
+    if key.is_empty() || !key.bytes().all(allowed) {
+        causes.invalid(path, "must be letters, digits, '-', '_' and '.'");
+    }
+    if key == "." || key.starts_with("..") {
+        causes.invalid(path, "must not begin with '..' or be '.'");
     }
 }
 

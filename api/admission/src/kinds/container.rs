@@ -10,6 +10,7 @@ use schema::Path;
 
 use crate::cause::Causes;
 use crate::kinds::container_parts;
+use crate::kinds::environment;
 use crate::kinds::resource_names::{
     is_huge_pages, is_whole_pages, may_be_overcommitted, validate_amount, validate_container_name,
 };
@@ -114,7 +115,7 @@ fn validate(container: &Container, pod: &Surrounding<'_>, path: &Path<'_>, cause
         causes,
     );
     validate_ports(&container.ports, &path.field("ports"), causes);
-    container_parts::validate_env(container, path, causes);
+    environment::validate(container, path, causes);
     container_parts::validate_mounts(container, &pod.volumes, path, causes);
     one_of(
         &container.image_pull_policy,

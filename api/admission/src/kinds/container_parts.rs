@@ -1,66 +1,16 @@
-//! What a container is made of besides its image and resources: environment, mounts, probes and hooks.
+//! What a container is made of besides its image and resources: mounts, probes and hooks.
 
 use std::collections::BTreeSet;
 
 use objects::IntOrString;
 use objects::core::container::{
-    Container, EnvVar, ExecAction, HTTPGetAction, LifecycleHandler, Probe, SleepAction, TCPSocketAction,
+    Container, ExecAction, HTTPGetAction, LifecycleHandler, Probe, SleepAction, TCPSocketAction,
 };
 use schema::Path;
 
 use crate::cause::Causes;
 use crate::kinds::container::{Surrounding, one_of, port_number};
 use crate::kinds::volume::KnownVolumes;
-
-/// Variables have names, and each has one source.
-pub(crate) fn validate_env(container: &Container, path: &Path<'_>, causes: &mut Causes) {
-    let list = path.field("env");
-    for (index, variable) in container.env.iter().enumerate() {
-        let path = list.index(index);
-        if variable.name.is_empty() {
-            causes.required(&path.field("name"), "must be set");
-        } else if !is_variable_name(&variable.name) {
-            causes.invalid(&path.field("name"), "must be printable ASCII without '='");
-        }
-        validate_source(variable, &path.field("valueFrom"), causes);
-    }
-    let list = path.field("envFrom");
-    for (index, source) in container.env_from.iter().enumerate() {
-        if !source.prefix.is_empty() && !is_variable_name(&source.prefix) {
-            causes.invalid(&list.index(index).field("prefix"), "must be printable ASCII without '='");
-        }
-        match (&source.config_map_ref, &source.secret_ref) {
-            (None, None) => causes.invalid(&list, "configMapRef or secretRef must be set"),
-            (Some(_), Some(_)) => causes.invalid(&list, "only one of configMapRef and secretRef can be set"),
-            _ => {}
-        }
-    }
-}
-
-fn is_variable_name(name: &str) -> bool {
-    name.bytes().all(|byte| (byte.is_ascii_graphic() || byte == b' ') && byte != b'=')
-}
-
-fn validate_source(variable: &EnvVar, path: &Path<'_>, causes: &mut Causes) {
-    let Some(source) = &variable.value_from else { return };
-    let set = [
-        &source.config_map_key_ref,
-        &source.field_ref,
-        &source.file_key_ref,
-        &source.resource_field_ref,
-        &source.secret_key_ref,
-    ]
-    .iter()
-    .filter(|source| source.is_some())
-    .count();
-    if set == 0 {
-        causes.invalid(path, "one source must be set");
-    } else if !variable.value.is_empty() {
-        causes.invalid(path, "cannot be set beside a value");
-    } else if set > 1 {
-        causes.invalid(path, "only one source can be set");
-    }
-}
 
 /// Mounts and devices name volumes of the pod, each at a place of its own.
 pub(crate) fn validate_mounts(

@@ -165,8 +165,9 @@ fn validate_annotations(pod: &Pod, causes: &mut Causes) {
         causes.invalid(&path.key(MIRROR), "a mirror of a static pod is on a node");
     }
     if let Some(cost) = annotations.get(DELETION_COST) {
-        let canonical = cost == "0" || !cost.trim_start_matches('-').starts_with('0');
-        let number = canonical && !cost.starts_with('+') && cost.parse::<i32>().is_ok();
+        let first = cost.bytes().next();
+        let canonical = cost == "0" || first.is_some_and(|byte| matches!(byte, b'-' | b'1'..=b'9'));
+        let number = canonical && cost.parse::<i32>().is_ok();
         if !number {
             causes.invalid(&path.key(DELETION_COST), "must be a 32-bit number");
         }

@@ -95,7 +95,8 @@ fn validate_resource_claims(
     causes: &mut Causes,
 ) {
     if !claims.is_empty() && meta.annotations.contains_key(MIRROR) {
-        causes.forbidden(&Path::ROOT.field(""), "a static pod cannot use claims");
+        // Quirk: the object as a whole is named so.
+        causes.forbidden(&Path::ROOT.key(""), "a static pod cannot use claims");
         return;
     }
     let mut seen = BTreeSet::new();

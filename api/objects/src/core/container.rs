@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::core::pod::LocalObjectReference;
 use crate::value::{IntOrString, Quantity};
 use crate::wire::Raw;
 use crate::wire::wire;
@@ -70,20 +71,54 @@ wire! {
 wire! {
     /// Where a variable's value comes from.
     pub struct EnvVarSource {
-        config_map_key_ref: Option<Raw> = "configMapKeyRef",
-        field_ref: Option<Raw> = "fieldRef",
-        file_key_ref: Option<Raw> = "fileKeyRef",
-        resource_field_ref: Option<Raw> = "resourceFieldRef",
-        secret_key_ref: Option<Raw> = "secretKeyRef",
+        config_map_key_ref: Option<KeySelector> = "configMapKeyRef",
+        field_ref: Option<ObjectFieldSelector> = "fieldRef",
+        file_key_ref: Option<FileKeySelector> = "fileKeyRef",
+        resource_field_ref: Option<ResourceFieldSelector> = "resourceFieldRef",
+        secret_key_ref: Option<KeySelector> = "secretKeyRef",
+    }
+}
+
+wire! {
+    /// A value of a config map or a secret.
+    pub struct KeySelector {
+        key: String = "key",
+        name: String = "name",
+    }
+}
+
+wire! {
+    /// A field of the pod.
+    pub struct ObjectFieldSelector {
+        api_version: String = "apiVersion",
+        field_path: String = "fieldPath",
+    }
+}
+
+wire! {
+    /// A value from a file in a volume.
+    pub struct FileKeySelector {
+        key: String = "key",
+        path: String = "path",
+        volume_name: String = "volumeName",
+    }
+}
+
+wire! {
+    /// A request or limit of a container.
+    pub struct ResourceFieldSelector {
+        container_name: String = "containerName",
+        divisor: Option<Quantity> = "divisor",
+        resource: String = "resource",
     }
 }
 
 wire! {
     /// Variables that come together.
     pub struct EnvFromSource {
-        config_map_ref: Option<Raw> = "configMapRef",
+        config_map_ref: Option<LocalObjectReference> = "configMapRef",
         prefix: String = "prefix",
-        secret_ref: Option<Raw> = "secretRef",
+        secret_ref: Option<LocalObjectReference> = "secretRef",
     }
 }
 
