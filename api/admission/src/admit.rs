@@ -210,6 +210,8 @@ fn write<T: Admit>(object: &T, kind: &Kind) -> Value {
 
 fn check_namespace(meta: &mut ObjectMeta, namespace: &str, scope: Scope) -> Result<(), Rejection> {
     if scope == Scope::Cluster {
+        // A request to no namespace wins over what the object says.
+        meta.namespace.clear();
         return Ok(());
     }
     if meta.namespace.is_empty() {

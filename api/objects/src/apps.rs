@@ -45,6 +45,7 @@ wire! {
 wire! {
     /// How many pods, and which.
     pub struct StatefulSetSpec {
+        min_ready_seconds: i32 = "minReadySeconds",
         pod_management_policy: String = "podManagementPolicy",
         replicas: Option<i32> = "replicas",
         selector: Option<LabelSelector> = "selector",

@@ -7,10 +7,12 @@ use schema::Path;
 use crate::cause::Causes;
 use crate::conditions;
 use crate::kind::{Admit, Context};
+use crate::names;
 use crate::same::same;
 use crate::selectors::label_selector;
 
 impl Admit for PodDisruptionBudget {
+    const NAME_FORM: fn(&str) -> names::Faults = names::path_segment;
     const UNCONDITIONAL_UPDATE: bool = false;
     const COUNTS_GENERATIONS: bool = true;
     const STATUS_KEEPS_METADATA: bool = false;

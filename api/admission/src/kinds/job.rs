@@ -137,9 +137,7 @@ fn validate_template(job: &Job, path: &Path<'_>, context: &Context<'_>, causes: 
     }
     match &spec.selector {
         None => causes.required(&path.field("selector"), "must be set"),
-        Some(selector) => {
-            label_selector(selector, &path.field("selector"), causes);
-            pod_template::validate_selected(selector, &spec.template, &place, causes);
-        }
+        Some(selector) => label_selector(selector, &path.field("selector"), causes),
     }
+    pod_template::validate_selected(spec.selector.as_ref(), &spec.template, &place, causes);
 }

@@ -71,6 +71,12 @@ impl Admit for Node {
 
     fn validate(&self, _context: &Context<'_>, causes: &mut Causes) {
         validate_both(self, causes);
+        let swap = self.status.node_info.swap.as_ref().and_then(|swap| swap.capacity);
+        if swap.is_some_and(|bytes| bytes <= 0) {
+            // Quirk: it is part of the status, but is spoken of as metadata.
+            let metadata = Path::ROOT.field("metadata");
+            causes.invalid(&metadata.field("nodeSwapStatus").field("capacity"), "must be greater than zero");
+        }
         validate_networks(&self.spec.pod_cidrs, &Path::ROOT.field("spec").field("podCIDRs"), causes);
     }
 
@@ -151,7 +157,10 @@ fn validate_features(features: &[String], path: &Path<'_>, causes: &mut Causes) 
 }
 
 fn is_feature(name: &str) -> bool {
-    let word = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let word = |part: &str| {
+        part.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
     name.len() <= FEATURE_BYTES_MAX
         && name.as_bytes().first().is_some_and(u8::is_ascii_uppercase)
         && name.split('/').all(word)

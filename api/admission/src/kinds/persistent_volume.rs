@@ -1,12 +1,14 @@
 //! Claims for storage, and the storage.
 
 use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec};
+use objects::meta::ObjectMeta;
 use schema::Path;
 
 use crate::cause::Causes;
 use crate::kind::{Admit, Context};
 use crate::kinds::resource_names::{round_up, validate_amount};
 use crate::names;
+use crate::rejection::Rejection;
 use crate::same::same;
 use crate::selectors::{label_selector, node_selector};
 
@@ -22,6 +24,11 @@ impl Admit for PersistentVolumeClaim {
     fn set_defaults(&mut self, _context: &Context<'_>) {
         round_up(&mut self.spec.resources.requests);
         round_up(&mut self.spec.resources.limits);
+    }
+
+    fn mutate(&mut self, old: Option<&Self>, _context: &Context<'_>) -> Result<(), Rejection> {
+        protect(&mut self.metadata, old.is_none(), "kubernetes.io/pvc-protection");
+        Ok(())
     }
 
     fn prepare_create(&mut self, _context: &Context<'_>) {
@@ -79,6 +86,13 @@ impl Admit for PersistentVolumeClaim {
     }
 }
 
+/// Storage that is in use goes only when its users are gone.
+fn protect(meta: &mut ObjectMeta, new: bool, finalizer: &str) {
+    if new && !meta.finalizers.iter().any(|each| each == finalizer) {
+        meta.finalizers.push(finalizer.to_owned());
+    }
+}
+
 fn with_allowed_changes_undone(
     spec: &PersistentVolumeClaimSpec,
     old: &PersistentVolumeClaimSpec,
@@ -104,17 +118,30 @@ impl Admit for PersistentVolume {
         round_up(&mut self.spec.capacity);
     }
 
-    fn prepare_create(&mut self, _context: &Context<'_>) {
+    fn mutate(&mut self, old: Option<&Self>, _context: &Context<'_>) -> Result<(), Rejection> {
+        protect(&mut self.metadata, old.is_none(), "kubernetes.io/pv-protection");
+        Ok(())
+    }
+
+    fn prepare_create(&mut self, context: &Context<'_>) {
         self.status = Default::default();
         "Pending".clone_into(&mut self.status.phase);
+        self.status.last_phase_transition_time = Some(context.time());
     }
 
     fn prepare_update(&mut self, old: &Self, _context: &Context<'_>) {
         self.status.clone_from(&old.status);
     }
 
-    fn prepare_status(&mut self, old: &Self, _context: &Context<'_>) {
+    fn prepare_status(&mut self, old: &Self, context: &Context<'_>) {
         self.spec.clone_from(&old.spec);
+        let (new, before) = (&mut self.status, &old.status);
+        if new.phase != before.phase
+            && (new.last_phase_transition_time.is_none()
+                || new.last_phase_transition_time == before.last_phase_transition_time)
+        {
+            new.last_phase_transition_time = Some(context.time());
+        }
     }
 
     fn validate(&self, _context: &Context<'_>, causes: &mut Causes) {
@@ -123,7 +150,8 @@ impl Admit for PersistentVolume {
         let capacity = path.field("capacity");
         if spec.capacity.is_empty() {
             causes.required(&capacity, "must say how much");
-        } else if !(spec.capacity.len() == 1 && spec.capacity.contains_key(STORAGE)) {
+        }
+        if !(spec.capacity.len() == 1 && spec.capacity.contains_key(STORAGE)) {
             causes.not_supported(&capacity, "other resources", &[STORAGE]);
         }
         for (name, amount) in &spec.capacity {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gates::Gate;
+use objects::Quantity;
 use objects::core::container::Container;
 use objects::core::pod::{
     ContainerStatus, NodeAllocatableResourceClaimStatus, Pod, PodCondition, PodExtendedResourceClaimStatus,
@@ -11,7 +12,7 @@ use objects::core::pod::{
 use schema::Path;
 
 use crate::addresses;
-use crate::cause::Causes;
+use crate::cause::{ANY_NUMBER, Causes};
 use crate::kind::Context;
 use crate::kinds::resource_names::is_node_allocatable;
 use crate::names;
@@ -81,10 +82,13 @@ pub(crate) fn validate(pod: &Pod, old: &Pod, context: &Context<'_>, causes: &mut
     if let Some(extended) = &status.extended_resource_claim_status {
         validate_extended(extended, &pod.spec, &path.field("extendedResourceClaimStatus"), causes);
     }
-    let list = path.field("nodeAllocatableResourceClaimStatuses");
-    for (index, each) in status.node_allocatable_resource_claim_statuses.iter().enumerate() {
-        validate_node_allocatable(each, pod, &list.index(index), causes);
-    }
+    causes.each_once(
+        &status.node_allocatable_resource_claim_statuses,
+        ANY_NUMBER,
+        &path.field("nodeAllocatableResourceClaimStatuses"),
+        |each| each.resource_claim_name.clone(),
+        |causes, each, path| validate_node_allocatable(each, pod, path, causes),
+    );
     let pod_ips = path.field("podIPs");
     if status.pod_ip.is_empty() != status.pod_ips.is_empty() {
         causes.invalid(&pod_ips, "podIP and podIPs must both be set or both be unset");
@@ -246,32 +250,49 @@ fn validate_node_allocatable(
             causes.invalid(&path.field("resourceClaimName"), "must be a claim of the pod");
         }
     }
-    let negative =
-        |amount: &Option<objects::Quantity>| amount.as_ref().is_some_and(|each| each.0.signum() < 0);
-    for (index, mapping) in status.mapping.iter().enumerate() {
-        let list = path.field("mapping");
-        let path = list.index(index);
-        if !is_node_allocatable(&mapping.name) {
-            causes.invalid(&path.field("name"), "must be cpu, memory or hugepages of a size");
-        }
-        if negative(&mapping.quantity) {
-            causes.invalid(&path.field("quantity"), "must not be negative");
-        }
-    }
-    for (index, overhead) in status.overhead.iter().enumerate() {
-        let list = path.field("overhead");
-        let path = list.index(index);
-        if !is_node_allocatable(&overhead.name) {
-            causes.invalid(&path.field("name"), "must be cpu, memory or hugepages of a size");
-        }
-        if overhead.per_pod.is_none() && overhead.per_container.is_none() {
-            causes.invalid(&path, "perPod or perContainer must be set");
-        }
-        for (name, amount) in [("perPod", &overhead.per_pod), ("perContainer", &overhead.per_container)] {
-            if negative(amount) {
-                causes.invalid(&path.field(name), "must not be negative");
+    let containers = path.field("containers");
+    causes.each_once(&status.containers, ANY_NUMBER, &containers, Clone::clone, |_, _, _| {});
+    causes.each_once(
+        &status.mapping,
+        ANY_NUMBER,
+        &path.field("mapping"),
+        |mapping| mapping.name.clone(),
+        |causes, mapping, path| {
+            node_allocatable_name(&mapping.name, path, causes);
+            if mapping.quantity.is_none() {
+                causes.required(&path.field("quantity"), "must be set");
             }
-        }
+            not_negative("quantity", mapping.quantity.as_ref(), path, causes);
+        },
+    );
+    causes.each_once(
+        &status.overhead,
+        ANY_NUMBER,
+        &path.field("overhead"),
+        |overhead| overhead.name.clone(),
+        |causes, overhead, path| {
+            node_allocatable_name(&overhead.name, path, causes);
+            if overhead.per_pod.is_none() && overhead.per_container.is_none() {
+                causes.invalid(path, "perPod or perContainer must be set");
+            }
+            not_negative("perPod", overhead.per_pod.as_ref(), path, causes);
+            not_negative("perContainer", overhead.per_container.as_ref(), path, causes);
+        },
+    );
+}
+
+fn node_allocatable_name(name: &str, path: &Path<'_>, causes: &mut Causes) {
+    if name.is_empty() {
+        causes.required(&path.field("name"), "must be set");
+    }
+    if !is_node_allocatable(name) {
+        causes.invalid(&path.field("name"), "must be cpu, memory or hugepages of a size");
+    }
+}
+
+fn not_negative(name: &str, amount: Option<&Quantity>, path: &Path<'_>, causes: &mut Causes) {
+    if amount.is_some_and(|amount| amount.0.signum() < 0) {
+        causes.invalid(&path.field(name), "must not be negative");
     }
 }
 
@@ -284,7 +305,6 @@ fn validate_addresses(list: &[PodIP], single: &str, path: &Path<'_>, causes: &mu
     }
     if let [first, ..] = list
         && first.ip != single
-        && !single.is_empty()
     {
         causes.invalid(&path.index(0).field("ip"), "must be the address that is given alone");
     }

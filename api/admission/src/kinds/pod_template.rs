@@ -55,12 +55,13 @@ pub(crate) fn validate_lasting(
 
 /// A selector that a controller finds its pods by must find those that it makes.
 pub(crate) fn validate_selected(
-    selector: &LabelSelector,
+    selector: Option<&LabelSelector>,
     template: &PodTemplateSpec,
     path: &Path<'_>,
     causes: &mut Causes,
 ) {
-    if !selects(selector, &template.metadata.labels) {
+    // No selector picks nothing.
+    if !selector.is_some_and(|selector| selects(selector, &template.metadata.labels)) {
         not_selected(path, causes);
     }
 }

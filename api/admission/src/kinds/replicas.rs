@@ -1,5 +1,6 @@
 //! Controllers that keep a number of pods: replica sets, replication controllers and stateful sets.
 
+use objects::IntOrString;
 use objects::apps::{ReplicaSet, StatefulSet};
 use objects::core::container::Volume;
 use objects::core::kinds::ReplicationController;
@@ -104,6 +105,7 @@ impl Admit for ReplicationController {
 }
 
 impl Admit for StatefulSet {
+    const NAME_FORM: fn(&str) -> names::Faults = names::dns_label;
     keeps_status!("apps.v1.StatefulSetSpec");
 
     fn set_defaults(&mut self, _context: &Context<'_>) {
@@ -117,12 +119,17 @@ impl Admit for StatefulSet {
             && let Some(rolling) = &mut strategy.rolling_update
         {
             rolling.partition.get_or_insert(0);
+            rolling.max_unavailable.get_or_insert(IntOrString::Int(1));
         }
     }
 
     fn validate(&self, context: &Context<'_>, causes: &mut Causes) {
         let (spec, path) = (&self.spec, Path::ROOT.field("spec"));
         not_negative("replicas", spec.replicas, &path, causes);
+        not_negative("minReadySeconds", Some(spec.min_ready_seconds), &path, causes);
+        if !matches!(spec.pod_management_policy.as_str(), "OrderedReady" | "Parallel") {
+            causes.invalid(&path.field("podManagementPolicy"), "must be OrderedReady or Parallel");
+        }
         let strategy = path.field("updateStrategy");
         match spec.update_strategy.type_.as_str() {
             "RollingUpdate" => {
@@ -205,13 +212,14 @@ fn validate_selector(
     causes: &mut Causes,
 ) {
     let place = path.field("selector");
-    let Some(selector) = selector else {
-        causes.required(&place, "must be set");
-        return;
-    };
-    label_selector(selector, &place, causes);
-    if selector.match_labels.is_empty() && selector.match_expressions.is_empty() {
-        causes.invalid(&place, "must not be empty, because it would pick every pod");
+    match selector {
+        None => causes.required(&place, "must be set"),
+        Some(selector) => {
+            label_selector(selector, &place, causes);
+            if selector.match_labels.is_empty() && selector.match_expressions.is_empty() {
+                causes.invalid(&place, "must not be empty, because it would pick every pod");
+            }
+        }
     }
     pod_template::validate_selected(selector, template, &path.field("template"), causes);
 }

@@ -122,6 +122,7 @@ fn validate_driver(driver: &CSINodeDriver, path: &Path<'_>, causes: &mut Causes)
 fn driver_name(name: &str, path: &Path<'_>, causes: &mut Causes) {
     if name.is_empty() {
         causes.required(path, "must be set");
+        return;
     }
     if name.len() > DRIVER_BYTES_MAX {
         causes.too_long(path, DRIVER_BYTES_MAX);
@@ -140,10 +141,6 @@ impl Admit for CSIDriver {
     }
 
     fn validate(&self, _context: &Context<'_>, causes: &mut Causes) {
-        let metadata = Path::ROOT.field("metadata");
-        if self.metadata.name.len() > DRIVER_BYTES_MAX {
-            causes.too_long(&metadata.field("name"), DRIVER_BYTES_MAX);
-        }
         let path = Path::ROOT.field("spec");
         if let Some(policy) = &self.spec.fs_group_policy {
             let known = ["ReadWriteOnceWithFSType", "File", "None"];

@@ -6,7 +6,7 @@ use crate::core::affinity::NodeSelector;
 use crate::core::event::ObjectReference;
 use crate::core::pod::PodTemplateSpec;
 use crate::meta::{LabelSelector, ObjectMeta};
-use crate::value::{IntOrString, Quantity};
+use crate::value::{IntOrString, Quantity, Time};
 use crate::wire::Raw;
 use crate::wire::wire;
 
@@ -102,6 +102,7 @@ wire! {
 wire! {
     /// What became of the storage.
     pub struct PersistentVolumeStatus {
+        last_phase_transition_time: Option<Time> = "lastPhaseTransitionTime",
         phase: String = "phase",
     }
 }

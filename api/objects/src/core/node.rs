@@ -39,6 +39,21 @@ wire! {
         config: Option<Raw> = "config",
         declared_features: Vec<String> = "declaredFeatures",
         images: Vec<ContainerImage> = "images",
+        node_info: NodeSystemInfo = "nodeInfo",
+    }
+}
+
+wire! {
+    /// What the node's machine is.
+    pub struct NodeSystemInfo {
+        swap: Option<NodeSwapStatus> = "swap",
+    }
+}
+
+wire! {
+    /// Memory that can be moved to disk.
+    pub struct NodeSwapStatus {
+        capacity: Option<i64> = "capacity",
     }
 }
 
