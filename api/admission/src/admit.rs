@@ -171,7 +171,9 @@ pub(crate) fn judge<T: Admit>(request: Request<'_>) -> Result<(Value, Vec<String
         Operation::UpdateStatus(old) => {
             let old: T = read(old.clone())?;
             inherit(object.metadata_mut(), old.metadata(), unconditional::<T>(request.sent));
-            keep_for_status(object.metadata_mut(), old.metadata());
+            if T::STATUS_KEEPS_METADATA {
+                keep_for_status(object.metadata_mut(), old.metadata());
+            }
             object.prepare_status(&old, context);
             metadata::validate_update(object.metadata(), old.metadata(), &mut causes);
             object.validate_status(&old, context, &mut causes);
@@ -184,6 +186,9 @@ pub(crate) fn judge<T: Admit>(request: Request<'_>) -> Result<(Value, Vec<String
         object.consent(context)?;
     }
     warnings.extend(object.warnings());
+    if request.operation == Operation::Create {
+        warnings.extend(object.warnings_on_create());
+    }
     Ok((write(&object, request.kind), warnings))
 }
 
@@ -205,6 +210,8 @@ fn write<T: Admit>(object: &T, kind: &Kind) -> Value {
 
 fn check_namespace(meta: &mut ObjectMeta, namespace: &str, scope: Scope) -> Result<(), Rejection> {
     if scope == Scope::Cluster {
+        // A request to no namespace wins over what the object says.
+        meta.namespace.clear();
         return Ok(());
     }
     if meta.namespace.is_empty() {

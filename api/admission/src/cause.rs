@@ -78,7 +78,17 @@ impl Causes {
     }
 
     fn add(&mut self, reason: Reason, path: &Path<'_>, message: String) {
-        let cause = Cause { reason, field: path.to_string(), message };
+        self.keep(Cause { reason, field: path.to_string(), message });
+    }
+
+    /// The causes that were found apart.
+    pub fn extend(&mut self, others: Self) {
+        for cause in others.0 {
+            self.keep(cause);
+        }
+    }
+
+    fn keep(&mut self, cause: Cause) {
         if self.0.len() < CAUSES_MAX && !self.0.contains(&cause) {
             self.0.push(cause);
         }

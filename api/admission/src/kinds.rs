@@ -4,12 +4,19 @@ mod capacity;
 mod change;
 mod claim_spec;
 mod claim_status;
+<<<<<<< HEAD
 mod composite_pod_group;
+=======
+mod configuration;
+mod container;
+mod container_parts;
+>>>>>>> corekinds
 mod core_kinds;
 mod device_attribute;
 mod device_class;
 mod device_names;
 mod device_taint;
+<<<<<<< HEAD
 mod group_fields;
 mod group_priority;
 mod group_templates;
@@ -17,11 +24,44 @@ mod node_allocatable;
 mod node_topology;
 mod own_workload;
 mod pod_group;
+=======
+mod disruption_budget;
+mod environment;
+mod event;
+mod image;
+mod job;
+mod lease;
+mod namespace;
+mod node;
+mod node_allocatable;
+mod node_topology;
+mod own_workload;
+mod persistent_volume;
+mod pod;
+mod pod_placement;
+mod pod_priority;
+mod pod_requests;
+mod pod_resources;
+>>>>>>> corekinds
 mod pod_scheduling_context;
+mod pod_spec;
+mod pod_status;
+mod pod_template;
+mod pod_update;
+mod pod_warnings;
 mod pool_status;
+mod priority_class;
+mod replicas;
 mod resource_claim;
+mod resource_names;
 mod resource_slice;
+<<<<<<< HEAD
 mod workload;
+=======
+mod service;
+mod storage_class;
+mod volume;
+>>>>>>> corekinds
 
 use objects::{
     Object, apps, batch, coordination, core, events, policy, resource, scheduling, storage, supercargo,
@@ -40,6 +80,9 @@ pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rej
             }
         )*};
     }
+    if request.sent.kind == events::Event::KIND && request.sent.api_version == events::Event::API_VERSION {
+        return event::judge_reported(request);
+    }
     try_each!(
         core::pod::Pod,
         core::node::Node,
@@ -53,7 +96,6 @@ pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rej
         core::kinds::ConfigMap,
         core::kinds::ReplicationController,
         core::kinds::Binding,
-        events::Event,
         coordination::Lease,
         policy::PodDisruptionBudget,
         policy::Eviction,

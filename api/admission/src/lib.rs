@@ -13,6 +13,7 @@ mod kinds;
 mod metadata;
 mod names;
 mod rejection;
+mod same;
 mod selectors;
 mod surroundings;
 mod versions;

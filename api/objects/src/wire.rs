@@ -63,6 +63,11 @@ impl Rest {
         self.0.iter().find(|(key, _)| &**key == name).map(|(_, value)| value)
     }
 
+    /// The names of the unknown fields.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
+    }
+
     /// There is no unknown field.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

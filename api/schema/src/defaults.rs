@@ -2,7 +2,7 @@
 //!
 //! Defaults that depend on other fields are code in `admission`; these do not.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::table::{Presence, Shape, StructId, Table};
 
@@ -19,8 +19,17 @@ pub fn apply_defaults(table: &Table, id: StructId, value: &mut Value) {
         if unset && let Some(default) = &field.default {
             fields.insert(field.name.clone(), default.clone());
         }
-        if let Some(value) = fields.get_mut(&field.name) {
-            inside(table, &field.shape, value);
+        match (fields.get_mut(&field.name), &field.shape) {
+            (Some(value), _) => inside(table, &field.shape, value),
+            // A structure that is always written is there even if nobody named it, and so are its defaults.
+            (None, Shape::Struct(id)) if field.presence == Presence::Always => {
+                let mut value = Value::Object(Map::new());
+                apply_defaults(table, *id, &mut value);
+                if value.as_object().is_some_and(|inner| !inner.is_empty()) {
+                    fields.insert(field.name.clone(), value);
+                }
+            }
+            (None, _) => {}
         }
     }
 }
@@ -53,6 +62,14 @@ mod tests {
         apply_defaults(table(), kind.object, &mut job);
         let port = &job["spec"]["template"]["spec"]["containers"][0]["ports"][0];
         assert_eq!(port, &json!({"containerPort": 1, "protocol": "TCP"}));
+    }
+
+    #[test]
+    fn a_structure_that_is_always_there_gets_its_defaults_unnamed() {
+        let kind = table().kind("v1", "Namespace").expect("namespaces are served");
+        let mut namespace = json!({"metadata": {"name": "n"}});
+        apply_defaults(table(), kind.object, &mut namespace);
+        assert_eq!(namespace, json!({"metadata": {"name": "n"}, "status": {"phase": "Active"}}));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Kinds without rules of their own.
 
-use objects::{apps, batch, coordination, core, events, policy, scheduling, storage};
+use objects::scheduling;
 
 use crate::kind::Admit;
 
+<<<<<<< HEAD
 impl Admit for core::pod::Pod {}
 impl Admit for core::node::Node {}
 impl Admit for core::event::Event {}
@@ -28,3 +29,8 @@ impl Admit for apps::ReplicaSet {}
 impl Admit for apps::StatefulSet {}
 impl Admit for batch::Job {}
 impl Admit for scheduling::priority_class::PriorityClass {}
+=======
+impl Admit for scheduling::pod_group::PodGroup {}
+impl Admit for scheduling::workload::Workload {}
+impl Admit for scheduling::composite_pod_group::CompositePodGroup {}
+>>>>>>> corekinds
