@@ -8,6 +8,7 @@
 mod adjust;
 mod apply;
 mod check;
+mod create;
 mod entries;
 mod fieldset;
 mod form;
@@ -32,6 +33,12 @@ pub struct Manager<'a> {
     pub subresource: &'a str,
     /// The time of the request, as it is written: `2026-01-02T03:04:05Z`.
     pub time: &'a str,
+}
+
+impl<'a> Manager<'a> {
+    fn known_name(&self) -> &'a str {
+        if self.name.is_empty() { "unknown" } else { self.name }
+    }
 }
 
 /// How fields were set.

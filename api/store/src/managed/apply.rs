@@ -206,7 +206,8 @@ impl Request<'_> {
         mut entries: Entries<'e>,
         force: bool,
     ) -> Result<(Value, Option<Value>), Conflicts<'e>> {
-        let identity = Identity::of(self.manager, Operation::Apply, &self.kind.api_version);
+        let (name, subresource) = (self.manager.known_name(), self.manager.subresource);
+        let identity = Identity::new(name, Operation::Apply, &self.kind.api_version, subresource);
         let last = entries.0.remove(&identity);
         let mut merged = merge(self.table, self.kind.object, self.live, self.config);
         let own = fields_of(self.table, self.kind.object, self.config).outside(self.reset);

@@ -5,34 +5,30 @@ use std::collections::BTreeMap;
 use schema::{StructId, Table};
 use serde_json::{Map, Value, json};
 
+use super::Operation;
 use super::adjust::reconcile;
 use super::fieldset::{BadFields, FieldSet};
-use super::{Manager, Operation};
 
 /// With more entries of updates than this, the oldest are joined.
 const UPDATES_MAX: usize = 10;
 /// Who is said to have set the fields of joined entries.
 const ANCIENT: &str = "ancient-changes";
 
-/// What makes an entry that entry. The order is that in which conflicts are told.
+/// What makes an entry that entry. The order, which conflicts are told in, puts subresources before the object itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity<'a> {
     pub name: &'a str,
     pub operation: Operation,
     /// Empty for an apply: who applies has one entry, whatever the versions.
     api_version: &'a str,
+    whole: bool,
     pub subresource: &'a str,
 }
 
 impl<'a> Identity<'a> {
     pub fn new(name: &'a str, operation: Operation, api_version: &'a str, subresource: &'a str) -> Self {
-        let name = if name.is_empty() { "unknown" } else { name };
         let api_version = if operation == Operation::Apply { "" } else { api_version };
-        Self { name, operation, api_version, subresource }
-    }
-
-    pub fn of(manager: &Manager<'a>, operation: Operation, api_version: &'a str) -> Self {
-        Self::new(manager.name, operation, api_version, manager.subresource)
+        Self { name, operation, api_version, whole: subresource.is_empty(), subresource }
     }
 }
 
@@ -68,13 +64,7 @@ impl<'a> Entries<'a> {
             }
             let fields = entry.get("fieldsV1").map(FieldSet::from_json).transpose()?.unwrap_or_default();
             let time = entry.get("time").and_then(Value::as_str);
-            let api = if operation == Operation::Apply { "" } else { api_version };
-            let identity = Identity {
-                name: text("manager"),
-                operation,
-                api_version: api,
-                subresource: text("subresource"),
-            };
+            let identity = Identity::new(text("manager"), operation, api_version, text("subresource"));
             entries.insert(identity, Entry { api_version, time, fields });
         }
         Ok(Self(entries))
@@ -158,21 +148,31 @@ impl<'a> Entries<'a> {
 
 impl Entry<'_> {
     fn write(&self, identity: &Identity<'_>) -> Value {
-        let mut entry = Map::new();
-        let mut set = |name: &str, value: Value| entry.insert(name.to_owned(), value);
-        set("apiVersion", json!(self.api_version));
-        set("fieldsType", json!("FieldsV1"));
-        set("fieldsV1", self.fields.to_json());
-        if !identity.name.is_empty() {
-            set("manager", json!(identity.name));
-        }
-        set("operation", json!(identity.operation.as_str()));
-        if !identity.subresource.is_empty() {
-            set("subresource", json!(identity.subresource));
-        }
-        if let Some(time) = self.time {
-            set("time", json!(time));
-        }
-        Value::Object(entry)
+        entry(self.fields.to_json(), identity, self.api_version, self.time)
     }
+}
+
+fn entry(fields: Value, identity: &Identity<'_>, api_version: &str, time: Option<&str>) -> Value {
+    let mut entry = Map::new();
+    let mut set = |name: &str, value: Value| entry.insert(name.to_owned(), value);
+    set("apiVersion", json!(api_version));
+    set("fieldsType", json!("FieldsV1"));
+    set("fieldsV1", fields);
+    if !identity.name.is_empty() {
+        set("manager", json!(identity.name));
+    }
+    set("operation", json!(identity.operation.as_str()));
+    if !identity.subresource.is_empty() {
+        set("subresource", json!(identity.subresource));
+    }
+    if let Some(time) = time {
+        set("time", json!(time));
+    }
+    Value::Object(entry)
+}
+
+/// The only entry of an object, for fields that are written already; none if nobody owns any.
+pub(super) fn single(fields: Value, update: &Identity<'_>, time: &str) -> Option<Value> {
+    let any = fields.as_object().is_some_and(|fields| !fields.is_empty());
+    any.then(|| Value::Array(vec![entry(fields, update, update.api_version, Some(time))]))
 }

@@ -57,6 +57,11 @@ impl<'a> FieldSet<'a> {
         self.nodes.is_empty()
     }
 
+    /// Whether every place of the set is at the top.
+    pub(super) fn is_flat(&self) -> bool {
+        self.nodes.iter().all(|node| node.children.is_empty())
+    }
+
     /// The set of the one place at `step`.
     pub(super) fn only(step: Step<'a>) -> Self {
         Self { nodes: vec![Node { step, member: true, children: Self::default() }] }

@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use schema::{Kind, Table};
 use serde_json::{Map, Value};
 
-use super::entries::{Entries, Entry, Identity};
+use super::create::created;
+use super::entries::{self, Entries, Entry, Identity};
 use super::fieldset::FieldSet;
 use super::form::nothing;
 use super::walk::{Difference, compare};
@@ -29,24 +30,24 @@ pub fn track(
 ) {
     let sent =
         new.get_mut("metadata").and_then(Value::as_object_mut).and_then(|meta| meta.remove("managedFields"));
-    let empty;
-    let before = match old {
-        Some(old) => old,
-        None => {
-            empty = nothing(table, kind);
-            &empty
+    let mut entries = given(old, sent.as_ref(), manager);
+    let written = match old {
+        None if entries.is_empty() && reset.is_flat() => {
+            let fields = created(table, table.get(kind.object), new, reset);
+            entries::single(fields, &identity_of(kind, manager), manager.time)
+        }
+        // Nobody starts to track an object that exists; an apply does.
+        Some(_) if entries.is_empty() => return,
+        _ => {
+            let empty = old.is_none().then(|| nothing(table, kind)).unwrap_or_default();
+            entries.reconcile(table, kind.object);
+            let change = Change { table, kind, old: old.unwrap_or(&empty), new };
+            update(&change, &mut entries, manager, manager.known_name(), reset);
+            entries.cap();
+            entries.write()
         }
     };
-    let mut entries = given(before, sent.as_ref(), manager);
-    // Nobody starts to track an object that exists; an apply does.
-    if old.is_some() && entries.is_empty() {
-        return;
-    }
-    entries.reconcile(table, kind.object);
-    let change = Change { table, kind, old: before, new };
-    update(&change, &mut entries, manager, manager.name, reset);
-    entries.cap();
-    if let Some(written) = entries.write()
+    if let Some(written) = written
         && let Value::Object(fields) = new
         && let Value::Object(meta) = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()))
     {
@@ -54,9 +55,13 @@ pub fn track(
     }
 }
 
+fn identity_of<'a>(kind: &'a Kind, manager: &Manager<'a>) -> Identity<'a> {
+    Identity::new(manager.known_name(), Operation::Update, &kind.api_version, manager.subresource)
+}
+
 /// The entries to start from: those that were sent, if they make sense and the request may set them, else the old ones.
-fn given<'a>(old: &'a Value, sent: Option<&'a Value>, manager: &Manager<'_>) -> Entries<'a> {
-    let had = || Entries::read(managed_fields(old)).unwrap_or_default();
+fn given<'a>(old: Option<&'a Value>, sent: Option<&'a Value>, manager: &Manager<'_>) -> Entries<'a> {
+    let had = || Entries::read(old.and_then(managed_fields)).unwrap_or_default();
     if !manager.subresource.is_empty() {
         return had();
     }
