@@ -11,3 +11,22 @@
 //! | `*.tmp` | a file that is not complete; removed when the journal is opened |
 //!
 //! A file gets its name only after its first content was synced, so a file with a bad header was damaged, not torn.
+
+mod disk;
+mod error;
+mod journal;
+mod queue;
+mod record;
+mod recovery;
+mod segment;
+pub mod simulated;
+mod snapshot;
+mod snapshot_file;
+mod writer;
+
+pub use disk::{Disk, DiskFile, Lock, OsDisk};
+pub use error::JournalError;
+pub use journal::{Journal, Options};
+pub use queue::{Done, Entry, PAYLOAD_BYTES_MAX};
+pub use recovery::{Recovered, Recovery, Source};
+pub use snapshot::SnapshotWritten;
