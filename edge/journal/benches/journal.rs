@@ -1,0 +1,3 @@
+//! Measures the journal on a real disk.
+
+fn main() {}
