@@ -4,30 +4,20 @@ mod capacity;
 mod change;
 mod claim_spec;
 mod claim_status;
-<<<<<<< HEAD
 mod composite_pod_group;
-=======
 mod configuration;
 mod container;
 mod container_parts;
->>>>>>> corekinds
-mod core_kinds;
 mod device_attribute;
 mod device_class;
 mod device_names;
 mod device_taint;
-<<<<<<< HEAD
-mod group_fields;
-mod group_priority;
-mod group_templates;
-mod node_allocatable;
-mod node_topology;
-mod own_workload;
-mod pod_group;
-=======
 mod disruption_budget;
 mod environment;
 mod event;
+mod group_fields;
+mod group_priority;
+mod group_templates;
 mod image;
 mod job;
 mod lease;
@@ -38,11 +28,11 @@ mod node_topology;
 mod own_workload;
 mod persistent_volume;
 mod pod;
+mod pod_group;
 mod pod_placement;
 mod pod_priority;
 mod pod_requests;
 mod pod_resources;
->>>>>>> corekinds
 mod pod_scheduling_context;
 mod pod_spec;
 mod pod_status;
@@ -55,13 +45,10 @@ mod replicas;
 mod resource_claim;
 mod resource_names;
 mod resource_slice;
-<<<<<<< HEAD
-mod workload;
-=======
 mod service;
 mod storage_class;
 mod volume;
->>>>>>> corekinds
+mod workload;
 
 use objects::{
     Object, apps, batch, coordination, core, events, policy, resource, scheduling, storage, supercargo,

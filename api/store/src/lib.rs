@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 //! Objects by revision: a state machine without a clock, a file or a thread.
 //!
 //! One global revision counts every change. A change is a `Write` that names the revision it was made against; what was
@@ -7,11 +6,7 @@
 mod collection;
 pub mod deletion;
 mod entry;
-=======
-//! Changes to objects: the patches that clients send, and who owns the fields that they set.
-
 pub mod managed;
->>>>>>> managed
 pub mod patch;
 mod record;
 mod select;
