@@ -17,6 +17,11 @@ use serde_json::value::RawValue;
 pub struct Raw(Box<RawValue>);
 
 impl Raw {
+    /// A value, as it would be sent.
+    pub fn of(value: &serde_json::Value) -> Self {
+        Self(serde_json::value::to_raw_value(value).expect("a JSON value can be written"))
+    }
+
     /// The JSON text.
     pub fn text(&self) -> &str {
         self.0.get()

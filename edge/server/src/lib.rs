@@ -3,10 +3,12 @@
 //! A request is authenticated, routed to a resource, judged by `admission`, applied to the `store` and made durable by
 //! a log before it is answered. Reads and watches show only what is durable.
 
+mod apply;
 mod authenticate;
 mod body;
 mod compress;
 mod delete;
+mod durable;
 mod limits;
 mod listen;
 mod metrics;
@@ -29,6 +31,7 @@ mod watch;
 mod yaml;
 
 pub use authenticate::Users;
+pub use durable::{DiskLog, open};
 pub use listen::{ListenError, Options, Server};
 pub use registry::{Log, NoLog, Settled};
 pub use tls::{Credentials, Identity, TlsError};

@@ -69,6 +69,8 @@ pub struct Server {
     service: Arc<Service>,
 }
 
+/// How often the log is looked at.
+const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 /// A client that sends no request for so long is cut off.
 const HEADER_SECONDS: u64 = 30;
 /// A client that does not finish its handshake is cut off.
@@ -91,7 +93,9 @@ impl Server {
         let listener = TcpListener::bind(options.listen).await.map_err(listen)?;
         let registry = Registry::new(options.store, options.log, options.gates);
         seed::seed(&registry).await.map_err(|failure| ListenError::Seed(failure.message))?;
+        let address = listener.local_addr().map_err(listen)?.to_string();
         let service = Service {
+            address,
             registry,
             users: options.users,
             limits: Limits::default(),
@@ -110,6 +114,18 @@ impl Server {
 
     /// Serves until `stop` is done.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
+        let registry = Arc::clone(&self.service.registry);
+        let upkeep = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(UPKEEP_EVERY).await;
+                registry.snapshot_if_due().await;
+            }
+        });
+        self.accept(stop).await;
+        upkeep.abort();
+    }
+
+    async fn accept(&self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         loop {
             let accepted = tokio::select! {

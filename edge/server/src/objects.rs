@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use admission::{
-    Admitted, FieldValidation, Identity, Operation, Submission, admit, from_stored, stored_kind,
+    Admitted, FieldValidation, Identity, Operation, Owners, Submission, admit, from_stored, stored_kind,
 };
 use schema::{Document, Kind, Scope};
 use serde_json::{Value, json};
+use store::managed::{Manager, keep_times, reset_fields, track};
 use store::patch::{PatchError, json_patch, merge_patch, strategic_merge_patch};
 use store::{Body, Committed, Entry, Expected, Key, Resource, WriteError, deletion, selectable};
 
@@ -37,6 +38,12 @@ pub(crate) enum Outcome {
 /// The options that all changes share.
 pub(crate) struct Options {
     pub dry_run: bool,
+    /// Who owns the fields that the request sets.
+    pub manager: String,
+    /// The part of the object that the request goes to.
+    pub subresource: &'static str,
+    /// Server-side apply has noted the owners already.
+    pub applied: bool,
     pub field_validation: FieldValidation,
 }
 
@@ -66,7 +73,13 @@ impl Options {
         if manager.chars().any(char::is_control) {
             return Err(Failure::bad_option(of, "FieldValueInvalid", "fieldManager", "must be printable"));
         }
-        Ok(Self { dry_run: query.has("dryRun"), field_validation })
+        Ok(Self {
+            dry_run: query.has("dryRun"),
+            manager: manager.to_owned(),
+            subresource: "",
+            applied: false,
+            field_validation,
+        })
     }
 }
 
@@ -118,14 +131,34 @@ impl Registry {
     ) -> Result<Admitted, admission::Rejection> {
         let uid = uuid::Uuid::new_v4().to_string();
         let suffix = fresh_suffix();
+        let old = match operation {
+            Operation::Create => None,
+            Operation::Update(old) | Operation::UpdateStatus(old) => {
+                Some(from_stored(site.kind, old.clone()))
+            }
+        };
+        let time = Self::now().to_string();
+        let manager = Manager { name: &options.manager, subresource: options.subresource, time: &time };
+        let owners = |shown: &Value| {
+            let mut shown = shown.clone();
+            let reset = reset_fields(site.kind, options.subresource);
+            track(schema::table(), site.kind, old.as_ref(), &mut shown, &manager, reset);
+            shown["metadata"].get("managedFields").cloned()
+        };
         let submission = Submission {
             kind: site.kind,
             namespace: &site.namespace,
             object: document.value,
+            owners: (!options.applied).then_some(&owners as Owners<'_>),
             duplicates: document.duplicates,
             field_validation: options.field_validation,
         };
-        admit(submission, operation, Identity { uid: &uid, suffix: &suffix }, &self.context())
+        let mut admitted =
+            admit(submission, operation, Identity { uid: &uid, suffix: &suffix }, &self.context())?;
+        if let Operation::Update(old) | Operation::UpdateStatus(old) = operation {
+            keep_times(old, &mut admitted.object);
+        }
+        Ok(admitted)
     }
 
     /// Makes an object.
@@ -244,7 +277,7 @@ impl Registry {
     }
 
     /// Reads, changes and writes an object; again if somebody else was faster and the change does not mind.
-    async fn change(
+    pub(crate) async fn change(
         self: &Arc<Self>,
         site: &Site,
         name: &str,

@@ -16,7 +16,7 @@ use objects::scheduling::priority_class::PriorityClass;
 use parking_lot::RwLock;
 use schema::table;
 use serde_json::Value;
-use store::{Committed, Entry, Key, ListAt, Resource, Selection, Store, WriteError};
+use store::{Committed, Entry, Key, ListAt, Record, Resource, Selection, Store, WriteError};
 use tokio::sync::{oneshot, watch};
 
 use crate::status::Failure;
@@ -29,8 +29,13 @@ pub trait Log: Send + Sync {
     /// Takes a record; records come in the order of their revisions.
     fn append(&self, revision: u64, record: Vec<u8>, settled: Settled);
 
-    /// Starts again after a failure, from this revision on.
-    fn resume(&self, revision: u64);
+    /// The log has become long enough to start it anew.
+    fn snapshot_is_due(&self) -> bool {
+        false
+    }
+
+    /// Replaces everything up to a revision by the records of what is there.
+    fn snapshot(&self, _revision: u64, _records: Box<dyn Iterator<Item = Vec<u8>> + Send>) {}
 }
 
 /// Keeps nothing: what is written is as durable as it gets.
@@ -41,8 +46,6 @@ impl Log for NoLog {
     fn append(&self, _revision: u64, _record: Vec<u8>, settled: Settled) {
         settled(Ok(()));
     }
-
-    fn resume(&self, _revision: u64) {}
 }
 
 /// All objects, and who waits for them.
@@ -148,9 +151,18 @@ impl Registry {
         let mut store = self.store.write();
         let durable = *self.durable.borrow();
         store.roll_back(durable);
-        self.log.resume(store.revision());
         self.taken_back.fetch_add(1, Ordering::AcqRel);
         self.durable.send_modify(|_| {});
+    }
+
+    /// Starts the log anew when it has become long.
+    pub(crate) async fn snapshot_if_due(&self) {
+        if self.log.snapshot_is_due() {
+            let (revision, objects) = self.read(|store| (store.revision(), store.snapshot())).await;
+            let records =
+                objects.into_iter().map(|(resource, key, entry)| Record::of(resource, &key, &entry).encode());
+            self.log.snapshot(revision, Box::new(records));
+        }
     }
 
     /// All objects of a kind that the server itself looks at.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, USER_AGENT};
 use hyper::{HeaderMap, Method, Request};
 use serde_json::{Value, json};
 
@@ -28,6 +28,8 @@ use crate::watch;
 
 /// What all requests share.
 pub(crate) struct Service {
+    /// Where clients reach the server.
+    pub address: String,
     pub registry: Arc<Registry>,
     pub users: Users,
     pub limits: Limits,
@@ -45,6 +47,19 @@ struct Call {
 impl Call {
     fn header(&self, name: &hyper::header::HeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The options of a change, with the program's name where no manager is named.
+    fn options(&self, of: &str, target: &Target) -> Result<Options, Failure> {
+        let mut options = Options::read(&self.query, of)?;
+        if options.manager.is_empty() {
+            options.manager =
+                store::managed::name_from_user_agent(self.header(&USER_AGENT).unwrap_or_default());
+        }
+        if target.subresource.as_deref() == Some("status") {
+            options.subresource = "status";
+        }
+        Ok(options)
     }
 
     fn media_type(&self) -> &str {
@@ -103,7 +118,7 @@ impl Service {
         let user = self.users.identify(&call.headers, certificate);
         let user = user.ok_or_else(|| Failure::new(401, "Unauthorized", "Unauthorized"))?;
         // An authorizer decides here, between who asks and what is asked, once there is one.
-        if let Some(answer) = paths::general(self, &call.path, &call.query, call.header(&ACCEPT)) {
+        if let Some(answer) = paths::general(self, &call.path, call.header(&ACCEPT)) {
             return answer;
         }
         if call.method == Method::GET {
@@ -191,7 +206,7 @@ impl Service {
         if site.kind.scope == schema::Scope::Namespaced && site.namespace.is_empty() {
             return Err(Failure::method_not_allowed());
         }
-        let options = Options::read(&call.query, "CreateOptions")?;
+        let options = call.options("CreateOptions", target)?;
         let document = body::document(call.media_type(), body)?;
         let done = self.registry.create(&site, document, &options).await?;
         self.done(&site, done, accepted, &call.query)
@@ -205,7 +220,7 @@ impl Service {
         accepted: Accepted,
     ) -> Result<Answer, Failure> {
         let site = Site::of(target)?;
-        let options = Options::read(&call.query, "UpdateOptions")?;
+        let options = call.options("UpdateOptions", target)?;
         let document = body::document(call.media_type(), body)?;
         let done = self.registry.replace(&site, target, document, &options).await?;
         self.done(&site, done, accepted, &call.query)
@@ -219,7 +234,7 @@ impl Service {
         accepted: Accepted,
     ) -> Result<Answer, Failure> {
         let site = Site::of(target)?;
-        let options = Options::read(&call.query, "PatchOptions")?;
+        let options = call.options("PatchOptions", target)?;
         match Patch::read(call.media_type(), body)? {
             Some(patch) => {
                 if call.query.has("force") {
@@ -229,7 +244,11 @@ impl Service {
                 let done = self.registry.patch(&site, target, &patch, &options).await?;
                 self.done(&site, done, accepted, &call.query)
             }
-            None => Err(body::unsupported("application/apply-patch+yaml", "application/merge-patch+json")),
+            None => {
+                let done =
+                    crate::apply::apply(&self.registry, &site, target, body, &call.query, options).await?;
+                self.done(&site, done, accepted, &call.query)
+            }
         }
     }
 
@@ -280,7 +299,7 @@ impl Service {
     }
 
     async fn post_to_pod(&self, call: &Call, target: &Target, body: &[u8]) -> Result<Answer, Failure> {
-        let options = Options::read(&call.query, "CreateOptions")?;
+        let options = call.options("CreateOptions", target)?;
         let sent = body::document(call.media_type(), body)?.value;
         let name = target.name.as_deref().unwrap_or_default();
         let status = if target.subresource.as_deref() == Some("binding") {
@@ -292,7 +311,7 @@ impl Service {
     }
 
     async fn post_binding(&self, call: &Call, target: &Target, body: &[u8]) -> Result<Answer, Failure> {
-        let options = Options::read(&call.query, "CreateOptions")?;
+        let options = call.options("CreateOptions", target)?;
         let sent = body::document(call.media_type(), body)?.value;
         let status = pods::bind(&self.registry, &target.namespace, None, &sent, &options).await?;
         Ok(respond::plain(201, respond::JSON, status.to_string()))

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use gates::Gates;
-use server::{Credentials, NoLog, Options, Server, Users};
+use server::{Credentials, Identity, Log, NoLog, Options, Server, Users};
 use store::Store;
 
 use crate::failure::Failure;
@@ -28,6 +28,9 @@ pub(crate) struct Apiserver {
     /// Where to listen; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
     listen: SocketAddr,
+    /// Keep everything here; without it everything is in memory and gone when the process ends
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
     /// The token of the administrator; without it one is made
     #[arg(long, value_name = "TOKEN")]
     admin_token: Option<String>,
@@ -49,15 +52,14 @@ impl Apiserver {
 
     async fn serve(&self, gates: Gates, out: &mut dyn Write) -> Result<(), Failure> {
         let token = self.admin_token.clone().unwrap_or_else(|| uuid::Uuid::new_v4().simple().to_string());
-        let credentials =
-            Credentials::make(&[self.listen.ip()]).map_err(|error| failed(error.to_string()))?;
+        let (credentials, store, log, storage) = self.open()?;
         let options = Options {
             listen: self.listen,
             credentials: Some(credentials.clone()),
             users: Users::default().with_admin_token(&token),
             gates,
-            store: Store::default(),
-            log: Box::new(NoLog),
+            store,
+            log,
         };
         let server = Server::bind(options).await.map_err(|error| failed(error.to_string()))?;
         let address = server.address()?;
@@ -67,11 +69,57 @@ impl Apiserver {
             writeln!(out, "kubeconfig  {}", path.display())?;
         }
         writeln!(out, "address     https://{address}")?;
-        writeln!(out, "storage     in memory: everything is gone when this process ends")?;
+        writeln!(out, "storage     {storage}")?;
         out.flush()?;
         server.serve(stopped()).await;
         Ok(())
     }
+}
+
+type Opened = (Credentials, Store, Box<dyn Log>, String);
+
+impl Apiserver {
+    /// Opens the data directory, or says that there is none.
+    fn open(&self) -> Result<Opened, Failure> {
+        let make = || Credentials::make(&[self.listen.ip()]).map_err(|error| failed(error.to_string()));
+        let Some(dir) = &self.data_dir else {
+            let storage =
+                "in memory: everything is gone when this process ends; hint: --data-dir keeps it".to_owned();
+            return Ok((make()?, Store::default(), Box::new(NoLog), storage));
+        };
+        let (store, log, recovery) =
+            server::open(&dir.join("journal")).map_err(|error| failed(error.to_string()))?;
+        let credentials = credentials(&dir.join("pki"), make)?;
+        let storage = format!("{}, at revision {}", dir.display(), recovery.last_revision);
+        Ok((credentials, store, Box::new(log), storage))
+    }
+}
+
+/// The certificates of an earlier start, or new ones that are kept for the next.
+fn credentials(
+    dir: &Path,
+    make: impl FnOnce() -> Result<Credentials, Failure>,
+) -> Result<Credentials, Failure> {
+    let names = ["authority", "server", "admin"];
+    let path = |name: &str, ending: &str| dir.join(format!("{name}.{ending}"));
+    if names.iter().all(|name| path(name, "crt").exists() && path(name, "key").exists()) {
+        let read = |name: &str| -> io::Result<Identity> {
+            let certificate = fs::read_to_string(path(name, "crt"))?;
+            Ok(Identity { certificate, key: fs::read_to_string(path(name, "key"))? })
+        };
+        return Ok(Credentials {
+            authority: read("authority")?,
+            server: read("server")?,
+            admin: read("admin")?,
+        });
+    }
+    let made = make()?;
+    fs::create_dir_all(dir)?;
+    for (name, identity) in names.iter().zip([&made.authority, &made.server, &made.admin]) {
+        write_private(&path(name, "crt"), &identity.certificate)?;
+        write_private(&path(name, "key"), &identity.key)?;
+    }
+    Ok(made)
 }
 
 fn failed(wrong: String) -> Failure {
