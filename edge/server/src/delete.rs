@@ -166,10 +166,7 @@ impl Registry {
         let mut shown = Vec::new();
         for (key, entry) in &page.items {
             match self.delete(site, &key.name, options).await {
-                Ok(done) => shown.push(match done.result {
-                    Outcome::Stored(entry) => site.value(&entry),
-                    Outcome::Shown(object) | Outcome::Gone(object) => object,
-                }),
+                Ok(_) => shown.push(site.value(entry)),
                 // Somebody else deleted it first, which is as good.
                 Err(failure) if failure.code == 404 => shown.push(site.value(entry)),
                 Err(failure) => return Err(failure),

@@ -169,7 +169,10 @@ impl Registry {
         options: &Options,
     ) -> Result<Done, Failure> {
         let meta = &document.value["metadata"];
-        let sent_name = meta["name"].as_str().unwrap_or_default().to_owned();
+        let sent_name = match (meta["name"].as_str(), meta["generateName"].as_str()) {
+            (None | Some(""), Some(prefix)) if !prefix.is_empty() => format!("{prefix}{}", fresh_suffix()),
+            (name, _) => name.unwrap_or_default().to_owned(),
+        };
         if meta["resourceVersion"].as_str().is_some_and(|text| !text.is_empty()) && !options.dry_run {
             return Err(Failure::unexplained("resourceVersion should not be set on objects to be created"));
         }

@@ -74,7 +74,11 @@ fn assign(
     now: &str,
 ) -> Result<(), Failure> {
     let name = pod["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let conflict = |why: &str| Err(Failure::conflict(site.kind, &name, why));
+    let conflict = |why: &str| {
+        let mut failure = Failure::conflict(site.kind, &name, why);
+        failure.details["kind"] = json!("pods/binding");
+        Err(failure)
+    };
     let differs = |field: &str| {
         let wanted = binding["metadata"][field].as_str().unwrap_or_default();
         !wanted.is_empty() && Some(wanted) != pod["metadata"][field].as_str()
@@ -99,9 +103,6 @@ fn assign(
         if let Some(value) = labels.get(key) {
             pod["metadata"]["labels"][key] = value.clone();
         }
-    }
-    if let Some(generation) = pod["metadata"]["generation"].as_i64() {
-        pod["metadata"]["generation"] = json!(generation + 1);
     }
     if let Some(status) = pod["status"].as_object_mut() {
         status.remove("nominatedNodeName");

@@ -111,7 +111,13 @@ impl Failure {
                     format!("{}.{}", kind.kind, kind.group())
                 };
                 let message = format!("{full} {name:?} is invalid: {list}");
-                Self::invalid(kind.group(), &kind.kind, name, message, &causes)
+                // An update without a revision is refused by the store, which knows resources and no kinds.
+                let by_store =
+                    matches!(causes.as_slice(), [only] if only.field == "metadata.resourceVersion");
+                let shown = if by_store { &kind.plural } else { &kind.kind };
+                // Events have one set of rules for both of their groups.
+                let group = if kind.kind == "Event" { "" } else { kind.group() };
+                Self::invalid(group, shown, name, message, &causes)
             }
         }
     }
