@@ -3,6 +3,7 @@
 //! Everything here is derived from the table, in the shape that Kubernetes serves; nothing is written twice.
 
 mod components;
+mod crds;
 mod names;
 mod operations;
 mod paths;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::table::{Kind, Table, table};
 use components::Dialect;
 
+pub use crds::crds;
 pub use names::component_name;
 pub use structural::structural;
 

@@ -3,6 +3,8 @@
 //! A new command is a file here, a variant of [`Command`] and an arm below. A command writes its answer to `out` and
 //! returns what went wrong; it never prints and never exits by itself.
 
+pub(crate) mod crds;
+pub(crate) mod features;
 pub(crate) mod up;
 
 use std::io::Write;
@@ -13,6 +15,8 @@ use crate::failure::Failure;
 /// Runs one command and writes its answer to `out`.
 pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
+        Command::Crds(crds) => crds.run(out),
+        Command::Features(features) => features.run(out),
         Command::Up(up) => up.run(out),
     }
 }
