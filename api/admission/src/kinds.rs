@@ -1,20 +1,27 @@
 //! Which kind has which rules. A kind's rules are in the file of its name; families of small kinds share one.
 
 mod capacity;
+mod change;
 mod claim_spec;
 mod claim_status;
+mod composite_pod_group;
 mod core_kinds;
 mod device_attribute;
 mod device_class;
 mod device_names;
 mod device_taint;
+mod group_fields;
+mod group_priority;
+mod group_templates;
 mod node_allocatable;
 mod node_topology;
 mod own_workload;
+mod pod_group;
 mod pod_scheduling_context;
 mod pool_status;
 mod resource_claim;
 mod resource_slice;
+mod workload;
 
 use objects::{
     Object, apps, batch, coordination, core, events, policy, resource, scheduling, storage, supercargo,

@@ -28,6 +28,3 @@ impl Admit for apps::ReplicaSet {}
 impl Admit for apps::StatefulSet {}
 impl Admit for batch::Job {}
 impl Admit for scheduling::priority_class::PriorityClass {}
-impl Admit for scheduling::pod_group::PodGroup {}
-impl Admit for scheduling::workload::Workload {}
-impl Admit for scheduling::composite_pod_group::CompositePodGroup {}
