@@ -2,7 +2,7 @@
 //!
 //! Defaults that depend on other fields are code in `admission`; these do not.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::table::{Presence, Shape, StructId, Table};
 
@@ -19,7 +19,16 @@ pub fn apply_defaults(table: &Table, id: StructId, value: &mut Value) {
         if unset && let Some(default) = &field.default {
             fields.insert(field.name.clone(), default.clone());
         }
-        if let Some(value) = fields.get_mut(&field.name) {
+        // A structure that is always written is there even when nobody sent it, and so are its defaults.
+        if let (Shape::Struct(inner), Presence::Always) = (&field.shape, field.presence)
+            && fields.get(&field.name).is_none_or(Value::is_null)
+        {
+            let mut made = Value::Object(Map::new());
+            apply_defaults(table, *inner, &mut made);
+            if made.as_object().is_some_and(|made| !made.is_empty()) {
+                fields.insert(field.name.clone(), made);
+            }
+        } else if let Some(value) = fields.get_mut(&field.name) {
             inside(table, &field.shape, value);
         }
     }
@@ -53,6 +62,14 @@ mod tests {
         apply_defaults(table(), kind.object, &mut job);
         let port = &job["spec"]["template"]["spec"]["containers"][0]["ports"][0];
         assert_eq!(port, &json!({"containerPort": 1, "protocol": "TCP"}));
+    }
+
+    #[test]
+    fn a_structure_that_is_always_there_has_its_defaults_even_when_nobody_sent_it() {
+        let kind = table().kind("v1", "ReplicationController").expect("controllers are served");
+        let mut controller = json!({"metadata": {"name": "c"}});
+        apply_defaults(table(), kind.object, &mut controller);
+        assert_eq!(controller["spec"], json!({"replicas": 1}));
     }
 
     #[test]
