@@ -90,6 +90,15 @@ pub fn admit(
     identity: Identity<'_>,
     context: &Context<'_>,
 ) -> Result<Admitted, Rejection> {
+    walk(submission, operation, identity, context).map_err(Rejection::bounded)
+}
+
+fn walk(
+    submission: Submission<'_>,
+    operation: Operation<'_>,
+    identity: Identity<'_>,
+    context: &Context<'_>,
+) -> Result<Admitted, Rejection> {
     let kind = submission.kind;
     let mut warnings = Vec::new();
     let namespace = submission.namespace;
@@ -104,6 +113,10 @@ pub fn admit(
     warnings.extend(more);
     Ok(Admitted { object, warnings })
 }
+
+/// How many unknown fields an answer names, and how much of each path, so that a hostile object gets no huge answer.
+const COMPLAINTS_MAX: usize = 100;
+const SHOWN_CHARS_MAX: usize = 200;
 
 /// Checks that the value is an object of the kind, and brings it into the kind's shape.
 fn shape(submission: Submission<'_>, warnings: &mut Vec<String>) -> Result<Value, Rejection> {
@@ -125,9 +138,9 @@ fn shape(submission: Submission<'_>, warnings: &mut Vec<String>) -> Result<Value
     let mut oddities: Vec<Oddity> = Vec::new();
     let object = conform(table(), kind.object, Value::Object(fields), &mut oddities)
         .map_err(|mismatch: Mismatch| Rejection::BadRequest(format!("{}: {mismatch}", kind.kind)))?;
-    let unknown = oddities.iter().map(|oddity| format!("unknown field {:?}", oddity.path));
-    let twice = submission.duplicates.iter().map(|path| format!("duplicate field {path:?}"));
-    let complaints: Vec<String> = unknown.chain(twice).collect();
+    let unknown = oddities.iter().map(|oddity| format!("unknown field {:?}", shown(&oddity.path)));
+    let twice = submission.duplicates.iter().map(|path| format!("duplicate field {:?}", shown(path)));
+    let complaints: Vec<String> = unknown.chain(twice).take(COMPLAINTS_MAX).collect();
     match submission.field_validation {
         FieldValidation::Strict if !complaints.is_empty() => {
             Err(Rejection::BadRequest(format!("strict decoding error: {}", complaints.join(", "))))
@@ -138,6 +151,11 @@ fn shape(submission: Submission<'_>, warnings: &mut Vec<String>) -> Result<Value
         }
         FieldValidation::Ignore | FieldValidation::Strict => Ok(object),
     }
+}
+
+/// The beginning of a path that somebody made up.
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN_CHARS_MAX).collect()
 }
 
 /// A request whose object has the right shape.

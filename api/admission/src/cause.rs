@@ -65,6 +65,17 @@ pub struct Causes(Vec<Cause>);
 
 /// So many causes tell a reader enough, and a hostile object cannot make the answer arbitrarily large.
 const CAUSES_MAX: usize = 1_000;
+const MESSAGE_BYTES_MAX: usize = 1_024;
+const FIELD_BYTES_MAX: usize = 2_048;
+
+/// Takes off what is beyond `bytes_max`, because a text that somebody sent may be part of it.
+pub(crate) fn cut(mut text: String, bytes_max: usize) -> String {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+        text.push('…');
+    }
+    text
+}
 
 impl Causes {
     /// Nothing is wrong.
@@ -78,7 +89,8 @@ impl Causes {
     }
 
     fn add(&mut self, reason: Reason, path: &Path<'_>, message: String) {
-        self.keep(Cause { reason, field: path.to_string(), message });
+        let (field, message) = (cut(path.to_string(), FIELD_BYTES_MAX), cut(message, MESSAGE_BYTES_MAX));
+        self.keep(Cause { reason, field, message });
     }
 
     /// The causes that were found apart.

@@ -2,7 +2,10 @@
 
 use thiserror::Error;
 
-use crate::cause::Cause;
+use crate::cause::{Cause, cut};
+
+/// How long a message may be; causes have a bound of their own.
+const MESSAGE_BYTES_MAX: usize = 4_000;
 
 /// A refusal. Each kind has its HTTP status and reason.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -19,6 +22,15 @@ pub enum Rejection {
 }
 
 impl Rejection {
+    /// The same refusal with a message of bounded length, whatever it repeats of what somebody sent.
+    pub(crate) fn bounded(self) -> Self {
+        match self {
+            Self::BadRequest(text) => Self::BadRequest(cut(text, MESSAGE_BYTES_MAX)),
+            Self::Forbidden(text) => Self::Forbidden(cut(text, MESSAGE_BYTES_MAX)),
+            Self::Invalid(causes) => Self::Invalid(causes),
+        }
+    }
+
     /// The HTTP status.
     pub fn code(&self) -> u16 {
         match self {

@@ -59,31 +59,40 @@ impl<'de> Deserialize<'de> for Raw {
 }
 
 /// The fields of an object that we do not know, in the order in which they came.
+///
+/// Nearly every structure has none, and there are many structures, so having none takes one word.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rest(Vec<(Box<str>, Raw)>);
+pub struct Rest(Option<Box<Kept>>);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Kept(Vec<(Box<str>, Raw)>);
 
 impl Rest {
     /// The value of an unknown field.
     pub fn get(&self, name: &str) -> Option<&Raw> {
-        self.0.iter().find(|(key, _)| &**key == name).map(|(_, value)| value)
+        self.fields().iter().find(|(key, _)| &**key == name).map(|(_, value)| value)
     }
 
     /// The names of the unknown fields.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| &**name)
+        self.fields().iter().map(|(name, _)| &**name)
     }
 
     /// There is no unknown field.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.fields().is_empty()
+    }
+
+    fn fields(&self) -> &[(Box<str>, Raw)] {
+        self.0.as_ref().map_or(&[], |kept| &kept.0)
     }
 
     pub(crate) fn keep(&mut self, name: &str, value: Raw) {
-        self.0.push((name.into(), value));
+        self.0.get_or_insert_default().0.push((name.into(), value));
     }
 
     pub(crate) fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        self.0.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))
+        self.fields().iter().try_for_each(|(name, value)| map.serialize_entry(name, value))
     }
 }
 

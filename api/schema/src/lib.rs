@@ -8,6 +8,7 @@ mod conform;
 mod defaults;
 mod fill;
 mod json;
+pub mod openapi;
 mod path;
 mod scalar;
 mod table;
@@ -20,6 +21,7 @@ pub use fill::fill;
 pub use json::{Document, NotJson, parse};
 pub use path::Path;
 pub use table::{
-    Field, Kind, ListKind, Patch, Presence, Scalar, Scope, Shape, Struct, StructId, Table, table,
+    Field, Kind, Limits, ListKind, Patch, Presence, Rule, Scalar, Scope, Shape, Struct, StructId, Table,
+    table,
 };
 pub use yaml::{NotYaml, parse_yaml};

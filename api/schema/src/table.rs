@@ -28,6 +28,36 @@ pub struct Struct {
     pub fields: Vec<Field>,
     /// Server-side apply owns this structure as one value.
     pub atomic: bool,
+    /// What it is, in a sentence; empty where nobody wrote one.
+    pub description: String,
+    /// What must hold between its fields.
+    pub rules: Vec<Rule>,
+}
+
+/// Something that must hold between the fields of a structure, for servers that know the structure by its schema alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// A CEL expression over `self`.
+    pub expression: String,
+    /// What to tell whoever broke it.
+    pub message: String,
+}
+
+/// The limits of a field. They are those that admission keeps, for servers that know the field by its schema alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The least number of elements.
+    pub items_min: Option<u32>,
+    /// The most elements, or the most entries of a map.
+    pub items_max: Option<u32>,
+    /// The least number of characters, of a text or of each text in a list.
+    pub length_min: Option<u32>,
+    /// The most characters, of a text or of each text in a list.
+    pub length_max: Option<u32>,
+    /// The least value.
+    pub value_min: Option<i64>,
+    /// The form of a text, or of each text in a list.
+    pub pattern: Option<String>,
 }
 
 /// One field of a structure.
@@ -53,6 +83,10 @@ pub struct Field {
     pub allowed: Vec<String>,
     /// The gate of a field that is ours and that Kubernetes does not have.
     pub ours: Option<String>,
+    /// What it is, in a sentence; empty where nobody wrote one.
+    pub description: String,
+    /// The limits of its value.
+    pub limits: Limits,
 }
 
 /// What a field holds.

@@ -4,18 +4,29 @@
 //! package resource.v1                          the structures below are resource.v1.NAME
 //! serves resource.k8s.io/v1                    the kinds below are of this version
 //! kind ResourceClaim resourceclaims namespaced status short=rc categories=all
+//!
+//! # What somebody asks for.                    directly above a type or a field: its description
 //! type DeviceRequest atomic                    a structure; atomic: applied as one value
 //!   name string! required                      !  always written    ?  optional, zero is kept
 //!   adminAccess bool?                          ~  null when unset   (none) left out when zero
 //!   selectors []DeviceSelector atomic          [] list of           {} map of
 //!   conditions []meta.v1.Condition keys=type patch=merge:type
+//!   names []string minitems=1 maxitems=8 minlength=1 maxlength=63 pattern=dnslabel
+//!   count int32 minimum=1
+//!   ensure has(self.a) != has(self.b) :: set exactly one of a and b
 //! ```
+//!
+//! A structure that has no description takes those of the structure of the same name in the group's first version here.
 
 use std::collections::BTreeMap;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::table::{Field, Kind, ListKind, Patch, Presence, Scalar, Scope, Shape, Struct, StructId, Table};
+use crate::table::{
+    Field, Kind, Limits, ListKind, Patch, Presence, Rule, Scalar, Scope, Shape, Struct, StructId, Table,
+};
 
 /// The files of the table: name and text.
 pub(crate) const SOURCES: &[(&str, &str)] = &[
@@ -53,15 +64,29 @@ pub(crate) fn read(sources: &[(&str, &str)]) -> Result<Table, BadLine> {
     let mut kinds = Vec::new();
     for (file, text) in sources {
         let mut reader = Reader { names: &names, package: "", api_version: "" };
+        let mut comment = String::new();
         for (at, line) in text.lines().enumerate() {
             let bad = |what: String| BadLine { file: (*file).to_owned(), line: at + 1, what };
+            if let Some(words) = line.trim_start().strip_prefix('#') {
+                comment.push_str(if comment.is_empty() { "" } else { " " });
+                comment.push_str(words.trim());
+                continue;
+            }
+            let description = std::mem::take(&mut comment);
+            let last = |structs: &'_ mut Vec<Struct>| -> Result<usize, BadLine> {
+                structs.len().checked_sub(1).ok_or_else(|| bad("a field before any type".to_owned()))
+            };
             match reader.line(line).map_err(bad)? {
                 Line::Nothing => {}
                 Line::Kind(kind) => kinds.push(kind),
-                Line::Struct(new) => structs.push(new),
+                Line::Struct(new) => structs.push(Struct { description, ..new }),
                 Line::Field(field) => {
-                    let last = structs.last_mut().ok_or_else(|| bad("a field before any type".to_owned()))?;
-                    last.fields.push(field);
+                    let at = last(&mut structs)?;
+                    structs[at].fields.push(Field { description, ..field });
+                }
+                Line::Rule(rule) => {
+                    let at = last(&mut structs)?;
+                    structs[at].rules.push(rule);
                 }
             }
         }
@@ -69,7 +94,28 @@ pub(crate) fn read(sources: &[(&str, &str)]) -> Result<Table, BadLine> {
     for each in &mut structs {
         each.fields.sort_by(|a, b| a.name.cmp(&b.name));
     }
+    describe_like_first_version(&mut structs);
     Ok(Table::new(structs, names, kinds))
+}
+
+/// Later versions in the order of the files borrow the descriptions of the first one.
+fn describe_like_first_version(structs: &mut [Struct]) {
+    let mut known: BTreeMap<(String, String, String), String> = BTreeMap::new();
+    for each in structs {
+        let mut parts = each.name.split('.');
+        let group = parts.next().unwrap_or_default().to_owned();
+        let name = parts.next_back().unwrap_or_default().to_owned();
+        let Struct { description, fields, .. } = each;
+        let own = std::iter::once((String::new(), description));
+        for (field, text) in own.chain(fields.iter_mut().map(|f| (f.name.clone(), &mut f.description))) {
+            let key = (group.clone(), name.clone(), field);
+            if text.is_empty() {
+                text.clone_from(known.get(&key).unwrap_or(&String::new()));
+            } else {
+                known.entry(key).or_insert_with(|| text.clone());
+            }
+        }
+    }
 }
 
 fn names(sources: &[(&str, &str)]) -> BTreeMap<String, StructId> {
@@ -95,6 +141,7 @@ enum Line {
     Kind(Kind),
     Struct(Struct),
     Field(Field),
+    Rule(Rule),
 }
 
 struct Reader<'t> {
@@ -108,7 +155,7 @@ impl<'t> Reader<'t> {
         let words: Vec<&str> = line.split_whitespace().collect();
         Ok(match words.as_slice() {
             [] => Line::Nothing,
-            [first, ..] if first.starts_with('#') => Line::Nothing,
+            ["ensure", ..] => Line::Rule(rule(line)?),
             [name, shape, flags @ ..] if line.starts_with("  ") => {
                 Line::Field(self.field(name, shape, flags)?)
             }
@@ -125,6 +172,8 @@ impl<'t> Reader<'t> {
                 name: format!("{}.{name}", self.package),
                 fields: Vec::new(),
                 atomic: rest.contains(&"atomic"),
+                description: String::new(),
+                rules: Vec::new(),
             }),
             _ => return Err(format!("cannot read {line:?}")),
         })
@@ -177,6 +226,8 @@ impl<'t> Reader<'t> {
             default: None,
             allowed: Vec::new(),
             ours: None,
+            description: String::new(),
+            limits: Limits::default(),
         };
         for flag in flags {
             set_flag(&mut field, flag)?;
@@ -224,9 +275,44 @@ fn set_flag(field: &mut Field, flag: &str) -> Result<(), String> {
         }
         "ours" => field.ours = Some(argument.to_owned()),
         "patch" => field.patch = patch(argument)?,
+        "pattern" => field.limits.pattern = Some(pattern(argument)?),
+        "minitems" => field.limits.items_min = Some(number(argument)?),
+        "maxitems" => field.limits.items_max = Some(number(argument)?),
+        "minlength" => field.limits.length_min = Some(number(argument)?),
+        "maxlength" => field.limits.length_max = Some(number(argument)?),
+        "minimum" => field.limits.value_min = Some(number(argument)?),
         other => return Err(format!("unknown flag {other:?}")),
     }
     Ok(())
+}
+
+fn number<T: FromStr<Err = ParseIntError>>(argument: &str) -> Result<T, String> {
+    argument.parse().map_err(|error| format!("{argument:?}: {error}"))
+}
+
+/// The forms of names by what they are called; with a question mark an empty text will do too.
+fn pattern(form: &str) -> Result<String, String> {
+    const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+    if let Some(form) = form.strip_suffix('?') {
+        return pattern(form).map(|inner| format!("^({})?$", inner.trim_matches(['^', '$'])));
+    }
+    let subdomain = format!(r"{LABEL}(\.{LABEL})*");
+    Ok(match form {
+        "dnslabel" => format!("^{LABEL}$"),
+        "dnssubdomain" => format!("^{subdomain}$"),
+        "labelkey" => format!("^({subdomain}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"),
+        "attribute" => r"^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*/[A-Za-z_][A-Za-z0-9_]{0,31}$".to_owned(),
+        "reason" => "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$".to_owned(),
+        "truth" => "^(True|False|Unknown)$".to_owned(),
+        other => return Err(format!("unknown form {other:?}")),
+    })
+}
+
+fn rule(line: &str) -> Result<Rule, String> {
+    let text = line.trim().trim_start_matches("ensure").trim();
+    let (expression, message) =
+        text.split_once(" :: ").ok_or_else(|| format!("a rule without a message: {text:?}"))?;
+    Ok(Rule { expression: expression.trim().to_owned(), message: message.trim().to_owned() })
 }
 
 fn patch(argument: &str) -> Result<Patch, String> {
@@ -264,6 +350,31 @@ mod tests {
             let meta = table.get(kind.object).field("metadata").map(|field| &field.shape);
             assert_eq!(meta, table.find("meta.v1.ObjectMeta").map(Shape::Struct).as_ref(), "{}", kind.kind);
         }
+    }
+
+    #[test]
+    fn a_comment_directly_above_a_line_describes_it() {
+        let text = "# The file.\n\npackage g.v1\n# Lost.\n\n# What it\n# is.\ntype A\n  # How many.\n  b int32\n  c int32\n";
+        let later = "package g.v1beta1\ntype A\n  b int32\n";
+        let table = read(&[("g.v1", text), ("g.v1beta1", later)]).expect("the lines are well formed");
+        for name in ["g.v1.A", "g.v1beta1.A"] {
+            let id = table.find(name).expect("the type is there");
+            assert_eq!(table.get(id).description, "What it is.");
+            assert_eq!(table.get(id).field("b").map(|field| field.description.as_str()), Some("How many."));
+        }
+        let id = table.find("g.v1.A").expect("the type is there");
+        assert_eq!(table.get(id).field("c").map(|field| field.description.as_str()), Some(""));
+    }
+
+    #[test]
+    fn limits_and_rules_are_read() {
+        let text = "package g.v1\ntype A\n  ensure self.b > 1 :: b is too small\n  b []string maxitems=3 pattern=dnslabel\n";
+        let table = read(&[("g.v1", text)]).expect("the lines are well formed");
+        let a = &table.structs()[0];
+        assert_eq!(a.rules[0].expression, "self.b > 1");
+        assert_eq!(a.rules[0].message, "b is too small");
+        assert_eq!(a.fields[0].limits.items_max, Some(3));
+        assert!(read(&[("x", "package p\ntype A\n  ensure self.b\n")]).is_err());
     }
 
     #[test]

@@ -5,6 +5,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::apiserver::Apiserver;
+use crate::commands::crds::Crds;
+use crate::commands::features::Features;
 use crate::commands::up::Up;
 
 const ABOUT: &str = "\
@@ -13,6 +15,8 @@ Decides where pods and the devices they claim go in a Kubernetes cluster, and ex
 const EXAMPLES: &str = "\
 Examples:
   supercargo up             what the embedded cluster will do, and what is there today
+  supercargo features       what can be turned on and off
+  supercargo crds           our own kinds, for a real API server
   supercargo help up        all about one command
   supercargo --version      which version this is";
 
@@ -29,6 +33,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Apiserver(Apiserver),
     Up(Up),
+    Crds(Crds),
+    Features(Features),
 }
 
 #[cfg(test)]

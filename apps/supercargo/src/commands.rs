@@ -4,6 +4,8 @@
 //! returns what went wrong; it never prints and never exits by itself.
 
 pub(crate) mod apiserver;
+pub(crate) mod crds;
+pub(crate) mod features;
 pub(crate) mod up;
 
 use std::io::Write;
@@ -15,6 +17,8 @@ use crate::failure::Failure;
 pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         Command::Apiserver(apiserver) => apiserver.run(out),
+        Command::Crds(crds) => crds.run(out),
+        Command::Features(features) => features.run(out),
         Command::Up(up) => up.run(out),
     }
 }

@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod failure;
+mod yaml;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

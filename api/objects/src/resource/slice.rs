@@ -92,7 +92,7 @@ wire! {
 wire! {
     /// An amount that a device has, and how it may be asked for.
     pub struct DeviceCapacity {
-        request_policy: Option<CapacityRequestPolicy> = "requestPolicy",
+        request_policy: Option<Box<CapacityRequestPolicy>> = "requestPolicy",
         value: Quantity = "value",
     }
 }
