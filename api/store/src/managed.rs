@@ -14,6 +14,7 @@ mod fieldset;
 mod form;
 mod last_applied;
 mod merge;
+mod owned;
 mod reset;
 mod step;
 mod tracker;

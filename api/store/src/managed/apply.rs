@@ -12,6 +12,7 @@ use super::fieldset::FieldSet;
 use super::form::nothing;
 use super::last_applied;
 use super::merge::{merge, remove};
+use super::owned::Owned;
 use super::step::same;
 use super::tracker::{Change, managed_fields, untracked, update};
 use super::walk::fields_of;
@@ -101,9 +102,8 @@ pub fn apply(
     check_type(kind, config)?;
     let empty = nothing(table, kind);
     let live = typed(kind, live.unwrap_or(&empty));
-    let mut entries = Entries::read(managed_fields(&live))
+    let mut entries = Entries::written(managed_fields(&live))
         .map_err(|error| ApplyError::Internal(format!("failed to decode managed fields: {error}")))?;
-    entries.reconcile(table, kind.object);
     if entries.is_empty() {
         let change = Change { table, kind, old: &empty, new: &live };
         update(&change, &mut entries, manager, BEFORE, reset);
@@ -212,19 +212,18 @@ impl Request<'_> {
         let mut merged = merge(self.table, self.kind.object, self.live, self.config);
         let own = fields_of(self.table, self.kind.object, self.config).outside(self.reset);
         let time = last.as_ref().and_then(|last| last.time);
-        if let Some(last) = last.filter(|last| !last.fields.is_empty()) {
-            merged = self.prune(merged, &entries, &own, &last.fields);
+        if let Some(last) = last {
+            let last = last.fields.into_set(self.table, self.kind.object);
+            merged = self.prune(merged, &entries, &own, &last);
         }
         let change = Change { table: self.table, kind: self.kind, old: self.live, new: &merged };
         let difference = change.difference(self.reset);
         let mut conflicts = Vec::new();
-        entries.reduce(|identity, entry| {
-            let taken = entry.fields.intersection(&difference.changed);
+        entries.lose(self.table, self.kind.object, &difference, |identity, entry, fields| {
+            let taken = fields.intersection(&difference.changed);
             if !force && !taken.is_empty() {
                 conflicts.push((*identity, entry.api_version, taken));
             }
-            let kept = std::mem::take(&mut entry.fields);
-            entry.fields = kept.difference(&difference.changed).difference(&difference.removed);
         });
         if !conflicts.is_empty() {
             return Err(Conflicts(conflicts));
@@ -234,7 +233,7 @@ impl Request<'_> {
         let time = if same(self.live, &merged) { time } else { Some(self.manager.time) };
         if !own.is_empty() {
             let api_version = self.kind.api_version.as_str();
-            entries.0.insert(identity, Entry { api_version, time, fields: own });
+            entries.0.insert(identity, Entry { api_version, time, fields: Owned::Set(own) });
         }
         let written = entries.write();
         Ok((merged, written))
@@ -244,9 +243,15 @@ impl Request<'_> {
     fn prune(&self, merged: Value, entries: &Entries<'_>, own: &FieldSet<'_>, last: &FieldSet<'_>) -> Value {
         let (table, id) = (self.table, self.kind.object);
         let named = |set| with_named_fields(table, id, set);
+        if last.is_empty() {
+            return merged;
+        }
         let last = named(last.clone());
         let pruned = remove(table, id, &merged, &last);
-        let owned = entries.0.values().fold(own.clone(), |owned, entry| owned.union(entry.fields.clone()));
+        let owned = entries
+            .0
+            .values()
+            .fold(own.clone(), |owned, entry| owned.union(entry.fields.clone().into_set(table, id)));
         let all = named(fields_of(table, id, &merged));
         let unowned = all.clone().difference(&named(fields_of(table, id, &pruned))).difference(&named(owned));
         let pruned = remove(table, id, &merged, &unowned);

@@ -11,6 +11,7 @@ use super::create::created;
 use super::entries::{self, Entries, Entry, Identity};
 use super::fieldset::FieldSet;
 use super::form::nothing;
+use super::owned::Owned;
 use super::walk::{Difference, compare};
 use super::{Manager, Operation};
 
@@ -40,10 +41,9 @@ pub fn track(
         Some(_) if entries.is_empty() => return,
         _ => {
             let empty = old.is_none().then(|| nothing(table, kind)).unwrap_or_default();
-            entries.reconcile(table, kind.object);
             let change = Change { table, kind, old: old.unwrap_or(&empty), new };
             update(&change, &mut entries, manager, manager.known_name(), reset);
-            entries.cap();
+            entries.cap(table, kind.object);
             entries.write()
         }
     };
@@ -61,8 +61,10 @@ fn identity_of<'a>(kind: &'a Kind, manager: &Manager<'a>) -> Identity<'a> {
 
 /// The entries to start from: those that were sent, if they make sense and the request may set them, else the old ones.
 fn given<'a>(old: Option<&'a Value>, sent: Option<&'a Value>, manager: &Manager<'_>) -> Entries<'a> {
-    let had = || Entries::read(old.and_then(managed_fields)).unwrap_or_default();
-    if !manager.subresource.is_empty() {
+    let old = old.and_then(managed_fields);
+    let had = || Entries::written(old).unwrap_or_default();
+    // Most who send managed fields send back what they got.
+    if !manager.subresource.is_empty() || sent == old {
         return had();
     }
     if let Some(Value::Array(list)) = sent
@@ -70,7 +72,7 @@ fn given<'a>(old: Option<&'a Value>, sent: Option<&'a Value>, manager: &Manager<
     {
         return Entries::default();
     }
-    Entries::read(sent).ok().filter(|entries| !entries.is_empty()).unwrap_or_else(had)
+    Entries::sent(sent).ok().filter(|entries| !entries.is_empty()).unwrap_or_else(had)
 }
 
 /// The managed fields that an object has.
@@ -104,20 +106,19 @@ pub(super) fn update<'a>(
     reset: &FieldSet<'_>,
 ) {
     let api_version = change.kind.api_version.as_str();
-    let Difference { changed, removed } = change.difference(reset);
-    entries.reduce(|_, entry| {
-        let kept = std::mem::take(&mut entry.fields).difference(&changed).difference(&removed);
-        entry.fields = kept;
-    });
-    let taken = changed.difference(untracked());
+    let id = change.kind.object;
+    let difference = change.difference(reset);
+    entries.lose(change.table, id, &difference, |_, _, _| {});
+    let taken = difference.changed.difference(untracked());
     if taken.is_empty() {
         return;
     }
     let identity = Identity::new(name, Operation::Update, api_version, manager.subresource);
     let fields = match entries.0.remove(&identity) {
-        Some(had) => taken.union(had.fields),
+        Some(had) => taken.union(had.fields.into_set(change.table, id)),
         None => taken,
     };
+    let fields = Owned::Set(fields);
     entries.0.insert(identity, Entry { api_version, time: Some(manager.time), fields });
 }
 
