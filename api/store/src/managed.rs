@@ -8,24 +8,28 @@
 mod adjust;
 mod apply;
 mod check;
+mod conflict;
 mod create;
 mod entries;
 mod fieldset;
 mod form;
 mod last_applied;
 mod merge;
+mod owned;
 mod reset;
 mod step;
 mod tracker;
 mod walk;
 
-pub use apply::{ApplyError, Conflict, apply};
+pub use apply::apply;
+pub use conflict::{ApplyError, Conflict};
 pub use fieldset::{BadFields, FieldSet};
 pub use reset::{name_from_user_agent, reset_fields};
-pub use tracker::{keep_times, track};
+pub use tracker::{keep_times, track, tracked};
 
 /// Who writes, through what and when.
 #[derive(Clone, Copy, Debug)]
+// tidy: allow(name): the word of Kubernetes' API, in which requests have a field manager
 pub struct Manager<'a> {
     /// The name that the request gave, or that of the program that sent it; empty for nobody known.
     pub name: &'a str,

@@ -1,17 +1,18 @@
 //! Server-side apply: a client says which fields it wants, and the server knows what that client wanted before.
 
-use std::fmt;
+use std::borrow::Cow;
 
 use schema::{Kind, Table, conform};
 use serde_json::{Map, Value, json};
-use thiserror::Error;
 
 use super::adjust::with_named_fields;
+use super::conflict::{ApplyError, Conflicts};
 use super::entries::{Entries, Entry, Identity};
 use super::fieldset::FieldSet;
 use super::form::nothing;
 use super::last_applied;
 use super::merge::{merge, remove};
+use super::owned::Owned;
 use super::step::same;
 use super::tracker::{Change, managed_fields, untracked, update};
 use super::walk::fields_of;
@@ -19,67 +20,6 @@ use super::{Manager, Operation, check};
 
 /// Who is said to have set what was there before anybody was asked.
 const BEFORE: &str = "before-first-apply";
-
-/// Why a configuration is not applied.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum ApplyError {
-    /// Others own fields to which the configuration gives other values: 409.
-    #[error("{}", conflict_message(.0))]
-    Conflicts(Vec<Conflict>),
-    /// The configuration is none for this resource: 400.
-    #[error("{0}")]
-    Malformed(String),
-    /// The configuration has not the shape of its kind: 500, as Kubernetes answers.
-    #[error("{0}")]
-    Internal(String),
-}
-
-/// A field that another owns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
-    /// The name of the owner.
-    pub manager: String,
-    /// How the owner set the field.
-    pub operation: Operation,
-    /// The version in which the owner set the field.
-    pub api_version: String,
-    /// The subresource through which the owner set the field.
-    pub subresource: String,
-    /// The field, such as `.spec.devices`.
-    pub field_path: String,
-}
-
-impl Conflict {
-    fn owner(&self) -> String {
-        let mut text = format!("{:?}", self.manager);
-        if !self.subresource.is_empty() {
-            text.push_str(&format!(" with subresource {:?}", self.subresource));
-        }
-        if self.operation == Operation::Update {
-            text.push_str(&format!(" using {}", self.api_version));
-        }
-        text
-    }
-}
-
-/// The message of the cause in a Status.
-impl fmt::Display for Conflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "conflict with {}", self.owner())
-    }
-}
-
-fn conflict_message(conflicts: &[Conflict]) -> String {
-    if let [only] = conflicts {
-        return format!("Apply failed with 1 conflict: {only}: {}", only.field_path);
-    }
-    let mut lines = Vec::new();
-    for group in conflicts.chunk_by(|a, b| a.owner() == b.owner()) {
-        lines.push(format!("conflicts with {}:", group[0].owner()));
-        lines.extend(group.iter().map(|conflict| format!("- {}", conflict.field_path)));
-    }
-    format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
-}
 
 /// Applies `config` to `live`, or to nothing, and returns the object with its managed fields.
 ///
@@ -99,11 +39,11 @@ pub fn apply(
     reset: &FieldSet<'_>,
 ) -> Result<Value, ApplyError> {
     check_type(kind, config)?;
+    let config = &*with_whole_numbers(config);
     let empty = nothing(table, kind);
     let live = typed(kind, live.unwrap_or(&empty));
-    let mut entries = Entries::read(managed_fields(&live))
+    let mut entries = Entries::written(managed_fields(&live))
         .map_err(|error| ApplyError::Internal(format!("failed to decode managed fields: {error}")))?;
-    entries.reconcile(table, kind.object);
     if entries.is_empty() {
         let change = Change { table, kind, old: &empty, new: &live };
         update(&change, &mut entries, manager, BEFORE, reset);
@@ -128,10 +68,47 @@ pub fn apply(
             described(kind, config)
         ))
     })?;
-    if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+    if let Value::Object(fields) = &mut object
+        && let Value::Object(meta) = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()))
+    {
         meta.extend(entries.map(|entries| ("managedFields".to_owned(), entries)));
     }
     Ok(object)
+}
+
+/// The configuration with whole numbers that are written as such: YAML has one kind of number, so that `2.0` is `2`.
+fn with_whole_numbers(config: &Value) -> Cow<'_, Value> {
+    if !has_float(config) {
+        return Cow::Borrowed(config);
+    }
+    let mut config = config.clone();
+    write_whole_numbers(&mut config);
+    Cow::Owned(config)
+}
+
+fn has_float(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(items) => items.iter().any(has_float),
+        Value::Object(fields) => fields.values().any(has_float),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
+}
+
+fn write_whole_numbers(value: &mut Value) {
+    /// Above this, not every whole number is a float.
+    const LIMIT: f64 = (1_u64 << 53) as f64;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            if let Some(float) = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= LIMIT)
+            {
+                *value = json!(float as i64);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(write_whole_numbers),
+        Value::Number(_) | Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
 }
 
 fn check_type(kind: &Kind, config: &Value) -> Result<(), ApplyError> {
@@ -212,19 +189,18 @@ impl Request<'_> {
         let mut merged = merge(self.table, self.kind.object, self.live, self.config);
         let own = fields_of(self.table, self.kind.object, self.config).outside(self.reset);
         let time = last.as_ref().and_then(|last| last.time);
-        if let Some(last) = last.filter(|last| !last.fields.is_empty()) {
-            merged = self.prune(merged, &entries, &own, &last.fields);
+        if let Some(last) = last {
+            let last = last.fields.into_set(self.table, self.kind.object);
+            merged = self.prune(merged, &entries, &own, &last);
         }
         let change = Change { table: self.table, kind: self.kind, old: self.live, new: &merged };
         let difference = change.difference(self.reset);
         let mut conflicts = Vec::new();
-        entries.reduce(|identity, entry| {
-            let taken = entry.fields.intersection(&difference.changed);
+        entries.lose(self.table, self.kind.object, &difference, |identity, entry, fields| {
+            let taken = fields.intersection(&difference.changed);
             if !force && !taken.is_empty() {
                 conflicts.push((*identity, entry.api_version, taken));
             }
-            let kept = std::mem::take(&mut entry.fields);
-            entry.fields = kept.difference(&difference.changed).difference(&difference.removed);
         });
         if !conflicts.is_empty() {
             return Err(Conflicts(conflicts));
@@ -234,7 +210,7 @@ impl Request<'_> {
         let time = if same(self.live, &merged) { time } else { Some(self.manager.time) };
         if !own.is_empty() {
             let api_version = self.kind.api_version.as_str();
-            entries.0.insert(identity, Entry { api_version, time, fields: own });
+            entries.0.insert(identity, Entry { api_version, time, fields: Owned::Set(own) });
         }
         let written = entries.write();
         Ok((merged, written))
@@ -244,9 +220,15 @@ impl Request<'_> {
     fn prune(&self, merged: Value, entries: &Entries<'_>, own: &FieldSet<'_>, last: &FieldSet<'_>) -> Value {
         let (table, id) = (self.table, self.kind.object);
         let named = |set| with_named_fields(table, id, set);
+        if last.is_empty() {
+            return merged;
+        }
         let last = named(last.clone());
         let pruned = remove(table, id, &merged, &last);
-        let owned = entries.0.values().fold(own.clone(), |owned, entry| owned.union(entry.fields.clone()));
+        let owned = entries
+            .0
+            .values()
+            .fold(own.clone(), |owned, entry| owned.union(entry.fields.clone().into_set(table, id)));
         let all = named(fields_of(table, id, &merged));
         let unowned = all.clone().difference(&named(fields_of(table, id, &pruned))).difference(&named(owned));
         let pruned = remove(table, id, &merged, &unowned);
@@ -255,27 +237,159 @@ impl Request<'_> {
     }
 }
 
-/// What others own and would lose.
-struct Conflicts<'a>(Vec<(Identity<'a>, &'a str, FieldSet<'a>)>);
+#[cfg(test)]
+mod tests {
+    use schema::table;
+    use serde_json::{Value, json};
 
-impl Conflicts<'_> {
-    fn without(self, allowed: &FieldSet<'_>) -> Self {
-        let left =
-            self.0.into_iter().map(|(owner, version, fields)| (owner, version, fields.difference(allowed)));
-        Self(left.filter(|(_, _, fields)| !fields.is_empty()).collect())
+    use super::apply;
+    use crate::managed::{ApplyError, FieldSet, Manager, reset_fields, track};
+
+    const KIND: (&str, &str) = ("resource.k8s.io/v1", "ResourceClaim");
+
+    fn by(name: &str) -> Manager<'_> {
+        Manager { name, subresource: "", time: "2026-01-02T03:04:05Z" }
     }
 
-    fn tell(self) -> ApplyError {
-        let of_owner = |(owner, api_version, fields): &(Identity<'_>, &str, FieldSet<'_>)| {
-            let conflict = |field_path| Conflict {
-                manager: owner.name.to_owned(),
-                operation: owner.operation,
-                api_version: (*api_version).to_owned(),
-                subresource: owner.subresource.to_owned(),
-                field_path,
-            };
-            fields.paths().into_iter().map(conflict).collect::<Vec<_>>()
+    fn configmap(
+        mut config: Value,
+        live: Option<&Value>,
+        name: &str,
+        force: bool,
+    ) -> Result<Value, ApplyError> {
+        let kind = table().kind("v1", "ConfigMap").expect("config maps are served");
+        config["apiVersion"] = json!("v1");
+        config["kind"] = json!("ConfigMap");
+        apply(table(), kind, live, &config, &by(name), force, &FieldSet::default())
+    }
+
+    fn claim(labels: &Value) -> Value {
+        let requests = json!([{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]);
+        json!({"apiVersion": KIND.0, "kind": KIND.1, "metadata": {"name": "c", "labels": labels},
+            "spec": {"devices": {"requests": requests}}})
+    }
+
+    fn apply_claim(
+        config: &Value,
+        live: Option<&Value>,
+        name: &str,
+        force: bool,
+    ) -> Result<Value, ApplyError> {
+        let kind = table().kind(KIND.0, KIND.1).expect("claims are served");
+        let applied = apply(table(), kind, live, config, &by(name), force, reset_fields(kind, ""))?;
+        let mut stored = applied;
+        schema::apply_defaults(table(), kind.object, &mut stored);
+        for request in stored["spec"]["devices"]["requests"].as_array_mut().into_iter().flatten() {
+            request["exactly"]["allocationMode"] = json!("ExactCount");
+            request["exactly"]["count"] = json!(1);
+        }
+        schema::fill(table(), kind.object, &mut stored);
+        Ok(stored)
+    }
+
+    #[test]
+    fn who_applies_owns_what_the_configuration_lists() {
+        let stored =
+            apply_claim(&claim(&json!({"a": "1"})), None, "one", false).expect("nobody owns anything");
+        assert_eq!(
+            stored["metadata"]["managedFields"],
+            json!([{
+                "manager": "one", "operation": "Apply", "apiVersion": KIND.0, "time": "2026-01-02T03:04:05Z",
+                "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:metadata": {"f:labels": {"f:a": {}}}, "f:spec": {"f:devices": {"f:requests": {}}}},
+            }])
+        );
+    }
+
+    #[test]
+    fn another_value_for_a_field_of_another_is_a_conflict_that_force_decides() {
+        let stored =
+            apply_claim(&claim(&json!({"a": "1"})), None, "one", false).expect("nobody owns anything");
+        let error =
+            apply_claim(&claim(&json!({"a": "2"})), Some(&stored), "two", false).expect_err("a is owned");
+        let ApplyError::Conflicts(conflicts) = &error else { panic!("{error}") };
+        let told: Vec<_> =
+            conflicts.iter().map(|conflict| (&*conflict.field_path, conflict.to_string())).collect();
+        let message = || "conflict with \"one\"".to_owned();
+        // The list is one value, and the configuration has no defaults.
+        assert_eq!(told, [(".metadata.labels.a", message()), (".spec.devices.requests", message())]);
+        assert_eq!(
+            error.to_string(),
+            "Apply failed with 2 conflicts: conflicts with \"one\":\n- .metadata.labels.a\n- .spec.devices.requests"
+        );
+        let forced = apply_claim(&claim(&json!({"a": "2"})), Some(&stored), "two", true).expect("forced");
+        assert_eq!(forced["metadata"]["labels"], json!({"a": "2"}));
+        let managers: Vec<_> =
+            forced["metadata"]["managedFields"].as_array().expect("a list").iter().collect();
+        assert!(matches!(managers[..], [only] if only["manager"] == "two"), "{managers:?}");
+    }
+
+    #[test]
+    fn what_is_no_longer_listed_is_removed_unless_another_owns_it() {
+        let all = json!({"metadata": {"name": "c"}, "data": {"mine": "1", "shared": "1"}});
+        let live = configmap(all, None, "one", false).expect("new");
+        let live =
+            configmap(json!({"data": {"shared": "1"}}), Some(&live), "two", false).expect("the same value");
+        let second = &live["metadata"]["managedFields"][0];
+        assert_eq!((&second["manager"], second.get("time")), (&json!("two"), None), "nothing changed");
+        let live = configmap(json!({"data": {}}), Some(&live), "one", false).expect("only own fields");
+        assert_eq!(live["data"], json!({"shared": "1"}));
+    }
+
+    #[test]
+    fn an_object_that_nobody_tracked_gets_an_owner_at_the_first_apply() {
+        let live =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"uid": "u"}, "data": {"a": "1"}});
+        let error =
+            configmap(json!({"data": {"a": "2"}}), Some(&live), "one", false).expect_err("a was there");
+        assert_eq!(
+            error.to_string(),
+            "Apply failed with 1 conflict: conflict with \"before-first-apply\" using v1: .data.a"
+        );
+    }
+
+    #[test]
+    fn what_kubectl_applied_at_the_client_is_no_conflict_and_the_annotation_stays_true() {
+        let kind = table().kind("v1", "ConfigMap").expect("config maps are served");
+        let annotation = "kubectl.kubernetes.io/last-applied-configuration";
+        let before = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1"}}).to_string();
+        let mut live = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1", "b": "1"},
+            "metadata": {"uid": "u", "annotations": {annotation: before}}});
+        track(table(), kind, None, &mut live, &by("kubectl-client-side-apply"), &FieldSet::default());
+        let applied =
+            configmap(json!({"data": {"a": "<2>"}}), Some(&live), "kubectl", false).expect("a was its own");
+        assert_eq!(
+            applied["metadata"]["annotations"][annotation],
+            "{\"apiVersion\":\"v1\",\"data\":{\"a\":\"\\u003c2\\u003e\"},\"kind\":\"ConfigMap\"}\n"
+        );
+        assert!(configmap(json!({"data": {"b": "2"}}), Some(&live), "kubectl", false).is_err());
+        assert!(configmap(json!({"data": {"a": "2"}}), Some(&live), "other", false).is_err());
+    }
+
+    #[test]
+    fn a_configuration_of_another_kind_is_malformed_and_one_of_another_shape_is_not_understood() {
+        let kind = table().kind(KIND.0, KIND.1).expect("claims are served");
+        let answer = |config: Value| {
+            apply(table(), kind, None, &config, &by("one"), false, &FieldSet::default()).expect_err("wrong")
         };
-        ApplyError::Conflicts(self.0.iter().flat_map(of_owner).collect())
+        assert!(matches!(answer(json!({"metadata": {"name": "c"}})), ApplyError::Malformed(_)));
+        let mut config = claim(&json!({}));
+        config["metadata"]["managedFields"] = json!([]);
+        assert!(matches!(answer(config), ApplyError::Malformed(_)));
+        let mut config = claim(&json!({}));
+        config["spec"]["bogus"] = json!(1);
+        assert!(matches!(answer(config), ApplyError::Internal(_)));
+        let mut config = claim(&json!({}));
+        config["spec"]["devices"] = json!("x");
+        assert!(matches!(answer(config), ApplyError::Internal(_)));
+    }
+
+    #[test]
+    fn a_whole_number_may_be_written_with_decimals() {
+        let kind = table().kind("coordination.k8s.io/v1", "Lease").expect("leases are served");
+        let config = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "spec": {"leaseTransitions": 2.0}});
+        let lease = apply(table(), kind, None, &config, &by("one"), false, &FieldSet::default());
+        assert_eq!(lease.expect("two is a number")["spec"]["leaseTransitions"], json!(2));
     }
 }

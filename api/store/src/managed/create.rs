@@ -133,3 +133,79 @@ fn nothing(field: &Field, table: &Table) -> Value {
         _ => Value::Null,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use schema::table;
+    use serde_json::{Value, json};
+
+    use super::created;
+    use crate::managed::form::nothing;
+    use crate::managed::tracker::untracked;
+    use crate::managed::walk::compare;
+    use crate::managed::{FieldSet, reset_fields};
+
+    /// The walk and the comparison must agree, whatever the object.
+    fn check(api_version: &str, kind: &str, mut object: Value) -> Value {
+        let kind = table().kind(api_version, kind).expect("served");
+        schema::fill(table(), kind.object, &mut object);
+        let reset = reset_fields(kind, "");
+        let fields = created(table(), table().get(kind.object), &object, reset);
+        let empty = nothing(table(), kind);
+        let changed = compare(table(), kind.object, &empty, &object).changed;
+        assert_eq!(fields, changed.outside(reset).difference(untracked()).to_json());
+        assert!(FieldSet::from_json(&fields).is_ok());
+        fields
+    }
+
+    #[test]
+    fn the_creator_of_a_pod_owns_what_was_set_and_its_defaults() {
+        let pod = json!({
+            "metadata": {"name": "p", "uid": "u", "labels": {"a": "1"}, "finalizers": ["x/y"], "ownerReferences":
+                [{"apiVersion": "v1", "kind": "K", "name": "n", "uid": "o"}]},
+            "spec": {
+                "containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}},
+                    "env": [{"name": "A", "value": "1"}, {"name": "B"}, {"name": "A"}, {"name": "A"}],
+                    "ports": [{"containerPort": 80, "protocol": "TCP"}]}],
+                "volumes": [{"name": "v", "emptyDir": {}}],
+                "nodeSelector": {"zone": "a"}, "securityContext": {}, "hostNetwork": false,
+            },
+            "status": {"phase": "Pending"},
+        });
+        let fields = check("v1", "Pod", pod);
+        assert_eq!(
+            fields,
+            json!({
+                "f:metadata": {"f:finalizers": {".": {}, "v:\"x/y\"": {}}, "f:labels": {".": {}, "f:a": {}},
+                    "f:ownerReferences": {".": {}, "k:{\"uid\":\"o\"}": {}}},
+                "f:spec": {
+                    "f:containers": {"k:{\"name\":\"c\"}": {
+                        ".": {}, "f:name": {}, "f:image": {},
+                        "f:resources": {".": {}, "f:limits": {".": {}, "f:cpu": {}}},
+                        "f:env": {".": {}, "k:{\"name\":\"A\"}": {},
+                            "k:{\"name\":\"B\"}": {".": {}, "f:name": {}}},
+                        "f:ports": {".": {}, "k:{\"containerPort\":80,\"protocol\":\"TCP\"}":
+                            {".": {}, "f:containerPort": {}, "f:protocol": {}}},
+                    }},
+                    "f:volumes": {".": {}, "k:{\"name\":\"v\"}": {".": {}, "f:name": {}, "f:emptyDir": {}}},
+                    "f:nodeSelector": {}, "f:securityContext": {},
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_always_written_is_owned_only_if_it_was_set() {
+        check("apps/v1", "StatefulSet", json!({"spec": {"serviceName": "", "template": {"spec": {}}}}));
+        check(
+            "apps/v1",
+            "StatefulSet",
+            json!({"spec": {"serviceName": "s", "selector": {}, "template": {}}}),
+        );
+        check("resource.k8s.io/v1", "ResourceClaim", json!({"spec": {"devices": {"requests": []}}}));
+        check("resource.k8s.io/v1", "ResourceSlice", json!({"spec": {"driver": "d", "pool": {"name": "p"}}}));
+        check("batch/v1", "Job", json!({"spec": {"template": {"spec": {"containers": [{"name": ""}]}}}}));
+        check("coordination.k8s.io/v1", "Lease", json!({"spec": {"leaseTransitions": 0}}));
+        assert_eq!(check("v1", "ConfigMap", json!({"metadata": {"name": "m"}})), json!({}));
+    }
+}

@@ -6,8 +6,9 @@ use schema::{StructId, Table};
 use serde_json::{Map, Value, json};
 
 use super::Operation;
-use super::adjust::reconcile;
 use super::fieldset::{BadFields, FieldSet};
+use super::owned::Owned;
+use super::walk::Difference;
 
 /// With more entries of updates than this, the oldest are joined.
 const UPDATES_MAX: usize = 10;
@@ -37,7 +38,7 @@ impl<'a> Identity<'a> {
 pub(super) struct Entry<'a> {
     pub api_version: &'a str,
     pub time: Option<&'a str>,
-    pub fields: FieldSet<'a>,
+    pub fields: Owned<'a>,
 }
 
 /// All entries of an object.
@@ -45,8 +46,23 @@ pub(super) struct Entry<'a> {
 pub(super) struct Entries<'a>(pub BTreeMap<Identity<'a>, Entry<'a>>);
 
 impl<'a> Entries<'a> {
-    /// Reads the entries that an object has.
-    pub fn read(list: Option<&'a Value>) -> Result<Self, BadFields> {
+    /// The entries that this server wrote.
+    pub fn written(list: Option<&'a Value>) -> Result<Self, BadFields> {
+        Self::read_with(list, |fields| {
+            Ok(fields.map_or_else(|| Owned::Set(FieldSet::default()), Owned::Written))
+        })
+    }
+
+    /// The entries that somebody sent.
+    pub fn sent(list: Option<&'a Value>) -> Result<Self, BadFields> {
+        let read = |fields: Option<&'a Value>| fields.map(FieldSet::from_json).transpose();
+        Self::read_with(list, |fields| Ok(Owned::Set(read(fields)?.unwrap_or_default())))
+    }
+
+    fn read_with(
+        list: Option<&'a Value>,
+        read: impl Fn(Option<&'a Value>) -> Result<Owned<'a>, BadFields>,
+    ) -> Result<Self, BadFields> {
         let mut entries = BTreeMap::new();
         for entry in list.and_then(Value::as_array).into_iter().flatten() {
             let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -62,7 +78,7 @@ impl<'a> Entries<'a> {
             if text("fieldsType") != "FieldsV1" {
                 return Err(BadFields(format!("fieldsType {:?} must be \"FieldsV1\"", text("fieldsType"))));
             }
-            let fields = entry.get("fieldsV1").map(FieldSet::from_json).transpose()?.unwrap_or_default();
+            let fields = read(entry.get("fieldsV1"))?;
             let time = entry.get("time").and_then(Value::as_str);
             let identity = Identity::new(text("manager"), operation, api_version, text("subresource"));
             entries.insert(identity, Entry { api_version, time, fields });
@@ -75,16 +91,26 @@ impl<'a> Entries<'a> {
         self.0.is_empty()
     }
 
-    /// Brings all sets in line with the schema.
-    pub fn reconcile(&mut self, table: &Table, id: StructId) {
-        self.0.values_mut().for_each(|entry| reconcile(table, id, &mut entry.fields));
-    }
-
-    /// Reduces every entry, and drops those that have nothing left.
-    pub fn reduce(&mut self, mut reduce: impl FnMut(&Identity<'a>, &mut Entry<'a>)) {
+    /// Takes what was changed or removed from every entry, and drops entries that have nothing left. `taken` gets what
+    /// an entry loses to the author of the change.
+    pub fn lose(
+        &mut self,
+        table: &Table,
+        id: StructId,
+        difference: &Difference<'_>,
+        mut taken: impl FnMut(&Identity<'a>, &Entry<'a>, &FieldSet<'a>),
+    ) {
         self.0.retain(|identity, entry| {
-            reduce(identity, entry);
-            !entry.fields.is_empty()
+            if !entry.fields.may_touch(&difference.changed) && !entry.fields.may_touch(&difference.removed) {
+                return true;
+            }
+            let fields = std::mem::replace(&mut entry.fields, Owned::Set(FieldSet::default()));
+            let fields = fields.into_set(table, id);
+            taken(identity, entry, &fields);
+            let kept = fields.difference(&difference.changed).difference(&difference.removed);
+            let any = !kept.is_empty();
+            entry.fields = Owned::Set(kept);
+            any
         });
     }
 
@@ -104,7 +130,7 @@ impl<'a> Entries<'a> {
     }
 
     /// Joins the oldest entries of updates, version by version, until there are few enough.
-    pub fn cap(&mut self) {
+    pub fn cap(&mut self, table: &Table, id: StructId) {
         let mut updates: Vec<(Option<&'a str>, Identity<'a>)> = self
             .0
             .iter()
@@ -137,7 +163,8 @@ impl<'a> Entries<'a> {
             {
                 // The newer time stays, so that an entry is never older than what it says.
                 if let Some(older) = self.0.remove(&bucket) {
-                    joined.fields = joined.fields.union(older.fields);
+                    let joint = joined.fields.into_set(table, id).union(older.fields.into_set(table, id));
+                    joined.fields = Owned::Set(joint);
                 }
                 self.0.insert(bucket, joined);
                 count -= 1;

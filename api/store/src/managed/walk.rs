@@ -26,8 +26,12 @@ pub(super) fn fields_of<'a>(table: &'a Table, id: StructId, object: &'a Value) -
 /// How the object `old` became `new`.
 pub(super) fn compare<'a>(table: &'a Table, id: StructId, old: &'a Value, new: &'a Value) -> Difference<'a> {
     let known = table.get(id);
-    Walk { table }
-        .entries(fields_in(Some(old)), fields_in(Some(new)), |name| known.field(name).map(Place::of))
+    Walk { table }.entries(fields_in(Some(old)), fields_in(Some(new)), |name| tracked(known, name))
+}
+
+/// The place of a field. Managed fields are no part of the object that they describe.
+fn tracked<'a>(known: &'a Struct, name: &str) -> Option<Place<'a>> {
+    known.field(name).filter(|_| name != "managedFields").map(Place::of)
 }
 
 #[derive(Clone, Copy)]
@@ -66,8 +70,7 @@ impl<'a> Walk<'a> {
     fn struct_fields(self, known: &'a Struct, object: &'a Value) -> FieldSet<'a> {
         let mut set = FieldSet::default();
         for (name, value) in fields_in(Some(object)).into_iter().flatten() {
-            let Some(field) = known.field(name) else { continue };
-            let place = Place::of(field);
+            let Some(place) = tracked(known, name) else { continue };
             let empty = match value {
                 Value::Null => true,
                 Value::Object(fields) => fields.is_empty(),
@@ -117,8 +120,7 @@ impl<'a> Walk<'a> {
         let inner = match place.form(self.table) {
             Form::Struct(known) => {
                 let (old, new) = (fields_in(old), fields_in(new));
-                (old.is_some() || new.is_some())
-                    .then(|| self.entries(old, new, |name| known.field(name).map(Place::of)))
+                (old.is_some() || new.is_some()).then(|| self.entries(old, new, |name| tracked(known, name)))
             }
             Form::Map(entry) => {
                 let (old, new) = (fields_in(old), fields_in(new));
