@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Lock};
 use crate::error::JournalError;
 use crate::queue::{Entry, Queue};
 use crate::segment::ActiveSegment;
@@ -28,6 +28,8 @@ pub(crate) struct Writer {
     pub(crate) active: Option<ActiveSegment>,
     pub(crate) segment_bytes: usize,
     pub(crate) zero_ahead_bytes: usize,
+    /// Kept here, because this thread may outlive the journal by a few writes, and nobody else may write meanwhile.
+    pub(crate) _lock: Arc<dyn Lock>,
 }
 
 impl Writer {

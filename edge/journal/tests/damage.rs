@@ -315,6 +315,33 @@ fn a_full_queue_says_so_and_takes_more_once_the_writer_is_through() {
 }
 
 #[test]
+fn a_journal_that_is_dropped_by_its_own_answer_writes_the_rest_before_it_unlocks() {
+    let disk = SimulatedDisk::new();
+    let (journal, ..) = open(&disk).expect("opens");
+    let journal = Arc::new(journal);
+    let (hold, held) = channel::<()>();
+    let owner = Arc::clone(&journal);
+    let last_owner = Entry::new(1, b"one".to_vec(), move |_| {
+        assert!(held.recv().is_err(), "the test drops its end");
+        drop(owner);
+    });
+    journal.append(vec![last_owner]).expect("there is room");
+    while journal.durable_revision() < 1 {
+        std::thread::yield_now();
+    }
+    journal.append(vec![Entry::new(2, b"two".to_vec(), |_| ())]).expect("there is room");
+    drop(journal);
+    drop(hold);
+    let records = loop {
+        match open(&disk) {
+            Ok((.., records)) => break records,
+            Err(error) => assert!(matches!(error, JournalError::Locked { .. }), "{error}"),
+        }
+    };
+    assert_eq!(records, ["one", "two"]);
+}
+
+#[test]
 fn a_panic_in_an_answer_does_not_stop_the_log() {
     let (journal, ..) = open(&SimulatedDisk::new()).expect("opens");
     let careless = Entry::new(1, Vec::new(), |_| panic!("part of the test"));

@@ -1,6 +1,7 @@
 //! A process that appends to real files is killed with SIGKILL again and again; what it acknowledged must be there.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -118,6 +119,21 @@ fn run_and_kill(dir: &Path, after: Duration) -> u64 {
     let numbers: Vec<u64> = reader.join().expect("the reader ends with the child");
     assert!(numbers.is_sorted(), "acknowledged in order");
     numbers.last().copied().unwrap_or(0)
+}
+
+#[test]
+fn files_and_the_directory_are_for_their_owner_only() {
+    let dir = fresh_dir("modes");
+    let (journal, _) = open(&dir).expect("opens");
+    journal.append(vec![Entry::new(1, payload(1), |_| ())]).expect("in order");
+    drop(journal);
+    let mode = |path: &Path| path.metadata().expect("is there").permissions().mode() & 0o777;
+    assert_eq!(mode(&dir), 0o700);
+    for file in std::fs::read_dir(&dir).expect("is there") {
+        let path = file.expect("is there").path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+    std::fs::remove_dir_all(&dir).expect("the test's own directory");
 }
 
 #[test]
