@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 /// A file system. What was written is durable only after `sync` of the file, a name only after `sync_dir`.
@@ -41,7 +42,7 @@ pub trait DiskFile: Send {
 /// A lock that is held until it is dropped.
 pub trait Lock: Send + Sync {}
 
-/// The file system of the operating system.
+/// The file system of the operating system. What it makes is for its owner only, because objects hold secrets.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsDisk;
 
@@ -52,7 +53,7 @@ impl Disk for OsDisk {
         if dir.is_dir() {
             return Ok(());
         }
-        std::fs::create_dir_all(dir)?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         match dir.canonicalize()?.parent() {
             Some(parent) => self.sync_dir(parent),
             None => Ok(()),
@@ -60,7 +61,7 @@ impl Disk for OsDisk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -76,8 +77,8 @@ impl Disk for OsDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(path)?;
-        Ok(Box::new(file))
+        let mut options = OpenOptions::new();
+        Ok(Box::new(options.create(true).truncate(true).read(true).write(true).mode(0o600).open(path)?))
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {

@@ -14,7 +14,7 @@ pub enum JournalError {
         dir: PathBuf,
     },
     /// The operating system refused something.
-    #[error("cannot {verb} {}: {source}", path.display())]
+    #[error("cannot {verb} {}: {source}{}", path.display(), hint(source))]
     Io {
         /// What was tried.
         verb: &'static str,
@@ -107,6 +107,17 @@ impl JournalError {
 
     pub(crate) fn damaged(path: &Path, offset: usize, found: impl Into<String>) -> JournalError {
         JournalError::Damaged { path: path.to_owned(), offset: offset as u64, found: found.into() }
+    }
+}
+
+/// What to do about an error of the operating system, where that is known.
+fn hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "\nhint: make room on the disk and try again; nothing that was acknowledged is lost"
+        }
+        io::ErrorKind::PermissionDenied => "\nhint: the server needs to read and write all of --data-dir",
+        _ => "",
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Options {
     pub segment_bytes: usize,
     /// How far ahead of the log a segment is zeroed, which makes syncs cheaper.
     pub zero_ahead_bytes: usize,
-    /// The most payload bytes that are written at once, unless a single record has more.
+    /// The most payload bytes that are written at once, unless a single record has more; at most 1 GiB.
     pub group_bytes_max: usize,
     /// The most records that wait for the writer.
     pub queue_entries_max: usize,
@@ -46,8 +46,6 @@ pub struct Journal {
     progress: Arc<Progress>,
     snapshots: Snapshots,
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// Last, so that the directory is unlocked when both threads are gone.
-    _lock: Box<dyn Lock>,
 }
 
 impl Journal {
@@ -71,7 +69,7 @@ impl Journal {
     ) -> Result<(Journal, Recovery), JournalError> {
         disk.create_dir(dir).trying("make", dir)?;
         let lock = disk.lock(&dir.join("lock")).trying("lock", dir)?;
-        let lock = lock.ok_or_else(|| JournalError::Locked { dir: dir.to_owned() })?;
+        let lock: Arc<dyn Lock> = lock.ok_or_else(|| JournalError::Locked { dir: dir.to_owned() })?.into();
         let (recovery, active) = recover(&*disk, dir, replay)?;
 
         let progress = Arc::new(Progress::default());
@@ -80,7 +78,7 @@ impl Journal {
         let bounds = Bounds {
             entries_max: options.queue_entries_max,
             bytes_max: options.queue_bytes_max,
-            group_bytes_max: options.group_bytes_max,
+            group_bytes_max: options.group_bytes_max.min(1 << 30),
         };
         let queue = Arc::new(Queue::new(bounds, recovery.last_revision + 1));
         let writer = Writer {
@@ -91,13 +89,14 @@ impl Journal {
             active: Some(active),
             segment_bytes: options.segment_bytes.min(1 << 30),
             zero_ahead_bytes: options.zero_ahead_bytes,
+            _lock: Arc::clone(&lock),
         };
         let snapshots =
-            Snapshots::new(disk, dir.to_owned(), Arc::clone(&progress), recovery.snapshot_revision);
+            Snapshots::new(disk, dir.to_owned(), Arc::clone(&progress), lock, recovery.snapshot_revision);
         let thread =
             std::thread::Builder::new().name("journal-writer".to_owned()).spawn(move || writer.run());
         let thread = thread.trying("start a thread for", dir)?;
-        let journal = Journal { queue, progress, snapshots, writer: Mutex::new(Some(thread)), _lock: lock };
+        let journal = Journal { queue, progress, snapshots, writer: Mutex::new(Some(thread)) };
         Ok((journal, recovery))
     }
 

@@ -17,7 +17,7 @@ pub struct Entry {
     pub revision: u64,
     /// What to keep.
     pub payload: Vec<u8>,
-    /// Called by the writer thread, which waits for it: it must be quick, and must not append and wait.
+    /// Called by the writer thread, which waits for it: it must be quick, and must not wait for the journal.
     pub done: Done,
 }
 

@@ -200,13 +200,20 @@ fn continue_log(
     last: Option<&(u64, SegmentEnd)>,
 ) -> Result<ActiveSegment, JournalError> {
     let Some((first, end)) = last else { return ActiveSegment::create(disk, dir, 1, &[]) };
+    // Torn bytes and zeros go first, because on a full disk the new segment may need their space.
+    let old = segment_path(dir, *first);
+    cut(disk, &old, end.offset);
     let from = end.next - end.uncertain.len() as u64;
     let active = ActiveSegment::create(disk, dir, from, &end.uncertain)?;
     if from != *first {
-        // What lies behind the certain part is now in the new segment, or torn; this only gives its space back.
-        let cut =
-            disk.open(&segment_path(dir, *first)).and_then(|mut file| file.set_size(end.certain as u64));
-        drop(cut);
+        cut(disk, &old, end.certain);
     }
     Ok(active)
+}
+
+/// Gives back the space behind an offset. What lies there means nothing, so it does no harm if this fails.
+fn cut(disk: &dyn Disk, path: &Path, size: usize) {
+    let _ = disk
+        .open(path)
+        .and_then(|mut file| if file.size()? > size as u64 { file.set_size(size as u64) } else { Ok(()) });
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Lock};
 use crate::error::{JournalError, Trying};
 use crate::recovery::Contents;
 use crate::segment::segment_path;
@@ -42,16 +42,22 @@ struct Shared {
     latest: Mutex<u64>,
     running: AtomicBool,
     stop: AtomicBool,
+    /// Kept here for the same reason as in the writer.
+    _lock: Arc<dyn Lock>,
 }
 
 impl Snapshots {
-    pub(crate) fn new(disk: Arc<dyn Disk>, dir: PathBuf, progress: Arc<Progress>, latest: u64) -> Snapshots {
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        dir: PathBuf,
+        progress: Arc<Progress>,
+        lock: Arc<dyn Lock>,
+        latest: u64,
+    ) -> Snapshots {
         let latest = Mutex::new(latest);
         let (running, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-        Snapshots {
-            shared: Arc::new(Shared { disk, dir, progress, latest, running, stop }),
-            thread: Mutex::new(None),
-        }
+        let shared = Shared { disk, dir, progress, latest, running, stop, _lock: lock };
+        Snapshots { shared: Arc::new(shared), thread: Mutex::new(None) }
     }
 
     pub(crate) fn start<I, D>(&self, revision: u64, records: I, done: D) -> Result<(), JournalError>

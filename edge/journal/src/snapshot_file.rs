@@ -1,12 +1,14 @@
 //! The layout of snapshots: a header, blocks of records, and a footer that vouches for every byte before it.
 //!
 //! header: magic 8 | version 4 | zero 4 | revision 8
-//! block:  plain length 4 | stored length 4 | bytes, which are records of length 4 | payload
+//! block:  plain length 4 | stored length 4 | bytes, which are records of length 4 | payload; LZ4 if the lengths differ
 //! footer: zero 8 | records 8 | checksum 4
 //!
 //! A snapshot is complete or it is not used: readers check the whole file before they hand out its first record.
 
 use std::path::{Path, PathBuf};
+
+use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
 
 use crate::disk::{Disk, DiskFile, read_full, write_all};
 use crate::error::{JournalError, Trying};
@@ -31,6 +33,7 @@ pub(crate) struct SnapshotWriter {
     file: Box<dyn DiskFile>,
     path: PathBuf,
     block: Vec<u8>,
+    packed: Vec<u8>,
     checksum: crc32fast::Hasher,
     records: u64,
     written: usize,
@@ -48,6 +51,7 @@ impl SnapshotWriter {
             file,
             path: path.to_owned(),
             block: Vec::with_capacity(2 * BLOCK_BYTES),
+            packed: Vec::new(),
             checksum: crc32fast::Hasher::new(),
             records: 0,
             written: 0,
@@ -88,10 +92,13 @@ impl SnapshotWriter {
 
     fn end_block(&mut self) -> Result<(), JournalError> {
         let block = std::mem::take(&mut self.block);
-        let length = (block.len() as u32).to_le_bytes();
-        self.write(&[length, length].concat())?;
-        self.write(&block)?;
-        self.block = block;
+        let mut packed = std::mem::take(&mut self.packed);
+        packed.resize(get_maximum_output_size(block.len()), 0);
+        let length = compress_into(&block, &mut packed).expect("there is room for what cannot be compressed");
+        let stored = if length < block.len() { &packed[..length] } else { &block[..] };
+        self.write(&[(block.len() as u32).to_le_bytes(), (stored.len() as u32).to_le_bytes()].concat())?;
+        self.write(stored)?;
+        (self.block, self.packed) = (block, packed);
         self.block.clear();
         Ok(())
     }
@@ -110,7 +117,7 @@ impl SnapshotWriter {
 
 /// Checks every byte of a snapshot without handing anything out.
 pub(crate) fn verify_snapshot(disk: &dyn Disk, path: &Path, revision: u64) -> Result<(), JournalError> {
-    walk(disk, path, revision, |_, _| Ok(())).map(|_| ())
+    walk(disk, path, revision, |_, _, _| Ok(())).map(|_| ())
 }
 
 /// Hands out the records of a snapshot in the order in which they were added, and says how many there were.
@@ -121,8 +128,10 @@ pub(crate) fn read_snapshot(
     mut visit: impl FnMut(&[u8]) -> Result<(), JournalError>,
 ) -> Result<u64, JournalError> {
     let mut seen = 0;
-    let promised = walk(disk, path, revision, |stored, offset| {
-        let mut rest = stored;
+    let mut unpacked = Vec::new();
+    let promised = walk(disk, path, revision, |plain_length, stored, offset| {
+        let mut rest = unpack(stored, plain_length, &mut unpacked)
+            .ok_or_else(|| JournalError::damaged(path, offset, "the block cannot be decompressed"))?;
         while !rest.is_empty() {
             let payload = rest.get(..4).and_then(|length| rest.get(4..4 + u32_at(length, 0) as usize));
             let payload = payload
@@ -140,12 +149,22 @@ pub(crate) fn read_snapshot(
     Ok(seen)
 }
 
+/// The plain bytes of a block.
+fn unpack<'b>(stored: &'b [u8], plain_length: usize, unpacked: &'b mut Vec<u8>) -> Option<&'b [u8]> {
+    if stored.len() == plain_length {
+        return Some(stored);
+    }
+    unpacked.resize(plain_length, 0);
+    let length = decompress_into(stored, unpacked).ok()?;
+    (length == plain_length).then_some(unpacked)
+}
+
 /// Goes over the blocks, checks the file's structure and its checksum, and gives the number of records in the footer.
 fn walk(
     disk: &dyn Disk,
     path: &Path,
     revision: u64,
-    mut visit: impl FnMut(&[u8], usize) -> Result<(), JournalError>,
+    mut visit: impl FnMut(usize, &[u8], usize) -> Result<(), JournalError>,
 ) -> Result<u64, JournalError> {
     let file = disk.open(path).trying("open", path)?;
     let size = file.size().trying("read", path)? as usize;
@@ -173,13 +192,13 @@ fn walk(
     loop {
         read(at, BLOCK_HEADER, &mut buffer)?;
         checksum.update(&buffer);
-        let stored = u32_at(&buffer, 4) as usize;
+        let (plain, stored) = (u32_at(&buffer, 0) as usize, u32_at(&buffer, 4) as usize);
         if stored == 0 {
             break;
         }
         read(at + BLOCK_HEADER, stored, &mut buffer)?;
         checksum.update(&buffer);
-        visit(&buffer, at)?;
+        visit(plain, &buffer, at)?;
         at += BLOCK_HEADER + stored;
     }
     read(at, FOOTER, &mut buffer)?;

@@ -1,10 +1,11 @@
 //! The thread that writes. It alone has the active segment, so records reach the disk in the order of the queue.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Lock};
 use crate::error::JournalError;
 use crate::queue::{Entry, Queue};
 use crate::segment::ActiveSegment;
@@ -27,6 +28,8 @@ pub(crate) struct Writer {
     pub(crate) active: Option<ActiveSegment>,
     pub(crate) segment_bytes: usize,
     pub(crate) zero_ahead_bytes: usize,
+    /// Kept here, because this thread may outlive the journal by a few writes, and nobody else may write meanwhile.
+    pub(crate) _lock: Arc<dyn Lock>,
 }
 
 impl Writer {
@@ -35,10 +38,10 @@ impl Writer {
         let mut group = Vec::new();
         while self.queue.take_group(&mut group) {
             match self.commit(&group) {
-                Ok(()) => group.drain(..).for_each(|entry| (entry.done)(Ok(()))),
+                Ok(()) => group.drain(..).for_each(|entry| answer(entry, Ok(()))),
                 Err(error) => {
                     let behind = self.queue.start_over(self.next_revision());
-                    group.drain(..).chain(behind).for_each(|entry| (entry.done)(Err(error.clone())));
+                    group.drain(..).chain(behind).for_each(|entry| answer(entry, Err(error.clone())));
                 }
             }
         }
@@ -78,11 +81,17 @@ impl Writer {
     }
 }
 
-/// Closes the queue however the thread ends, so that nobody waits for a writer that is gone.
+/// Tells an entry's owner what became of it. A panic there was reported by then, and must not stop everybody's log.
+fn answer(entry: Entry, written: Result<(), JournalError>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| (entry.done)(written)));
+}
+
+/// Closes the queue however the thread ends, and drops what waits, so that nobody waits for a writer that is gone.
 struct CloseAtEnd(Arc<Queue>);
 
 impl Drop for CloseAtEnd {
     fn drop(&mut self) {
         self.0.close();
+        drop(self.0.start_over(self.0.next_revision()));
     }
 }

@@ -31,7 +31,8 @@ fn fault() -> impl Strategy<Value = Fault> {
 }
 
 proptest::proptest! {
-    #![proptest_config(Config { cases: 1500, ..Config::default() })]
+    // The variable PROPTEST_CASES has the last word.
+    #![proptest_config(Config { cases: 1000, ..Config::default() })]
 
     #[test]
     fn acknowledged_records_survive_every_failure(
