@@ -84,7 +84,8 @@ impl Default for TableOptions {
 
 /// The Table of a list of objects, with the metadata of the list.
 ///
-/// The objects are in the version in which the client asked for them.
+/// The objects are in the version in which the client asked for them, and say their `apiVersion` and `kind`, which
+/// rows repeat even though the items of a plain list do not.
 pub fn table_of_list<'a, I>(
     kind: &Kind,
     objects: I,
