@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use conformance::{Suite, quantity, replay};
+use conformance::{Suite, cel, quantity, replay};
 
 /// Replays recorded answers of Kubernetes against our own.
 #[derive(Parser)]
@@ -19,6 +19,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum SuiteCommand {
+    /// Device selectors: compiling, costs and evaluation.
+    Cel(Replay),
     /// Parsing, printing and arithmetic of quantities.
     Quantity(Replay),
 }
@@ -36,6 +38,7 @@ struct Replay {
 impl SuiteCommand {
     fn into_parts(self) -> (Suite, Replay) {
         match self {
+            Self::Cel(replay) => (cel::SUITE, replay),
             Self::Quantity(replay) => (quantity::SUITE, replay),
         }
     }

@@ -50,6 +50,7 @@ fn a_panic_fails_its_case_alone() {
     let suite = Suite {
         answer: |case| Ok(case.get("n").expect("the bad case has no n").clone()),
         differences: conformance::exact,
+        agreement: None,
     };
     let (tally, report) = run(suite, path);
     assert_eq!(tally, Tally { passed: 1, failed: 1 });
