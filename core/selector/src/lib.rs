@@ -11,6 +11,7 @@ mod error;
 mod library;
 mod program;
 mod selector;
+mod stack;
 mod syntax;
 mod types;
 mod validate;

@@ -4,6 +4,7 @@ use crate::check::Checked;
 use crate::error::{CompileErrorKind, Mistake};
 use crate::library::pattern;
 use crate::library::printf::{Piece, clauses};
+use crate::stack::deeper;
 use crate::syntax::tree::{Expr, ExprKind, Literal, Source};
 use crate::types::Type;
 use crate::value::Value;
@@ -33,7 +34,7 @@ impl Validator<'_> {
         let mut outcome = Ok(());
         expr.for_each_child(|child| {
             if outcome.is_ok() {
-                outcome = Validator::walk(child, check);
+                outcome = deeper(|| Validator::walk(child, check));
             }
         });
         outcome
@@ -82,7 +83,7 @@ impl Validator<'_> {
         let mut outcome = Ok(());
         expr.for_each_child(|child| {
             if outcome.is_ok() {
-                outcome = self.uniform(child);
+                outcome = deeper(|| self.uniform(child));
             }
         });
         outcome

@@ -9,6 +9,7 @@ use super::advice;
 use super::unify::{Bindings, instantiate, most_general};
 use crate::declare::{Environment, Function, type_named};
 use crate::error::{CompileErrorKind, Mistake};
+use crate::stack::deeper;
 use crate::syntax::tree::{Comprehension, Element, Entry, Expr, ExprKind, Field, Literal, NodeId, Source};
 use crate::types::{DEVICE, Type};
 
@@ -95,6 +96,10 @@ impl Checker<'_> {
     }
 
     fn check(&mut self, expr: &mut Expr) -> Result<(), Mistake> {
+        deeper(|| self.check_here(expr))
+    }
+
+    fn check_here(&mut self, expr: &mut Expr) -> Result<(), Mistake> {
         match &mut expr.kind {
             ExprKind::Literal(literal) => {
                 let known = literal_type(literal);

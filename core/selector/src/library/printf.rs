@@ -94,6 +94,8 @@ fn clause(letter: char, precision: Option<usize>, value: &Value<'_>) -> Result<S
                 },
                 _ => return Err(wrong("this clause can only be used on doubles")),
             };
+            // Zero has no sign, whichever zero it is.
+            let number = if number == 0.0 { 0.0 } else { number };
             if letter == 'e' {
                 return Ok(scientific(number, precision.unwrap_or(6)));
             }

@@ -58,7 +58,9 @@ fn offset_of(zone: &str, seconds: i64) -> Result<i64, String> {
         "" | "UTC" => Ok(0),
         "Local" => Ok(0),
         named => {
-            let known = jiff::tz::TimeZone::get(named).map_err(|_| format!("unknown time zone {named}"))?;
+            // The database ignores case, names of zones do not.
+            let known = jiff::tz::TimeZone::get(named).ok().filter(|zone| zone.iana_name() == Some(named));
+            let known = known.ok_or_else(|| format!("unknown time zone {named}"))?;
             // Its calendar ends a day before ours; the rules do not change in that day.
             let (first, last) = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());
             let moment = jiff::Timestamp::from_second(seconds.clamp(first, last))

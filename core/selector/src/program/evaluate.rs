@@ -1,14 +1,18 @@
 //! Runs a program over a device.
 
+use model::quantity::Quantity;
+use smallvec::SmallVec;
+
 use super::meter::{CallRule, Meter, call_cost};
 use super::{Attribute, Call, CallKind, Fold, MapEntry, Message, Node, Program, Slot, Variable};
 use crate::cost::{LIST, MAP, MESSAGE, SELECT};
 use crate::device::Device;
 use crate::library::{self, pattern};
+use crate::stack::deeper;
 use crate::value::equal::{equal, equality};
 use crate::value::map::{Entries, Map, is_hashable};
 use crate::value::time::{SECOND, Timestamp};
-use crate::value::{ErrorClass, Fault, List, Outcome, Value};
+use crate::value::{ErrorClass, Fault, List, Outcome, Shared, Value};
 
 /// The state of a variable.
 #[derive(Clone, Debug)]
@@ -19,20 +23,42 @@ enum State<'a> {
     Set(Outcome<'a>),
 }
 
+/// The arguments of a call, and the first error among them.
+#[derive(Default)]
+struct Args<'a> {
+    values: SmallVec<[Value<'a>; 3]>,
+    failed: Option<Fault<'a>>,
+}
+
 /// One evaluation.
 pub(crate) struct Evaluation<'a> {
     device: &'a Device,
     slots: Vec<State<'a>>,
+    /// Quantities that a comparison has turned into wide numbers; see [`super::widening`].
+    pub(super) widened: Vec<Shared<'a, Quantity>>,
     pub(crate) meter: Meter,
 }
 
 impl<'a> Evaluation<'a> {
     pub(crate) fn new(program: &Program, device: &'a Device, limit: u64) -> Evaluation<'a> {
-        Evaluation { device, slots: vec![State::Unset; program.slots], meter: Meter { cost: 0, limit } }
+        Evaluation {
+            device,
+            slots: vec![State::Unset; program.slots],
+            widened: Vec::new(),
+            meter: Meter { cost: 0, limit },
+        }
     }
 
     /// The value of a node; what it costs has been charged.
     pub(crate) fn node(&mut self, node: &'a Node) -> Outcome<'a> {
+        match node {
+            Node::Constant(constant) => Ok(constant.value()),
+            Node::Attribute(attribute @ Attribute::Variable { .. }) => self.attribute(attribute),
+            compound => deeper(|| self.compound(compound)),
+        }
+    }
+
+    fn compound(&mut self, node: &'a Node) -> Outcome<'a> {
         match node {
             Node::Constant(constant) => Ok(constant.value()),
             Node::Attribute(attribute) => self.attribute(attribute),
@@ -180,44 +206,51 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// An argument: an error is kept, unless it ends the evaluation.
-    fn argument(&mut self, node: &'a Node) -> Result<Outcome<'a>, Fault<'a>> {
+    /// Evaluates an argument into `args`; an error is kept for later, and null takes its place.
+    fn argument(&mut self, node: &'a Node, args: &mut Args<'a>) -> Result<(), Fault<'a>> {
         match self.node(node) {
-            Err(fault) if fault.ends() => Err(fault),
-            outcome => Ok(outcome),
+            Ok(value) => args.values.push(value),
+            Err(fault) if fault.ends() => return Err(fault),
+            Err(fault) => {
+                args.values.push(Value::Null);
+                if args.failed.is_none() {
+                    args.failed = Some(fault);
+                }
+            }
         }
+        Ok(())
     }
 
     fn comparison(&mut self, sides: &'a [Node; 2], wants_equal: bool) -> Outcome<'a> {
-        let args = [self.argument(&sides[0])?, self.argument(&sides[1])?];
-        let rule = match &args[0] {
-            Ok(
-                Value::Quantity { .. }
-                | Value::Semver(_)
-                | Value::Ip(_)
-                | Value::Cidr(_)
-                | Value::Url(_)
-                | Value::Format(_),
-            ) if wants_equal => CallRule::Fixed(1),
+        let mut args = Args::default();
+        self.argument(&sides[0], &mut args)?;
+        self.argument(&sides[1], &mut args)?;
+        let (left, right) = (&args.values[0], &args.values[1]);
+        let rule = match left {
+            Value::Quantity { .. }
+            | Value::Semver(_)
+            | Value::Ip(_)
+            | Value::Cidr(_)
+            | Value::Url(_)
+            | Value::Format(_)
+                if wants_equal =>
+            {
+                CallRule::Fixed(1)
+            }
             _ => CallRule::Compare,
         };
-        let cost = call_cost(rule, &args, &Ok(Value::Null))?;
+        let cost = call_cost(rule, &args.values, None)?;
         self.guard(cost)?;
-        let outcome = match &args {
-            [Ok(left), Ok(right)] if wants_equal => equality(left, right),
-            [Ok(left), Ok(right)] => match equal(left, right) {
+        self.remember_comparison(left, right);
+        let outcome = match args.failed.take() {
+            Some(fault) => Err(fault),
+            None if wants_equal => equality(left, right),
+            None => match equal(left, right) {
                 Err(fault) if fault.ends() => Err(fault),
                 answer => Ok(Value::Bool(!matches!(answer, Ok(true)))),
             },
-            [Err(fault), _] | [_, Err(fault)] => Err(fault.clone()),
         };
-        if let Err(fault) = &outcome
-            && fault.ends()
-        {
-            return outcome;
-        }
-        self.meter.charge(cost)?;
-        outcome
+        self.built(outcome, cost)
     }
 
     /// Refuses work that the limit would reject afterwards anyway.
@@ -226,20 +259,19 @@ impl<'a> Evaluation<'a> {
     }
 
     fn call(&mut self, call: &'a Call) -> Outcome<'a> {
-        let mut args: Vec<Outcome<'a>> = Vec::with_capacity(call.args.len());
+        let mut args = Args::default();
         for (at, arg) in call.args.iter().enumerate() {
-            let outcome = self.argument(arg)?;
-            if call.stops_early && outcome.is_err() && at + 1 < call.args.len() {
-                return outcome;
+            self.argument(arg, &mut args)?;
+            let is_last = at + 1 == call.args.len();
+            if let (true, false, Some(fault)) = (call.stops_early, is_last, &args.failed) {
+                return Err(fault.clone());
             }
-            args.push(outcome);
         }
-        let result = match args.iter().find(|arg| arg.is_err()) {
-            Some(Err(fault)) => Err(fault.clone()),
-            _ => {
-                let values: Vec<Value<'a>> =
-                    args.iter().filter_map(|arg| arg.as_ref().ok().cloned()).collect();
-                dispatch(&call.kind, &values)
+        let result = match args.failed.take() {
+            Some(fault) => Err(fault),
+            None => {
+                self.widen(&call.kind, &mut args.values);
+                dispatch(&call.kind, &args.values)
             }
         };
         if let Err(fault) = &result
@@ -247,7 +279,7 @@ impl<'a> Evaluation<'a> {
         {
             return result;
         }
-        let cost = call_cost(call.rule, &args, &result)?;
+        let cost = call_cost(call.rule, &args.values, result.as_ref().ok())?;
         self.meter.charge(cost)?;
         result
     }

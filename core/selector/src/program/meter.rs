@@ -2,7 +2,7 @@
 
 use crate::cost::{LIST, REGEX_FACTOR, STRING_FACTOR};
 use crate::declare::Overload;
-use crate::value::{Fault, List, Map, Outcome, Value};
+use crate::value::{Fault, List, Map, Value};
 
 /// Counts what an evaluation has cost and stops it at the limit.
 #[derive(Debug)]
@@ -107,20 +107,8 @@ fn standard(overload: &str) -> CallRule {
     }
 }
 
-/// The size of an argument; an error counts as one.
-fn size(outcome: &Outcome<'_>) -> u64 {
-    match outcome {
-        Ok(value) => value.size(),
-        Err(_) => 1,
-    }
-}
-
 /// The size with optionals opened, as comparisons see it.
-fn opened_size(outcome: &Outcome<'_>) -> u64 {
-    let mut value = match outcome {
-        Ok(value) => value,
-        Err(_) => return 1,
-    };
+fn opened_size(mut value: &Value<'_>) -> u64 {
     while let Value::Optional(Some(inner)) = value {
         value = inner;
     }
@@ -131,21 +119,23 @@ fn tenths(size: u64) -> u64 {
     (size as f64 * STRING_FACTOR).ceil() as u64
 }
 
-/// The cost of a call from what it was given and what it gave.
+/// The cost of a call from what it was given and what it gave. Null stands for an argument that failed, nothing for a
+/// result that did; both count as one.
 pub(crate) fn call_cost<'a>(
     rule: CallRule,
-    args: &[Outcome<'a>],
-    result: &Outcome<'a>,
+    args: &[Value<'a>],
+    result: Option<&Value<'a>>,
 ) -> Result<u64, Fault<'a>> {
-    let at = |index: usize| args.get(index).map_or(1, size);
+    let at = |index: usize| args.get(index).map_or(1, Value::size);
+    let result_size = || result.map_or(1, Value::size);
     let open = |index: usize| args.get(index).map_or(1, opened_size);
     Ok(match rule {
         CallRule::Fixed(cost) => cost,
-        CallRule::Traverse => args.first().map_or(1, traversal),
+        CallRule::Traverse => args.first().map_or(1, walk),
         CallRule::Scan => tenths(at(0)),
         CallRule::ScanOpened(index) => tenths(open(index)),
         CallRule::ScanTwice => (at(0) as f64 * 2.0 * STRING_FACTOR).ceil() as u64,
-        CallRule::ScanResultTwice => (size(result) as f64 * 2.0 * STRING_FACTOR).ceil() as u64,
+        CallRule::ScanResultTwice => (result_size() as f64 * 2.0 * STRING_FACTOR).ceil() as u64,
         CallRule::Pattern => pattern_cost(open(0), open(1)),
         CallRule::Contains => tenths(open(0)).wrapping_mul(tenths(open(1))),
         CallRule::Concatenate => tenths(open(0).wrapping_add(open(1))),
@@ -158,22 +148,22 @@ pub(crate) fn call_cost<'a>(
             tenths(at(0) + at(0)) + tenths(at(0)) + 1 + if parses { tenths(at(1)) } else { 0 }
         }
         CallRule::Validate => match &args[0] {
-            Ok(Value::Format(format)) => pattern_cost(at(1), format.pattern_length),
+            Value::Format(format) => pattern_cost(at(1), format.pattern_length),
             _ => 1,
         },
         CallRule::Selector => tenths(at(1)) + LIST,
-        CallRule::ListResult => size(result).saturating_add(1 + LIST),
+        CallRule::ListResult => result_size().saturating_add(1 + LIST),
         CallRule::Flatten => {
             let depth = match args.get(1) {
                 None => 1.0,
-                Some(Ok(Value::Int(depth))) => *depth as f64,
+                Some(Value::Int(depth)) => *depth as f64,
                 Some(_) => return Err(Fault::INTERNAL),
             };
             let depth = if depth < 0.0 { 1.0 } else { depth };
             ((at(0) as f64 * depth) as u64).saturating_add(1 + LIST)
         }
         CallRule::SelfCompare(index) => match args.get(index) {
-            Some(Ok(Value::List(list))) => self_compare(list),
+            Some(Value::List(list)) => self_compare(list),
             _ => return Err(Fault::INTERNAL),
         },
         CallRule::Sets(factor) => {
@@ -194,10 +184,6 @@ fn self_compare(list: &List<'_>) -> u64 {
     let text = matches!(list.get(0), Some(Value::String(_) | Value::Bytes(_)));
     let factor = if text { 2.0 + STRING_FACTOR } else { 2.0 };
     ((size.saturating_mul(size) as f64 * factor) as u64).saturating_add(1 + LIST)
-}
-
-fn traversal(outcome: &Outcome<'_>) -> u64 {
-    outcome.as_ref().map_or(1, walk)
 }
 
 fn walk(value: &Value<'_>) -> u64 {

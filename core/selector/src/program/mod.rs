@@ -7,6 +7,7 @@ pub(crate) mod evaluate;
 pub(crate) mod meter;
 mod plan;
 mod qualify;
+mod widening;
 
 use std::sync::Arc;
 

@@ -15,6 +15,7 @@ use crate::declare::{Environment, Function};
 use crate::error::{CompileErrorKind, Mistake};
 use crate::library::pattern::{self, Search};
 use crate::library::{family, is_shared};
+use crate::stack::deeper;
 use crate::syntax::tree::{Comprehension, Entry, Expr, ExprKind, Literal, NodeId, Source};
 use crate::value::constant::{Constant, ConstantMap};
 use crate::value::map::{is_hashable, lossless_int};
@@ -45,6 +46,10 @@ impl Planner<'_> {
     }
 
     fn node(&mut self, expr: &Expr) -> Result<Node, Mistake> {
+        deeper(|| self.node_here(expr))
+    }
+
+    fn node_here(&mut self, expr: &Expr) -> Result<Node, Mistake> {
         match &expr.kind {
             ExprKind::Literal(literal) => Ok(Node::Constant(constant(literal))),
             ExprKind::Ident(name) => Ok(self.ident(expr.id, name)),
