@@ -5,6 +5,7 @@
 
 use model::quantity::Quantity;
 
+use crate::filed::Filed;
 use crate::library::semver::Semver;
 
 /// The value of an attribute as the API gives it.
@@ -41,64 +42,32 @@ pub struct BadAttribute {
 }
 
 /// An attribute's value, ready for evaluation.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Attribute {
     Int(i64),
     Bool(bool),
     String(Box<str>),
-    Version(Semver),
+    Version(Box<Semver>),
     Ints(Box<[i64]>),
     Bools(Box<[bool]>),
     Strings(Box<[Box<str>]>),
     Versions(Box<[Semver]>),
 }
 
-/// The entries of a domain, sorted by id.
-pub(crate) type Entries<T> = Vec<(Box<str>, T)>;
-
-/// Values by domain and id.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Filed<T> {
-    domains: Vec<(Box<str>, Entries<T>)>,
-}
-
-impl<T> Default for Filed<T> {
-    fn default() -> Self {
-        Filed { domains: Vec::new() }
-    }
-}
-
-impl<T> Filed<T> {
-    fn insert(&mut self, domain: &str, id: &str, value: T) {
-        let at = match self.domains.binary_search_by(|(known, _)| (**known).cmp(domain)) {
-            Ok(at) => at,
-            Err(at) => {
-                self.domains.insert(at, (domain.into(), Vec::new()));
-                at
+impl Attribute {
+    /// The length of the text or list; of a list of texts, of the longest too.
+    fn length(&self) -> usize {
+        match self {
+            Attribute::Int(_) | Attribute::Bool(_) | Attribute::Version(_) => 1,
+            Attribute::String(text) => text.len(),
+            Attribute::Ints(values) => values.len(),
+            Attribute::Bools(values) => values.len(),
+            Attribute::Versions(values) => values.len(),
+            Attribute::Strings(values) => {
+                values.iter().map(|text| text.len()).max().unwrap_or(0).max(values.len())
             }
-        };
-        let entries = &mut self.domains[at].1;
-        match entries.binary_search_by(|(known, _)| (**known).cmp(id)) {
-            Ok(at) => entries[at].1 = value,
-            Err(at) => entries.insert(at, (id.into(), value)),
         }
     }
-
-    pub(crate) fn domains(&self) -> &[(Box<str>, Entries<T>)] {
-        &self.domains
-    }
-
-    /// The entries of a domain; an unknown domain has none.
-    pub(crate) fn domain(&self, domain: &str) -> Option<&[(Box<str>, T)]> {
-        let at = self.domains.binary_search_by(|(known, _)| (**known).cmp(domain)).ok()?;
-        Some(&self.domains[at].1)
-    }
-}
-
-/// The entry with an id.
-pub(crate) fn entry<'a, T>(entries: &'a [(Box<str>, T)], id: &str) -> Option<&'a T> {
-    let at = entries.binary_search_by(|(known, _)| (**known).cmp(id)).ok()?;
-    Some(&entries[at].1)
 }
 
 /// A device in the form that evaluation reads.
@@ -108,7 +77,12 @@ pub struct Device {
     pub(crate) multiple: bool,
     pub(crate) attributes: Filed<Attribute>,
     pub(crate) capacity: Filed<Quantity>,
+    /// A value is longer than the API would ever let it be.
+    oversized: bool,
 }
+
+/// The longest text or list that counts as within the API's bounds, with room to spare.
+const LENGTH_MAX: usize = 1024;
 
 impl Device {
     /// A device without attributes and capacities.
@@ -130,7 +104,7 @@ impl Device {
             AttributeValue::Int(value) => Attribute::Int(value),
             AttributeValue::Bool(value) => Attribute::Bool(value),
             AttributeValue::String(text) => Attribute::String(text.into()),
-            AttributeValue::Version(text) => Attribute::Version(version(text)?),
+            AttributeValue::Version(text) => Attribute::Version(Box::new(version(text)?)),
             AttributeValue::Ints(values) => Attribute::Ints(values.into()),
             AttributeValue::Bools(values) => Attribute::Bools(values.into()),
             AttributeValue::Strings(values) => {
@@ -141,10 +115,16 @@ impl Device {
             }
             AttributeValue::Missing => return Err(bad("unsupported attribute value".to_owned())),
         };
+        self.oversized = self.oversized || value.length() > LENGTH_MAX;
         let (domain, id) = name.split_once('/').unwrap_or((&self.driver, name));
         let domain = domain.to_owned();
         self.attributes.insert(&domain, id, value);
         Ok(())
+    }
+
+    /// Whether all values have sizes that the API allows.
+    pub(crate) fn is_within_bounds(&self) -> bool {
+        !self.oversized && self.driver.len() <= LENGTH_MAX
     }
 
     /// Adds a capacity; a later one of the same full name replaces it.

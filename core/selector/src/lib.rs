@@ -4,21 +4,27 @@
 //! the expression; [`Selector::matches`] runs the result over a device and counts what it costs.
 
 mod check;
+mod columns;
 mod cost;
 mod declare;
 mod device;
 mod error;
+mod fast;
+mod filed;
 mod library;
 mod program;
 mod selector;
+mod slice;
 mod stack;
 mod syntax;
 mod types;
 mod validate;
 mod value;
 
+pub use columns::DeviceSlice;
 pub use declare::Environment;
 pub use device::{AttributeValue, BadAttribute, Device};
 pub use error::{CompileError, CompileErrorKind, SyntaxMistake};
 pub use selector::{COST_MAX, EvalError, Evaluated, ExpressionKind, Selector};
+pub use slice::{MatchCache, SliceMatches, SliceRevision};
 pub use value::ErrorClass;

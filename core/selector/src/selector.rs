@@ -5,6 +5,7 @@ use std::fmt;
 use crate::declare::{Environment, SEMVER};
 use crate::device::Device;
 use crate::error::{CompileError, CompileErrorKind, Mistake};
+use crate::fast::{self, Test};
 use crate::program::evaluate::Evaluation;
 use crate::program::{Program, plan};
 use crate::types::Type;
@@ -13,6 +14,10 @@ use crate::{check, cost, syntax, validate};
 
 /// What an evaluation may cost, and what admission lets an expression cost at worst.
 pub const COST_MAX: u64 = 1_000_000;
+
+/// The largest worst-case cost for which no evaluation can come near the limit. Estimates can be too low, by a factor of
+/// ten at most for the shapes that this is asked about.
+const FAST_COST_MAX: u64 = COST_MAX / 20;
 
 /// What an expression is for, which decides the types that its result may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +32,8 @@ pub enum ExpressionKind {
 #[derive(Debug)]
 pub struct Selector {
     program: Program,
+    /// The program's short form, if its shape is a common one.
+    pub(crate) fast: Option<Test>,
     estimated_max_cost: u64,
 }
 
@@ -77,13 +84,32 @@ impl Selector {
         validate::validate(&expr, &checked, &source)?;
         output_type(checked.type_of(expr.id), kind, environment)?;
         let program = plan(&expr, &checked, &source, environment)?;
-        Ok(Selector { program, estimated_max_cost: cost::estimate(&expr, &checked, source.len()) })
+        let estimated_max_cost = cost::estimate(&expr, &checked, source.len());
+        let fast = if estimated_max_cost <= FAST_COST_MAX { fast::recognize(&program.root) } else { None };
+        Ok(Selector { program, fast, estimated_max_cost })
     }
 
     /// The worst-case cost. Admission refuses an expression above [`COST_MAX`].
     #[must_use]
     pub fn estimated_max_cost(&self) -> u64 {
         self.estimated_max_cost
+    }
+
+    /// Whether a device matches, by the shortest way.
+    ///
+    /// # Errors
+    /// The evaluation failed or cost too much.
+    pub fn holds(&self, device: &Device) -> Result<bool, EvalError> {
+        match &self.fast {
+            Some(test) if device.is_within_bounds() => condition(test.outcome(device)),
+            _ => self.matches(device).result,
+        }
+    }
+
+    /// Whether the expression has one of the common shapes, which are decided without allocating.
+    #[must_use]
+    pub fn is_fast(&self) -> bool {
+        self.fast.is_some()
     }
 
     /// Whether a device matches, and what finding out cost.

@@ -6,8 +6,8 @@
 use anyhow::Context;
 use model::quantity::Quantity;
 use selector::{
-    AttributeValue, BadAttribute, CompileErrorKind, Device, Environment, ErrorClass, ExpressionKind,
-    Selector, SyntaxMistake,
+    AttributeValue, BadAttribute, CompileErrorKind, Device, DeviceSlice, Environment, ErrorClass,
+    ExpressionKind, Selector, SyntaxMistake,
 };
 use serde_json::{Map, Value, json};
 
@@ -33,19 +33,36 @@ fn answer(case: &Value) -> anyhow::Result<Value> {
     let driver = text("driver")?;
     let empty = Vec::new();
     let devices = case.get("devices").and_then(Value::as_array).unwrap_or(&empty);
-    let answers: Vec<Value> = devices
-        .iter()
-        .map(|device| device_answer(&selector, driver, device))
-        .collect::<anyhow::Result<_>>()?;
+    let devices: Vec<_> =
+        devices.iter().map(|device| convert(driver, device)).collect::<anyhow::Result<_>>()?;
+    let answers: Vec<Value> =
+        devices.iter().map(|device| device_answer(&selector, device)).collect::<anyhow::Result<_>>()?;
+    together(&selector, devices.into_iter().flatten().collect())?;
     Ok(json!({ "compile": "ok", "estimatedMaxCost": selector.estimated_max_cost(), "devices": answers }))
 }
 
-fn device_answer(selector: &Selector, driver: &str, device: &Value) -> anyhow::Result<Value> {
-    let device = match convert(driver, device)? {
-        Ok(device) => device,
-        Err(_) => return Ok(json!({ "error": "bad-attribute" })),
-    };
-    let evaluated = selector.matches(&device);
+/// The devices as a slice must get the answers that each gets alone.
+fn together(selector: &Selector, devices: Vec<Device>) -> anyhow::Result<()> {
+    let slice = DeviceSlice::new(devices);
+    let found = selector.matches_slice(&slice);
+    for (at, device) in slice.devices().iter().enumerate() {
+        let failure = found.failures.iter().find(|(failed, _)| *failed == at).map(|(_, error)| error.clone());
+        let in_slice = failure.map_or(Ok(found.matching.contains(at)), Err);
+        let alone = selector.holds(device);
+        anyhow::ensure!(in_slice == alone, "device {at} in a slice gets {in_slice:?}, alone {alone:?}");
+    }
+    Ok(())
+}
+
+fn device_answer(selector: &Selector, device: &Result<Device, BadAttribute>) -> anyhow::Result<Value> {
+    let Ok(device) = device else { return Ok(json!({ "error": "bad-attribute" })) };
+    let evaluated = selector.matches(device);
+    let held = selector.holds(device);
+    anyhow::ensure!(
+        held == evaluated.result,
+        "the fast way says {held:?}, the full one {:?}",
+        evaluated.result
+    );
     Ok(match evaluated.result {
         Ok(matches) => json!({ "match": matches, "cost": evaluated.cost }),
         Err(error) => json!({ "error": class(error.class), "cost": evaluated.cost }),

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A semantic version.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A semantic version. Equality and order derived here are those of the written form; precedence is [`Semver::order`].
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Semver {
     pub(crate) major: u64,
     pub(crate) minor: u64,

@@ -61,6 +61,12 @@ impl<'a> Evaluation<'a> {
     fn compound(&mut self, node: &'a Node) -> Outcome<'a> {
         match node {
             Node::Constant(constant) => Ok(constant.value()),
+            Node::Prepared { value, cost } => {
+                let value = value.value();
+                self.forget(&value);
+                self.meter.charge(*cost)?;
+                Ok(value)
+            }
             Node::Attribute(attribute) => self.attribute(attribute),
             Node::Test(attribute) => self.test(attribute),
             Node::And(terms) => self.logical(terms, false),

@@ -27,6 +27,11 @@ pub(crate) type Slot = usize;
 #[derive(Debug)]
 pub(crate) enum Node {
     Constant(Constant),
+    /// A quantity or version whose text is known: parsed before, charged for all the same.
+    Prepared {
+        value: Constant,
+        cost: u64,
+    },
     Attribute(Attribute),
     /// A presence test; its last qualifier asks instead of reading.
     Test(Attribute),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::evaluate::dispatch;
-use super::meter::{decided, overload_named, rule};
+use super::meter::{call_cost, decided, overload_named, rule};
 use super::{
     Attribute, Call, CallKind, Fold, InSet, Key, MapEntry, Message, Node, Program, Qualifier, Slot, Variable,
 };
@@ -14,6 +14,7 @@ use crate::check::{Checked, Meaning};
 use crate::declare::{Environment, Function};
 use crate::error::{CompileErrorKind, Mistake};
 use crate::library::pattern::{self, Search};
+use crate::library::semver::Semver;
 use crate::library::{family, is_shared};
 use crate::stack::deeper;
 use crate::syntax::tree::{Comprehension, Entry, Expr, ExprKind, Literal, NodeId, Source};
@@ -200,6 +201,12 @@ impl Planner<'_> {
         {
             return self.converted(id, declared, &kind, arg);
         }
+        if let [Node::Constant(Constant::String(text))] = nodes.as_slice()
+            && let Some(value) = prepared(overload, text)
+        {
+            let cost = call_cost(rule, &[Constant::String(text.clone()).value()], None).unwrap_or(1);
+            return Ok(Node::Prepared { value, cost });
+        }
         Ok(Node::Call(Box::new(Call { args: nodes, kind, stops_early, rule })))
     }
 
@@ -360,6 +367,15 @@ fn in_set(mut nodes: Vec<Node>, members: ConstantMap) -> Node {
         // Nothing is in an empty list, whatever it is.
         Some(element) if members.len() > 0 => Node::InSet(Box::new(InSet { element, members })),
         _ => Node::Constant(Constant::Bool(false)),
+    }
+}
+
+/// A quantity or version, if the text is one; if not, evaluation will say so.
+fn prepared(overload: &str, text: &str) -> Option<Constant> {
+    match overload {
+        "string_to_quantity" => text.parse().ok().map(|amount| Constant::Quantity(Arc::new(amount))),
+        "string_to_semver" => Semver::parse(text).ok().map(|version| Constant::Semver(Arc::new(version))),
+        _ => None,
     }
 }
 

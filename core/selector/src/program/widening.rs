@@ -19,6 +19,13 @@ impl<'a> Evaluation<'a> {
         self.widened.iter().any(|known| ptr::eq::<Quantity>(&**known, amount))
     }
 
+    /// A parsed text is a new amount each time, although it is kept between times.
+    pub(super) fn forget(&mut self, value: &Value<'a>) {
+        if let (Value::Quantity { amount, .. }, false) = (value, self.widened.is_empty()) {
+            self.widened.retain(|known| !ptr::eq::<Quantity>(&**known, &**amount));
+        }
+    }
+
     /// Gives a call the amounts as earlier comparisons left them, and remembers what this call will do.
     pub(super) fn widen(&mut self, kind: &CallKind, args: &mut [Value<'a>]) {
         let overload = match kind {

@@ -2,12 +2,14 @@
 //!
 //! Invariant: a constant owns everything it shows and can be used from any thread; evaluation borrows from it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::map::{Key, Map, key, place};
+use model::quantity::Quantity;
+
+use super::map::{Map, Places};
 use super::time::Timestamp;
-use super::{List, Text, Value};
+use super::{List, Shared, Text, Value};
+use crate::library::semver::Semver;
 
 /// A value known when the program is made.
 #[derive(Clone, Debug)]
@@ -24,28 +26,24 @@ pub(crate) enum Constant {
     List(Vec<Constant>),
     Map(ConstantMap),
     Type(&'static str),
+    Quantity(Arc<Quantity>),
+    Semver(Arc<Semver>),
 }
 
 /// A map of constants.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConstantMap {
     entries: Vec<(Constant, Constant)>,
-    places: BTreeMap<Key, usize>,
+    places: Places,
 }
 
 impl ConstantMap {
     /// Sets the value of a key.
     pub(crate) fn set(&mut self, at: Constant, value: Constant) {
-        let Some(known) = key(&at.value()) else {
-            self.entries.push((at, value));
-            return;
-        };
-        match self.places.get(&known) {
-            Some(&place) => self.entries[place].1 = value,
-            None => {
-                self.places.insert(known, self.entries.len());
-                self.entries.push((at, value));
-            }
+        let next = self.entries.len();
+        match self.places.claim(&at.value(), next) {
+            Some(place) if place < next => self.entries[place].1 = value,
+            _ => self.entries.push((at, value)),
         }
     }
 
@@ -55,11 +53,11 @@ impl ConstantMap {
 
     pub(crate) fn has(&self, at: &Value<'_>) -> bool {
         // Membership is exact: the other kinds of number were added when the set was made.
-        key(at).is_some_and(|known| self.places.contains_key(&known))
+        self.places.has(at)
     }
 
     pub(super) fn find(&self, at: &Value<'_>) -> Option<&Constant> {
-        place(&self.places, at).map(|place| &self.entries[place].1)
+        self.places.find(at).map(|place| &self.entries[place].1)
     }
 
     pub(super) fn at(&self, index: usize) -> Option<&(Constant, Constant)> {
@@ -83,6 +81,10 @@ impl Constant {
             Constant::List(elements) => Value::List(List::Constants(elements)),
             Constant::Map(entries) => Value::Map(Map::Constants(entries)),
             Constant::Type(name) => Value::Type(name),
+            Constant::Quantity(amount) => {
+                Value::Quantity { amount: Shared::Borrowed(amount), computed: false }
+            }
+            Constant::Semver(version) => Value::Semver(Shared::Borrowed(version)),
         }
     }
 

@@ -9,7 +9,8 @@ use model::quantity::Quantity;
 
 use super::constant::{Constant, ConstantMap};
 use super::{Fault, List, Shared, Text, Value};
-use crate::device::{Attribute, Device, entry};
+use crate::device::{Attribute, Device};
+use crate::filed;
 
 /// A map.
 #[derive(Clone, Debug)]
@@ -21,30 +22,105 @@ pub(crate) enum Map<'a> {
     Device(&'a Device),
     /// Domains to attributes; any other domain selects an empty map.
     AttributeDomains(&'a Device),
-    Attributes(&'a [(Box<str>, Attribute)]),
+    Attributes(filed::Entries<'a, Attribute>),
     /// Domains to capacities; any other domain selects an empty map.
     CapacityDomains(&'a Device),
-    Capacities(&'a [(Box<str>, Quantity)]),
+    Capacities(filed::Entries<'a, Quantity>),
 }
 
 /// The fields of a device, in the order in which a loop sees them.
 const FIELDS: [&str; 4] = ["allowMultipleAllocations", "attributes", "capacity", "driver"];
 
-/// A key that can be found again.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Key {
+/// A key that is not a text but can be found again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Scalar {
     Bool(bool),
     Int(i64),
     Uint(u64),
     Double(u64),
-    String(Arc<str>),
+}
+
+/// Where keys are. Looking a key up does not allocate.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places {
+    texts: BTreeMap<Arc<str>, usize>,
+    scalars: BTreeMap<Scalar, usize>,
+}
+
+impl Places {
+    /// The place of a key, and whether it can be kept at all.
+    fn exact(&self, at: &Value<'_>) -> Option<usize> {
+        match at {
+            Value::String(text) => self.texts.get(&**text).copied(),
+            other => self.scalars.get(&scalar(other)?).copied(),
+        }
+    }
+
+    /// Whether a key of this kind and value is there.
+    pub(super) fn has(&self, at: &Value<'_>) -> bool {
+        self.exact(at).is_some()
+    }
+
+    /// The place of a key, which becomes `next` if it is new; `None` for keys that can never be found.
+    pub(super) fn claim(&mut self, at: &Value<'_>, next: usize) -> Option<usize> {
+        match at {
+            Value::String(text) => match self.texts.get(&**text) {
+                Some(place) => Some(*place),
+                None => {
+                    let owned = match text {
+                        Text::Owned(text) => text.clone(),
+                        Text::Borrowed(text) => Arc::from(*text),
+                    };
+                    self.texts.insert(owned, next);
+                    Some(next)
+                }
+            },
+            other => Some(*self.scalars.entry(scalar(other)?).or_insert(next)),
+        }
+    }
+
+    fn remove(&mut self, at: &Value<'_>) -> Option<usize> {
+        let place = match at {
+            Value::String(text) => self.texts.remove(&**text),
+            other => self.scalars.remove(&scalar(other)?),
+        }?;
+        let later = self.texts.values_mut().chain(self.scalars.values_mut());
+        later.filter(|later| **later > place).for_each(|later| *later -= 1);
+        Some(place)
+    }
+
+    /// The place of a key; numbers of different types find each other if they are equal.
+    pub(super) fn find(&self, at: &Value<'_>) -> Option<usize> {
+        let exact = |key: Scalar| self.scalars.get(&key).copied();
+        self.exact(at).or_else(|| match *at {
+            Value::Double(number) => {
+                let as_int = lossless_int(number).and_then(|number| exact(Scalar::Int(number)));
+                as_int.or_else(|| lossless_uint(number).and_then(|number| exact(Scalar::Uint(number))))
+            }
+            Value::Int(number) => u64::try_from(number).ok().and_then(|number| exact(Scalar::Uint(number))),
+            Value::Uint(number) => i64::try_from(number).ok().and_then(|number| exact(Scalar::Int(number))),
+            _ => None,
+        })
+    }
+}
+
+fn scalar(value: &Value<'_>) -> Option<Scalar> {
+    match value {
+        Value::Bool(value) => Some(Scalar::Bool(*value)),
+        Value::Int(value) => Some(Scalar::Int(*value)),
+        Value::Uint(value) => Some(Scalar::Uint(*value)),
+        Value::Double(value) if value.is_nan() => None,
+        // Both zeros are one key.
+        Value::Double(value) => Some(Scalar::Double(if *value == 0.0 { 0 } else { value.to_bits() })),
+        _ => None,
+    }
 }
 
 /// Keys and values in the order in which they came.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entries<'a> {
     entries: Vec<(Value<'a>, Value<'a>)>,
-    places: BTreeMap<Key, usize>,
+    places: Places,
 }
 
 /// Whether the reference can use the value as a key at all.
@@ -52,67 +128,25 @@ pub(crate) fn is_hashable(value: &Value<'_>) -> bool {
     !matches!(value, Value::Bytes(_) | Value::Semver(_) | Value::Format(_))
 }
 
-/// The key of a value, if equal values can find each other.
-pub(super) fn key(value: &Value<'_>) -> Option<Key> {
-    match value {
-        Value::Bool(value) => Some(Key::Bool(*value)),
-        Value::Int(value) => Some(Key::Int(*value)),
-        Value::Uint(value) => Some(Key::Uint(*value)),
-        Value::Double(value) if value.is_nan() => None,
-        // Both zeros are one key.
-        Value::Double(value) => Some(Key::Double(if *value == 0.0 { 0 } else { value.to_bits() })),
-        Value::String(Text::Owned(text)) => Some(Key::String(text.clone())),
-        Value::String(text) => Some(Key::String(Arc::from(&**text))),
-        _ => None,
-    }
-}
-
 impl<'a> Entries<'a> {
     /// Sets the value of a key.
     pub(crate) fn set(&mut self, at: Value<'a>, value: Value<'a>) {
-        let Some(known) = key(&at) else {
-            self.entries.push((at, value));
-            return;
-        };
-        match self.places.get(&known) {
-            Some(&place) => self.entries[place].1 = value,
-            None => {
-                self.places.insert(known, self.entries.len());
-                self.entries.push((at, value));
-            }
+        let next = self.entries.len();
+        match self.places.claim(&at, next) {
+            Some(place) if place < next => self.entries[place].1 = value,
+            _ => self.entries.push((at, value)),
         }
     }
 
     /// Removes a key.
     pub(crate) fn remove(&mut self, at: &Value<'a>) {
-        let Some(place) = key(at).and_then(|known| self.places.remove(&known)) else { return };
-        self.entries.remove(place);
-        for later in self.places.values_mut().filter(|later| **later > place) {
-            *later -= 1;
+        if let Some(place) = self.places.remove(at) {
+            self.entries.remove(place);
         }
     }
 
     fn find(&self, at: &Value<'a>) -> Option<Value<'a>> {
-        place(&self.places, at).map(|place| self.entries[place].1.clone())
-    }
-}
-
-/// The place of a key; numbers of different types find each other if they are equal.
-pub(super) fn place(places: &BTreeMap<Key, usize>, at: &Value<'_>) -> Option<usize> {
-    let known = key(at)?;
-    let exact = |key: Key| places.get(&key).copied();
-    if let Some(place) = places.get(&known) {
-        return Some(*place);
-    }
-    match known {
-        Key::Double(_) => {
-            let Value::Double(number) = *at else { return None };
-            let as_int = lossless_int(number).and_then(|number| exact(Key::Int(number)));
-            as_int.or_else(|| lossless_uint(number).and_then(|number| exact(Key::Uint(number))))
-        }
-        Key::Int(number) => u64::try_from(number).ok().and_then(|number| exact(Key::Uint(number))),
-        Key::Uint(number) => i64::try_from(number).ok().and_then(|number| exact(Key::Int(number))),
-        _ => None,
+        self.places.find(at).map(|place| self.entries[place].1.clone())
     }
 }
 
@@ -159,9 +193,9 @@ impl<'a> Map<'a> {
             Map::Growing(entries) => entries.borrow().entries.len(),
             Map::Constants(entries) => entries.len(),
             Map::Device(_) => FIELDS.len(),
-            Map::AttributeDomains(device) => device.attributes.domains().len(),
+            Map::AttributeDomains(device) => device.attributes.len(),
             Map::Attributes(entries) => entries.len(),
-            Map::CapacityDomains(device) => device.capacity.domains().len(),
+            Map::CapacityDomains(device) => device.capacity.len(),
             Map::Capacities(entries) => entries.len(),
         }
     }
@@ -178,13 +212,13 @@ impl<'a> Map<'a> {
                 _ => return None,
             }),
             Map::AttributeDomains(device) => {
-                Some(Value::Map(Map::Attributes(device.attributes.domain(name).unwrap_or(&[]))))
+                Some(Value::Map(Map::Attributes(device.attributes.domain(name).unwrap_or_default())))
             }
-            Map::Attributes(entries) => entry(entries, name).map(attribute_value),
+            Map::Attributes(entries) => entries.find(name).map(attribute_value),
             Map::CapacityDomains(device) => {
-                Some(Value::Map(Map::Capacities(device.capacity.domain(name).unwrap_or(&[]))))
+                Some(Value::Map(Map::Capacities(device.capacity.domain(name).unwrap_or_default())))
             }
-            Map::Capacities(entries) => entry(entries, name).map(quantity_value),
+            Map::Capacities(entries) => entries.find(name).map(quantity_value),
         }
     }
 
@@ -235,18 +269,18 @@ impl<'a> Map<'a> {
                 self.field(name).map(|value| named(name, value))
             }
             Map::AttributeDomains(device) => {
-                let (name, entries) = device.attributes.domains().get(index)?;
+                let (name, entries) = device.attributes.at(index)?;
                 Some(named(name, Value::Map(Map::Attributes(entries))))
             }
             Map::Attributes(entries) => {
-                entries.get(index).map(|(name, attribute)| named(name, attribute_value(attribute)))
+                entries.at(index).map(|(name, attribute)| named(name, attribute_value(attribute)))
             }
             Map::CapacityDomains(device) => {
-                let (name, entries) = device.capacity.domains().get(index)?;
+                let (name, entries) = device.capacity.at(index)?;
                 Some(named(name, Value::Map(Map::Capacities(entries))))
             }
             Map::Capacities(entries) => {
-                entries.get(index).map(|(name, amount)| named(name, quantity_value(amount)))
+                entries.at(index).map(|(name, amount)| named(name, quantity_value(amount)))
             }
         }
     }
