@@ -7,6 +7,7 @@ mod check;
 mod columns;
 mod cost;
 mod declare;
+mod derive;
 mod device;
 mod error;
 mod fast;
@@ -23,6 +24,7 @@ mod value;
 
 pub use columns::DeviceSlice;
 pub use declare::Environment;
+pub use derive::{Derived, DerivedValue};
 pub use device::{AttributeValue, BadAttribute, Device};
 pub use error::{CompileError, CompileErrorKind, SyntaxMistake};
 pub use selector::{COST_MAX, EvalError, Evaluated, ExpressionKind, Selector};

@@ -31,7 +31,7 @@ pub enum ExpressionKind {
 /// A compiled expression.
 #[derive(Debug)]
 pub struct Selector {
-    program: Program,
+    pub(crate) program: Program,
     /// The program's short form, if its shape is a common one.
     pub(crate) fast: Option<Test>,
     estimated_max_cost: u64,
@@ -134,7 +134,7 @@ fn condition(outcome: Outcome<'_>) -> Result<bool, EvalError> {
     }
 }
 
-fn error(fault: &Fault<'_>) -> EvalError {
+pub(crate) fn error(fault: &Fault<'_>) -> EvalError {
     EvalError { class: fault.class, message: fault.to_string() }
 }
 

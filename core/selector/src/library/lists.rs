@@ -13,11 +13,10 @@ const RANGE_MAX: i64 = 1_000_000;
 /// The longest list that is walked over to make another.
 const WALK_MAX: usize = 20_000_000;
 
-/// A list that is short enough to be copied.
+/// A list that may be walked over.
 fn list<'v, 'a>(args: &'v [Value<'a>], at: usize) -> Result<&'v List<'a>, Fault<'a>> {
     match args.get(at) {
-        Some(Value::List(list)) if list.len() <= WALK_MAX => Ok(list),
-        Some(Value::List(_)) => Err(Fault::COST_LIMIT),
+        Some(Value::List(list)) => list.walk().map(|()| list),
         _ => Err(Fault::no_such_overload()),
     }
 }
@@ -105,7 +104,10 @@ fn flatten<'a>(elements: &List<'a>, depth: i64) -> Result<Vec<Value<'a>>, Fault<
     let mut flat = Vec::new();
     for element in elements.iter() {
         match element {
-            Value::List(inner) if depth > 0 => flat.extend(flatten(&inner, depth - 1)?),
+            Value::List(inner) if depth > 0 => {
+                inner.walk()?;
+                flat.extend(flatten(&inner, depth - 1)?);
+            }
             other => flat.push(other),
         }
         if flat.len() > WALK_MAX {
@@ -162,6 +164,7 @@ fn last_index_of<'a>(elements: &List<'a>, wanted: &Value<'a>) -> Outcome<'a> {
 
 fn includes<'a>(subject: &Value<'a>, wanted: &Value<'a>) -> Outcome<'a> {
     let Value::List(elements) = subject else { return equals(subject, wanted).map(Value::Bool) };
+    elements.walk()?;
     for element in elements.iter() {
         if equals(&element, wanted)? {
             return Ok(Value::Bool(true));
@@ -290,6 +293,8 @@ fn extreme<'a>(elements: &List<'a>, replaced_if: Ordering, name: &str) -> Outcom
 
 /// Sorts a list by the keys at the same places.
 pub(crate) fn sort<'a>(elements: &List<'a>, keys: &List<'a>) -> Outcome<'a> {
+    elements.walk()?;
+    keys.walk()?;
     if elements.len() != keys.len() {
         return Err(Fault::invalid("the list and its keys differ in length"));
     }

@@ -231,6 +231,7 @@ fn nested(value: &Value<'_>) -> Result<String, String> {
 }
 
 fn list_text(list: &List<'_>) -> Result<String, String> {
+    list.walk().map_err(|_| "the list is too long".to_owned())?;
     let mut out = String::from("[");
     for (at, element) in list.iter().enumerate() {
         if at > 0 {

@@ -201,12 +201,13 @@ fn walk_list(list: &List<'_>) -> u64 {
         List::Ints(values) => values.len() as u64,
         List::Bools(values) => values.len() as u64,
         List::Versions(values) => values.len() as u64,
-        list => list.iter().map(|element| walk(&element)).sum(),
+        list if list.walk().is_err() => u64::MAX,
+        list => list.iter().map(|element| walk(&element)).fold(0, u64::saturating_add),
     }
 }
 
 fn walk_map(map: &Map<'_>) -> u64 {
-    map.iter().map(|(key, value)| walk(&key) + walk(&value)).sum()
+    map.iter().map(|(key, value)| walk(&key).saturating_add(walk(&value))).fold(0, u64::saturating_add)
 }
 
 /// The overload that the types decided on, or nothing.

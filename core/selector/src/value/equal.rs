@@ -73,6 +73,8 @@ fn lists<'a>(left: &List<'a>, right: &List<'a>) -> Result<bool, Fault<'a>> {
     if left.len() != right.len() {
         return Ok(false);
     }
+    left.walk()?;
+    right.walk()?;
     let mut refused = None;
     for (one, other) in left.iter().zip(right.iter()) {
         match equal(&one, &other) {
@@ -106,6 +108,7 @@ fn maps<'a>(left: &Map<'a>, right: &Map<'a>) -> Result<bool, Fault<'a>> {
 
 /// `element in list`: whether an element says that it is equal.
 pub(crate) fn contains<'a>(list: &List<'a>, element: &Value<'a>) -> Result<bool, Fault<'a>> {
+    list.walk()?;
     for candidate in list.iter() {
         match same(element, &candidate) {
             Ok(true) => return Ok(true),

@@ -1,10 +1,10 @@
 //! Lists: of values, of a device's native values, joined without copying, or still growing.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::constant::Constant;
-use super::{Shared, Text, Value};
+use super::{Fault, Shared, Text, Value};
 use crate::library::semver::Semver;
 
 /// A list.
@@ -30,10 +30,15 @@ pub(crate) struct Joined<'a> {
     left_length: usize,
     length: usize,
     depth: u32,
+    /// How many more elements may be walked over, shared by all lists joined from this one.
+    left_to_walk: Rc<Cell<usize>>,
 }
 
 /// How deep joins may nest before they are copied, so that reading them does not recurse without bound.
 const DEPTH_MAX: u32 = 64;
+/// How many elements of lists that were joined may be walked over. Joining is free, so a few joins make a list that no
+/// one could ever walk over; everything else that makes a list costs something for each element.
+const WALK_MAX: usize = 10_000_000;
 /// The longest list that is copied to make a join shallow.
 const COPY_MAX: usize = 1 << 20;
 
@@ -79,6 +84,21 @@ impl<'a> List<'a> {
         matches!(self, List::Joined(_))
     }
 
+    fn left_to_walk(&self) -> Option<Rc<Cell<usize>>> {
+        match self {
+            List::Joined(joined) => Some(joined.left_to_walk.clone()),
+            _ => None,
+        }
+    }
+
+    /// Asks before walking over all elements; refused when the lists joined here have been walked over too much.
+    pub(crate) fn walk<'f>(&self) -> Result<(), Fault<'f>> {
+        let List::Joined(joined) = self else { return Ok(()) };
+        let left = joined.left_to_walk.get().checked_sub(joined.length).ok_or(Fault::COST_LIMIT)?;
+        joined.left_to_walk.set(left);
+        Ok(())
+    }
+
     fn depth(&self) -> u32 {
         match self {
             List::Joined(joined) => joined.depth,
@@ -107,6 +127,10 @@ impl<'a> List<'a> {
             left_length,
             length,
             depth: 1 + self.depth().max(other.depth()),
+            left_to_walk: self
+                .left_to_walk()
+                .or_else(|| other.left_to_walk())
+                .unwrap_or_else(|| Rc::new(Cell::new(WALK_MAX))),
         };
         Some(List::Joined(Rc::new(joined)))
     }
