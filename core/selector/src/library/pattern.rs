@@ -18,7 +18,7 @@ const SIZE_MAX: usize = 32 << 20;
 
 /// Compiles a pattern, or says what is wrong with it.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
-    let mut translator = Translator { rest: pattern, out: String::new(), names: Vec::new() };
+    let mut translator = Translator { rest: pattern, out: String::new(), names: Vec::new(), last: 0 };
     translator.alternation(0)?;
     if !translator.rest.is_empty() {
         return Err("unexpected )".to_owned());
@@ -34,6 +34,8 @@ struct Translator<'a> {
     rest: &'a str,
     out: String,
     names: Vec<&'a str>,
+    /// Where the last single item starts in the output.
+    last: usize,
 }
 
 impl<'a> Translator<'a> {
@@ -89,10 +91,12 @@ impl<'a> Translator<'a> {
             }
             repeated = false;
             let start = self.out.len();
+            self.last = start;
             let inner = self.atom(depth)?;
             match inner {
                 Atom::Separator => atom = None,
                 Atom::Flags => {}
+                Atom::Quoted => atom = Some((self.last, 1)),
                 Atom::Item(inner) => {
                     most = most.max(inner);
                     atom = Some((start, inner));
@@ -153,6 +157,10 @@ impl<'a> Translator<'a> {
             '(' => return self.group(depth),
             '[' => self.class()?,
             '.' | '^' | '$' => self.out.push(character),
+            '\\' if self.rest.starts_with('Q') => {
+                self.quoted();
+                return Ok(Atom::Quoted);
+            }
             '\\' => self.escape()?,
             other => self.literal(other),
         }
@@ -184,10 +192,13 @@ impl<'a> Translator<'a> {
         let letters = flags.replacen('-', "", 1);
         let known = letters.chars().all(|flag| "imsU".contains(flag));
         let bare = flags.ends_with('-');
-        if !known || bare || (flags.is_empty() && after[end..].starts_with(')')) {
+        if !known || bare {
             return Err("invalid or unsupported Perl syntax".to_owned());
         }
         self.rest = &after[end + 1..];
+        if flags.is_empty() && after[end..].starts_with(')') {
+            return Ok(Atom::Flags);
+        }
         self.out.push_str(&format!("(?{flags}"));
         if after[end..].starts_with(')') {
             self.out.push(')');
@@ -206,6 +217,19 @@ impl<'a> Translator<'a> {
         Ok(Atom::Item(inner))
     }
 
+    /// A run of characters that all stand for themselves; a repetition after it repeats the last one.
+    fn quoted(&mut self) {
+        let (quoted, rest) = self.rest[1..].split_once(r"\E").unwrap_or((&self.rest[1..], ""));
+        self.rest = rest;
+        if quoted.is_empty() {
+            self.out.push_str("(?:)");
+        }
+        for character in quoted.chars() {
+            self.last = self.out.len();
+            self.literal(character);
+        }
+    }
+
     /// An escape outside a class.
     fn escape(&mut self) -> Result<(), String> {
         let Some(character) = self.peek() else {
@@ -216,16 +240,6 @@ impl<'a> Translator<'a> {
             'z' => self.out.push_str(r"\z"),
             'b' => self.out.push_str(r"(?-u:\b)"),
             'B' => self.out.push_str(r"(?-u:\B)"),
-            'Q' => {
-                self.next();
-                let (quoted, rest) = self.rest.split_once(r"\E").unwrap_or((self.rest, ""));
-                self.rest = rest;
-                if quoted.is_empty() {
-                    self.out.push_str("(?:)");
-                }
-                quoted.chars().for_each(|character| self.literal(character));
-                return Ok(());
-            }
             'd' | 'D' | 's' | 'S' | 'w' | 'W' => {
                 let class = perl_class(character);
                 self.out.push_str(&format!("[{class}]"));
@@ -402,6 +416,8 @@ enum Atom {
     Separator,
     /// A change of flags, which is not an item of its own.
     Flags,
+    /// Several characters, of which only the last can be repeated.
+    Quoted,
     /// Something that can be repeated, and how often its parts repeat.
     Item(u32),
 }
@@ -481,4 +497,68 @@ pub(crate) fn search_dynamic<'a>(kind: Search, args: &[Value<'a>]) -> Outcome<'a
     };
     let compiled = compile(pattern).map_err(Fault::invalid)?;
     search(kind, &compiled, text, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finds(pattern: &str, text: &str) -> Option<String> {
+        let compiled = compile(pattern).expect("the pattern is accepted");
+        compiled.find(text).map(|found| found.as_str().to_owned())
+    }
+
+    #[test]
+    fn classes_and_boundaries_are_ascii() {
+        assert_eq!(finds(r"\d+", "٣3"), Some("3".to_owned()));
+        assert_eq!(finds(r"\w+", "żółw-ab_1"), Some("w".to_owned()));
+        assert_eq!(finds(r"\s", "\u{b}"), None);
+        assert_eq!(finds(r"\bab\b", "żab ab"), Some("ab".to_owned()));
+        assert_eq!(finds(r"[[:alpha:]]+", "éa"), Some("a".to_owned()));
+        assert_eq!(finds(r"\pL+", "1ża"), Some("ża".to_owned()));
+        assert_eq!(finds(r"[^\p{Greek}]", "αb"), Some("b".to_owned()));
+    }
+
+    #[test]
+    fn escapes_and_quoted_runs_stand_for_themselves() {
+        assert_eq!(finds(r"\Qa.b*\E+", "a.b**"), Some("a.b**".to_owned()));
+        assert_eq!(finds(r"\101\x42\x{43}", "ABC"), Some("ABC".to_owned()));
+        assert_eq!(finds(r"[\]a-c-]+", "x]b-"), Some("]b-".to_owned()));
+        assert_eq!(finds(r"a{,2}", "a{,2}"), Some("a{,2}".to_owned()));
+        assert_eq!(finds("(?)a", "a"), Some("a".to_owned()));
+        assert_eq!(finds("(?P<n>a)(?<m>b)", "ab"), Some("ab".to_owned()));
+        assert_eq!(finds("(?i)AB(?-i)c", "abc"), Some("abc".to_owned()));
+    }
+
+    #[test]
+    fn what_the_reference_refuses_is_refused() {
+        for pattern in [
+            "(",
+            ")",
+            "[",
+            "*",
+            "a**",
+            "a{2}{3}",
+            "a{1001}",
+            "(a{40}){40}",
+            r"\1",
+            r"\Z",
+            r"\C",
+            r"\8",
+            r"\p{Nope}",
+            "[z-a]",
+            "[a-\\d]",
+            "(?=a)",
+            "(?<=a)",
+            "(?x)a",
+            "(?i-)",
+            "(?P<n>a)(?P<n>b)",
+            r"\x{110000}",
+            "\\",
+            "[[:nope:]]",
+            "(?P=n)",
+        ] {
+            assert!(compile(pattern).is_err(), "{pattern} is accepted");
+        }
+    }
 }

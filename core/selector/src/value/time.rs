@@ -114,7 +114,8 @@ impl Timestamp {
             b'Z' if bytes.len() == at + 1 => 0,
             sign @ (b'+' | b'-') if bytes.len() == at + 6 && is(at + 3, b':') => {
                 let (hours, minutes) = (number(at + 1..at + 3)?, number(at + 4..at + 6)?);
-                if hours > 24 || minutes > 59 {
+                // A full day and a full hour are let through, as people do write them.
+                if hours > 24 || minutes > 60 {
                     return None;
                 }
                 (hours * 3600 + minutes * 60) * if *sign == b'-' { -1 } else { 1 }
