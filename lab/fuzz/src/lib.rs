@@ -5,3 +5,4 @@
 //! `BOLERO_RANDOM_SEED` repeats a failure.
 
 pub mod quantity;
+pub mod selector;
