@@ -1,12 +1,13 @@
 //! Which kind has which rules. A kind's rules are in the file of its name; families of small kinds share one.
 
 mod capacity;
+mod change;
 mod claim_spec;
 mod claim_status;
+mod composite_pod_group;
 mod configuration;
 mod container;
 mod container_parts;
-mod core_kinds;
 mod device_attribute;
 mod device_class;
 mod device_names;
@@ -14,6 +15,9 @@ mod device_taint;
 mod disruption_budget;
 mod environment;
 mod event;
+mod group_fields;
+mod group_priority;
+mod group_templates;
 mod image;
 mod job;
 mod lease;
@@ -24,6 +28,7 @@ mod node_topology;
 mod own_workload;
 mod persistent_volume;
 mod pod;
+mod pod_group;
 mod pod_placement;
 mod pod_priority;
 mod pod_requests;
@@ -43,6 +48,7 @@ mod resource_slice;
 mod service;
 mod storage_class;
 mod volume;
+mod workload;
 
 use objects::{
     Object, apps, batch, coordination, core, events, policy, resource, scheduling, storage, supercargo,

@@ -119,7 +119,7 @@ fn claim(spec: &mut Map<String, Value>, direction: Direction) {
         match direction {
             Direction::ToStored => {
                 let taken = EXACTLY.iter().filter_map(|name| request.remove_entry(*name));
-                let exactly: Map<String, Value> = taken.filter(|(_, value)| !is_empty(value)).collect();
+                let exactly: Map<String, Value> = taken.filter(|(_, value)| says_something(value)).collect();
                 if !exactly.is_empty() {
                     request.insert("exactly".to_owned(), Value::Object(exactly));
                 }
@@ -152,6 +152,16 @@ fn slice(spec: &mut Map<String, Value>, direction: Direction) {
                 device.insert("basic".to_owned(), Value::Object(basic));
             }
         }
+    }
+}
+
+/// A request of v1beta1 is exact as soon as one of its fields says something; `false` and an empty list do.
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Number(number) => number.as_i64() != Some(0),
+        Value::String(text) => !text.is_empty(),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => true,
     }
 }
 

@@ -15,6 +15,8 @@ pub fn fill(table: &Table, id: StructId, value: &mut Value) {
                 shape(table, &field.shape, value);
                 if is_left_out(field, value) {
                     fields.remove(&field.name);
+                } else if is_empty_collection(&field.shape, value) {
+                    *value = Value::Null;
                 }
             }
             None => {
@@ -65,6 +67,15 @@ fn is_left_out(field: &Field, value: &Value) -> bool {
     }
 }
 
+/// A list or map without elements is the same as none: Kubernetes stores no difference and writes null for both.
+fn is_empty_collection(shape: &Shape, value: &Value) -> bool {
+    match (shape, value) {
+        (Shape::List(_), Value::Array(items)) => items.is_empty(),
+        (Shape::Map(_), Value::Object(entries)) => entries.is_empty(),
+        _ => false,
+    }
+}
+
 /// What is written for a field that is not set, if anything.
 fn absent(table: &Table, field: &Field) -> Option<Value> {
     match field.presence {
@@ -98,6 +109,14 @@ mod tests {
             claim,
             json!({"metadata": {"name": "c"}, "spec": {"devices": {"requests": null}}, "status": {}})
         );
+    }
+
+    #[test]
+    fn an_empty_list_that_is_always_written_is_written_as_null() {
+        let kind = table().kind("storage.k8s.io/v1", "CSINode").expect("CSI nodes are served");
+        let mut node = json!({"metadata": {"name": "n"}, "spec": {"drivers": []}});
+        fill(table(), kind.object, &mut node);
+        assert_eq!(node["spec"], json!({"drivers": null}));
     }
 
     #[test]

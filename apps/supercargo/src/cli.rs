@@ -4,6 +4,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::apiserver::Apiserver;
 use crate::commands::up::Up;
 
 const ABOUT: &str = "\
@@ -26,6 +27,7 @@ pub(crate) struct Cli {
 /// One variant for each file below `commands`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Apiserver(Apiserver),
     Up(Up),
 }
 

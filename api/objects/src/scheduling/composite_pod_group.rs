@@ -1,7 +1,10 @@
 //! Composite pod groups: groups of groups.
 
 use crate::meta::{Condition, ObjectMeta};
-use crate::wire::Raw;
+use crate::scheduling::pod_group::WorkloadReference;
+use crate::scheduling::workload::{
+    CompositeDisruptionMode, CompositePodGroupSchedulingConstraints, CompositePodGroupSchedulingPolicy,
+};
 use crate::wire::wire;
 
 wire! {
@@ -16,14 +19,14 @@ wire! {
 wire! {
     /// How the groups are scheduled.
     pub struct CompositePodGroupSpec {
-        disruption_mode: Option<Raw> = "disruptionMode",
+        disruption_mode: Option<CompositeDisruptionMode> = "disruptionMode",
         parent_composite_pod_group_name: Option<String> = "parentCompositePodGroupName",
         preemption_policy: Option<String> = "preemptionPolicy",
         priority: Option<i32> = "priority",
         priority_class_name: String = "priorityClassName",
-        scheduling_constraints: Option<Raw> = "schedulingConstraints",
-        scheduling_policy: Option<Raw> = "schedulingPolicy",
-        workload_ref: Option<Raw> = "workloadRef",
+        scheduling_constraints: Option<CompositePodGroupSchedulingConstraints> = "schedulingConstraints",
+        scheduling_policy: CompositePodGroupSchedulingPolicy = "schedulingPolicy",
+        workload_ref: Option<WorkloadReference> = "workloadRef",
     }
 }
 
