@@ -71,7 +71,7 @@ fn stored(mut admitted: Admitted) -> Value {
     admitted.object
 }
 
-fn pod(spec: Value) -> Value {
+fn pod(spec: &Value) -> Value {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
         "spec": {"containers": [{"name": "c", "image": "busybox"}]},
@@ -91,7 +91,7 @@ fn refused(answer: Result<Admitted, Rejection>) -> Vec<String> {
 
 #[test]
 fn a_pod_without_gates_may_not_choose_its_nodes_anew() {
-    let old = stored(create(pod(json!({}))).expect("a plain pod"));
+    let old = stored(create(pod(&json!({}))).expect("a plain pod"));
     let mut new = old.clone();
     new["spec"]["nodeSelector"] = json!({"a": "b"});
     assert_eq!(refused(update(&old, new)), ["spec"]);
@@ -99,7 +99,7 @@ fn a_pod_without_gates_may_not_choose_its_nodes_anew() {
 
 #[test]
 fn a_gated_pod_may_narrow_its_choice_of_nodes_and_lose_gates() {
-    let gated = pod(json!({"schedulingGates": [{"name": "a"}, {"name": "b"}], "nodeSelector": {"x": "y"}}));
+    let gated = pod(&json!({"schedulingGates": [{"name": "a"}, {"name": "b"}], "nodeSelector": {"x": "y"}}));
     let old = stored(create(gated).expect("a pod with gates"));
     assert_eq!(old["status"]["conditions"][0]["reason"], json!("SchedulingGated"));
     let mut new = old.clone();
@@ -114,7 +114,7 @@ fn a_gated_pod_may_narrow_its_choice_of_nodes_and_lose_gates() {
 
 #[test]
 fn writing_a_pod_back_in_other_words_is_no_change() {
-    let old = stored(create(pod(json!({}))).expect("a plain pod"));
+    let old = stored(create(pod(&json!({}))).expect("a plain pod"));
     let mut new = old.clone();
     new["spec"]["containers"][0]["stdin"] = json!(false);
     new["spec"]["volumes"] = json!([]);
@@ -125,7 +125,7 @@ fn writing_a_pod_back_in_other_words_is_no_change() {
 #[test]
 fn a_group_is_dropped_while_its_feature_is_off_unless_it_is_in_use() {
     let off = Gates::all_on().with(Gate::GenericWorkload, false);
-    let grouped = || pod(json!({"schedulingGroup": {"podGroupName": "g"}}));
+    let grouped = || pod(&json!({"schedulingGroup": {"podGroupName": "g"}}));
     let made = send(grouped(), Operation::Create, off, &EMPTY).expect("a pod");
     assert_eq!(made.object["spec"].get("schedulingGroup"), None);
     let old = stored(create(grouped()).expect("a pod of a group"));
@@ -140,19 +140,19 @@ fn a_pod_has_the_priority_of_its_class_and_no_other() {
     )
     .expect("a class");
     let cluster = Cluster { default_class: Some(class) };
-    let made = send(pod(json!({})), Operation::Create, Gates::all_on(), &cluster).expect("a pod");
+    let made = send(pod(&json!({})), Operation::Create, Gates::all_on(), &cluster).expect("a pod");
     assert_eq!(made.object["spec"]["priority"], json!(7));
     assert_eq!(made.object["spec"]["priorityClassName"], json!("high"));
-    let other = send(pod(json!({"priority": 8})), Operation::Create, Gates::all_on(), &cluster);
+    let other = send(pod(&json!({"priority": 8})), Operation::Create, Gates::all_on(), &cluster);
     assert_eq!(other.map_err(|refusal| refusal.code()).map(|_| ()), Err(403));
-    let missing = create(pod(json!({"priorityClassName": "none"})));
+    let missing = create(pod(&json!({"priorityClassName": "none"})));
     assert_eq!(missing.map_err(|refusal| refusal.code()).map(|_| ()), Err(403));
 }
 
 #[test]
 fn a_status_that_does_not_mention_claims_keeps_them() {
     let mut old = stored(
-        create(pod(json!({"resourceClaims": [{"name": "a", "resourceClaimTemplateName": "t"}]})))
+        create(pod(&json!({"resourceClaims": [{"name": "a", "resourceClaimTemplateName": "t"}]})))
             .expect("a pod with a claim"),
     );
     old["status"]["resourceClaimStatuses"] = json!([{"name": "a", "resourceClaimName": "made"}]);
