@@ -156,6 +156,7 @@ fn submit(kind: &Kind, object: Value, operation: Operation<'_>, gates: Gates) ->
         kind,
         namespace,
         object,
+        owners: None,
         duplicates: Vec::new(),
         field_validation: FieldValidation::Warn,
     };
