@@ -4,6 +4,9 @@ use objects::kept::{
     CronJob, DaemonSet, Deployment, Endpoints, HorizontalPodAutoscaler, Ingress, LeaseCandidate,
 };
 
+use objects::Object;
+use serde::Serialize;
+
 use crate::kind::{Admit, Context};
 
 macro_rules! kept {
@@ -24,7 +27,9 @@ macro_rules! kept {
             }
 
             fn same_spec(&self, old: &Self) -> bool {
-                self.spec == old.spec
+                // The stored spec is in its written form; what was sent need not be.
+                let with_spec = |other: &Self| Self { spec: other.spec.clone(), ..old.clone() };
+                same(Self::API_VERSION, Self::KIND, &with_spec(self), old)
             }
         }
     )*};
@@ -32,3 +37,9 @@ macro_rules! kept {
 kept!(CronJob, DaemonSet, Deployment, HorizontalPodAutoscaler, Ingress, LeaseCandidate);
 
 impl Admit for Endpoints {}
+
+fn same<T: PartialEq + Serialize>(api_version: &str, kind: &str, new: &T, old: &T) -> bool {
+    let structure =
+        schema::table().kind(api_version, kind).map(|kind| schema::table().get(kind.object).name.as_str());
+    crate::same::same(structure.unwrap_or_default(), new, old)
+}
