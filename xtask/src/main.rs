@@ -1,3 +1,53 @@
 //! Checks and chores of this workspace, run as `cargo xtask <name>`.
+//!
+//! Findings go to stdout, one after the other; talk goes to stderr; the exit code is 1 when something was found and
+//! 2 when the chore could not run.
 
-fn main() {}
+mod tidy;
+
+use std::process::ExitCode;
+
+/// Every chore by name, with the line that the help prints for it.
+const CHORES: [(&str, &str); 1] =
+    [("tidy", "check the rules of the workspace that the compiler cannot: rooms, names, documents")];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["tidy"] => run_tidy(),
+        [] | ["help" | "-h" | "--help"] => {
+            print!("{}", help());
+            ExitCode::SUCCESS
+        }
+        unknown => {
+            eprintln!("error: no chore is called `{}`", unknown.join(" "));
+            eprintln!("hint: `cargo xtask help` lists them");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn help() -> String {
+    let mut text = String::from("usage: cargo xtask <chore>\n\nchores:\n");
+    for (name, purpose) in CHORES {
+        text.push_str(&format!("  {name:<8} {purpose}\n"));
+    }
+    text
+}
+
+fn run_tidy() -> ExitCode {
+    match tidy::check_workspace() {
+        Ok(violations) if violations.is_empty() => ExitCode::SUCCESS,
+        Ok(violations) => {
+            for violation in &violations {
+                println!("{violation}");
+            }
+            eprintln!("error: tidy found {} violation(s)", violations.len());
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,3 +1,39 @@
 //! The `supercargo` command.
+//!
+//! What a command answers goes to stdout and nothing else does; complaints go to stderr. Exit codes: 0 done, 1 the
+//! command failed, 2 the command line was wrong. A reader that closes the pipe early has seen enough: that is no failure.
 
-fn main() {}
+mod cli;
+mod commands;
+mod failure;
+mod yaml;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::Cli;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let mut out = io::stdout().lock();
+    let done = answer(&mut out).and_then(|()| out.flush().map_err(Failure::Output));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            // When stderr is gone too there is nobody left to tell.
+            let _ = writeln!(io::stderr(), "{failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn answer(out: &mut dyn Write) -> Result<(), Failure> {
+    match Cli::try_parse() {
+        Ok(cli) => commands::run(&cli.command, out),
+        Err(asked) if !asked.use_stderr() => Ok(write!(out, "{}", asked.render())?),
+        Err(wrong) => Err(failure::from_clap(&wrong)),
+    }
+}

@@ -9,7 +9,7 @@ mod parse;
 mod set;
 mod table;
 
-pub use listing::listing;
+pub use listing::{listing, listing_of};
 pub use parse::GateError;
 pub use set::Gates;
 pub use table::{Gate, Preset, Spec, Stage};

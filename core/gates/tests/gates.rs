@@ -1,6 +1,6 @@
 //! What holds for the table of gates, and how settings are read.
 
-use gates::{Gate, GateError, Gates, Preset, Stage, listing};
+use gates::{Gate, GateError, Gates, Preset, Stage, listing, listing_of};
 
 fn parse(text: &str) -> Gates {
     text.parse().expect("the settings should be accepted")
@@ -191,4 +191,16 @@ fn the_listing_has_a_line_for_every_gate() {
         );
         assert_eq!(line.trim_end(), *line);
     }
+}
+
+#[test]
+fn a_listing_of_given_gates_says_which_are_on() {
+    let gates: Gates = "DRAResourcePoolStatus=true".parse().expect("the gate can be turned on");
+    let text = listing_of(gates);
+    let line =
+        text.lines().find(|line| line.starts_with("DRAResourcePoolStatus ")).expect("each gate has a line");
+    let state = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).nth(3);
+    assert_eq!(state, Some("on"), "{line}");
+    assert_eq!(text.lines().next().map(|line| line.contains("STATE")), Some(true));
+    assert!(text.lines().all(|line| !line.ends_with(' ')));
 }

@@ -152,6 +152,19 @@ impl Quantity {
         }
     }
 
+    /// The amount has no fraction.
+    pub fn is_whole(&self) -> bool {
+        self.clone().round_up(0)
+    }
+
+    /// How many decimals the amount is held with: `1` has none and `1000m` three, although they are equal.
+    pub fn decimals(&self) -> i64 {
+        match &self.amount {
+            Amount::Word { scale, .. } => (-i64::from(*scale)).max(0),
+            Amount::Wide(wide) => wide.decimals(),
+        }
+    }
+
     /// The product of two quantities, wide, in the format of the first.
     #[must_use]
     pub fn times(&self, factor: &Self) -> Self {

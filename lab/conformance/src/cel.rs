@@ -14,7 +14,8 @@ use serde_json::{Map, Value, json};
 use crate::{Agreement, Difference, Suite};
 
 /// The suite of `cel` vectors.
-pub const SUITE: Suite = Suite { answer, differences, agreement: Some(("cost agreement", costs)) };
+pub const SUITE: Suite =
+    Suite { expected: crate::expect, answer, differences, agreement: Some(("cost agreement", costs)) };
 
 fn answer(case: &Value) -> anyhow::Result<Value> {
     let text = |key: &str| case.get(key).and_then(Value::as_str).with_context(|| format!("no text {key}"));

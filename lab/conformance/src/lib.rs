@@ -3,6 +3,7 @@
 //! One module a family of vectors. A module says how to answer a case and what counts as a difference; reading,
 //! counting and printing are the same for all.
 
+pub mod admission;
 pub mod cel;
 pub mod quantity;
 pub mod replay;
@@ -13,6 +14,8 @@ use serde_json::Value;
 /// A family of vectors.
 #[derive(Clone, Copy, Debug)]
 pub struct Suite {
+    /// The recorded answer to a case.
+    pub expected: fn(case: &Value) -> Value,
     /// Our answer to a case, in the form of the vectors' `expect`.
     pub answer: fn(case: &Value) -> anyhow::Result<Value>,
     /// What in our answer differs from the expected one in a way that matters; empty if nothing does.
@@ -42,6 +45,11 @@ pub struct Difference {
     pub expected: Value,
     /// What we answered.
     pub actual: Value,
+}
+
+/// The recorded answer of most vectors.
+pub fn expect(case: &Value) -> Value {
+    case.get("expect").cloned().unwrap_or(Value::Null)
 }
 
 /// Compares two answers in full, naming the innermost objects' fields that differ.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use conformance::{Suite, cel, quantity, replay};
+use conformance::{Suite, admission, cel, quantity, replay};
 
 /// Replays recorded answers of Kubernetes against our own.
 #[derive(Parser)]
@@ -19,6 +19,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum SuiteCommand {
+    /// Requests to the API server, judged by admission alone.
+    Admission(Replay),
     /// Device selectors: compiling, costs and evaluation.
     Cel(Replay),
     /// Parsing, printing and arithmetic of quantities.
@@ -38,6 +40,7 @@ struct Replay {
 impl SuiteCommand {
     fn into_parts(self) -> (Suite, Replay) {
         match self {
+            Self::Admission(replay) => (admission::SUITE, replay),
             Self::Cel(replay) => (cel::SUITE, replay),
             Self::Quantity(replay) => (quantity::SUITE, replay),
         }

@@ -31,7 +31,7 @@ pub fn run(
     for file in files {
         for case in vectors::open(file)? {
             let case = case?;
-            let expected = case.content.get("expect").unwrap_or(&Value::Null);
+            let expected = &(suite.expected)(&case.content);
             let answer = answer(suite, &case.content);
             if let Some(dump) = dump.as_mut() {
                 let result = answer.as_ref().unwrap_or(&Value::Null);

@@ -68,6 +68,7 @@ fn a_panic_fails_its_case_alone() {
     fs::write(&path, "{\"name\":\"bad-1\",\"expect\":0}\n{\"name\":\"good-1\",\"n\":1,\"expect\":1}\n")
         .expect("the test directory is writable");
     let suite = Suite {
+        expected: conformance::expect,
         answer: |case| Ok(case.get("n").expect("the bad case has no n").clone()),
         differences: conformance::exact,
         agreement: None,

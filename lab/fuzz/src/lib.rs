@@ -4,5 +4,7 @@
 //! it with random inputs, a bounded number of them in `cargo test`. `BOLERO_RANDOM_ITERATIONS=1000000` runs longer,
 //! `BOLERO_RANDOM_SEED` repeats a failure.
 
+pub mod admission;
+pub mod decoding;
 pub mod quantity;
 pub mod selector;

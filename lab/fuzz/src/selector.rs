@@ -1,19 +1,104 @@
 //! Any text is a selector or is refused with a place inside it; a selector says the same about a device each way it is
 //! asked, and never more than the limit allows.
 
-use selector::{AttributeValue, COST_MAX, Device, DeviceSlice, Environment, ErrorClass, ExpressionKind, Selector};
+use selector::{
+    AttributeValue, COST_MAX, Device, DeviceSlice, Environment, ErrorClass, ExpressionKind, Selector,
+};
 
 /// Pieces of expressions, so that random bytes have a chance to compile.
 const PIECES: [&str; 92] = [
-    "device", ".driver", ".attributes", ".capacity", "[\"d\"]", ".a", ".s", ".l", ".v", ".missing", ".?a", "[?0]", "[0]",
-    "has(", ")", "(", "==", "!=", "<", ">=", "&&", "||", "!", "-", "+", "*", "/", "%", "in", "?", ":", ",", "[", "]", "{",
-    "}", "1", "0", "2u", "1.5", "\"x\"", "''", "b'a'", "true", "false", "null", "quantity(\"1Gi\")", "semver('1.2.3')",
-    ".isGreaterThan(", ".compareTo(", ".add(", ".exists(x, ", ".all(x, ", ".map(x, ", ".filter(x, ", "x", ".size()",
-    ".orValue(", ".optMap(y, ", "y", "cel.bind(z, ", "z", ".matches('^a')", ".split('')", ".join('-')", ".sort()",
-    ".distinct()", ".flatten()", ".reverse()", ".includes(", "sets.contains(", "lists.range(", "dyn(", "int(", "string(",
-    "duration('1h')", "timestamp(0)", ".getHours()", "'%s %d'", ".format(", "ip('10.0.0.1')", "cidr('10.0.0.0/8')",
-    ".containsIP(", "url('https://h/p?q=1')", ".getQuery()", "optional.of(", "optional.none()", "type(", ".transformMap(k, v, ",
-    "k", ".indexOf(", ".sum()",
+    "device",
+    ".driver",
+    ".attributes",
+    ".capacity",
+    "[\"d\"]",
+    ".a",
+    ".s",
+    ".l",
+    ".v",
+    ".missing",
+    ".?a",
+    "[?0]",
+    "[0]",
+    "has(",
+    ")",
+    "(",
+    "==",
+    "!=",
+    "<",
+    ">=",
+    "&&",
+    "||",
+    "!",
+    "-",
+    "+",
+    "*",
+    "/",
+    "%",
+    "in",
+    "?",
+    ":",
+    ",",
+    "[",
+    "]",
+    "{",
+    "}",
+    "1",
+    "0",
+    "2u",
+    "1.5",
+    "\"x\"",
+    "''",
+    "b'a'",
+    "true",
+    "false",
+    "null",
+    "quantity(\"1Gi\")",
+    "semver('1.2.3')",
+    ".isGreaterThan(",
+    ".compareTo(",
+    ".add(",
+    ".exists(x, ",
+    ".all(x, ",
+    ".map(x, ",
+    ".filter(x, ",
+    "x",
+    ".size()",
+    ".orValue(",
+    ".optMap(y, ",
+    "y",
+    "cel.bind(z, ",
+    "z",
+    ".matches('^a')",
+    ".split('')",
+    ".join('-')",
+    ".sort()",
+    ".distinct()",
+    ".flatten()",
+    ".reverse()",
+    ".includes(",
+    "sets.contains(",
+    "lists.range(",
+    "dyn(",
+    "int(",
+    "string(",
+    "duration('1h')",
+    "timestamp(0)",
+    ".getHours()",
+    "'%s %d'",
+    ".format(",
+    "ip('10.0.0.1')",
+    "cidr('10.0.0.0/8')",
+    ".containsIP(",
+    "url('https://h/p?q=1')",
+    ".getQuery()",
+    "optional.of(",
+    "optional.none()",
+    "type(",
+    ".transformMap(k, v, ",
+    "k",
+    ".indexOf(",
+    ".sum()",
 ];
 
 /// Puts pieces together, one a byte.
@@ -52,10 +137,17 @@ pub fn check(text: &str) -> bool {
     for (at, device) in slice.devices().iter().enumerate() {
         let evaluated = selector.matches(device);
         if let Err(error) = &evaluated.result {
-            assert!(evaluated.cost <= COST_MAX || error.class == ErrorClass::CostLimit, "{text:?} costs too much");
+            assert!(
+                evaluated.cost <= COST_MAX || error.class == ErrorClass::CostLimit,
+                "{text:?} costs too much"
+            );
         }
         assert_eq!(selector.holds(device), evaluated.result, "{text:?} says two things about one device");
-        assert_eq!(together.matching.contains(at), evaluated.result == Ok(true), "{text:?} differs in a slice");
+        assert_eq!(
+            together.matching.contains(at),
+            evaluated.result == Ok(true),
+            "{text:?} differs in a slice"
+        );
     }
     true
 }

@@ -44,6 +44,10 @@ impl Wide {
         }
     }
 
+    pub(super) fn decimals(&self) -> i64 {
+        self.scale.max(0)
+    }
+
     pub(super) fn negated(&self) -> Self {
         Self { mantissa: -&self.mantissa, ..*self }
     }

@@ -1,0 +1,111 @@
+//! Which kind has which rules. A kind's rules are in the file of its name; families of small kinds share one.
+
+mod capacity;
+mod change;
+mod claim_spec;
+mod claim_status;
+mod composite_pod_group;
+mod configuration;
+mod container;
+mod container_parts;
+mod device_attribute;
+mod device_class;
+mod device_names;
+mod device_taint;
+mod disruption_budget;
+mod environment;
+mod event;
+mod group_fields;
+mod group_priority;
+mod group_templates;
+mod image;
+mod job;
+mod lease;
+mod namespace;
+mod node;
+mod node_allocatable;
+mod node_topology;
+mod own_workload;
+mod persistent_volume;
+mod pod;
+mod pod_group;
+mod pod_placement;
+mod pod_priority;
+mod pod_requests;
+mod pod_resources;
+mod pod_scheduling_context;
+mod pod_spec;
+mod pod_status;
+mod pod_template;
+mod pod_update;
+mod pod_warnings;
+mod pool_status;
+mod priority_class;
+mod replicas;
+mod resource_claim;
+mod resource_names;
+mod resource_slice;
+mod service;
+mod storage_class;
+mod volume;
+mod workload;
+
+use objects::{
+    Object, apps, batch, coordination, core, events, policy, resource, scheduling, storage, supercargo,
+};
+use serde_json::Value;
+
+use crate::admit::{Request, judge};
+use crate::rejection::Rejection;
+
+/// Runs the rules of the request's kind.
+pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rejection> {
+    macro_rules! try_each {
+        ($($kind:ty),* $(,)?) => {$(
+            if request.kind.kind == <$kind>::KIND && request.kind.api_version == <$kind>::API_VERSION {
+                return judge::<$kind>(request);
+            }
+        )*};
+    }
+    if request.sent.kind == events::Event::KIND && request.sent.api_version == events::Event::API_VERSION {
+        return event::judge_reported(request);
+    }
+    try_each!(
+        core::pod::Pod,
+        core::node::Node,
+        core::event::Event,
+        core::kinds::Namespace,
+        core::kinds::PersistentVolumeClaim,
+        core::kinds::PersistentVolume,
+        core::kinds::Service,
+        core::kinds::ServiceAccount,
+        core::kinds::Secret,
+        core::kinds::ConfigMap,
+        core::kinds::ReplicationController,
+        core::kinds::Binding,
+        coordination::Lease,
+        policy::PodDisruptionBudget,
+        policy::Eviction,
+        storage::StorageClass,
+        storage::CSINode,
+        storage::CSIDriver,
+        storage::CSIStorageCapacity,
+        apps::ReplicaSet,
+        apps::StatefulSet,
+        batch::Job,
+        scheduling::priority_class::PriorityClass,
+        scheduling::pod_group::PodGroup,
+        scheduling::workload::Workload,
+        scheduling::composite_pod_group::CompositePodGroup,
+        resource::slice::ResourceSlice,
+        resource::claim::ResourceClaim,
+        resource::claim::ResourceClaimTemplate,
+        resource::class::DeviceClass,
+        resource::class::DeviceTaintRule,
+        resource::pool_status::ResourcePoolStatusRequest,
+        supercargo::pod_scheduling_context::PodSchedulingContext,
+        supercargo::node_topology::NodeTopology,
+        supercargo::workload::Workload,
+    );
+    Err(Rejection::BadRequest(format!("{} {} is not served", request.kind.api_version, request.kind.kind)))
+}

@@ -1,0 +1,126 @@
+//! Our own workload: pod groups with several constraints.
+
+use objects::supercargo::workload::{
+    DRAConstraint, PodGroup, PodGroupSchedulingConstraints, TopologyConstraint, Workload,
+};
+use schema::Path;
+
+use crate::cause::Causes;
+use crate::conditions;
+use crate::kind::{Admit, Context};
+use crate::kinds::device_names::fully_qualified_name;
+use crate::names;
+
+const GROUPS_MAX: usize = 64;
+const CONSTRAINTS_MAX: usize = 8;
+
+impl Admit for Workload {
+    const COUNTS_GENERATIONS: bool = true;
+
+    fn prepare_create(&mut self, _context: &Context<'_>) {
+        self.status = Default::default();
+    }
+
+    fn prepare_update(&mut self, old: &Self, _context: &Context<'_>) {
+        self.status.clone_from(&old.status);
+    }
+
+    fn prepare_status(&mut self, old: &Self, _context: &Context<'_>) {
+        self.spec.clone_from(&old.spec);
+    }
+
+    fn validate(&self, _context: &Context<'_>, causes: &mut Causes) {
+        let path = Path::ROOT.field("spec");
+        let groups = path.field("podGroups");
+        if self.spec.pod_groups.is_empty() {
+            causes.required(&groups, "must have at least one group");
+        }
+        causes.each_once(
+            &self.spec.pod_groups,
+            GROUPS_MAX,
+            &groups,
+            |group| group.name.clone(),
+            validate_group,
+        );
+        if !self.spec.priority_class_name.is_empty() {
+            let faults = names::dns_subdomain(&self.spec.priority_class_name);
+            causes.malformed(&path.field("priorityClassName"), &self.spec.priority_class_name, faults);
+        }
+    }
+
+    fn validate_status(&self, _old: &Self, _context: &Context<'_>, causes: &mut Causes) {
+        conditions::validate(
+            &self.status.conditions,
+            &Path::ROOT.field("status").field("conditions"),
+            causes,
+        );
+    }
+
+    fn same_spec(&self, old: &Self) -> bool {
+        self.spec == old.spec
+    }
+}
+
+fn validate_group(causes: &mut Causes, group: &PodGroup, path: &Path<'_>) {
+    causes.malformed(&path.field("name"), &group.name, names::dns_label(&group.name));
+    let policy = path.field("policy");
+    match (&group.policy.basic, &group.policy.gang) {
+        (None, None) => causes.required(&policy, "basic or gang must be set"),
+        (Some(_), Some(_)) => causes.invalid(&policy, "only one of basic and gang can be set"),
+        (None, Some(gang)) if gang.min_count < 1 => {
+            causes.invalid(&policy.field("gang").field("minCount"), "must be at least 1");
+        }
+        _ => {}
+    }
+    if group.replicas.is_some_and(|replicas| replicas < 1) {
+        causes.invalid(&path.field("replicas"), "must be at least 1");
+    }
+    if let Some(constraints) = &group.scheduling_constraints {
+        validate_constraints(constraints, &path.field("schedulingConstraints"), causes);
+    }
+}
+
+fn validate_constraints(constraints: &PodGroupSchedulingConstraints, path: &Path<'_>, causes: &mut Causes) {
+    let topology = path.field("topologyConstraints");
+    causes.each(&constraints.topology_constraints, CONSTRAINTS_MAX, &topology, validate_topology);
+    causes.each(
+        &constraints.dra_constraints,
+        CONSTRAINTS_MAX,
+        &path.field("draConstraints"),
+        validate_devices,
+    );
+}
+
+fn validate_topology(causes: &mut Causes, constraint: &TopologyConstraint, path: &Path<'_>) {
+    const MODES: [&str; 2] = ["Required", "Preferred"];
+    if constraint.level.is_empty() {
+        causes.required(&path.field("level"), "must be a node label, or a level of a NodeTopology");
+    } else {
+        causes.malformed(&path.field("level"), &constraint.level, names::label_key(&constraint.level));
+    }
+    if !MODES.contains(&constraint.mode.as_str()) {
+        causes.not_supported(&path.field("mode"), &constraint.mode, &MODES);
+    }
+    if constraint.rank < 0 {
+        causes.invalid(&path.field("rank"), "must not be negative");
+    }
+}
+
+fn validate_devices(causes: &mut Causes, constraint: &DRAConstraint, path: &Path<'_>) {
+    let (claim, template) = (&constraint.resource_claim_name, &constraint.resource_claim_template_name);
+    match (claim, template) {
+        (None, None) => causes.required(path, "resourceClaimName or resourceClaimTemplateName must be set"),
+        (Some(_), Some(_)) => {
+            causes.invalid(path, "only one of resourceClaimName and resourceClaimTemplateName can be set");
+        }
+        _ => {}
+    }
+    for (name, value) in [("resourceClaimName", claim), ("resourceClaimTemplateName", template)] {
+        if let Some(value) = value {
+            causes.malformed(&path.field(name), value, names::dns_subdomain(value));
+        }
+    }
+    if let Some(attribute) = &constraint.match_attribute {
+        fully_qualified_name(attribute, &path.field("matchAttribute"), causes);
+    }
+}

@@ -1,0 +1,21 @@
+//! What admission needs to know of other objects.
+
+use std::collections::BTreeMap;
+
+use objects::core::node::Node;
+use objects::scheduling::priority_class::PriorityClass;
+
+/// A view of the cluster at the moment of the request. Answers may be a little old, as they are in Kubernetes.
+pub trait Surroundings {
+    /// The labels of a namespace, if it exists.
+    fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>>;
+
+    /// A priority class by its name.
+    fn priority_class(&self, name: &str) -> Option<PriorityClass>;
+
+    /// The priority class for objects that name none; of several the one with the lowest value.
+    fn default_priority_class(&self) -> Option<PriorityClass>;
+
+    /// Nodes that a filter picks.
+    fn nodes(&self, wanted: &dyn Fn(&Node) -> bool) -> Vec<Node>;
+}

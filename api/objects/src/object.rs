@@ -1,0 +1,73 @@
+//! What all kinds have in common, and reading and writing whole objects and lists.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::meta::ObjectMeta;
+use crate::wire::wire;
+
+/// A kind with its metadata.
+pub trait Object: Serialize + DeserializeOwned + Default + Clone {
+    /// Such as `resource.k8s.io/v1`.
+    const API_VERSION: &'static str;
+    /// Such as `ResourceClaim`.
+    const KIND: &'static str;
+
+    /// Name, labels, owners and history.
+    fn metadata(&self) -> &ObjectMeta;
+
+    /// Name, labels, owners and history.
+    fn metadata_mut(&mut self) -> &mut ObjectMeta;
+}
+
+/// JSON that is no object of the kind that was expected.
+#[derive(Debug, Error)]
+#[error("cannot read a {kind}: {source}")]
+pub struct Unreadable {
+    kind: &'static str,
+    #[source]
+    source: serde_json::Error,
+}
+
+/// Reads one object.
+///
+/// # Errors
+/// When the JSON is broken or a field has another type than the kind says.
+pub fn decode<T: Object>(json: &[u8]) -> Result<T, Unreadable> {
+    serde_json::from_slice(json).map_err(|source| Unreadable { kind: T::KIND, source })
+}
+
+/// A list of objects as the API serves it.
+#[derive(Clone, Debug, Default)]
+pub struct List<T> {
+    /// The revision of the list, and where to go on.
+    pub metadata: ListMeta,
+    /// The objects.
+    pub items: Vec<T>,
+}
+
+wire! {
+    /// The revision of a list, and where to go on.
+    pub struct ListMeta {
+        resource_version: String = "resourceVersion",
+        continue_: String = "continue",
+        remaining_item_count: Option<i64> = "remainingItemCount",
+    }
+}
+
+/// Reads a list of objects.
+///
+/// # Errors
+/// When the JSON is broken or a field of an object has another type than the kind says.
+pub fn decode_list<T: Object>(json: &[u8]) -> Result<List<T>, Unreadable> {
+    #[derive(serde::Deserialize)]
+    struct Wire<T> {
+        #[serde(default)]
+        metadata: ListMeta,
+        items: Option<Vec<T>>,
+    }
+    let list: Wire<T> =
+        serde_json::from_slice(json).map_err(|source| Unreadable { kind: T::KIND, source })?;
+    Ok(List { metadata: list.metadata, items: list.items.unwrap_or_default() })
+}

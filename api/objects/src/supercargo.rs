@@ -1,0 +1,5 @@
+//! supercargo.dev/v1alpha1: our own kinds.
+
+pub mod node_topology;
+pub mod pod_scheduling_context;
+pub mod workload;

@@ -1,0 +1,82 @@
+//! Sets the fields that have a default and were left unset, wherever their structure occurs.
+//!
+//! Defaults that depend on other fields are code in `admission`; these do not.
+
+use serde_json::{Map, Value};
+
+use crate::table::{Presence, Shape, StructId, Table};
+
+/// Applies the table's defaults to `value`, an object of the structure `id`.
+pub fn apply_defaults(table: &Table, id: StructId, value: &mut Value) {
+    let Value::Object(fields) = value else { return };
+    for field in &table.get(id).fields {
+        let unset = match fields.get(&field.name) {
+            None | Some(Value::Null) => true,
+            Some(Value::String(text)) => text.is_empty() && field.presence == Presence::OmitZero,
+            Some(Value::Number(number)) => number.as_i64() == Some(0) && field.presence == Presence::OmitZero,
+            Some(_) => false,
+        };
+        if unset && let Some(default) = &field.default {
+            fields.insert(field.name.clone(), default.clone());
+        }
+        match (fields.get_mut(&field.name), &field.shape) {
+            (Some(value), _) => inside(table, &field.shape, value),
+            // A structure that is always written is there even if nobody named it, and so are its defaults.
+            (None, Shape::Struct(id)) if field.presence == Presence::Always => {
+                let mut value = Value::Object(Map::new());
+                apply_defaults(table, *id, &mut value);
+                if value.as_object().is_some_and(|inner| !inner.is_empty()) {
+                    fields.insert(field.name.clone(), value);
+                }
+            }
+            (None, _) => {}
+        }
+    }
+}
+
+fn inside(table: &Table, shape: &Shape, value: &mut Value) {
+    match (shape, value) {
+        (Shape::Struct(id), value) => apply_defaults(table, *id, value),
+        (Shape::List(element), Value::Array(items)) => {
+            items.iter_mut().for_each(|item| inside(table, element, item));
+        }
+        (Shape::Map(element), Value::Object(entries)) => {
+            entries.values_mut().for_each(|entry| inside(table, element, entry));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::apply_defaults;
+    use crate::table::table;
+
+    #[test]
+    fn defaults_reach_every_place_where_a_structure_occurs() {
+        let kind = table().kind("batch/v1", "Job").expect("jobs are served");
+        let mut job =
+            json!({"spec": {"template": {"spec": {"containers": [{"ports": [{"containerPort": 1}]}]}}}});
+        apply_defaults(table(), kind.object, &mut job);
+        let port = &job["spec"]["template"]["spec"]["containers"][0]["ports"][0];
+        assert_eq!(port, &json!({"containerPort": 1, "protocol": "TCP"}));
+    }
+
+    #[test]
+    fn a_structure_that_is_always_there_gets_its_defaults_unnamed() {
+        let kind = table().kind("v1", "Namespace").expect("namespaces are served");
+        let mut namespace = json!({"metadata": {"name": "n"}});
+        apply_defaults(table(), kind.object, &mut namespace);
+        assert_eq!(namespace, json!({"metadata": {"name": "n"}, "status": {"phase": "Active"}}));
+    }
+
+    #[test]
+    fn a_value_that_was_given_is_kept() {
+        let kind = table().kind("scheduling.k8s.io/v1beta1", "PodGroup").expect("pod groups are served");
+        let mut group = json!({"spec": {"disruptionMode": {"all": {}}}});
+        apply_defaults(table(), kind.object, &mut group);
+        assert_eq!(group["spec"]["disruptionMode"], json!({"all": {}}));
+    }
+}

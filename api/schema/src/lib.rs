@@ -1,0 +1,27 @@
+//! The shape of every served kind, as one table, and the walks over it.
+//!
+//! The table in `tables/` is the only place that knows which fields a kind has, which of them are always
+//! written, and how lists merge. Decoding, pruning, patching, server-side apply, OpenAPI and the CRDs are
+//! walks over it, so a new field is one new line.
+
+mod conform;
+mod defaults;
+mod fill;
+mod json;
+pub mod openapi;
+mod path;
+mod scalar;
+mod table;
+mod text;
+mod yaml;
+
+pub use conform::{Mismatch, Oddity, conform};
+pub use defaults::apply_defaults;
+pub use fill::fill;
+pub use json::{Document, NotJson, parse};
+pub use path::Path;
+pub use table::{
+    Field, Kind, Limits, ListKind, Patch, Presence, Rule, Scalar, Scope, Shape, Struct, StructId, Table,
+    table,
+};
+pub use yaml::{NotYaml, parse_yaml};

@@ -1,0 +1,71 @@
+//! Where in an object something is, written as Kubernetes writes it: `spec.devices[3].capacity[memory]`.
+
+use std::fmt;
+
+/// A place in an object. Each step borrows its parent, so walking down allocates nothing until the path is
+/// printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Root,
+    Field(&'a str),
+    Index(usize),
+    Key(&'a str),
+}
+
+impl<'a> Path<'a> {
+    /// The object itself.
+    pub const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
+
+    /// The field `name` of this place.
+    #[must_use]
+    pub fn field(&'a self, name: &'a str) -> Path<'a> {
+        Path { parent: Some(self), step: Step::Field(name) }
+    }
+
+    /// The element `index` of the list at this place.
+    #[must_use]
+    pub fn index(&'a self, index: usize) -> Path<'a> {
+        Path { parent: Some(self), step: Step::Index(index) }
+    }
+
+    /// The entry `key` of the map at this place.
+    #[must_use]
+    pub fn key(&'a self, key: &'a str) -> Path<'a> {
+        Path { parent: Some(self), step: Step::Key(key) }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(parent) = self.parent else { return Ok(()) };
+        parent.fmt(f)?;
+        match self.step {
+            Step::Root => Ok(()),
+            Step::Field(name) if matches!(parent.step, Step::Root) => f.write_str(name),
+            Step::Field(name) => write!(f, ".{name}"),
+            Step::Index(index) => write!(f, "[{index}]"),
+            Step::Key(key) => write!(f, "[{key}]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Path;
+
+    #[test]
+    fn a_path_reads_as_kubernetes_writes_it() {
+        let spec = Path::ROOT.field("spec");
+        let devices = spec.field("devices");
+        let device = devices.index(3);
+        let capacity = device.field("capacity");
+        assert_eq!(capacity.key("memory").to_string(), "spec.devices[3].capacity[memory]");
+        assert_eq!(Path::ROOT.to_string(), "");
+    }
+}

@@ -1,0 +1,155 @@
+//! The objects of one resource, and a window of their recent changes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::entry::{Entry, Key};
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was made.
+    Added,
+    /// It was changed.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// A change that can be watched.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// What happened.
+    pub change: Change,
+    /// To which object.
+    pub key: Key,
+    /// The object after the change; for a deletion as it was, at the deletion's revision.
+    pub entry: Arc<Entry>,
+    /// The object before the change.
+    pub before: Option<Arc<Entry>>,
+}
+
+impl Event {
+    /// The revision of the change.
+    pub fn revision(&self) -> u64 {
+        self.entry.revision()
+    }
+}
+
+/// The revision is older than the window of changes that are kept.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error(
+    "revision {asked} is too old, changes are kept from {oldest} on; hint: list again and watch from there"
+)]
+pub struct TooOld {
+    /// The revision that was asked for.
+    pub asked: u64,
+    /// The oldest revision from which everything is still there.
+    pub oldest: u64,
+}
+
+/// How many changes of a resource are kept, and how many bytes they may hold.
+const EVENTS_MAX: usize = 20_000;
+const BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The objects of one resource in order of namespace and name.
+#[derive(Debug, Default)]
+pub(crate) struct Collection {
+    objects: BTreeMap<Key, Arc<Entry>>,
+    events: VecDeque<Arc<Event>>,
+    event_bytes: usize,
+    /// Changes up to this revision are no longer in the window.
+    forgotten: u64,
+}
+
+impl Collection {
+    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Entry>> {
+        self.objects.get(key)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Puts an object there without an event, when state is restored.
+    pub(crate) fn restore(&mut self, key: Key, entry: Option<Arc<Entry>>, revision: u64) {
+        match entry {
+            Some(entry) => self.objects.insert(key, entry),
+            None => self.objects.remove(&key),
+        };
+        self.forgotten = self.forgotten.max(revision);
+    }
+
+    /// Nothing is known of changes up to this revision.
+    pub(crate) fn forget_before(&mut self, revision: u64) {
+        self.forgotten = self.forgotten.max(revision);
+    }
+
+    pub(crate) fn apply(&mut self, event: Arc<Event>) {
+        match event.change {
+            Change::Added | Change::Modified => {
+                self.objects.insert(event.key.clone(), Arc::clone(&event.entry))
+            }
+            Change::Deleted => self.objects.remove(&event.key),
+        };
+        self.event_bytes += event.entry.bytes();
+        self.events.push_back(event);
+        while self.events.len() > EVENTS_MAX || self.event_bytes > BYTES_MAX {
+            let Some(oldest) = self.events.pop_front() else { break };
+            self.event_bytes -= oldest.entry.bytes();
+            self.forgotten = oldest.revision();
+        }
+    }
+
+    /// Takes back every change after `revision`.
+    pub(crate) fn roll_back(&mut self, revision: u64) {
+        while let Some(event) = self.events.pop_back_if(|event| event.revision() > revision) {
+            self.event_bytes -= event.entry.bytes();
+            match &event.before {
+                Some(before) => self.objects.insert(event.key.clone(), Arc::clone(before)),
+                None => self.objects.remove(&event.key),
+            };
+        }
+    }
+
+    /// The changes after `revision`, oldest first.
+    pub(crate) fn events_after(&self, revision: u64) -> Result<impl Iterator<Item = &Arc<Event>>, TooOld> {
+        if revision < self.forgotten {
+            return Err(TooOld { asked: revision, oldest: self.forgotten });
+        }
+        let start = self.events.partition_point(|event| event.revision() <= revision);
+        Ok(self.events.range(start..))
+    }
+
+    /// The objects as they are now, from a key on.
+    pub(crate) fn range(&self, from: Bound<&Key>) -> impl Iterator<Item = (&Key, &Arc<Entry>)> {
+        self.objects.range((from.cloned(), Bound::Unbounded))
+    }
+
+    /// The objects as they were at an earlier revision, from a key on.
+    pub(crate) fn range_at(
+        &self,
+        revision: u64,
+        from: Bound<&Key>,
+    ) -> Result<Vec<(Key, Arc<Entry>)>, TooOld> {
+        let mut then: BTreeMap<Key, Option<Arc<Entry>>> = BTreeMap::new();
+        for event in self.events_after(revision)? {
+            then.entry(event.key.clone()).or_insert_with(|| event.before.clone());
+        }
+        let unchanged = self.range(from).filter(|(key, _)| !then.contains_key(*key));
+        let unchanged = unchanged.map(|(key, entry)| (key.clone(), Arc::clone(entry)));
+        let after = |key: &Key| match from {
+            Bound::Unbounded => true,
+            Bound::Included(from) => key >= from,
+            Bound::Excluded(from) => key > from,
+        };
+        let changed = then.iter().filter(|(key, _)| after(key));
+        let changed = changed.filter_map(|(key, entry)| entry.clone().map(|entry| (key.clone(), entry)));
+        let mut all: Vec<(Key, Arc<Entry>)> = unchanged.chain(changed).collect();
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(all)
+    }
+}

@@ -1,0 +1,48 @@
+//! Which objects a list or watch wants: by label and by field.
+
+mod field;
+mod label;
+
+use thiserror::Error;
+
+pub use field::{FieldSelector, selectable};
+pub use label::LabelSelector;
+
+use crate::entry::{Entry, Key};
+
+/// A selector that makes no sense.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BadSelector {
+    /// The text has another form.
+    #[error("unable to parse the selector {selector:?}: {what}")]
+    Malformed {
+        /// The whole selector.
+        selector: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The kind has no such field, or it cannot be selected by.
+    #[error("field label not supported: {0}; hint: metadata.name and metadata.namespace always are")]
+    UnknownField(String),
+}
+
+/// What a list or watch wants.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// By label.
+    pub labels: LabelSelector,
+    /// By field.
+    pub fields: FieldSelector,
+}
+
+impl Selection {
+    /// Everything is wanted.
+    pub fn is_everything(&self) -> bool {
+        self.labels.is_everything() && self.fields.is_everything()
+    }
+
+    /// The object is wanted.
+    pub fn picks(&self, key: &Key, entry: &Entry) -> bool {
+        self.labels.picks(entry.labels()) && self.fields.picks(key, entry.fields())
+    }
+}

@@ -1,0 +1,60 @@
+//! What can be typed after `supercargo`, and the help that describes it.
+//!
+//! Only shapes are described here. What a command does is in the file of its name below `commands`.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::apiserver::Apiserver;
+use crate::commands::crds::Crds;
+use crate::commands::features::Features;
+use crate::commands::up::Up;
+
+const ABOUT: &str = "\
+Decides where pods and the devices they claim go in a Kubernetes cluster, and explains every decision";
+
+const EXAMPLES: &str = "\
+Examples:
+  supercargo up             what the embedded cluster will do, and what is there today
+  supercargo features       what can be turned on and off
+  supercargo crds           our own kinds, for a real API server
+  supercargo help up        all about one command
+  supercargo --version      which version this is";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "supercargo", version, about = ABOUT, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// One variant for each file below `commands`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Apiserver(Apiserver),
+    Up(Up),
+    Crds(Crds),
+    Features(Features),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_a_purpose_and_an_example() {
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "`{name}` does not say what it is for");
+            let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(examples.contains(&format!("supercargo {name}")), "`{name}` shows no example");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What can go wrong with a command, in the words that the user reads: lower case, no full stop, and a hint.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Why a command did not do its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line was wrong; nothing was tried.
+    Usage { wrong: String, hint: String },
+    /// The command could not do its work.
+    Failed { wrong: String, hint: String },
+    /// The answer could not be written.
+    Output(io::Error),
+}
+
+impl Failure {
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Usage { .. } => ExitCode::from(2),
+            Self::Failed { .. } | Self::Output(_) => ExitCode::FAILURE,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage { wrong, hint } => write!(out, "error: {wrong}\nhint: {hint}"),
+            Self::Failed { wrong, hint } if hint.is_empty() => write!(out, "error: {wrong}"),
+            Self::Failed { wrong, hint } => write!(out, "error: {wrong}\nhint: {hint}"),
+            Self::Output(error) => write!(out, "error: cannot write the answer: {error}"),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// Clap's complaint in our words.
+pub(crate) fn from_clap(error: &clap::Error) -> Failure {
+    let wrong = match (error.kind(), context(error, ContextKind::InvalidSubcommand)) {
+        (ErrorKind::InvalidSubcommand, Some(name)) => format!("there is no command `{name}`"),
+        (ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
+            "no command was given".to_owned()
+        }
+        (ErrorKind::UnknownArgument, _) => {
+            let argument = context(error, ContextKind::InvalidArg).unwrap_or_default();
+            format!("`{argument}` is not expected here")
+        }
+        // Clap's first paragraph says what is wrong; the rest repeats the usage.
+        _ => {
+            let text = error.to_string();
+            let paragraph = text.split("\n\n").next().unwrap_or(&text);
+            paragraph.trim_start_matches("error: ").trim_end_matches('.').to_owned()
+        }
+    };
+    let suggested = context(error, ContextKind::SuggestedSubcommand)
+        .or_else(|| context(error, ContextKind::SuggestedArg));
+    let hint = match suggested {
+        Some(suggested) => format!("did you mean `{suggested}`?"),
+        None => "`supercargo --help` lists the commands, `supercargo help COMMAND` describes one".to_owned(),
+    };
+    Failure::Usage { wrong, hint }
+}
+
+fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => texts.first().cloned(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::from_clap;
+    use crate::cli::Cli;
+
+    fn complaint(words: &[&str]) -> String {
+        let error = Cli::try_parse_from(words).expect_err("the words are wrong");
+        from_clap(&error).to_string()
+    }
+
+    #[test]
+    fn a_mistyped_command_is_named_with_the_nearest_one() {
+        assert_eq!(
+            complaint(&["supercargo", "upp"]),
+            "error: there is no command `upp`\nhint: did you mean `up`?"
+        );
+    }
+
+    #[test]
+    fn a_mistyped_option_is_named_with_the_nearest_one() {
+        let expected = "error: `--versio` is not expected here\nhint: did you mean `--version`?";
+        assert_eq!(complaint(&["supercargo", "--versio"]), expected);
+    }
+
+    #[test]
+    fn without_a_near_word_the_hint_shows_the_way_to_the_help() {
+        let hint = "hint: `supercargo --help` lists the commands, `supercargo help COMMAND` describes one";
+        let expected = format!("error: there is no command `zzz`\n{hint}");
+        assert_eq!(complaint(&["supercargo", "zzz"]), expected);
+        assert_eq!(complaint(&["supercargo"]), format!("error: no command was given\n{hint}"));
+    }
+
+    #[test]
+    fn other_complaints_keep_claps_first_sentence_alone() {
+        let text = complaint(&["supercargo", "--version=3"]);
+        assert!(text.starts_with("error: unexpected value '3' for '--version'"), "{text}");
+        assert_eq!(text.lines().count(), 2, "{text}");
+    }
+}

@@ -1,0 +1,95 @@
+//! The command as a user meets it: what goes to stdout, what to stderr, and the exit code.
+
+use std::io::pipe;
+use std::process::{Command, Output};
+
+fn supercargo() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_supercargo"))
+}
+
+fn run(arguments: &[&str]) -> Output {
+    supercargo().args(arguments).output().expect("the binary was built for this test")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn answers_go_to_stdout_and_nothing_to_stderr() {
+    for arguments in [
+        &["up"][..],
+        &["--help"],
+        &["up", "--help"],
+        &["help", "up"],
+        &["--version"],
+        &["crds"],
+        &["features"],
+    ] {
+        let output = run(arguments);
+        assert!(output.status.success(), "{arguments:?}");
+        assert!(!output.stdout.is_empty(), "{arguments:?} answers nothing");
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_version_is_one_line() {
+    assert_eq!(text(&run(&["--version"]).stdout), format!("supercargo {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn up_says_that_it_started_nothing() {
+    let answer = text(&run(&["up"]).stdout);
+    assert!(answer.starts_with("nothing was started"), "{answer}");
+}
+
+#[test]
+fn a_wrong_command_line_goes_to_stderr_with_a_hint_and_exit_code_2() {
+    let output = run(&["upp"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
+    assert_eq!(text(&output.stderr), "error: there is no command `upp`\nhint: did you mean `up`?\n");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    for arguments in [&["up"][..], &["--help"], &["--version"], &["crds"], &["features"]] {
+        let (reader, writer) = pipe().expect("a pipe can be made");
+        drop(reader);
+        let output =
+            supercargo().args(arguments).stdout(writer).output().expect("the binary was built for this test");
+        assert!(output.status.success(), "{arguments:?}: {}", output.status);
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn crds_are_one_document_for_each_of_our_kinds() {
+    let answer = text(&run(&["crds"]).stdout);
+    let names: Vec<&str> = answer.split("---\n").filter_map(name_of_definition).collect();
+    let expected =
+        ["nodetopologies.supercargo.dev", "podschedulingcontexts.supercargo.dev", "workloads.supercargo.dev"];
+    assert_eq!(names, expected);
+    let json: serde_json::Value =
+        serde_json::from_slice(&run(&["crds", "-o", "json"]).stdout).expect("the answer is JSON");
+    assert_eq!(json["items"].as_array().map(Vec::len), Some(3));
+}
+
+/// The first name in a document, which is that of its metadata.
+fn name_of_definition(document: &str) -> Option<&str> {
+    document.lines().find_map(|line| line.strip_prefix("  name: "))
+}
+
+#[test]
+fn features_say_what_a_setting_leads_to() {
+    let answer = text(&run(&["features", "--feature-gates=DRAResourcePoolStatus=true"]).stdout);
+    let line =
+        answer.lines().find(|line| line.starts_with("DRAResourcePoolStatus ")).expect("each gate has a line");
+    assert!(line.contains(" off        on "), "{line}");
+    let output = run(&["features", "--feature-gates", "DRAResourcePoolStats=true"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
+    let expected = "error: unknown feature gate DRAResourcePoolStats\nhint: the nearest known gate is DRAResourcePoolStatus\n";
+    assert_eq!(text(&output.stderr), expected);
+}

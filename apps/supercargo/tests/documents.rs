@@ -1,0 +1,164 @@
+//! The commands in our documents work, and answer what the documents say.
+//!
+//! A fence opened with `console run` is a transcript: each line after `$` is run, with what it writes to stdout and then
+//! to stderr compared with the lines below it, where a line of three dots stands for any lines. In other fences nothing
+//! is run, but every subcommand of `supercargo` that is named must exist. Cargo's own words are checked by tidy.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// One command of a fence, with the lines that follow it.
+#[derive(Debug)]
+struct Step {
+    place: String,
+    words: Vec<String>,
+    expected: Vec<String>,
+    is_transcript: bool,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate lies two folders deep")
+        .to_owned()
+}
+
+fn supercargo(arguments: &[String]) -> Output {
+    let binary = env!("CARGO_BIN_EXE_supercargo");
+    Command::new(binary).args(arguments).output().expect("the binary was built for this test")
+}
+
+/// Every document of the workspace that shows commands to readers.
+fn documents() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut folders = vec![root().join("docs")];
+    let top = fs::read_dir(root()).expect("the workspace can be listed");
+    found.extend(top.map(|entry| entry.expect("an entry can be read").path()));
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder can be listed") {
+            let path = entry.expect("an entry can be read").path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    found.sort();
+    found
+}
+
+/// The commands of one document's fences.
+fn steps(name: &str, text: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut fence: Option<Vec<&str>> = None;
+    for (index, line) in text.lines().enumerate() {
+        match (&fence, line.strip_prefix("```")) {
+            (None, Some(language)) => fence = Some(language.split_whitespace().collect()),
+            (Some(_), Some("")) => fence = None,
+            (Some(language), _) if ["console", "sh"].contains(language.first().unwrap_or(&"")) => {
+                let is_console = language[0] == "console";
+                let command = if is_console { line.strip_prefix("$ ") } else { Some(line) };
+                match (command, steps.last_mut()) {
+                    (Some(command), _) => steps.push(Step {
+                        place: format!("{name}:{}", index + 1),
+                        words: command.split_whitespace().map(str::to_owned).collect(),
+                        expected: Vec::new(),
+                        is_transcript: language.get(1) == Some(&"run"),
+                    }),
+                    (None, Some(step)) => step.expected.push(line.to_owned()),
+                    (None, None) => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    steps
+}
+
+fn all_steps() -> Vec<Step> {
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("a document can be read");
+        let name = path.strip_prefix(root()).expect("documents lie in the workspace").display().to_string();
+        steps(&name, &text)
+    };
+    documents().into_iter().flat_map(read).collect()
+}
+
+/// The arguments that reach `supercargo`, whether it is called by name or by `cargo run`.
+fn supercargo_arguments(words: &[String]) -> Option<&[String]> {
+    match words {
+        [first, rest @ ..] if first == "supercargo" => Some(rest),
+        [cargo, run, rest @ ..] if cargo == "cargo" && run == "run" => {
+            let dashes = rest.iter().position(|word| word == "--")?;
+            Some(&rest[dashes + 1..])
+        }
+        _ => None,
+    }
+}
+
+/// Whether `actual` is `expected`, where "..." stands for any lines.
+fn matches(expected: &[String], actual: &[&str]) -> bool {
+    match expected {
+        [] => actual.is_empty(),
+        [dots, rest @ ..] if dots == "..." => {
+            (0..=actual.len()).any(|skipped| matches(rest, &actual[skipped..]))
+        }
+        [line, rest @ ..] => {
+            actual.split_first().is_some_and(|(first, after)| line == first && matches(rest, after))
+        }
+    }
+}
+
+#[test]
+fn transcripts_in_documents_are_true() {
+    let transcripts: Vec<Step> = all_steps().into_iter().filter(|step| step.is_transcript).collect();
+    assert!(
+        transcripts.iter().any(|step| step.place.starts_with("README.md")),
+        "the README shows no transcript"
+    );
+    for step in transcripts {
+        let arguments = match step.words.split_first() {
+            Some((first, rest)) if first == "supercargo" => rest,
+            _ => panic!("{}: only `supercargo` is run from a transcript, not {:?}", step.place, step.words),
+        };
+        let output = supercargo(arguments);
+        let answer = [output.stdout, output.stderr].concat();
+        let answer = String::from_utf8(answer).expect("the command writes text");
+        let lines: Vec<&str> = answer.lines().collect();
+        assert!(matches(&step.expected, &lines), "{}: {:?} answers\n{answer}", step.place, step.words);
+    }
+}
+
+#[test]
+fn commands_in_documents_exist() {
+    for step in all_steps().into_iter().filter(|step| !step.is_transcript) {
+        let Some(arguments) = supercargo_arguments(&step.words) else { continue };
+        let Some(command) = arguments.first().filter(|word| !word.starts_with('-')) else { continue };
+        let output = supercargo(&[command.clone(), "--help".to_owned()]);
+        assert!(output.status.success(), "{}: `supercargo {command}` does not exist", step.place);
+    }
+}
+
+#[test]
+fn the_readme_shows_the_two_commands_that_do_everything() {
+    let steps: Vec<String> = all_steps()
+        .into_iter()
+        .filter(|step| step.place.starts_with("README.md"))
+        .map(|step| step.words.join(" "))
+        .collect();
+    for command in ["cargo run --release -- up", "cargo test --workspace"] {
+        assert!(steps.iter().any(|step| step == command), "the README does not show `{command}`");
+    }
+    let ci = fs::read_to_string(root().join(".ci/run")).expect("the script of the checks can be read");
+    assert!(ci.contains("cargo test --workspace"), "the checks do not run the README's test command");
+}
+
+#[test]
+fn a_false_transcript_would_be_noticed() {
+    let step = &steps("page.md", "```console run\n$ supercargo up\na\n...\nd\n```\n")[0];
+    assert_eq!(step.place, "page.md:2");
+    assert!(matches(&step.expected, &["a", "b", "c", "d"]));
+    assert!(matches(&step.expected, &["a", "d"]));
+    assert!(!matches(&step.expected, &["a", "b"]));
+    assert!(!matches(&step.expected, &["a", "d", "e"]));
+}

@@ -1,0 +1,104 @@
+//! Lengths of time as configuration writes them: `90s`, `1h30m`, `1.5m`.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// The text is no length of time.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NotADuration {
+    /// There is no number where one must be.
+    #[error("must be a length of time such as 90s or 1h30m")]
+    Number,
+    /// The unit is missing or not known.
+    #[error("each number needs a unit: ns, us, ms, s, m or h")]
+    Unit,
+    /// It is longer than can be counted.
+    #[error("is longer than can be counted")]
+    TooLong,
+}
+
+const UNITS: [(&str, u64); 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// Reads a length of time: numbers with units, one after the other.
+///
+/// # Errors
+/// When the text is empty, negative, lacks a unit or is too long.
+pub fn parse(text: &str) -> Result<Duration, NotADuration> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let mut rest = text;
+    let mut nanos: u64 = 0;
+    while !rest.is_empty() || text.is_empty() {
+        let (part, unit, after) = next(rest)?;
+        let part = part.checked_mul(unit).ok_or(NotADuration::TooLong)?;
+        let part = u64::try_from(part / FRACTION).map_err(|_| NotADuration::TooLong)?;
+        nanos =
+            nanos.checked_add(part).filter(|sum| i64::try_from(*sum).is_ok()).ok_or(NotADuration::TooLong)?;
+        rest = after;
+    }
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// Numbers are read to nine decimals; what comes after is less than a nanosecond of any unit but hours.
+const FRACTION: u128 = 1_000_000_000;
+
+/// The first number in billionths, its unit in nanoseconds, and the text after them.
+fn next(text: &str) -> Result<(u128, u128, &str), NotADuration> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let (whole, rest) = text.split_at(digits(text));
+    let (fraction, rest) = match rest.strip_prefix('.') {
+        Some(rest) => rest.split_at(digits(rest)),
+        None => ("", rest),
+    };
+    if whole.is_empty() && fraction.is_empty() {
+        return Err(NotADuration::Number);
+    }
+    let number: u128 = match whole {
+        "" => 0,
+        whole => whole.parse::<u64>().map_err(|_| NotADuration::TooLong)?.into(),
+    };
+    let decimals: String = fraction.chars().chain(std::iter::repeat('0')).take(9).collect();
+    let decimals: u128 = decimals.parse().map_err(|_| NotADuration::Number)?;
+    let end = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+    let (unit, rest) = rest.split_at(end);
+    let (_, nanos) = UNITS.iter().find(|(name, _)| *name == unit).ok_or(NotADuration::Unit)?;
+    Ok((number * FRACTION + decimals, u128::from(*nanos), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{NotADuration, parse};
+
+    #[test]
+    fn numbers_with_units_add_up() {
+        assert_eq!(parse("1h30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(parse("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse("10ms"), Ok(Duration::from_millis(10)));
+        assert_eq!(parse("0"), Ok(Duration::ZERO));
+        assert_eq!(parse(".5s"), Ok(Duration::from_millis(500)));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        assert_eq!(parse(""), Err(NotADuration::Number));
+        assert_eq!(parse("-1s"), Err(NotADuration::Number));
+        assert_eq!(parse("."), Err(NotADuration::Number));
+        assert_eq!(parse("10"), Err(NotADuration::Unit));
+        assert_eq!(parse("10 s"), Err(NotADuration::Unit));
+        assert_eq!(parse("3000000h"), Err(NotADuration::TooLong));
+        assert_eq!(parse("99999999999999999999s"), Err(NotADuration::TooLong));
+    }
+}

@@ -1,0 +1,37 @@
+//! Measures how fast and how small things are, side by side with what else there is.
+//!
+//! `cargo run --release -p bench -- decode` measures reading lists; `--features compare` puts the types of k8s-openapi
+//! beside ours. Inputs are generated from a seed, so a measurement can be repeated elsewhere.
+
+mod contenders;
+mod decode;
+mod memory;
+mod pods;
+mod random;
+mod slices;
+
+use clap::{Parser, Subcommand};
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "bench", about = "Measures how fast and how small things are")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Read lists of pods and of resource slices
+    Decode(decode::Decode),
+    /// Measure one reader in a process of its own; `decode` calls this
+    #[command(hide = true)]
+    One(decode::One),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().command {
+        Command::Decode(decode) => decode.run(),
+        Command::One(one) => one.run(),
+    }
+}

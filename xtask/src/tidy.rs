@@ -1,0 +1,76 @@
+//! `cargo xtask tidy`: the rules of the workspace that no compiler checks, made law.
+//!
+//! A check is a pure function from the files and cargo's description of the crates to violations, so every check is
+//! tested on a few lines of text. Only this file and the two loaders touch the disk. Violations are never fixed here,
+//! only reported: all of them, in path order, each with a hint.
+
+mod allowances;
+mod architecture;
+mod clippy_files;
+mod commands;
+mod dependencies;
+mod file_docs;
+mod leftovers;
+mod length;
+mod links;
+mod manifests;
+mod markdown;
+mod names;
+mod room_order;
+mod rooms;
+mod rust_text;
+mod tree;
+mod violation;
+mod workspace;
+
+use std::path::Path;
+
+use tree::Tree;
+use violation::Violation;
+use workspace::Workspace;
+
+/// Why tidy could not look at all.
+#[derive(Debug)]
+pub(crate) struct CannotLook(String);
+
+impl std::fmt::Display for CannotLook {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// Checks the workspace that this crate belongs to.
+pub(crate) fn check_workspace() -> Result<Vec<Violation>, CannotLook> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace root");
+    let tree = Tree::load(root)?;
+    let workspace = Workspace::load(root)?;
+    Ok(check(&tree, &workspace))
+}
+
+fn check(tree: &Tree, workspace: &Workspace) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    violations.extend(room_order::check(tree, workspace));
+    violations.extend(dependencies::check(tree, workspace));
+    violations.extend(manifests::check(tree, workspace));
+    violations.extend(clippy_files::check(tree, workspace));
+    violations.extend(allowances::check(tree));
+    violations.extend(length::check(tree));
+    violations.extend(names::check(tree));
+    violations.extend(file_docs::check(tree));
+    violations.extend(leftovers::check(tree));
+    violations.extend(links::check(tree));
+    violations.extend(commands::check(tree, workspace));
+    violations.extend(architecture::check(tree, workspace));
+    violations.sort();
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn this_workspace_is_tidy() {
+        let violations = super::check_workspace().expect("the workspace can be read");
+        let listed: String = violations.iter().map(|violation| format!("{violation}\n")).collect();
+        assert!(violations.is_empty(), "cargo xtask tidy found:\n{listed}");
+    }
+}
