@@ -8,9 +8,22 @@ pub(crate) fn interface(text: &str) -> Result<(), &'static str> {
     if format!("{address}/{length}") == text { Ok(()) } else { Err("must be in canonical form") }
 }
 
+/// An address: `10.0.0.7`.
+pub(crate) fn address(text: &str) -> Result<IpAddr, &'static str> {
+    text.parse().map_err(|_| "must be an IP address")
+}
+
 /// A network: `10.0.0.0/24`.
 pub(crate) fn network(text: &str) -> Result<IpAddr, &'static str> {
-    split(text).map(|(address, _)| address)
+    let (address, length) = split(text)?;
+    let host_bits = match address {
+        IpAddr::V4(address) => address.to_bits().checked_shl(u32::from(length)).unwrap_or(0) != 0,
+        IpAddr::V6(address) if address.to_ipv4_mapped().is_some() => {
+            return Err("must not be an IPv4 address written as IPv6");
+        }
+        IpAddr::V6(address) => address.to_bits().checked_shl(u32::from(length)).unwrap_or(0) != 0,
+    };
+    if host_bits { Err("must not have bits set beyond its length") } else { Ok(address) }
 }
 
 fn split(text: &str) -> Result<(IpAddr, u8), &'static str> {
@@ -28,7 +41,17 @@ fn split(text: &str) -> Result<(IpAddr, u8), &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::interface;
+    use super::{interface, network};
+
+    #[test]
+    fn a_network_has_no_host_bits() {
+        for good in ["10.0.0.0/24", "0.0.0.0/0", "10.0.0.7/32", "2001:DB8::/64", "::/0"] {
+            assert!(network(good).is_ok(), "{good}");
+        }
+        for bad in ["10.0.0.1/24", "10.0.0.0", "10.0.0.0/024", "::ffff:10.0.0.0/112", "2001:db8::1/64", ""] {
+            assert!(network(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn an_interface_address_is_canonical() {

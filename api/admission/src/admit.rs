@@ -1,5 +1,6 @@
 //! The way of a request through admission: shape, defaults, version, rules.
 
+use objects::Raw;
 use objects::meta::ObjectMeta;
 use schema::{Kind, Mismatch, Oddity, Scope, apply_defaults, conform, fill, table};
 use serde_json::Value;
@@ -35,7 +36,7 @@ pub enum Operation<'a> {
 }
 
 /// An object that somebody wants stored.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Submission<'a> {
     /// The kind and version of the resource that the request goes to.
     pub kind: &'a Kind,
@@ -43,11 +44,23 @@ pub struct Submission<'a> {
     pub namespace: &'a str,
     /// The object.
     pub object: Value,
+    /// Notes who owns which field; without it managed fields stay as they are.
+    pub owners: Option<Owners<'a>>,
     /// Keys that came twice in the text.
     pub duplicates: Vec<String>,
     /// What to do about unknown fields.
     pub field_validation: FieldValidation,
 }
+
+impl std::fmt::Debug for Submission<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} in {:?}: {}", self.kind.kind, self.namespace, self.object)
+    }
+}
+
+/// Who owns which field: given the object as it was sent with its defaults, in the version in which it was sent, the
+/// list of its managed fields.
+pub type Owners<'a> = &'a dyn Fn(&Value) -> Option<Value>;
 
 /// What the server gives a new object.
 #[derive(Clone, Copy, Debug)]
@@ -89,11 +102,13 @@ fn walk(
     let kind = submission.kind;
     let mut warnings = Vec::new();
     let namespace = submission.namespace;
+    let owners = submission.owners;
     let mut object = shape(submission, &mut warnings)?;
     apply_defaults(table(), kind.object, &mut object);
     let object = versions::to_stored(kind, object);
     let stored = versions::stored_kind(kind);
-    let request = Request { kind: stored, sent: kind, namespace, object, operation, identity, context };
+    let request =
+        Request { kind: stored, sent: kind, namespace, object, owners, operation, identity, context };
     let (object, more) = kinds::dispatch(request)?;
     warnings.extend(more);
     Ok(Admitted { object, warnings })
@@ -149,19 +164,21 @@ pub(crate) struct Request<'a> {
     pub sent: &'a Kind,
     pub namespace: &'a str,
     pub object: Value,
+    pub owners: Option<Owners<'a>>,
     pub operation: Operation<'a>,
     pub identity: Identity<'a>,
     pub context: &'a Context<'a>,
 }
 
 /// Runs the rules of the kind `T`.
-pub(crate) fn judge<T: Admit>(request: Request<'_>) -> Result<(Value, Vec<String>), Rejection> {
+pub(crate) fn judge<T: Admit>(mut request: Request<'_>) -> Result<(Value, Vec<String>), Rejection> {
     let context = request.context;
-    let mut object: T = read(request.object)?;
+    let mut object: T = read(request.object.take())?;
     check_namespace(object.metadata_mut(), request.namespace, request.kind.scope)?;
     let mut warnings: Vec<String> =
         metadata::drop_repeated_owners(object.metadata_mut()).into_iter().collect();
     object.set_defaults(context);
+    note_owners(&mut object, &request);
     let mut causes = Causes::default();
     match request.operation {
         Operation::Create => {
@@ -189,7 +206,9 @@ pub(crate) fn judge<T: Admit>(request: Request<'_>) -> Result<(Value, Vec<String
         Operation::UpdateStatus(old) => {
             let old: T = read(old.clone())?;
             inherit(object.metadata_mut(), old.metadata(), unconditional::<T>(request.sent));
-            keep_for_status(object.metadata_mut(), old.metadata());
+            if T::STATUS_KEEPS_METADATA {
+                keep_for_status(object.metadata_mut(), old.metadata());
+            }
             object.prepare_status(&old, context);
             metadata::validate_update(object.metadata(), old.metadata(), &mut causes);
             object.validate_status(&old, context, &mut causes);
@@ -202,7 +221,17 @@ pub(crate) fn judge<T: Admit>(request: Request<'_>) -> Result<(Value, Vec<String
         object.consent(context)?;
     }
     warnings.extend(object.warnings());
+    if request.operation == Operation::Create {
+        warnings.extend(object.warnings_on_create());
+    }
     Ok((write(&object, request.kind), warnings))
+}
+
+/// Owners are noted before the server and the kind's rules add anything, because that belongs to nobody.
+fn note_owners<T: Admit>(object: &mut T, request: &Request<'_>) {
+    let Some(owners) = request.owners else { return };
+    let shown = versions::from_stored(request.sent, write(object, request.kind));
+    object.metadata_mut().managed_fields = owners(&shown).map(|fields| Raw::of(&fields));
 }
 
 /// Quirk of the first version of taint rules: only later versions insist on a resource version.
@@ -223,6 +252,8 @@ fn write<T: Admit>(object: &T, kind: &Kind) -> Value {
 
 fn check_namespace(meta: &mut ObjectMeta, namespace: &str, scope: Scope) -> Result<(), Rejection> {
     if scope == Scope::Cluster {
+        // A request to no namespace wins over what the object says.
+        meta.namespace.clear();
         return Ok(());
     }
     if meta.namespace.is_empty() {

@@ -90,7 +90,17 @@ impl Causes {
 
     fn add(&mut self, reason: Reason, path: &Path<'_>, message: String) {
         let (field, message) = (cut(path.to_string(), FIELD_BYTES_MAX), cut(message, MESSAGE_BYTES_MAX));
-        let cause = Cause { reason, field, message };
+        self.keep(Cause { reason, field, message });
+    }
+
+    /// The causes that were found apart.
+    pub fn extend(&mut self, others: Self) {
+        for cause in others.0 {
+            self.keep(cause);
+        }
+    }
+
+    fn keep(&mut self, cause: Cause) {
         if self.0.len() < CAUSES_MAX && !self.0.contains(&cause) {
             self.0.push(cause);
         }

@@ -2,7 +2,7 @@
 
 use gates::Gate;
 use schema::Path;
-use selector::{Environment, ExpressionKind, compile};
+use selector::{Environment, ExpressionKind, Selector};
 
 use crate::cause::Causes;
 use crate::kind::Context;
@@ -27,7 +27,7 @@ pub(crate) fn validate(
         list_attributes: context.has(Gate::DRAListTypeAttributes),
         multiple_allocations: context.has(Gate::DRAConsumableCapacity),
     };
-    match compile(expression, kind, environment) {
+    match Selector::compile(expression, kind, environment) {
         Err(error) => {
             causes.invalid(path, error.to_string());
             None

@@ -40,6 +40,8 @@ pub(crate) trait Admit: Object + PartialEq {
     const UNCONDITIONAL_UPDATE: bool = true;
     /// The object counts the changes of its spec in `metadata.generation`.
     const COUNTS_GENERATIONS: bool = false;
+    /// A change through `/status` leaves labels, annotations, finalizers and owners as they were.
+    const STATUS_KEEPS_METADATA: bool = true;
 
     /// Sets what was left out and depends on other fields; plain defaults are in the schema table.
     fn set_defaults(&mut self, _context: &Context<'_>) {}
@@ -77,6 +79,11 @@ pub(crate) trait Admit: Object + PartialEq {
     /// The spec is the same as before, so the generation stays.
     fn same_spec(&self, _old: &Self) -> bool {
         true
+    }
+
+    /// What the maker of a new object should know although it is accepted.
+    fn warnings_on_create(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// What the maker should know although the object is accepted.

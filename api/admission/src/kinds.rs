@@ -5,22 +5,49 @@ mod change;
 mod claim_spec;
 mod claim_status;
 mod composite_pod_group;
-mod core_kinds;
+mod configuration;
+mod container;
+mod container_parts;
 mod device_attribute;
 mod device_class;
 mod device_names;
 mod device_taint;
+mod disruption_budget;
+mod environment;
+mod event;
 mod group_fields;
 mod group_priority;
 mod group_templates;
+mod image;
+mod job;
+mod lease;
+mod namespace;
+mod node;
 mod node_allocatable;
 mod node_topology;
 mod own_workload;
+mod persistent_volume;
+mod pod;
 mod pod_group;
+mod pod_placement;
+mod pod_priority;
+mod pod_requests;
+mod pod_resources;
 mod pod_scheduling_context;
+mod pod_spec;
+mod pod_status;
+mod pod_template;
+mod pod_update;
+mod pod_warnings;
 mod pool_status;
+mod priority_class;
+mod replicas;
 mod resource_claim;
+mod resource_names;
 mod resource_slice;
+mod service;
+mod storage_class;
+mod volume;
 mod workload;
 
 use objects::{
@@ -40,6 +67,9 @@ pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rej
             }
         )*};
     }
+    if request.sent.kind == events::Event::KIND && request.sent.api_version == events::Event::API_VERSION {
+        return event::judge_reported(request);
+    }
     try_each!(
         core::pod::Pod,
         core::node::Node,
@@ -53,7 +83,6 @@ pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rej
         core::kinds::ConfigMap,
         core::kinds::ReplicationController,
         core::kinds::Binding,
-        events::Event,
         coordination::Lease,
         policy::PodDisruptionBudget,
         policy::Eviction,

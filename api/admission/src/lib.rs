@@ -13,11 +13,12 @@ mod kinds;
 mod metadata;
 mod names;
 mod rejection;
+mod same;
 mod selectors;
 mod surroundings;
 mod versions;
 
-pub use admit::{Admitted, FieldValidation, Identity, Operation, Submission, admit};
+pub use admit::{Admitted, FieldValidation, Identity, Operation, Owners, Submission, admit};
 pub use cause::{Cause, Reason};
 pub use kind::Context;
 pub use rejection::Rejection;

@@ -1,6 +1,7 @@
 //! What must hold of selectors over nodes and labels.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use objects::core::affinity::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use objects::core::node::Node;
@@ -23,10 +24,24 @@ pub(crate) fn node_selector(selector: &NodeSelector, path: &Path<'_>, causes: &m
 }
 
 /// The requirements of one term.
-pub(crate) fn node_selector_term(term: &NodeSelectorTerm, path: &Path<'_>, causes: &mut Causes) {
+fn node_selector_term(term: &NodeSelectorTerm, path: &Path<'_>, causes: &mut Causes) {
+    for (index, requirement) in term.match_expressions.iter().enumerate() {
+        let path = path.field("matchExpressions");
+        node_label_requirement(requirement, &path.index(index), causes);
+        label_values(&requirement.values, &path.index(index).field("values"), causes);
+    }
+    node_fields(term, path, causes);
+}
+
+/// The requirements of a term that is only a wish: values that no label can have are let through.
+pub(crate) fn preferred_node_term(term: &NodeSelectorTerm, path: &Path<'_>, causes: &mut Causes) {
     for (index, requirement) in term.match_expressions.iter().enumerate() {
         node_label_requirement(requirement, &path.field("matchExpressions").index(index), causes);
     }
+    node_fields(term, path, causes);
+}
+
+fn node_fields(term: &NodeSelectorTerm, path: &Path<'_>, causes: &mut Causes) {
     for (index, requirement) in term.match_fields.iter().enumerate() {
         node_field_requirement(requirement, &path.field("matchFields").index(index), causes);
     }
@@ -50,7 +65,6 @@ fn node_label_requirement(requirement: &NodeSelectorRequirement, path: &Path<'_>
         }
     }
     causes.malformed(&path.field("key"), &requirement.key, names::label_key(&requirement.key));
-    label_values(&requirement.values, &values, causes);
 }
 
 fn node_field_requirement(requirement: &NodeSelectorRequirement, path: &Path<'_>, causes: &mut Causes) {
@@ -99,6 +113,22 @@ fn meets(requirement: &NodeSelectorRequirement, have: Option<&str>) -> bool {
         "Lt" => compared() == Some(Ordering::Less),
         _ => false,
     }
+}
+
+/// Whether a selector picks an object with these labels. A requirement that makes no sense picks none.
+pub(crate) fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+    let by_label = selector.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value));
+    let meets = |requirement: &LabelSelectorRequirement| {
+        let have = labels.get(&requirement.key);
+        match requirement.operator.as_str() {
+            "In" => have.is_some_and(|have| requirement.values.contains(have)),
+            "NotIn" => !have.is_some_and(|have| requirement.values.contains(have)),
+            "Exists" => have.is_some(),
+            "DoesNotExist" => have.is_none(),
+            _ => false,
+        }
+    };
+    by_label && selector.match_expressions.iter().all(meets)
 }
 
 /// A selector over labels.

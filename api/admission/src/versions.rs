@@ -1,7 +1,7 @@
 //! Several versions of a kind, one of which is stored: how objects get from one to the other.
 //!
 //! Objects are stored as `resource.k8s.io/v1`, `scheduling.k8s.io/v1beta1` and core events. Only
-//! `resource.k8s.io/v1beta1` differs from its stored version in more than its name.
+//! `resource.k8s.io/v1beta1` and `events.k8s.io/v1` differ from their stored version in more than the name.
 
 use schema::{Kind, fill, table};
 use serde_json::{Map, Value};
@@ -18,11 +18,23 @@ const EXACTLY: [&str; 8] = [
     "tolerations",
 ];
 
+/// What an event's fields are called in events.k8s.io and in the core group, where the names differ.
+const EVENT_FIELDS: [(&str, &str); 7] = [
+    ("deprecatedCount", "count"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedSource", "source"),
+    ("note", "message"),
+    ("regarding", "involvedObject"),
+    ("reportingController", "reportingComponent"),
+];
+
 /// The kind as which objects of `kind` are stored.
 pub fn stored_kind(kind: &Kind) -> &Kind {
     let version = match (kind.group(), kind.kind.as_str(), kind.version()) {
         ("resource.k8s.io", "ResourcePoolStatusRequest", _) => return kind,
         ("resource.k8s.io", _, _) => "resource.k8s.io/v1",
+        ("events.k8s.io", "Event", _) => "v1",
         ("scheduling.k8s.io", "PodGroup" | "Workload", _) => "scheduling.k8s.io/v1beta1",
         _ => return kind,
     };
@@ -45,8 +57,9 @@ pub fn from_stored(kind: &Kind, object: Value) -> Value {
     object
 }
 
+/// Which way a conversion goes.
 #[derive(Clone, Copy, PartialEq)]
-enum Direction {
+pub(crate) enum Direction {
     ToStored,
     FromStored,
 }
@@ -54,6 +67,11 @@ enum Direction {
 fn convert(from: &Kind, mut object: Value, to: &Kind, direction: Direction) -> Value {
     if from.api_version == to.api_version {
         return object;
+    }
+    if from.kind == "Event" {
+        rename_event(&mut object, direction);
+        // What is always written and what is left out when empty differs too.
+        fill(table(), to.object, &mut object);
     }
     if let Value::Object(fields) = &mut object {
         fields.insert("apiVersion".to_owned(), Value::String(to.api_version.clone()));
@@ -82,6 +100,17 @@ fn objects_of<'a>(
 ) -> impl Iterator<Item = &'a mut Map<String, Value>> {
     let items = holder.get_mut(list).and_then(Value::as_array_mut);
     items.into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+/// Gives the fields of an event the names that they have on the other side.
+pub(crate) fn rename_event(event: &mut Value, direction: Direction) {
+    let Value::Object(fields) = event else { return };
+    for (new, core) in EVENT_FIELDS {
+        let (from, to) = if direction == Direction::ToStored { (new, core) } else { (core, new) };
+        if let Some(value) = fields.remove(from) {
+            fields.insert(to.to_owned(), value);
+        }
+    }
 }
 
 fn claim(spec: &mut Map<String, Value>, direction: Direction) {
@@ -180,6 +209,24 @@ mod tests {
                 {"name": "b", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]},
             ]}}),
         );
+    }
+
+    #[test]
+    fn an_event_is_stored_as_the_core_group_has_it() {
+        let kind = table().kind("events.k8s.io/v1", "Event").expect("events are served");
+        let sent = json!({
+            "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}, "note": "hello",
+            "eventTime": "2026-01-02T03:04:05.000006Z", "regarding": {"name": "p"}, "deprecatedSource": {},
+            "reportingController": "example.com/s", "deprecatedFirstTimestamp": null, "deprecatedLastTimestamp": null,
+        });
+        let stored = json!({
+            "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "message": "hello",
+            "eventTime": "2026-01-02T03:04:05.000006Z", "involvedObject": {"name": "p"}, "source": {},
+            "reportingComponent": "example.com/s", "reportingInstance": "", "firstTimestamp": null,
+            "lastTimestamp": null,
+        });
+        assert_eq!(to_stored(kind, sent.clone()), stored);
+        assert_eq!(from_stored(kind, stored), sent);
     }
 
     #[test]

@@ -72,6 +72,7 @@ impl Server {
             kind,
             namespace: "team",
             object,
+            owners: None,
             duplicates: Vec::new(),
             field_validation: FieldValidation::Strict,
         };

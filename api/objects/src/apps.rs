@@ -1,6 +1,9 @@
 //! Replica sets and stateful sets, as owners of pods.
 
+use crate::core::kinds::PersistentVolumeClaim;
+use crate::core::pod::PodTemplateSpec;
 use crate::meta::{LabelSelector, ObjectMeta};
+use crate::value::IntOrString;
 use crate::wire::wire;
 
 wire! {
@@ -18,6 +21,7 @@ wire! {
         min_ready_seconds: i32 = "minReadySeconds",
         replicas: Option<i32> = "replicas",
         selector: Option<LabelSelector> = "selector",
+        template: PodTemplateSpec = "template",
     }
 }
 
@@ -41,9 +45,14 @@ wire! {
 wire! {
     /// How many pods, and which.
     pub struct StatefulSetSpec {
+        min_ready_seconds: i32 = "minReadySeconds",
+        pod_management_policy: String = "podManagementPolicy",
         replicas: Option<i32> = "replicas",
         selector: Option<LabelSelector> = "selector",
         service_name: String = "serviceName",
+        template: PodTemplateSpec = "template",
+        update_strategy: StatefulSetUpdateStrategy = "updateStrategy",
+        volume_claim_templates: Vec<PersistentVolumeClaim> = "volumeClaimTemplates",
     }
 }
 
@@ -52,5 +61,21 @@ wire! {
     pub struct StatefulSetStatus {
         replicas: i32 = "replicas",
         observed_generation: i64 = "observedGeneration",
+    }
+}
+
+wire! {
+    /// How a change of the template reaches the pods.
+    pub struct StatefulSetUpdateStrategy {
+        rolling_update: Option<RollingUpdateStatefulSetStrategy> = "rollingUpdate",
+        type_: String = "type",
+    }
+}
+
+wire! {
+    /// Which pods are replaced, and how many at a time.
+    pub struct RollingUpdateStatefulSetStrategy {
+        max_unavailable: Option<IntOrString> = "maxUnavailable",
+        partition: Option<i32> = "partition",
     }
 }

@@ -1,6 +1,6 @@
 //! Jobs: pods that run to completion.
 
-use crate::core::pod::PodSpec;
+use crate::core::pod::PodTemplateSpec;
 use crate::meta::{LabelSelector, ObjectMeta};
 use crate::value::Time;
 use crate::wire::Raw;
@@ -20,10 +20,13 @@ wire! {
     pub struct JobSpec {
         active_deadline_seconds: Option<i64> = "activeDeadlineSeconds",
         backoff_limit: Option<i32> = "backoffLimit",
+        backoff_limit_per_index: Option<i32> = "backoffLimitPerIndex",
         completion_mode: Option<String> = "completionMode",
         completions: Option<i32> = "completions",
         manual_selector: Option<bool> = "manualSelector",
         parallelism: Option<i32> = "parallelism",
+        pod_failure_policy: Option<Raw> = "podFailurePolicy",
+        pod_replacement_policy: Option<String> = "podReplacementPolicy",
         scheduling: Option<Raw> = "scheduling",
         selector: Option<LabelSelector> = "selector",
         suspend: Option<bool> = "suspend",
@@ -54,13 +57,5 @@ wire! {
         reason: String = "reason",
         status: String = "status",
         type_: String = "type",
-    }
-}
-
-wire! {
-    /// The pod that is made for each run.
-    pub struct PodTemplateSpec {
-        metadata: ObjectMeta = "metadata",
-        spec: PodSpec = "spec",
     }
 }

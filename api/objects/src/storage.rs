@@ -66,7 +66,10 @@ wire! {
     /// What the driver can do.
     pub struct CSIDriverSpec {
         attach_required: Option<bool> = "attachRequired",
+        fs_group_policy: Option<String> = "fsGroupPolicy",
+        pod_info_on_mount: Option<bool> = "podInfoOnMount",
         storage_capacity: Option<bool> = "storageCapacity",
+        volume_lifecycle_modes: Vec<String> = "volumeLifecycleModes",
     }
 }
 

@@ -17,6 +17,11 @@ use serde_json::value::RawValue;
 pub struct Raw(Box<RawValue>);
 
 impl Raw {
+    /// A value, as it would be sent.
+    pub fn of(value: &serde_json::Value) -> Self {
+        Self(serde_json::value::to_raw_value(value).expect("a JSON value can be written"))
+    }
+
     /// The JSON text.
     pub fn text(&self) -> &str {
         self.0.get()
@@ -66,6 +71,11 @@ impl Rest {
     /// The value of an unknown field.
     pub fn get(&self, name: &str) -> Option<&Raw> {
         self.fields().iter().find(|(key, _)| &**key == name).map(|(_, value)| value)
+    }
+
+    /// The names of the unknown fields.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields().iter().map(|(name, _)| &**name)
     }
 
     /// There is no unknown field.

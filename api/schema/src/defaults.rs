@@ -19,17 +19,17 @@ pub fn apply_defaults(table: &Table, id: StructId, value: &mut Value) {
         if unset && let Some(default) = &field.default {
             fields.insert(field.name.clone(), default.clone());
         }
-        // A structure that is always written is there even when nobody sent it, and so are its defaults.
-        if let (Shape::Struct(inner), Presence::Always) = (&field.shape, field.presence)
-            && fields.get(&field.name).is_none_or(Value::is_null)
-        {
-            let mut made = Value::Object(Map::new());
-            apply_defaults(table, *inner, &mut made);
-            if made.as_object().is_some_and(|made| !made.is_empty()) {
-                fields.insert(field.name.clone(), made);
+        match (fields.get_mut(&field.name), &field.shape) {
+            (Some(value), _) => inside(table, &field.shape, value),
+            // A structure that is always written is there even if nobody named it, and so are its defaults.
+            (None, Shape::Struct(id)) if field.presence == Presence::Always => {
+                let mut value = Value::Object(Map::new());
+                apply_defaults(table, *id, &mut value);
+                if value.as_object().is_some_and(|inner| !inner.is_empty()) {
+                    fields.insert(field.name.clone(), value);
+                }
             }
-        } else if let Some(value) = fields.get_mut(&field.name) {
-            inside(table, &field.shape, value);
+            (None, _) => {}
         }
     }
 }
@@ -65,11 +65,11 @@ mod tests {
     }
 
     #[test]
-    fn a_structure_that_is_always_there_has_its_defaults_even_when_nobody_sent_it() {
-        let kind = table().kind("v1", "ReplicationController").expect("controllers are served");
-        let mut controller = json!({"metadata": {"name": "c"}});
-        apply_defaults(table(), kind.object, &mut controller);
-        assert_eq!(controller["spec"], json!({"replicas": 1}));
+    fn a_structure_that_is_always_there_gets_its_defaults_unnamed() {
+        let kind = table().kind("v1", "Namespace").expect("namespaces are served");
+        let mut namespace = json!({"metadata": {"name": "n"}});
+        apply_defaults(table(), kind.object, &mut namespace);
+        assert_eq!(namespace, json!({"metadata": {"name": "n"}, "status": {"phase": "Active"}}));
     }
 
     #[test]

@@ -145,7 +145,8 @@ impl Entry {
     }
 
     /// The same object at another revision, as a deletion shows it.
-    pub(crate) fn moved_to(&self, revision: u64) -> Self {
+    #[must_use]
+    pub fn moved_to(&self, revision: u64) -> Self {
         Self { revision, ..self.clone() }
     }
 

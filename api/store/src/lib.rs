@@ -4,7 +4,9 @@
 //! changed can be watched from any revision that the window still covers, and listed as it was at such a revision.
 
 mod collection;
+pub mod deletion;
 mod entry;
+pub mod managed;
 pub mod patch;
 mod record;
 mod select;

@@ -98,7 +98,7 @@ pub struct Store {
 impl Default for Store {
     fn default() -> Self {
         let collections = table().kinds().iter().map(|_| Collection::default()).collect();
-        Self { revision: 1, collections }
+        Self { revision: 0, collections }
     }
 }
 
@@ -182,8 +182,9 @@ impl Store {
         Committed { event, record }
     }
 
-    /// Takes back every change after `revision`, because it could not be made durable. Revisions are not used again.
+    /// Takes back every change after `revision`, because it could not be made durable, and nobody has seen it.
     pub fn roll_back(&mut self, revision: u64) {
+        self.revision = self.revision.min(revision);
         self.collections.iter_mut().for_each(|collection| collection.roll_back(revision));
     }
 

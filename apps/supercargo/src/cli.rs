@@ -4,6 +4,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::apiserver::Apiserver;
 use crate::commands::crds::Crds;
 use crate::commands::features::Features;
 use crate::commands::up::Up;
@@ -30,6 +31,7 @@ pub(crate) struct Cli {
 /// One variant for each file below `commands`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Apiserver(Apiserver),
     Up(Up),
     Crds(Crds),
     Features(Features),

@@ -3,6 +3,7 @@
 //! A new command is a file here, a variant of [`Command`] and an arm below. A command writes its answer to `out` and
 //! returns what went wrong; it never prints and never exits by itself.
 
+pub(crate) mod apiserver;
 pub(crate) mod crds;
 pub(crate) mod features;
 pub(crate) mod up;
@@ -15,6 +16,7 @@ use crate::failure::Failure;
 /// Runs one command and writes its answer to `out`.
 pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
+        Command::Apiserver(apiserver) => apiserver.run(out),
         Command::Crds(crds) => crds.run(out),
         Command::Features(features) => features.run(out),
         Command::Up(up) => up.run(out),

@@ -11,6 +11,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 pub(crate) enum Failure {
     /// The command line was wrong; nothing was tried.
     Usage { wrong: String, hint: String },
+    /// The command could not do its work.
+    Failed { wrong: String, hint: String },
     /// The answer could not be written.
     Output(io::Error),
 }
@@ -19,7 +21,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage { .. } => ExitCode::from(2),
-            Self::Output(_) => ExitCode::FAILURE,
+            Self::Failed { .. } | Self::Output(_) => ExitCode::FAILURE,
         }
     }
 }
@@ -28,6 +30,8 @@ impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage { wrong, hint } => write!(out, "error: {wrong}\nhint: {hint}"),
+            Self::Failed { wrong, hint } if hint.is_empty() => write!(out, "error: {wrong}"),
+            Self::Failed { wrong, hint } => write!(out, "error: {wrong}\nhint: {hint}"),
             Self::Output(error) => write!(out, "error: cannot write the answer: {error}"),
         }
     }

@@ -37,7 +37,7 @@ pub(crate) enum Type {
     Struct(&'static str),
     Timestamp,
     /// The type of a type.
-    TypeOf(Option<Arc<Type>>),
+    Meta(Option<Arc<Type>>),
     Uint,
 }
 
@@ -55,7 +55,7 @@ impl Type {
     }
 
     pub(crate) fn type_of(inner: Type) -> Type {
-        Type::TypeOf(Some(Arc::new(inner)))
+        Type::Meta(Some(Arc::new(inner)))
     }
 
     pub(crate) fn is_dyn(&self) -> bool {
@@ -87,7 +87,7 @@ impl Type {
             Type::Opaque(name, _) | Type::Struct(name) => name,
             Type::String => "string",
             Type::Timestamp => "google.protobuf.Timestamp",
-            Type::TypeOf(_) => "type",
+            Type::Meta(_) => "type",
             Type::Uint => "uint",
         }
     }
@@ -106,7 +106,7 @@ impl Type {
                     && left_params.len() == right_params.len()
                     && left_params.iter().zip(right_params.iter()).all(|(l, r)| l.is_exactly(r))
             }
-            (Type::TypeOf(Some(left)), Type::TypeOf(Some(right))) => left.is_exactly(right),
+            (Type::Meta(Some(left)), Type::Meta(Some(right))) => left.is_exactly(right),
             (left, right) => left == right,
         }
     }
@@ -130,7 +130,7 @@ impl fmt::Display for Type {
                 }
                 Ok(())
             }
-            Type::TypeOf(Some(inner)) => write!(out, "type({inner})"),
+            Type::Meta(Some(inner)) => write!(out, "type({inner})"),
             other => write!(out, "{}", other.runtime_name()),
         }
     }

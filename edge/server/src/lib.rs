@@ -1,1 +1,37 @@
-//! x
+//! The embedded Kubernetes API server.
+//!
+//! A request is authenticated, routed to a resource, judged by `admission`, applied to the `store` and made durable by
+//! a log before it is answered. Reads and watches show only what is durable.
+
+mod apply;
+mod authenticate;
+mod body;
+mod compress;
+mod delete;
+mod durable;
+mod limits;
+mod listen;
+mod metrics;
+mod negotiate;
+mod objects;
+mod paths;
+mod pods;
+mod present;
+mod protobuf;
+mod read;
+mod registry;
+mod respond;
+mod reviews;
+mod route;
+mod seed;
+mod service;
+mod status;
+mod tls;
+mod watch;
+mod yaml;
+
+pub use authenticate::Users;
+pub use durable::{DiskLog, open};
+pub use listen::{ListenError, Options, Server};
+pub use registry::{Log, NoLog, Settled};
+pub use tls::{Credentials, Identity, TlsError};

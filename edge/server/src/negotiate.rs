@@ -73,12 +73,19 @@ mod tests {
 
     #[test]
     fn the_first_form_that_is_served_is_taken() {
-        let form = |header: &str| accepted(Some(header)).map(|accepted| accepted.form).map_err(|failure| failure.code);
+        let form = |header: &str| {
+            accepted(Some(header)).map(|accepted| accepted.form).map_err(|failure| failure.code)
+        };
         assert_eq!(form("text/html,application/json"), Ok(Form::Object));
-        assert_eq!(form("application/json;as=Table;v=v1;g=meta.k8s.io,application/json"), Ok(Form::Table("meta.k8s.io/v1")));
+        assert_eq!(
+            form("application/json;as=Table;v=v1;g=meta.k8s.io,application/json"),
+            Ok(Form::Table("meta.k8s.io/v1"))
+        );
         assert_eq!(form("application/vnd.kubernetes.protobuf,application/json"), Ok(Form::Object));
         assert_eq!(form("application/json; charset=utf-8"), Ok(Form::Object));
-        for bad in ["text/html", "application/*", "application/json;as=Table;v=v2;g=meta.k8s.io", "application/cbor"] {
+        for bad in
+            ["text/html", "application/*", "application/json;as=Table;v=v2;g=meta.k8s.io", "application/cbor"]
+        {
             assert_eq!(form(bad), Err(406), "{bad}");
         }
         assert_eq!(media_type(Some("application/json; charset=utf-8")), "application/json");

@@ -19,8 +19,9 @@ pub(crate) struct Target {
 impl Target {
     /// Reads a path below `/api` or `/apis`.
     pub(crate) fn read(path: &str) -> Result<Self, Failure> {
-        let parts: Vec<String> = path.trim_matches('/').split('/').map(decode).collect();
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        // A slash that was escaped separates all the same: no name has one.
+        let path = decode(path);
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let (group, version, rest) = match parts.as_slice() {
             ["api", version, rest @ ..] => ("", *version, rest),
             ["apis", group, version, rest @ ..] => (*group, *version, rest),
@@ -115,7 +116,10 @@ impl Query {
     pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>, Failure> {
         match self.get(name) {
             "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| Failure::bad_request(format!("{name} must be an integer, not {text:?}"))),
+            text => text
+                .parse()
+                .map(Some)
+                .map_err(|_| Failure::bad_request(format!("{name} must be an integer, not {text:?}"))),
         }
     }
 
@@ -133,16 +137,32 @@ mod tests {
     fn paths_are_read_as_kubernetes_builds_them() {
         let read = |path: &str| {
             Target::read(path).map(|target| {
-                (target.kind.kind.clone(), target.namespace, target.name.unwrap_or_default(), target.subresource.unwrap_or_default())
+                (
+                    target.kind.kind.clone(),
+                    target.namespace,
+                    target.name.unwrap_or_default(),
+                    target.subresource.unwrap_or_default(),
+                )
             })
         };
-        let text = |a: &str, b: &str, c: &str, d: &str| (a.to_owned(), b.to_owned(), c.to_owned(), d.to_owned());
+        let text =
+            |a: &str, b: &str, c: &str, d: &str| (a.to_owned(), b.to_owned(), c.to_owned(), d.to_owned());
         assert_eq!(read("/api/v1/pods").ok(), Some(text("Pod", "", "", "")));
         assert_eq!(read("/api/v1/namespaces/a/pods/b/status").ok(), Some(text("Pod", "a", "b", "status")));
         assert_eq!(read("/api/v1/namespaces/a").ok(), Some(text("Namespace", "", "a", "")));
         assert_eq!(read("/api/v1/namespaces/a/finalize").ok(), Some(text("Namespace", "", "a", "finalize")));
-        assert_eq!(read("/apis/resource.k8s.io/v1/resourceslices/x%2Fy").ok(), Some(text("ResourceSlice", "", "x/y", "")));
-        for bad in ["/api/v1/pods/x", "/api/v1/nodes/a/binding", "/apis/x/v1/y", "/api/v1/namespaces/a/nodes", "/api", "/"] {
+        assert_eq!(
+            read("/apis/resource.k8s.io/v1/resourceslices/x%2Fy").map_err(|failure| failure.code),
+            Err(404)
+        );
+        for bad in [
+            "/api/v1/pods/x",
+            "/api/v1/nodes/a/binding",
+            "/apis/x/v1/y",
+            "/api/v1/namespaces/a/nodes",
+            "/api",
+            "/",
+        ] {
             assert_eq!(read(bad).map_err(|failure| failure.code), Err(404), "{bad}");
         }
     }

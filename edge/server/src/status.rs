@@ -37,7 +37,10 @@ impl Failure {
     }
 
     pub(crate) fn no_such_path() -> Self {
-        Self { details: json!({}), ..Self::new(404, "NotFound", "the server could not find the requested resource") }
+        Self {
+            details: json!({}),
+            ..Self::new(404, "NotFound", "the server could not find the requested resource")
+        }
     }
 
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
@@ -102,9 +105,19 @@ impl Failure {
             Rejection::Forbidden(message) => Self::forbidden(kind, name, &message),
             Rejection::Invalid(causes) => {
                 let list = causes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                let full = if kind.group().is_empty() { kind.kind.clone() } else { format!("{}.{}", kind.kind, kind.group()) };
+                let full = if kind.group().is_empty() {
+                    kind.kind.clone()
+                } else {
+                    format!("{}.{}", kind.kind, kind.group())
+                };
                 let message = format!("{full} {name:?} is invalid: {list}");
-                Self::invalid(kind.group(), &kind.kind, name, message, &causes)
+                // An update without a revision is refused by the store, which knows resources and no kinds.
+                let by_store =
+                    matches!(causes.as_slice(), [only] if only.field == "metadata.resourceVersion");
+                let shown = if by_store { &kind.plural } else { &kind.kind };
+                // Events have one set of rules for both of their groups.
+                let group = if kind.kind == "Event" { "" } else { kind.group() };
+                Self::invalid(group, shown, name, message, &causes)
             }
         }
     }
@@ -153,7 +166,9 @@ impl From<PatchError> for Failure {
         match error {
             PatchError::Malformed(_) => Self::bad_request(error.to_string()),
             PatchError::Unfit(_) => Self::invalid("", "", "", error.to_string(), &[]),
-            PatchError::TooManyOperations { .. } => Self::new(413, "RequestEntityTooLarge", error.to_string()),
+            PatchError::TooManyOperations { .. } => {
+                Self::new(413, "RequestEntityTooLarge", error.to_string())
+            }
         }
     }
 }

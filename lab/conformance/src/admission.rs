@@ -17,7 +17,7 @@ use request::Answer;
 use shelf::Shelf;
 
 /// The suite of `validation` and `updates` vectors.
-pub const SUITE: Suite = Suite { expected, answer, differences };
+pub const SUITE: Suite = Suite { expected, answer, differences, agreement: None };
 
 /// What the vectors say of each step: accepted or not, the causes, and the object.
 fn expected(case: &Value) -> Value {

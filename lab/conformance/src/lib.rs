@@ -4,6 +4,7 @@
 //! counting and printing are the same for all.
 
 pub mod admission;
+pub mod cel;
 pub mod quantity;
 pub mod replay;
 pub mod vectors;
@@ -19,6 +20,20 @@ pub struct Suite {
     pub answer: fn(case: &Value) -> anyhow::Result<Value>,
     /// What in our answer differs from the expected one in a way that matters; empty if nothing does.
     pub differences: fn(expected: &Value, actual: &Value) -> Vec<Difference>,
+    /// Something that should be equal but does not fail a case: what it is called, and how to count it.
+    pub agreement: Option<(&'static str, CountAgreement)>,
+}
+
+/// Counts how far an answer agrees with the expected one.
+pub type CountAgreement = fn(expected: &Value, actual: &Value) -> Agreement;
+
+/// How many of the compared figures are equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// Figures that are equal.
+    pub equal: usize,
+    /// Figures that were compared.
+    pub compared: usize,
 }
 
 /// One thing that should have been equal and was not.

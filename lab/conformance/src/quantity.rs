@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::Suite;
 
 /// The suite of `quantity` vectors, compared in full.
-pub const SUITE: Suite = Suite { expected: crate::expect, answer, differences: crate::exact };
+pub const SUITE: Suite =
+    Suite { expected: crate::expect, answer, differences: crate::exact, agreement: None };
 
 fn answer(case: &Value) -> anyhow::Result<Value> {
     let text = |key: &str| case.get(key).and_then(Value::as_str).with_context(|| format!("no text {key}"));

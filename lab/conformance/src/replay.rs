@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use crate::{Difference, Suite, vectors};
+use crate::{Agreement, Difference, Suite, vectors};
 
 /// How many cases passed and failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,7 @@ pub fn run(
     mut dump: Option<&mut dyn Write>,
 ) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
+    let mut agreement = Agreement::default();
     for file in files {
         for case in vectors::open(file)? {
             let case = case?;
@@ -36,6 +37,11 @@ pub fn run(
                 let result = answer.as_ref().unwrap_or(&Value::Null);
                 writeln!(dump, "{}", json!({"name": case.name, "result": result}))
                     .context("cannot write the dump")?;
+            }
+            if let (Some((_, count)), Ok(actual)) = (suite.agreement, &answer) {
+                let one = count(expected, actual);
+                agreement.equal += one.equal;
+                agreement.compared += one.compared;
             }
             let differences = match &answer {
                 Ok(actual) => (suite.differences)(expected, actual),
@@ -52,6 +58,11 @@ pub fn run(
             tally.failed += 1;
             print_failure(&case.name, &differences, out).context("cannot write the report")?;
         }
+    }
+    if let Some((name, _)) = suite.agreement {
+        let Agreement { equal, compared } = agreement;
+        let share = if compared == 0 { 100.0 } else { equal as f64 * 100.0 / compared as f64 };
+        writeln!(out, "{name}: {share:.2} % ({equal} of {compared})").context("cannot write the report")?;
     }
     writeln!(out, "{} passed, {} failed", tally.passed, tally.failed).context("cannot write the report")?;
     Ok(tally)

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use conformance::replay::Tally;
-use conformance::{Suite, quantity, replay};
+use conformance::{Suite, cel, quantity, replay};
 
 fn vectors(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors").join(file)
@@ -20,6 +20,26 @@ fn run(suite: Suite, file: PathBuf) -> (Tally, String) {
 fn all_quantity_vectors_pass() {
     let (tally, report) = run(quantity::SUITE, vectors("quantity.jsonl.gz"));
     assert_eq!(tally, Tally { passed: 2400, failed: 0 }, "{report}");
+}
+
+#[test]
+fn all_selector_vectors_pass_and_all_costs_agree() {
+    let (tally, report) = run(cel::SUITE, vectors("cel.jsonl.gz"));
+    assert_eq!(tally, Tally { passed: 3300, failed: 0 }, "{report}");
+    assert!(report.starts_with("cost agreement: 100.00 % (16835 of 16835)\n"), "{report}");
+}
+
+#[test]
+fn a_wrong_verdict_about_a_device_is_counted_and_shown() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wrong-cel.jsonl");
+    let right = r#"{"name":"right-1","driver":"d","expression":"device.driver == 'd'","devices":[{"name":"a"}],"expect":{"compile":"ok","estimatedMaxCost":3,"devices":[{"match":true,"cost":3}]}}"#;
+    let wrong = r#"{"name":"wrong-1","driver":"d","expression":"device.driver == 'd'","devices":[{"name":"a"}],"expect":{"compile":"ok","estimatedMaxCost":4,"devices":[{"match":false,"cost":3}]}}"#;
+    fs::write(&path, format!("{right}\n{wrong}\n")).expect("the test directory is writable");
+    let (tally, report) = run(cel::SUITE, path);
+    assert_eq!(tally, Tally { passed: 1, failed: 1 });
+    let wanted = "wrong-1\n  devices[0]: expected false\n  devices[0]: actual   true\n\
+                  cost agreement: 75.00 % (3 of 4)\n1 passed, 1 failed\n";
+    assert_eq!(report, wanted);
 }
 
 #[test]
@@ -51,6 +71,7 @@ fn a_panic_fails_its_case_alone() {
         expected: conformance::expect,
         answer: |case| Ok(case.get("n").expect("the bad case has no n").clone()),
         differences: conformance::exact,
+        agreement: None,
     };
     let (tally, report) = run(suite, path);
     assert_eq!(tally, Tally { passed: 1, failed: 1 });

@@ -7,3 +7,4 @@
 pub mod admission;
 pub mod decoding;
 pub mod quantity;
+pub mod selector;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::core::affinity::NodeSelector;
 use crate::core::event::ObjectReference;
-use crate::meta::ObjectMeta;
-use crate::value::{IntOrString, Quantity};
+use crate::core::pod::PodTemplateSpec;
+use crate::meta::{LabelSelector, ObjectMeta};
+use crate::value::{IntOrString, Quantity, Time};
 use crate::wire::Raw;
 use crate::wire::wire;
 
@@ -13,6 +14,22 @@ wire! {
     /// A space of names; its labels may grant admin access to devices.
     pub object Namespace of "v1" {
         metadata: ObjectMeta = "metadata",
+        spec: NamespaceSpec = "spec",
+        status: NamespaceStatus = "status",
+    }
+}
+
+wire! {
+    /// Who must agree before the namespace goes.
+    pub struct NamespaceSpec {
+        finalizers: Vec<String> = "finalizers",
+    }
+}
+
+wire! {
+    /// Whether the namespace is in use or going.
+    pub struct NamespaceStatus {
+        phase: String = "phase",
     }
 }
 
@@ -37,9 +54,19 @@ wire! {
     /// What storage is wanted.
     pub struct PersistentVolumeClaimSpec {
         access_modes: Vec<String> = "accessModes",
+        resources: VolumeResourceRequirements = "resources",
+        selector: Option<LabelSelector> = "selector",
         storage_class_name: Option<String> = "storageClassName",
         volume_mode: Option<String> = "volumeMode",
         volume_name: String = "volumeName",
+    }
+}
+
+wire! {
+    /// How much storage.
+    pub struct VolumeResourceRequirements {
+        limits: BTreeMap<String, Quantity> = "limits",
+        requests: BTreeMap<String, Quantity> = "requests",
     }
 }
 
@@ -66,13 +93,16 @@ wire! {
         access_modes: Vec<String> = "accessModes",
         claim_ref: Option<ObjectReference> = "claimRef",
         node_affinity: Option<VolumeNodeAffinity> = "nodeAffinity",
+        persistent_volume_reclaim_policy: String = "persistentVolumeReclaimPolicy",
         storage_class_name: String = "storageClassName",
+        volume_mode: Option<String> = "volumeMode",
     }
 }
 
 wire! {
     /// What became of the storage.
     pub struct PersistentVolumeStatus {
+        last_phase_transition_time: Option<Time> = "lastPhaseTransitionTime",
         phase: String = "phase",
     }
 }
@@ -96,10 +126,17 @@ wire! {
 wire! {
     /// Which pods, and how they are reached.
     pub struct ServiceSpec {
-        selector: BTreeMap<String, String> = "selector",
-        type_: String = "type",
+        allocate_load_balancer_node_ports: Option<bool> = "allocateLoadBalancerNodePorts",
         cluster_ip: String = "clusterIP",
+        cluster_ips: Vec<String> = "clusterIPs",
+        external_name: String = "externalName",
+        external_traffic_policy: String = "externalTrafficPolicy",
+        internal_traffic_policy: Option<String> = "internalTrafficPolicy",
         ports: Vec<ServicePort> = "ports",
+        selector: BTreeMap<String, String> = "selector",
+        session_affinity: String = "sessionAffinity",
+        session_affinity_config: Option<Raw> = "sessionAffinityConfig",
+        type_: String = "type",
     }
 }
 
@@ -158,12 +195,14 @@ wire! {
         min_ready_seconds: i32 = "minReadySeconds",
         replicas: Option<i32> = "replicas",
         selector: BTreeMap<String, String> = "selector",
+        template: Option<PodTemplateSpec> = "template",
     }
 }
 
 wire! {
     /// How many there are.
     pub struct ReplicationControllerStatus {
+        observed_generation: i64 = "observedGeneration",
         replicas: i32 = "replicas",
     }
 }

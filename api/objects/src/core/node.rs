@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::meta::ObjectMeta;
 use crate::value::{Quantity, Time};
-use crate::wire::wire;
+use crate::wire::{Raw, wire};
 
 wire! {
     /// A machine that runs pods.
@@ -18,8 +18,11 @@ wire! {
 wire! {
     /// What the node is to be.
     pub struct NodeSpec {
+        config_source: Option<Raw> = "configSource",
+        external_id: String = "externalID",
         pod_cidr: String = "podCIDR",
         pod_cidrs: Vec<String> = "podCIDRs",
+        pod_preemption_policy: Option<Raw> = "podPreemptionPolicy",
         provider_id: String = "providerID",
         taints: Vec<Taint> = "taints",
         unschedulable: bool = "unschedulable",
@@ -33,8 +36,24 @@ wire! {
         allocatable: BTreeMap<String, Quantity> = "allocatable",
         capacity: BTreeMap<String, Quantity> = "capacity",
         conditions: Vec<NodeCondition> = "conditions",
+        config: Option<Raw> = "config",
         declared_features: Vec<String> = "declaredFeatures",
         images: Vec<ContainerImage> = "images",
+        node_info: NodeSystemInfo = "nodeInfo",
+    }
+}
+
+wire! {
+    /// What the node's machine is.
+    pub struct NodeSystemInfo {
+        swap: Option<NodeSwapStatus> = "swap",
+    }
+}
+
+wire! {
+    /// Memory that can be moved to disk.
+    pub struct NodeSwapStatus {
+        capacity: Option<i64> = "capacity",
     }
 }
 

@@ -27,9 +27,14 @@ wire! {
         dns_policy: String = "dnsPolicy",
         enable_service_links: Option<bool> = "enableServiceLinks",
         ephemeral_containers: Vec<Raw> = "ephemeralContainers",
+        eviction_responders: Vec<Raw> = "evictionResponders",
+        host_aliases: Vec<HostAlias> = "hostAliases",
+        host_ipc: bool = "hostIPC",
         host_network: bool = "hostNetwork",
         host_pid: bool = "hostPID",
-        host_ipc: bool = "hostIPC",
+        hostname: String = "hostname",
+        hostname_override: Option<String> = "hostnameOverride",
+        image_pull_secrets: Vec<LocalObjectReference> = "imagePullSecrets",
         init_containers: Vec<Container> = "initContainers",
         node_name: String = "nodeName",
         node_selector: BTreeMap<String, String> = "nodeSelector",
@@ -49,6 +54,9 @@ wire! {
         security_context: Option<Raw> = "securityContext",
         service_account: String = "serviceAccount",
         service_account_name: String = "serviceAccountName",
+        set_hostname_as_fqdn: Option<bool> = "setHostnameAsFQDN",
+        share_process_namespace: Option<bool> = "shareProcessNamespace",
+        subdomain: String = "subdomain",
         termination_grace_period_seconds: Option<i64> = "terminationGracePeriodSeconds",
         tolerations: Vec<Toleration> = "tolerations",
         topology_spread_constraints: Vec<TopologySpreadConstraint> = "topologySpreadConstraints",
@@ -60,12 +68,19 @@ wire! {
     /// What the pod is now.
     pub struct PodStatus {
         conditions: Vec<PodCondition> = "conditions",
+        container_statuses: Vec<ContainerStatus> = "containerStatuses",
+        ephemeral_container_statuses: Vec<ContainerStatus> = "ephemeralContainerStatuses",
         extended_resource_claim_status: Option<PodExtendedResourceClaimStatus> = "extendedResourceClaimStatus",
+        host_ip: String = "hostIP",
+        host_ips: Vec<PodIP> = "hostIPs",
+        init_container_statuses: Vec<ContainerStatus> = "initContainerStatuses",
         message: String = "message",
         node_allocatable_resource_claim_statuses: Vec<NodeAllocatableResourceClaimStatus> = "nodeAllocatableResourceClaimStatuses",
         nominated_node_name: String = "nominatedNodeName",
         observed_generation: i64 = "observedGeneration",
         phase: String = "phase",
+        pod_ip: String = "podIP",
+        pod_ips: Vec<PodIP> = "podIPs",
         qos_class: String = "qosClass",
         reason: String = "reason",
         resource_claim_statuses: Vec<PodResourceClaimStatus> = "resourceClaimStatuses",
@@ -145,9 +160,79 @@ wire! {
     /// Node resources that a claim's devices stand for.
     pub struct NodeAllocatableResourceClaimStatus {
         containers: Vec<String> = "containers",
-        mapping: Vec<Raw> = "mapping",
-        overhead: Vec<Raw> = "overhead",
+        mapping: Vec<NodeAllocatableMappedResources> = "mapping",
+        overhead: Vec<NodeAllocatableOverheadResources> = "overhead",
         resource_claim_name: String = "resourceClaimName",
+    }
+}
+
+wire! {
+    /// How much of a node resource a claim's devices are.
+    pub struct NodeAllocatableMappedResources {
+        name: String = "name",
+        quantity: Option<Quantity> = "quantity",
+    }
+}
+
+wire! {
+    /// How much of a node resource a claim's devices cost on top.
+    pub struct NodeAllocatableOverheadResources {
+        name: String = "name",
+        per_container: Option<Quantity> = "perContainer",
+        per_pod: Option<Quantity> = "perPod",
+    }
+}
+
+wire! {
+    /// An address of a pod or of its node.
+    pub struct PodIP {
+        ip: String = "ip",
+    }
+}
+
+wire! {
+    /// What became of a container.
+    pub struct ContainerStatus {
+        allocated_resources_status: Vec<Raw> = "allocatedResourcesStatus",
+        name: String = "name",
+        state: ContainerState = "state",
+    }
+}
+
+wire! {
+    /// Whether a container waits, runs or has ended.
+    pub struct ContainerState {
+        terminated: Option<ContainerStateTerminated> = "terminated",
+    }
+}
+
+wire! {
+    /// How a container ended.
+    pub struct ContainerStateTerminated {
+        exit_code: i32 = "exitCode",
+    }
+}
+
+wire! {
+    /// Names for an address inside the pod.
+    pub struct HostAlias {
+        hostnames: Vec<String> = "hostnames",
+        ip: String = "ip",
+    }
+}
+
+wire! {
+    /// A pointer to an object in the same namespace.
+    pub struct LocalObjectReference {
+        name: String = "name",
+    }
+}
+
+wire! {
+    /// The pods that a controller makes.
+    pub struct PodTemplateSpec {
+        metadata: ObjectMeta = "metadata",
+        spec: PodSpec = "spec",
     }
 }
 

@@ -9,6 +9,7 @@ use super::advice;
 use super::unify::{Bindings, instantiate, most_general};
 use crate::declare::{Environment, Function, type_named};
 use crate::error::{CompileErrorKind, Mistake};
+use crate::stack::deeper;
 use crate::syntax::tree::{Comprehension, Element, Entry, Expr, ExprKind, Field, Literal, NodeId, Source};
 use crate::types::{DEVICE, Type};
 
@@ -16,7 +17,7 @@ use crate::types::{DEVICE, Type};
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
     /// A variable; `global` when a leading dot skips the local ones.
-    Variable { name: Arc<str>, global: bool },
+    Variable { global: bool },
     /// A type as a value.
     TypeValue(Type),
     /// The overloads that fit the static types.
@@ -95,6 +96,10 @@ impl Checker<'_> {
     }
 
     fn check(&mut self, expr: &mut Expr) -> Result<(), Mistake> {
+        deeper(|| self.check_here(expr))
+    }
+
+    fn check_here(&mut self, expr: &mut Expr) -> Result<(), Mistake> {
         match &mut expr.kind {
             ExprKind::Literal(literal) => {
                 let known = literal_type(literal);
@@ -125,8 +130,8 @@ impl Checker<'_> {
         let known = self.environment.global(plain)?;
         let plain: Arc<str> = Arc::from(plain);
         let meaning = match &known {
-            Type::TypeOf(Some(inner)) => Meaning::TypeValue((**inner).clone()),
-            _ => Meaning::Variable { name: plain.clone(), global: shadowed },
+            Type::Meta(Some(inner)) => Meaning::TypeValue((**inner).clone()),
+            _ => Meaning::Variable { global: shadowed },
         };
         self.set(id, known);
         self.mean(id, meaning);
@@ -142,7 +147,7 @@ impl Checker<'_> {
             && !name.starts_with('.')
         {
             self.set(id, known.clone());
-            self.mean(id, Meaning::Variable { name: name.clone(), global: false });
+            self.mean(id, Meaning::Variable { global: false });
             return Ok(());
         }
         match self.resolve_global(id, &name.clone(), local.is_some()) {

@@ -81,7 +81,7 @@ impl Bindings {
             (Type::Null, other) | (other, Type::Null) => is_nullable(other),
             (Type::Nullable(from), Type::Nullable(to)) => self.assignable(from, to),
             (Type::Nullable(inner), other) | (other, Type::Nullable(inner)) => inner.is_exactly(other),
-            (Type::TypeOf(_), Type::TypeOf(_)) => true,
+            (Type::Meta(_), Type::Meta(_)) => true,
             (Type::List(from), Type::List(to)) => self.assignable(from, to),
             (Type::Map(from_key, from_value), Type::Map(to_key, to_value)) => {
                 self.assignable(from_key, to_key) && self.assignable(from_value, to_value)
@@ -127,7 +127,7 @@ impl Bindings {
             Type::List(element) => self.occurs(param, element),
             Type::Map(key, value) => self.occurs(param, key) || self.occurs(param, value),
             Type::Opaque(_, params) => params.iter().any(|inner| self.occurs(param, inner)),
-            Type::TypeOf(Some(inner)) => self.occurs(param, inner),
+            Type::Meta(Some(inner)) => self.occurs(param, inner),
             _ => false,
         }
     }
@@ -147,7 +147,7 @@ impl Bindings {
             Type::Opaque(name, params) => {
                 Type::Opaque(name, params.iter().map(|inner| self.substitute(inner, free_to_dyn)).collect())
             }
-            Type::TypeOf(Some(inner)) => Type::type_of(self.substitute(inner, free_to_dyn)),
+            Type::Meta(Some(inner)) => Type::type_of(self.substitute(inner, free_to_dyn)),
             other => other.clone(),
         }
     }
@@ -192,7 +192,7 @@ fn says_no_more(left: &Type, right: &Type) -> bool {
                 && left_params.len() == right_params.len()
                 && left_params.iter().zip(right_params.iter()).all(|(left, right)| says_no_more(left, right))
         }
-        (Type::TypeOf(_), Type::TypeOf(_)) => true,
+        (Type::Meta(_), Type::Meta(_)) => true,
         (left, right) => left.is_exactly(right),
     }
 }
@@ -211,7 +211,7 @@ pub(super) fn instantiate(declared: &Type, variables: &[Type]) -> Type {
         Type::Opaque(name, params) => {
             Type::Opaque(name, params.iter().map(|inner| instantiate(inner, variables)).collect())
         }
-        Type::TypeOf(Some(inner)) => Type::type_of(instantiate(inner, variables)),
+        Type::Meta(Some(inner)) => Type::type_of(instantiate(inner, variables)),
         other => other.clone(),
     }
 }

@@ -9,6 +9,7 @@ use super::bounds::Bounds;
 use super::path::{Path, Step};
 use super::{LIST, MAP, MESSAGE, SELECT, calls};
 use crate::check::Checked;
+use crate::stack::deeper;
 use crate::syntax::tree::{Comprehension, Expr, ExprKind, Literal};
 use crate::types::Type;
 
@@ -87,6 +88,10 @@ pub(super) struct Estimator<'a> {
 
 impl<'a> Estimator<'a> {
     fn cost(&mut self, expr: &'a Expr) -> Bounds {
+        deeper(|| self.cost_here(expr))
+    }
+
+    fn cost_here(&mut self, expr: &'a Expr) -> Bounds {
         match &expr.kind {
             ExprKind::Literal(_) => Bounds::default(),
             ExprKind::Ident(name) => {

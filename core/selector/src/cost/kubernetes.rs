@@ -88,7 +88,7 @@ fn selector(length: Bounds) -> Bounds {
 /// The type and bounds of a list's elements.
 fn element<'a>(list: &'a Argument<'_>) -> Option<(&'a Type, Bounds)> {
     let known = match list.known {
-        Type::List(element) | Type::Map(element, _) | Type::TypeOf(Some(element)) => &**element,
+        Type::List(element) | Type::Map(element, _) | Type::Meta(Some(element)) => &**element,
         Type::Opaque(_, params) => params.first()?,
         _ => return None,
     };

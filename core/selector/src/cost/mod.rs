@@ -6,6 +6,7 @@ mod estimate;
 mod kubernetes;
 mod path;
 
+pub(crate) use calls::is_sized_comparison;
 pub(crate) use estimate::estimate;
 
 /// Reading a variable or a field.

@@ -113,7 +113,7 @@ pub(crate) fn type_named(name: &str) -> Option<Type> {
         "null_type" | "google.protobuf.NullValue" => Type::Null,
         "string" => Type::String,
         "google.protobuf.Timestamp" => Type::Timestamp,
-        "type" => Type::TypeOf(None),
+        "type" => Type::Meta(None),
         "uint" => Type::Uint,
         "google.protobuf.Any" => Type::Any,
         "google.protobuf.Struct" => Type::map(Type::String, Type::Dyn),

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::error::{CompileErrorKind, Mistake, SyntaxMistake};
+use crate::stack::deeper;
 use crate::syntax::parser::call;
 use crate::syntax::tree::{Comprehension, Element, Entry, Expr, ExprKind, Field, Literal, NodeId, Source};
 
@@ -349,6 +350,10 @@ impl Writer<'_> {
 
     /// The same expression with fresh ids.
     fn copy(&mut self, expr: &Expr) -> Result<Expr, Mistake> {
+        deeper(|| self.copy_here(expr))
+    }
+
+    fn copy_here(&mut self, expr: &Expr) -> Result<Expr, Mistake> {
         self.budget.copied += 1;
         if self.budget.copied > COPIES_MAX {
             return Err(Mistake::limit(

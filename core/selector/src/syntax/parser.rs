@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::error::{CompileErrorKind, Mistake, SyntaxMistake};
+use crate::stack::deeper;
 use crate::syntax::lexer::{self, Kind, Token};
 use crate::syntax::literal;
 use crate::syntax::macros;
@@ -146,8 +147,12 @@ impl Parser<'_> {
         }
     }
 
-    /// `expr : conditionalOr ('?' conditionalOr ':' expr)?`
     fn expr(&mut self) -> Result<Parsed, Mistake> {
+        deeper(|| self.expr_here())
+    }
+
+    /// `expr : conditionalOr ('?' conditionalOr ':' expr)?`
+    fn expr_here(&mut self) -> Result<Parsed, Mistake> {
         self.nested.expr += 1;
         if self.nested.expr > DEPTH_MAX {
             return Err(too_deep(self.token().offset));

@@ -217,6 +217,7 @@ impl Sent<'_> {
             kind: self.target.kind,
             namespace: &self.target.namespace,
             object: document.value,
+            owners: None,
             duplicates: document.duplicates,
             field_validation,
         };

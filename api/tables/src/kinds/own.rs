@@ -1,0 +1,78 @@
+//! Our own kinds. Kubernetes knows nothing of them, so their columns are ours to choose.
+
+use model::timestamp::Timestamp;
+use serde_json::Value;
+
+use crate::age::age;
+use crate::column::{AGE, Column, NAME};
+use crate::fields::{items, joined_by, name, number, text_or};
+
+pub(super) const TOPOLOGY: &[Column] = &[
+    NAME,
+    Column::text("Levels", "The levels of the topology, from the coarsest to the finest."),
+    Column::text("Domains", "How many domains each level has."),
+    AGE,
+    Column::text("Node Labels", "The node label of each level.").wide(),
+    Column::integer("Unlabelled", "How many labels are missing on nodes of the topology.").wide(),
+];
+
+pub(super) fn topology(object: &Value, now: Timestamp) -> Vec<Value> {
+    let levels = items(&object["spec"]["levels"]);
+    let found = items(&object["status"]["levels"]);
+    let domains: Vec<String> = levels
+        .iter()
+        .map(|level| {
+            let status = found.iter().find(|status| status["name"] == level["name"]);
+            status.map_or_else(|| "?".to_owned(), |status| number(&status["domains"]).to_string())
+        })
+        .collect();
+    let domains = if found.is_empty() { "<unknown>".to_owned() } else { domains.join(",") };
+    let unlabelled: i64 = found.iter().map(|status| number(&status["nodesWithoutLabelCount"])).sum();
+    vec![
+        name(object),
+        joined_by(&object["spec"]["levels"], "name").into(),
+        domains.into(),
+        age(object, now),
+        joined_by(&object["spec"]["levels"], "nodeLabel").into(),
+        unlabelled.into(),
+    ]
+}
+
+pub(super) const CONTEXT: &[Column] = &[
+    NAME,
+    Column::text("Selected Node", "The node that the scheduler would like to take."),
+    Column::integer("Potential Nodes", "How many nodes the scheduler asked about."),
+    Column::integer("Claims", "For how many claims a driver has answered."),
+    AGE,
+];
+
+pub(super) fn context(object: &Value, now: Timestamp) -> Vec<Value> {
+    let spec = &object["spec"];
+    vec![
+        name(object),
+        text_or(&spec["selectedNode"], "<none>").into(),
+        items(&spec["potentialNodes"]).len().into(),
+        items(&object["status"]["resourceClaims"]).len().into(),
+        age(object, now),
+    ]
+}
+
+pub(super) const WORKLOAD: &[Column] = &[
+    NAME,
+    Column::integer("Groups", "How many pod groups the workload has."),
+    Column::integer("Bound", "How many pods of its groups are bound to a node."),
+    AGE,
+    Column::text("Priority Class", "The priority class of the workload.").wide(),
+];
+
+pub(super) fn workload(object: &Value, now: Timestamp) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let bound: i64 = items(&status["podGroups"]).iter().map(|group| number(&group["bound"])).sum();
+    vec![
+        name(object),
+        items(&spec["podGroups"]).len().into(),
+        bound.into(),
+        age(object, now),
+        text_or(&spec["priorityClassName"], "<none>").into(),
+    ]
+}

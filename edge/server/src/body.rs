@@ -1,0 +1,65 @@
+//! Reads the bodies of requests: JSON, YAML, and protobuf for the few kinds that kubectl sends so.
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use schema::{Document, parse, parse_yaml};
+use serde_json::Value;
+
+use crate::protobuf;
+use crate::status::Failure;
+
+/// What a request may send.
+pub(crate) const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// Reads a body that is not too large.
+pub(crate) async fn collect(mut body: Incoming) -> Result<Bytes, Failure> {
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|error| Failure::bad_request(format!("the body could not be read: {error}")))?;
+        if let Ok(chunk) = frame.into_data() {
+            if all.len() + chunk.len() > BODY_BYTES_MAX {
+                let message = format!("the body may have at most {BODY_BYTES_MAX} bytes");
+                return Err(Failure::new(413, "RequestEntityTooLarge", message));
+            }
+            all.extend_from_slice(&chunk);
+        }
+    }
+    Ok(all.freeze())
+}
+
+/// Reads an object in the form that its media type names.
+pub(crate) fn document(media_type: &str, body: &[u8]) -> Result<Document, Failure> {
+    match media_type {
+        "" | "application/json" | "*/*" => json(body),
+        "application/yaml" => yaml(body),
+        "application/vnd.kubernetes.protobuf" => {
+            let value = protobuf::decode(body).map_err(Failure::bad_request)?;
+            Ok(Document { value, duplicates: Vec::new() })
+        }
+        other => {
+            Err(unsupported(other, "application/json, application/yaml, application/vnd.kubernetes.protobuf"))
+        }
+    }
+}
+
+pub(crate) fn unsupported(media_type: &str, supported: &str) -> Failure {
+    let message = format!(
+        "the body of the request was in the unknown format {media_type:?}, accepted are: {supported}"
+    );
+    Failure::new(415, "UnsupportedMediaType", message)
+}
+
+pub(crate) fn json(body: &[u8]) -> Result<Document, Failure> {
+    parse(body).map_err(|error| Failure::bad_request(error.to_string()))
+}
+
+pub(crate) fn yaml(body: &[u8]) -> Result<Document, Failure> {
+    parse_yaml(&String::from_utf8_lossy(body)).map_err(|error| Failure::bad_request(error.to_string()))
+}
+
+/// The options of a deletion, which are also allowed as a body.
+pub(crate) fn optional(media_type: &str, body: &[u8]) -> Result<Value, Failure> {
+    if body.is_empty() { Ok(Value::Null) } else { document(media_type, body).map(|document| document.value) }
+}

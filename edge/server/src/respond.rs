@@ -1,0 +1,60 @@
+//! Answers as HTTP has them.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::Response;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
+use serde_json::Value;
+
+use crate::negotiate::Accepted;
+use crate::status::Failure;
+
+/// An answer.
+pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+pub(crate) const JSON: &str = "application/json";
+
+/// An answer with this body.
+pub(crate) fn plain(code: u16, content_type: &str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()).boxed());
+    *answer.status_mut() =
+        hyper::StatusCode::from_u16(code).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
+    if let Ok(value) = HeaderValue::from_str(content_type) {
+        answer.headers_mut().insert(CONTENT_TYPE, value);
+    }
+    answer
+}
+
+/// A JSON value, or the same as YAML.
+pub(crate) fn value(code: u16, value: &Value, accepted: Accepted, pretty: bool) -> Answer {
+    if accepted.yaml {
+        return plain(code, "application/yaml", crate::yaml::write(value));
+    }
+    let text = if pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
+    plain(code, JSON, text.unwrap_or_default())
+}
+
+/// An answer that says no.
+pub(crate) fn failure(failure: &Failure) -> Answer {
+    let mut answer = plain(failure.code, JSON, failure.status().to_string());
+    if let Some(seconds) = failure.retry_after_seconds {
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    answer
+}
+
+/// The same answer with warnings for the sender.
+pub(crate) fn with_warnings(mut answer: Answer, warnings: &[String]) -> Answer {
+    for warning in warnings {
+        let text: String =
+            warning.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            answer.headers_mut().append(WARNING, value);
+        }
+    }
+    answer
+}

@@ -1,0 +1,317 @@
+//! Requests that watch: a stream of changes that a client reads at its own pace.
+//!
+//! A watch is a position in the window of changes and nothing more. It holds no queue: a client that reads slowly falls
+//! behind in the window, and is told so when the window has moved on.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::Response;
+use hyper::body::Frame;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use serde_json::{Value, json};
+use store::{Change, Entry, Event, Key, ListAt, Selection};
+use tables::{MetaVersion, TableOptions};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Instant, sleep_until};
+
+use crate::negotiate::{Accepted, Form};
+use crate::objects::Site;
+use crate::present;
+use crate::read;
+use crate::registry::Registry;
+use crate::respond::Answer;
+use crate::route::{Query, Target};
+use crate::status::Failure;
+
+/// A watch without a time limit ends after a while, so that clients spread over restarts.
+const SECONDS_DEFAULT: i64 = 45 * 60;
+/// How many changes are sent at once.
+const BATCH_MAX: usize = 256;
+/// A watch that has seen nothing is told the revision this often, and once shortly before its end.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+
+struct Watch {
+    registry: Arc<Registry>,
+    durable: watch::Receiver<u64>,
+    site: Site,
+    namespace: Option<String>,
+    selection: Selection,
+    form: Form,
+    include: tables::IncludeObject,
+    headers_sent: bool,
+    bookmarks: bool,
+    /// Objects that were there when the watch began, still to be sent.
+    initial: Vec<(Key, Arc<Entry>)>,
+    /// Say when all of them are sent.
+    end_initial: bool,
+    /// Changes up to here are sent.
+    revision: u64,
+    /// The revision that the client was last told.
+    told: u64,
+    deadline: Instant,
+    next_bookmark: Instant,
+    ended: bool,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// Opens a watch.
+pub(crate) async fn watch(
+    registry: &Arc<Registry>,
+    target: &Target,
+    accepted: Accepted,
+    query: &Query,
+    permit: Option<OwnedSemaphorePermit>,
+) -> Result<Answer, Failure> {
+    let site = Site::of(target)?;
+    if accepted.form == Form::PartialList || accepted.yaml {
+        return Err(present::not_acceptable());
+    }
+    let selection = read::selection(&site, target, query)?;
+    let seconds = query.integer("timeoutSeconds")?.filter(|seconds| *seconds > 0).unwrap_or(SECONDS_DEFAULT);
+    let start = start(query)?;
+    let namespace = (!site.namespace.is_empty()).then(|| site.namespace.clone());
+    let durable = registry.subscribe();
+    let bookmarks = query.flag("allowWatchBookmarks");
+    let (revision, initial) = match start {
+        Start::After(revision) => (revision, Vec::new()),
+        Start::Now => {
+            let resource = site.resource;
+            let page = registry
+                .read(|store| {
+                    store.list(resource, namespace.as_deref(), &selection, ListAt::Latest, None, None)
+                })
+                .await?;
+            (page.revision, page.items)
+        }
+    };
+    let deadline = Instant::now() + Duration::from_secs(seconds.unsigned_abs());
+    let initial_wanted = matches!(start, Start::Now);
+    let watch = Watch {
+        registry: Arc::clone(registry),
+        durable,
+        site,
+        namespace,
+        selection,
+        form: accepted.form,
+        include: present::include(query)?,
+        headers_sent: false,
+        bookmarks,
+        initial: initial.into_iter().rev().collect(),
+        end_initial: initial_wanted && bookmarks,
+        revision,
+        told: revision,
+        deadline,
+        next_bookmark: first_bookmark(deadline),
+        ended: false,
+        _permit: permit,
+    };
+    let frames = stream::unfold(watch, |mut watch| async move {
+        let chunk = watch.next().await?;
+        Some((Ok::<_, Infallible>(Frame::data(Bytes::from(chunk))), watch))
+    });
+    let mut answer = Response::new(BodyExt::boxed(StreamBody::new(frames)));
+    let content_type = match accepted.form {
+        Form::Object => "application/json",
+        _ => "application/json",
+    };
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    Ok(answer)
+}
+
+fn first_bookmark(deadline: Instant) -> Instant {
+    let before_end = deadline.checked_sub(BOOKMARK_BEFORE_END).unwrap_or(deadline);
+    before_end.min(Instant::now() + BOOKMARK_EVERY)
+}
+
+enum Start {
+    /// With the objects that are there now.
+    Now,
+    /// With the changes after a revision.
+    After(u64),
+}
+
+fn start(query: &Query) -> Result<Start, Failure> {
+    let text = query.get("resourceVersion");
+    let forbidden = |field: &str, message: &str| {
+        Failure::bad_option("ListOptions", "FieldValueForbidden", field, message)
+    };
+    let matching = query.get("resourceVersionMatch");
+    if query.has("sendInitialEvents") {
+        if matching.is_empty() {
+            return Err(forbidden(
+                "resourceVersionMatch",
+                "sendInitialEvents needs resourceVersionMatch NotOlderThan",
+            ));
+        }
+        if matching != "NotOlderThan" {
+            let message = "must be NotOlderThan with sendInitialEvents";
+            let mut failure = forbidden("resourceVersionMatch", message);
+            let known = json!({"reason": "FieldValueNotSupported", "field": "resourceVersionMatch", "message": message});
+            failure.details["causes"]
+                .as_array_mut()
+                .into_iter()
+                .for_each(|causes| causes.push(known.clone()));
+            return Err(failure);
+        }
+    } else if !matching.is_empty() {
+        return Err(forbidden(
+            "resourceVersionMatch",
+            "is for lists, and for watches with sendInitialEvents",
+        ));
+    }
+    let revision = match text {
+        "" => 0,
+        text => text.parse::<u64>().map_err(|_| Failure::unexplained("resourceVersion must be a number"))?,
+    };
+    Ok(if query.flag("sendInitialEvents") || (revision == 0 && !query.has("sendInitialEvents")) {
+        Start::Now
+    } else {
+        Start::After(revision)
+    })
+}
+
+impl Watch {
+    /// The next lines of the stream; `None` ends it.
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        if self.ended {
+            return None;
+        }
+        if !self.initial.is_empty() || self.end_initial {
+            return Some(self.initial_chunk());
+        }
+        loop {
+            let durable = *self.durable.borrow_and_update();
+            if durable > self.revision {
+                match self.changes(durable) {
+                    Ok(chunk) if !chunk.is_empty() => return Some(chunk),
+                    Ok(_) => continue,
+                    Err(failure) => {
+                        self.ended = true;
+                        let mut line =
+                            json!({"type": "ERROR", "object": failure.status()}).to_string().into_bytes();
+                        line.push(b'\n');
+                        return Some(line);
+                    }
+                }
+            }
+            let now = Instant::now();
+            if now >= self.deadline {
+                return None;
+            }
+            if now >= self.next_bookmark {
+                self.next_bookmark = (now + BOOKMARK_EVERY).max(self.deadline);
+                if self.bookmarks && self.revision > self.told {
+                    self.told = self.revision;
+                    return Some(self.bookmark(false));
+                }
+            }
+            tokio::select! {
+                changed = self.durable.changed() => changed.ok()?,
+                () = sleep_until(self.deadline.min(self.next_bookmark)) => {}
+            }
+        }
+    }
+
+    fn initial_chunk(&mut self) -> Vec<u8> {
+        let mut chunk = Vec::new();
+        for _ in 0..BATCH_MAX {
+            let Some((_, entry)) = self.initial.pop() else { break };
+            self.line("ADDED", &entry, &mut chunk);
+        }
+        if self.initial.is_empty() && self.end_initial {
+            self.end_initial = false;
+            // A table has no place for a bookmark's annotation without a row.
+            chunk.extend(self.bookmark(true));
+        }
+        chunk
+    }
+
+    /// The lines of changes that are durable and not yet sent.
+    fn changes(&mut self, durable: u64) -> Result<Vec<u8>, Failure> {
+        let events =
+            self.registry.glance(|store| store.events_after(self.site.resource, self.revision, BATCH_MAX))?;
+        let mut chunk = Vec::new();
+        let full = events.len() == BATCH_MAX;
+        for event in events.iter().take_while(|event| event.revision() <= durable) {
+            self.revision = event.revision();
+            let Some(change) = self.seen_as(event) else { continue };
+            self.told = event.revision();
+            match &event.before {
+                // Who sees an object leave the selection sees it as it was.
+                Some(before) if change == "DELETED" => {
+                    self.line(change, &before.moved_to(event.revision()), &mut chunk);
+                }
+                _ => self.line(change, &event.entry, &mut chunk),
+            }
+        }
+        if !full {
+            self.revision = self.revision.max(durable);
+        }
+        Ok(chunk)
+    }
+
+    /// What a change is to somebody who sees only what the selection picks.
+    fn seen_as(&self, event: &Event) -> Option<&'static str> {
+        if self.namespace.as_deref().is_some_and(|namespace| namespace != &*event.key.namespace) {
+            return None;
+        }
+        let now = event.change != Change::Deleted && self.selection.picks(&event.key, &event.entry);
+        let before = event.before.as_ref().is_some_and(|before| self.selection.picks(&event.key, before));
+        match (before, now) {
+            (false, true) => Some("ADDED"),
+            (true, true) => Some("MODIFIED"),
+            (true, false) => Some("DELETED"),
+            (false, false) => None,
+        }
+    }
+
+    fn line(&mut self, change: &str, entry: &Entry, out: &mut Vec<u8>) {
+        let kind = self.site.kind;
+        if self.form == Form::Object && present::is_stored(kind) {
+            out.extend_from_slice(b"{\"type\":\"");
+            out.extend_from_slice(change.as_bytes());
+            out.extend_from_slice(b"\",\"object\":");
+            entry.write_object(&kind.api_version, &kind.kind, out);
+            out.extend_from_slice(b"}\n");
+            return;
+        }
+        let object = self.shown(&present::value_of(kind, entry));
+        out.extend_from_slice(json!({"type": change, "object": object}).to_string().as_bytes());
+        out.push(b'\n');
+    }
+
+    fn shown(&mut self, object: &Value) -> Value {
+        match self.form {
+            Form::Object | Form::PartialList => object.clone(),
+            Form::Partial => tables::partial(object, MetaVersion::V1),
+            Form::Table(version) => {
+                let version = version.rsplit('/').next().and_then(MetaVersion::parse).unwrap_or_default();
+                let options = TableOptions { version, include: self.include, headers: !self.headers_sent };
+                self.headers_sent = true;
+                tables::table_of_one(self.site.kind, object, Registry::now(), options)
+            }
+        }
+    }
+
+    /// Tells the revision without a change.
+    fn bookmark(&mut self, end_of_initial: bool) -> Vec<u8> {
+        let kind = self.site.kind;
+        let mut meta = json!({"resourceVersion": self.revision.to_string()});
+        if end_of_initial {
+            meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let mut object = json!({"kind": kind.kind, "apiVersion": kind.api_version, "metadata": meta});
+        if !matches!(self.form, Form::Object) {
+            object = self.shown(&object);
+        }
+        let mut line = json!({"type": "BOOKMARK", "object": object}).to_string().into_bytes();
+        line.push(b'\n');
+        line
+    }
+}
