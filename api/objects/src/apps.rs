@@ -1,6 +1,5 @@
 //! Replica sets and stateful sets, as owners of pods.
 
-use crate::core::kinds::PersistentVolumeClaim;
 use crate::core::pod::PodTemplateSpec;
 use crate::meta::{LabelSelector, ObjectMeta};
 use crate::value::IntOrString;
@@ -52,7 +51,7 @@ wire! {
         service_name: String = "serviceName",
         template: PodTemplateSpec = "template",
         update_strategy: StatefulSetUpdateStrategy = "updateStrategy",
-        volume_claim_templates: Vec<PersistentVolumeClaim> = "volumeClaimTemplates",
+        volume_claim_templates: Vec<VolumeClaimTemplate> = "volumeClaimTemplates",
     }
 }
 
@@ -77,5 +76,12 @@ wire! {
     pub struct RollingUpdateStatefulSetStrategy {
         max_unavailable: Option<IntOrString> = "maxUnavailable",
         partition: Option<i32> = "partition",
+    }
+}
+
+wire! {
+    /// A claim that is made for each pod.
+    pub struct VolumeClaimTemplate {
+        metadata: ObjectMeta = "metadata",
     }
 }

@@ -15,11 +15,10 @@ macro_rules! with_every_type {
         $then! {
             apps, "apps.v1", "../src/apps.rs":
                 ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, StatefulSet, StatefulSetSpec,
-                StatefulSetStatus;
+                StatefulSetStatus, StatefulSetUpdateStrategy, RollingUpdateStatefulSetStrategy,
+                VolumeClaimTemplate;
             batch, "batch.v1", "../src/batch.rs":
                 Job, JobSpec, JobStatus, JobCondition;
-            batch, "core.v1", "../src/batch.rs":
-                PodTemplateSpec;
             coordination, "coordination.v1", "../src/coordination.rs":
                 Lease, LeaseSpec;
             core::affinity, "core.v1", "../src/core/affinity.rs":
@@ -27,22 +26,30 @@ macro_rules! with_every_type {
                 NodeSelectorRequirement, PodAffinity, PodAntiAffinity, PodAffinityTerm,
                 WeightedPodAffinityTerm, TopologySpreadConstraint, Toleration;
             core::container, "core.v1", "../src/core/container.rs":
-                Container, ContainerPort, ResourceRequirements, ContainerClaim as "ResourceClaim", Volume,
-                PersistentVolumeClaimVolumeSource;
+                Container, ContainerPort, ResourceRequirements, ContainerClaim as "ResourceClaim", EnvVar,
+                EnvVarSource, KeySelector as "SecretKeySelector", ObjectFieldSelector, FileKeySelector,
+                ResourceFieldSelector, EnvFromSource, VolumeMount, VolumeDevice, Probe, Lifecycle,
+                LifecycleHandler, ExecAction, HTTPGetAction, TCPSocketAction, SleepAction,
+                ContainerResizePolicy, ContainerRestartRule, ContainerRestartRuleOnExitCodes, Volume,
+                EmptyDirVolumeSource, ImageVolumeSource, PersistentVolumeClaimVolumeSource;
             core::event, "core.v1", "../src/core/event.rs":
                 Event, EventSeries, EventSource, ObjectReference;
             core::kinds, "core.v1", "../src/core/kinds.rs":
-                Namespace, Binding, PersistentVolumeClaim, PersistentVolumeClaimSpec,
+                Namespace, NamespaceSpec, NamespaceStatus, Binding, PersistentVolumeClaim,
+                PersistentVolumeClaimSpec, VolumeResourceRequirements,
                 PersistentVolumeClaimStatus, PersistentVolume, PersistentVolumeSpec, PersistentVolumeStatus,
                 VolumeNodeAffinity, Service, ServiceSpec, ServicePort, ServiceAccount, Secret, ConfigMap,
                 ReplicationController, ReplicationControllerSpec, ReplicationControllerStatus;
             core::node, "core.v1", "../src/core/node.rs":
-                Node, NodeSpec, NodeStatus, NodeAddress, NodeCondition, ContainerImage, Taint;
+                Node, NodeSpec, NodeStatus, NodeSystemInfo, NodeSwapStatus, NodeAddress, NodeCondition,
+                ContainerImage, Taint;
             core::pod, "core.v1", "../src/core/pod.rs":
                 Pod, PodSpec, PodStatus, PodCondition, PodReadinessGate, PodSchedulingGate,
                 PodSchedulingGroup, PodResourceClaim, PodResourceClaimStatus,
                 PodExtendedResourceClaimStatus, ContainerExtendedResourceRequest,
-                NodeAllocatableResourceClaimStatus, PodOS;
+                NodeAllocatableResourceClaimStatus, NodeAllocatableMappedResources,
+                NodeAllocatableOverheadResources, PodIP, ContainerStatus, ContainerState,
+                ContainerStateTerminated, HostAlias, LocalObjectReference, PodTemplateSpec, PodOS;
             events, "events.v1", "../src/events.rs":
                 Event, EventSeries;
             meta, "meta.v1", "../src/meta.rs":

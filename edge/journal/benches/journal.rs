@@ -1,7 +1,7 @@
 //! Measures the journal on a real disk: `cargo bench --package journal -- DIR OBJECTS`, both optional.
 //!
-//! Appends with a sync for each group, by group size and by number of threads; then fills a journal with objects of
-//! 1.5 KiB, takes a snapshot and opens it again. The directory should be on the disk in question.
+//! Appends with a sync for each group, by group size and by number of threads, beside the bare disk; then fills a journal
+//! with objects of 1.5 KiB, takes a snapshot and opens it again. The directory should be on the disk in question.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ fn main() {
     let objects = arguments.next().map_or(OBJECTS, |text| text.parse().expect("OBJECTS is a number"));
     let dir = parent.join("journal-bench");
     for group in [1, 16, 256] {
+        measure_disk(&dir, group);
         measure_groups(&dir, group);
     }
     for threads in [1, 16, 256] {
@@ -54,6 +55,24 @@ fn open_empty(dir: &Path) -> Journal {
     // What an earlier run left behind, if any.
     let _ = std::fs::remove_dir_all(dir);
     Journal::open(dir, Options::default(), |_| Ok(())).expect("the directory can be used").0
+}
+
+/// The same bytes written and synced with nothing around them: what the disk gives at this moment.
+fn measure_disk(dir: &Path, group: u64) {
+    drop(open_empty(dir));
+    let mut file = std::fs::File::create(dir.join("raw")).expect("the directory can be used");
+    let mut waits = Vec::new();
+    let began = Instant::now();
+    for first in (1..).step_by(group as usize) {
+        if began.elapsed() >= RUN {
+            break;
+        }
+        let bytes: Vec<u8> = (first..first + group).flat_map(pod).collect();
+        let asked = Instant::now();
+        file.write_all(&bytes).and_then(|()| file.sync_data()).expect("the disk works");
+        waits.push(asked.elapsed());
+    }
+    report(&format!("bare disk, {group}"), waits.len() as u64 * group, began.elapsed(), waits);
 }
 
 /// One thread appends groups of a given size and waits for each.
@@ -119,7 +138,7 @@ fn report(what: &str, records: u64, took: Duration, mut waits: Vec<Duration>) {
     waits.sort_unstable();
     let millis = |part: usize| waits[(waits.len() - 1) * part / 1000].as_secs_f64() * 1e3;
     println!(
-        "append, {what:>13}: {:>6.0} records/s, wait p50 {:.2} p99 {:.2} max {:.2} ms",
+        "append, {what:>14}: {:>6.0} records/s, wait p50 {:.2} p99 {:.2} max {:.2} ms",
         records as f64 / took.as_secs_f64(),
         millis(500),
         millis(990),

@@ -1,5 +1,6 @@
 //! Paths that are no resources: health, version, discovery, schemas, metrics.
 
+use schema::openapi;
 use serde_json::{Value, json};
 
 use crate::negotiate::{Accepted, Form};
@@ -62,6 +63,9 @@ pub(crate) fn general(service: &Service, path: &str, accept: Option<&str>) -> Op
             }
         });
     }
+    if let Some(rest) = path.strip_prefix("/openapi/") {
+        return Some(schemas(rest.trim_end_matches('/')));
+    }
     match path.trim_end_matches('/') {
         "" => {
             let paths = [
@@ -84,6 +88,30 @@ pub(crate) fn general(service: &Service, path: &str, accept: Option<&str>) -> Op
         ))),
         path if !is_of_a_group(path) => Some(Ok(no_page())),
         _ => None,
+    }
+}
+
+/// The shapes of kinds: an index and one document for each version of a group, or one document for all.
+fn schemas(path: &str) -> Answered {
+    match path {
+        "v2" => Ok(json_answer(&openapi::document_v2())),
+        "v3" => {
+            let versions = openapi::group_versions().into_iter();
+            let entries = versions.map(|version| {
+                let name = if version.contains('/') { format!("apis/{version}") } else { format!("api/{version}") };
+                // The hash lets clients keep a document until the server changes.
+                let url = format!("/openapi/v3/{name}?hash={}", env!("CARGO_PKG_VERSION"));
+                (name, json!({"serverRelativeURL": url}))
+            });
+            Ok(json_answer(&json!({"paths": entries.collect::<serde_json::Map<_, _>>()})))
+        }
+        path => {
+            let version = path.strip_prefix("v3/apis/").or_else(|| path.strip_prefix("v3/api/"));
+            match version.and_then(openapi::document) {
+                Some(document) => Ok(respond::plain(200, respond::JSON, document.to_string())),
+                None => Ok(no_page()),
+            }
+        }
     }
 }
 

@@ -138,7 +138,8 @@ pub(crate) fn one_of(value: &str, known: &[&str], path: &Path<'_>, causes: &mut 
     }
 }
 
-fn port_name(name: &str) -> Faults {
+/// The form of a port's name.
+pub(crate) fn port_name(name: &str) -> Faults {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     [
         (name.len() > 15, "may have at most 15 characters"),

@@ -9,7 +9,7 @@ use objects::core::container::{
 use schema::Path;
 
 use crate::cause::Causes;
-use crate::kinds::container::{Surrounding, one_of, port_number};
+use crate::kinds::container::{Surrounding, one_of, port_name, port_number};
 use crate::kinds::volume::KnownVolumes;
 
 /// Mounts and devices name volumes of the pod, each at a place of its own.
@@ -201,11 +201,11 @@ fn validate_handler(handler: &Handler<'_>, grace: Option<i64>, path: &Path<'_>, 
             if get.path.is_empty() {
                 causes.required(&path.field("path"), "must be set");
             }
-            validate_port(&get.port, &path.field("port"), causes);
+            validate_port(get.port.as_ref(), &path.field("port"), causes);
             one_of(&get.scheme, &["HTTP", "HTTPS"], &path.field("scheme"), causes);
         }
         ("tcpSocket", Handler { tcp_socket: Some(socket), .. }) => {
-            validate_port(&socket.port, &path.field("port"), causes);
+            validate_port(socket.port.as_ref(), &path.field("port"), causes);
         }
         ("sleep", Handler { sleep: Some(sleep), .. })
             if grace.is_some_and(|grace| !(0..=grace).contains(&sleep.seconds)) =>
@@ -216,11 +216,11 @@ fn validate_handler(handler: &Handler<'_>, grace: Option<i64>, path: &Path<'_>, 
     }
 }
 
-fn validate_port(port: &IntOrString, path: &Path<'_>, causes: &mut Causes) {
+fn validate_port(port: Option<&IntOrString>, path: &Path<'_>, causes: &mut Causes) {
     match port {
-        IntOrString::Int(port) => port_number(*port, path, causes),
-        IntOrString::String(name) if name.is_empty() => causes.invalid(path, "must be a port or its name"),
-        IntOrString::String(_) => {}
+        None => port_number(0, path, causes),
+        Some(IntOrString::Int(port)) => port_number(*port, path, causes),
+        Some(IntOrString::String(name)) => causes.malformed(path, name, port_name(name)),
     }
 }
 

@@ -101,8 +101,11 @@ pub(crate) fn resolve(group: &mut impl Prioritized, context: &Context<'_>) -> Re
     Ok(())
 }
 
-/// The name, value and preemption policy of the class that a group has.
-fn established(class_name: &str, context: &Context<'_>) -> Result<(String, i32, Option<String>), Rejection> {
+/// The name, value and preemption policy of the class that a group or pod has.
+pub(crate) fn established(
+    class_name: &str,
+    context: &Context<'_>,
+) -> Result<(String, i32, Option<String>), Rejection> {
     let class = if class_name.is_empty() {
         let Some(class) = context.surroundings.default_priority_class() else {
             return Ok((String::new(), 0, Some(PREEMPT_LOWER.to_owned())));

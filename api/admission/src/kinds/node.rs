@@ -89,6 +89,11 @@ impl Admit for Node {
         validate_both(self, causes);
         validate_change(self, old, causes);
     }
+
+    fn warnings_on_create(&self) -> Vec<String> {
+        let set = !self.spec.external_id.is_empty();
+        set.then(|| "spec.externalID: deprecated, and used by nobody".to_owned()).into_iter().collect()
+    }
 }
 
 const GATED: &[Gated<Node>] = &[

@@ -4,15 +4,12 @@ use objects::core::affinity::Toleration;
 use objects::core::pod::PodSpec;
 
 use crate::kind::Context;
+use crate::kinds::group_priority::established;
 use crate::rejection::Rejection;
 
 /// So long a pod stays on a node that is not ready or cannot be reached.
 const PATIENCE_SECONDS: i64 = 300;
 const LOST: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
-/// The priority of pods that name no class when no class is the default.
-const DEFAULT_PRIORITY: i32 = 0;
-const DEFAULT_POLICY: &str = "PreemptLowerPriority";
-
 /// The value and the policy of the pod's class. Both stay what they were when the pod was made.
 pub(crate) fn mutate(
     spec: &mut PodSpec,
@@ -26,21 +23,8 @@ pub(crate) fn mutate(
         }
         return Ok(());
     }
-    let class = if spec.priority_class_name.is_empty() {
-        context.surroundings.default_priority_class()
-    } else {
-        let found = context.surroundings.priority_class(&spec.priority_class_name);
-        Some(found.ok_or_else(|| {
-            Rejection::Forbidden(format!("there is no priority class {:?}", spec.priority_class_name))
-        })?)
-    };
-    let (value, policy) = match class {
-        Some(class) => {
-            spec.priority_class_name.clone_from(&class.metadata.name);
-            (class.value, class.preemption_policy)
-        }
-        None => (DEFAULT_PRIORITY, Some(DEFAULT_POLICY.to_owned())),
-    };
+    let (class_name, value, policy) = established(&spec.priority_class_name, context)?;
+    spec.priority_class_name = class_name;
     if let Some(given) = spec.priority.filter(|given| *given != value) {
         return Err(Rejection::Forbidden(format!(
             "spec.priority is {given}, but the pod's priority class makes it {value}; hint: leave it out"

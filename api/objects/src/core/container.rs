@@ -186,7 +186,7 @@ wire! {
     /// A request to the container.
     pub struct HTTPGetAction {
         path: String = "path",
-        port: IntOrString = "port",
+        port: Option<IntOrString> = "port",
         scheme: String = "scheme",
     }
 }
@@ -194,7 +194,7 @@ wire! {
 wire! {
     /// A connection to the container.
     pub struct TCPSocketAction {
-        port: IntOrString = "port",
+        port: Option<IntOrString> = "port",
     }
 }
 

@@ -4,7 +4,6 @@
 //! Invariant: the answer is that of comparing the object with one in which nothing was set.
 
 use schema::{Field, Presence, Shape, Struct, Table};
-use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use super::fieldset::FieldSet;
@@ -25,7 +24,7 @@ enum Before {
 pub(super) fn created(table: &Table, known: &Struct, object: &Value, reset: &FieldSet<'_>) -> Value {
     let walk = Walk { table };
     let Value::Object(entries) = object else { return Value::Object(Map::new()) };
-    let mut fields = Map::new();
+    let mut fields = Fields::new();
     for (name, value) in entries {
         let Some(field) = known.field(name) else { continue };
         if reset.get(&Step::Field(name)).is_some_and(|node| node.member) {
@@ -34,8 +33,11 @@ pub(super) fn created(table: &Table, known: &Struct, object: &Value, reset: &Fie
         let hidden = untracked().get(&Step::Field(name)).map(|node| &node.children);
         walk.field(&mut fields, Before::Empty, field, value, hidden);
     }
-    Value::Object(fields)
+    Value::Object(fields.into_iter().collect())
 }
+
+/// Steps and what is below them, in the order of their texts: a map is built faster from a list in order.
+type Fields = Vec<(String, Value)>;
 
 #[derive(Clone, Copy)]
 struct Walk<'a> {
@@ -46,7 +48,7 @@ impl Walk<'_> {
     /// Adds a field of a structure that was there `before`.
     fn field(
         self,
-        fields: &mut Map<String, Value>,
+        fields: &mut Fields,
         before: Before,
         field: &Field,
         value: &Value,
@@ -54,15 +56,14 @@ impl Walk<'_> {
     ) {
         let always = matches!(field.presence, Presence::Always | Presence::Null);
         let before = if always && before == Before::Empty { before } else { Before::Absent };
-        let place = Place::of(field);
-        let form = place.form(self.table);
+        let form = Place::of(field).form(self.table);
         if let (Form::Whole, Before::Empty) = (form, before)
             && same(value, &nothing(field, self.table))
         {
             return;
         }
         if let Some(below) = self.below(form, before, value, hidden) {
-            fields.insert(["f:", field.name.as_str()].concat(), Value::Object(below));
+            fields.push((["f:", field.name.as_str()].concat(), below));
         }
     }
 
@@ -73,52 +74,62 @@ impl Walk<'_> {
         before: Before,
         value: &Value,
         hidden: Option<&FieldSet<'_>>,
-    ) -> Option<Map<String, Value>> {
-        let mut fields = Map::new();
-        match (form, value) {
+    ) -> Option<Value> {
+        let start = |count: usize| {
+            let mut fields = Fields::with_capacity(count + 1);
+            if before == Before::Absent {
+                fields.push((".".to_owned(), Value::Object(Map::new())));
+            }
+            fields
+        };
+        let fields = match (form, value) {
             (Form::Struct(known), Value::Object(entries)) if !entries.is_empty() => {
+                let mut fields = start(entries.len());
                 for (name, value) in entries {
                     let is_hidden = || hidden.is_some_and(|hidden| hidden.get(&Step::Field(name)).is_some());
                     if let Some(field) = known.field(name).filter(|_| !is_hidden()) {
                         self.field(&mut fields, before, field, value, None);
                     }
                 }
+                fields
             }
             (Form::Map(entry), Value::Object(entries)) if !entries.is_empty() => {
+                let mut fields = start(entries.len());
                 for (name, value) in entries {
                     let below = self.below(entry.form(self.table), Before::Absent, value, None);
-                    let below = below.map_or(Value::Null, Value::Object);
-                    fields.insert(["f:", name.as_str()].concat(), below);
+                    fields.push((["f:", name.as_str()].concat(), below.unwrap_or_default()));
                 }
+                fields
             }
             (Form::List(elements), Value::Array(items)) if !items.is_empty() => {
+                let mut fields = start(items.len());
                 for item in items {
                     let Ok(step) = elements.step(item) else { continue };
-                    let below = || self.below(elements.place.form(self.table), Before::Absent, item, None);
-                    match fields.entry(step.text()) {
-                        Entry::Vacant(vacant) => {
-                            vacant.insert(below().map_or(Value::Null, Value::Object));
-                        }
-                        // Elements that cannot be told apart are owned together, as one value.
-                        Entry::Occupied(mut occupied) => {
-                            occupied.insert(Value::Object(Map::new()));
-                        }
-                    }
+                    let below = self.below(elements.place.form(self.table), Before::Absent, item, None);
+                    fields.push((step.text(), below.unwrap_or_default()));
                 }
+                own_together(&mut fields);
+                fields
             }
             // Where nothing is inside, the place is one value; null is what was there already.
             (Form::Struct(_), _) if before == Before::Empty => return None,
             (_, Value::Null) if before == Before::Empty => return None,
-            _ => return Some(fields),
-        }
-        if before == Before::Absent {
-            if !fields.is_empty() {
-                fields.insert(".".to_owned(), Value::Object(Map::new()));
-            }
-            return Some(fields);
-        }
-        (!fields.is_empty()).then_some(fields)
+            _ => return Some(Value::Object(Map::new())),
+        };
+        (!fields.is_empty()).then(|| Value::Object(fields.into_iter().collect()))
     }
+}
+
+/// Elements that cannot be told apart are owned as one value.
+fn own_together(fields: &mut Fields) {
+    fields.sort_by(|(a, _), (b, _)| a.cmp(b));
+    fields.dedup_by(|(next, _), (kept, below)| {
+        let again = next == kept;
+        if again {
+            *below = Value::Object(Map::new());
+        }
+        again
+    });
 }
 
 /// What is written for a field that is always there and that nobody set.
