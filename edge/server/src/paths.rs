@@ -98,7 +98,8 @@ fn schemas(path: &str) -> Answered {
         "v3" => {
             let versions = openapi::group_versions().into_iter();
             let entries = versions.map(|version| {
-                let name = if version.contains('/') { format!("apis/{version}") } else { format!("api/{version}") };
+                let name =
+                    if version.contains('/') { format!("apis/{version}") } else { format!("api/{version}") };
                 // The hash lets clients keep a document until the server changes.
                 let url = format!("/openapi/v3/{name}?hash={}", env!("CARGO_PKG_VERSION"));
                 (name, json!({"serverRelativeURL": url}))
