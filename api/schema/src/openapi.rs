@@ -42,7 +42,7 @@ pub fn document(group_version: &str) -> Option<Value> {
     let schemas = components::schemas(table, &kinds, Dialect::V3);
     Some(json!({
         "openapi": "3.0.0",
-        "info": info(),
+        "info": heading(),
         "paths": paths::paths(&kinds, Dialect::V3),
         "components": {
             "schemas": schemas,
@@ -62,7 +62,7 @@ pub fn document_v2() -> Value {
     let kinds: Vec<&Kind> = served(table).collect();
     json!({
         "swagger": "2.0",
-        "info": info(),
+        "info": heading(),
         "paths": paths::paths(&kinds, Dialect::V2),
         "definitions": components::schemas(table, &kinds, Dialect::V2),
         "securityDefinitions": { "BearerToken": bearer_token() },
@@ -74,7 +74,7 @@ fn served(table: &Table) -> impl Iterator<Item = &Kind> {
     table.kinds().iter().filter(|kind| !kind.plural.is_empty())
 }
 
-fn info() -> Value {
+fn heading() -> Value {
     json!({ "title": "Kubernetes", "version": VERSION })
 }
 

@@ -3,6 +3,7 @@
 //! `cargo run --release -p bench -- decode` measures reading lists; `--features compare` puts the types of k8s-openapi
 //! beside ours. Inputs are generated from a seed, so a measurement can be repeated elsewhere.
 
+mod clock;
 mod contenders;
 mod decode;
 mod memory;
