@@ -2,6 +2,7 @@
 //!
 //! It works at its own pace, as the controllers of a cluster do: nothing that a client sent waits for it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -93,19 +94,64 @@ async fn empty_namespaces(registry: &Arc<Registry>) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn collect_garbage(registry: &Arc<Registry>) -> Result<(), Failure> {
-    let mut places = Vec::new();
-    let mut objects = Vec::new();
-    for resource in resources() {
-        for key in keys(registry, resource, None) {
-            let Some(entry) = registry.get(resource, &key) else { continue };
-            let kind = resource.kind();
-            let metadata = entry.value(&kind.api_version, &kind.kind)["metadata"].take();
+/// The objects that have ties, and their owners.
+struct Tied {
+    places: Vec<(Resource, Key)>,
+    objects: Vec<garbage::Object>,
+    seen: BTreeSet<(Resource, Key)>,
+}
+
+impl Tied {
+    fn add(&mut self, resource: Resource, key: Key, entry: &store::Entry) -> Value {
+        let kind = resource.kind();
+        let metadata = entry.value(&kind.api_version, &kind.kind)["metadata"].take();
+        if self.seen.insert((resource, key.clone())) {
             let uid = metadata["uid"].as_str().unwrap_or_default().to_owned();
-            objects.push(garbage::Object { uid, metadata });
-            places.push((resource, key));
+            self.objects.push(garbage::Object { uid, metadata: metadata.clone() });
+            self.places.push((resource, key));
+        }
+        metadata
+    }
+
+    /// Adds the owners of an object. One of a kind that is not served here may well be somewhere, and counts as there.
+    fn add_owners(&mut self, registry: &Registry, metadata: &Value, namespace: &str) {
+        for owner in metadata["ownerReferences"].as_array().into_iter().flatten() {
+            let text = |name: &str| owner[name].as_str().unwrap_or_default();
+            let kind = table().kind(text("apiVersion"), text("kind")).map(admission::stored_kind);
+            let Some((kind, resource)) =
+                kind.and_then(|kind| Resource::of(kind).map(|resource| (kind, resource)))
+            else {
+                self.objects.push(garbage::Object { uid: text("uid").to_owned(), metadata: json!({}) });
+                self.places.push((self.places[0].0, Key::new("", "")));
+                continue;
+            };
+            let namespace = if kind.scope == Scope::Namespaced { namespace } else { "" };
+            let key = Key::new(namespace, text("name"));
+            if let Some(entry) = registry.get(resource, &key) {
+                self.add(resource, key, &entry);
+            }
         }
     }
+}
+
+fn tied(registry: &Registry) -> Tied {
+    let mut tied = Tied { places: Vec::new(), objects: Vec::new(), seen: BTreeSet::new() };
+    for resource in resources() {
+        let page = registry
+            .glance(|store| store.list(resource, None, &Selection::default(), ListAt::Latest, None, None));
+        for (key, entry) in page.map(|page| page.items).unwrap_or_default() {
+            if entry.has_ties() {
+                let namespace = Arc::clone(&key.namespace);
+                let metadata = tied.add(resource, key, &entry);
+                tied.add_owners(registry, &metadata, &namespace);
+            }
+        }
+    }
+    tied
+}
+
+async fn collect_garbage(registry: &Arc<Registry>) -> Result<(), Failure> {
+    let Tied { places, objects, .. } = tied(registry);
     for (at, action) in garbage::collect(&objects) {
         let (resource, key) = &places[at];
         let site = site(*resource, &key.namespace)?;
