@@ -98,7 +98,7 @@ pub(crate) async fn fan_out(place: &Place, watchers: usize, count: usize) -> any
 
 /// A pod of about 1.5 KiB, as it is sent.
 fn pod(name: &str) -> String {
-    let environment: Vec<Value> = (0..6)
+    let environment: Vec<Value> = (0..10)
         .map(|number| json!({"name": format!("SETTING_{number}"), "value": format!("value-of-setting-{number}")}))
         .collect();
     json!({
