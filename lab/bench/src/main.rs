@@ -5,6 +5,7 @@
 //! `cargo run --release -p bench -- apiserver` measures the embedded API server beside a real one.
 
 mod apiserver;
+mod clock;
 mod contenders;
 mod decode;
 mod memory;
