@@ -10,6 +10,7 @@ mod fill;
 mod json;
 pub mod openapi;
 mod path;
+mod protobuf;
 mod scalar;
 mod table;
 mod text;
@@ -20,6 +21,7 @@ pub use defaults::apply_defaults;
 pub use fill::fill;
 pub use json::{Document, NotJson, parse};
 pub use path::Path;
+pub use protobuf::{NotProtobuf, parse_protobuf};
 pub use table::{
     Field, Kind, Limits, ListKind, Patch, Presence, Rule, Scalar, Scope, Shape, Struct, StructId, Table,
     table,

@@ -65,6 +65,8 @@ pub struct Limits {
 pub struct Field {
     /// The name in JSON.
     pub name: String,
+    /// Its numbers in protobuf from the outside in: several where a message is inlined in JSON, none for what is ours.
+    pub numbers: Vec<u64>,
     /// What the field holds.
     pub shape: Shape,
     /// What is written when the field is unset or zero.

@@ -8,6 +8,7 @@
 //! # What somebody asks for.                    directly above a type or a field: its description
 //! type DeviceRequest atomic                    a structure; atomic: applied as one value
 //!   name string! required                      !  always written    ?  optional, zero is kept
+//!   count@4 int64                              @4 its number in protobuf; @2.4 inside of message 2, inlined here
 //!   adminAccess bool?                          ~  null when unset   (none) left out when zero
 //!   selectors []DeviceSelector atomic          [] list of           {} map of
 //!   conditions []meta.v1.Condition keys=type patch=merge:type
@@ -45,6 +46,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("resource.v1beta2", include_str!("../tables/resource.v1beta2.table")),
     ("resource.v1beta1", include_str!("../tables/resource.v1beta1.table")),
     ("resource.v1alpha3", include_str!("../tables/resource.v1alpha3.table")),
+    ("reviews.v1", include_str!("../tables/reviews.v1.table")),
     ("scheduling.v1", include_str!("../tables/scheduling.v1.table")),
     ("scheduling.v1beta1", include_str!("../tables/scheduling.v1beta1.table")),
     ("scheduling.v1alpha3", include_str!("../tables/scheduling.v1alpha3.table")),
@@ -219,8 +221,11 @@ impl<'t> Reader<'t> {
             "~" | "?~" => Presence::Null,
             other => return Err(format!("unknown mark {other:?}")),
         };
+        let (name, numbers) = name.split_once('@').unwrap_or((name, ""));
+        let numbers = numbers.split('.').filter(|number| !number.is_empty()).map(str::parse);
         let mut field = Field {
             name: name.to_owned(),
+            numbers: numbers.collect::<Result<_, _>>().map_err(|_| format!("{name} has a bad number"))?,
             shape: shape_read,
             presence,
             required: false,

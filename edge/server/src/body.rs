@@ -1,12 +1,11 @@
-//! Reads the bodies of requests: JSON, YAML, and protobuf for the few kinds that kubectl sends so.
+//! Reads the bodies of requests: JSON, YAML, and protobuf, which kubectl sends for some commands.
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use schema::{Document, parse, parse_yaml};
+use schema::{Document, parse, parse_protobuf, parse_yaml, table};
 use serde_json::Value;
 
-use crate::protobuf;
 use crate::status::Failure;
 
 /// What a request may send.
@@ -35,7 +34,8 @@ pub(crate) fn document(media_type: &str, body: &[u8]) -> Result<Document, Failur
         "" | "application/json" | "*/*" => json(body),
         "application/yaml" => yaml(body),
         "application/vnd.kubernetes.protobuf" => {
-            let value = protobuf::decode(body).map_err(Failure::bad_request)?;
+            let value =
+                parse_protobuf(table(), body).map_err(|error| Failure::bad_request(error.to_string()))?;
             Ok(Document { value, duplicates: Vec::new() })
         }
         other => {

@@ -17,7 +17,6 @@ mod objects;
 mod paths;
 mod pods;
 mod present;
-mod protobuf;
 mod read;
 mod registry;
 mod respond;
