@@ -81,6 +81,11 @@ impl Contestant {
         Ok((self, began.elapsed()))
     }
 
+    /// Kills all processes.
+    pub(crate) fn stop(&mut self) {
+        self.processes.clear();
+    }
+
     /// The memory of all processes.
     pub(crate) fn resident_bytes(&self) -> u64 {
         self.processes.iter().filter_map(|process| resident_bytes_of(&process.id().to_string())).sum()

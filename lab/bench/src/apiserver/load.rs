@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
-const LISTS: usize = 5;
+const LISTS: usize = 3;
 
 /// Makes pods over some connections, each of which waits for one answer before it asks again.
 pub(crate) async fn create(
@@ -48,7 +48,7 @@ pub(crate) async fn create(
     Ok(began.elapsed())
 }
 
-/// Lists all pods a few times: the bytes, and the median time until the last of them came.
+/// Lists all pods a few times: the bytes, and the best time until the last of them came.
 pub(crate) async fn list(place: &Place, at_least: usize) -> anyhow::Result<(usize, Duration)> {
     let mut caller = Caller::connect(place).await?;
     let mut times = Vec::new();
@@ -64,12 +64,16 @@ pub(crate) async fn list(place: &Place, at_least: usize) -> anyhow::Result<(usiz
             ensure!(count >= at_least, "{count} pods were listed, and {at_least} were made");
         }
     }
-    times.sort();
-    Ok((bytes, times[LISTS / 2]))
+    Ok((bytes, times.into_iter().min().context("something was listed")?))
 }
 
 /// Makes pods while watches see them: the time from the first request until every watch has told of every pod.
-pub(crate) async fn fan_out(place: &Place, watchers: usize, count: usize) -> anyhow::Result<Duration> {
+pub(crate) async fn fan_out(
+    place: &Place,
+    watchers: usize,
+    count: usize,
+    prefix: &str,
+) -> anyhow::Result<Duration> {
     let mut caller = Caller::connect(place).await?;
     let answer = caller.call(Method::GET, &format!("{PODS}?limit=1"), Vec::new()).await?;
     let list: Value = serde_json::from_slice(&answer.body)?;
@@ -89,7 +93,7 @@ pub(crate) async fn fan_out(place: &Place, watchers: usize, count: usize) -> any
         });
     }
     let began = Instant::now();
-    create(place, 16, count, "seen").await?;
+    create(place, 16, count, prefix).await?;
     while let Some(ended) = tasks.join_next().await {
         ended??;
     }
