@@ -133,10 +133,15 @@ impl Registry {
                 let _ = tell.send(result);
             });
             self.log.append(revision, committed.record.encode(), settled);
-            if let Ok(Err(why)) = told.try_recv() {
-                // Nobody has seen it, and what came before it may still become durable.
-                store.roll_back(revision - 1);
-                return Err(not_durable(&why));
+            match told.try_recv() {
+                Ok(Ok(())) => return Ok(Ok(committed)),
+                Ok(Err(why)) => {
+                    // Nobody has seen it, and what came before it may still become durable.
+                    store.roll_back(revision - 1);
+                    return Err(not_durable(&why));
+                }
+                Err(oneshot::error::TryRecvError::Closed) => return Err(stopping()),
+                Err(oneshot::error::TryRecvError::Empty) => {}
             }
             (committed, taken_back)
         };
@@ -146,7 +151,7 @@ impl Registry {
                 self.take_back(taken_back);
                 Err(not_durable(&why))
             }
-            Err(_) => Err(Failure::internal("the server is stopping")),
+            Err(_) => Err(stopping()),
         }
     }
 
@@ -206,6 +211,10 @@ impl Registry {
     }
 }
 
+fn stopping() -> Failure {
+    Failure::internal("the server is stopping")
+}
+
 fn not_durable(why: &str) -> Failure {
     Failure::internal(format!("the change could not be made durable and was taken back: {why}"))
 }
@@ -245,7 +254,7 @@ mod tests {
     use serde_json::json;
     use store::{Body, Expected, Key, Resource, Store};
 
-    use super::{Log, Registry, Settled};
+    use super::{Log, NoLog, Registry, Settled};
 
     /// A log whose writes succeed or fail when the test says so.
     #[derive(Clone, Default)]
@@ -328,6 +337,13 @@ mod tests {
         let mut fourth = put(&registry, "fourth");
         log.settle(&Ok(()));
         assert_eq!(told(&mut fourth), Poll::Ready(true), "and the log goes on");
+    }
+
+    #[test]
+    fn a_write_that_is_durable_at_once_is_acknowledged_at_once() {
+        let registry = Registry::new(Store::default(), Box::new(NoLog), Gates::default());
+        assert_eq!(told(&mut put(&registry, "first")), Poll::Ready(true));
+        assert!(there(&registry, "first"));
     }
 
     #[test]

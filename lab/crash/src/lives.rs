@@ -89,6 +89,7 @@ impl Lives {
             }
             let (mut server, place, before, listed) = self.start(dir, shared, figures).await?;
             let snapshots = snapshots(dir);
+            shared.set_killing(false);
             let mut tasks = tokio::task::JoinSet::new();
             for kind in Kind::ALL {
                 tasks.spawn(observer::watch(place.clone(), shared.clone(), kind, before, listed));
@@ -100,6 +101,7 @@ impl Lives {
             let longer = if kills % LONG_LIFE_EVERY == LONG_LIFE_EVERY - 1 { 5_000 } else { 20 };
             sleep(Duration::from_micros(longer * 1_000 + dice.below(600_000))).await;
             ensure!(server.runs()?, "the server ended by itself");
+            shared.set_killing(true);
             server.kill()?;
             kills += 1;
             figures.snapshots += u64::from(self::snapshots(dir) != snapshots);

@@ -1,6 +1,6 @@
 //! One of the connections that write. It writes objects that nobody else writes, one at a time, until the server is gone.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use caller::{Answer, CallError, Caller, Place};
@@ -19,11 +19,17 @@ const OBJECTS_EACH: u64 = 4;
 pub(crate) struct Shared {
     ledger: Arc<Mutex<Ledger>>,
     steps: Arc<AtomicU64>,
+    killing: Arc<AtomicBool>,
 }
 
 impl Shared {
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().expect("nothing panics while it holds the ledger")
+    }
+
+    /// Says whether connections may break from now on.
+    pub(crate) fn set_killing(&self, killing: bool) {
+        self.killing.store(killing, Ordering::Release);
     }
 
     fn step(&self) -> Step {
@@ -37,7 +43,12 @@ pub(crate) async fn write(place: Place, shared: Shared, writer: u64, mut dice: D
     loop {
         let kind = Kind::ALL[dice.below(2) as usize];
         let id = Id { kind, writer, number: dice.below(OBJECTS_EACH) };
-        if one(&mut caller, &shared, id, &mut dice).await.is_err() {
+        if let Err(error) = one(&mut caller, &shared, id, &mut dice).await {
+            if !shared.killing.load(Ordering::Acquire) {
+                shared
+                    .ledger()
+                    .violated(format!("{id:?}: left without an answer by a living server: {error}"));
+            }
             return;
         }
     }
