@@ -1,8 +1,11 @@
-//! Reads the protobuf bodies that kubectl sends for namespaces, priority classes and reviews.
+//! Reads the protobuf bodies that `kubectl create` sends: namespaces, priority classes, settings, jobs and reviews.
 //!
-//! Kubernetes wraps a message in an envelope with its kind. Only the fields that those requests use are known; answers
-//! are always JSON, which every client accepts besides.
+//! Kubernetes wraps a message in an envelope with its kind. Only the fields that those requests use are known, and a
+//! body that says anything else is refused, so that nothing is lost on the way. Answers are always JSON, which every
+//! client accepts besides.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 /// How a field of a message is read.
@@ -13,6 +16,8 @@ enum Shape {
     Flag,
     Texts,
     TextMap,
+    BytesMap,
+    Messages(&'static [(u64, &'static str, Shape)]),
     Message(&'static [(u64, &'static str, Shape)]),
 }
 
@@ -41,6 +46,50 @@ const PRIORITY_CLASS: &[(u64, &str, Shape)] = &[
     (5, "preemptionPolicy", Shape::Text),
 ];
 
+const CONFIG_MAP: &[(u64, &str, Shape)] = &[
+    (1, "metadata", Shape::Message(META)),
+    (2, "data", Shape::TextMap),
+    (3, "binaryData", Shape::BytesMap),
+    (4, "immutable", Shape::Flag),
+];
+
+const SECRET: &[(u64, &str, Shape)] = &[
+    (1, "metadata", Shape::Message(META)),
+    (2, "data", Shape::BytesMap),
+    (3, "type", Shape::Text),
+    (4, "stringData", Shape::TextMap),
+    (5, "immutable", Shape::Flag),
+];
+
+const JOB: &[(u64, &str, Shape)] = &[
+    (1, "metadata", Shape::Message(META)),
+    (
+        2,
+        "spec",
+        Shape::Message(&[
+            (1, "parallelism", Shape::Integer),
+            (2, "completions", Shape::Integer),
+            (3, "activeDeadlineSeconds", Shape::Integer),
+            (6, "template", Shape::Message(&[(1, "metadata", Shape::Message(META)), (2, "spec", POD_SPEC)])),
+            (7, "backoffLimit", Shape::Integer),
+        ]),
+    ),
+];
+
+const POD_SPEC: Shape = Shape::Message(&[
+    (
+        2,
+        "containers",
+        Shape::Messages(&[
+            (1, "name", Shape::Text),
+            (2, "image", Shape::Text),
+            (3, "command", Shape::Texts),
+            (4, "args", Shape::Texts),
+        ]),
+    ),
+    (3, "restartPolicy", Shape::Text),
+]);
+
 const ACCESS_REVIEW: &[(u64, &str, Shape)] = &[(
     2,
     "spec",
@@ -62,17 +111,19 @@ const ACCESS_REVIEW: &[(u64, &str, Shape)] = &[(
     ]),
 )];
 
-const ENVELOPE: &[(u64, &str, Shape)] =
-    &[(1, "typeMeta", Shape::Message(&[(1, "apiVersion", Shape::Text), (2, "kind", Shape::Text)]))];
+const TYPE: &[(u64, &str, Shape)] = &[(1, "apiVersion", Shape::Text), (2, "kind", Shape::Text)];
 
 /// Reads an object.
 pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
     let envelope = body.strip_prefix(b"k8s\0").ok_or("the body lacks the prefix of Kubernetes' protobuf")?;
-    let kind = message(envelope, ENVELOPE, 0)?;
+    let named = message(field_bytes(envelope, 1)?.unwrap_or_default(), TYPE, 0)?;
     let raw = field_bytes(envelope, 2)?.unwrap_or_default();
-    let shape = match kind["typeMeta"]["kind"].as_str() {
+    let shape = match named["kind"].as_str() {
         Some("Namespace") => NAMESPACE,
         Some("PriorityClass") => PRIORITY_CLASS,
+        Some("ConfigMap") => CONFIG_MAP,
+        Some("Secret") => SECRET,
+        Some("Job") => JOB,
         Some("SelfSubjectAccessReview" | "SelfSubjectReview") => ACCESS_REVIEW,
         Some("DeleteOptions") => &[],
         other => {
@@ -83,8 +134,8 @@ pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
         }
     };
     let mut object = message(raw, shape, 0)?;
-    object["apiVersion"] = kind["typeMeta"]["apiVersion"].clone();
-    object["kind"] = kind["typeMeta"]["kind"].clone();
+    object["apiVersion"] = named["apiVersion"].clone();
+    object["kind"] = named["kind"].clone();
     Ok(object)
 }
 
@@ -142,6 +193,25 @@ fn field_bytes(mut bytes: &[u8], wanted: u64) -> Result<Option<&[u8]>, String> {
     Ok(None)
 }
 
+/// Whether a field is empty, zero, or a message of such fields alone.
+fn says_nothing(wire: &Wire<'_>, depth: usize) -> bool {
+    match wire {
+        Wire::Varint(number) => *number == 0,
+        Wire::Skipped => false,
+        Wire::Bytes(_) if depth > DEPTH_MAX => false,
+        Wire::Bytes(inside) => {
+            let mut inside = *inside;
+            while !inside.is_empty() {
+                match next(&mut inside) {
+                    Ok((_, wire)) if says_nothing(&wire, depth + 1) => {}
+                    _ => return false,
+                }
+            }
+            true
+        }
+    }
+}
+
 const DEPTH_MAX: usize = 16;
 
 fn message(mut bytes: &[u8], fields: &[(u64, &str, Shape)], depth: usize) -> Result<Value, String> {
@@ -151,7 +221,13 @@ fn message(mut bytes: &[u8], fields: &[(u64, &str, Shape)], depth: usize) -> Res
     let mut object = Map::new();
     while !bytes.is_empty() {
         let (number, wire) = next(&mut bytes)?;
-        let Some((_, name, shape)) = fields.iter().find(|(have, _, _)| *have == number) else { continue };
+        let Some((_, name, shape)) = fields.iter().find(|(have, _, _)| *have == number) else {
+            // Go sends what is unset as empty or zero; anything else would be lost.
+            if says_nothing(&wire, depth) {
+                continue;
+            }
+            return Err(format!("field {number} of this kind is not read as protobuf; hint: send JSON"));
+        };
         match (shape, wire) {
             (Shape::Text, Wire::Bytes(text)) if !text.is_empty() => {
                 object.insert((*name).to_owned(), json!(String::from_utf8_lossy(text)));
@@ -175,6 +251,18 @@ fn message(mut bytes: &[u8], fields: &[(u64, &str, Shape)], depth: usize) -> Res
                 object.entry(*name).or_insert_with(|| json!({}))[key] =
                     json!(pair["v"].as_str().unwrap_or_default());
             }
+            (Shape::BytesMap, Wire::Bytes(entry)) => {
+                let key = field_bytes(entry, 1)?.unwrap_or_default();
+                let value = STANDARD.encode(field_bytes(entry, 2)?.unwrap_or_default());
+                object.entry(*name).or_insert_with(|| json!({}))[String::from_utf8_lossy(key).as_ref()] =
+                    json!(value);
+            }
+            (Shape::Messages(inner), Wire::Bytes(inside)) => {
+                let list = object.entry(*name).or_insert_with(|| json!([]));
+                if let Value::Array(list) = list {
+                    list.push(message(inside, inner, depth + 1)?);
+                }
+            }
             (Shape::Message(inner), Wire::Bytes(inside)) => {
                 object.insert((*name).to_owned(), message(inside, inner, depth + 1)?);
             }
@@ -196,6 +284,25 @@ mod tests {
         let read = decode(body).expect("it is well formed");
         assert_eq!(read["metadata"], json!({"name": "abc", "labels": {"k": ""}}));
         assert_eq!(read["kind"], "Namespace");
+    }
+
+    #[test]
+    fn settings_as_kubectl_sends_them_are_read() {
+        let body = b"k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12\x0e\n\x05\n\x03abc\x12\x05\n\x01a\x12\0";
+        assert_eq!(decode(body).map(|read| read["data"].clone()), Ok(json!({"a": ""})));
+        let body = b"k8s\0\n\x0c\n\x02v1\x12\x06Secret\x12\x0f\n\x05\n\x03abc\x12\x06\n\x01a\x12\x01b";
+        assert_eq!(decode(body).map(|read| read["data"].clone()), Ok(json!({"a": "Yg=="})));
+    }
+
+    #[test]
+    fn a_field_that_would_be_lost_is_refused() {
+        let envelope = b"k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12";
+        let with = |message: &[u8]| {
+            [&envelope[..], &[u8::try_from(message.len()).expect("short")], message].concat()
+        };
+        assert!(decode(&with(b"\x4a\x02\n\0")).is_ok(), "a message that says nothing");
+        assert!(decode(&with(b"\x4a\x03abc")).is_err(), "text in a field that is not known");
+        assert!(decode(&with(b"\x48\x01")).is_err(), "a number in a field that is not known");
     }
 
     #[test]
