@@ -175,6 +175,11 @@ pub(crate) fn judge<T: Admit>(mut request: Request<'_>) -> Result<(Value, Vec<St
     let context = request.context;
     let mut object: T = read(request.object.take())?;
     check_namespace(object.metadata_mut(), request.namespace, request.kind.scope)?;
+    if let Operation::Update(old) | Operation::UpdateStatus(old) = request.operation
+        && object.metadata().name.is_empty()
+    {
+        old["metadata"]["name"].as_str().unwrap_or_default().clone_into(&mut object.metadata_mut().name);
+    }
     let mut warnings: Vec<String> =
         metadata::drop_repeated_owners(object.metadata_mut()).into_iter().collect();
     object.set_defaults(context);

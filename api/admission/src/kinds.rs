@@ -20,6 +20,7 @@ mod group_priority;
 mod group_templates;
 mod image;
 mod job;
+mod kept;
 mod lease;
 mod namespace;
 mod node;
@@ -51,7 +52,8 @@ mod volume;
 mod workload;
 
 use objects::{
-    Object, apps, batch, coordination, core, events, policy, resource, scheduling, storage, supercargo,
+    Object, apps, batch, coordination, core, events, kept as kept_kinds, policy, resource, scheduling,
+    storage, supercargo,
 };
 use serde_json::Value;
 
@@ -103,6 +105,13 @@ pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rej
         resource::class::DeviceClass,
         resource::class::DeviceTaintRule,
         resource::pool_status::ResourcePoolStatusRequest,
+        kept_kinds::Deployment,
+        kept_kinds::DaemonSet,
+        kept_kinds::CronJob,
+        kept_kinds::HorizontalPodAutoscaler,
+        kept_kinds::Ingress,
+        kept_kinds::LeaseCandidate,
+        kept_kinds::Endpoints,
         supercargo::pod_scheduling_context::PodSchedulingContext,
         supercargo::node_topology::NodeTopology,
         supercargo::workload::Workload,

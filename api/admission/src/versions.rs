@@ -35,6 +35,7 @@ pub fn stored_kind(kind: &Kind) -> &Kind {
         ("resource.k8s.io", "ResourcePoolStatusRequest", _) => return kind,
         ("resource.k8s.io", _, _) => "resource.k8s.io/v1",
         ("events.k8s.io", "Event", _) => "v1",
+        ("coordination.k8s.io", "LeaseCandidate", _) => "coordination.k8s.io/v1beta1",
         ("scheduling.k8s.io", "PodGroup" | "Workload", _) => "scheduling.k8s.io/v1beta1",
         _ => return kind,
     };

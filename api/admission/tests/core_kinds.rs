@@ -47,6 +47,7 @@ fn send(
         kind,
         namespace,
         object,
+        owners: None,
         duplicates: Vec::new(),
         field_validation: FieldValidation::Strict,
     };

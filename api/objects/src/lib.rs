@@ -8,6 +8,7 @@ pub mod batch;
 pub mod coordination;
 pub mod core;
 pub mod events;
+pub mod kept;
 pub mod meta;
 mod object;
 pub mod policy;

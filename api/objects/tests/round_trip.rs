@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use objects::{Object, decode};
-use objects::{apps, batch, coordination, core, events, policy, resource, scheduling, storage, supercargo};
+use objects::{
+    apps, batch, coordination, core, events, kept, policy, resource, scheduling, storage, supercargo,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestError, TestRunner};
 use schema::{Kind, conform, fill, table};
@@ -46,6 +48,13 @@ fn wire_kinds() -> Vec<WireKind> {
         wire_kind::<core::kinds::Binding>(),
         wire_kind::<events::Event>(),
         wire_kind::<coordination::Lease>(),
+        wire_kind::<kept::Deployment>(),
+        wire_kind::<kept::DaemonSet>(),
+        wire_kind::<kept::CronJob>(),
+        wire_kind::<kept::Endpoints>(),
+        wire_kind::<kept::HorizontalPodAutoscaler>(),
+        wire_kind::<kept::Ingress>(),
+        wire_kind::<kept::LeaseCandidate>(),
         wire_kind::<policy::PodDisruptionBudget>(),
         wire_kind::<policy::Eviction>(),
         wire_kind::<storage::StorageClass>(),

@@ -13,6 +13,7 @@ pub fn apply_defaults(table: &Table, id: StructId, value: &mut Value) {
         let unset = match fields.get(&field.name) {
             None | Some(Value::Null) => true,
             Some(Value::String(text)) => text.is_empty() && field.presence == Presence::OmitZero,
+            Some(Value::Array(items)) => items.is_empty() && field.presence == Presence::OmitZero,
             Some(Value::Number(number)) => number.as_i64() == Some(0) && field.presence == Presence::OmitZero,
             Some(_) => false,
         };
@@ -70,6 +71,14 @@ mod tests {
         let mut namespace = json!({"metadata": {"name": "n"}});
         apply_defaults(table(), kind.object, &mut namespace);
         assert_eq!(namespace, json!({"metadata": {"name": "n"}, "status": {"phase": "Active"}}));
+    }
+
+    #[test]
+    fn an_empty_list_that_would_be_left_out_counts_as_unset() {
+        let kind = table().kind("storage.k8s.io/v1", "CSIDriver").expect("drivers are served");
+        let mut driver = json!({"spec": {"volumeLifecycleModes": []}});
+        apply_defaults(table(), kind.object, &mut driver);
+        assert_eq!(driver["spec"]["volumeLifecycleModes"], json!(["Persistent"]));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub fn document(group_version: &str) -> Option<Value> {
     let schemas = components::schemas(table, &kinds, Dialect::V3);
     Some(json!({
         "openapi": "3.0.0",
-        "info": info(),
+        "info": heading(),
         "paths": paths::paths(&kinds, Dialect::V3),
         "components": {
             "schemas": schemas,
@@ -51,13 +51,18 @@ pub fn document(group_version: &str) -> Option<Value> {
     }))
 }
 
+/// The OpenAPI v3 document of a path that has no kinds.
+pub fn empty_document() -> Value {
+    json!({"openapi": "3.0.0", "info": heading(), "paths": {}})
+}
+
 /// The OpenAPI v2 document of everything that is served.
 pub fn document_v2() -> Value {
     let table = table();
     let kinds: Vec<&Kind> = served(table).collect();
     json!({
         "swagger": "2.0",
-        "info": info(),
+        "info": heading(),
         "paths": paths::paths(&kinds, Dialect::V2),
         "definitions": components::schemas(table, &kinds, Dialect::V2),
         "securityDefinitions": { "BearerToken": bearer_token() },
@@ -69,7 +74,7 @@ fn served(table: &Table) -> impl Iterator<Item = &Kind> {
     table.kinds().iter().filter(|kind| !kind.plural.is_empty())
 }
 
-fn info() -> Value {
+fn heading() -> Value {
     json!({ "title": "Kubernetes", "version": VERSION })
 }
 

@@ -31,6 +31,12 @@ pub struct Body {
     tail: Arc<[u8]>,
     labels: BTreeMap<String, String>,
     fields: Vec<String>,
+    has_ties: bool,
+}
+
+/// The object has owners, or is being deleted and waits for something.
+fn has_ties(meta: &Map<String, Value>) -> bool {
+    meta.contains_key("ownerReferences") || meta.contains_key("deletionTimestamp")
 }
 
 impl Body {
@@ -53,6 +59,7 @@ impl Body {
             tail: tail.into(),
             labels: labels.iter().map(|(key, value)| (key.clone(), text(value))).collect(),
             fields,
+            has_ties: has_ties(meta),
         }
     }
 
@@ -63,7 +70,13 @@ impl Body {
 
     /// The object at a revision.
     pub(crate) fn at(self, revision: u64) -> Entry {
-        Entry { revision, tail: self.tail, labels: self.labels, fields: self.fields.into() }
+        Entry {
+            revision,
+            tail: self.tail,
+            labels: self.labels,
+            fields: self.fields.into(),
+            has_ties: self.has_ties,
+        }
     }
 }
 
@@ -90,12 +103,18 @@ pub struct Entry {
     tail: Arc<[u8]>,
     labels: BTreeMap<String, String>,
     fields: Arc<[String]>,
+    has_ties: bool,
 }
 
 impl Entry {
     /// The revision of its last change.
     pub fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// It has owners, or is being deleted and waits for something: what a garbage collector looks at.
+    pub fn has_ties(&self) -> bool {
+        self.has_ties
     }
 
     /// Its labels.
@@ -160,7 +179,7 @@ impl Entry {
         tail: Arc<[u8]>,
         fields: impl FnOnce(&Value) -> Vec<String>,
     ) -> Option<Self> {
-        let bare = Self { revision, tail, labels: BTreeMap::new(), fields: Arc::new([]) };
+        let bare = Self { revision, tail, labels: BTreeMap::new(), fields: Arc::new([]), has_ties: false };
         let mut text = Vec::with_capacity(bare.tail.len() + 64);
         bare.write_item(&mut text);
         let value: Value = serde_json::from_slice(&text).ok()?;
@@ -168,7 +187,8 @@ impl Entry {
         let labels = labels.into_iter().flatten();
         let labels =
             labels.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())).collect();
-        Some(Self { labels, fields: fields(&value).into(), ..bare })
+        let has_ties = value["metadata"].as_object().is_some_and(has_ties);
+        Some(Self { labels, fields: fields(&value).into(), has_ties, ..bare })
     }
 }
 

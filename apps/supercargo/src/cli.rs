@@ -14,6 +14,7 @@ Decides where pods and the devices they claim go in a Kubernetes cluster, and ex
 
 const EXAMPLES: &str = "\
 Examples:
+  supercargo apiserver      a Kubernetes API server on this machine
   supercargo up             what the embedded cluster will do, and what is there today
   supercargo features       what can be turned on and off
   supercargo crds           our own kinds, for a real API server

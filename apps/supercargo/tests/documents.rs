@@ -86,6 +86,10 @@ fn all_steps() -> Vec<Step> {
 
 /// The arguments that reach `supercargo`, whether it is called by name or by `cargo run`.
 fn supercargo_arguments(words: &[String]) -> Option<&[String]> {
+    // `cargo run -p bench …` runs another program.
+    if words.iter().any(|word| word == "-p" || word == "--package") {
+        return None;
+    }
     match words {
         [first, rest @ ..] if first == "supercargo" => Some(rest),
         [cargo, run, rest @ ..] if cargo == "cargo" && run == "run" => {

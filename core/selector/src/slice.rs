@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 
-use crate::columns::{self, DeviceSlice};
+use crate::columns::DeviceSlice;
 use crate::selector::{EvalError, Selector};
+use crate::{depends, sets};
 
 /// The devices that match, as a bit for each, and those for which the selector gave no answer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -22,7 +23,7 @@ impl Selector {
     #[must_use]
     pub fn matches_slice(&self, slice: &DeviceSlice) -> SliceMatches {
         let fast = self.fast.as_ref().filter(|_| slice.is_within_bounds());
-        if let Some(answers) = fast.and_then(|test| columns::answers(test, slice)) {
+        if let Some(answers) = fast.and_then(|test| sets::answers(test, slice)) {
             // Only a device that failed is asked again, for the reason.
             let reason = |at: usize| self.holds(&slice.devices()[at]).err().map(|error| (at, error));
             return SliceMatches {
@@ -30,17 +31,30 @@ impl Selector {
                 failures: answers.failed.ones().filter_map(reason).collect(),
             };
         }
-        let count = slice.devices().len();
-        let mut found = SliceMatches { matching: FixedBitSet::with_capacity(count), failures: Vec::new() };
-        for (at, device) in slice.devices().iter().enumerate() {
-            match self.holds(device) {
-                Ok(true) => found.matching.insert(at),
-                Ok(false) => {}
-                Err(error) => found.failures.push((at, error)),
+        let devices = slice.devices();
+        match depends::signature(&self.program.root, slice) {
+            Some(column) => {
+                let ask = |example: &u32| self.holds(&devices[*example as usize]);
+                let answers: Vec<_> = column.examples.iter().map(ask).collect();
+                collected(column.codes.iter().map(|code| answers[*code as usize].clone()))
             }
+            None => collected(devices.iter().map(|device| self.holds(device))),
         }
-        found
     }
+}
+
+/// The answers, device by device, as sets.
+fn collected(answers: impl ExactSizeIterator<Item = Result<bool, EvalError>>) -> SliceMatches {
+    let mut found =
+        SliceMatches { matching: FixedBitSet::with_capacity(answers.len()), failures: Vec::new() };
+    for (at, answer) in answers.enumerate() {
+        match answer {
+            Ok(true) => found.matching.insert(at),
+            Ok(false) => {}
+            Err(error) => found.failures.push((at, error)),
+        }
+    }
+    found
 }
 
 /// Which state of which slice an answer is about.

@@ -149,6 +149,17 @@ fn lists_of_a_device_are_lists() {
 }
 
 #[test]
+fn keys_of_maps_are_found_by_value() {
+    check(&[
+        ("null in {null: 1} && duration('60s') in {duration('1m'): 1} && int in {type(1): 2}", Ok(true)),
+        ("dyn(1.0) in {1: 2} && dyn(1u) in {1: 2} && !(dyn('1') in {1: 2})", Ok(true)),
+        ("{'a': 1, 'a': 2}.size() == 1 && {'a': 1, 'a': 2}['a'] == 2", Ok(true)),
+        ("{1: 'x'}[dyn(2)] == 'x'", Err(ErrorClass::NoSuchKey)),
+        ("[1] in {[1]: 2}", Ok(false)),
+    ]);
+}
+
+#[test]
 fn some_operations_end_the_evaluation() {
     check(&[
         ("$a.version in ['x'] || true", Err(ErrorClass::Internal)),

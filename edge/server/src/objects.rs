@@ -5,9 +5,9 @@ use std::sync::Arc;
 use admission::{
     Admitted, FieldValidation, Identity, Operation, Owners, Submission, admit, from_stored, stored_kind,
 };
-use schema::{Document, Kind, Scope};
+use schema::{Document, Kind, Scope, fill};
 use serde_json::{Value, json};
-use store::managed::{Manager, keep_times, reset_fields, track};
+use store::managed::{Manager, keep_times, reset_fields, tracked};
 use store::patch::{PatchError, json_patch, merge_patch, strategic_merge_patch};
 use store::{Body, Committed, Entry, Expected, Key, Resource, WriteError, deletion, selectable};
 
@@ -140,10 +140,8 @@ impl Registry {
         let time = Self::now().to_string();
         let manager = Manager { name: &options.manager, subresource: options.subresource, time: &time };
         let owners = |shown: &Value| {
-            let mut shown = shown.clone();
             let reset = reset_fields(site.kind, options.subresource);
-            track(schema::table(), site.kind, old.as_ref(), &mut shown, &manager, reset);
-            shown["metadata"].get("managedFields").cloned()
+            tracked(schema::table(), site.kind, old.as_ref(), shown, &manager, reset)
         };
         let submission = Submission {
             kind: site.kind,
@@ -357,6 +355,7 @@ impl Registry {
             };
             let mut object = site.value(&entry);
             make(&mut object)?;
+            fill(schema::table(), site.stored.object, &mut object);
             match self.store_change(site, &key, &object, entry.revision()).await? {
                 Ok(outcome) => return Ok(outcome),
                 Err(WriteError::Missing) => return Err(Failure::not_found(site.kind, name)),

@@ -95,24 +95,43 @@ pub(crate) fn general(service: &Service, path: &str, accept: Option<&str>) -> Op
 fn schemas(path: &str) -> Answered {
     match path {
         "v2" => Ok(json_answer(&openapi::document_v2())),
-        "v3" => {
-            let versions = openapi::group_versions().into_iter();
-            let entries = versions.map(|version| {
-                let name = if version.contains('/') { format!("apis/{version}") } else { format!("api/{version}") };
-                // The hash lets clients keep a document until the server changes.
-                let url = format!("/openapi/v3/{name}?hash={}", env!("CARGO_PKG_VERSION"));
-                (name, json!({"serverRelativeURL": url}))
-            });
-            Ok(json_answer(&json!({"paths": entries.collect::<serde_json::Map<_, _>>()})))
-        }
+        "v3" => Ok(respond::plain(200, TEXT, index().to_string())),
         path => {
             let version = path.strip_prefix("v3/apis/").or_else(|| path.strip_prefix("v3/api/"));
+            let general =
+                path.strip_prefix("v3/").is_some_and(|path| general_paths().any(|general| general == path));
             match version.and_then(openapi::document) {
                 Some(document) => Ok(respond::plain(200, respond::JSON, document.to_string())),
+                None if general => Ok(json_answer(&openapi::empty_document())),
                 None => Ok(no_page()),
             }
         }
     }
+}
+
+/// Paths without kinds that clients expect in the index.
+fn general_paths() -> impl Iterator<Item = String> {
+    let mut groups: Vec<&str> = openapi::group_versions()
+        .into_iter()
+        .filter_map(|version| Some(version.split_once('/')?.0))
+        .collect();
+    groups.dedup();
+    let groups = groups.into_iter().map(|group| format!("apis/{group}"));
+    ["api", "apis", "version"].into_iter().map(str::to_owned).chain(groups)
+}
+
+/// Which documents there are.
+fn index() -> Value {
+    let versions = openapi::group_versions().into_iter();
+    let versions = versions.map(|version| {
+        if version.contains('/') { format!("apis/{version}") } else { format!("api/{version}") }
+    });
+    let entries = versions.chain(general_paths()).map(|name| {
+        // The hash lets clients keep a document until the server changes.
+        let url = format!("/openapi/v3/{name}?hash={}", env!("CARGO_PKG_VERSION"));
+        (name, json!({"serverRelativeURL": url}))
+    });
+    json!({"paths": entries.collect::<serde_json::Map<_, _>>()})
 }
 
 /// The path belongs to a group that is served, in whatever version.

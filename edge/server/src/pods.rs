@@ -84,7 +84,7 @@ fn assign(
         !wanted.is_empty() && Some(wanted) != pod["metadata"][field].as_str()
     };
     if differs("uid") || differs("resourceVersion") {
-        return conflict("the binding's preconditions do not hold");
+        return Err(Failure::conflict(site.kind, &name, "the binding's preconditions do not hold"));
     }
     if pod["metadata"].get("deletionTimestamp").is_some() {
         return conflict("the pod is being deleted, and cannot be assigned to a host");
@@ -109,10 +109,8 @@ fn assign(
     }
     let mut conditions: Vec<Value> = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.retain(|condition| condition["type"] != "PodScheduled");
-    let generation = pod["metadata"]["generation"].clone();
     conditions.push(
-        json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
-        "observedGeneration": generation}),
+        json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}),
     );
     pod["status"]["conditions"] = Value::Array(conditions);
     Ok(())

@@ -111,9 +111,10 @@ impl Registry {
         self: &Arc<Self>,
         change: impl FnOnce(&mut Store) -> Result<Committed, WriteError>,
     ) -> Result<Result<Committed, WriteError>, Failure> {
-        let (tell, told) = oneshot::channel();
-        let committed = {
+        let (tell, mut told) = oneshot::channel();
+        let (committed, taken_back) = {
             let mut store = self.store.write();
+            let taken_back = self.taken_back.load(Ordering::Acquire);
             let committed = match change(&mut store) {
                 Ok(committed) => committed,
                 Err(error) => return Ok(Err(error)),
@@ -132,23 +133,32 @@ impl Registry {
                 let _ = tell.send(result);
             });
             self.log.append(revision, committed.record.encode(), settled);
-            committed
+            if let Ok(Err(why)) = told.try_recv() {
+                // Nobody has seen it, and what came before it may still become durable.
+                store.roll_back(revision - 1);
+                return Err(not_durable(&why));
+            }
+            (committed, taken_back)
         };
         match told.await {
             Ok(Ok(())) => Ok(Ok(committed)),
             Ok(Err(why)) => {
-                self.take_back();
-                Err(Failure::internal(format!(
-                    "the change could not be made durable and was taken back: {why}"
-                )))
+                self.take_back(taken_back);
+                Err(not_durable(&why))
             }
             Err(_) => Err(Failure::internal("the server is stopping")),
         }
     }
 
-    /// Takes back what is not durable.
-    fn take_back(&self) {
+    /// Takes back what is not durable, for a change that was made when so many takings-back had been.
+    ///
+    /// When a write fails, all that waited behind it fails too, and the log takes nothing until one of them has taken
+    /// all of it back. What is not durable after that is on its way, and is not for the others to take back.
+    fn take_back(&self, taken_back: u64) {
         let mut store = self.store.write();
+        if self.taken_back.load(Ordering::Acquire) != taken_back {
+            return;
+        }
         let durable = *self.durable.borrow();
         store.roll_back(durable);
         self.taken_back.fetch_add(1, Ordering::AcqRel);
@@ -196,6 +206,10 @@ impl Registry {
     }
 }
 
+fn not_durable(why: &str) -> Failure {
+    Failure::internal(format!("the change could not be made durable and was taken back: {why}"))
+}
+
 impl Surroundings for Registry {
     fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
         let resource = table().kind("v1", "Namespace").and_then(Resource::of)?;
@@ -216,5 +230,117 @@ impl Surroundings for Registry {
 
     fn nodes(&self, wanted: &dyn Fn(&Node) -> bool) -> Vec<Node> {
         self.all::<Node>().into_iter().filter(|node| wanted(node)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+
+    use gates::Gates;
+    use parking_lot::Mutex;
+    use schema::table;
+    use serde_json::json;
+    use store::{Body, Expected, Key, Resource, Store};
+
+    use super::{Log, Registry, Settled};
+
+    /// A log whose writes succeed or fail when the test says so.
+    #[derive(Clone, Default)]
+    struct ByHand(Arc<Mutex<Waiting>>);
+
+    #[derive(Default)]
+    struct Waiting {
+        entries: Vec<Settled>,
+        durable: u64,
+        refuses: bool,
+    }
+
+    impl Log for ByHand {
+        fn append(&self, revision: u64, _record: Vec<u8>, settled: Settled) {
+            let mut waiting = self.0.lock();
+            if waiting.refuses || revision != waiting.durable + waiting.entries.len() as u64 + 1 {
+                drop(waiting);
+                return settled(Err("refused".to_owned()));
+            }
+            waiting.entries.push(settled);
+        }
+    }
+
+    impl ByHand {
+        fn settle(&self, result: &Result<(), String>) {
+            let mut waiting = self.0.lock();
+            let entries = std::mem::take(&mut waiting.entries);
+            waiting.durable += if result.is_ok() { entries.len() as u64 } else { 0 };
+            drop(waiting);
+            entries.into_iter().for_each(|settled| settled(result.clone()));
+        }
+    }
+
+    fn config_maps() -> Resource {
+        table().kind("v1", "ConfigMap").and_then(Resource::of).expect("config maps are stored")
+    }
+
+    /// Whether a write was acknowledged, once it is known.
+    type Put = Pin<Box<dyn Future<Output = bool>>>;
+
+    fn put(registry: &Arc<Registry>, name: &'static str) -> Put {
+        let registry = Arc::clone(registry);
+        let mut put: Put = Box::pin(async move {
+            let body = Body::new(&json!({"metadata": {"name": name}}), vec![]);
+            let key = Key::new("default", name);
+            registry.commit(|store| store.put(config_maps(), key, body, Expected::Absent)).await.is_ok()
+        });
+        // An answer that is there at once stays for the next look.
+        match told(&mut put) {
+            Poll::Ready(answer) => Box::pin(std::future::ready(answer)),
+            Poll::Pending => put,
+        }
+    }
+
+    fn told(put: &mut Put) -> Poll<bool> {
+        put.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    fn registry() -> (Arc<Registry>, ByHand) {
+        let log = ByHand::default();
+        (Registry::new(Store::default(), Box::new(log.clone()), Gates::default()), log)
+    }
+
+    fn there(registry: &Registry, name: &str) -> bool {
+        registry.get(config_maps(), &Key::new("default", name)).is_some()
+    }
+
+    #[test]
+    fn who_learns_late_of_a_failed_write_takes_back_nothing_that_came_after() {
+        let (registry, log) = registry();
+        let (mut first, mut second) = (put(&registry, "first"), put(&registry, "second"));
+        log.settle(&Err("the disk is full".to_owned()));
+        assert_eq!(told(&mut first), Poll::Ready(false));
+        let mut third = put(&registry, "third");
+        assert_eq!(told(&mut second), Poll::Ready(false));
+        log.settle(&Ok(()));
+        assert_eq!(told(&mut third), Poll::Ready(true));
+        assert!(there(&registry, "third"), "what was acknowledged is there");
+        assert!(!there(&registry, "first") && !there(&registry, "second"));
+        let mut fourth = put(&registry, "fourth");
+        log.settle(&Ok(()));
+        assert_eq!(told(&mut fourth), Poll::Ready(true), "and the log goes on");
+    }
+
+    #[test]
+    fn a_write_that_the_log_refuses_takes_back_only_itself() {
+        let (registry, log) = registry();
+        let mut first = put(&registry, "first");
+        log.0.lock().refuses = true;
+        assert_eq!(told(&mut put(&registry, "second")), Poll::Ready(false));
+        log.0.lock().refuses = false;
+        let mut third = put(&registry, "third");
+        log.settle(&Ok(()));
+        assert_eq!(told(&mut first), Poll::Ready(true));
+        assert_eq!(told(&mut third), Poll::Ready(true));
+        assert!(there(&registry, "first") && !there(&registry, "second") && there(&registry, "third"));
     }
 }

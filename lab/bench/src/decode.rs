@@ -5,13 +5,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{env, fs, process};
 
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use crate::clock::worked;
 use crate::contenders::{Contender, Content};
 use crate::memory::resident_bytes;
 use crate::{pods, slices};
@@ -109,15 +110,15 @@ impl One {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let json = fs::read(&self.file).context("the list cannot be read")?;
         let before = resident_bytes();
-        let began = Instant::now();
+        let began = worked();
         let (items, held) = self.contender.decode(self.content, &json)?;
-        let mut best = began.elapsed();
+        let mut best = worked() - began;
         let held_bytes = before.zip(resident_bytes()).map(|(before, after)| after.saturating_sub(before));
         drop(held);
         for _ in 1..self.reads {
-            let began = Instant::now();
+            let began = worked();
             let (_, held) = self.contender.decode(self.content, &json)?;
-            best = best.min(began.elapsed());
+            best = best.min(worked() - began);
             drop(held);
         }
         let best_ns = u64::try_from(best.as_nanos())?;

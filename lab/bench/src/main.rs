@@ -2,7 +2,10 @@
 //!
 //! `cargo run --release -p bench -- decode` measures reading lists; `--features compare` puts the types of k8s-openapi
 //! beside ours. Inputs are generated from a seed, so a measurement can be repeated elsewhere.
+//! `cargo run --release -p bench -- apiserver` measures the embedded API server beside a real one.
 
+mod apiserver;
+mod clock;
 mod contenders;
 mod decode;
 mod memory;
@@ -24,6 +27,8 @@ struct Cli {
 enum Command {
     /// Read lists of pods and of resource slices
     Decode(decode::Decode),
+    /// Put the same load on the embedded API server and, where there is one, on a real one
+    Apiserver(apiserver::Apiserver),
     /// Measure one reader in a process of its own; `decode` calls this
     #[command(hide = true)]
     One(decode::One),
@@ -32,6 +37,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Decode(decode) => decode.run(),
+        Command::Apiserver(apiserver) => apiserver.run(),
         Command::One(one) => one.run(),
     }
 }

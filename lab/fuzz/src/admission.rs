@@ -135,6 +135,10 @@ fn check_changes(kind: &Kind, object: &Value, gates: Gates, choices: &mut Choice
             sent["status"] = status.clone();
         }
         mutate(&mut sent, choices);
+        // The path of a request says which object is meant, so a change under another name does not come this far.
+        if sent.pointer("/metadata/name") != stored.pointer("/metadata/name") {
+            continue;
+        }
         let operation = if kind.status && choices.one_in(2) {
             Operation::UpdateStatus(&stored)
         } else {
@@ -156,6 +160,7 @@ fn submit(kind: &Kind, object: Value, operation: Operation<'_>, gates: Gates) ->
         kind,
         namespace,
         object,
+        owners: None,
         duplicates: Vec::new(),
         field_validation: FieldValidation::Warn,
     };

@@ -57,7 +57,8 @@ fn structure(table: &Table, id: StructId, mut choices: Choices<'_>, depth: usize
         let value = if share.one_in(16) {
             Value::Null
         } else if !field.allowed.is_empty() && share.one_in(2) {
-            json!(field.allowed[share.below(field.allowed.len())])
+            let one = json!(field.allowed[share.below(field.allowed.len())]);
+            if matches!(field.shape, Shape::List(_)) { json!([one]) } else { one }
         } else {
             value(table, &field.shape, share, depth + 1)
         };

@@ -22,7 +22,7 @@ what it will do
   write a kubeconfig, so that kubectl and device drivers can connect
 
 what is there today
-  the foundations, and no scheduler yet: README.md lists what there is
+  `supercargo apiserver`, and no scheduler yet: README.md lists what there is
 ";
 
 /// Start an API server and the scheduler on this machine, in one process (not there yet: says what it will do)

@@ -33,10 +33,12 @@ pub(crate) fn function<'a>(overload: &str, args: &[Value<'a>]) -> Outcome<'a> {
 }
 
 fn duration_part(overload: &str, nanos: i64) -> i64 {
+    // The reference goes through floating point, which rounds up just below a whole unit of a long time.
+    let in_units = |unit: i64| ((nanos / unit) as f64 + (nanos % unit) as f64 / unit as f64) as i64;
     match overload {
-        "duration_to_hours" => nanos / (3600 * SECOND),
-        "duration_to_minutes" => nanos / (60 * SECOND),
-        "duration_to_seconds" => nanos / SECOND,
+        "duration_to_hours" => in_units(3600 * SECOND),
+        "duration_to_minutes" => in_units(60 * SECOND),
+        "duration_to_seconds" => in_units(SECOND),
         _ => nanos / 1_000_000,
     }
 }

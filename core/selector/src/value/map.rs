@@ -34,6 +34,11 @@ const FIELDS: [&str; 4] = ["allowMultipleAllocations", "attributes", "capacity",
 /// A key that is not a text but can be found again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Scalar {
+    Null,
+    Duration(i64),
+    /// A moment written in UTC.
+    Moment(i64, u32),
+    Type(&'static str),
     Bool(bool),
     Int(i64),
     Uint(u64),
@@ -106,6 +111,10 @@ impl Places {
 
 fn scalar(value: &Value<'_>) -> Option<Scalar> {
     match value {
+        Value::Null => Some(Scalar::Null),
+        Value::Duration(nanos) => Some(Scalar::Duration(*nanos)),
+        Value::Timestamp(time) if time.offset == 0 => Some(Scalar::Moment(time.seconds, time.nanos)),
+        Value::Type(name) => Some(Scalar::Type(name)),
         Value::Bool(value) => Some(Scalar::Bool(*value)),
         Value::Int(value) => Some(Scalar::Int(*value)),
         Value::Uint(value) => Some(Scalar::Uint(*value)),

@@ -1,0 +1,112 @@
+//! A server that is measured, with all of its processes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use anyhow::{Context, bail, ensure};
+use caller::{Caller, Launched, Place};
+use hyper::Method;
+use tokio::time::sleep;
+
+use super::real;
+use crate::memory::resident_bytes_of;
+
+pub(crate) const TOKEN: &str = "bench";
+const READY: Duration = Duration::from_secs(300);
+
+/// A server that can be started.
+pub(crate) enum Program {
+    /// `supercargo`.
+    Ours(PathBuf),
+    /// The folder of `kube-apiserver` and `etcd`.
+    Real(PathBuf),
+}
+
+impl Program {
+    /// The `supercargo` that was built beside this program.
+    pub(crate) fn ours() -> anyhow::Result<Self> {
+        let path = env::current_exe()?.with_file_name("supercargo");
+        ensure!(path.is_file(), "{} is not there\nhint: cargo build --release -p supercargo", path.display());
+        Ok(Self::Ours(path))
+    }
+
+    /// The real one, if it is in this folder.
+    pub(crate) fn real(folder: &Path) -> Option<Self> {
+        let complete = ["kube-apiserver", "etcd"].iter().all(|name| folder.join(name).is_file());
+        complete.then(|| Self::Real(folder.to_owned()))
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Ours(_) => "supercargo",
+            Self::Real(_) => "kube-apiserver + etcd",
+        }
+    }
+}
+
+/// A server that runs.
+pub(crate) struct Contestant {
+    pub(crate) place: Place,
+    processes: Vec<Launched>,
+}
+
+impl Contestant {
+    /// Starts a server on what an earlier start left in the folder, and says how long that took until it served pods.
+    pub(crate) async fn start(program: &Program, dir: &Path) -> anyhow::Result<(Self, Duration)> {
+        // Certificates of the real one are made by us, and do not count.
+        let files = real::Files::make(dir)?;
+        let began = Instant::now();
+        let server = match program {
+            Program::Ours(path) => ours(path, dir)?,
+            Program::Real(folder) => {
+                let (processes, place) = real::start(folder, &files)?;
+                Self { place, processes }
+            }
+        };
+        server.ready(began).await
+    }
+
+    async fn ready(mut self, began: Instant) -> anyhow::Result<(Self, Duration)> {
+        while !serves_pods(&self.place).await {
+            for process in &mut self.processes {
+                if !process.runs()? {
+                    bail!("a server ended while it started");
+                }
+            }
+            ensure!(began.elapsed() < READY, "the server is not ready after {READY:?}");
+            sleep(Duration::from_millis(10)).await;
+        }
+        Ok((self, began.elapsed()))
+    }
+
+    /// Kills all processes.
+    pub(crate) fn stop(&mut self) {
+        self.processes.clear();
+    }
+
+    /// The memory of all processes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        self.processes.iter().filter_map(|process| resident_bytes_of(&process.id().to_string())).sum()
+    }
+}
+
+fn ours(path: &Path, dir: &Path) -> anyhow::Result<Contestant> {
+    let mut command = Command::new(path);
+    command.args(["apiserver", "--listen", "127.0.0.1:0", "--admin-token", TOKEN, "--data-dir"]).arg(dir);
+    let (process, address) = Launched::listening(&mut command)?;
+    let authority =
+        fs::read(dir.join("pki").join("authority.crt")).context("the server keeps its authority")?;
+    Ok(Contestant { place: Place::new(address, &authority, TOKEN)?, processes: vec![process] })
+}
+
+async fn serves_pods(place: &Place) -> bool {
+    let Ok(mut caller) = Caller::connect(place).await else { return false };
+    for path in ["/readyz", "/api/v1/namespaces/default", "/api/v1/namespaces/default/pods?limit=1"] {
+        if !caller.call(Method::GET, path, Vec::new()).await.is_ok_and(|answer| answer.code == 200) {
+            return false;
+        }
+    }
+    true
+}

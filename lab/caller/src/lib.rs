@@ -1,0 +1,10 @@
+//! Starts API servers and talks to them over bare connections, for tests and measurements.
+//!
+//! A caller is one HTTP/1.1 connection that does one thing at a time and never repeats a request by itself, so that a
+//! test knows exactly what it asked and what it was told.
+
+mod connection;
+mod launched;
+
+pub use connection::{Answer, CallError, Caller, Lines, Place};
+pub use launched::{LaunchError, Launched};
