@@ -56,7 +56,9 @@ pub(crate) fn json(body: &[u8]) -> Result<Document, Failure> {
 }
 
 pub(crate) fn yaml(body: &[u8]) -> Result<Document, Failure> {
-    parse_yaml(&String::from_utf8_lossy(body)).map_err(|error| Failure::bad_request(error.to_string()))
+    let text = std::str::from_utf8(body)
+        .map_err(|error| Failure::bad_request(format!("the body is no UTF-8: {error}")))?;
+    parse_yaml(text).map_err(|error| Failure::bad_request(error.to_string()))
 }
 
 /// The options of a deletion, which are also allowed as a body.

@@ -54,7 +54,7 @@ impl Failure {
     }
 
     pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
-        let message = format!("operation cannot be fulfilled on {} {name:?}: {why}", resource_name(kind));
+        let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", resource_name(kind));
         Self { details: object_details(kind, name), ..Self::new(409, "Conflict", message) }
     }
 
