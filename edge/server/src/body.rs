@@ -1,5 +1,7 @@
 //! Reads the bodies of requests: JSON, YAML, and protobuf, which kubectl sends for some commands.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -11,8 +13,18 @@ use crate::status::Failure;
 /// What a request may send.
 pub(crate) const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
-/// Reads a body that is not too large.
-pub(crate) async fn collect(mut body: Incoming) -> Result<Bytes, Failure> {
+/// How long a request may take to send its body.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// Reads a body that is not too large, from a client that does not take too long.
+pub(crate) async fn collect(body: Incoming) -> Result<Bytes, Failure> {
+    let read = tokio::time::timeout(BODY_TIME, read_all(body)).await;
+    read.unwrap_or_else(|_| {
+        Err(Failure::new(408, "Timeout", "the body of the request did not arrive in time"))
+    })
+}
+
+async fn read_all(mut body: Incoming) -> Result<Bytes, Failure> {
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame =

@@ -6,6 +6,8 @@ use super::PatchError;
 
 /// More operations than anybody writes by hand, and few enough to apply at once.
 const OPERATIONS_MAX: usize = 10_000;
+/// What all copies of a patch may add, so that copies of copies cannot grow without bound.
+const COPIED_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// Applies the operations in order; the first that does not fit refuses the whole patch.
 ///
@@ -18,10 +20,13 @@ pub fn json_patch(target: &mut Value, patch: &Value) -> Result<(), PatchError> {
     if operations.len() > OPERATIONS_MAX {
         return Err(PatchError::TooManyOperations { have: operations.len(), most: OPERATIONS_MAX });
     }
+    let mut copied = 0;
     for (index, operation) in operations.iter().enumerate() {
         let operation = Operation::read(operation)
             .map_err(|what| PatchError::Malformed(format!("operation {index}: {what}")))?;
-        operation.apply(target).map_err(|what| PatchError::Unfit(format!("operation {index}: {what}")))?;
+        operation
+            .apply(target, &mut copied)
+            .map_err(|what| PatchError::Unfit(format!("operation {index}: {what}")))?;
     }
     Ok(())
 }
@@ -59,7 +64,7 @@ impl Operation {
         })
     }
 
-    fn apply(self, target: &mut Value) -> Result<(), String> {
+    fn apply(self, target: &mut Value, copied: &mut usize) -> Result<(), String> {
         match self {
             Self::Add(to, value) => to.add(target, value),
             Self::Remove(from) => from.remove(target).map(|_| ()),
@@ -69,7 +74,12 @@ impl Operation {
                 to.add(target, value)
             }
             Self::Copy { from, to } => {
-                let value = from.get(target).cloned().ok_or_else(|| format!("{from} is not there"))?;
+                let value = from.get(target).ok_or_else(|| format!("{from} is not there"))?;
+                *copied += value.to_string().len();
+                if *copied > COPIED_BYTES_MAX {
+                    return Err(format!("the copies add more than {COPIED_BYTES_MAX} bytes"));
+                }
+                let value = value.clone();
                 to.add(target, value)
             }
             Self::Test(at, expected) => {
@@ -233,6 +243,13 @@ mod tests {
             let result = patched(json!({"a": 1}), patch.clone());
             assert!(matches!(result, Err(PatchError::Malformed(_))), "{patch}");
         }
+    }
+
+    #[test]
+    fn copies_of_copies_cannot_grow_without_bound() {
+        let double = json!({"op": "copy", "from": "/a", "path": "/a/-"});
+        let result = patched(json!({"a": ["x".repeat(1000)]}), Value::Array(vec![double; 40]));
+        assert!(matches!(result, Err(PatchError::Unfit(_))));
     }
 
     #[test]
