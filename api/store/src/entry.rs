@@ -7,7 +7,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schema::Kind;
 use serde_json::{Map, Value};
+
+use crate::select::selectable;
 
 /// Where an object is: its namespace, empty for kinds that live in none, and its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,11 +64,6 @@ impl Body {
             fields,
             has_ties: has_ties(meta),
         }
-    }
-
-    /// The bytes that a journal keeps.
-    pub(crate) fn tail(&self) -> &Arc<[u8]> {
-        &self.tail
     }
 
     /// The object at a revision.
@@ -173,22 +171,23 @@ impl Entry {
         &self.tail
     }
 
-    /// An entry whose JSON comes from a journal.
+    /// An entry that comes from a journal.
     pub(crate) fn restored(
         revision: u64,
         tail: Arc<[u8]>,
-        fields: impl FnOnce(&Value) -> Vec<String>,
-    ) -> Option<Self> {
-        let bare = Self { revision, tail, labels: BTreeMap::new(), fields: Arc::new([]), has_ties: false };
-        let mut text = Vec::with_capacity(bare.tail.len() + 64);
-        bare.write_item(&mut text);
+        labels: BTreeMap<String, String>,
+        fields: Vec<String>,
+        has_ties: bool,
+    ) -> Self {
+        Self { revision, tail, labels, fields: fields.into(), has_ties }
+    }
+
+    /// The same entry with the selectable fields read from its JSON.
+    pub(crate) fn with_fields_of(self, kind: &Kind) -> Option<Self> {
+        let mut text = Vec::with_capacity(self.tail.len() + 64);
+        self.write_item(&mut text);
         let value: Value = serde_json::from_slice(&text).ok()?;
-        let labels = value["metadata"]["labels"].as_object();
-        let labels = labels.into_iter().flatten();
-        let labels =
-            labels.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())).collect();
-        let has_ties = value["metadata"].as_object().is_some_and(has_ties);
-        Some(Self { labels, fields: fields(&value).into(), has_ties, ..bare })
+        Some(Self { fields: selectable(kind, &value).into(), ..self })
     }
 }
 

@@ -1,22 +1,26 @@
 //! What a journal keeps of a change: enough to make it again.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schema::table;
 use thiserror::Error;
 
 use crate::entry::{Entry, Key};
+use crate::select::selectable_count;
 use crate::store::Resource;
 
 /// A change, or an object of a snapshot, as bytes.
 ///
-/// `op | revision | group/version/kind | namespace | name | JSON`, each text with its length before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// `op | revision | kind | namespace | name`, and for an object `ties | labels | fields | JSON`: what selectors and the
+/// garbage collector look at stands beside the JSON, so that a store is rebuilt without reading any JSON. Each text has its
+/// length before it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     resource: Resource,
     key: Key,
     revision: u64,
-    tail: Option<Arc<[u8]>>,
+    entry: Option<Arc<Entry>>,
 }
 
 /// Bytes that are no record of ours.
@@ -34,17 +38,13 @@ const PUT: u8 = 1;
 const REMOVE: u8 = 2;
 
 impl Record {
-    pub(crate) fn put(resource: Resource, key: &Key, revision: u64, tail: &Arc<[u8]>) -> Self {
-        Self { resource, key: key.clone(), revision, tail: Some(Arc::clone(tail)) }
+    /// The record of an object that is there.
+    pub fn of(resource: Resource, key: &Key, entry: &Arc<Entry>) -> Self {
+        Self { resource, key: key.clone(), revision: entry.revision(), entry: Some(Arc::clone(entry)) }
     }
 
     pub(crate) fn remove(resource: Resource, key: &Key, revision: u64) -> Self {
-        Self { resource, key: key.clone(), revision, tail: None }
-    }
-
-    /// The record of an object that is there, for a snapshot.
-    pub fn of(resource: Resource, key: &Key, entry: &Entry) -> Self {
-        Self::put(resource, key, entry.revision(), entry.tail())
+        Self { resource, key: key.clone(), revision, entry: None }
     }
 
     pub(crate) fn resource(&self) -> Resource {
@@ -55,8 +55,9 @@ impl Record {
         self.key.clone()
     }
 
-    pub(crate) fn tail(&self) -> Option<&[u8]> {
-        self.tail.as_deref()
+    /// The object, unless it was removed.
+    pub(crate) fn entry(&self) -> Option<&Arc<Entry>> {
+        self.entry.as_ref()
     }
 
     /// The revision of the change.
@@ -67,16 +68,23 @@ impl Record {
     /// The record as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let kind = self.resource.kind();
-        let tail = self.tail.as_deref().unwrap_or_default();
-        let mut out = Vec::with_capacity(tail.len() + 128);
-        out.push(if self.tail.is_some() { PUT } else { REMOVE });
+        let mut out = Vec::with_capacity(self.entry.as_ref().map_or(0, |entry| entry.bytes()) + 128);
+        out.push(if self.entry.is_some() { PUT } else { REMOVE });
         out.extend_from_slice(&self.revision.to_le_bytes());
-        for text in [&format!("{}/{}", kind.api_version, kind.kind), &*self.key.namespace, &*self.key.name] {
-            let length = u16::try_from(text.len()).expect("names are shorter than 64 KiB");
-            out.extend_from_slice(&length.to_le_bytes());
-            out.extend_from_slice(text.as_bytes());
+        write_text(&mut out, &format!("{}/{}", kind.api_version, kind.kind));
+        write_text(&mut out, &self.key.namespace);
+        write_text(&mut out, &self.key.name);
+        if let Some(entry) = &self.entry {
+            out.push(u8::from(entry.has_ties()));
+            write_length(&mut out, entry.labels().len());
+            for (key, value) in entry.labels() {
+                write_text(&mut out, key);
+                write_text(&mut out, value);
+            }
+            write_length(&mut out, entry.fields().len());
+            entry.fields().iter().for_each(|field| write_text(&mut out, field));
+            out.extend_from_slice(entry.tail());
         }
-        out.extend_from_slice(tail);
         out
     }
 
@@ -85,30 +93,71 @@ impl Record {
     /// # Errors
     /// When the bytes are none, or of a kind that is not served.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let (op, rest) = bytes.split_first().ok_or(Unreadable::Malformed)?;
-        let (revision, mut rest) = rest.split_first_chunk::<8>().ok_or(Unreadable::Malformed)?;
-        let mut text = || -> Option<&str> {
-            let (length, after) = rest.split_first_chunk::<2>()?;
-            let (text, after) = after.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
-            rest = after;
-            std::str::from_utf8(text).ok()
-        };
-        let (kind, namespace, name) = text()
-            .zip(text())
-            .zip(text())
-            .map(|((kind, namespace), name)| (kind, namespace, name))
-            .ok_or(Unreadable::Malformed)?;
+        let mut reader = Reader(bytes);
+        let (op, revision) = reader.head().ok_or(Unreadable::Malformed)?;
+        let names = (|| Some((reader.text()?, reader.text()?, reader.text()?)))();
+        let (kind, namespace, name) = names.ok_or(Unreadable::Malformed)?;
         let (api_version, short) = kind.rsplit_once('/').ok_or(Unreadable::Malformed)?;
-        let found = table().kind(api_version, short).and_then(Resource::of);
-        Ok(Self {
-            resource: found.ok_or_else(|| Unreadable::UnknownKind(kind.to_owned()))?,
-            key: Key::new(namespace, name),
-            revision: u64::from_le_bytes(*revision),
-            tail: match *op {
-                PUT => Some(rest.into()),
-                REMOVE => None,
-                _ => return Err(Unreadable::Malformed),
-            },
-        })
+        let resource = table().kind(api_version, short).and_then(Resource::of);
+        let resource = resource.ok_or_else(|| Unreadable::UnknownKind(kind.to_owned()))?;
+        let key = Key::new(namespace, name);
+        let entry = match op {
+            PUT => Some(Arc::new(reader.entry(resource, revision).ok_or(Unreadable::Malformed)?)),
+            REMOVE => None,
+            _ => return Err(Unreadable::Malformed),
+        };
+        Ok(Self { resource, key, revision, entry })
+    }
+}
+
+fn write_length(out: &mut Vec<u8>, length: usize) {
+    let length = u32::try_from(length).expect("what a request may send is shorter than 4 GiB");
+    out.extend_from_slice(&length.to_le_bytes());
+}
+
+fn write_text(out: &mut Vec<u8>, text: &str) {
+    write_length(out, text.len());
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Bytes that are still to be read.
+struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    fn head(&mut self) -> Option<(u8, u64)> {
+        let (op, rest) = self.0.split_first()?;
+        let (revision, rest) = rest.split_first_chunk::<8>()?;
+        self.0 = rest;
+        Some((*op, u64::from_le_bytes(*revision)))
+    }
+
+    fn length(&mut self) -> Option<usize> {
+        let (length, rest) = self.0.split_first_chunk::<4>()?;
+        self.0 = rest;
+        usize::try_from(u32::from_le_bytes(*length)).ok()
+    }
+
+    fn text(&mut self) -> Option<&'b str> {
+        let length = self.length()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        std::str::from_utf8(text).ok()
+    }
+
+    fn entry(&mut self, resource: Resource, revision: u64) -> Option<Entry> {
+        let (ties, rest) = self.0.split_first()?;
+        self.0 = rest;
+        let mut labels = BTreeMap::new();
+        for _ in 0..self.length()? {
+            labels.insert(self.text()?.to_owned(), self.text()?.to_owned());
+        }
+        let mut fields = Vec::new();
+        for _ in 0..self.length()? {
+            fields.push(self.text()?.to_owned());
+        }
+        let kind = resource.kind();
+        let entry = Entry::restored(revision, self.0.into(), labels, fields, *ties != 0);
+        // A newer program may select by other fields than the one that wrote the record.
+        if entry.fields().len() == selectable_count(kind) { Some(entry) } else { entry.with_fields_of(kind) }
     }
 }

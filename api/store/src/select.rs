@@ -5,6 +5,7 @@ mod label;
 
 use thiserror::Error;
 
+pub(crate) use field::selectable_count;
 pub use field::{FieldSelector, selectable};
 pub use label::LabelSelector;
 

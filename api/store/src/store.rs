@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::collection::{Change, Collection, Event, TooOld};
 use crate::entry::{Body, Entry, Key};
 use crate::record::Record;
-use crate::select::{Selection, selectable};
+use crate::select::Selection;
 
 /// A resource that is stored: the position of its kind in the schema table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,9 +135,10 @@ impl Store {
     ) -> Result<Committed, WriteError> {
         let before = self.check(resource, &key, expected)?;
         let revision = self.revision + 1;
-        let record = Record::put(resource, &key, revision, body.tail());
+        let entry = Arc::new(body.at(revision));
+        let record = Record::of(resource, &key, &entry);
         let change = if before.is_some() { Change::Modified } else { Change::Added };
-        let event = Event { change, key, entry: Arc::new(body.at(revision)), before };
+        let event = Event { change, key, entry, before };
         Ok(self.commit(resource, event, record))
     }
 
@@ -191,10 +192,7 @@ impl Store {
     /// Puts back what a journal kept. Records must come in the order of their revisions.
     pub fn restore(&mut self, record: &Record) {
         let resource = record.resource();
-        let entry = record.tail().and_then(|tail| {
-            let fields = |value: &serde_json::Value| selectable(resource.kind(), value);
-            Entry::restored(record.revision(), tail.into(), fields).map(Arc::new)
-        });
+        let entry = record.entry().map(Arc::clone);
         self.revision = self.revision.max(record.revision());
         self.collections[usize::from(resource.0)].restore(record.key(), entry, record.revision());
     }

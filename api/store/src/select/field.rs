@@ -84,6 +84,11 @@ const EVENTS_V1: &[(&str, &str)] = &[
     ("type", "/type"),
 ];
 
+/// How many fields of the kind can be selected by.
+pub(crate) fn selectable_count(kind: &Kind) -> usize {
+    fields(kind).len()
+}
+
 /// The values of the kind's selectable fields in an object of its stored version.
 pub fn selectable(kind: &Kind, object: &Value) -> Vec<String> {
     let text = |path: &str| match object.pointer(path) {
