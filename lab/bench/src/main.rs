@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p bench -- decode` measures reading lists; `--features compare` puts the types of k8s-openapi
 //! beside ours. Inputs are generated from a seed, so a measurement can be repeated elsewhere.
-//! `cargo run --release -p bench -- apiserver` measures the embedded API server beside a real one.
+//! `cargo run --release -p bench -- apiserver` measures the embedded API server beside a real one, and
+//! `cargo run --release -p bench -- restart` how long it takes to start with a million objects.
 
 mod apiserver;
 mod clock;
@@ -11,6 +12,7 @@ mod decode;
 mod memory;
 mod pods;
 mod random;
+mod restart;
 mod slices;
 
 use clap::{Parser, Subcommand};
@@ -29,6 +31,8 @@ enum Command {
     Decode(decode::Decode),
     /// Put the same load on the embedded API server and, where there is one, on a real one
     Apiserver(apiserver::Apiserver),
+    /// Start a server that has many objects
+    Restart(restart::Restart),
     /// Measure one reader in a process of its own; `decode` calls this
     #[command(hide = true)]
     One(decode::One),
@@ -38,6 +42,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Decode(decode) => decode.run(),
         Command::Apiserver(apiserver) => apiserver.run(),
+        Command::Restart(restart) => restart.run(),
         Command::One(one) => one.run(),
     }
 }
