@@ -11,8 +11,6 @@ use schema::table;
 use serde_json::{Value, json};
 use store::{Body, Expected, Key, Record, Resource, Store, selectable};
 
-use crate::memory::resident_bytes;
-
 /// How many objects to start with
 #[derive(Args, Debug)]
 pub(crate) struct Restart {
@@ -54,14 +52,11 @@ impl Restart {
     }
 
     fn start(&self, dir: &Path, what: &str) -> anyhow::Result<()> {
-        let before = resident_bytes().unwrap_or_default();
         let began = Instant::now();
         let (store, _log, recovery) = server::open(dir)?;
         let took = began.elapsed();
-        let bytes = resident_bytes().unwrap_or_default().saturating_sub(before);
-        let per_object = bytes / u64::try_from(self.objects)?.max(1);
         println!(
-            "{} objects {what}: {:.1} s, {per_object} bytes of memory an object ({} records from the snapshot, {} from the log)",
+            "{} objects {what}: {:.1} s ({} records from the snapshot, {} from the log)",
             self.objects,
             took.as_secs_f64(),
             recovery.snapshot_records,
