@@ -205,11 +205,14 @@ impl Registry {
         if site.kind.scope == Scope::Cluster {
             return Ok(());
         }
-        let Some(namespace) = self.namespace(&site.namespace) else {
-            let kind = schema::table().kind("v1", "Namespace").ok_or_else(Failure::no_such_path)?;
+        let kind = schema::table().kind("v1", "Namespace").ok_or_else(Failure::no_such_path)?;
+        let resource = Resource::of(kind).ok_or_else(Failure::no_such_path)?;
+        let Some(namespace) = self.get(resource, &Key::new("", &site.namespace)) else {
             return Err(Failure::not_found(kind, &site.namespace));
         };
-        if namespace["metadata"].get("deletionTimestamp").is_none() {
+        // Nearly every namespace is neither owned nor being deleted, and need not be read.
+        let deleting = || namespace.value("v1", "Namespace")["metadata"].get("deletionTimestamp").is_some();
+        if !namespace.has_ties() || !deleting() {
             return Ok(());
         }
         let why = format!(

@@ -13,7 +13,7 @@ use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::core::node::Node;
 use objects::scheduling::priority_class::PriorityClass;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use schema::table;
 use serde_json::Value;
 use store::{Committed, Entry, Key, ListAt, Record, Resource, Selection, Store, WriteError};
@@ -56,12 +56,21 @@ pub(crate) struct Registry {
     /// How often changes were taken back; a reader that waits looks again when it grows.
     taken_back: AtomicU64,
     pub(crate) gates: Gates,
+    /// The default priority class, and the revisions of the classes when it was found.
+    default_class: Mutex<(Vec<u64>, Option<PriorityClass>)>,
 }
 
 impl Registry {
     pub(crate) fn new(store: Store, log: Box<dyn Log>, gates: Gates) -> Arc<Self> {
         let durable = watch::Sender::new(store.revision());
-        Arc::new(Self { store: RwLock::new(store), log, durable, taken_back: AtomicU64::new(0), gates })
+        Arc::new(Self {
+            store: RwLock::new(store),
+            log,
+            durable,
+            taken_back: AtomicU64::new(0),
+            gates,
+            default_class: Mutex::default(),
+        })
     }
 
     /// The moment, for objects.
@@ -231,10 +240,18 @@ impl Surroundings for Registry {
     }
 
     fn default_priority_class(&self) -> Option<PriorityClass> {
-        self.all::<PriorityClass>()
-            .into_iter()
-            .filter(|class| class.global_default)
-            .min_by_key(|class| class.value)
+        let resource = table().kind("scheduling.k8s.io/v1", "PriorityClass").and_then(Resource::of)?;
+        let everything = Selection::default();
+        let page =
+            self.glance(|store| store.list(resource, None, &everything, ListAt::Latest, None, None)).ok()?;
+        // Every pod asks, and the classes hardly ever change.
+        let revisions: Vec<u64> = page.items.iter().map(|(_, entry)| entry.revision()).collect();
+        let mut known = self.default_class.lock();
+        if known.0 != revisions {
+            let classes = self.all::<PriorityClass>().into_iter().filter(|class| class.global_default);
+            *known = (revisions, classes.min_by_key(|class| class.value));
+        }
+        known.1.clone()
     }
 
     fn nodes(&self, wanted: &dyn Fn(&Node) -> bool) -> Vec<Node> {
