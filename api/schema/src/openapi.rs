@@ -53,7 +53,7 @@ pub fn document(group_version: &str) -> Option<Value> {
 
 /// The OpenAPI v3 document of a path that has no kinds.
 pub fn empty_document() -> Value {
-    json!({"openapi": "3.0.0", "info": info(), "paths": {}})
+    json!({"openapi": "3.0.0", "info": heading(), "paths": {}})
 }
 
 /// The OpenAPI v2 document of everything that is served.
