@@ -15,7 +15,6 @@ pub fn apply_defaults(table: &Table, id: StructId, value: &mut Value) {
             Some(Value::String(text)) => text.is_empty() && field.presence == Presence::OmitZero,
             Some(Value::Array(items)) => items.is_empty() && field.presence == Presence::OmitZero,
             Some(Value::Number(number)) => number.as_i64() == Some(0) && field.presence == Presence::OmitZero,
-            Some(Value::Array(items)) => items.is_empty(),
             Some(_) => false,
         };
         if unset && let Some(default) = &field.default {

@@ -25,11 +25,11 @@ fn names(store: &Store, at: ListAt) -> Vec<String> {
         .expect("within the window");
     page.items
         .iter()
-        .map(|(key, entry)| format!("{}={}", key.name, data(&entry.value("v1", "ConfigMap"))))
+        .map(|(key, entry)| format!("{}={}", key.name, text(&entry.value("v1", "ConfigMap"))))
         .collect()
 }
 
-fn data(object: &Value) -> &str {
+fn text(object: &Value) -> &str {
     object["data"]["k"].as_str().unwrap_or_default()
 }
 
@@ -76,7 +76,7 @@ fn pages_of_a_list_stay_consistent_while_objects_change() {
         store.list(maps(), Some("default"), &everything, at, first.more_after.as_ref(), None).expect("kept");
     let names: Vec<&str> = rest.items.iter().map(|(key, _)| &*key.name).collect();
     assert_eq!(names, ["c", "d", "e"]);
-    assert_eq!(data(&rest.items[0].1.value("v1", "ConfigMap")), "1");
+    assert_eq!(text(&rest.items[0].1.value("v1", "ConfigMap")), "1");
 }
 
 #[test]

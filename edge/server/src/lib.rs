@@ -27,6 +27,7 @@ mod seed;
 mod service;
 mod status;
 mod tls;
+mod upkeep;
 mod watch;
 mod yaml;
 

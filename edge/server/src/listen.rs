@@ -22,6 +22,7 @@ use crate::respond::Answer;
 use crate::seed;
 use crate::service::Service;
 use crate::tls::{Credentials, TlsError};
+use crate::upkeep;
 
 /// How a server is set up.
 pub struct Options {
@@ -69,8 +70,6 @@ pub struct Server {
     service: Arc<Service>,
 }
 
-/// How often the log is looked at.
-const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 /// A client that sends no request for so long is cut off.
 const HEADER_SECONDS: u64 = 30;
 /// A client that does not finish its handshake is cut off.
@@ -114,13 +113,7 @@ impl Server {
 
     /// Serves until `stop` is done.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
-        let registry = Arc::clone(&self.service.registry);
-        let upkeep = tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(UPKEEP_EVERY).await;
-                registry.snapshot_if_due().await;
-            }
-        });
+        let upkeep = tokio::spawn(upkeep::run(Arc::clone(&self.service.registry)));
         self.accept(stop).await;
         upkeep.abort();
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use admission::{
     Admitted, FieldValidation, Identity, Operation, Owners, Submission, admit, from_stored, stored_kind,
 };
-use schema::{Document, Kind, Scope};
+use schema::{Document, Kind, Scope, fill};
 use serde_json::{Value, json};
 use store::managed::{Manager, keep_times, reset_fields, track};
 use store::patch::{PatchError, json_patch, merge_patch, strategic_merge_patch};
@@ -357,6 +357,7 @@ impl Registry {
             };
             let mut object = site.value(&entry);
             make(&mut object)?;
+            fill(schema::table(), site.stored.object, &mut object);
             match self.store_change(site, &key, &object, entry.revision()).await? {
                 Ok(outcome) => return Ok(outcome),
                 Err(WriteError::Missing) => return Err(Failure::not_found(site.kind, name)),

@@ -194,7 +194,7 @@ pub(crate) fn show_values(
     let kind = site.kind;
     let body = match accepted.form {
         Form::Object => {
-            let items: Vec<Value> = objects.iter().map(|object| bare(object)).collect();
+            let items: Vec<Value> = objects.iter().map(bare).collect();
             json!({"kind": format!("{}List", kind.kind), "apiVersion": kind.api_version, "metadata": meta, "items": items})
         }
         Form::Table(version) => {

@@ -184,7 +184,7 @@ impl Service {
     }
 
     /// The answer to a change, in the form that was asked for.
-    fn done(&self, site: &Site, done: Done, accepted: Accepted, query: &Query) -> Result<Answer, Failure> {
+    fn done(&self, site: &Site, done: &Done, accepted: Accepted, query: &Query) -> Result<Answer, Failure> {
         let answer = match &done.result {
             Outcome::Stored(entry) => present::object(done.code, site.kind, entry, accepted, query)?,
             Outcome::Shown(object) | Outcome::Gone(object) => {
@@ -209,7 +209,7 @@ impl Service {
         let options = call.options("CreateOptions", target)?;
         let document = body::document(call.media_type(), body)?;
         let done = self.registry.create(&site, document, &options).await?;
-        self.done(&site, done, accepted, &call.query)
+        self.done(&site, &done, accepted, &call.query)
     }
 
     async fn replace(
@@ -223,7 +223,7 @@ impl Service {
         let options = call.options("UpdateOptions", target)?;
         let document = body::document(call.media_type(), body)?;
         let done = self.registry.replace(&site, target, document, &options).await?;
-        self.done(&site, done, accepted, &call.query)
+        self.done(&site, &done, accepted, &call.query)
     }
 
     async fn patch(
@@ -242,12 +242,12 @@ impl Service {
                     return Err(Failure::bad_option("PatchOptions", "FieldValueForbidden", "force", message));
                 }
                 let done = self.registry.patch(&site, target, &patch, &options).await?;
-                self.done(&site, done, accepted, &call.query)
+                self.done(&site, &done, accepted, &call.query)
             }
             None => {
                 let done =
                     crate::apply::apply(&self.registry, &site, target, body, &call.query, options).await?;
-                self.done(&site, done, accepted, &call.query)
+                self.done(&site, &done, accepted, &call.query)
             }
         }
     }
@@ -267,7 +267,7 @@ impl Service {
             Outcome::Gone(object) if !delete::answers_with_object(&site.stored.kind) => {
                 Ok(respond::value(200, &delete::success(&site, object), plain(accepted), false))
             }
-            _ => self.done(&site, done, accepted, &call.query),
+            _ => self.done(&site, &done, accepted, &call.query),
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use conformance::replay::Tally;
-use conformance::{Suite, cel, quantity, replay};
+use conformance::{Suite, admission, cel, quantity, replay};
 
 fn vectors(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors").join(file)
@@ -40,6 +40,31 @@ fn a_wrong_verdict_about_a_device_is_counted_and_shown() {
     let wanted = "wrong-1\n  devices[0]: expected false\n  devices[0]: actual   true\n\
                   cost agreement: 75.00 % (3 of 4)\n1 passed, 1 failed\n";
     assert_eq!(report, wanted);
+}
+
+#[test]
+fn admission_agrees_on_every_recorded_object() {
+    let (tally, report) = run(admission::SUITE, vectors("validation.jsonl.gz"));
+    assert_eq!(tally, Tally { passed: 835, failed: 0 }, "{report}");
+}
+
+/// Three cases end with a deletion whose answer is a `Status`, which admission has no part in.
+#[test]
+fn admission_agrees_on_every_recorded_change() {
+    let (tally, report) = run(admission::SUITE, vectors("updates.jsonl.gz"));
+    let differs = |line: &&str| line.starts_with("updates/");
+    let names: Vec<&str> = report.lines().filter(differs).collect();
+    assert_eq!(
+        names,
+        [
+            "updates/Workload/delete",
+            "updates/CompositePodGroup/delete",
+            "updates/PriorityClass/global-default"
+        ],
+        "{report}"
+    );
+    assert!(!report.contains("verdict") && !report.contains("causes"), "{report}");
+    assert_eq!(tally, Tally { passed: 249, failed: 3 });
 }
 
 #[test]

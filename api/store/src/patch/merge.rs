@@ -27,6 +27,7 @@ mod tests {
 
     use super::merge_patch;
 
+    #[expect(clippy::needless_pass_by_value, reason = "a case reads best with its values in place")]
     fn check(mut target: Value, patch: Value, expected: Value) {
         merge_patch(&mut target, patch);
         assert_eq!(target, expected);

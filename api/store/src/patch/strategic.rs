@@ -226,6 +226,7 @@ mod tests {
 
     use super::strategic_merge_patch;
 
+    #[expect(clippy::needless_pass_by_value, reason = "a case reads best with its values in place")]
     fn check(mut target: Value, patch: Value, expected: Value) {
         let pod = table().kind("v1", "Pod").expect("pods are served");
         strategic_merge_patch(table(), pod.object, &mut target, patch).expect("the patch is well formed");

@@ -45,7 +45,7 @@ pub(crate) struct Apiserver {
 impl Apiserver {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let gates: Gates =
-            self.feature_gates.parse().map_err(|error| failed(format!("--feature-gates: {error}")))?;
+            self.feature_gates.parse().map_err(|error| failed(&format!("--feature-gates: {error}")))?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(self.serve(gates, out))
     }
@@ -61,11 +61,11 @@ impl Apiserver {
             store,
             log,
         };
-        let server = Server::bind(options).await.map_err(|error| failed(error.to_string()))?;
+        let server = Server::bind(options).await.map_err(|error| failed(&error.to_string()))?;
         let address = server.address()?;
         if let Some(path) = &self.write_kubeconfig {
             write_private(path, &kubeconfig(address, &credentials))
-                .map_err(|error| failed(format!("cannot write {}: {error}", path.display())))?;
+                .map_err(|error| failed(&format!("cannot write {}: {error}", path.display())))?;
             writeln!(out, "kubeconfig  {}", path.display())?;
         }
         writeln!(out, "address     https://{address}")?;
@@ -81,14 +81,14 @@ type Opened = (Credentials, Store, Box<dyn Log>, String);
 impl Apiserver {
     /// Opens the data directory, or says that there is none.
     fn open(&self) -> Result<Opened, Failure> {
-        let make = || Credentials::make(&[self.listen.ip()]).map_err(|error| failed(error.to_string()));
+        let make = || Credentials::make(&[self.listen.ip()]).map_err(|error| failed(&error.to_string()));
         let Some(dir) = &self.data_dir else {
             let storage =
                 "in memory: everything is gone when this process ends; hint: --data-dir keeps it".to_owned();
             return Ok((make()?, Store::default(), Box::new(NoLog), storage));
         };
         let (store, log, recovery) =
-            server::open(&dir.join("journal")).map_err(|error| failed(error.to_string()))?;
+            server::open(&dir.join("journal")).map_err(|error| failed(&error.to_string()))?;
         let credentials = credentials(&dir.join("pki"), make)?;
         let storage = format!("{}, at revision {}", dir.display(), recovery.last_revision);
         Ok((credentials, store, Box::new(log), storage))
@@ -122,9 +122,8 @@ fn credentials(
     Ok(made)
 }
 
-fn failed(wrong: String) -> Failure {
-    let (wrong, hint) =
-        wrong.split_once("; hint: ").map_or((wrong.as_str(), ""), |(wrong, hint)| (wrong, hint));
+fn failed(wrong: &str) -> Failure {
+    let (wrong, hint) = wrong.split_once("; hint: ").map_or((wrong, ""), |(wrong, hint)| (wrong, hint));
     Failure::Failed { wrong: wrong.to_owned(), hint: hint.to_owned() }
 }
 

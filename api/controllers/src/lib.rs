@@ -1,0 +1,4 @@
+//! What keeps objects in order: pure functions from what is there to what to do about it.
+
+pub mod garbage;
+pub mod namespaces;

@@ -1,0 +1,142 @@
+//! What the server does by itself: empties namespaces that are being deleted, collects garbage, and starts the log anew.
+//!
+//! It works at its own pace, as the controllers of a cluster do: nothing that a client sent waits for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controllers::garbage::{self, Action};
+use controllers::namespaces;
+use schema::{Scope, table};
+use serde_json::{Value, json};
+use store::{Key, ListAt, Resource, Selection};
+
+use crate::delete::DeleteOptions;
+use crate::objects::Site;
+use crate::registry::Registry;
+use crate::route::{Query, Target};
+use crate::status::Failure;
+
+/// How often the server looks around.
+const EVERY: Duration = Duration::from_secs(3);
+
+/// Runs until it is aborted.
+pub(crate) async fn run(registry: Arc<Registry>) {
+    let mut seen = 0;
+    loop {
+        tokio::time::sleep(EVERY).await;
+        registry.snapshot_if_due().await;
+        let now = registry.glance(store::Store::revision);
+        if now != seen {
+            // What fails now, because others change the same objects, is tried in the next round.
+            let _ = empty_namespaces(&registry).await;
+            let _ = collect_garbage(&registry).await;
+            seen = now;
+        }
+    }
+}
+
+/// A stored resource as a site of a namespace.
+fn site(resource: Resource, namespace: &str) -> Result<Site, Failure> {
+    let target =
+        Target { kind: resource.kind(), namespace: namespace.to_owned(), name: None, subresource: None };
+    Site::of(&target)
+}
+
+/// Every resource that is stored under its own version.
+fn resources() -> impl Iterator<Item = Resource> {
+    let stored = table().kinds().iter().filter(|kind| !kind.plural.is_empty());
+    stored
+        .filter(|kind| admission::stored_kind(kind).api_version == kind.api_version)
+        .filter_map(Resource::of)
+}
+
+fn keys(registry: &Registry, resource: Resource, namespace: Option<&str>) -> Vec<Key> {
+    let page = registry
+        .glance(|store| store.list(resource, namespace, &Selection::default(), ListAt::Latest, None, None));
+    page.map(|page| page.items.into_iter().map(|(key, _)| key).collect()).unwrap_or_default()
+}
+
+async fn empty_namespaces(registry: &Arc<Registry>) -> Result<(), Failure> {
+    let Some(namespaces) = table().kind("v1", "Namespace").and_then(Resource::of) else { return Ok(()) };
+    for key in keys(registry, namespaces, None) {
+        let Some(namespace) = registry.namespace(&key.name) else { continue };
+        if namespace["metadata"].get("deletionTimestamp").is_none() {
+            continue;
+        }
+        let inside: Vec<(Resource, Key)> = resources()
+            .filter(|resource| resource.kind().scope == Scope::Namespaced)
+            .flat_map(|resource| {
+                keys(registry, resource, Some(&key.name)).into_iter().map(move |key| (resource, key))
+            })
+            .collect();
+        match namespaces::decide(&namespace, inside.len()) {
+            namespaces::Action::Leave => {}
+            namespaces::Action::Empty => {
+                // The contents of a namespace get no time of their own: nobody runs them any longer.
+                let options = DeleteOptions::read(&Query::default(), &json!({"gracePeriodSeconds": 0}))?;
+                for (resource, key) in inside {
+                    let _ = registry.delete(&site(resource, &key.namespace)?, &key.name, &options).await;
+                }
+            }
+            namespaces::Action::Finish => {
+                let mut finish = |namespace: &mut Value| {
+                    if let Some(list) = namespace["spec"]["finalizers"].as_array_mut() {
+                        list.retain(|finalizer| finalizer != "kubernetes");
+                    }
+                    Ok(())
+                };
+                registry.adjust(&site(namespaces, "")?, &key.name, &mut finish).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn collect_garbage(registry: &Arc<Registry>) -> Result<(), Failure> {
+    let mut places = Vec::new();
+    let mut objects = Vec::new();
+    for resource in resources() {
+        for key in keys(registry, resource, None) {
+            let Some(entry) = registry.get(resource, &key) else { continue };
+            let kind = resource.kind();
+            let metadata = entry.value(&kind.api_version, &kind.kind)["metadata"].take();
+            let uid = metadata["uid"].as_str().unwrap_or_default().to_owned();
+            objects.push(garbage::Object { uid, metadata });
+            places.push((resource, key));
+        }
+    }
+    for (at, action) in garbage::collect(&objects) {
+        let (resource, key) = &places[at];
+        let site = site(*resource, &key.namespace)?;
+        let result = match action {
+            Action::Delete => {
+                let body =
+                    json!({"preconditions": {"uid": objects[at].uid}, "propagationPolicy": "Background"});
+                let options = DeleteOptions::read(&Query::default(), &body)?;
+                registry.delete(&site, &key.name, &options).await.map(|_| ())
+            }
+            Action::Disown(uids) => {
+                let mut disown = |object: &mut Value| {
+                    if let Some(list) = object["metadata"]["ownerReferences"].as_array_mut() {
+                        list.retain(|owner| !uids.iter().any(|uid| owner["uid"] == uid.as_str()));
+                    }
+                    Ok(())
+                };
+                registry.adjust(&site, &key.name, &mut disown).await.map(|_| ())
+            }
+            Action::Release(name) => {
+                let mut release = |object: &mut Value| {
+                    if let Some(list) = object["metadata"]["finalizers"].as_array_mut() {
+                        list.retain(|finalizer| finalizer != name);
+                    }
+                    Ok(())
+                };
+                registry.adjust(&site, &key.name, &mut release).await.map(|_| ())
+            }
+        };
+        // Somebody else was faster, which is as good.
+        drop(result);
+    }
+    Ok(())
+}
