@@ -1,5 +1,9 @@
 //! The nouns of Supercargo: values that every other crate speaks in, free of any wire format.
 
+pub mod allocation;
+pub mod claim;
+pub mod device;
 pub mod duration;
+pub mod node;
 pub mod quantity;
 pub mod timestamp;

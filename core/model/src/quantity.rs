@@ -165,6 +165,23 @@ impl Quantity {
         }
     }
 
+    /// The amount in billionths, rounded away from zero; `None` above 10^36 of them, so that sums have room.
+    pub fn nanos(&self) -> Option<i128> {
+        const NANOS_MAX: u128 = 10_u128.pow(36);
+        let nanos = match &self.amount {
+            Amount::Word { value, scale } if *scale < NANO => {
+                i128::from(shrink(*value, i64::from(NANO) - i64::from(*scale)).0)
+            }
+            Amount::Word { value: 0, .. } => 0,
+            Amount::Word { value, scale } => {
+                let power = 10_i128.checked_pow(scale.checked_sub(NANO)?.unsigned_abs())?;
+                i128::from(*value).checked_mul(power)?
+            }
+            Amount::Wide(wide) => wide.integer_at(-i64::from(NANO))?,
+        };
+        (nanos.unsigned_abs() <= NANOS_MAX).then_some(nanos)
+    }
+
     /// The product of two quantities, wide, in the format of the first.
     #[must_use]
     pub fn times(&self, factor: &Self) -> Self {

@@ -191,3 +191,18 @@ fn trailing_zeros_are_all_stripped_whatever_their_number() {
         assert_eq!(quantity(&text).to_string().trim_end_matches("e0"), expected.trim_end_matches("e0"));
     }
 }
+
+#[test]
+fn billionths_are_exact_or_not_given() {
+    let nanos = |text: &str| text.parse::<Quantity>().expect("a quantity").nanos();
+    assert_eq!(nanos("0"), Some(0));
+    assert_eq!(nanos("1n"), Some(1));
+    assert_eq!(nanos("-250m"), Some(-250_000_000));
+    assert_eq!(nanos("40Gi"), Some(42_949_672_960_000_000_000));
+    assert_eq!(nanos("1.1Ki"), Some(1_126_400_000_000));
+    assert_eq!(nanos("9Ei"), Some(9_223_372_036_854_775_807_000_000_000));
+    assert_eq!(nanos("1e27"), Some(10_i128.pow(36)));
+    assert_eq!(nanos("1e28"), None);
+    assert_eq!(nanos("1e9999999"), None);
+    assert_eq!(nanos("0e9999999"), Some(0));
+}

@@ -177,6 +177,19 @@ impl Wide {
         Ok(self.mantissa_at(0))
     }
 
+    /// The number in units of `10^-scale`, rounded away from zero, if it has no more digits than 128 bits hold.
+    pub(super) fn integer_at(&self, scale: i64) -> Option<i128> {
+        const DIGITS_IN_128_BITS: u64 = 39;
+        let rounded = self.rounded_up(scale);
+        if rounded.mantissa.is_zero() {
+            return Some(0);
+        }
+        if rounded.zeros > DIGITS_IN_128_BITS {
+            return None;
+        }
+        (rounded.mantissa * pow10(rounded.zeros)).to_i128()
+    }
+
     fn exponent(&self) -> i64 {
         self.zeros as i64 - self.scale
     }

@@ -1,0 +1,149 @@
+//! Who holds which device.
+//!
+//! Invariant: the ledger is a set of holdings. Taking adds one and giving back removes that one, so the two are exact
+//! inverses in any order. Sums are kept as integers beside the holdings and never drift from them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::allocation::Grant;
+use model::claim::ClaimId;
+use model::device::DeviceId;
+use model::quantity::Quantity;
+use rustc_hash::FxHashMap;
+
+/// Tells the shares of a device apart.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ShareId(pub Arc<str>);
+
+/// One device, or one share of it, in the hands of a claim.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Holding {
+    /// Who holds it.
+    pub holder: ClaimId,
+    /// The groups that the device declared when it was allocated, by counter set; empty if it declared none.
+    pub groups: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    /// Of a share: how much of each capacity.
+    pub consumed: BTreeMap<Arc<str>, Quantity>,
+}
+
+/// What is taken of one device.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Holdings {
+    /// Claims that hold it alone. More than one is a mistake that somebody made, and is kept as found.
+    dedicated: BTreeMap<ClaimId, Holding>,
+    shares: BTreeMap<ShareId, Holding>,
+    /// The sum of what the shares consume, in billionths.
+    consumed: BTreeMap<Arc<str>, i128>,
+}
+
+impl Holdings {
+    /// Whether some claim holds the device alone.
+    #[must_use]
+    pub fn is_dedicated(&self) -> bool {
+        !self.dedicated.is_empty()
+    }
+
+    /// Whether some claims share the device.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        !self.shares.is_empty()
+    }
+
+    /// How much of a capacity the shares consume together, in billionths.
+    #[must_use]
+    pub fn consumed(&self, capacity: &str) -> i128 {
+        self.consumed.get(capacity).copied().unwrap_or(0)
+    }
+
+    /// All holdings, of the whole device first.
+    pub fn iter(&self) -> impl Iterator<Item = &Holding> {
+        self.dedicated.values().chain(self.shares.values())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.dedicated.is_empty() && self.shares.is_empty()
+    }
+
+    fn count(&mut self, holding: &Holding, sign: i128) {
+        for (name, amount) in &holding.consumed {
+            // An amount beyond all bounds fills the device; no sum of others reaches it again.
+            let nanos = amount.nanos().unwrap_or(UNBOUNDED);
+            let sum = self.consumed.entry(name.clone()).or_default();
+            *sum += sign * nanos;
+            if *sum == 0 {
+                self.consumed.remove(name);
+            }
+        }
+    }
+}
+
+/// What an amount counts as that is too large to be counted.
+const UNBOUNDED: i128 = 10_i128.pow(36);
+
+/// Who holds which device.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Ledger {
+    devices: FxHashMap<DeviceId, Holdings>,
+}
+
+impl Ledger {
+    /// What is taken of a device.
+    #[must_use]
+    pub fn holdings(&self, device: &DeviceId) -> Option<&Holdings> {
+        self.devices.get(device)
+    }
+
+    /// How many devices are taken, wholly or in part.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// Whether nothing is taken.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.devices.is_empty()
+    }
+
+    /// Takes a device for a claim, or one share of it. What was held under the same claim or share is given back.
+    pub fn take(&mut self, device: &DeviceId, share: Option<ShareId>, holding: Holding) {
+        self.give_back(device, share.as_ref(), &holding.holder);
+        let holdings = self.devices.entry(device.clone()).or_default();
+        match share {
+            None => {
+                holdings.dedicated.insert(holding.holder.clone(), holding);
+            }
+            Some(share) => {
+                holdings.count(&holding, 1);
+                holdings.shares.insert(share, holding);
+            }
+        }
+    }
+
+    /// Gives back what a claim holds of a device, and says whether it held it.
+    pub fn give_back(&mut self, device: &DeviceId, share: Option<&ShareId>, holder: &ClaimId) -> bool {
+        let Some(holdings) = self.devices.get_mut(device) else { return false };
+        let removed = match share {
+            None => holdings.dedicated.remove(holder),
+            Some(share) => holdings.shares.remove(share),
+        };
+        if let (Some(holding), Some(_)) = (&removed, share) {
+            holdings.count(holding, -1);
+        }
+        if holdings.is_empty() {
+            self.devices.remove(device);
+        }
+        removed.is_some()
+    }
+
+    /// Takes what was granted to a claim; for looking after a device nothing is taken.
+    pub fn take_grant(&mut self, holder: &ClaimId, grant: &Grant, share: Option<ShareId>) {
+        if grant.admin_access {
+            return;
+        }
+        let consumed = grant.share.clone().unwrap_or_default();
+        let holding = Holding { holder: holder.clone(), groups: grant.groups.clone(), consumed };
+        self.take(&grant.device, share, holding);
+    }
+}

@@ -1,0 +1,5 @@
+//! The state of the cluster as decisions see it: what is published, and what of it is taken.
+
+pub mod ledger;
+pub mod pools;
+pub mod published;

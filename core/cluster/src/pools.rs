@@ -1,0 +1,262 @@
+//! Pools as a node sees them, put together from slices.
+//!
+//! A pool whose slices are not all there yet may gain a better device a moment later, and a pool that contradicts itself
+//! cannot be counted, so neither is used; but both are told, since whoever wants all devices must wait for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gates::{Gate, Gates};
+use model::device::{PoolId, Reach};
+use model::node::{BadRequirement, Node};
+
+use crate::published::Published;
+
+/// A pool, from the place of one node.
+#[derive(Clone, Debug)]
+pub enum PoolView {
+    /// All of it is known.
+    Whole(WholePool),
+    /// Some slices are not there.
+    Gathering {
+        /// The pool.
+        id: PoolId,
+        /// How many slices there are.
+        seen: usize,
+        /// How many there should be.
+        expected: i64,
+    },
+    /// Its slices do not go together.
+    Contradictory {
+        /// The pool.
+        id: PoolId,
+        /// Why not.
+        reason: Contradiction,
+    },
+}
+
+/// A pool of which all slices are known.
+#[derive(Clone, Debug)]
+pub struct WholePool {
+    /// Which pool it is.
+    pub id: PoolId,
+    /// Slices with devices that may be usable from the node, by name.
+    pub here: Vec<Arc<Published>>,
+    /// Slices with devices for other nodes. What they draw on the counters counts.
+    pub elsewhere: Vec<Arc<Published>>,
+    /// Slices with counter sets.
+    pub counters: Vec<Arc<Published>>,
+}
+
+/// Why slices of a pool do not go together.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Contradiction {
+    /// Two devices have one name.
+    #[error("it has two devices of the name {0}")]
+    DeviceTwice(Arc<str>),
+    /// Two counter sets have one name.
+    #[error("it has two counter sets of the name {0}")]
+    CounterSetTwice(Arc<str>),
+    /// A device draws on a counter set that is not there.
+    #[error("device {device} draws on counter set {counter_set}, which it does not have")]
+    NoSuchCounterSet {
+        /// The device.
+        device: Arc<str>,
+        /// The counter set.
+        counter_set: Arc<str>,
+    },
+    /// A device draws on a counter that is not there.
+    #[error("device {device} draws on counter {counter} of set {counter_set}, which it does not have")]
+    NoSuchCounter {
+        /// The device.
+        device: Arc<str>,
+        /// The counter set.
+        counter_set: Arc<str>,
+        /// The counter.
+        counter: Arc<str>,
+    },
+}
+
+impl PoolView {
+    /// Which pool it is.
+    #[must_use]
+    pub fn id(&self) -> &PoolId {
+        match self {
+            PoolView::Whole(pool) => &pool.id,
+            PoolView::Gathering { id, .. } | PoolView::Contradictory { id, .. } => id,
+        }
+    }
+
+    /// Whether pods may have to wait for one of its devices.
+    fn needs_preparation(&self) -> bool {
+        let PoolView::Whole(pool) = self else { return false };
+        pool.here.iter().flat_map(|slice| &slice.slice.devices).any(|device| device.needs_preparation())
+    }
+}
+
+/// The published slices, in the order in which they came, by what is asked of them.
+#[derive(Clone, Debug, Default)]
+pub struct Slices {
+    all: Vec<Arc<Published>>,
+    of_pool: BTreeMap<PoolId, Vec<usize>>,
+    of_node: BTreeMap<Arc<str>, Vec<usize>>,
+    shared: Vec<usize>,
+}
+
+impl Slices {
+    /// Puts slices in order.
+    #[must_use]
+    pub fn new(all: Vec<Arc<Published>>) -> Slices {
+        let mut slices = Slices::default();
+        for (at, published) in all.iter().enumerate() {
+            slices.of_pool.entry(published.slice.pool.clone()).or_default().push(at);
+            match &published.slice.reach {
+                Reach::Node(node) => slices.of_node.entry(node.clone()).or_default().push(at),
+                _ => slices.shared.push(at),
+            }
+        }
+        slices.all = all;
+        slices
+    }
+
+    /// The pools that a node can use devices of, sorted by driver and name; those with devices that need preparation
+    /// come last.
+    ///
+    /// # Errors
+    /// A slice picks its nodes in a way that cannot be judged.
+    pub fn pools_for(&self, node: &Node, gates: Gates) -> Result<Vec<PoolView>, BadRequirement> {
+        let mut found: BTreeMap<&PoolId, Vec<&Arc<Published>>> = BTreeMap::new();
+        let own = self.of_node.get(&node.name).into_iter().flatten();
+        for published in own.chain(&self.shared).map(|at| &self.all[*at]) {
+            let slice = &published.slice;
+            if !gates.enabled(Gate::DRAPartitionableDevices)
+                && (matches!(slice.reach, Reach::PerDevice) || !slice.counter_sets.is_empty())
+            {
+                continue;
+            }
+            if !is_relevant(published, node)? {
+                continue;
+            }
+            let kept = found.entry(&slice.pool).or_default();
+            let newest = kept.first().map_or(i64::MIN, |first| first.slice.generation);
+            if slice.generation > newest {
+                kept.clear();
+            }
+            if slice.generation >= newest {
+                kept.push(published);
+            }
+        }
+        let mut pools: Vec<PoolView> =
+            found.into_iter().filter_map(|(id, kept)| self.pool(id, kept, gates)).collect();
+        pools.sort_by_key(PoolView::needs_preparation);
+        Ok(pools)
+    }
+
+    /// The pool that relevant slices of one generation make, if that generation is still current.
+    fn pool(&self, id: &PoolId, here: Vec<&Arc<Published>>, gates: Gates) -> Option<PoolView> {
+        let first = &here.first()?.slice;
+        let (generation, expected) = (first.generation, first.slices_in_pool);
+        let mut elsewhere = Vec::new();
+        if here.len() as i64 != expected {
+            let members = self.of_pool.get(id).into_iter().flatten().map(|at| &self.all[*at]);
+            let mut seen = 0;
+            for member in members {
+                if member.slice.generation > generation {
+                    // The driver is replacing the pool, with nothing for this node so far.
+                    return None;
+                }
+                if member.slice.generation == generation {
+                    seen += 1;
+                    if !here.iter().any(|known| known.slice.name == member.slice.name) {
+                        elsewhere.push(member.clone());
+                    }
+                }
+            }
+            if seen as i64 != expected {
+                return Some(PoolView::Gathering { id: id.clone(), seen, expected });
+            }
+        }
+        let mut here: Vec<_> = here.into_iter().cloned().collect();
+        here.sort_by(|left, right| left.slice.name.cmp(&right.slice.name));
+        let whole = split(id, here, elsewhere, gates);
+        Some(match contradiction(&whole, gates) {
+            None => PoolView::Whole(whole),
+            Some(reason) => PoolView::Contradictory { id: id.clone(), reason },
+        })
+    }
+}
+
+/// Tells slices with counter sets from slices with devices.
+fn split(
+    id: &PoolId,
+    here: Vec<Arc<Published>>,
+    elsewhere: Vec<Arc<Published>>,
+    gates: Gates,
+) -> WholePool {
+    let has_counters = |published: &Arc<Published>| {
+        gates.enabled(Gate::DRAPartitionableDevices) && !published.slice.counter_sets.is_empty()
+    };
+    let (mut counters, here): (Vec<_>, _) = here.into_iter().partition(has_counters);
+    let (more_counters, elsewhere): (Vec<_>, _) = elsewhere.into_iter().partition(has_counters);
+    counters.extend(more_counters);
+    WholePool { id: id.clone(), here, elsewhere, counters }
+}
+
+/// Whether any device of the slice may be usable from the node.
+fn is_relevant(published: &Published, node: &Node) -> Result<bool, BadRequirement> {
+    match &published.slice.reach {
+        Reach::PerDevice => {
+            for device in &published.slice.devices {
+                if reaches(&device.reach, node)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        reach => reaches(reach, node),
+    }
+}
+
+/// Whether something that can be used from there can be used from the node.
+///
+/// # Errors
+/// The nodes are picked in a way that cannot be judged.
+pub fn reaches(reach: &Reach, node: &Node) -> Result<bool, BadRequirement> {
+    match reach {
+        Reach::Node(name) => Ok(*name == node.name),
+        Reach::Matching(selector) => selector.picks(node),
+        Reach::Everywhere => Ok(true),
+        Reach::PerDevice | Reach::Unsaid => Ok(false),
+    }
+}
+
+/// The first contradiction in a pool.
+fn contradiction(pool: &WholePool, gates: Gates) -> Option<Contradiction> {
+    let mut names = BTreeSet::new();
+    for device in pool.here.iter().flat_map(|slice| &slice.slice.devices) {
+        if !names.insert(&device.name) {
+            return Some(Contradiction::DeviceTwice(device.name.clone()));
+        }
+    }
+    if !gates.enabled(Gate::DRAPartitionableDevices) {
+        return None;
+    }
+    let mut sets = BTreeMap::new();
+    for set in pool.counters.iter().flat_map(|slice| &slice.slice.counter_sets) {
+        if sets.insert(&set.name, set).is_some() {
+            return Some(Contradiction::CounterSetTwice(set.name.clone()));
+        }
+    }
+    for device in pool.here.iter().chain(&pool.elsewhere).flat_map(|slice| &slice.slice.devices) {
+        for draw in &device.draws {
+            let (device, counter_set) = (device.name.clone(), draw.counter_set.clone());
+            let Some(set) = sets.get(&draw.counter_set) else {
+                return Some(Contradiction::NoSuchCounterSet { device, counter_set });
+            };
+            if let Some(counter) = draw.counters.keys().find(|name| !set.counters.contains_key(*name)) {
+                return Some(Contradiction::NoSuchCounter { device, counter_set, counter: counter.clone() });
+            }
+        }
+    }
+    None
+}

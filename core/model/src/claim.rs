@@ -1,0 +1,191 @@
+//! What is asked for: claims, their requests, and the classes that they name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::device::{Taint, TaintEffect};
+use crate::quantity::Quantity;
+
+/// A claim by name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ClaimId {
+    /// Its namespace.
+    pub namespace: Arc<str>,
+    /// Its name there.
+    pub name: Arc<str>,
+}
+
+impl fmt::Display for ClaimId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() {
+            return write!(out, "{}", self.name);
+        }
+        write!(out, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A wish for devices.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Claim {
+    /// Which claim it is.
+    pub id: ClaimId,
+    /// What is wanted, in the order in which it is looked for.
+    pub requests: Vec<Request>,
+    /// What must hold between the devices.
+    pub constraints: Vec<Constraint>,
+    /// For each configuration of the claim, the requests that it is for; none means all.
+    pub configs: Vec<Vec<Arc<str>>>,
+}
+
+/// One named part of a claim.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Request {
+    /// Its name in the claim.
+    pub name: Arc<str>,
+    /// What is wanted.
+    pub wish: Wish,
+}
+
+/// What a request wants.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Wish {
+    /// This.
+    Exactly(Ask),
+    /// The first of these that can be had, each with its name.
+    FirstAvailable(Vec<(Arc<str>, Ask)>),
+}
+
+/// Devices of one class.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ask {
+    /// The class.
+    pub class: Arc<str>,
+    /// Conditions on the device; `None` is one of a kind that we do not know.
+    pub selectors: Vec<Option<Arc<str>>>,
+    /// How many.
+    pub amount: Amount,
+    /// Whether the devices are wanted for looking after them, whoever uses them.
+    pub admin_access: Option<bool>,
+    /// Taints that do not matter.
+    pub tolerations: Vec<Toleration>,
+    /// How much of each capacity is needed.
+    pub capacity: Option<BTreeMap<Arc<str>, Quantity>>,
+    /// Attributes to be computed for constraints: names and expressions.
+    pub derived: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl Ask {
+    /// Whether it is for looking after devices that others use.
+    #[must_use]
+    pub fn is_admin(&self) -> bool {
+        self.admin_access == Some(true)
+    }
+
+    /// Whether it bears all taints of a device that keep claims off.
+    #[must_use]
+    pub fn tolerates(&self, taints: &[Taint]) -> bool {
+        taints.iter().all(|taint| {
+            matches!(taint.effect, TaintEffect::Told(_))
+                || self.tolerations.iter().any(|toleration| toleration.bears(taint))
+        })
+    }
+}
+
+/// How many devices.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Amount {
+    /// This many.
+    Exactly(i64),
+    /// Every one that matches.
+    All,
+    /// A mode that we do not know.
+    Unknown(Arc<str>),
+}
+
+/// Leave to ignore taints.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Toleration {
+    /// The taint's key; any if empty.
+    pub key: Arc<str>,
+    /// The value that is borne.
+    pub value: TolerationValue,
+    /// The effect; any if empty.
+    pub effect: Arc<str>,
+    /// How long a device is kept after it got a taint that evicts.
+    pub seconds: Option<i64>,
+}
+
+/// Which values of a taint are borne.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TolerationValue {
+    /// Any.
+    Any,
+    /// This one.
+    Equal(Arc<str>),
+    /// Compared in a way that we do not know, so none.
+    Unknown(Arc<str>),
+}
+
+impl Toleration {
+    /// Whether it bears a taint.
+    #[must_use]
+    pub fn bears(&self, taint: &Taint) -> bool {
+        let effect = match &taint.effect {
+            TaintEffect::NoSchedule => "NoSchedule",
+            TaintEffect::NoExecute => "NoExecute",
+            TaintEffect::Told(effect) => effect,
+        };
+        (self.effect.is_empty() || &*self.effect == effect)
+            && (self.key.is_empty() || self.key == taint.key)
+            && match &self.value {
+                TolerationValue::Any => true,
+                TolerationValue::Equal(value) => *value == taint.value,
+                TolerationValue::Unknown(_) => false,
+            }
+    }
+}
+
+/// What must hold between the devices of some requests.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Constraint {
+    /// The requests, by name or as `request/alternative`; none means all.
+    pub requests: Vec<Arc<str>>,
+    /// What must hold.
+    pub rule: Rule,
+}
+
+impl Constraint {
+    /// Whether it is about the devices of a request, or of one of its alternatives.
+    #[must_use]
+    pub fn concerns(&self, request: &str, alternative: Option<&str>) -> bool {
+        self.requests.is_empty()
+            || self.requests.iter().any(|named| match (named.split_once('/'), alternative) {
+                (None, _) => &**named == request,
+                (Some((parent, child)), Some(alternative)) => parent == request && child == alternative,
+                (Some(_), None) => false,
+            })
+    }
+}
+
+/// What must hold between devices.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// They have a value of this attribute in common.
+    Match(Arc<str>),
+    /// No two of them have a value of this attribute in common.
+    Distinct(Arc<str>),
+    /// Something that we do not know.
+    Unknown,
+}
+
+/// A name for a kind of device.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Class {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Conditions on the device; `None` is one of a kind that we do not know.
+    pub selectors: Vec<Option<Arc<str>>>,
+    /// How many configurations it comes with.
+    pub configs: usize,
+}
