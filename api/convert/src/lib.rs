@@ -1,0 +1,23 @@
+//! The door between the API's objects and the nouns of core, one file a kind.
+//!
+//! Invariant: this is the only crate that knows both sides. What it lets through has a name wherever core looks things
+//! up by name; what it does not understand it passes on as unknown, so that whoever decides can say so.
+
+mod allocation;
+mod claim;
+mod class;
+mod error;
+mod node;
+mod slice;
+mod taint;
+mod taken;
+mod text;
+
+pub use allocation::allocation;
+pub use claim::{claim, claim_id};
+pub use class::class;
+pub use error::{ConvertError, ObjectName};
+pub use node::{node, node_selector, node_selector_object};
+pub use slice::slice;
+pub use taint::{taint, taints, toleration, toleration_object};
+pub use taken::{Taken, give_back_from, take_into, taken};
