@@ -3,12 +3,12 @@
 //! Invariant: the ledger is a set of holdings. Taking adds one and giving back removes that one, so the two are exact
 //! inverses in any order. Sums are kept as integers beside the holdings and never drift from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::allocation::Grant;
 use model::claim::ClaimId;
-use model::device::DeviceId;
+use model::device::{DeviceId, PoolId};
 use model::quantity::Quantity;
 use rustc_hash::FxHashMap;
 
@@ -85,6 +85,12 @@ const UNBOUNDED: i128 = 10_i128.pow(36);
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ledger {
     devices: FxHashMap<DeviceId, Holdings>,
+    /// Devices of which some holding recorded groups, by pool.
+    grouped: BTreeMap<PoolId, BTreeSet<Arc<str>>>,
+}
+
+fn pool_of(device: &DeviceId) -> PoolId {
+    PoolId { driver: device.driver.clone(), pool: device.pool.clone() }
 }
 
 impl Ledger {
@@ -106,9 +112,22 @@ impl Ledger {
         self.devices.is_empty()
     }
 
+    /// What is taken of devices of a pool that declared groups when they were allocated, whether or not they are still
+    /// published.
+    pub fn grouped(&self, pool: &PoolId) -> impl Iterator<Item = &Holdings> {
+        let names = self.grouped.get(pool).into_iter().flatten();
+        names.filter_map(|name| {
+            let PoolId { driver, pool } = pool.clone();
+            self.devices.get(&DeviceId { driver, pool, device: name.clone() })
+        })
+    }
+
     /// Takes a device for a claim, or one share of it. What was held under the same claim or share is given back.
     pub fn take(&mut self, device: &DeviceId, share: Option<ShareId>, holding: Holding) {
         self.give_back(device, share.as_ref(), &holding.holder);
+        if !holding.groups.is_empty() {
+            self.grouped.entry(pool_of(device)).or_default().insert(device.device.clone());
+        }
         let holdings = self.devices.entry(device.clone()).or_default();
         match share {
             None => {
@@ -131,10 +150,24 @@ impl Ledger {
         if let (Some(holding), Some(_)) = (&removed, share) {
             holdings.count(holding, -1);
         }
+        let grouped = holdings.iter().any(|holding| !holding.groups.is_empty());
         if holdings.is_empty() {
             self.devices.remove(device);
         }
+        if !grouped && removed.as_ref().is_some_and(|holding| !holding.groups.is_empty()) {
+            self.forget_groups(device);
+        }
         removed.is_some()
+    }
+
+    fn forget_groups(&mut self, device: &DeviceId) {
+        let pool = pool_of(device);
+        if let Some(names) = self.grouped.get_mut(&pool) {
+            names.remove(&device.device);
+            if names.is_empty() {
+                self.grouped.remove(&pool);
+            }
+        }
     }
 
     /// Takes what was granted to a claim; for looking after a device nothing is taken.

@@ -187,12 +187,7 @@ impl Slices {
 }
 
 /// Tells slices with counter sets from slices with devices.
-fn split(
-    id: &PoolId,
-    here: Vec<Arc<Published>>,
-    elsewhere: Vec<Arc<Published>>,
-    gates: Gates,
-) -> WholePool {
+fn split(id: &PoolId, here: Vec<Arc<Published>>, elsewhere: Vec<Arc<Published>>, gates: Gates) -> WholePool {
     let has_counters = |published: &Arc<Published>| {
         gates.enabled(Gate::DRAPartitionableDevices) && !published.slice.counter_sets.is_empty()
     };

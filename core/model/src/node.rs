@@ -107,8 +107,7 @@ impl NodeSelector {
     /// Picks a single node by name.
     #[must_use]
     pub fn only(node: &Arc<str>) -> NodeSelector {
-        let name =
-            Requirement { key: NAME_FIELD.into(), operator: Operator::In, values: vec![node.clone()] };
+        let name = Requirement { key: NAME_FIELD.into(), operator: Operator::In, values: vec![node.clone()] };
         NodeSelector { terms: vec![NodeTerm { fields: vec![name], labels: Vec::new() }] }
     }
 

@@ -1,0 +1,207 @@
+//! What is left in the counter sets of all pools, and which groups hold them.
+//!
+//! A counter is a slot in one long row. Groups have numbers, the same in all sets, so that sets can be compared.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::ledger::{Holdings, Ledger};
+use cluster::pools::WholePool;
+use gates::{Gate, Gates};
+use model::device::{Device, DeviceId};
+use smallvec::SmallVec;
+
+use crate::plan::DrawPlan;
+
+/// What is left of an amount that is too large to be counted: as much as can be counted.
+const COUNTED_MAX: i128 = 10_i128.pow(36);
+
+/// All counter sets.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Counters {
+    pub sets: Vec<SetPlan>,
+    /// What is left in each slot, in billionths.
+    pub left: Vec<i128>,
+    /// How many slots of each pool are below zero.
+    pub overdrawn: Vec<u32>,
+    index: BTreeMap<(u32, Arc<str>), u32>,
+    groups: BTreeMap<Arc<str>, u32>,
+}
+
+/// A counter set.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct SetPlan {
+    pub name: Arc<str>,
+    pub pool: u32,
+    /// Its slots, in the order of names.
+    pub slots: std::ops::Range<usize>,
+    pub names: Vec<Arc<str>>,
+    pub members: Members,
+}
+
+/// Who holds a counter set.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) enum Members {
+    /// Nobody.
+    #[default]
+    None,
+    /// Devices without groups.
+    Ungrouped,
+    /// Devices that have these groups in common.
+    Grouped(SmallVec<[u32; 2]>),
+    /// Devices with groups, while groups are not understood: nobody else may join.
+    Closed,
+}
+
+impl Members {
+    /// Who holds the set when a device joins; `None` if it may not.
+    pub fn joined_by(&self, groups: &[u32]) -> Option<Members> {
+        match self {
+            Members::None if groups.is_empty() => Some(Members::Ungrouped),
+            Members::None => Some(Members::Grouped(groups.into())),
+            Members::Ungrouped if groups.is_empty() => Some(Members::Ungrouped),
+            Members::Grouped(held) => {
+                let common: SmallVec<[u32; 2]> =
+                    held.iter().copied().filter(|group| groups.contains(group)).collect();
+                (!common.is_empty()).then_some(Members::Grouped(common))
+            }
+            Members::Ungrouped | Members::Closed => None,
+        }
+    }
+
+    /// Who holds the set with a device that is on it already, whether or not it should be. The first decides whether
+    /// groups count at all; devices with groups that have nothing in common leave room for nobody.
+    fn with(self, groups: &[u32]) -> Members {
+        match self {
+            Members::Grouped(held) if !groups.is_empty() => {
+                Members::Grouped(held.into_iter().filter(|group| groups.contains(group)).collect())
+            }
+            Members::None => Members::None.joined_by(groups).unwrap_or_default(),
+            held => held,
+        }
+    }
+}
+
+impl Counters {
+    /// Adds a pool: its counters less what the holders of its devices draw.
+    pub fn add_pool(&mut self, pool: &WholePool, ledger: &Ledger, gates: Gates) {
+        let number = self.overdrawn.len() as u32;
+        self.overdrawn.push(0);
+        if pool.counters.is_empty() {
+            return;
+        }
+        for set in pool.counters.iter().flat_map(|slice| &slice.slice.counter_sets) {
+            let start = self.left.len();
+            self.left.extend(set.counters.values().map(|value| {
+                value.nanos().unwrap_or(if value.signum() < 0 { -COUNTED_MAX } else { COUNTED_MAX })
+            }));
+            self.index.insert((number, set.name.clone()), self.sets.len() as u32);
+            self.sets.push(SetPlan {
+                name: set.name.clone(),
+                pool: number,
+                slots: start..self.left.len(),
+                names: set.counters.keys().cloned().collect(),
+                members: Members::None,
+            });
+        }
+        self.count_holders(number, pool, ledger, gates);
+        for set in self.sets.iter().filter(|set| set.pool == number) {
+            let below = self.left[set.slots.clone()].iter().filter(|left| **left < 0).count();
+            self.overdrawn[number as usize] += below as u32;
+        }
+    }
+
+    /// Takes off what allocated devices draw. What they draw is read from the slices, the groups from the holdings: a
+    /// slice may have been rewritten since.
+    fn count_holders(&mut self, number: u32, pool: &WholePool, ledger: &Ledger, gates: Gates) {
+        let slices = pool.here.iter().chain(&pool.elsewhere);
+        for device in slices.flat_map(|slice| &slice.slice.devices) {
+            let id = DeviceId {
+                driver: pool.id.driver.clone(),
+                pool: pool.id.pool.clone(),
+                device: device.name.clone(),
+            };
+            let Some(holdings) = ledger.holdings(&id) else { continue };
+            for draw in self.draws(number, device).unwrap_or_default() {
+                for (slot, amount) in &draw.amounts {
+                    self.left[*slot as usize] -= amount;
+                }
+                if gates.enabled(Gate::DRADeviceCompatibilityGroups) {
+                    self.join(draw.set, holdings);
+                }
+            }
+        }
+        // Once more for devices that are no longer published, or no longer draw on the set; the others are in it already.
+        for holding in ledger.grouped(&pool.id).flat_map(Holdings::iter) {
+            for (name, groups) in &holding.groups {
+                let Some(set) = self.index.get(&(number, name.clone())).copied() else { continue };
+                let groups = self.numbers(groups);
+                let members = &mut self.sets[set as usize].members;
+                *members = if gates.enabled(Gate::DRADeviceCompatibilityGroups) {
+                    std::mem::take(members).with(&groups)
+                } else if groups.is_empty() {
+                    std::mem::take(members)
+                } else {
+                    Members::Closed
+                };
+            }
+        }
+    }
+
+    /// Counts the holders of a device among those of a counter set.
+    fn join(&mut self, set: u32, holdings: &Holdings) {
+        let name = self.sets[set as usize].name.clone();
+        for holding in holdings.iter() {
+            let groups = holding.groups.get(&name).map(|groups| self.numbers(groups)).unwrap_or_default();
+            let members = &mut self.sets[set as usize].members;
+            *members = std::mem::take(members).with(&groups);
+        }
+    }
+
+    /// What a device of the pool draws; `None` if an amount is too large to be counted.
+    pub fn draws(&mut self, pool: u32, device: &Device) -> Option<SmallVec<[DrawPlan; 1]>> {
+        let mut draws = SmallVec::new();
+        for draw in &device.draws {
+            let Some(set) = self.index.get(&(pool, draw.counter_set.clone())).copied() else { continue };
+            let plan = &self.sets[set as usize];
+            let mut amounts = SmallVec::new();
+            for (name, amount) in &draw.counters {
+                let Ok(at) = plan.names.binary_search(name) else { continue };
+                amounts.push(((plan.slots.start + at) as u32, amount.nanos()?));
+            }
+            let groups = self.numbers(&draw.groups);
+            draws.push(DrawPlan { set, amounts, groups });
+        }
+        Some(draws)
+    }
+
+    /// Whether what is left covers the draws. While any counter of the pool is below zero nothing more is given that draws
+    /// on any of them.
+    pub fn cover(&self, draws: &[DrawPlan], pool: u32) -> bool {
+        draws.is_empty()
+            || (self.overdrawn[pool as usize] == 0
+                && draws
+                    .iter()
+                    .flat_map(|draw| &draw.amounts)
+                    .all(|(slot, amount)| *amount <= self.left[*slot as usize]))
+    }
+
+    /// Whether those who hold the sets let a device join.
+    pub fn admit(&self, draws: &[DrawPlan]) -> bool {
+        draws.iter().all(|draw| self.sets[draw.set as usize].members.joined_by(&draw.groups).is_some())
+    }
+
+    /// Groups by number, sorted.
+    fn numbers(&mut self, groups: &[Arc<str>]) -> SmallVec<[u32; 2]> {
+        let mut numbers: SmallVec<[u32; 2]> = groups
+            .iter()
+            .map(|group| {
+                let next = self.groups.len() as u32;
+                *self.groups.entry(group.clone()).or_insert(next)
+            })
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+}

@@ -1,0 +1,237 @@
+//! What makes a question unanswerable.
+
+use std::sync::Arc;
+
+use gates::Gate;
+use model::claim::ClaimId;
+use model::device::{DeviceId, PoolId};
+use model::node::BadRequirement;
+
+use crate::capacity::CapacityFault;
+
+/// Why claims cannot be judged, whatever devices there are.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum AllocationError {
+    /// A request uses a feature that is off.
+    #[error("claim {claim}, request {request}: it uses {what}, but {} is off; hint: turn the gate on or change the claim", .gate.spec().name)]
+    GateOff {
+        /// The claim.
+        claim: ClaimId,
+        /// The request.
+        request: Arc<str>,
+        /// What it uses.
+        what: &'static str,
+        /// The gate.
+        gate: Gate,
+    },
+    /// A selector does not compile.
+    #[error("{place}, selector {index}: {reason}")]
+    SelectorCompile {
+        /// The class or claim that it stands in.
+        place: Place,
+        /// Its place there.
+        index: usize,
+        /// What the compiler says.
+        reason: String,
+    },
+    /// A selector failed on a device.
+    #[error("{place}, selector {index}, on device {device}: {reason}")]
+    SelectorRun {
+        /// The class or claim that it stands in.
+        place: Place,
+        /// Its place there.
+        index: usize,
+        /// The device.
+        device: Box<DeviceId>,
+        /// What happened.
+        reason: String,
+    },
+    /// A selector is of a kind that we do not know.
+    #[error(
+        "claim {claim}, request {request}, selector {index}: it has no expression; hint: only CEL selectors are known"
+    )]
+    SelectorEmpty {
+        /// The claim.
+        claim: ClaimId,
+        /// The request.
+        request: Arc<str>,
+        /// Its place.
+        index: usize,
+    },
+    /// All devices are asked for, and a pool is not whole.
+    #[error(
+        "claim {claim}, request {request}: it asks for all devices, but {pool} has {seen} of {expected} slices; it waits until the driver has published the rest"
+    )]
+    AllOfGathering {
+        /// The claim.
+        claim: ClaimId,
+        /// The request.
+        request: Arc<str>,
+        /// The pool.
+        pool: PoolId,
+        /// How many slices there are.
+        seen: usize,
+        /// How many there should be.
+        expected: i64,
+    },
+    /// All devices are asked for, and a pool contradicts itself.
+    #[error(
+        "claim {claim}, request {request}: it asks for all devices, but {pool} contradicts itself: {reason}"
+    )]
+    AllOfContradictory {
+        /// The claim.
+        claim: ClaimId,
+        /// The request.
+        request: Arc<str>,
+        /// The pool.
+        pool: PoolId,
+        /// How.
+        reason: String,
+    },
+    /// All devices are asked for, and a constraint excludes one of them.
+    #[error(
+        "claim {claim}, request {request}: it asks for all devices, but a constraint of the claim excludes {device}"
+    )]
+    AllAgainstConstraint {
+        /// The claim.
+        claim: ClaimId,
+        /// The request.
+        request: Arc<str>,
+        /// The device.
+        device: Box<DeviceId>,
+    },
+    /// A request names no class.
+    #[error("claim {claim}, request {request}: it names no device class")]
+    ClassUnnamed {
+        /// The claim.
+        claim: ClaimId,
+        /// The request.
+        request: Arc<str>,
+    },
+    /// The class is not there.
+    #[error("claim {claim}, request {request}: there is no device class {class}")]
+    ClassUnknown {
+        /// The claim.
+        claim: ClaimId,
+        /// The request.
+        request: Arc<str>,
+        /// The class.
+        class: Arc<str>,
+    },
+    /// More devices are asked for than a claim can hold.
+    #[error("claim {claim}: it asks for {wanted} devices, and a claim can hold {}", crate::RESULTS_MAX)]
+    TooMany {
+        /// The claim.
+        claim: ClaimId,
+        /// How many, at least.
+        wanted: i64,
+    },
+    /// An amount cannot be given from a device's capacity, by its own rules.
+    #[error("claim {claim}, request {request}, device {device}, capacity {capacity}: {fault}")]
+    Capacity {
+        /// The claim.
+        claim: ClaimId,
+        /// The request.
+        request: Arc<str>,
+        /// The device.
+        device: Box<DeviceId>,
+        /// The capacity.
+        capacity: Arc<str>,
+        /// Why not.
+        fault: CapacityFault,
+    },
+    /// An attribute could not be derived.
+    #[error(
+        "claim {claim}, request {request}: attribute {attribute} of device {device} cannot be derived: {reason}"
+    )]
+    Derived {
+        /// The claim.
+        claim: ClaimId,
+        /// The request.
+        request: Arc<str>,
+        /// The attribute.
+        attribute: Arc<str>,
+        /// The device.
+        device: Box<DeviceId>,
+        /// Why not.
+        reason: String,
+    },
+    /// A constraint is of a kind that we do not know.
+    #[error("claim {claim}, constraint {index}: it says nothing that is known")]
+    ConstraintEmpty {
+        /// The claim.
+        claim: ClaimId,
+        /// Its place.
+        index: usize,
+    },
+    /// The number of devices is given in a way that we do not know.
+    #[error("claim {claim}, request {request}: the allocation mode {mode:?} is not known")]
+    Mode {
+        /// The claim.
+        claim: ClaimId,
+        /// The request.
+        request: Arc<str>,
+        /// The mode.
+        mode: Arc<str>,
+    },
+    /// The nodes of a device are picked in a way that cannot be judged.
+    #[error("device {device}: {source}")]
+    NodeSelector {
+        /// The device.
+        device: Box<DeviceId>,
+        /// Why not.
+        source: BadRequirement,
+    },
+    /// The nodes of a device are picked by several terms, which one selector cannot combine with others.
+    #[error("claim {claim}: device {device} picks its nodes by {terms} terms, and only one can be combined")]
+    NodeSelectorTerms {
+        /// The claim.
+        claim: ClaimId,
+        /// The device.
+        device: Box<DeviceId>,
+        /// How many.
+        terms: usize,
+    },
+}
+
+/// What a selector stands in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// A class.
+    Class(Arc<str>),
+    /// A request of a claim.
+    Claim(ClaimId, Arc<str>),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Class(class) => write!(out, "class {class}"),
+            Place::Claim(claim, request) => write!(out, "claim {claim}, request {request}"),
+        }
+    }
+}
+
+impl AllocationError {
+    /// The kind of error, in a word, for labels and comparisons.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::GateOff { .. } => "gate",
+            Self::SelectorCompile { .. } => "selector-compile",
+            Self::SelectorRun { .. } => "selector-run",
+            Self::SelectorEmpty { .. } => "selector-empty",
+            Self::AllOfGathering { .. } => "all-pool-incomplete",
+            Self::AllOfContradictory { .. } => "all-pool-invalid",
+            Self::AllAgainstConstraint { .. } => "all-constraint",
+            Self::ClassUnnamed { .. } => "class-unnamed",
+            Self::ClassUnknown { .. } => "class-unknown",
+            Self::TooMany { .. } => "limit",
+            Self::Capacity { .. } => "capacity",
+            Self::Derived { .. } => "derived",
+            Self::ConstraintEmpty { .. } => "constraint-empty",
+            Self::Mode { .. } => "mode",
+            Self::NodeSelector { .. } | Self::NodeSelectorTerms { .. } => "node-selector",
+        }
+    }
+}

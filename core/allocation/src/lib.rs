@@ -1,0 +1,106 @@
+//! Claims on one node: which devices they get, or why none.
+//!
+//! Three steps, one module each: [`parse`] turns the question into numbers and bits, [`search`] finds the first solution
+//! in the order that the reference explores, and [`render`] turns it into allocations. Branches are skipped only when
+//! they cannot succeed, so the first solution is the one that an exhaustive search would find.
+//!
+//! [`parse`]: self::parse
+//! [`search`]: self::search
+//! [`render`]: self::render
+
+mod capacity;
+mod constraint;
+mod counters;
+mod error;
+mod expressions;
+mod parse;
+mod plan;
+mod refusal;
+mod render;
+mod search;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::ledger::Ledger;
+use cluster::pools::PoolView;
+use gates::Gates;
+use model::allocation::Allocation;
+use model::claim::{Claim, Class};
+use model::node::Node;
+
+pub use error::AllocationError;
+pub use expressions::Expressions;
+pub use refusal::{Refusal, Stage, Step};
+
+/// The most devices that a claim can hold.
+pub const RESULTS_MAX: usize = 32;
+
+/// What is to be decided.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'q> {
+    /// The node that will use the devices.
+    pub node: &'q Node,
+    /// The pools as the node sees them.
+    pub pools: &'q [PoolView],
+    /// The claims, in the order of the pod.
+    pub claims: &'q [&'q Claim],
+    /// The classes that requests name.
+    pub classes: &'q BTreeMap<Arc<str>, Class>,
+    /// What is taken already.
+    pub ledger: &'q Ledger,
+    /// Which features are on.
+    pub gates: Gates,
+    /// In which order devices are tried.
+    pub order: DeviceOrder,
+    /// How many steps the search may take.
+    pub budget: u64,
+}
+
+/// In which order devices are tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DeviceOrder {
+    /// By driver, pool, slice name and place; a pool with any device that needs preparation goes last as a whole.
+    Upstream,
+    /// Device by device: what needs no preparation, then what is attached to the node, then the rest; and within each of
+    /// these by driver, pool, slice name and place.
+    #[default]
+    PreferReady,
+}
+
+/// An answer and what it took to find.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reply {
+    /// The answer.
+    pub answer: Answer,
+    /// How many steps the search took.
+    pub steps: u64,
+}
+
+/// What came of a question.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Answer {
+    /// Devices for every claim, in the order of claims.
+    Allocated(Vec<Allocation>),
+    /// No choice of devices satisfies all claims.
+    Impossible(Box<Refusal>),
+    /// The search met its bound before it knew.
+    BudgetSpent,
+}
+
+/// Finds devices for all claims.
+///
+/// # Errors
+/// A claim, class or slice asks for something that cannot be judged, which no choice of devices would mend.
+pub fn allocate(question: &Question<'_>, expressions: &mut Expressions) -> Result<Reply, AllocationError> {
+    let problem = parse::parse(question, expressions)?;
+    let found = search::solve(&problem, question.budget)?;
+    let answer = match found.outcome {
+        search::Outcome::Found(solution) => Answer::Allocated(render::render(question, &problem, &solution)?),
+        search::Outcome::Impossible(miss) => {
+            Answer::Impossible(Box::new(refusal::explain(question, &problem, miss.as_ref())))
+        }
+        search::Outcome::Spent => Answer::BudgetSpent,
+    };
+    Ok(Reply { answer, steps: found.steps })
+}

@@ -1,0 +1,323 @@
+//! From the question to numbers: everything that does not depend on what is chosen is decided here.
+//!
+//! Claims are judged in order, request by request, and the first thing that cannot be judged ends it, as in the reference.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::pools::{PoolView, WholePool, reaches};
+use cluster::published::Published;
+use fixedbitset::FixedBitSet;
+use gates::Gate;
+use model::claim::{Amount, Ask, Claim, Class, Request, Rule, Wish};
+use model::device::{DeviceId, Reach};
+use smallvec::SmallVec;
+
+use crate::constraint::{ConstraintPlan, Numbering};
+use crate::counters::Counters;
+use crate::error::{AllocationError, Place};
+use crate::expressions::Expressions;
+use crate::plan::{ClaimPlan, Plan, Problem, RequestPlan, Spot};
+use crate::{DeviceOrder, Question, RESULTS_MAX};
+
+mod candidates;
+mod values;
+
+/// The question while it is being turned into numbers.
+pub(crate) struct Parser<'q, 'e> {
+    question: &'e Question<'q>,
+    expressions: &'e mut Expressions,
+    problem: Problem<'q>,
+    numbering: Numbering,
+    /// Where the values of an attribute stand, by its name and by the expression that derives it.
+    tables: BTreeMap<(Arc<str>, Option<Arc<str>>), u32>,
+}
+
+/// A way to satisfy a request: its name, if there are others, and what it asks for.
+type Alternative<'q> = (Option<&'q Arc<str>>, &'q Ask);
+
+/// Turns a question into numbers.
+pub(crate) fn parse<'q>(
+    question: &Question<'q>,
+    expressions: &mut Expressions,
+) -> Result<Problem<'q>, AllocationError> {
+    let (spots, counters) = spots(question);
+    let problem = Problem {
+        spots,
+        plans: Vec::new(),
+        requests: Vec::new(),
+        claims: Vec::new(),
+        tables: Vec::new(),
+        counters,
+    };
+    let mut parser =
+        Parser { question, expressions, problem, numbering: Numbering::default(), tables: BTreeMap::new() };
+    for claim in question.claims {
+        parser.claim(claim)?;
+    }
+    Ok(parser.problem)
+}
+
+/// All devices of whole pools in search order, and the counters that they draw on.
+fn spots<'q>(question: &Question<'q>) -> (Vec<Spot<'q>>, Counters) {
+    let mut pools: Vec<&'q WholePool> = question
+        .pools
+        .iter()
+        .filter_map(|pool| match pool {
+            PoolView::Whole(pool) => Some(pool),
+            PoolView::Gathering { .. } | PoolView::Contradictory { .. } => None,
+        })
+        .collect();
+    if question.order == DeviceOrder::PreferReady {
+        pools.sort_by(|left, right| left.id.cmp(&right.id));
+    }
+    let mut counters = Counters::default();
+    let mut spots = Vec::new();
+    for (number, pool) in pools.into_iter().enumerate() {
+        counters.add_pool(pool, question.ledger, question.gates);
+        for published in &pool.here {
+            for at in 0..published.slice.devices.len() {
+                spots.push(spot(question, &mut counters, number as u32, published, at));
+            }
+        }
+    }
+    if question.order == DeviceOrder::PreferReady {
+        spots.sort_by_key(|spot| readiness(spot, question));
+    }
+    (spots, counters)
+}
+
+/// How far a device is from being usable: not at all, attached to the node, or yet to be attached.
+fn readiness(spot: &Spot<'_>, question: &Question<'_>) -> u8 {
+    if !spot.device.needs_preparation() {
+        return 0;
+    }
+    let reach = match &spot.published.slice.reach {
+        Reach::PerDevice => &spot.device.reach,
+        reach => reach,
+    };
+    match reach {
+        Reach::Node(node) if *node == question.node.name => 1,
+        _ => 2,
+    }
+}
+
+fn spot<'q>(
+    question: &Question<'q>,
+    counters: &mut Counters,
+    pool: u32,
+    published: &'q Published,
+    at: usize,
+) -> Spot<'q> {
+    let device = &published.slice.devices[at];
+    let of = &published.slice.pool;
+    let id = DeviceId { driver: of.driver.clone(), pool: of.pool.clone(), device: device.name.clone() };
+    let holdings = question.ledger.holdings(&id);
+    let shareable = device.shareable && question.gates.enabled(Gate::DRAConsumableCapacity);
+    let left = |(name, capacity): (&Arc<str>, &model::device::Capacity)| {
+        let consumed = holdings.map_or(0, |holdings| holdings.consumed(name));
+        capacity.value.nanos().unwrap_or(COUNTED_MAX) - consumed
+    };
+    Spot {
+        published,
+        row: at,
+        device,
+        pool,
+        shareable,
+        charged: shareable && holdings.is_some_and(cluster::ledger::Holdings::is_shared),
+        draws: counters.draws(pool, device).unwrap_or_default(),
+        capacity_left: device.capacity.iter().map(left).collect(),
+        holdings,
+        id,
+    }
+}
+
+/// What a capacity counts as that is too large to be counted.
+const COUNTED_MAX: i128 = 10_i128.pow(36);
+
+impl<'q> Parser<'q, '_> {
+    fn claim(&mut self, claim: &'q Claim) -> Result<(), AllocationError> {
+        let first_request = self.problem.requests.len();
+        let first_plan = self.problem.plans.len();
+        let mut at_least: i64 = 0;
+        for request in &claim.requests {
+            at_least = at_least.saturating_add(self.request(claim, request)?);
+        }
+        if at_least > RESULTS_MAX as i64 {
+            return Err(AllocationError::TooMany { claim: claim.id.clone(), wanted: at_least });
+        }
+        let mut constraints = Vec::new();
+        for (index, constraint) in claim.constraints.iter().enumerate() {
+            constraints.push(match constraint.rule {
+                Rule::Match(_) => ConstraintPlan::Match,
+                Rule::Distinct(_) => ConstraintPlan::Distinct,
+                Rule::Unknown => {
+                    return Err(AllocationError::ConstraintEmpty { claim: claim.id.clone(), index });
+                }
+            });
+        }
+        for plan in first_plan..self.problem.plans.len() {
+            self.constrain(claim, plan);
+        }
+        let requests = claim.requests.len();
+        self.problem.claims.push(ClaimPlan { id: claim.id.clone(), first_request, requests, constraints });
+        Ok(())
+    }
+
+    /// Makes the plans of a request, and says how many devices it needs at least.
+    fn request(&mut self, claim: &'q Claim, request: &'q Request) -> Result<i64, AllocationError> {
+        let gates = self.question.gates;
+        let off = |gate: Gate, name: &Arc<str>, what: &'static str| AllocationError::GateOff {
+            claim: claim.id.clone(),
+            request: name.clone(),
+            what,
+            gate,
+        };
+        let asks: SmallVec<[Alternative<'q>; 1]> = match &request.wish {
+            Wish::Exactly(ask) => SmallVec::from_iter([(None, ask)]),
+            Wish::FirstAvailable(asks) => asks.iter().map(|(name, ask)| (Some(name), ask)).collect(),
+        };
+        let alternatives = matches!(request.wish, Wish::FirstAvailable(_));
+        if alternatives && !gates.enabled(Gate::DRAPrioritizedList) {
+            return Err(off(Gate::DRAPrioritizedList, &request.name, "alternatives"));
+        }
+        if !gates.enabled(Gate::DRAConsumableCapacity)
+            && let Some((name, _)) = asks.iter().find(|(_, ask)| ask.capacity.is_some())
+        {
+            return Err(off(Gate::DRAConsumableCapacity, name.unwrap_or(&request.name), "capacity requests"));
+        }
+        let first_plan = self.problem.plans.len() as u32;
+        let mut least = i64::MAX;
+        for (alternative, ask) in &asks {
+            let name = match alternative {
+                None => request.name.clone(),
+                Some(alternative) => format!("{}/{alternative}", request.name).into(),
+            };
+            least = least.min(self.plan(claim, name, alternative.unwrap_or(&request.name), ask)?);
+        }
+        self.problem.requests.push(RequestPlan {
+            claim: self.problem.claims.len() as u32,
+            first_plan,
+            plans: asks.len() as u32,
+            alternatives,
+        });
+        Ok(least)
+    }
+
+    /// Makes the plan for one way to satisfy a request, and says how many devices it needs.
+    fn plan(
+        &mut self,
+        claim: &'q Claim,
+        name: Arc<str>,
+        short: &Arc<str>,
+        ask: &'q Ask,
+    ) -> Result<i64, AllocationError> {
+        let class = self.usable(claim, short, ask)?;
+        let spots = self.problem.spots.len();
+        let mut plan = Plan {
+            ask,
+            class,
+            request: self.problem.requests.len() as u32,
+            name,
+            admin: ask.is_admin(),
+            need: 0,
+            all: None,
+            candidates: FixedBitSet::with_capacity(spots),
+            faulty: FixedBitSet::with_capacity(spots),
+            faults: Vec::new(),
+            consumption: Vec::new(),
+            constraints: SmallVec::new(),
+            steps: Vec::new(),
+            wanted_but_taken: FixedBitSet::new(),
+        };
+        let wanted = match &ask.amount {
+            Amount::Exactly(count) => *count,
+            Amount::All => {
+                self.all_known(claim, short)?;
+                0
+            }
+            Amount::Unknown(mode) => {
+                let (claim, request) = (claim.id.clone(), short.clone());
+                return Err(AllocationError::Mode { claim, request, mode: mode.clone() });
+            }
+        };
+        let all = ask.amount == Amount::All;
+        let selectable = self.select(claim, short, &mut plan);
+        let fitting = self.fit_capacity(claim, short, &mut plan, selectable);
+        if all {
+            if let Some((_, fault)) = plan.faults.first() {
+                return Err(fault.clone());
+            }
+            plan.all = Some(fitting.ones().map(|spot| spot as u32).collect());
+        }
+        plan.candidates = fitting;
+        self.reject_unusable(&mut plan);
+        let wanted = plan.all.as_ref().map_or(wanted, |all| all.len() as i64);
+        // A negative count asks for nothing, and more than a claim can hold never fits.
+        plan.need = usize::try_from(wanted.max(0)).unwrap_or(usize::MAX);
+        self.problem.plans.push(plan);
+        Ok(wanted)
+    }
+
+    /// The class of an ask that uses nothing unknown and nothing that is off.
+    fn usable(&self, claim: &Claim, request: &Arc<str>, ask: &Ask) -> Result<&'q Class, AllocationError> {
+        let off = |gate: Gate, what: &'static str| AllocationError::GateOff {
+            claim: claim.id.clone(),
+            request: request.clone(),
+            what,
+            gate,
+        };
+        let gates = self.question.gates;
+        if !ask.derived.is_empty() && !gates.enabled(Gate::DRADerivedAttributes) {
+            return Err(off(Gate::DRADerivedAttributes, "derived attributes"));
+        }
+        let (claim, request) = (claim.id.clone(), request.clone());
+        if let Some(index) = ask.selectors.iter().position(Option::is_none) {
+            return Err(AllocationError::SelectorEmpty { claim, request, index });
+        }
+        if ask.admin_access.is_some() && !gates.enabled(Gate::DRAAdminAccess) {
+            return Err(off(Gate::DRAAdminAccess, "admin access"));
+        }
+        if ask.class.is_empty() {
+            return Err(AllocationError::ClassUnnamed { claim, request });
+        }
+        let class = self.question.classes.get(&ask.class);
+        class.ok_or_else(|| AllocationError::ClassUnknown { claim, request, class: ask.class.clone() })
+    }
+
+    /// Refuses to count all devices while a pool cannot be counted.
+    fn all_known(&self, claim: &Claim, request: &Arc<str>) -> Result<(), AllocationError> {
+        for pool in self.question.pools {
+            let (claim, request) = (claim.id.clone(), request.clone());
+            match pool {
+                PoolView::Whole(_) => {}
+                PoolView::Gathering { id, seen, expected } => {
+                    let (pool, seen, expected) = (id.clone(), *seen, *expected);
+                    return Err(AllocationError::AllOfGathering { claim, request, pool, seen, expected });
+                }
+                PoolView::Contradictory { id, reason } => {
+                    let (pool, reason) = (id.clone(), reason.to_string());
+                    return Err(AllocationError::AllOfContradictory { claim, request, pool, reason });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the node can use a device, as far as the device decides.
+fn usable_from(spot: &Spot<'_>, question: &Question<'_>) -> Result<bool, AllocationError> {
+    if spot.published.slice.reach != Reach::PerDevice {
+        return Ok(true);
+    }
+    reaches(&spot.device.reach, question.node)
+        .map_err(|source| AllocationError::NodeSelector { device: Box::new(spot.id.clone()), source })
+}
+
+/// Where a selector stands.
+fn place(class: Option<&Class>, claim: &Claim, request: &Arc<str>) -> Place {
+    match class {
+        Some(class) => Place::Class(class.name.clone()),
+        None => Place::Claim(claim.id.clone(), request.clone()),
+    }
+}

@@ -1,0 +1,245 @@
+//! Which devices a plan can use, as far as that does not depend on what else is chosen.
+//!
+//! A device is either a candidate, or left out at a step that is counted, or faulty: looking at it ends the search. The
+//! reference skips devices in use before it looks at them, so a device that is taken is never faulty for a plan that
+//! counts; for one that wants all devices every device is looked at.
+
+use std::sync::Arc;
+
+use cluster::published::Published;
+use fixedbitset::FixedBitSet;
+use gates::Gate;
+use model::claim::Claim;
+use selector::SliceMatches;
+
+use super::{Parser, place, usable_from};
+use crate::capacity;
+use crate::error::AllocationError;
+use crate::plan::{Plan, Spot, Taken};
+use crate::refusal::{Stage, Step};
+
+/// The feature that a node's agent declares if it can leave out operations.
+const OPTIONAL_NODE_OPERATIONS: &str = "DRAOptionalNodeOperations";
+
+/// A selector of a class or of a request.
+struct Test<'t> {
+    of_class: bool,
+    index: usize,
+    expression: &'t Option<Arc<str>>,
+}
+
+impl<'q> Parser<'q, '_> {
+    /// The devices that the selectors pick and that the node can reach.
+    pub(super) fn select(&mut self, claim: &Claim, request: &Arc<str>, plan: &mut Plan<'q>) -> FixedBitSet {
+        let mut open = FixedBitSet::with_capacity(self.problem.spots.len());
+        open.insert_range(..);
+        plan.note(Stage::Published, &open);
+        if !self.binding_is_on() {
+            keep(&self.problem.spots, &mut open, |spot| !spot.device.needs_preparation());
+            plan.note(Stage::BindingConditionsOff, &open);
+        }
+        let (class, ask) = (plan.class, plan.ask);
+        for (index, expression) in class.selectors.iter().enumerate() {
+            self.test(claim, request, plan, &mut open, &Test { of_class: true, index, expression });
+        }
+        plan.note(Stage::Class, &open);
+        for (index, expression) in ask.selectors.iter().enumerate() {
+            self.test(claim, request, plan, &mut open, &Test { of_class: false, index, expression });
+            plan.note(Stage::Selector(index), &open);
+        }
+        for at in 0..self.problem.spots.len() {
+            if open.contains(at) {
+                match usable_from(&self.problem.spots[at], self.question) {
+                    Ok(usable) => open.set(at, usable),
+                    Err(error) => plan.fail(&mut open, at, error),
+                }
+            }
+        }
+        plan.note(Stage::Reach, &open);
+        open
+    }
+
+    /// Keeps the devices that a selector picks.
+    fn test(
+        &mut self,
+        claim: &Claim,
+        request: &Arc<str>,
+        plan: &mut Plan<'q>,
+        open: &mut FixedBitSet,
+        test: &Test<'_>,
+    ) {
+        let class = test.of_class.then_some(plan.class);
+        let mut known: Option<(&Published, Result<Arc<SliceMatches>, String>)> = None;
+        for (at, spot) in self.problem.spots.iter().enumerate() {
+            if !open.contains(at) {
+                continue;
+            }
+            let matches = match &known {
+                Some((published, matches)) if std::ptr::eq(*published, spot.published) => matches,
+                _ => {
+                    let matches = match test.expression {
+                        Some(expression) => self.expressions.matches(expression, spot.published),
+                        None => Err("it has no expression".to_owned()),
+                    };
+                    &known.insert((spot.published, matches)).1
+                }
+            };
+            let error = |reason: String| AllocationError::SelectorRun {
+                place: place(class, claim, request),
+                index: test.index,
+                device: Box::new(spot.id.clone()),
+                reason,
+            };
+            let unreadable = spot.published.unreadable.iter().find(|(row, _)| *row == spot.row);
+            match matches {
+                Err(reason) => {
+                    let (place, reason) = (place(class, claim, request), reason.clone());
+                    plan.fail(
+                        open,
+                        at,
+                        AllocationError::SelectorCompile { place, index: test.index, reason },
+                    );
+                }
+                Ok(_) if unreadable.is_some() => {
+                    let reason = unreadable.map(|(_, bad)| bad.to_string()).unwrap_or_default();
+                    plan.fail(open, at, error(reason));
+                }
+                Ok(matches) if matches.matching.contains(spot.row) => {}
+                Ok(matches) => {
+                    match matches.failures.iter().find(|(row, _)| *row == spot.row) {
+                        Some((_, failure)) => plan.fail(open, at, error(failure.to_string())),
+                        None => open.set(at, false),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Keeps the devices whose capacities are enough while nobody else uses them.
+    pub(super) fn fit_capacity(
+        &mut self,
+        claim: &Claim,
+        request: &Arc<str>,
+        plan: &mut Plan<'q>,
+        mut open: FixedBitSet,
+    ) -> FixedBitSet {
+        if !self.question.gates.enabled(Gate::DRAConsumableCapacity) {
+            return open;
+        }
+        let fractional = self.question.gates.enabled(Gate::DRAFractionalCapacityRange);
+        let asked = plan.ask.capacity.as_ref();
+        for (at, spot) in self.problem.spots.iter().enumerate() {
+            if !open.contains(at) || (!spot.shareable && capacity::is_plain(asked, &spot.device.capacity)) {
+                continue;
+            }
+            match capacity::consumption(asked, &spot.device.capacity, fractional) {
+                Ok(None) => open.set(at, false),
+                Ok(Some(amounts)) if spot.shareable => {
+                    let nanos = amounts.values().map(|amount| amount.nanos().unwrap_or(i128::MAX)).collect();
+                    plan.consumption.push((at as u32, Taken { amounts, nanos }));
+                }
+                Ok(Some(_)) => {}
+                Err((capacity, fault)) => {
+                    let device = Box::new(spot.id.clone());
+                    let (claim, request) = (claim.id.clone(), request.clone());
+                    plan.fail(
+                        &mut open,
+                        at,
+                        AllocationError::Capacity { claim, request, device, capacity, fault },
+                    );
+                }
+            }
+        }
+        plan.note(Stage::Capacity, &open);
+        open
+    }
+
+    /// Leaves out devices that cannot be given whatever else is chosen.
+    pub(super) fn reject_unusable(&self, plan: &mut Plan<'q>) {
+        let gates = self.question.gates;
+        let spots = &self.problem.spots;
+        let mut open = std::mem::take(&mut plan.candidates);
+        let skipping = gates.enabled(Gate::DRAOptionalNodeOperations)
+            && self.question.node.declared_features.iter().any(|name| &**name == OPTIONAL_NODE_OPERATIONS);
+        let partitions = gates.enabled(Gate::DRAPartitionableDevices);
+        let groups = gates.enabled(Gate::DRADeviceCompatibilityGroups);
+        keep(spots, &mut open, |spot| {
+            (skipping || spot.published.slice.skip_node_operations.is_empty())
+                && (partitions || spot.device.draws.is_empty())
+                && (groups || !spot.device.declares_groups())
+        });
+        plan.note(Stage::FeatureOff, &open);
+        if gates.enabled(Gate::DRADeviceTaints) {
+            keep(spots, &mut open, |spot| plan.ask.tolerates(&spot.device.taints));
+            plan.note(Stage::Taints, &open);
+        }
+        if !plan.admin {
+            let before = open.clone();
+            let shares_count = !gates.enabled(Gate::DRAConsumableCapacity);
+            keep(spots, &mut open, |spot| {
+                spot.holdings.is_none_or(|held| !(held.is_dedicated() || shares_count && held.is_shared()))
+            });
+            plan.note(Stage::Taken, &open);
+            plan.wanted_but_taken = before;
+            plan.wanted_but_taken.difference_with(&open);
+            plan.forget_faults_of(spots, shares_count);
+        }
+        let counters = &self.problem.counters;
+        keep(spots, &mut open, |spot| spot.charged || counters.cover(&spot.draws, spot.pool));
+        plan.note(Stage::Counters, &open);
+        keep(spots, &mut open, |spot| spot.charged || counters.admit(&spot.draws));
+        plan.note(Stage::Groups, &open);
+        for at in open.ones().collect::<Vec<_>>() {
+            let left = &spots[at].capacity_left;
+            let enough = plan
+                .taken(at as u32)
+                .is_none_or(|taken| taken.nanos.iter().zip(left).all(|(taken, left)| taken <= left));
+            open.set(at, enough);
+        }
+        if !plan.consumption.is_empty() {
+            plan.note(Stage::CapacityTaken, &open);
+        }
+        plan.candidates = open;
+    }
+
+    fn binding_is_on(&self) -> bool {
+        let gates = self.question.gates;
+        gates.enabled(Gate::DRADeviceBindingConditions) && gates.enabled(Gate::DRAResourceClaimDeviceStatus)
+    }
+}
+
+fn keep(spots: &[Spot<'_>], open: &mut FixedBitSet, wanted: impl Fn(&Spot<'_>) -> bool) {
+    for (at, spot) in spots.iter().enumerate() {
+        if open.contains(at) && !wanted(spot) {
+            open.set(at, false);
+        }
+    }
+}
+
+impl Plan<'_> {
+    fn note(&mut self, stage: Stage, open: &FixedBitSet) {
+        self.steps.push(Step { stage, left: open.count_ones(..) });
+    }
+
+    /// Marks a device that ends the search when it is looked at.
+    fn fail(&mut self, open: &mut FixedBitSet, at: usize, error: AllocationError) {
+        open.set(at, false);
+        self.faulty.insert(at);
+        self.faults.push((at as u32, error));
+    }
+
+    /// Devices in use are passed over before anything is asked about them, unless all devices are wanted.
+    fn forget_faults_of(&mut self, spots: &[Spot<'_>], shares_count: bool) {
+        if self.faults.is_empty() {
+            return;
+        }
+        let in_use = |spot: &Spot<'_>| {
+            spot.holdings.is_some_and(|held| held.is_dedicated() || (shares_count && held.is_shared()))
+        };
+        self.faults.retain(|(at, _)| !in_use(&spots[*at as usize]));
+        self.faulty.clear();
+        for (at, _) in &self.faults {
+            self.faulty.insert(*at as usize);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What constraints see of devices.
+
+use std::sync::Arc;
+
+use gates::Gate;
+use model::claim::{Claim, Rule};
+use model::device::Attribute;
+use selector::DerivedValue;
+
+use super::Parser;
+use crate::constraint::{Found, ValueTable};
+use crate::error::AllocationError;
+
+impl Parser<'_, '_> {
+    /// Joins a plan to the constraints that concern it.
+    pub(super) fn constrain(&mut self, claim: &Claim, plan: usize) {
+        let name = self.problem.plans[plan].name.clone();
+        let (request, alternative) = match name.split_once('/') {
+            Some((request, alternative)) => (request, Some(alternative)),
+            None => (&*name, None),
+        };
+        for (index, constraint) in claim.constraints.iter().enumerate() {
+            let (Rule::Match(attribute) | Rule::Distinct(attribute)) = &constraint.rule else { continue };
+            if !constraint.concerns(request, alternative) {
+                continue;
+            }
+            let table = self.table(claim, plan, attribute);
+            let plan = &mut self.problem.plans[plan];
+            plan.constraints.push((index as u32, table));
+            if plan.all.is_none() {
+                // Without the attribute a device can satisfy no constraint on it. Where all devices are wanted it must be
+                // met instead, since that is an error.
+                for (spot, found) in self.problem.tables[table as usize].found.iter().enumerate() {
+                    if *found == Found::Absent {
+                        plan.candidates.set(spot, false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The values of an attribute, as a plan sees them: it may derive the attribute by an expression.
+    fn table(&mut self, claim: &Claim, plan: usize, attribute: &Arc<str>) -> u32 {
+        let derived = &self.problem.plans[plan].ask.derived;
+        let expression =
+            derived.iter().rev().find(|(name, _)| name == attribute).map(|(_, text)| text.clone());
+        let key = (attribute.clone(), expression);
+        if let Some(known) = self.tables.get(&key) {
+            return *known;
+        }
+        let lists = self.question.gates.enabled(Gate::DRAListTypeAttributes);
+        let found = match &key.1 {
+            None => {
+                let spots = self.problem.spots.iter();
+                let numbering = &mut self.numbering;
+                spots
+                    .map(|spot| numbering.found(spot.device.attribute(&spot.id.driver, attribute), lists))
+                    .collect()
+            }
+            Some(expression) => self.derive(claim, plan, attribute, expression, lists),
+        };
+        let table = self.problem.tables.len() as u32;
+        self.problem.tables.push(ValueTable::new(found));
+        self.tables.insert(key, table);
+        table
+    }
+
+    /// The values that an expression derives from the devices that the plan could use.
+    fn derive(
+        &mut self,
+        claim: &Claim,
+        plan: usize,
+        attribute: &Arc<str>,
+        expression: &Arc<str>,
+        lists: bool,
+    ) -> Vec<Found> {
+        let compiled = self.expressions.derived(expression);
+        let request = self.problem.plans[plan].name.clone();
+        let mut found = Vec::with_capacity(self.problem.spots.len());
+        for spot in &self.problem.spots {
+            let broken = |reason: String| {
+                Found::Broken(Box::new(AllocationError::Derived {
+                    claim: claim.id.clone(),
+                    request: request.clone(),
+                    attribute: attribute.clone(),
+                    device: Box::new(spot.id.clone()),
+                    reason,
+                }))
+            };
+            let unreadable = spot.published.unreadable.iter().find(|(row, _)| *row == spot.row);
+            found.push(match (&compiled, unreadable) {
+                (Err(reason), _) => broken(reason.clone()),
+                (Ok(_), Some((_, bad))) => broken(bad.to_string()),
+                (Ok(compiled), None) => {
+                    match compiled.derive(&spot.published.table.devices()[spot.row]).result {
+                        Ok(value) => self.numbering.found(Some(&published(value)), lists),
+                        Err(error) => broken(error.to_string()),
+                    }
+                }
+            });
+        }
+        found
+    }
+}
+
+/// A derived value as if it had been published.
+fn published(value: DerivedValue) -> Attribute {
+    let texts = |texts: Vec<String>| texts.into_iter().map(Arc::from).collect();
+    match value {
+        DerivedValue::Bool(value) => Attribute::Bool(value),
+        DerivedValue::Int(value) => Attribute::Int(value),
+        DerivedValue::String(text) => Attribute::String(text.into()),
+        DerivedValue::Version(text) => Attribute::Version(text.into()),
+        DerivedValue::Bools(values) => Attribute::Bools(values),
+        DerivedValue::Ints(values) => Attribute::Ints(values),
+        DerivedValue::Strings(values) => Attribute::Strings(texts(values)),
+        DerivedValue::Versions(values) => Attribute::Versions(texts(values)),
+    }
+}

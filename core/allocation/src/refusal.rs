@@ -1,0 +1,187 @@
+//! Why no choice of devices satisfies the claims, with numbers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cluster::pools::PoolView;
+use model::claim::ClaimId;
+use model::device::{DeviceId, PoolId};
+
+use crate::Question;
+use crate::plan::Problem;
+use crate::search::Miss;
+
+/// How many holders of devices are named.
+const HOLDERS_MAX: usize = 5;
+
+/// Why there are no devices for the claims on a node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Refusal {
+    /// The request that came closest to being satisfied last, and was not.
+    pub nearest: Option<NearestMiss>,
+    /// Pools that contradict themselves, whose devices cannot be used.
+    pub contradictory_pools: Vec<(PoolId, String)>,
+    /// Pools of which slices are missing, whose devices cannot be used yet.
+    pub gathering_pools: Vec<PoolId>,
+}
+
+/// A request for which devices ran out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NearestMiss {
+    /// The claim.
+    pub claim: ClaimId,
+    /// The request, or `request/alternative`.
+    pub request: Arc<str>,
+    /// The class that it names.
+    pub class: Arc<str>,
+    /// How many devices it wants.
+    pub wanted: usize,
+    /// How many it could have had, with what was chosen for the requests before it.
+    pub found: usize,
+    /// How many devices each step left.
+    pub steps: Vec<Step>,
+    /// Devices that would do if they were not taken, and who holds them; at most five.
+    pub holders: Vec<(DeviceId, ClaimId)>,
+}
+
+/// How many devices were left after a step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// The step.
+    pub stage: Stage,
+    /// How many were left.
+    pub left: usize,
+}
+
+/// A step in which devices are left out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// None yet: what whole pools offer to the node.
+    Published,
+    /// Devices that need preparation, while that is off.
+    BindingConditionsOff,
+    /// Devices that the class does not pick.
+    Class,
+    /// Devices that a selector of the request does not pick.
+    Selector(usize),
+    /// Devices for other nodes.
+    Reach,
+    /// Devices with too little capacity.
+    Capacity,
+    /// Devices that need a feature that is off, here or on the node.
+    FeatureOff,
+    /// Devices with taints that the request does not bear.
+    Taints,
+    /// Devices that claims hold.
+    Taken,
+    /// Devices for which counters of the pool do not suffice.
+    Counters,
+    /// Devices whose compatibility groups those on the same counter set do not share.
+    Groups,
+    /// Devices of which others have shares that leave too little.
+    CapacityTaken,
+    /// Devices that other requests of these claims get.
+    Chosen,
+    /// Devices that a constraint excludes.
+    Constraint(usize),
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stage::Published => write!(out, "published for the node"),
+            Stage::BindingConditionsOff => write!(out, "without binding conditions, which are off"),
+            Stage::Class => write!(out, "of the class"),
+            Stage::Selector(index) => write!(out, "picked by selector {index}"),
+            Stage::Reach => write!(out, "within reach of the node"),
+            Stage::Capacity => write!(out, "with enough capacity"),
+            Stage::FeatureOff => write!(out, "usable with the features that are on"),
+            Stage::Taints => write!(out, "without taints that keep the request off"),
+            Stage::Taken => write!(out, "not held by other claims"),
+            Stage::Counters => write!(out, "covered by the counters that are left"),
+            Stage::Groups => write!(out, "compatible with what shares their counters"),
+            Stage::CapacityTaken => write!(out, "with enough capacity left by other shares"),
+            Stage::Chosen => write!(out, "not needed for other requests"),
+            Stage::Constraint(index) => write!(out, "allowed by constraint {index}"),
+        }
+    }
+}
+
+/// Explains a search that found nothing.
+pub(crate) fn explain(question: &Question<'_>, problem: &Problem<'_>, miss: Option<&Miss>) -> Refusal {
+    let mut refusal = Refusal { nearest: None, contradictory_pools: Vec::new(), gathering_pools: Vec::new() };
+    for pool in question.pools {
+        match pool {
+            PoolView::Whole(_) => {}
+            PoolView::Gathering { id, .. } => refusal.gathering_pools.push(id.clone()),
+            PoolView::Contradictory { id, reason } => {
+                refusal.contradictory_pools.push((id.clone(), reason.to_string()));
+            }
+        }
+    }
+    refusal.nearest = miss.map(|miss| nearest(problem, miss));
+    refusal
+}
+
+fn nearest(problem: &Problem<'_>, miss: &Miss) -> NearestMiss {
+    let plan = &problem.plans[miss.plan];
+    let claim = &problem.claims[problem.requests[plan.request as usize].claim as usize];
+    let mut steps = plan.steps.clone();
+    steps.extend(miss.steps.iter().cloned());
+    let in_the_way = problem.spots.iter().enumerate().filter(|(at, _)| plan.wanted_but_taken.contains(*at));
+    let holders = in_the_way
+        .flat_map(|(_, spot)| {
+            let holdings = spot.holdings.into_iter().flat_map(cluster::ledger::Holdings::iter);
+            holdings.map(|holding| (spot.id.clone(), holding.holder.clone()))
+        })
+        .take(HOLDERS_MAX)
+        .collect();
+    NearestMiss {
+        claim: claim.id.clone(),
+        request: plan.name.clone(),
+        class: plan.class.name.clone(),
+        wanted: plan.need,
+        found: miss.found,
+        steps,
+        holders,
+    }
+}
+
+impl fmt::Display for Refusal {
+    /// One sentence: what was wanted, how near it came, and the step at which most devices were lost.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.nearest {
+            None => write!(out, "the claims cannot be satisfied")?,
+            Some(miss) => miss.fmt(out)?,
+        }
+        for (pool, reason) in &self.contradictory_pools {
+            write!(out, "; pool {pool} is left out: {reason}")?;
+        }
+        for pool in &self.gathering_pools {
+            write!(out, "; pool {pool} is left out until all of its slices are published")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for NearestMiss {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NearestMiss { claim, request, class, wanted, found, steps, holders } = self;
+        let noun = if *wanted == 1 { "device" } else { "devices" };
+        write!(out, "claim {claim}, request {request}: wants {wanted} {noun} of class {class}, ")?;
+        write!(out, "can have {found}")?;
+        let mut before: Option<usize> = None;
+        let mut told = false;
+        for Step { stage, left } in steps {
+            if before.is_none_or(|before| before != *left) {
+                write!(out, "{} {left} {stage}", if told { "," } else { ":" })?;
+                told = true;
+            }
+            before = Some(*left);
+        }
+        for (at, (device, holder)) in holders.iter().enumerate() {
+            write!(out, "{} {device} by {holder}", if at == 0 { "; held:" } else { "," })?;
+        }
+        Ok(())
+    }
+}

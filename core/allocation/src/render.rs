@@ -1,0 +1,158 @@
+//! From chosen devices to allocations: results, configurations, and the nodes that can use them all.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gates::Gate;
+use model::allocation::{Allocation, ConfigSource, Grant, GrantedConfig};
+use model::claim::Claim;
+use model::device::{Binding, Reach};
+use model::node::{NodeSelector, NodeTerm, Requirement};
+
+use crate::Question;
+use crate::error::AllocationError;
+use crate::plan::{ClaimPlan, Plan, Problem, Spot};
+use crate::search::Solution;
+
+/// The allocations of all claims.
+pub(crate) fn render(
+    question: &Question<'_>,
+    problem: &Problem<'_>,
+    solution: &Solution,
+) -> Result<Vec<Allocation>, AllocationError> {
+    let mut chosen = solution.chosen.iter().peekable();
+    let mut allocations = Vec::with_capacity(problem.claims.len());
+    for (claim, known) in question.claims.iter().zip(&problem.claims) {
+        let requests = known.first_request..known.first_request + known.requests;
+        let mut grants = Vec::new();
+        let mut spots = Vec::new();
+        while let Some((plan, spot)) =
+            chosen.next_if(|(plan, _)| requests.contains(&(problem.plans[*plan as usize].request as usize)))
+        {
+            let (plan, known) = (&problem.plans[*plan as usize], &problem.spots[*spot as usize]);
+            grants.push(grant(question, plan, known, *spot));
+            spots.push(known);
+        }
+        let plans: Vec<&Plan<'_>> =
+            solution.plans[requests].iter().map(|plan| &problem.plans[*plan as usize]).collect();
+        let nodes = nodes(question, known, &spots)?;
+        allocations.push(Allocation { grants, configs: configs(claim, &plans), nodes });
+    }
+    Ok(allocations)
+}
+
+fn grant(question: &Question<'_>, plan: &Plan<'_>, spot: &Spot<'_>, number: u32) -> Grant {
+    let gates = question.gates;
+    let conditions =
+        gates.enabled(Gate::DRADeviceBindingConditions) && gates.enabled(Gate::DRAResourceClaimDeviceStatus);
+    let declares = gates.enabled(Gate::DRADeviceCompatibilityGroups) && spot.device.declares_groups();
+    let groups: BTreeMap<_, _> = if declares {
+        spot.device.draws.iter().map(|draw| (draw.counter_set.clone(), draw.groups.clone())).collect()
+    } else {
+        BTreeMap::new()
+    };
+    Grant {
+        request: plan.name.clone(),
+        device: spot.id.clone(),
+        admin_access: plan.admin,
+        share: spot
+            .shareable
+            .then(|| plan.taken(number).map(|taken| taken.amounts.clone()).unwrap_or_default()),
+        tolerations: plan.ask.tolerations.clone(),
+        binding: if conditions { spot.device.binding.clone() } else { Binding::default() },
+        skip_node_operations: spot.published.slice.skip_node_operations.clone(),
+        groups,
+    }
+}
+
+/// The configurations of classes, each once and with the requests that it is for, then those of the claim. One that is for
+/// all requests names none.
+fn configs(claim: &Claim, plans: &[&Plan<'_>]) -> Vec<GrantedConfig> {
+    let mut configs: Vec<GrantedConfig> = Vec::new();
+    let mut seen: BTreeMap<&Arc<str>, std::ops::Range<usize>> = BTreeMap::new();
+    for plan in plans {
+        let start = configs.len();
+        let class = &plan.class.name;
+        match seen.get(class) {
+            Some(known) => {
+                configs[known.clone()].iter_mut().for_each(|config| config.requests.push(plan.name.clone()));
+            }
+            None => {
+                for index in 0..plan.class.configs {
+                    let source = ConfigSource::Class { class: class.clone(), index };
+                    configs.push(GrantedConfig { source, requests: vec![plan.name.clone()] });
+                }
+                seen.insert(class, start..configs.len());
+            }
+        }
+    }
+    let names = |config: &[Arc<str>], number: usize| {
+        config.contains(&claim.requests[number].name) || config.contains(&plans[number].name)
+    };
+    for (index, requests) in claim.configs.iter().enumerate() {
+        if requests.is_empty() || (0..plans.len()).any(|number| names(requests, number)) {
+            configs.push(GrantedConfig { source: ConfigSource::Claim(index), requests: requests.clone() });
+        }
+    }
+    for config in &mut configs {
+        if (0..plans.len()).all(|number| names(&config.requests, number)) {
+            config.requests.clear();
+        }
+    }
+    configs
+}
+
+/// The nodes that can use all devices of a claim; `None` for every node.
+fn nodes(
+    question: &Question<'_>,
+    claim: &ClaimPlan,
+    spots: &[&Spot<'_>],
+) -> Result<Option<NodeSelector>, AllocationError> {
+    let mut term = NodeTerm::default();
+    for spot in spots {
+        let reach = match &spot.published.slice.reach {
+            Reach::PerDevice => &spot.device.reach,
+            reach => reach,
+        };
+        if matches!(reach, Reach::Node(_)) || spot.device.binds_to_node {
+            return Ok(Some(NodeSelector::only(&question.node.name)));
+        }
+        let Reach::Matching(selector) = reach else { continue };
+        match &selector.terms[..] {
+            [] => {}
+            [only] => {
+                add_new(&mut term.fields, &only.fields);
+                add_new(&mut term.labels, &only.labels);
+            }
+            terms => {
+                return Err(AllocationError::NodeSelectorTerms {
+                    claim: claim.id.clone(),
+                    device: Box::new(spot.id.clone()),
+                    terms: terms.len(),
+                });
+            }
+        }
+    }
+    let narrowed = !(term.fields.is_empty() && term.labels.is_empty());
+    Ok(narrowed.then(|| NodeSelector { terms: vec![term] }))
+}
+
+/// Adds requirements that are not there yet; the order of values does not matter.
+fn add_new(to: &mut Vec<Requirement>, from: &[Requirement]) {
+    let values = |requirement: &Requirement| {
+        let mut values = requirement.values.clone();
+        values.sort_unstable();
+        values.dedup();
+        values
+    };
+    for requirement in from {
+        let same = |known: &Requirement| {
+            known.key == requirement.key
+                && known.operator == requirement.operator
+                && values(known) == values(requirement)
+        };
+        if !to.iter().any(same) {
+            to.push(requirement.clone());
+        }
+    }
+}
