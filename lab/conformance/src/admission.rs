@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use crate::{Difference, Suite};
+use crate::{Difference, Form, Suite};
 use request::Answer;
 use shelf::Shelf;
 
 /// The suite of `validation` and `updates` vectors.
-pub const SUITE: Suite = Suite { expected, answer, differences, agreement: None };
+pub const SUITE: Suite = Suite { expected, answer, differences, agreement: None, form: Form::Any };
 
 /// What the vectors say of each step: accepted or not, the causes, and the object.
 fn expected(case: &Value) -> Value {

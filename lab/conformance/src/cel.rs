@@ -11,11 +11,16 @@ use selector::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{Agreement, Difference, Suite};
+use crate::{Agreement, Difference, Form, Suite};
 
 /// The suite of `cel` vectors.
-pub const SUITE: Suite =
-    Suite { expected: crate::expect, answer, differences, agreement: Some(("cost agreement", costs)) };
+pub const SUITE: Suite = Suite {
+    expected: crate::expect,
+    answer,
+    differences,
+    agreement: Some(("cost agreement", costs)),
+    form: Form::Any,
+};
 
 fn answer(case: &Value) -> anyhow::Result<Value> {
     let text = |key: &str| case.get(key).and_then(Value::as_str).with_context(|| format!("no text {key}"));

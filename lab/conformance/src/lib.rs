@@ -4,6 +4,7 @@
 //! counting and printing are the same for all.
 
 pub mod admission;
+pub mod allocator;
 pub mod cel;
 pub mod quantity;
 pub mod replay;
@@ -22,6 +23,18 @@ pub struct Suite {
     pub differences: fn(expected: &Value, actual: &Value) -> Vec<Difference>,
     /// Something that should be equal but does not fail a case: what it is called, and how to count it.
     pub agreement: Option<(&'static str, CountAgreement)>,
+    /// What answers look like.
+    pub form: Form,
+}
+
+/// What the answers of a suite look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Any value. A dump has it under `result`.
+    Any,
+    /// An object that says in `micros` how long it took to find. The times are told in the report, and a dump has the
+    /// object's fields beside the name.
+    Timed,
 }
 
 /// Counts how far an answer agrees with the expected one.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use conformance::{Suite, admission, cel, quantity, replay};
+use conformance::{Suite, admission, allocator, cel, quantity, replay};
 
 /// Replays recorded answers of Kubernetes against our own.
 #[derive(Parser)]
@@ -21,6 +21,8 @@ struct Cli {
 enum SuiteCommand {
     /// Requests to the API server, judged by admission alone.
     Admission(Replay),
+    /// Claims on one node: which devices they get.
+    Allocator(Replay),
     /// Device selectors: compiling, costs and evaluation.
     Cel(Replay),
     /// Parsing, printing and arithmetic of quantities.
@@ -41,6 +43,7 @@ impl SuiteCommand {
     fn into_parts(self) -> (Suite, Replay) {
         match self {
             Self::Admission(replay) => (admission::SUITE, replay),
+            Self::Allocator(replay) => (allocator::SUITE, replay),
             Self::Cel(replay) => (cel::SUITE, replay),
             Self::Quantity(replay) => (quantity::SUITE, replay),
         }

@@ -4,11 +4,11 @@ use anyhow::Context;
 use model::quantity::{ParseQuantityError, Quantity};
 use serde_json::{Value, json};
 
-use crate::Suite;
+use crate::{Form, Suite};
 
 /// The suite of `quantity` vectors, compared in full.
 pub const SUITE: Suite =
-    Suite { expected: crate::expect, answer, differences: crate::exact, agreement: None };
+    Suite { expected: crate::expect, answer, differences: crate::exact, agreement: None, form: Form::Any };
 
 fn answer(case: &Value) -> anyhow::Result<Value> {
     let text = |key: &str| case.get(key).and_then(Value::as_str).with_context(|| format!("no text {key}"));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use conformance::replay::Tally;
-use conformance::{Suite, admission, cel, quantity, replay};
+use conformance::{Form, Suite, admission, cel, quantity, replay};
 
 fn vectors(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors").join(file)
@@ -97,8 +97,44 @@ fn a_panic_fails_its_case_alone() {
         answer: |case| Ok(case.get("n").expect("the bad case has no n").clone()),
         differences: conformance::exact,
         agreement: None,
+        form: Form::Any,
     };
     let (tally, report) = run(suite, path);
     assert_eq!(tally, Tally { passed: 1, failed: 1 });
     assert!(report.contains("no answer: it panicked"), "{report}");
+}
+
+#[test]
+fn times_are_summed_and_the_slowest_case_is_named() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("timed.jsonl");
+    fs::write(
+        &path,
+        "{\"name\":\"quick-1\",\"micros\":7}\n{\"name\":\"slow-1\",\"micros\":12345}\n{\"name\":\"odd-1\"}\n",
+    )
+    .expect("the test directory is writable");
+    let suite = Suite {
+        expected: |_| serde_json::Value::Null,
+        answer: |case| {
+            let micros = case.get("micros").ok_or_else(|| anyhow::anyhow!("it has no time"))?;
+            Ok(serde_json::json!({ "micros": micros, "outcome": "none" }))
+        },
+        differences: |_, _| Vec::new(),
+        agreement: None,
+        form: Form::Timed,
+    };
+    let (mut report, mut dump) = (Vec::new(), Vec::new());
+    replay::run(suite, &[path], &mut report, Some(&mut dump)).expect("the vectors are readable");
+    let report = String::from_utf8(report).expect("the report is text");
+    assert!(
+        report.ends_with("12.352 ms in total, slowest 12.345 ms: slow-1\n2 passed, 1 failed\n"),
+        "{report}"
+    );
+    let dump = String::from_utf8(dump).expect("the dump is text");
+    let lines: Vec<&str> = dump.lines().collect();
+    let wanted = [
+        r#"{"micros":7,"name":"quick-1","outcome":"none"}"#,
+        r#"{"micros":12345,"name":"slow-1","outcome":"none"}"#,
+        r#"{"error":"no answer: it has no time","name":"odd-1"}"#,
+    ];
+    assert_eq!(lines, wanted);
 }

@@ -1,0 +1,135 @@
+//! Claims on one node: which devices they get, in the form of the reference's allocator.
+//!
+//! Results are compared field by field. A share's id may be any, and the groups that we note in results, which the
+//! reference does not, are not compared. Errors are compared by kind.
+
+mod case;
+mod comparison;
+mod door;
+mod held;
+mod kind;
+mod validity;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cluster::ledger::Ledger;
+use cluster::pools::Slices;
+use cluster::published::Published;
+use objects::resource::allocation::AllocationResult;
+use selector::SliceRevision;
+use serde_json::{Value, json};
+
+use crate::{Form, Suite};
+use case::Case;
+use door::{Found, Question, Solved};
+
+/// The suite of `allocator` vectors.
+pub const SUITE: Suite = Suite {
+    expected: crate::expect,
+    answer,
+    differences: comparison::differences,
+    agreement: None,
+    form: Form::Timed,
+};
+
+/// What came of a case, ready to be written.
+enum Answered {
+    Allocated(Vec<AllocationResult>),
+    None,
+    Error { kind: &'static str, text: String },
+    BudgetSpent,
+}
+
+fn answer(case: &Value) -> anyhow::Result<Value> {
+    let case = Case::read(case)?;
+    let started = Instant::now();
+    let (answered, steps) = answered(&case);
+    let micros = started.elapsed().as_micros() as u64;
+    let mut answer = json!({ "micros": micros, "steps": steps });
+    let results = match &answered {
+        Answered::Allocated(results) => {
+            answer["outcome"] = json!("allocated");
+            answer["results"] = serde_json::to_value(results)?;
+            Some(&results[..])
+        }
+        Answered::None => {
+            answer["outcome"] = json!("none");
+            None
+        }
+        Answered::Error { kind, text } => {
+            answer["outcome"] = json!("error");
+            answer["error"] = json!(text);
+            answer["kind"] = json!(kind);
+            return Ok(answer);
+        }
+        Answered::BudgetSpent => {
+            answer["outcome"] = json!("timeout");
+            return Ok(answer);
+        }
+    };
+    if let Err(violation) = validity::is_valid(&case, results) {
+        answer["invalid"] = json!(violation);
+    }
+    Ok(answer)
+}
+
+/// From objects to objects, which is what is timed; how many steps the search took goes with it.
+fn answered(case: &Case) -> (Answered, u64) {
+    match solved(case) {
+        Err(error) => (error, 0),
+        Ok(Solved { found: Found::Allocated(allocations), steps }) => (written(case, &allocations), steps),
+        Ok(Solved { found: Found::None, steps }) => (Answered::None, steps),
+        Ok(Solved { found: Found::Error { kind, text }, steps }) => (Answered::Error { kind, text }, steps),
+        Ok(Solved { found: Found::BudgetSpent, steps }) => (Answered::BudgetSpent, steps),
+    }
+}
+
+fn solved(case: &Case) -> Result<Solved, Answered> {
+    let refused = |kind: &'static str, text: String| Answered::Error { kind, text };
+    let unreadable = |error: convert::ConvertError| refused("unreadable", error.to_string());
+    let node = convert::node(&case.node);
+    let mut published = Vec::new();
+    for (number, slice) in case.slices.iter().enumerate() {
+        let slice = convert::slice(slice).map_err(unreadable)?;
+        let revision = SliceRevision { slice: number as u64, revision: 0 };
+        published.push(Arc::new(Published::new(slice, revision)));
+    }
+    let classes: BTreeMap<_, _> =
+        case.classes.iter().map(convert::class).map(|class| (class.name.clone(), class)).collect();
+    let claims: Vec<_> =
+        case.claims.iter().map(convert::claim).collect::<Result<_, _>>().map_err(unreadable)?;
+    let mut ledger = Ledger::default();
+    for holder in &case.holders {
+        convert::take_into(&mut ledger, holder);
+    }
+    let pools = Slices::new(published).pools_for(&node, case.gates);
+    let pools = pools.map_err(|error| refused("node-selector", error.to_string()))?;
+    Ok(door::solve(&Question {
+        node: &node,
+        pools: &pools,
+        claims: &claims.iter().collect::<Vec<_>>(),
+        classes: &classes,
+        ledger: &ledger,
+        gates: case.gates,
+    }))
+}
+
+fn written(case: &Case, allocations: &[model::allocation::Allocation]) -> Answered {
+    let class = |name: &str| case.classes.iter().find(|class| class.metadata.name == name);
+    let mut shares = 0_u64;
+    let mut share_id = || {
+        shares += 1;
+        format!("00000000-0000-4000-8000-{shares:012}")
+    };
+    let results: Result<Vec<_>, _> = allocations
+        .iter()
+        .zip(&case.claims)
+        .map(|(allocation, claim)| convert::allocation(allocation, claim, &class, &mut share_id))
+        .collect();
+    match results {
+        Ok(results) => Answered::Allocated(results),
+        Err(error) => Answered::Error { kind: "unwritable", text: error.to_string() },
+    }
+}
