@@ -5,15 +5,16 @@
 
 mod case;
 mod comparison;
-mod door;
 mod held;
 mod kind;
+mod oldest;
 mod validity;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use allocation::{Answer, DeviceOrder, Expressions, Question, allocate};
 use cluster::ledger::Ledger;
 use cluster::pools::Slices;
 use cluster::published::Published;
@@ -23,7 +24,6 @@ use serde_json::{Value, json};
 
 use crate::{Form, Suite};
 use case::Case;
-use door::{Found, Question, Solved};
 
 /// The suite of `allocator` vectors.
 pub const SUITE: Suite = Suite {
@@ -75,45 +75,61 @@ fn answer(case: &Value) -> anyhow::Result<Value> {
     Ok(answer)
 }
 
+/// How many steps a case may take.
+const BUDGET: u64 = 100_000;
+
 /// From objects to objects, which is what is timed; how many steps the search took goes with it.
 fn answered(case: &Case) -> (Answered, u64) {
-    match solved(case) {
-        Err(error) => (error, 0),
-        Ok(Solved { found: Found::Allocated(allocations), steps }) => (written(case, &allocations), steps),
-        Ok(Solved { found: Found::None, steps }) => (Answered::None, steps),
-        Ok(Solved { found: Found::Error { kind, text }, steps }) => (Answered::Error { kind, text }, steps),
-        Ok(Solved { found: Found::BudgetSpent, steps }) => (Answered::BudgetSpent, steps),
-    }
+    solved(case).unwrap_or_else(|error| (error, 0))
 }
 
-fn solved(case: &Case) -> Result<Solved, Answered> {
+fn solved(case: &Case) -> Result<(Answered, u64), Answered> {
     let refused = |kind: &'static str, text: String| Answered::Error { kind, text };
     let unreadable = |error: convert::ConvertError| refused("unreadable", error.to_string());
     let node = convert::node(&case.node);
     let mut published = Vec::new();
     for (number, slice) in case.slices.iter().enumerate() {
-        let slice = convert::slice(slice).map_err(unreadable)?;
+        let mut slice = convert::slice(slice).map_err(unreadable)?;
+        if case.oldest {
+            slice = oldest::listed(slice, number);
+        }
         let revision = SliceRevision { slice: number as u64, revision: 0 };
         published.push(Arc::new(Published::new(slice, revision)));
     }
     let classes: BTreeMap<_, _> =
         case.classes.iter().map(convert::class).map(|class| (class.name.clone(), class)).collect();
-    let claims: Vec<_> =
+    let mut claims: Vec<_> =
         case.claims.iter().map(convert::claim).collect::<Result<_, _>>().map_err(unreadable)?;
+    let listed = oldest::first_seen(&published, &node);
     let mut ledger = Ledger::default();
     for holder in &case.holders {
         convert::take_into(&mut ledger, holder);
     }
     let pools = Slices::new(published).pools_for(&node, case.gates);
-    let pools = pools.map_err(|error| refused("node-selector", error.to_string()))?;
-    Ok(door::solve(&Question {
+    let mut pools = pools.map_err(|error| refused("node-selector", error.to_string()))?;
+    if case.oldest {
+        oldest::sort(&mut pools, &listed);
+        claims = claims.into_iter().map(oldest::without_capacity).collect();
+    }
+    let question = Question {
         node: &node,
         pools: &pools,
         claims: &claims.iter().collect::<Vec<_>>(),
         classes: &classes,
         ledger: &ledger,
         gates: case.gates,
-    }))
+        order: DeviceOrder::Upstream,
+        budget: BUDGET,
+    };
+    let reply = allocate(&question, &mut Expressions::default())
+        .map_err(|error| refused(error.kind(), error.to_string()))?;
+    let answered = match reply.answer {
+        Answer::Allocated(allocations) => written(case, &allocations),
+        Answer::Impossible(refusal) if refusal.contradictory_pools.is_empty() => Answered::None,
+        Answer::Impossible(refusal) => refused("pool-invalid", refusal.to_string()),
+        Answer::BudgetSpent => Answered::BudgetSpent,
+    };
+    Ok((answered, reply.steps))
 }
 
 fn written(case: &Case, allocations: &[model::allocation::Allocation]) -> Answered {

@@ -155,6 +155,11 @@ fn key(problem: &Problem<'_>, spot: usize) -> Vec<u64> {
                 | u64::from(plan.faulty.contains(spot)) << 1
                 | u64::from(on_list) << 2,
         );
+        if on_list && !plan.constraints.is_empty() {
+            // Whether a device of the list is gone before another breaks a constraint decides between failing and ending,
+            // so places on the list are not alike.
+            key.push(spot as u64);
+        }
         if let Some(taken) = plan.taken(spot as u32) {
             key.push(taken.nanos.len() as u64);
             taken.nanos.iter().for_each(|amount| push_amount(&mut key, *amount));

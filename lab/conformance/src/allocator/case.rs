@@ -9,13 +9,15 @@ use objects::resource::class::DeviceClass;
 use objects::resource::slice::ResourceSlice;
 use serde_json::Value;
 
-use super::held;
+use super::{held, oldest};
 
 /// One question to the allocator.
 #[derive(Debug)]
 pub(super) struct Case {
     /// The features that are on.
     pub(super) gates: Gates,
+    /// The answer was recorded from upstream's oldest allocator.
+    pub(super) oldest: bool,
     /// The node to allocate for.
     pub(super) node: Node,
     /// All classes.
@@ -33,8 +35,15 @@ impl Case {
     pub(super) fn read(case: &Value) -> anyhow::Result<Case> {
         let slices: Vec<ResourceSlice> = list(case, "slices")?;
         let holders = held::holders(case.get("allocated").unwrap_or(&Value::Null), &slices)?;
+        let gates = gates(case.get("features").unwrap_or(&Value::Null))?;
+        // Some cases say which allocator they were put to; for the others upstream chose by the features that are on.
+        let oldest = match case.get("channel").and_then(Value::as_str) {
+            Some(channel) => channel == "stable",
+            None => oldest::runs(gates),
+        };
         Ok(Case {
-            gates: gates(case.get("features").unwrap_or(&Value::Null))?,
+            gates,
+            oldest,
             node: object(case.get("node").context("no node")?).context("the node")?,
             classes: list(case, "classes")?,
             slices,
