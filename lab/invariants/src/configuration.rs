@@ -1,7 +1,7 @@
 //! The configuration of an allocation is that of the chosen classes, then that of the claim.
 
-use objects::resource::allocation::DeviceAllocationConfiguration;
-use objects::resource::claim::OpaqueDeviceConfiguration;
+use objects::resource::allocation::{DeviceAllocationConfiguration, DeviceRequestAllocationResult};
+use objects::resource::claim::{OpaqueDeviceConfiguration, ResourceClaim};
 use serde_json::Value;
 
 use crate::attempt::Attempt;
@@ -22,8 +22,9 @@ struct Entry {
 
 /// Whether the configuration is the expected one.
 pub(crate) fn check<'o>(attempt: &Attempt<'o>, made: &Made<'o>) -> Vec<Violation> {
-    let expected = expected(attempt, made);
-    let found: Vec<_> = made.allocation.devices.config.iter().map(written).collect();
+    let expected = expected(attempt, made.claim, &made.allocation.devices.results);
+    let expected: Vec<_> = expected.iter().map(comparable).collect();
+    let found: Vec<_> = made.allocation.devices.config.iter().map(comparable).collect();
     if expected == found {
         return Vec::new();
     }
@@ -31,8 +32,13 @@ pub(crate) fn check<'o>(attempt: &Attempt<'o>, made: &Made<'o>) -> Vec<Violation
     vec![Violation::WrongConfiguration { claim: ClaimName::of(made.claim), expected, found }]
 }
 
-fn expected<'o>(attempt: &Attempt<'o>, made: &Made<'o>) -> Vec<Entry> {
-    let chosen = chosen(made.claim, made);
+/// What should be written about the configuration of devices with these results.
+pub(crate) fn expected(
+    attempt: &Attempt<'_>,
+    claim: &ResourceClaim,
+    results: &[DeviceRequestAllocationResult],
+) -> Vec<DeviceAllocationConfiguration> {
+    let chosen = chosen(claim, results);
     let mut entries = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     for wanted in &chosen {
@@ -47,7 +53,7 @@ fn expected<'o>(attempt: &Attempt<'o>, made: &Made<'o>) -> Vec<Entry> {
             entries.push(entry("FromClass", &requests, one.opaque.as_ref()));
         }
     }
-    for config in &made.claim.spec.devices.config {
+    for config in &claim.spec.devices.config {
         // A name of the claim's own requests counts, and so does the chosen alternative of one.
         if chosen.iter().any(|wanted| wanted.is_named_in(&config.requests)) || config.requests.is_empty() {
             entries.push(entry("FromClaim", &config.requests, config.opaque.as_ref()));
@@ -61,15 +67,25 @@ fn expected<'o>(attempt: &Attempt<'o>, made: &Made<'o>) -> Vec<Entry> {
     entries
 }
 
-fn written(config: &DeviceAllocationConfiguration) -> Entry {
-    entry(&config.source, &config.requests, config.opaque.as_ref())
-}
-
-fn entry(source: &str, requests: &[String], opaque: Option<&OpaqueDeviceConfiguration>) -> Entry {
-    let parameters = opaque.and_then(|opaque| opaque.parameters.as_ref());
-    Entry {
+fn entry(
+    source: &str,
+    requests: &[String],
+    opaque: Option<&OpaqueDeviceConfiguration>,
+) -> DeviceAllocationConfiguration {
+    DeviceAllocationConfiguration {
         source: source.to_owned(),
         requests: requests.to_vec(),
+        opaque: opaque.cloned(),
+        ..Default::default()
+    }
+}
+
+fn comparable(config: &DeviceAllocationConfiguration) -> Entry {
+    let opaque = config.opaque.as_ref();
+    let parameters = opaque.and_then(|opaque| opaque.parameters.as_ref());
+    Entry {
+        source: config.source.clone(),
+        requests: config.requests.clone(),
         driver: opaque.map(|opaque| opaque.driver.clone()).unwrap_or_default(),
         parameters: parameters
             .map(|raw| serde_json::from_str(raw.text()).expect("raw JSON is JSON"))

@@ -31,17 +31,16 @@ enum Kind {
 /// What is wrong between the devices of each claim.
 pub(crate) fn check(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Vec<Violation> {
     let mut violations = Vec::new();
-    let mut claims: Vec<(ClaimName, &ResourceClaim)> = Vec::new();
+    let mut claims: Vec<&ResourceClaim> = Vec::new();
     for pick in picks {
-        let name = pick.wanted.claim_name();
-        if !claims.iter().any(|(known, _)| *known == name) {
-            claims.push((name, pick.wanted.claim));
+        if !claims.iter().any(|known| pick.wanted.is_of(known)) {
+            claims.push(pick.wanted.claim);
         }
     }
-    for (name, claim) in claims {
-        let own: Vec<_> = picks.iter().filter(|pick| pick.wanted.claim_name() == name).collect();
+    for claim in claims {
+        let own: Vec<_> = picks.iter().filter(|pick| pick.wanted.is_of(claim)).collect();
         for (index, constraint) in claim.spec.devices.constraints.iter().enumerate() {
-            violations.extend(constraint_violations(attempt, &name, index, constraint, &own));
+            violations.extend(constraint_violations(attempt, &ClaimName::of(claim), index, constraint, &own));
         }
     }
     violations

@@ -1,5 +1,6 @@
 //! Every request gets as many devices as it wants, all for one of its alternatives.
 
+use objects::resource::allocation::DeviceRequestAllocationResult;
 use objects::resource::claim::ResourceClaim;
 
 use crate::attempt::{Attempt, Pick};
@@ -17,18 +18,19 @@ pub(crate) const RESULTS_MAX: usize = 32;
 pub(crate) fn check<'o>(attempt: &Attempt<'o>, made: &Made<'o>) -> Vec<Violation> {
     let mut violations = Vec::new();
     let claim = ClaimName::of(made.claim);
-    let found = made.allocation.devices.results.len();
+    let results = made.allocation.devices.results.as_slice();
+    let found = results.len();
     if found > RESULTS_MAX {
         violations.push(Violation::TooManyResults { claim: claim.clone(), found, max: RESULTS_MAX });
     }
     for (request, alternatives) in requests(made.claim) {
         let chosen: Vec<_> =
-            alternatives.iter().filter(|wanted| !devices_for(made, wanted).is_empty()).collect();
+            alternatives.iter().filter(|wanted| !devices_for(results, wanted).is_empty()).collect();
         match (chosen.as_slice(), alternatives.as_slice()) {
-            ([], [only]) if only.alternative.is_none() => violations.extend(numbers(attempt, made, only)),
+            ([], [only]) if only.alternative.is_none() => violations.extend(numbers(attempt, results, only)),
             ([], _) => violations
                 .push(Violation::NoAlternative { claim: claim.clone(), request: request.to_owned() }),
-            ([one], _) => violations.extend(numbers(attempt, made, one)),
+            ([one], _) => violations.extend(numbers(attempt, results, one)),
             (several, _) => violations.push(Violation::SeveralAlternatives {
                 claim: claim.clone(),
                 request: request.to_owned(),
@@ -40,22 +42,29 @@ pub(crate) fn check<'o>(attempt: &Attempt<'o>, made: &Made<'o>) -> Vec<Violation
 }
 
 /// For each request of a claim the alternative that results are for, in the order of the requests.
-pub(crate) fn chosen<'o>(claim: &'o ResourceClaim, made: &Made<'o>) -> Vec<Wanted<'o>> {
+pub(crate) fn chosen<'o>(
+    claim: &'o ResourceClaim,
+    results: &[DeviceRequestAllocationResult],
+) -> Vec<Wanted<'o>> {
     let chosen = requests(claim).into_iter().filter_map(|(_, alternatives)| {
-        alternatives.into_iter().find(|wanted| !devices_for(made, wanted).is_empty())
+        alternatives.into_iter().find(|wanted| !devices_for(results, wanted).is_empty())
     });
     chosen.collect()
 }
 
-fn devices_for(made: &Made<'_>, wanted: &Wanted<'_>) -> Vec<DeviceName> {
+fn devices_for(results: &[DeviceRequestAllocationResult], wanted: &Wanted<'_>) -> Vec<DeviceName> {
     let name = wanted.name();
-    let results = made.allocation.devices.results.iter().filter(|result| result.request == name);
-    results.map(DeviceName::in_result).collect()
+    let own = results.iter().filter(|result| result.request == name);
+    own.map(DeviceName::in_result).collect()
 }
 
-fn numbers<'o>(attempt: &Attempt<'o>, made: &Made<'o>, wanted: &Wanted<'o>) -> Vec<Violation> {
+fn numbers<'o>(
+    attempt: &Attempt<'o>,
+    results: &[DeviceRequestAllocationResult],
+    wanted: &Wanted<'o>,
+) -> Vec<Violation> {
     let (claim, request) = (wanted.claim_name(), wanted.name());
-    let devices = devices_for(made, wanted);
+    let devices = devices_for(results, wanted);
     let mut violations = features::of_request(attempt, wanted);
     for (at, device) in devices.iter().enumerate() {
         if devices[..at].contains(device) {

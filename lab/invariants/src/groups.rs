@@ -64,7 +64,7 @@ pub(crate) fn of_state(evidence: &Evidence<'_>, held: &[Held<'_>]) -> Vec<Violat
 }
 
 /// The groups that a device declares now, by counter set.
-pub(crate) fn declared(device: &Device) -> BTreeMap<String, BTreeSet<String>> {
+fn declared(device: &Device) -> BTreeMap<String, BTreeSet<String>> {
     let consumptions = device.consumes_counters.iter();
     consumptions
         .map(|one| (one.counter_set.clone(), one.compatibility_groups.iter().cloned().collect()))

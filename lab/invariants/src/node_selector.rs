@@ -31,7 +31,10 @@ pub(crate) fn check(attempt: &Attempt<'_>, made: &Made<'_>, picks: &[Pick<'_>]) 
 }
 
 /// This very node if a device is bound to a node; else all requirements of the devices together.
-fn expected(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Result<Option<NodeSelector>, Box<Violation>> {
+pub(crate) fn expected(
+    attempt: &Attempt<'_>,
+    picks: &[Pick<'_>],
+) -> Result<Option<NodeSelector>, Box<Violation>> {
     let mut term = NodeSelectorTerm::default();
     for pick in picks {
         let (spec, device) = (&pick.found.slice.spec, pick.found.device);

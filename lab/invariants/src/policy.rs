@@ -133,3 +133,62 @@ fn whole(amount: &Quantity) -> Option<i128> {
     let max = Quantity::new(i64::MAX, amount.format());
     (*amount <= max).then(|| i128::from(amount.value()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is consumed of a device with 100 of something, or why that cannot be said; and whether it is allowed.
+    fn consumed(asked: &str, policy: &str, thousandths: bool) -> String {
+        let json = format!(r#"{{"value": "100", "requestPolicy": {policy}}}"#);
+        let capacity: DeviceCapacity = serde_json::from_str(&json).expect("a capacity");
+        let asked = (!asked.is_empty()).then(|| asked.parse::<Quantity>().expect("a quantity"));
+        match amount(asked.as_ref(), &capacity, thousandths) {
+            Err(_) => "unclear".to_owned(),
+            Ok(amount) if allowed(&amount, capacity.request_policy.as_deref(), thousandths) => {
+                amount.to_string()
+            }
+            Ok(amount) => format!("not {amount}"),
+        }
+    }
+
+    #[test]
+    fn a_policy_makes_an_amount_of_a_request() {
+        let range = r#"{"default": "3", "validRange": {"min": "2", "max": "9", "step": "3"}}"#;
+        let open = r#"{"default": "3", "validRange": {"min": "2"}}"#;
+        let values = r#"{"default": "5", "validValues": ["2", "4"]}"#;
+        let fine = r#"{"default": "1", "validRange": {"min": "500m", "max": "2", "step": "250m"}}"#;
+        let huge = r#"{"default": "1", "validRange": {"min": "1", "step": "9223372036854775807"}}"#;
+        let table = [
+            ("", "null", false, "100"),
+            ("7", "null", false, "7"),
+            ("-7", "null", false, "unclear"),
+            ("", r#"{"default": "3"}"#, false, "3"),
+            ("7", r#"{"default": "3"}"#, false, "7"),
+            ("", range, false, "3"),
+            ("1", range, false, "2"),
+            ("2", range, false, "2"),
+            ("3", range, false, "5"),
+            ("2500m", range, false, "5"),
+            ("8", range, false, "8"),
+            ("9", range, false, "not 11"),
+            ("7", open, false, "7"),
+            ("2500m", open, false, "2500m"),
+            ("1", values, false, "2"),
+            ("3", values, false, "4"),
+            ("5", values, false, "5"),
+            ("6", values, false, "not 6"),
+            ("600m", fine, true, "750m"),
+            ("1001m", fine, true, "1250m"),
+            ("100u", fine, true, "500m"),
+            ("600100u", fine, true, "unclear"),
+            ("600m", fine, false, "1"),
+            ("1001m", fine, false, "2"),
+            ("2", huge, false, "unclear"),
+            ("9223372036854775808", huge, false, "unclear"),
+        ];
+        for (asked, policy, thousandths, expected) in table {
+            assert_eq!(consumed(asked, policy, thousandths), expected, "{asked} of {policy}");
+        }
+    }
+}

@@ -4,23 +4,23 @@
 //! is bounded. Its use is to confirm that what an allocator calls impossible is.
 
 use objects::core::node::Node;
+use objects::resource::allocation::AllocationResult;
 use objects::resource::claim::ResourceClaim;
 
 use crate::attempt::{Attempt, Pick};
 use crate::check::{alone, together};
 use crate::counts::RESULTS_MAX;
 use crate::evidence::Evidence;
-use crate::features;
 use crate::matching::{matching, unsettled};
 use crate::names::ClaimName;
-use crate::violation::Choice;
 use crate::wanted::{HowMany, Wanted, requests};
+use crate::{configuration, features, node_selector, result_fields};
 
 /// What trying everything found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// There is a valid assignment: this one.
-    Possible(Vec<Choice>),
+    /// There is a valid assignment: this one, with an allocation for each claim.
+    Possible(Vec<AllocationResult>),
     /// There is none.
     Impossible,
     /// The steps were used up before all was tried.
@@ -38,10 +38,32 @@ pub fn search(evidence: &Evidence<'_>, node: &Node, claims: &[&ResourceClaim], s
     }
     let mut search = Search { attempt: &attempt, requests: &requests, picks: Vec::new(), steps };
     match search.request(0) {
-        Some(true) => Answer::Possible(search.picks.iter().map(Pick::choice).collect()),
+        Some(true) => Answer::Possible(written(&attempt, claims, &search.picks)),
         Some(false) => Answer::Impossible,
         None => Answer::Unfinished,
     }
+}
+
+/// The allocations that the picks amount to, one for each claim.
+fn written(attempt: &Attempt<'_>, claims: &[&ResourceClaim], picks: &[Pick<'_>]) -> Vec<AllocationResult> {
+    let held = |id: &str| attempt.held.iter().any(|held| held.share == Some(id));
+    let ids = (0_u64..).map(|number| format!("00000000-0000-4000-8000-{number:012x}"));
+    let mut fresh = ids.filter(|id| !held(id));
+    let mut allocations = Vec::new();
+    for claim in claims {
+        let own: Vec<_> = picks.iter().filter(|pick| pick.wanted.is_of(claim)).cloned().collect();
+        let mut allocation = AllocationResult::default();
+        for pick in &own {
+            let mut result = result_fields::expected(attempt, pick);
+            result.share_id = if pick.is_shareable(&attempt.evidence) { fresh.next() } else { None };
+            allocation.devices.results.push(result);
+        }
+        allocation.devices.config = configuration::expected(attempt, claim, &allocation.devices.results);
+        // A device whose selector cannot be passed on is none that can be allocated, but that is the checker's to say.
+        allocation.node_selector = node_selector::expected(attempt, &own).unwrap_or_default();
+        allocations.push(allocation);
+    }
+    allocations
 }
 
 /// One alternative of a request: how many of which devices.
@@ -117,8 +139,7 @@ impl<'a, 'o> Search<'a, 'o> {
             let candidate = &of.candidates[position];
             self.steps = self.steps.checked_sub(1)?;
             self.picks.push(candidate.clone());
-            let claim = candidate.wanted.claim_name();
-            let results = self.picks.iter().filter(|pick| pick.wanted.claim_name() == claim).count();
+            let results = self.picks.iter().filter(|pick| pick.wanted.is_of(candidate.wanted.claim)).count();
             let fits = results <= RESULTS_MAX && together(self.attempt, &self.picks).is_empty();
             if fits && self.devices(at, of, position + 1, missing - 1)? {
                 return Some(true);

@@ -33,7 +33,7 @@ pub(crate) fn of_attempt(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Vec<Viola
         }
         for earlier in picks[..at].iter().filter(|earlier| earlier.found.name == *device) {
             let first = earlier.wanted.claim_name();
-            if !pick.wanted.is_admin() || first == second {
+            if !pick.wanted.is_admin() || pick.wanted.is_of(earlier.wanted.claim) {
                 violations.push(Violation::TakenTwice {
                     device: device.clone(),
                     first,

@@ -46,6 +46,11 @@ impl Wanted<'_> {
         ClaimName::of(self.claim)
     }
 
+    /// Whether this is a request of the very claim; names would do if only one claim had each.
+    pub(crate) fn is_of(&self, claim: &ResourceClaim) -> bool {
+        std::ptr::eq(self.claim, claim)
+    }
+
     pub(crate) fn is_admin(&self) -> bool {
         self.admin == Some(true)
     }
