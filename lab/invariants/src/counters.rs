@@ -2,7 +2,7 @@
 //!
 //! A device that is shared draws once, however many shares there are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gates::Gate;
 use model::quantity::Quantity;
@@ -52,8 +52,10 @@ pub(crate) fn of_state(evidence: &Evidence<'_>, held: &[Held<'_>]) -> Vec<Violat
     }
     for (name, slices) in pools::newest(evidence) {
         let mut drawn = Drawn::new();
+        let mut seen = BTreeSet::new();
         for found in pools::devices(&slices, evidence) {
-            if is_held(held, &found.name) {
+            // A pool that lists a device twice is invalid, but that draws nothing twice.
+            if is_held(held, &found.name) && seen.insert(found.name) {
                 draw(&mut drawn, found.device);
             }
         }

@@ -78,3 +78,42 @@ fn numbers(value: Option<&str>, bounds: &[String]) -> Option<(i64, i64)> {
     let [bound] = bounds else { return None };
     Some((value?.parse().ok()?, bound.parse().ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn requirements_ask_for_labels_and_the_name() {
+        let node = json!({"metadata": {"name": "node-1", "labels": {"zone": "a", "slots": "4"}}});
+        let node: Node = serde_json::from_value(node).expect("a node");
+        let label = |key: &str, operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
+        let name = |operator: &str, name: &str| json!({"matchFields": [{"key": "metadata.name", "operator": operator, "values": [name]}]});
+        let table = [
+            (json!([label("zone", "In", &["a", "b"])]), true),
+            (json!([label("zone", "In", &["b"])]), false),
+            (json!([label("rack", "In", &["a"])]), false),
+            (json!([label("zone", "NotIn", &["a"])]), false),
+            (json!([label("rack", "NotIn", &["a"])]), true),
+            (json!([label("zone", "Exists", &[])]), true),
+            (json!([label("zone", "DoesNotExist", &[])]), false),
+            (json!([label("rack", "DoesNotExist", &[])]), true),
+            (json!([label("slots", "Gt", &["3"])]), true),
+            (json!([label("slots", "Gt", &["4"])]), false),
+            (json!([label("slots", "Lt", &["5"])]), true),
+            (json!([label("zone", "Lt", &["5"])]), false),
+            (json!([label("zone", "Like", &["a"])]), false),
+            (json!([name("In", "node-1")]), true),
+            (json!([name("NotIn", "node-1")]), false),
+            (json!([label("zone", "In", &["b"]), name("In", "node-1")]), true),
+            (json!([{}]), false),
+            (json!([]), false),
+        ];
+        for (terms, expected) in table {
+            let selector = serde_json::from_value(json!({"nodeSelectorTerms": terms})).expect("a selector");
+            assert_eq!(selector_matches(&selector, &node), expected, "{terms}");
+        }
+    }
+}
