@@ -1,0 +1,8 @@
+//! The checker against a small cluster with one of everything.
+
+#[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod scene;
+#[cfg(test)]
+mod state;
