@@ -11,6 +11,7 @@ use model::quantity::Quantity;
 use crate::device::Device;
 use crate::fast::Part;
 use crate::filed::Filed;
+use crate::names::Names;
 
 /// A column: the number of each device's value, and a device for each number.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,7 +107,9 @@ fn columns<'d, T: 'd, K: Ord + Clone>(
 impl DeviceSlice {
     /// Arranges devices for matching; their order is kept.
     #[must_use]
-    pub fn new(devices: Vec<Device>) -> DeviceSlice {
+    pub fn new(mut devices: Vec<Device>) -> DeviceSlice {
+        let mut names = Names::default();
+        devices.iter_mut().for_each(|device| names.share(device));
         DeviceSlice {
             attributes: columns(&devices, |device| &device.attributes, |attribute| attribute),
             capacity: columns(&devices, |device| &device.capacity, Exact),

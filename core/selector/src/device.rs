@@ -3,6 +3,8 @@
 //! Invariant: attributes and capacities are filed by domain and id, sorted, so a lookup never walks over text that it
 //! does not need. A name without a domain belongs to the driver's domain.
 
+use std::sync::Arc;
+
 use model::quantity::Quantity;
 
 use crate::filed::Filed;
@@ -73,7 +75,7 @@ impl Attribute {
 /// A device in the form that evaluation reads.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Device {
-    pub(crate) driver: Box<str>,
+    pub(crate) driver: Arc<str>,
     pub(crate) multiple: bool,
     pub(crate) attributes: Filed<Attribute>,
     pub(crate) capacity: Filed<Quantity>,

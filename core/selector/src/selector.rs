@@ -6,6 +6,7 @@ use crate::declare::{Environment, SEMVER};
 use crate::device::Device;
 use crate::error::{CompileError, CompileErrorKind, Mistake};
 use crate::fast::{self, Test};
+use crate::glance::Glance;
 use crate::program::evaluate::Evaluation;
 use crate::program::{Program, plan};
 use crate::types::Type;
@@ -34,6 +35,8 @@ pub struct Selector {
     pub(crate) program: Program,
     /// The program's short form, if its shape is a common one.
     pub(crate) fast: Option<Test>,
+    /// The short form of that, if a glance is enough.
+    pub(crate) glance: Option<Glance>,
     estimated_max_cost: u64,
 }
 
@@ -86,7 +89,8 @@ impl Selector {
         let program = plan(&expr, &checked, &source, environment)?;
         let estimated_max_cost = cost::estimate(&expr, &checked, source.len());
         let fast = if estimated_max_cost <= FAST_COST_MAX { fast::recognize(&program.root) } else { None };
-        Ok(Selector { program, fast, estimated_max_cost })
+        let glance = fast.as_ref().and_then(Glance::of);
+        Ok(Selector { program, fast, glance, estimated_max_cost })
     }
 
     /// The worst-case cost. Admission refuses an expression above [`COST_MAX`].
@@ -100,9 +104,15 @@ impl Selector {
     /// # Errors
     /// The evaluation failed or cost too much.
     pub fn holds(&self, device: &Device) -> Result<bool, EvalError> {
+        if !device.is_within_bounds() {
+            return self.matches(device).result;
+        }
+        if let Some(answer) = self.glance.as_ref().and_then(|glance| glance.answer(device)) {
+            return Ok(answer);
+        }
         match &self.fast {
-            Some(test) if device.is_within_bounds() => condition(test.outcome(device)),
-            _ => self.matches(device).result,
+            Some(test) => condition(test.outcome(device)),
+            None => self.matches(device).result,
         }
     }
 

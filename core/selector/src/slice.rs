@@ -18,27 +18,37 @@ pub struct SliceMatches {
     pub failures: Vec<(usize, EvalError)>,
 }
 
+/// Up to how many devices a glance at each is faster than columns.
+const GLANCED_MAX: usize = 32;
+
 impl Selector {
     /// Evaluates every device of a slice.
     #[must_use]
     pub fn matches_slice(&self, slice: &DeviceSlice) -> SliceMatches {
+        let devices = slice.devices();
+        let one_by_one = || collected(devices.iter().map(|device| self.holds(device)));
+        if self.glance.is_some() && devices.len() <= GLANCED_MAX {
+            return one_by_one();
+        }
         let fast = self.fast.as_ref().filter(|_| slice.is_within_bounds());
         if let Some(answers) = fast.and_then(|test| sets::answers(test, slice)) {
             // Only a device that failed is asked again, for the reason.
-            let reason = |at: usize| self.holds(&slice.devices()[at]).err().map(|error| (at, error));
+            let reason = |at: usize| self.holds(&devices[at]).err().map(|error| (at, error));
             return SliceMatches {
                 matching: answers.yes,
                 failures: answers.failed.ones().filter_map(reason).collect(),
             };
         }
-        let devices = slice.devices();
+        if self.glance.is_some() {
+            return one_by_one();
+        }
         match depends::signature(&self.program.root, slice) {
             Some(column) => {
                 let ask = |example: &u32| self.holds(&devices[*example as usize]);
                 let answers: Vec<_> = column.examples.iter().map(ask).collect();
                 collected(column.codes.iter().map(|code| answers[*code as usize].clone()))
             }
-            None => collected(devices.iter().map(|device| self.holds(device))),
+            None => one_by_one(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! beside ours. Inputs are generated from a seed, so a measurement can be repeated elsewhere.
 //! `cargo run --release -p bench -- apiserver` measures the embedded API server beside a real one, and
 //! `cargo run --release -p bench -- restart` how long it takes to start with a million objects.
+//! `cargo run --release -p bench -- selectors` measures device selectors; `--features compare` puts `cel` beside them.
 
 mod apiserver;
 mod clock;
@@ -13,6 +14,7 @@ mod memory;
 mod pods;
 mod random;
 mod restart;
+mod selectors;
 mod slices;
 
 use clap::{Parser, Subcommand};
@@ -33,6 +35,8 @@ enum Command {
     Apiserver(apiserver::Apiserver),
     /// Start a server that has many objects
     Restart(restart::Restart),
+    /// Evaluate typical device selectors over many devices
+    Selectors(selectors::Selectors),
     /// Measure one reader in a process of its own; `decode` calls this
     #[command(hide = true)]
     One(decode::One),
@@ -43,6 +47,7 @@ fn main() -> anyhow::Result<()> {
         Command::Decode(decode) => decode.run(),
         Command::Apiserver(apiserver) => apiserver.run(),
         Command::Restart(restart) => restart.run(),
+        Command::Selectors(selectors) => selectors.run(),
         Command::One(one) => one.run(),
     }
 }

@@ -60,7 +60,7 @@ impl ConstantMap {
         self.places.find(at).map(|place| &self.entries[place].1)
     }
 
-    pub(super) fn at(&self, index: usize) -> Option<&(Constant, Constant)> {
+    pub(crate) fn at(&self, index: usize) -> Option<&(Constant, Constant)> {
         self.entries.get(index)
     }
 }
