@@ -10,8 +10,8 @@ use objects::resource::slice::Device;
 
 use crate::attempt::{Attempt, Pick};
 use crate::evidence::{Evidence, Held};
-use crate::names::{DeviceName, PoolName};
-use crate::pools;
+use crate::names::PoolName;
+use crate::pools::{self, Found};
 use crate::violation::Violation;
 
 /// Drawn amounts by counter set and counter.
@@ -35,7 +35,7 @@ pub(crate) fn of_attempt(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Vec<Viola
             continue;
         }
         for found in pool.all_devices(&attempt.evidence) {
-            if is_held(&attempt.held, &found.name) {
+            if draws_for_holder(&attempt.held, &found) {
                 draw(&mut drawn, found.device);
             }
         }
@@ -55,7 +55,7 @@ pub(crate) fn of_state(evidence: &Evidence<'_>, held: &[Held<'_>]) -> Vec<Violat
         let mut seen = BTreeSet::new();
         for found in pools::devices(&slices, evidence) {
             // A pool that lists a device twice is invalid, but that draws nothing twice.
-            if is_held(held, &found.name) && seen.insert(found.name) {
+            if draws_for_holder(held, &found) && seen.insert(found.name) {
                 draw(&mut drawn, found.device);
             }
         }
@@ -72,8 +72,8 @@ pub(crate) fn is_paid(attempt: &Attempt<'_>, earlier: &[Pick<'_>], pick: &Pick<'
         && (attempt.held.iter().any(shared) || earlier.iter().any(|other| other.found.name == *name))
 }
 
-fn is_held(held: &[Held<'_>], device: &DeviceName) -> bool {
-    held.iter().any(|held| held.device == *device)
+fn draws_for_holder(held: &[Held<'_>], found: &Found<'_>) -> bool {
+    !found.device.consumes_counters.is_empty() && held.iter().any(|held| held.device == found.name)
 }
 
 fn draw<'o>(drawn: &mut Drawn<'o>, device: &'o Device) {

@@ -16,7 +16,7 @@ use crate::names::{ClaimName, DeviceName};
 pub struct Evidence<'o> {
     /// The features that are on.
     pub gates: Gates,
-    /// All slices, with the taints of DeviceTaintRules already on their devices.
+    /// All slices; taints by rule are on their devices already, see [`with_taint_rules`](crate::with_taint_rules).
     pub slices: &'o [ResourceSlice],
     /// All classes.
     pub classes: &'o [DeviceClass],
