@@ -58,8 +58,8 @@ pub struct Step {
 pub enum Stage {
     /// None yet: what whole pools offer to the node.
     Published,
-    /// Devices that need preparation, while that is off.
-    BindingConditionsOff,
+    /// Devices with binding conditions or compatibility groups, while these are off.
+    NotUnderstood,
     /// Devices that the class does not pick.
     Class,
     /// Devices that a selector of the request does not pick.
@@ -90,7 +90,7 @@ impl fmt::Display for Stage {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stage::Published => write!(out, "published for the node"),
-            Stage::BindingConditionsOff => write!(out, "without binding conditions, which are off"),
+            Stage::NotUnderstood => write!(out, "without binding conditions or groups that are off"),
             Stage::Class => write!(out, "of the class"),
             Stage::Selector(index) => write!(out, "picked by selector {index}"),
             Stage::Reach => write!(out, "within reach of the node"),

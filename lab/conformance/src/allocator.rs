@@ -10,6 +10,8 @@ mod kind;
 mod oldest;
 mod validity;
 
+pub use validity::is_valid;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +25,7 @@ use selector::SliceRevision;
 use serde_json::{Value, json};
 
 use crate::{Form, Suite};
-use case::Case;
+pub use case::Case;
 
 /// The suite of `allocator` vectors.
 pub const SUITE: Suite = Suite {
@@ -35,17 +37,42 @@ pub const SUITE: Suite = Suite {
 };
 
 /// What came of a case, ready to be written.
-enum Answered {
+#[derive(Clone, Debug)]
+pub enum Answered {
+    /// Devices for every claim.
     Allocated(Vec<AllocationResult>),
-    None,
-    Error { kind: &'static str, text: String },
+    /// There is no way, and why.
+    None(String),
+    /// It cannot be judged.
+    Error {
+        /// The kind of error, in a word.
+        kind: &'static str,
+        /// What is wrong.
+        text: String,
+    },
+    /// The search met its bound.
     BudgetSpent,
 }
 
 fn answer(case: &Value) -> anyhow::Result<Value> {
+    answer_in_order(&Case::read(case)?, 0)
+}
+
+/// Our answers with the pools in each order in which upstream's oldest allocator may take them, ours first. Other cases
+/// have one order only.
+///
+/// # Errors
+/// The case cannot be read.
+pub fn answers_in_every_order(case: &Value) -> anyhow::Result<Vec<Value>> {
     let case = Case::read(case)?;
+    let orders = if case.oldest { case.slices.len().max(1) } else { 1 };
+    (0..orders).map(|rotation| answer_in_order(&case, rotation)).collect()
+}
+
+/// Our answer; for upstream's oldest allocator, with so many of the first pools moved to the end.
+fn answer_in_order(case: &Case, rotation: usize) -> anyhow::Result<Value> {
     let started = Instant::now();
-    let (answered, steps) = answered(&case);
+    let (answered, steps) = answered(case, DeviceOrder::Upstream, rotation);
     let micros = started.elapsed().as_micros() as u64;
     let mut answer = json!({ "micros": micros, "steps": steps });
     let results = match &answered {
@@ -54,7 +81,7 @@ fn answer(case: &Value) -> anyhow::Result<Value> {
             answer["results"] = serde_json::to_value(results)?;
             Some(&results[..])
         }
-        Answered::None => {
+        Answered::None(_) => {
             answer["outcome"] = json!("none");
             None
         }
@@ -69,7 +96,7 @@ fn answer(case: &Value) -> anyhow::Result<Value> {
             return Ok(answer);
         }
     };
-    if let Err(violation) = validity::is_valid(&case, results) {
+    if let Err(violation) = is_valid(case, results) {
         answer["invalid"] = json!(violation);
     }
     Ok(answer)
@@ -78,12 +105,13 @@ fn answer(case: &Value) -> anyhow::Result<Value> {
 /// How many steps a case may take.
 const BUDGET: u64 = 100_000;
 
-/// From objects to objects, which is what is timed; how many steps the search took goes with it.
-fn answered(case: &Case) -> (Answered, u64) {
-    solved(case).unwrap_or_else(|error| (error, 0))
+/// From objects to objects, which is what is timed; how many steps the search took goes with it. For upstream's oldest
+/// allocator, `rotation` of the first pools are moved to the end.
+pub fn answered(case: &Case, order: DeviceOrder, rotation: usize) -> (Answered, u64) {
+    solved(case, order, rotation).unwrap_or_else(|error| (error, 0))
 }
 
-fn solved(case: &Case) -> Result<(Answered, u64), Answered> {
+fn solved(case: &Case, order: DeviceOrder, rotation: usize) -> Result<(Answered, u64), Answered> {
     let refused = |kind: &'static str, text: String| Answered::Error { kind, text };
     let unreadable = |error: convert::ConvertError| refused("unreadable", error.to_string());
     let node = convert::node(&case.node);
@@ -109,6 +137,8 @@ fn solved(case: &Case) -> Result<(Answered, u64), Answered> {
     let mut pools = pools.map_err(|error| refused("node-selector", error.to_string()))?;
     if case.oldest {
         oldest::sort(&mut pools, &listed);
+        let moved = rotation % pools.len().max(1);
+        pools.rotate_left(moved);
         claims = claims.into_iter().map(oldest::without_capacity).collect();
     }
     let question = Question {
@@ -118,14 +148,16 @@ fn solved(case: &Case) -> Result<(Answered, u64), Answered> {
         classes: &classes,
         ledger: &ledger,
         gates: case.gates,
-        order: DeviceOrder::Upstream,
+        order,
         budget: BUDGET,
     };
     let reply = allocate(&question, &mut Expressions::default())
         .map_err(|error| refused(error.kind(), error.to_string()))?;
     let answered = match reply.answer {
         Answer::Allocated(allocations) => written(case, &allocations),
-        Answer::Impossible(refusal) if refusal.contradictory_pools.is_empty() => Answered::None,
+        Answer::Impossible(refusal) if refusal.contradictory_pools.is_empty() => {
+            Answered::None(refusal.to_string())
+        }
         Answer::Impossible(refusal) => refused("pool-invalid", refusal.to_string()),
         Answer::BudgetSpent => Answered::BudgetSpent,
     };

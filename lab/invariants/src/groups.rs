@@ -17,10 +17,10 @@ type Members = BTreeMap<String, Vec<(DeviceName, BTreeSet<String>)>>;
 
 /// Counter sets from which the attempt draws and whose devices are at odds.
 pub(crate) fn of_attempt(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Vec<Violation> {
-    let mut violations = Vec::new();
     if !attempt.evidence.gates.enabled(Gate::DRADeviceCompatibilityGroups) {
-        return violations;
+        return closed(attempt, picks);
     }
+    let mut violations = Vec::new();
     for pool in &attempt.pools {
         let mut sets: BTreeSet<&str> = BTreeSet::new();
         let mut joining = Vec::new();
@@ -41,6 +41,27 @@ pub(crate) fn of_attempt(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Vec<Viola
         }
         members.retain(|set, _| sets.contains(set.as_str()));
         violations.extend(apart(&pool.name, &members));
+    }
+    violations
+}
+
+/// Devices that draw from a set that others hold with groups, while nobody can tell whether they go together.
+fn closed(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (at, pick) in picks.iter().enumerate() {
+        if attempt.evidence.groups != GroupsFrom::Results || is_paid(attempt, &picks[..at], pick) {
+            continue;
+        }
+        let name = &pick.found.name;
+        for one in &pick.found.device.consumes_counters {
+            let noted =
+                |held: &&Held<'_>| held.groups.get(&one.counter_set).is_some_and(|noted| !noted.is_empty());
+            let mut held = attempt.held.iter().filter(|held| held.device.pool == name.pool);
+            if held.any(|held| noted(&held)) {
+                let (device, set) = (name.clone(), one.counter_set.clone());
+                violations.push(Violation::GroupsClosed { device, set });
+            }
+        }
     }
     violations
 }

@@ -112,6 +112,8 @@ pub enum Violation {
         listed(devices)
     )]
     GroupsApart { pool: PoolName, set: String, devices: Vec<DeviceName> },
+    #[error("{device} draws from {set} beside devices with compatibility groups, while these are off")]
+    GroupsClosed { device: DeviceName, set: String },
 
     // What is written about the devices.
     #[error("{choice}: {field:?} should be {expected} and is {found}")]

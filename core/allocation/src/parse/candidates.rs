@@ -34,9 +34,13 @@ impl<'q> Parser<'q, '_> {
         let mut open = FixedBitSet::with_capacity(self.problem.spots.len());
         open.insert_range(..);
         plan.note(Stage::Published, &open);
-        if !self.binding_is_on() {
-            keep(&self.problem.spots, &mut open, |spot| !spot.device.needs_preparation());
-            plan.note(Stage::BindingConditionsOff, &open);
+        let (binding, groups) = (self.binding_is_on(), self.groups_are_on());
+        if !(binding && groups) {
+            // Such devices are as good as not published: whoever wants all devices does without them.
+            keep(&self.problem.spots, &mut open, |spot| {
+                (binding || !spot.device.needs_preparation()) && (groups || !spot.device.declares_groups())
+            });
+            plan.note(Stage::NotUnderstood, &open);
         }
         let (class, ask) = (plan.class, plan.ask);
         for (index, expression) in class.selectors.iter().enumerate() {
@@ -162,11 +166,9 @@ impl<'q> Parser<'q, '_> {
         let skipping = gates.enabled(Gate::DRAOptionalNodeOperations)
             && self.question.node.declared_features.iter().any(|name| &**name == OPTIONAL_NODE_OPERATIONS);
         let partitions = gates.enabled(Gate::DRAPartitionableDevices);
-        let groups = gates.enabled(Gate::DRADeviceCompatibilityGroups);
         keep(spots, &mut open, |spot| {
             (skipping || spot.published.slice.skip_node_operations.is_empty())
                 && (partitions || spot.device.draws.is_empty())
-                && (groups || !spot.device.declares_groups())
         });
         plan.note(Stage::FeatureOff, &open);
         if gates.enabled(Gate::DRADeviceTaints) {
@@ -200,6 +202,10 @@ impl<'q> Parser<'q, '_> {
             plan.note(Stage::CapacityTaken, &open);
         }
         plan.candidates = open;
+    }
+
+    fn groups_are_on(&self) -> bool {
+        self.question.gates.enabled(Gate::DRADeviceCompatibilityGroups)
     }
 
     fn binding_is_on(&self) -> bool {

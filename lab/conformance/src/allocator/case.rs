@@ -13,26 +13,26 @@ use super::{held, oldest};
 
 /// One question to the allocator.
 #[derive(Debug)]
-pub(super) struct Case {
+pub struct Case {
     /// The features that are on.
-    pub(super) gates: Gates,
+    pub gates: Gates,
     /// The answer was recorded from upstream's oldest allocator.
-    pub(super) oldest: bool,
+    pub oldest: bool,
     /// The node to allocate for.
-    pub(super) node: Node,
+    pub node: Node,
     /// All classes.
-    pub(super) classes: Vec<DeviceClass>,
+    pub classes: Vec<DeviceClass>,
     /// All slices.
-    pub(super) slices: Vec<ResourceSlice>,
+    pub slices: Vec<ResourceSlice>,
     /// The claims that want devices.
-    pub(super) claims: Vec<ResourceClaim>,
+    pub claims: Vec<ResourceClaim>,
     /// Made-up claims that hold what is allocated already.
-    pub(super) holders: Vec<ResourceClaim>,
+    pub holders: Vec<ResourceClaim>,
 }
 
 impl Case {
     /// Reads a line of the vectors.
-    pub(super) fn read(case: &Value) -> anyhow::Result<Case> {
+    pub fn read(case: &Value) -> anyhow::Result<Case> {
         let slices: Vec<ResourceSlice> = list(case, "slices")?;
         let holders = held::holders(case.get("allocated").unwrap_or(&Value::Null), &slices)?;
         let gates = gates(case.get("features").unwrap_or(&Value::Null))?;
