@@ -1,0 +1,239 @@
+//! From the text of a file to scenarios.
+//!
+//! Invariant: behind this door a step has exactly one verb and all that belongs to it, and every gate exists and has what
+//! it needs. Whatever is not understood is an error with file and line, and never left out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use allocation::DeviceOrder;
+use gates::{GateError, Gates};
+use serde_json::Value;
+use serde_saphyr::Spanned;
+
+use crate::failure::{Failure, Fault};
+use crate::form::{FileForm, OneOrMany, OrderForm, ScenarioForm, Settings, StepForm};
+
+/// A scenario: what is given, and what happens.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The file as it was named to us.
+    pub file: String,
+    /// What it shows, in a sentence.
+    pub title: String,
+    /// Why it does not come out as it says yet; the scenario must fail until this is taken out.
+    pub pending: Option<String>,
+    pub(crate) line: u64,
+    pub(crate) gates: Settings,
+    pub(crate) order: DeviceOrder,
+    pub(crate) given: Arc<[Located<Value>]>,
+    pub(crate) steps: Vec<Located<Step>>,
+}
+
+impl Scenario {
+    /// How many steps there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether nothing happens; no file with such a scenario is read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+}
+
+/// Something with the line on which it begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Located<T> {
+    pub line: u64,
+    pub value: T,
+}
+
+/// One thing that happens, or one look at what has become.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// Claims of one pod are to be allocated together, for a node.
+    Allocate { claims: Vec<String>, node: String, expected: Expected },
+    /// A claim gives its devices back.
+    Release { claim: String },
+    /// A new object.
+    Create { manifest: Value },
+    /// An object in place of the one of its name.
+    Replace { manifest: Value },
+    /// An object is gone.
+    Delete { object: String },
+    /// The scheduler is started anew with these gates set otherwise.
+    Gates { settings: Settings },
+    /// A look at the status of a claim.
+    Status { claim: String, shows: Value },
+}
+
+/// What must come of an allocation.
+#[derive(Clone, Debug)]
+pub(crate) enum Expected {
+    /// Devices by `claim/request` or `claim/request/alternative`.
+    Gives(BTreeMap<String, Vec<String>>),
+    /// A refusal, with all of these in its sentence.
+    Refused(Vec<String>),
+}
+
+/// Reads the scenarios of a file.
+///
+/// # Errors
+/// The text is no YAML, or says something that is not understood.
+pub fn read(file: &str, text: &str) -> Result<Vec<Scenario>, Failure> {
+    let failure = |line: u64, what: String| Failure {
+        file: file.to_owned(),
+        line,
+        scenario: None,
+        step: None,
+        fault: Fault::Scenario,
+        what,
+    };
+    let options = serde_saphyr::options! { legacy_octal_numbers: true, with_snippet: false };
+    let form: FileForm = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        failure(error.location().map_or(0, |location| location.line()), error.to_string())
+    })?;
+    let FileForm { title, pending, gates, order, given, steps, scenarios } = form;
+    let given: Arc<[_]> = given.into_iter().map(located).collect();
+    let scenarios = match (steps, scenarios) {
+        (Some(steps), None) => {
+            let value =
+                ScenarioForm { title, pending: pending.clone(), gates: Settings::new(), order: None, steps };
+            vec![Located { line: 1, value }]
+        }
+        (None, Some(scenarios)) => scenarios.into_iter().map(located).collect(),
+        (_, _) => return Err(failure(1, "a file has either steps or scenarios".to_owned())),
+    };
+    if scenarios.is_empty() {
+        return Err(failure(1, "there is no scenario".to_owned()));
+    }
+    let mut read = Vec::new();
+    for Located { line, value: form } in scenarios {
+        if form.steps.is_empty() {
+            return Err(failure(line, "a scenario without steps".to_owned()));
+        }
+        let mut steps = Vec::new();
+        for Located { line, value } in form.steps.into_iter().map(located) {
+            let value = step(value).map_err(|what| failure(line, what))?;
+            steps.push(Located { line, value });
+        }
+        let mut settings = gates.clone();
+        settings.extend(form.gates);
+        parse_gates(&settings).map_err(|error| failure(line, error.to_string()))?;
+        let order = match form.order.or(order) {
+            None | Some(OrderForm::PreferReady) => DeviceOrder::PreferReady,
+            Some(OrderForm::Upstream) => DeviceOrder::Upstream,
+        };
+        read.push(Scenario {
+            file: file.to_owned(),
+            title: form.title,
+            pending: form.pending.or_else(|| pending.clone()),
+            line,
+            gates: settings,
+            order,
+            given: given.clone(),
+            steps,
+        });
+    }
+    Ok(read)
+}
+
+/// The gates that are on with these settings.
+pub(crate) fn parse_gates(settings: &Settings) -> Result<Gates, GateError> {
+    let items: Vec<_> = settings.iter().map(|(name, on)| format!("{name}={on}")).collect();
+    items.join(",").parse()
+}
+
+fn located<T>(spanned: Spanned<T>) -> Located<T> {
+    Located { line: spanned.referenced.line(), value: spanned.value }
+}
+
+fn step(form: StepForm) -> Result<Step, String> {
+    let verbs = [
+        ("allocate", form.allocate.is_some()),
+        ("release", form.release.is_some()),
+        ("create", form.create.is_some()),
+        ("replace", form.replace.is_some()),
+        ("delete", form.delete.is_some()),
+        ("gates", form.gates.is_some()),
+        ("status", form.status.is_some()),
+    ];
+    let used: Vec<_> = verbs.iter().filter(|(_, used)| *used).map(|(verb, _)| *verb).collect();
+    let [verb] = used.as_slice() else {
+        let known: Vec<_> = verbs.iter().map(|(verb, _)| *verb).collect();
+        let found = if used.is_empty() { "nothing".to_owned() } else { used.join(" and ") };
+        return Err(format!(
+            "a step does one thing, and this does {found}; hint: use one of {}",
+            known.join(", ")
+        ));
+    };
+    for (key, owner, used) in [
+        ("on", "allocate", form.on.is_some()),
+        ("gives", "allocate", form.gives.is_some()),
+        ("refused", "allocate", form.refused.is_some()),
+        ("shows", "status", form.shows.is_some()),
+    ] {
+        if used && owner != *verb {
+            return Err(format!("`{key}` belongs to `{owner}`, and this step does {verb}"));
+        }
+    }
+    if let Some(OneOrMany(claims)) = form.allocate {
+        let node = form.on.ok_or("`allocate` needs `on`, with the name of a node")?;
+        let expected = expected(form.gives, form.refused)?;
+        return Ok(Step::Allocate { claims, node, expected });
+    }
+    if let Some(claim) = form.status {
+        let shows = form.shows.ok_or("`status` needs `shows`, with what must be in it")?;
+        return Ok(Step::Status { claim, shows });
+    }
+    let others = [
+        form.release.map(|claim| Step::Release { claim }),
+        form.create.map(|manifest| Step::Create { manifest }),
+        form.replace.map(|manifest| Step::Replace { manifest }),
+        form.delete.map(|object| Step::Delete { object }),
+        form.gates.map(|settings| Step::Gates { settings }),
+    ];
+    Ok(others.into_iter().flatten().next().expect("a step with one verb is one of these"))
+}
+
+fn expected(
+    gives: Option<BTreeMap<String, OneOrMany<String>>>,
+    refused: Option<OneOrMany<String>>,
+) -> Result<Expected, String> {
+    match (gives, refused) {
+        (Some(gives), None) => Ok(Expected::Gives(
+            gives.into_iter().map(|(request, OneOrMany(devices))| (request, devices)).collect(),
+        )),
+        (None, Some(OneOrMany(fragments))) if fragments.iter().all(|one| !one.trim().is_empty()) => {
+            Ok(Expected::Refused(fragments))
+        }
+        (None, Some(_)) => Err("`refused` says why, with a part of the sentence".to_owned()),
+        (_, _) => Err("`allocate` needs either `gives` or `refused`".to_owned()),
+    }
+}
+
+impl Step {
+    /// What it does, in a few words.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Step::Allocate { claims, node, .. } => format!("allocate {} on {node}", claims.join(" and ")),
+            Step::Release { claim } => format!("release {claim}"),
+            Step::Create { manifest } => format!("create {}", name_of(manifest)),
+            Step::Replace { manifest } => format!("replace {}", name_of(manifest)),
+            Step::Delete { object } => format!("delete {object}"),
+            Step::Gates { settings } => {
+                let settings: Vec<_> = settings.iter().map(|(name, on)| format!("{name}={on}")).collect();
+                format!("gates {}", settings.join(","))
+            }
+            Step::Status { claim, .. } => format!("status {claim}"),
+        }
+    }
+}
+
+fn name_of(manifest: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    format!("{}/{}", text(&manifest["kind"]), text(&manifest["metadata"]["name"]))
+}

@@ -1,0 +1,211 @@
+//! The objects of a run, as an API server would hold them.
+//!
+//! Invariant: every object has been admitted, with every gate on, so that a gate of a scenario is the scheduler's alone
+//! and no field is taken off what is written. Nothing but objects is kept.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use admission::{Context, FieldValidation, Identity, Operation, Submission, Surroundings, admit};
+use anyhow::{Context as _, bail};
+use cluster::ledger::Ledger;
+use cluster::published::Published;
+use gates::Gates;
+use model::timestamp::Timestamp;
+use objects::Object;
+use objects::core::node::Node;
+use objects::resource::claim::ResourceClaim;
+use objects::scheduling::priority_class::PriorityClass;
+use schema::{Scope, table};
+use selector::SliceRevision;
+use serde_json::{Value, json};
+
+/// Kinds that mean something to a scenario today.
+const KINDS: [&str; 5] = ["DeviceClass", "Namespace", "Node", "ResourceClaim", "ResourceSlice"];
+
+/// Kind, namespace and name.
+type Key = (String, String, String);
+
+/// All objects of a run.
+#[derive(Debug, Default)]
+pub(crate) struct World {
+    objects: BTreeMap<Key, Value>,
+    /// How many writes there were.
+    revision: u64,
+}
+
+impl World {
+    /// Stores a new object.
+    pub fn create(&mut self, manifest: &Value) -> anyhow::Result<()> {
+        let key = key(manifest)?;
+        if self.objects.contains_key(&key) {
+            bail!("{}/{} is there already; hint: use replace", key.0, key.2);
+        }
+        self.write(&key, manifest, Operation::Create)?;
+        self.write_status(&key, manifest)
+    }
+
+    /// Stores an object in place of the one of its name.
+    pub fn replace(&mut self, manifest: &Value) -> anyhow::Result<()> {
+        let key = key(manifest)?;
+        let Some(old) = self.objects.get(&key).cloned() else {
+            bail!("{}/{} is not there; hint: use create", key.0, key.2);
+        };
+        self.write(&key, manifest, Operation::Update(&old))?;
+        self.write_status(&key, manifest)
+    }
+
+    /// Removes an object, by `Kind/name` or `Kind/namespace/name`.
+    pub fn delete(&mut self, object: &str) -> anyhow::Result<()> {
+        let (kind, name) = object.split_once('/').context("what is deleted is written as Kind/name")?;
+        let (namespace, name) = match name.split_once('/') {
+            Some((namespace, name)) => (namespace, name),
+            None if is_namespaced(kind) => ("default", name),
+            None => ("", name),
+        };
+        let key = (kind.to_owned(), namespace.to_owned(), name.to_owned());
+        self.objects.remove(&key).map(drop).with_context(|| format!("{object} is not there"))
+    }
+
+    /// A claim, by `name` or `namespace/name`.
+    pub fn claim(&self, name: &str) -> anyhow::Result<ResourceClaim> {
+        let (_, object) = self.found(name)?;
+        Ok(serde_json::from_value(object.clone())?)
+    }
+
+    /// The status of a claim as it is stored.
+    pub fn status(&self, claim: &str) -> anyhow::Result<Value> {
+        Ok(self.found(claim)?.1["status"].clone())
+    }
+
+    /// Writes what was allocated to a claim into its status, or that nothing is.
+    pub fn store_allocation(&mut self, claim: &str, allocation: Value) -> anyhow::Result<()> {
+        let (key, object) = self.found(claim)?;
+        let mut object = object.clone();
+        object["status"]["allocation"] = allocation;
+        self.write_status(&key, &object)
+    }
+
+    /// A node by name.
+    pub fn node(&self, name: &str) -> anyhow::Result<Node> {
+        let all = self.all::<Node>()?;
+        all.into_iter()
+            .find(|node| node.metadata.name == name)
+            .with_context(|| format!("there is no node {name}"))
+    }
+
+    /// All objects of a kind, in the order of their names.
+    pub fn all<T: Object>(&self) -> anyhow::Result<Vec<T>> {
+        let of_kind = self.objects.iter().filter(|((kind, _, _), _)| kind == T::KIND);
+        Ok(of_kind.map(|(_, object)| serde_json::from_value(object.clone())).collect::<Result<_, _>>()?)
+    }
+
+    /// The slices as decisions see them. The revision of a slice is that of its last write, of which no two are equal.
+    pub fn published(&self) -> anyhow::Result<Vec<Arc<Published>>> {
+        let mut published = Vec::new();
+        for slice in self.all::<objects::resource::slice::ResourceSlice>()? {
+            let written: u64 = slice.metadata.resource_version.parse()?;
+            let revision = SliceRevision { slice: written, revision: written };
+            published.push(Arc::new(Published::new(convert::slice(&slice)?, revision)));
+        }
+        Ok(published)
+    }
+
+    /// What is taken, told from the status of claims and nothing else.
+    pub fn ledger(&self) -> anyhow::Result<Ledger> {
+        let mut ledger = Ledger::default();
+        for claim in self.all::<ResourceClaim>()? {
+            convert::take_into(&mut ledger, &claim);
+        }
+        Ok(ledger)
+    }
+
+    fn found(&self, claim: &str) -> anyhow::Result<(Key, &Value)> {
+        let (namespace, name) = claim.split_once('/').unwrap_or(("default", claim));
+        let key = (ResourceClaim::KIND.to_owned(), namespace.to_owned(), name.to_owned());
+        let object = self.objects.get(&key).with_context(|| format!("there is no claim {claim}"))?;
+        Ok((key, object))
+    }
+
+    /// What a manifest says of the status goes where kubelets and schedulers write it.
+    fn write_status(&mut self, key: &Key, manifest: &Value) -> anyhow::Result<()> {
+        let Some(old) = self.objects.get(key).cloned() else { bail!("there is no {}/{}", key.0, key.2) };
+        let Some(status) = manifest.get("status") else { return Ok(()) };
+        let mut object = old.clone();
+        object["status"] = status.clone();
+        self.write(key, &object, Operation::UpdateStatus(&old))
+    }
+
+    fn write(&mut self, key: &Key, object: &Value, operation: Operation<'_>) -> anyhow::Result<()> {
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        let kind = table()
+            .kind(api_version, &key.0)
+            .with_context(|| format!("there is no {} in apiVersion {api_version:?}", key.0))?;
+        let submission = Submission {
+            kind,
+            namespace: &key.1,
+            object: object.clone(),
+            owners: None,
+            duplicates: Vec::new(),
+            field_validation: FieldValidation::Strict,
+        };
+        self.revision += 1;
+        let uid = format!("00000000-0000-4000-8000-{:012}", self.revision);
+        let identity = Identity { uid: &uid, suffix: "x7k2p" };
+        let gates = Gates::all_on();
+        let now = Timestamp::from_micros(1_790_000_000_000_000);
+        let context = Context { now, gates: &gates, surroundings: self };
+        let admitted = admit(submission, operation, identity, &context)
+            .map_err(|rejection| anyhow::anyhow!("{}/{} is not admitted: {rejection}", key.0, key.2))?;
+        let mut object = admitted.object;
+        object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        self.objects.insert(key.clone(), object);
+        Ok(())
+    }
+}
+
+fn key(manifest: &Value) -> anyhow::Result<Key> {
+    let kind = manifest["kind"].as_str().context("the manifest has no kind")?;
+    if !KINDS.contains(&kind) {
+        bail!("scenarios know no {kind}; hint: they know {}", KINDS.join(", "));
+    }
+    let name =
+        manifest["metadata"]["name"].as_str().with_context(|| format!("a {kind} has no metadata.name"))?;
+    let default = if is_namespaced(kind) { "default" } else { "" };
+    let namespace = manifest["metadata"]["namespace"].as_str().unwrap_or(default);
+    Ok((kind.to_owned(), namespace.to_owned(), name.to_owned()))
+}
+
+fn is_namespaced(kind: &str) -> bool {
+    table().kinds().iter().any(|known| known.kind == kind && known.scope == Scope::Namespaced)
+}
+
+impl Surroundings for World {
+    fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        let key = ("Namespace".to_owned(), String::new(), name.to_owned());
+        match self.objects.get(&key) {
+            Some(object) => {
+                let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+                Some(
+                    labels
+                        .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
+                        .collect(),
+                )
+            }
+            // There is a namespace for whoever names none, as in every cluster.
+            None => (name == "default").then(BTreeMap::new),
+        }
+    }
+
+    fn priority_class(&self, _name: &str) -> Option<PriorityClass> {
+        None
+    }
+
+    fn default_priority_class(&self) -> Option<PriorityClass> {
+        None
+    }
+
+    fn nodes(&self, wanted: &dyn Fn(&Node) -> bool) -> Vec<Node> {
+        self.all::<Node>().unwrap_or_default().into_iter().filter(|node| wanted(node)).collect()
+    }
+}
