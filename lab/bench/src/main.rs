@@ -4,7 +4,9 @@
 //! beside ours. Inputs are generated from a seed, so a measurement can be repeated elsewhere.
 //! `cargo run --release -p bench -- apiserver` measures the embedded API server beside a real one, and
 //! `cargo run --release -p bench -- restart` how long it takes to start with a million objects.
+//! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
 
+mod allocate;
 mod apiserver;
 mod clock;
 mod contenders;
@@ -31,6 +33,8 @@ enum Command {
     Decode(decode::Decode),
     /// Put the same load on the embedded API server and, where there is one, on a real one
     Apiserver(apiserver::Apiserver),
+    /// Find devices for claims on nodes that make it hard, and on many nodes
+    Allocate(allocate::Allocate),
     /// Start a server that has many objects
     Restart(restart::Restart),
     /// Measure one reader in a process of its own; `decode` calls this
@@ -42,6 +46,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Decode(decode) => decode.run(),
         Command::Apiserver(apiserver) => apiserver.run(),
+        Command::Allocate(allocate) => allocate.run(),
         Command::Restart(restart) => restart.run(),
         Command::One(one) => one.run(),
     }
