@@ -5,7 +5,9 @@
 //! `cargo run --release -p bench -- apiserver` measures the embedded API server beside a real one, and
 //! `cargo run --release -p bench -- restart` how long it takes to start with a million objects.
 //! `cargo run --release -p bench -- selectors` measures device selectors; `--features compare` puts `cel` beside them.
+//! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
 
+mod allocate;
 mod apiserver;
 mod clock;
 mod contenders;
@@ -33,6 +35,8 @@ enum Command {
     Decode(decode::Decode),
     /// Put the same load on the embedded API server and, where there is one, on a real one
     Apiserver(apiserver::Apiserver),
+    /// Find devices for claims on nodes that make it hard, and on many nodes
+    Allocate(allocate::Allocate),
     /// Start a server that has many objects
     Restart(restart::Restart),
     /// Evaluate typical device selectors over many devices
@@ -46,6 +50,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Decode(decode) => decode.run(),
         Command::Apiserver(apiserver) => apiserver.run(),
+        Command::Allocate(allocate) => allocate.run(),
         Command::Restart(restart) => restart.run(),
         Command::Selectors(selectors) => selectors.run(),
         Command::One(one) => one.run(),
