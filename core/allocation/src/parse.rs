@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::ledger::{Holding, Holdings};
 use cluster::pools::{PoolView, WholePool, reaches};
 use cluster::published::Published;
 use fixedbitset::FixedBitSet;
 use gates::Gate;
 use model::claim::{Amount, Ask, Claim, Class, Request, Rule, Wish};
-use model::device::{DeviceId, Reach};
+use model::device::{Device, DeviceId, Reach};
 use smallvec::SmallVec;
 
 use crate::constraint::{ConstraintPlan, Numbering};
@@ -118,18 +119,34 @@ fn spot<'q>(
         let consumed = holdings.map_or(0, |holdings| holdings.consumed(name));
         capacity.value.nanos().unwrap_or(COUNTED_MAX) - consumed
     };
+    let charged = shareable && holdings.is_some_and(Holdings::is_shared);
     Spot {
         published,
         row: at,
         device,
         pool,
         shareable,
-        charged: shareable && holdings.is_some_and(cluster::ledger::Holdings::is_shared),
+        charged,
+        settled: charged && holdings.is_some_and(|held| held.iter().all(|one| declares(device, one))),
         draws: counters.draws(pool, device).unwrap_or_default(),
         capacity_left: device.capacity.iter().map(left).collect(),
         holdings,
         id,
     }
+}
+
+/// Whether a device declares the groups with which it was allocated.
+fn declares(device: &Device, holding: &Holding) -> bool {
+    let grouped = device.draws.iter().filter(|draw| !draw.groups.is_empty());
+    let noted = holding.groups.iter().filter(|(_, groups)| !groups.is_empty());
+    grouped.clone().count() == noted.count()
+        && grouped.into_iter().all(|draw| {
+            let noted = holding.groups.get(&draw.counter_set);
+            noted.is_some_and(|noted| {
+                draw.groups.iter().all(|group| noted.contains(group))
+                    && noted.iter().all(|group| draw.groups.contains(group))
+            })
+        })
 }
 
 /// What a capacity counts as that is too large to be counted.

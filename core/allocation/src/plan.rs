@@ -43,6 +43,8 @@ pub(crate) struct Spot<'q> {
     pub shareable: bool,
     /// It has shares already, so its draws on counters are counted.
     pub charged: bool,
+    /// Those shares were allocated with the groups that it declares now, so they vouch for further ones.
+    pub settled: bool,
     pub draws: SmallVec<[DrawPlan; 1]>,
     pub holdings: Option<&'q Holdings>,
     /// Of a shareable device: what is left of each capacity, in billionths, in the order of names.

@@ -80,6 +80,8 @@ pub enum Stage {
     Groups,
     /// Devices of which others have shares that leave too little.
     CapacityTaken,
+    /// Devices for which counters do not suffice at the same time.
+    CountersTogether,
     /// Devices that other requests of these claims get.
     Chosen,
     /// Devices that a constraint excludes.
@@ -90,17 +92,17 @@ impl fmt::Display for Stage {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stage::Published => write!(out, "published for the node"),
-            Stage::NotUnderstood => write!(out, "without binding conditions or groups that are off"),
+            Stage::NotUnderstood | Stage::FeatureOff => write!(out, "usable with the features that are on"),
             Stage::Class => write!(out, "of the class"),
             Stage::Selector(index) => write!(out, "picked by selector {index}"),
             Stage::Reach => write!(out, "within reach of the node"),
             Stage::Capacity => write!(out, "with enough capacity"),
-            Stage::FeatureOff => write!(out, "usable with the features that are on"),
             Stage::Taints => write!(out, "without taints that keep the request off"),
             Stage::Taken => write!(out, "not held by other claims"),
             Stage::Counters => write!(out, "covered by the counters that are left"),
             Stage::Groups => write!(out, "compatible with what shares their counters"),
             Stage::CapacityTaken => write!(out, "with enough capacity left by other shares"),
+            Stage::CountersTogether => write!(out, "covered by the counters at the same time"),
             Stage::Chosen => write!(out, "not needed for other requests"),
             Stage::Constraint(index) => write!(out, "allowed by constraint {index}"),
         }

@@ -49,7 +49,9 @@ pub(crate) fn of_attempt(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Vec<Viola
 fn closed(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (at, pick) in picks.iter().enumerate() {
-        if attempt.evidence.groups != GroupsFrom::Results || is_paid(attempt, &picks[..at], pick) {
+        let vouched =
+            is_paid(attempt, &picks[..at], pick) && !is_changed(attempt, pick, &declared(pick.found.device));
+        if attempt.evidence.groups != GroupsFrom::Results || vouched {
             continue;
         }
         let name = &pick.found.name;

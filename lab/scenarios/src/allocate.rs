@@ -6,7 +6,7 @@ use std::fmt;
 use allocation::{Answer, DeviceOrder, Expressions, Question, Reply, allocate};
 use anyhow::{Context as _, bail, ensure};
 use cluster::pools::Slices;
-use gates::{Gate, Gates};
+use gates::Gates;
 use invariants::{Evidence, GroupsFrom, Made, check_allocations, check_state, search};
 use objects::core::node::Node;
 use objects::resource::allocation::AllocationResult;
@@ -199,15 +199,8 @@ fn given(names: &[String], results: &[AllocationResult]) -> Vec<Given> {
         .collect()
 }
 
-/// Has the checker try everything. It knows of groups only what is true while they are on: that a counter set with
-/// groups is closed to everybody while they are off, it cannot confirm.
+/// Has the checker try everything.
 fn objections_to_refusal(seen: &Seen, gates: Gates) -> Vec<String> {
-    let allocations = seen.claims.iter().flat_map(|claim| &claim.status.allocation);
-    let mut results = allocations.flat_map(|allocation| &allocation.devices.results);
-    let noted = results.any(|result| !result.compatibility_groups.is_empty());
-    if noted && !gates.enabled(Gate::DRADeviceCompatibilityGroups) {
-        return Vec::new();
-    }
     let wanting: Vec<_> = seen.wanting.iter().collect();
     match search(&seen.evidence(gates, &seen.claims), &seen.node, &wanting, STEPS_MAX) {
         invariants::Answer::Impossible => Vec::new(),

@@ -189,7 +189,7 @@ impl<'q> Parser<'q, '_> {
         let counters = &self.problem.counters;
         keep(spots, &mut open, |spot| spot.charged || counters.cover(&spot.draws, spot.pool));
         plan.note(Stage::Counters, &open);
-        keep(spots, &mut open, |spot| spot.charged || counters.admit(&spot.draws));
+        keep(spots, &mut open, |spot| spot.settled || counters.admit(&spot.draws));
         plan.note(Stage::Groups, &open);
         for at in open.ones().collect::<Vec<_>>() {
             let left = &spots[at].capacity_left;

@@ -3,11 +3,16 @@
 //! Each check drops some of the rules and asks whether even then too little is left. So a branch that is cut has no
 //! solution; a branch that is not cut may have none either.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use fixedbitset::FixedBitSet;
 
+use super::cuts::Cut;
 use super::{Miss, Search, Slot};
-use crate::constraint::{ConstraintPlan, Memory};
-use crate::plan::Plan;
+use crate::constraint::{ConstraintPlan, Found, Memory};
+use crate::plan::{Plan, Problem};
+use crate::refusal::{Stage, Step};
 
 /// Requests are told apart by a bit each; those beyond are not checked together.
 const DEMANDS_MAX: usize = 64;
@@ -19,31 +24,35 @@ pub(super) struct Demand {
     pub open: FixedBitSet,
 }
 
+/// Why what is left cannot suffice: the request that goes short, and how many devices it could have.
+struct Shortage {
+    plan: usize,
+    found: usize,
+    /// What stands in the way beyond what each device by itself shows, and how many devices it leaves.
+    step: Option<Step>,
+}
+
 impl Search<'_, '_> {
     /// Whether what is left may suffice for the rest of a plan and for all requests after it.
     pub(super) fn can_still_fit(&mut self, slot: Slot) -> bool {
         let mut demands = Vec::new();
-        let starved = self.collect(slot, &mut demands).or_else(|| {
-            if self.is_matchable(&demands)
-                && self.is_drawable(&demands)
-                && have_enough_together(self, &demands)
-            {
-                return None;
-            }
-            Some((slot.plan, slot.taken))
-        });
-        let Some((plan, found)) = starved else { return true };
+        let short = self
+            .collect(slot, &mut demands)
+            .or_else(|| self.unmatchable(&demands))
+            .or_else(|| self.overdrawing(&demands))
+            .or_else(|| self.short_together(&demands));
+        let Some(Shortage { plan, found, step }) = short else { return true };
         let depth = self.state.chosen.len();
         if self.miss.as_ref().is_none_or(|(deepest, _)| *deepest < depth) {
-            let in_claim = self.problem.requests[self.problem.plans[plan].request as usize].claim as usize;
-            let steps = if in_claim == self.state.claim() { self.dynamic_steps(plan) } else { Vec::new() };
+            let mut steps = self.dynamic_steps(plan);
+            steps.extend(step);
             self.miss = Some((depth, Miss { plan, found, steps }));
         }
         false
     }
 
-    /// Collects what is needed; the plan that starves by itself and what it could have, if one does.
-    fn collect(&self, slot: Slot, demands: &mut Vec<Demand>) -> Option<(usize, usize)> {
+    /// Collects what is needed; the request that goes short by itself, if one does.
+    fn collect(&self, slot: Slot, demands: &mut Vec<Demand>) -> Option<Shortage> {
         let plan = &self.problem.plans[slot.plan];
         let mut open = self.open_to(slot.plan);
         let need = match &plan.all {
@@ -58,8 +67,9 @@ impl Search<'_, '_> {
                 plan.need - slot.taken
             }
         };
-        if open.count_ones(..) < need {
-            return Some((slot.plan, slot.taken + open.count_ones(..)));
+        if self.cuts.has(Cut::Candidates) && open.count_ones(..) < need {
+            let found = slot.taken + open.count_ones(..);
+            return Some(Shortage { plan: slot.plan, found, step: None });
         }
         demands.push(Demand { plan: slot.plan, need, open });
         for request in &self.problem.requests[slot.request + 1..] {
@@ -69,7 +79,8 @@ impl Search<'_, '_> {
                 let known = &self.problem.plans[plan];
                 let open = self.open_to(plan);
                 let count = open.count_ones(..);
-                if count >= known.need && !known.all.as_ref().is_some_and(Vec::is_empty) {
+                let enough = count >= known.need && !known.all.as_ref().is_some_and(Vec::is_empty);
+                if enough || !self.cuts.has(Cut::Candidates) {
                     any = true;
                     if request.plans == 1 && known.need > 0 {
                         demands.push(Demand { plan, need: known.need, open });
@@ -79,7 +90,8 @@ impl Search<'_, '_> {
                 }
             }
             if !any {
-                return best.or(Some((request.first_plan as usize, 0)));
+                let (plan, found) = best.unwrap_or((request.first_plan as usize, 0));
+                return Some(Shortage { plan, found, step: None });
             }
         }
         None
@@ -97,8 +109,10 @@ impl Search<'_, '_> {
         }
         if !self.problem.counters.sets.is_empty() {
             for spot in known.candidates.ones() {
+                let blocked = |cut: Cut, fits: bool| self.cuts.has(cut) && !fits;
                 if open.contains(spot)
-                    && !(self.state.counters_cover(spot as u32) && self.state.groups_admit(spot as u32))
+                    && (blocked(Cut::Left, self.state.counters_cover(spot as u32))
+                        || blocked(Cut::Groups, self.state.groups_admit(spot as u32)))
                 {
                     open.set(spot, false);
                 }
@@ -138,10 +152,10 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether each match constraint has a value that enough devices share, and each distinction enough values.
-    fn is_matchable(&self, demands: &[Demand]) -> bool {
-        self.problem.claims.iter().enumerate().all(|(claim, known)| {
-            known.constraints.iter().enumerate().all(|(constraint, rule)| {
+    /// A match constraint without a value that enough devices share, or a distinction without enough values.
+    fn unmatchable(&self, demands: &[Demand]) -> Option<Shortage> {
+        for (claim, known) in self.problem.claims.iter().enumerate() {
+            for (constraint, rule) in known.constraints.iter().enumerate() {
                 let concerned: Vec<(&Demand, u32)> = demands
                     .iter()
                     .filter_map(|demand| {
@@ -151,43 +165,51 @@ impl Search<'_, '_> {
                         found.filter(|_| of == claim).map(|(_, table)| (demand, *table))
                     })
                     .collect();
-                concerned.is_empty()
-                    || match rule {
-                        ConstraintPlan::Match => self.some_value_suffices(&concerned),
-                        ConstraintPlan::Distinct => self.enough_values(&concerned),
-                    }
-            })
-        })
+                let wanted: usize = concerned.iter().map(|(demand, _)| demand.need).sum();
+                // A single device goes with itself, whatever its value.
+                if wanted < 2 {
+                    continue;
+                }
+                let most = match rule {
+                    ConstraintPlan::Match if self.cuts.has(Cut::Match) => self.most_alike(&concerned, wanted),
+                    ConstraintPlan::Distinct if self.cuts.has(Cut::Distinct) => self.values(&concerned),
+                    _ => continue,
+                };
+                if let (true, Some((demand, _))) = (most < wanted, concerned.last()) {
+                    // The others come first, so the last goes short.
+                    let found = most.saturating_sub(wanted - demand.need);
+                    let step = Step { stage: Stage::Constraint(constraint), left: found };
+                    return Some(Shortage { plan: demand.plan, found, step: Some(step) });
+                }
+            }
+        }
+        None
     }
 
-    /// Whether some value is had by enough devices for each demand, and by enough for all of them together.
-    fn some_value_suffices(&self, concerned: &[(&Demand, u32)]) -> bool {
-        let Some((first, table)) = concerned.first() else { return true };
-        let found = &self.problem.tables[*table as usize];
-        if concerned.iter().all(|(demand, _)| demand.need == 1) && concerned.len() == 1 {
-            return true;
-        }
-        // A device that cannot be compared may be the only one of all, which this does not count.
-        let total: usize = concerned.iter().map(|(demand, _)| demand.need).sum();
-        if total == 1 {
-            return true;
-        }
-        found.having.iter().any(|(value, having)| {
-            if first.open.intersection_count(having) < first.need {
-                return false;
-            }
-            let mut together = FixedBitSet::with_capacity(first.open.len());
-            let each = concerned.iter().all(|(demand, table)| {
+    /// At most how many devices of the demands have a value in common; `wanted` if that may be enough.
+    fn most_alike(&self, concerned: &[(&Demand, u32)], wanted: usize) -> usize {
+        let mut most = 0;
+        let first = &self.problem.tables[concerned[0].1 as usize];
+        for value in first.having.keys() {
+            let mut together = FixedBitSet::with_capacity(self.problem.spots.len());
+            let mut each = true;
+            for (demand, table) in concerned {
                 let Some(having) = self.problem.tables[*table as usize].having.get(value) else {
-                    return false;
+                    each = false;
+                    continue;
                 };
                 let mut open = demand.open.clone();
                 open.intersect_with(having);
                 together.union_with(&open);
-                open.count_ones(..) >= demand.need
-            });
-            each && (self.may_repeat(concerned, &together) || together.count_ones(..) >= total)
-        })
+                each &= open.count_ones(..) >= demand.need;
+            }
+            let count = together.count_ones(..);
+            if each && (count >= wanted || self.may_repeat(concerned, &together)) {
+                return wanted;
+            }
+            most = most.max(count.min(wanted - 1));
+        }
+        most
     }
 
     /// Whether one device may serve two of the demands.
@@ -196,35 +218,39 @@ impl Search<'_, '_> {
             || open.ones().any(|spot| self.problem.spots[spot].shareable)
     }
 
-    /// Whether there are as many values as devices that must differ in them.
-    fn enough_values(&self, concerned: &[(&Demand, u32)]) -> bool {
-        let total: usize = concerned.iter().map(|(demand, _)| demand.need).sum();
-        if total < 2 {
-            return true;
-        }
+    /// How many values the devices of the demands have among them, which bounds how many of them can differ.
+    fn values(&self, concerned: &[(&Demand, u32)]) -> usize {
         let mut values: Vec<u32> = Vec::new();
         let mut alone = 0;
         for (demand, table) in concerned {
             let table = &self.problem.tables[*table as usize];
             for spot in demand.open.ones() {
                 match &table.found[spot] {
-                    crate::constraint::Found::Values(found) => values.extend_from_slice(found),
+                    Found::Values(found) => values.extend_from_slice(found),
                     _ => alone = 1,
                 }
             }
         }
         values.sort_unstable();
         values.dedup();
-        values.len() + alone >= total
+        values.len() + alone
     }
 
-    /// Whether the counters may cover each demand by itself, and all of them together.
-    fn is_drawable(&self, demands: &[Demand]) -> bool {
+    /// Counters that cannot cover a demand by itself, or all of them together.
+    fn overdrawing(&self, demands: &[Demand]) -> Option<Shortage> {
         if self.problem.counters.sets.is_empty() {
-            return true;
+            return None;
         }
-        demands.iter().all(|demand| demand.need < 2 || self.most_drawn_by(demand) >= demand.need)
-            && self.pools_cover(demands)
+        if self.cuts.has(Cut::Counters) {
+            for demand in demands.iter().filter(|demand| demand.need > 1) {
+                let most = self.most_drawn_by(demand);
+                if most < demand.need {
+                    let step = Some(Step { stage: Stage::CountersTogether, left: most });
+                    return Some(Shortage { plan: demand.plan, found: most, step });
+                }
+            }
+        }
+        if self.cuts.has(Cut::Pools) { self.pool_short_of(demands) } else { None }
     }
 
     /// At most how many devices of a demand the counters cover at the same time: in each set, as many as the cheapest.
@@ -257,93 +283,106 @@ impl Search<'_, '_> {
         most
     }
 
-    /// Whether what is left in all sets of a pool covers the least that all demands draw.
-    fn pools_cover(&self, demands: &[Demand]) -> bool {
+    /// A pool of which all counters of a name together do not cover the least that the demands draw.
+    fn pool_short_of(&self, demands: &[Demand]) -> Option<Shortage> {
         let counters = &self.state.counters;
-        let mut at = 0;
-        while at < counters.sets.len() {
-            let pool = counters.sets[at].pool;
-            let end = counters.sets[at..].iter().take_while(|set| set.pool == pool).count() + at;
-            let sets = &counters.sets[at..end];
-            at = end;
-            let mut names: Vec<_> = sets.iter().flat_map(|set| &set.names).collect();
-            names.sort_unstable();
-            names.dedup();
-            for name in names {
-                let slots: Vec<usize> = sets
-                    .iter()
-                    .filter_map(|set| Some(set.slots.start + set.names.binary_search(name).ok()?))
-                    .collect();
-                let left: i128 = slots.iter().map(|slot| counters.left[*slot].max(0)).sum();
-                let drawn = |spot: usize| {
-                    let known = &self.problem.spots[spot];
-                    if known.shareable {
-                        return 0;
-                    }
-                    let amounts = known.draws.iter().flat_map(|draw| &draw.amounts);
-                    amounts
-                        .filter(|(slot, _)| slots.contains(&(*slot as usize)))
-                        .map(|(_, amount)| *amount)
-                        .sum()
-                };
-                let least = |demand: &Demand| -> i128 {
-                    demand.open.ones().map(drawn).min().unwrap_or(0).max(0) * demand.need as i128
-                };
-                if demands.iter().map(least).sum::<i128>() > left {
-                    return false;
+        for bundle in &self.bundles {
+            let mut left: i128 = bundle.slots.iter().map(|slot| counters.left[*slot as usize].max(0)).sum();
+            for demand in demands {
+                let least = bundle.least[demand.plan];
+                if least * demand.need as i128 > left {
+                    let most = (left / least) as usize;
+                    let step = Some(Step { stage: Stage::CountersTogether, left: most });
+                    return Some(Shortage { plan: demand.plan, found: most, step });
                 }
+                left -= least * demand.need as i128;
             }
         }
-        true
+        None
+    }
+
+    /// A demand that goes short when each device serves one, as far as only that is asked.
+    ///
+    /// Devices that the same demands could use are counted together, and what flows from demands to such groups is raised
+    /// along alternating paths until all is met or nothing more can be moved.
+    fn short_together(&self, demands: &[Demand]) -> Option<Shortage> {
+        let plans = &self.problem.plans;
+        let exclusive: Vec<&Demand> = demands.iter().filter(|demand| !plans[demand.plan].admin).collect();
+        if !self.cuts.has(Cut::Together) || exclusive.len() < 2 || exclusive.len() > DEMANDS_MAX {
+            return None;
+        }
+        let mut needs: Vec<usize> = exclusive.iter().map(|demand| demand.need).collect();
+        let mut groups: Vec<(u64, usize)> = Vec::new();
+        for (spot, known) in self.problem.spots.iter().enumerate() {
+            let mut users = 0_u64;
+            for (number, demand) in exclusive.iter().enumerate() {
+                if demand.open.contains(spot) {
+                    users |= 1 << number;
+                    if known.shareable {
+                        needs[number] = needs[number].saturating_sub(1);
+                    }
+                }
+            }
+            if users == 0 || known.shareable {
+                continue;
+            }
+            match groups.iter_mut().find(|(known, _)| *known == users) {
+                Some((_, count)) => *count += 1,
+                None => groups.push((users, 1)),
+            }
+        }
+        let (demand, found) = flow::shortage(&needs, &groups)?;
+        let step = Some(Step { stage: Stage::Chosen, left: found });
+        Some(Shortage { plan: exclusive[demand].plan, found, step })
     }
 }
 
-/// Whether the demands can be met with different devices, as far as only that is asked.
-///
-/// Devices that the same demands could use are counted together, and what flows from demands to such groups is raised
-/// along alternating paths until all is met or nothing more can be moved.
-fn have_enough_together(search: &Search<'_, '_>, demands: &[Demand]) -> bool {
-    let plans = &search.problem.plans;
-    let exclusive: Vec<&Demand> = demands.iter().filter(|demand| !plans[demand.plan].admin).collect();
-    if exclusive.len() < 2 || exclusive.len() > DEMANDS_MAX {
-        return true;
-    }
-    let mut needs: Vec<usize> = exclusive.iter().map(|demand| demand.need).collect();
-    let mut groups: Vec<(u64, usize)> = Vec::new();
-    for (spot, known) in search.problem.spots.iter().enumerate() {
-        let mut users = 0_u64;
-        for (number, demand) in exclusive.iter().enumerate() {
-            if demand.open.contains(spot) {
-                users |= 1 << number;
-                if known.shareable {
-                    needs[number] = needs[number].saturating_sub(1);
-                }
-            }
-        }
-        if users == 0 || known.shareable {
-            continue;
-        }
-        match groups.iter_mut().find(|(known, _)| *known == users) {
-            Some((_, count)) => *count += 1,
-            None => groups.push((users, 1)),
+/// The counters of one name in all sets of a pool.
+#[derive(Debug)]
+pub(super) struct Bundle {
+    slots: Vec<u32>,
+    /// The least that a device draws from them, for each plan; nothing if one draws nothing.
+    least: Vec<i128>,
+}
+
+/// The counters of all pools by name, with what plans draw at least.
+pub(super) fn bundles(problem: &Problem<'_>) -> Vec<Bundle> {
+    let mut by_name: BTreeMap<(u32, &Arc<str>), Vec<u32>> = BTreeMap::new();
+    for set in &problem.counters.sets {
+        for (name, slot) in set.names.iter().zip(set.slots.clone()) {
+            by_name.entry((set.pool, name)).or_default().push(slot as u32);
         }
     }
-    flow::suffices(&needs, &groups)
+    let bundle = |slots: Vec<u32>| {
+        let drawn = |spot: usize| -> i128 {
+            let known = &problem.spots[spot];
+            let amounts = known.draws.iter().flat_map(|draw| &draw.amounts);
+            let ours = amounts.filter(|(slot, _)| !known.shareable && slots.contains(slot));
+            ours.map(|(_, amount)| *amount).sum()
+        };
+        let least = |plan: &Plan<'_>| plan.candidates.ones().map(drawn).min().unwrap_or(0).max(0);
+        let least = problem.plans.iter().map(least).collect();
+        Bundle { slots, least }
+    };
+    by_name.into_values().map(bundle).collect()
 }
 
 mod flow {
     //! Enough for all, when each unit serves one.
 
-    /// Whether groups of units, each usable for some demands, cover all needs.
-    pub(super) fn suffices(needs: &[usize], groups: &[(u64, usize)]) -> bool {
+    /// The first demand that groups of units, each usable for some demands, do not cover, and how much it gets.
+    pub(super) fn shortage(needs: &[usize], groups: &[(u64, usize)]) -> Option<(usize, usize)> {
         let mut given = vec![vec![0_usize; groups.len()]; needs.len()];
         let mut free: Vec<usize> = groups.iter().map(|(_, count)| *count).collect();
-        (0..needs.len()).all(|demand| {
-            (0..needs[demand]).all(|_| {
+        for (demand, need) in needs.iter().enumerate() {
+            for got in 0..*need {
                 let mut seen = vec![false; groups.len()];
-                give(demand, groups, &mut given, &mut free, &mut seen)
-            })
-        })
+                if !give(demand, groups, &mut given, &mut free, &mut seen) {
+                    return Some((demand, got));
+                }
+            }
+        }
+        None
     }
 
     /// Gives a demand one more unit, moving other demands to other groups if it must.
@@ -377,20 +416,20 @@ mod flow {
 
     #[cfg(test)]
     mod tests {
-        use super::suffices;
+        use super::shortage;
 
         #[test]
         fn units_are_moved_to_make_room() {
             // Two of the first kind serve both demands, one of the second serves the first only.
-            assert!(suffices(&[1, 2], &[(0b11, 2), (0b01, 1)]));
-            assert!(!suffices(&[2, 2], &[(0b11, 2), (0b01, 1)]));
-            assert!(suffices(&[2, 2, 1], &[(0b001, 1), (0b011, 2), (0b110, 2)]));
+            assert_eq!(shortage(&[1, 2], &[(0b11, 2), (0b01, 1)]), None);
+            assert_eq!(shortage(&[2, 2], &[(0b11, 2), (0b01, 1)]), Some((1, 1)));
+            assert_eq!(shortage(&[2, 2, 1], &[(0b001, 1), (0b011, 2), (0b110, 2)]), None);
         }
 
         #[test]
         fn more_wishes_than_units_is_too_few() {
-            assert!(!suffices(&[3, 3], &[(0b11, 5)]));
-            assert!(suffices(&[], &[]));
+            assert_eq!(shortage(&[3, 3], &[(0b11, 5)]), Some((1, 2)));
+            assert_eq!(shortage(&[], &[]), None);
         }
     }
 }

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use super::cuts::{Cut, Cuts};
 use super::state::State;
 use crate::constraint::Found;
 use crate::plan::Problem;
@@ -82,13 +83,15 @@ impl Kinds {
     }
 
     /// Whether two devices are equal in the present state.
-    pub fn are_equal(&self, left: u32, right: u32, state: &State<'_, '_>) -> bool {
+    pub fn are_equal(&self, left: u32, right: u32, state: &State<'_, '_>, cuts: Cuts) -> bool {
         let (at, other) = (left as usize, right as usize);
-        if self.base[at] != self.base[other] || !is_alike(at, other, state) {
+        if !cuts.has(Cut::EqualDevices) || self.base[at] != self.base[other] || !is_alike(at, other, state) {
             return false;
         }
         match (self.set[at], self.set[other]) {
-            (Some(set), Some(other)) => set == other || self.sets_are_equal(set, other, state),
+            (Some(set), Some(other)) => {
+                set == other || (cuts.has(Cut::EqualSets) && self.sets_are_equal(set, other, state))
+            }
             // The kind holds the sets of a device that draws on several or on none.
             _ => true,
         }
@@ -128,7 +131,7 @@ fn key(problem: &Problem<'_>, spot: usize) -> Vec<u64> {
     let known = &problem.spots[spot];
     let mut key = vec![
         u64::from(known.shareable),
-        u64::from(known.charged),
+        u64::from(known.charged) | u64::from(known.settled) << 1,
         known.draws.len() as u64,
         if known.draws.is_empty() { 0 } else { u64::from(known.pool) },
     ];

@@ -5,10 +5,13 @@
 //! ([`kinds`]), and *failed states* are remembered ([`memory`]). A device that ends the search when it is looked at must be
 //! met if the reference meets it, so a forward check cuts nothing while such a device may still be looked at.
 
+mod cuts;
 mod forward;
 mod kinds;
 mod memory;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use fixedbitset::FixedBitSet;
 
@@ -17,6 +20,7 @@ use crate::constraint::Found;
 use crate::error::AllocationError;
 use crate::plan::Problem;
 use crate::refusal::{Stage, Step};
+use cuts::{Cut, Cuts};
 use kinds::Kinds;
 use memory::FailedStates;
 use state::{State, Try};
@@ -84,6 +88,8 @@ struct Search<'p, 'q> {
     state: State<'p, 'q>,
     /// From this request on, no device ends the search.
     clean_from: usize,
+    cuts: Cuts,
+    bundles: Vec<forward::Bundle>,
     kinds: Option<Kinds>,
     failed: FailedStates,
     failures: u64,
@@ -95,10 +101,17 @@ struct Search<'p, 'q> {
 
 /// Finds the first solution.
 pub(crate) fn solve(problem: &Problem<'_>, budget: u64) -> Result<Finding, AllocationError> {
+    solve_with(problem, budget, Cuts::ALL)
+}
+
+/// Finds the first solution with some of the ways to skip branches only.
+fn solve_with(problem: &Problem<'_>, budget: u64, cuts: Cuts) -> Result<Finding, AllocationError> {
     let mut search = Search {
         problem,
         state: State::new(problem),
         clean_from: clean_from(problem),
+        cuts,
+        bundles: forward::bundles(problem),
         kinds: None,
         failed: FailedStates::default(),
         failures: 0,
@@ -194,7 +207,7 @@ impl Search<'_, '_> {
             self.failures += 1;
             return Flow::Fail;
         }
-        if self.failures > 0 && self.has_failed(slot) {
+        if self.failures > 0 && self.cuts.has(Cut::FailedStates) && self.has_failed(slot) {
             return Flow::Fail;
         }
         let flow = match &plan.all {
@@ -203,7 +216,9 @@ impl Search<'_, '_> {
         };
         if matches!(flow, Flow::Fail) {
             self.failures += 1;
-            self.remember_failed(slot);
+            if self.cuts.has(Cut::FailedStates) {
+                self.remember_failed(slot);
+            }
         }
         flow
     }
@@ -275,7 +290,7 @@ impl Search<'_, '_> {
     /// Whether a device equals one that was tried at this place, for all that is still to be satisfied.
     fn equals_one_of(&mut self, spot: u32, tried: &[u32]) -> bool {
         let kinds = self.kinds.get_or_insert_with(|| Kinds::new(self.problem));
-        tried.iter().any(|known| kinds.are_equal(*known, spot, &self.state))
+        tried.iter().any(|known| kinds.are_equal(*known, spot, &self.state, self.cuts))
     }
 
     fn has_failed(&mut self, slot: Slot) -> bool {
@@ -317,7 +332,10 @@ impl Search<'_, '_> {
         note(Stage::Counters, &open);
         keep(&mut open, &|spot| self.state.groups_admit(spot));
         note(Stage::Groups, &open);
-        for (constraint, table) in &known.constraints {
+        let claim = self.problem.requests[known.request as usize].claim as usize;
+        // Of a claim that is not the present one the constraints remember nothing yet.
+        let present = claim == self.state.claim();
+        for (constraint, table) in known.constraints.iter().filter(|_| present) {
             let found = &self.problem.tables[*table as usize].found;
             keep(&mut open, &|spot| {
                 !matches!(found[spot as usize], Found::Broken(_))

@@ -133,6 +133,12 @@ impl<'p, 'q> State<'p, 'q> {
             || self.shares.get(spot as usize).is_some_and(|shares| *shares > 0)
     }
 
+    /// Whether other shares of a device vouch for its groups.
+    fn is_settled(&self, spot: u32) -> bool {
+        self.problem.spots[spot as usize].settled
+            || self.shares.get(spot as usize).is_some_and(|shares| *shares > 0)
+    }
+
     pub fn counters_cover(&self, spot: u32) -> bool {
         let known = &self.problem.spots[spot as usize];
         known.draws.is_empty() || self.is_charged(spot) || self.counters.cover(&known.draws, known.pool)
@@ -140,7 +146,7 @@ impl<'p, 'q> State<'p, 'q> {
 
     pub fn groups_admit(&self, spot: u32) -> bool {
         let known = &self.problem.spots[spot as usize];
-        known.draws.is_empty() || self.is_charged(spot) || self.counters.admit(&known.draws)
+        known.draws.is_empty() || self.is_settled(spot) || self.counters.admit(&known.draws)
     }
 
     fn capacity_suffices(&self, plan: usize, spot: u32) -> bool {
@@ -168,8 +174,7 @@ impl<'p, 'q> State<'p, 'q> {
         {
             return Try::Refused;
         }
-        let draws = !device.draws.is_empty() && !self.is_charged(spot);
-        if draws && !(self.counters.admit(&device.draws) && self.counters.cover(&device.draws, device.pool)) {
+        if !self.groups_admit(spot) || !self.counters_cover(spot) {
             return Try::Refused;
         }
         let mark = self.mark();
@@ -188,7 +193,7 @@ impl<'p, 'q> State<'p, 'q> {
             let before = std::mem::replace(memory, next);
             self.trail.push(Change::Remembered(*constraint, before));
         }
-        if draws && !self.draw(spot) {
+        if !(device.draws.is_empty() || self.draw(spot) && self.join(spot)) {
             self.rewind(mark);
             return Try::Refused;
         }
@@ -225,18 +230,29 @@ impl<'p, 'q> State<'p, 'q> {
     }
 
     /// Takes what a device draws, and says whether there was enough of everything. It was asked before, but a device that
-    /// names a set or a counter twice is told only now.
+    /// names a counter twice is told only now.
     fn draw(&mut self, spot: u32) -> bool {
+        if self.is_charged(spot) {
+            return true;
+        }
         self.count_draws(spot, 1);
         self.trail.push(Change::Drawn(spot));
-        let known = &self.problem.spots[spot as usize];
-        for draw in &known.draws {
+        let pool = self.problem.spots[spot as usize].pool;
+        self.counters.overdrawn[pool as usize] == 0
+    }
+
+    /// Joins those who hold the counter sets, and says whether all of them let the device join.
+    fn join(&mut self, spot: u32) -> bool {
+        if self.is_settled(spot) {
+            return true;
+        }
+        for draw in &self.problem.spots[spot as usize].draws {
             let members = &mut self.counters.sets[draw.set as usize].members;
             let Some(joined) = members.joined_by(&draw.groups) else { return false };
             let before = std::mem::replace(members, joined);
             self.trail.push(Change::Joined(draw.set, before));
         }
-        self.counters.overdrawn[known.pool as usize] == 0
+        true
     }
 
     fn count_draws(&mut self, spot: u32, sign: i128) {
