@@ -13,6 +13,7 @@ pub fn node(object: &objects::core::node::Node) -> Node {
         name: object.metadata.name.as_str().into(),
         labels: labels.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect(),
         declared_features: shared(&object.status.declared_features),
+        ..Node::default()
     }
 }
 
@@ -73,6 +74,7 @@ mod tests {
             name: "a".into(),
             labels: [("rack".into(), "r1".into())].into(),
             declared_features: vec!["DRAOptionalNodeOperations".into()],
+            ..Node::default()
         };
         assert_eq!(node(&serde_json::from_value(object).expect("a node")), expected);
     }

@@ -5,5 +5,6 @@ pub mod claim;
 pub mod device;
 pub mod duration;
 pub mod node;
+pub mod pod;
 pub mod quantity;
 pub mod timestamp;

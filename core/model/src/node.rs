@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A node: its name, its labels, and what its agent says it can do.
+use crate::pod::Resources;
+
+/// A node.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Node {
     /// Its name.
@@ -12,6 +14,40 @@ pub struct Node {
     pub labels: BTreeMap<Arc<str>, Arc<str>>,
     /// Features that its agent declared.
     pub declared_features: Vec<Arc<str>>,
+    /// Nobody new may come.
+    pub unschedulable: bool,
+    /// Reasons to keep off.
+    pub taints: Vec<NodeTaint>,
+    /// What it has for pods.
+    pub allocatable: Resources,
+    /// How many pods it may have.
+    pub pods_max: i64,
+    /// Images that it has, with their sizes in bytes.
+    pub images: BTreeMap<Arc<str>, i64>,
+}
+
+/// A reason to keep off a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeTaint {
+    /// What is wrong.
+    pub key: Arc<str>,
+    /// More about it.
+    pub value: Arc<str>,
+    /// What it means for pods.
+    pub effect: NodeTaintEffect,
+}
+
+/// What a node taint means for pods.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NodeTaintEffect {
+    /// Nobody new may come.
+    NoSchedule,
+    /// Better nobody comes.
+    PreferNoSchedule,
+    /// Nobody may come, and who is there must go.
+    NoExecute,
+    /// Something that we do not know, which keeps nobody off.
+    Unknown(Arc<str>),
 }
 
 /// Picks nodes: those that one of the terms picks.
@@ -136,7 +172,11 @@ impl Requirement {
         BadRequirement { key: self.key.clone(), reason }
     }
 
-    fn holds(&self, value: Option<&Arc<str>>) -> Result<bool, BadRequirement> {
+    /// Whether a value, or its absence, is as required.
+    ///
+    /// # Errors
+    /// It cannot be judged.
+    pub fn holds(&self, value: Option<&Arc<str>>) -> Result<bool, BadRequirement> {
         let listed = || value.is_some_and(|value| self.values.contains(value));
         match self.operator {
             Operator::In | Operator::NotIn if self.values.is_empty() => Err(self.bad("it lists no value")),
@@ -177,7 +217,7 @@ mod tests {
     fn node() -> Node {
         let labels = [("rack", "r1"), ("slots", "8")];
         let labels = labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
-        Node { name: "a".into(), labels, declared_features: Vec::new() }
+        Node { name: "a".into(), labels, ..Node::default() }
     }
 
     fn picks(key: &str, operator: &str, values: &[&str]) -> Result<bool, &'static str> {

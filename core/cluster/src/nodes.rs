@@ -1,0 +1,158 @@
+//! Nodes with the pods on them.
+//!
+//! Invariant: sums are those of the pods listed. A pod is added once and taken away once, by its uid, so what is left over
+//! after all pods went is nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::node::Node;
+use model::pod::{HostPort, Pod, Resources};
+use rustc_hash::FxHashMap;
+
+/// A node by number. Numbers of nodes that went are used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeIdx(pub u32);
+
+/// A node, and what the pods on it use.
+#[derive(Clone, Debug, Default)]
+pub struct NodeState {
+    /// The node; absent while only pods on it are known.
+    pub node: Option<Arc<Node>>,
+    /// What its pods use.
+    pub used: Resources,
+    /// The same as scores count it.
+    pub used_scored: Resources,
+    /// The ports that are taken, and by how many pods.
+    pub ports: BTreeMap<HostPort, u32>,
+    /// The pods, by uid.
+    pub pods: BTreeMap<Arc<str>, Arc<Pod>>,
+    /// How many of them have rules about which pods they must be near or apart from.
+    pub pods_with_rules: u32,
+    /// Grows with every change of the node or of its pods.
+    pub revision: u64,
+}
+
+impl NodeState {
+    fn count(&mut self, pod: &Pod, sign: i64) {
+        self.used.add(&pod.shape.requests, sign);
+        self.used_scored.add(&pod.shape.scored, sign);
+        for port in &pod.shape.ports {
+            let count = self.ports.entry(port.clone()).or_default();
+            *count = count.saturating_add_signed(sign as i32);
+            if *count == 0 {
+                self.ports.remove(port);
+            }
+        }
+        if has_rules(pod) {
+            self.pods_with_rules = self.pods_with_rules.saturating_add_signed(sign as i32);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.node.is_none() && self.pods.is_empty()
+    }
+}
+
+fn has_rules(pod: &Pod) -> bool {
+    let shape = &pod.shape;
+    !(shape.near.is_empty() && shape.apart.is_empty() && shape.preferred_pods.is_empty())
+}
+
+/// All nodes by number.
+#[derive(Clone, Debug, Default)]
+pub struct Nodes {
+    states: Vec<NodeState>,
+    names: FxHashMap<Arc<str>, NodeIdx>,
+    free: Vec<NodeIdx>,
+    /// Where each pod is, by uid.
+    places: FxHashMap<Arc<str>, NodeIdx>,
+    revision: u64,
+}
+
+impl Nodes {
+    /// The nodes that exist, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (NodeIdx, &NodeState)> {
+        let numbered = self.states.iter().enumerate().map(|(at, state)| (NodeIdx(at as u32), state));
+        numbered.filter(|(_, state)| state.node.is_some())
+    }
+
+    /// A node by number.
+    #[must_use]
+    pub fn get(&self, at: NodeIdx) -> &NodeState {
+        &self.states[at.0 as usize]
+    }
+
+    /// A node's number.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<NodeIdx> {
+        self.names.get(name).copied().filter(|at| self.get(*at).node.is_some())
+    }
+
+    /// Adds or replaces a node, and tells its number.
+    pub fn apply(&mut self, node: Node) -> NodeIdx {
+        let at = self.place(&node.name.clone());
+        self.touch(at).node = Some(Arc::new(node));
+        at
+    }
+
+    /// Takes a node away. Pods on it stay until they go by themselves.
+    pub fn remove(&mut self, name: &str) -> Option<NodeIdx> {
+        let at = self.find(name)?;
+        self.touch(at).node = None;
+        self.forget_if_empty(at, name);
+        Some(at)
+    }
+
+    /// Puts a pod on the node that it names, wherever it was, and tells the node's number. A pod that names none, or has
+    /// finished, is taken away.
+    pub fn apply_pod(&mut self, pod: Arc<Pod>) -> Option<NodeIdx> {
+        self.remove_pod(&pod.uid);
+        let node = pod.node.clone().filter(|_| !pod.finished)?;
+        let at = self.place(&node);
+        self.places.insert(pod.uid.clone(), at);
+        let state = self.touch(at);
+        state.count(&pod, 1);
+        state.pods.insert(pod.uid.clone(), pod);
+        Some(at)
+    }
+
+    /// Takes a pod away, and tells the number of the node that it was on.
+    pub fn remove_pod(&mut self, uid: &str) -> Option<NodeIdx> {
+        let at = self.places.remove(uid)?;
+        let state = self.touch(at);
+        let pod = state.pods.remove(uid).expect("a pod is on the node that is its place");
+        state.count(&pod, -1);
+        if let Some(name) = &pod.node {
+            self.forget_if_empty(at, name);
+        }
+        Some(at)
+    }
+
+    fn touch(&mut self, at: NodeIdx) -> &mut NodeState {
+        self.revision += 1;
+        let state = &mut self.states[at.0 as usize];
+        state.revision = self.revision;
+        state
+    }
+
+    fn place(&mut self, name: &Arc<str>) -> NodeIdx {
+        if let Some(at) = self.names.get(name) {
+            return *at;
+        }
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.states.push(NodeState::default());
+            NodeIdx(self.states.len() as u32 - 1)
+        });
+        self.names.insert(name.clone(), at);
+        at
+    }
+
+    fn forget_if_empty(&mut self, at: NodeIdx, name: &str) {
+        if self.get(at).is_empty() {
+            self.states[at.0 as usize] = NodeState::default();
+            self.names.remove(name);
+            self.free.push(at);
+        }
+    }
+}
