@@ -97,26 +97,66 @@ impl PoolView {
 /// The published slices, in the order in which they came, by what is asked of them.
 #[derive(Clone, Debug, Default)]
 pub struct Slices {
-    all: Vec<Arc<Published>>,
-    of_pool: BTreeMap<PoolId, Vec<usize>>,
-    of_node: BTreeMap<Arc<str>, Vec<usize>>,
-    shared: Vec<usize>,
+    /// The slices by place; a place is free once its slice went.
+    all: Vec<Option<Arc<Published>>>,
+    free: BTreeSet<usize>,
+    places: BTreeMap<Arc<str>, usize>,
+    of_pool: BTreeMap<PoolId, BTreeSet<usize>>,
+    of_node: BTreeMap<Arc<str>, BTreeSet<usize>>,
+    shared: BTreeSet<usize>,
 }
 
 impl Slices {
     /// Puts slices in order.
     #[must_use]
-    pub fn new(all: Vec<Arc<Published>>) -> Slices {
+    pub fn new(all: impl IntoIterator<Item = Arc<Published>>) -> Slices {
         let mut slices = Slices::default();
-        for (at, published) in all.iter().enumerate() {
-            slices.of_pool.entry(published.slice.pool.clone()).or_default().push(at);
-            match &published.slice.reach {
-                Reach::Node(node) => slices.of_node.entry(node.clone()).or_default().push(at),
-                _ => slices.shared.push(at),
+        all.into_iter().for_each(|published| slices.apply(published));
+        slices
+    }
+
+    /// Adds or replaces a slice; a slice that is replaced keeps its place.
+    pub fn apply(&mut self, published: Arc<Published>) {
+        let name = published.slice.name.clone();
+        let known = self.places.get(&name).copied();
+        self.remove(&name);
+        let at = known.or_else(|| self.free.first().copied()).unwrap_or(self.all.len());
+        self.free.remove(&at);
+        if at == self.all.len() {
+            self.all.push(None);
+        }
+        self.places.insert(name, at);
+        self.of_pool.entry(published.slice.pool.clone()).or_default().insert(at);
+        match &published.slice.reach {
+            Reach::Node(node) => self.of_node.entry(node.clone()).or_default().insert(at),
+            _ => self.shared.insert(at),
+        };
+        self.all[at] = Some(published);
+    }
+
+    /// Takes a slice away.
+    pub fn remove(&mut self, name: &str) -> Option<Arc<Published>> {
+        let at = self.places.remove(name)?;
+        self.free.insert(at);
+        let published = self.all[at].take()?;
+        forget(&mut self.of_pool, &published.slice.pool, at);
+        match &published.slice.reach {
+            Reach::Node(node) => forget(&mut self.of_node, node, at),
+            _ => {
+                self.shared.remove(&at);
             }
         }
-        slices.all = all;
-        slices
+        Some(published)
+    }
+
+    /// A slice by name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<Published>> {
+        self.all[*self.places.get(name)?].as_ref()
+    }
+
+    fn at(&self, place: usize) -> &Arc<Published> {
+        self.all[place].as_ref().expect("an index points at a slice that is there")
     }
 
     /// The pools that a node can use devices of, sorted by driver and name; those with devices that need preparation
@@ -127,7 +167,7 @@ impl Slices {
     pub fn pools_for(&self, node: &Node, gates: Gates) -> Result<Vec<PoolView>, BadRequirement> {
         let mut found: BTreeMap<&PoolId, Vec<&Arc<Published>>> = BTreeMap::new();
         let own = self.of_node.get(&node.name).into_iter().flatten();
-        for published in own.chain(&self.shared).map(|at| &self.all[*at]) {
+        for published in own.chain(&self.shared).map(|at| self.at(*at)) {
             let slice = &published.slice;
             if !gates.enabled(Gate::DRAPartitionableDevices)
                 && (matches!(slice.reach, Reach::PerDevice) || !slice.counter_sets.is_empty())
@@ -158,7 +198,7 @@ impl Slices {
         let (generation, expected) = (first.generation, first.slices_in_pool);
         let mut elsewhere = Vec::new();
         if here.len() as i64 != expected {
-            let members = self.of_pool.get(id).into_iter().flatten().map(|at| &self.all[*at]);
+            let members = self.of_pool.get(id).into_iter().flatten().map(|at| self.at(*at));
             let mut seen = 0;
             for member in members {
                 if member.slice.generation > generation {
@@ -183,6 +223,15 @@ impl Slices {
             None => PoolView::Whole(whole),
             Some(reason) => PoolView::Contradictory { id: id.clone(), reason },
         })
+    }
+}
+
+fn forget<K: Ord>(index: &mut BTreeMap<K, BTreeSet<usize>>, key: &K, at: usize) {
+    if let Some(places) = index.get_mut(key) {
+        places.remove(&at);
+        if places.is_empty() {
+            index.remove(key);
+        }
     }
 }
 
