@@ -265,7 +265,7 @@ fn check_namespace(meta: &mut ObjectMeta, namespace: &str, scope: Scope) -> Resu
         namespace.clone_into(&mut meta.namespace);
     }
     if meta.namespace != namespace {
-        return Err(Rejection::BadRequest(format!(
+        return Err(Rejection::WrongNamespace(format!(
             "the object's namespace {:?} is not the request's {namespace:?}",
             meta.namespace
         )));

@@ -14,6 +14,7 @@ mod listen;
 mod metrics;
 mod negotiate;
 mod objects;
+mod patch;
 mod paths;
 mod pods;
 mod present;
