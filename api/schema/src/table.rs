@@ -32,6 +32,10 @@ pub struct Struct {
     pub description: String,
     /// What must hold between its fields.
     pub rules: Vec<Rule>,
+    /// The positions of the fields that are written even if nobody set them.
+    pub(crate) written: Vec<usize>,
+    /// The positions of the fields that may have a default, of their own or inside.
+    pub(crate) defaulted: Vec<usize>,
 }
 
 /// Something that must hold between the fields of a structure, for servers that know the structure by its schema alone.
@@ -219,6 +223,20 @@ impl Struct {
     /// The field `name`, if the structure has it.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.binary_search_by(|field| field.name.as_str().cmp(name)).ok().map(|at| &self.fields[at])
+    }
+
+    /// Brings the fields into order, and notes which of them matter even if they are not set, which are few.
+    pub(crate) fn settle(&mut self) {
+        self.fields.sort_by(|a, b| a.name.cmp(&b.name));
+        let places = |wanted: fn(&Field) -> bool| {
+            let fields = self.fields.iter().enumerate();
+            fields.filter(|(_, field)| wanted(field)).map(|(at, _)| at).collect()
+        };
+        self.written = places(|field| matches!(field.presence, Presence::Always | Presence::Null));
+        self.defaulted = places(|field| {
+            let inside = matches!(field.shape, Shape::Struct(_)) && field.presence == Presence::Always;
+            field.default.is_some() || inside
+        });
     }
 }
 

@@ -97,9 +97,7 @@ pub(crate) fn read(sources: &[(&str, &str)]) -> Result<Table, BadLine> {
             }
         }
     }
-    for each in &mut structs {
-        each.fields.sort_by(|a, b| a.name.cmp(&b.name));
-    }
+    structs.iter_mut().for_each(Struct::settle);
     describe_like_first_version(&mut structs);
     Ok(Table::new(structs, names, kinds))
 }
@@ -180,6 +178,8 @@ impl<'t> Reader<'t> {
                 atomic: rest.contains(&"atomic"),
                 description: String::new(),
                 rules: Vec::new(),
+                written: Vec::new(),
+                defaulted: Vec::new(),
             }),
             _ => return Err(format!("cannot read {line:?}")),
         })
