@@ -46,11 +46,15 @@ impl Log for DiskLog {
             }
         };
         let entry = journal::Entry::new(revision, record, done);
-        if let Err(error) = self.journal.append(vec![entry])
+        if let Err(error) = self.journal.append_quietly(vec![entry])
             && let Some(settled) = settled.lock().take()
         {
             settled(Err(error.to_string()));
         }
+    }
+
+    fn write(&self) {
+        self.journal.write();
     }
 
     fn snapshot_is_due(&self) -> bool {
