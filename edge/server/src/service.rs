@@ -63,6 +63,10 @@ impl Call {
         Ok(options)
     }
 
+    fn accepts_gzip(&self) -> bool {
+        compress::accepts_gzip(self.header(&ACCEPT_ENCODING))
+    }
+
     fn media_type(&self) -> &str {
         negotiate::media_type(self.header(&CONTENT_TYPE))
     }
@@ -85,8 +89,7 @@ impl Service {
         let answered = self.dispatch(&call, incoming, certificate.as_ref()).await;
         let answer = answered.unwrap_or_else(|failure| respond::failure(&failure));
         self.count(&call, answer.status().as_u16());
-        let gzip = call.header(&ACCEPT_ENCODING).is_some_and(|accepted| accepted.contains("gzip"));
-        compress::compress(answer, gzip).await
+        compress::compress(answer, call.accepts_gzip()).await
     }
 
     fn count(&self, call: &Call, code: u16) {
@@ -156,7 +159,8 @@ impl Service {
         let accepted = negotiate::accepted(call.header(&ACCEPT))?;
         if target.name.is_none() && call.query.flag("watch") {
             let place = self.limits.watch(&user.name)?;
-            return watch::watch(&self.registry, &target, accepted, &call.query, Some(place)).await;
+            let gzip = call.accepts_gzip();
+            return watch::watch(&self.registry, &target, accepted, &call.query, gzip, Some(place)).await;
         }
         let _place = self.limits.request()?;
         if target.name.is_some() {

@@ -19,6 +19,7 @@ use tables::{MetaVersion, TableOptions};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::compress;
 use crate::negotiate::{Accepted, Form};
 use crate::objects::Site;
 use crate::present;
@@ -66,6 +67,7 @@ pub(crate) async fn watch(
     target: &Target,
     accepted: Accepted,
     query: &Query,
+    gzip: bool,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Answer, Failure> {
     let site = Site::of(target)?;
@@ -111,16 +113,19 @@ pub(crate) async fn watch(
         ended: false,
         _permit: permit,
     };
-    let frames = stream::unfold(watch, |mut watch| async move {
+    // Small changes gain little, so only a watch that begins with everything there is is compressed, as upstream's are.
+    let gzip = gzip && bookmarks && query.flag("sendInitialEvents");
+    let frames = stream::unfold(watch, move |mut watch| async move {
         let chunk = watch.next().await?;
+        // Each chunk is a file of its own, so that a client has all of it at once and a quiet watch holds no state.
+        let chunk = if gzip { compress::file(&chunk) } else { chunk };
         Some((Ok::<_, Infallible>(Frame::data(Bytes::from(chunk))), watch))
     });
     let mut answer = Response::new(BodyExt::boxed(StreamBody::new(frames)));
-    let content_type = match accepted.form {
-        Form::Object => "application/json",
-        _ => "application/json",
-    };
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if gzip {
+        compress::declare(answer.headers_mut());
+    }
     Ok(answer)
 }
 
@@ -313,5 +318,84 @@ impl Watch {
         let mut line = json!({"type": "BOOKMARK", "object": object}).to_string().into_bytes();
         line.push(b'\n');
         line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::sync::Arc;
+
+    use flate2::read::GzDecoder;
+    use gates::Gates;
+    use http_body_util::BodyExt as _;
+    use hyper::header::CONTENT_ENCODING;
+    use schema::Document;
+    use serde_json::json;
+    use store::Store;
+
+    use crate::negotiate;
+    use crate::objects::{Options, Site};
+    use crate::registry::{NoLog, Registry};
+    use crate::respond::Answer;
+    use crate::route::{Query, Target};
+    use crate::seed;
+
+    async fn registry() -> Arc<Registry> {
+        let registry = Registry::new(Store::default(), Box::new(NoLog), Gates::default());
+        seed::seed(&registry).await.expect("nothing is in the way of the first objects");
+        registry
+    }
+
+    async fn watch(registry: &Arc<Registry>, query: &str, gzip: bool) -> Answer {
+        let target = Target::read("/api/v1/namespaces").expect("a path");
+        let accepted = negotiate::accepted(None).expect("JSON is served");
+        let query = Query::read(Some(query));
+        super::watch(registry, &target, accepted, &query, gzip, None).await.expect("the watch begins")
+    }
+
+    async fn make(registry: &Arc<Registry>, name: &str) {
+        let site = Site::of(&Target::read("/api/v1/namespaces").expect("a path")).expect("stored");
+        let options = Options::read(&Query::default(), "CreateOptions").expect("no options are fine");
+        let document = Document { value: json!({"metadata": {"name": name}}), duplicates: Vec::new() };
+        registry.create(&site, document, &options).await.expect("the namespace is made");
+    }
+
+    /// The next chunk of a compressed watch, which must make sense on its own.
+    async fn unzipped(answer: &mut Answer) -> String {
+        let frame = answer.body_mut().frame().await.expect("the watch goes on").expect("no error");
+        let bytes = frame.into_data().expect("a watch has no trailers");
+        let mut text = String::new();
+        GzDecoder::new(bytes.as_ref()).read_to_string(&mut text).expect("a whole gzip file");
+        text
+    }
+
+    const EVERYTHING: &str =
+        "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+
+    #[tokio::test]
+    async fn a_compressed_watch_tells_each_change_at_once() {
+        let registry = registry().await;
+        let mut answer = watch(&registry, EVERYTHING, true).await;
+        assert_eq!(answer.headers().get(CONTENT_ENCODING).map(|value| value.as_bytes()), Some(&b"gzip"[..]));
+        let first = unzipped(&mut answer).await;
+        assert!(first.contains("kube-system") && first.trim_end().ends_with('}'), "{first}");
+        assert!(first.contains("k8s.io/initial-events-end"), "{first}");
+        for name in ["one", "two"] {
+            make(&registry, name).await;
+            let next = unzipped(&mut answer).await;
+            assert!(next.starts_with("{\"type\":\"ADDED\"") && next.contains(name), "{next}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watch_is_plain_unless_it_begins_with_everything_and_gzip_is_accepted() {
+        let registry = registry().await;
+        for (query, gzip) in
+            [(EVERYTHING, false), ("watch=1", true), ("watch=1&allowWatchBookmarks=true", true)]
+        {
+            let answer = watch(&registry, query, gzip).await;
+            assert_eq!(answer.headers().get(CONTENT_ENCODING), None, "{query}");
+        }
     }
 }
