@@ -23,7 +23,7 @@ pub use json::{Document, NotJson, parse};
 pub use path::Path;
 pub use protobuf::{NotProtobuf, parse_protobuf};
 pub use table::{
-    Field, Kind, Limits, ListKind, Patch, Presence, Rule, Scalar, Scope, Shape, Struct, StructId, Table,
-    table,
+    Field, Kind, Limits, ListKind, Part, PartVerb, Patch, Presence, Rule, Scalar, Scope, Selectable, Shape,
+    Struct, StructId, Table, table,
 };
 pub use yaml::{NotYaml, parse_yaml};

@@ -203,8 +203,53 @@ pub struct Kind {
     pub short: Vec<String>,
     /// Categories for kubectl, such as `all`.
     pub categories: Vec<String>,
+    /// A deletion is answered with the object that is gone; for other kinds with a `Status`.
+    pub returns_deleted: bool,
+    /// Its objects are deleted one at a time, because each of them takes others along.
+    pub deleted_singly: bool,
+    /// A replacement of an object that is not there makes it.
+    pub made_by_replacing: bool,
+    /// Its objects are sent and never read.
+    pub sent_only: bool,
+    /// What else its objects have paths for, besides `/status`, in order of name.
+    pub parts: Vec<Part>,
+    /// The fields that objects can be selected by, besides name and namespace.
+    pub selectable: Vec<Selectable>,
     /// The structure of its objects.
     pub object: StructId,
+}
+
+/// A part of an object with a path of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The last part of the path, such as `binding`.
+    pub name: String,
+    /// What can be done there.
+    pub verb: PartVerb,
+    /// The kind that is sent there and answered, if it is of another group: `policy/v1`.
+    pub api_version: Option<String>,
+    /// The kind that is sent there and answered.
+    pub kind: String,
+}
+
+/// What can be done with a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartVerb {
+    /// Something is sent to it.
+    Create,
+    /// It is replaced.
+    Update,
+}
+
+/// A field that objects can be selected by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selectable {
+    /// The name that a selector has for it, such as `spec.nodeName`.
+    pub name: String,
+    /// Where it is in the object as it is stored, as a JSON pointer.
+    pub path: String,
+    /// What counts as its value when it is not there.
+    pub unset: &'static str,
 }
 
 impl Kind {
@@ -242,7 +287,26 @@ impl Struct {
 
 impl Table {
     pub(crate) fn new(structs: Vec<Struct>, by_name: BTreeMap<String, StructId>, kinds: Vec<Kind>) -> Self {
-        Self { structs, by_name, kinds }
+        let mut table = Self { structs, by_name, kinds: Vec::new() };
+        table.kinds = kinds.into_iter().map(|kind| table.with_unset_values(kind)).collect();
+        table
+    }
+
+    /// The kind with the values that its selectable fields have when nothing is there, which follow from their types.
+    fn with_unset_values(&self, mut kind: Kind) -> Kind {
+        for field in &mut kind.selectable {
+            let mut steps = field.path.trim_start_matches('/').split('/');
+            let found = steps.try_fold(Shape::Struct(kind.object), |within, step| match within {
+                Shape::Struct(id) => self.get(id).field(step).map(|field| field.shape.clone()),
+                _ => None,
+            });
+            field.unset = match found {
+                Some(Shape::Scalar(Scalar::Bool)) => "false",
+                Some(Shape::Scalar(Scalar::Int32 | Scalar::Int64)) => "0",
+                _ => "",
+            };
+        }
+        kind
     }
 
     /// The structure at `id`.

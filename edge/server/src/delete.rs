@@ -195,27 +195,6 @@ fn delete_namespace(site: &Site, name: &str, object: &Value) -> Result<Deletion,
     Ok(Deletion::Mark(marked))
 }
 
-/// Kinds whose deletion is answered with the object; for others it is a `Status`.
-pub(crate) fn answers_with_object(kind: &str) -> bool {
-    matches!(
-        kind,
-        "Pod"
-            | "Namespace"
-            | "Service"
-            | "ServiceAccount"
-            | "PersistentVolume"
-            | "PersistentVolumeClaim"
-            | "ResourceClaim"
-            | "ResourceClaimTemplate"
-            | "ResourceSlice"
-            | "DeviceClass"
-            | "ResourcePoolStatusRequest"
-            | "StorageClass"
-            | "CSIDriver"
-            | "CSINode"
-    )
-}
-
 /// The `Status` of a deletion that is done.
 pub(crate) fn success(site: &Site, object: &Value) -> Value {
     let mut details = object_details(site.kind, object["metadata"]["name"].as_str().unwrap_or_default());

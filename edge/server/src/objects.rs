@@ -245,7 +245,7 @@ impl Registry {
             _ => return Err(Failure::bad_request("the object's metadata.name must be set")),
         }
         if target.subresource.is_none()
-            && matches!(site.stored.kind.as_str(), "Lease" | "Event")
+            && site.kind.made_by_replacing
             && self.get(site.resource, &site.key(name)).is_none()
         {
             return self.create(site, document, options).await;

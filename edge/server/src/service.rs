@@ -150,10 +150,8 @@ impl Service {
 
     async fn read(&self, call: &Call, user: &User) -> Result<Answer, Failure> {
         let target = Target::read(&call.path)?;
-        if matches!(target.subresource.as_deref(), Some("binding" | "eviction" | "finalize")) {
-            return Err(Failure::method_not_allowed());
-        }
-        if target.kind.kind == "Binding" {
+        let is_part = target.subresource.as_deref().is_some_and(|name| name != "status");
+        if is_part || target.kind.sent_only {
             return Err(Failure::method_not_allowed());
         }
         let accepted = negotiate::accepted(call.header(&ACCEPT))?;
@@ -175,9 +173,7 @@ impl Service {
         let accepted = negotiate::accepted(call.header(&ACCEPT))?;
         match (call.method.as_str(), target.name.is_some(), target.subresource.as_deref()) {
             ("POST", true, Some("binding" | "eviction")) => self.post_to_pod(call, &target, body).await,
-            ("POST", false, None) if target.kind.kind == "Binding" => {
-                self.post_binding(call, &target, body).await
-            }
+            ("POST", false, None) if target.kind.sent_only => self.post_binding(call, &target, body).await,
             ("POST", false, None) => self.create(call, &target, body, accepted).await,
             ("PUT", true, Some("finalize")) => self.finalize(call, &target, body, accepted).await,
             ("PUT", true, None | Some("status")) => self.replace(call, &target, body, accepted).await,
@@ -269,7 +265,7 @@ impl Service {
         let options = DeleteOptions::read(&call.query, &sent)?;
         let done = self.registry.delete(&site, target.name.as_deref().unwrap_or_default(), &options).await?;
         match &done.result {
-            Outcome::Gone(object) if !delete::answers_with_object(&site.stored.kind) => {
+            Outcome::Gone(object) if !site.kind.returns_deleted => {
                 Ok(respond::value(200, &delete::success(&site, object), plain(accepted), false))
             }
             _ => self.done(&site, &done, accepted, &call.query),
@@ -285,7 +281,7 @@ impl Service {
     ) -> Result<Answer, Failure> {
         let site = Site::of(target)?;
         let everywhere = site.kind.scope == schema::Scope::Namespaced && site.namespace.is_empty();
-        if everywhere || site.kind.kind == "Namespace" {
+        if everywhere || site.kind.deleted_singly {
             return Err(Failure::method_not_allowed());
         }
         let sent = body::optional(call.media_type(), body)?;
