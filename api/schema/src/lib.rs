@@ -8,6 +8,7 @@ mod conform;
 mod defaults;
 mod fill;
 mod json;
+pub mod names;
 pub mod openapi;
 mod path;
 mod protobuf;

@@ -6,6 +6,8 @@
 mod apply;
 mod authenticate;
 mod body;
+mod call;
+mod change;
 mod compress;
 mod delete;
 mod durable;
