@@ -22,7 +22,7 @@ pub use defaults::apply_defaults;
 pub use fill::fill;
 pub use json::{Document, NotJson, parse};
 pub use path::Path;
-pub use protobuf::{NotProtobuf, parse_protobuf};
+pub use protobuf::{NotProtobuf, parse_protobuf, watch_frame, write_protobuf};
 pub use table::{
     Field, Kind, Limits, ListKind, Part, PartVerb, Patch, Presence, Rule, Scalar, Scope, Selectable, Shape,
     Struct, StructId, Table, table,

@@ -1,6 +1,6 @@
 //! The table's types, and the table itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -93,6 +93,14 @@ pub struct Field {
     pub description: String,
     /// The limits of its value.
     pub limits: Limits,
+}
+
+impl Field {
+    /// Those who read protobuf do not know the field: it is ours, or says of an inner object what its type says already.
+    pub fn is_json_only(&self) -> bool {
+        let names_type = matches!(self.name.as_str(), "apiVersion" | "kind");
+        self.numbers.is_empty() && (self.ours.is_some() || names_type)
+    }
 }
 
 /// What a field holds.
@@ -215,6 +223,8 @@ pub struct Kind {
     pub parts: Vec<Part>,
     /// The fields that objects can be selected by, besides name and namespace.
     pub selectable: Vec<Selectable>,
+    /// Every field of its objects has a number, or need not be known to those who read protobuf, so that they can be written in protobuf.
+    pub protobuf: bool,
     /// The structure of its objects.
     pub object: StructId,
 }
@@ -288,8 +298,28 @@ impl Struct {
 impl Table {
     pub(crate) fn new(structs: Vec<Struct>, by_name: BTreeMap<String, StructId>, kinds: Vec<Kind>) -> Self {
         let mut table = Self { structs, by_name, kinds: Vec::new() };
-        table.kinds = kinds.into_iter().map(|kind| table.with_unset_values(kind)).collect();
+        let complete = |kind: Kind| {
+            let protobuf = table.is_numbered(kind.object, &mut BTreeSet::new());
+            Kind { protobuf, ..table.with_unset_values(kind) }
+        };
+        table.kinds = kinds.into_iter().map(complete).collect();
         table
+    }
+
+    /// Every field of the structure and of all structures in it has a number, unless it is for JSON only.
+    fn is_numbered(&self, id: StructId, seen: &mut BTreeSet<StructId>) -> bool {
+        !seen.insert(id)
+            || self.get(id).fields.iter().all(|field| {
+                let mut shape = &field.shape;
+                while let Shape::List(inner) | Shape::Map(inner) = shape {
+                    shape = inner;
+                }
+                let mut inside = || match shape {
+                    Shape::Struct(id) => self.is_numbered(*id, seen),
+                    _ => true,
+                };
+                field.is_json_only() || (!field.numbers.is_empty() && inside())
+            })
     }
 
     /// The kind with the values that its selectable fields have when nothing is there, which follow from their types.
