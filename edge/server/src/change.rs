@@ -10,7 +10,7 @@ use crate::apply;
 use crate::body;
 use crate::call::Call;
 use crate::delete::{self, DeleteOptions};
-use crate::negotiate::{self, Accepted, Form};
+use crate::negotiate::{self, Accepted};
 use crate::objects::{Done, Options, Outcome, Site};
 use crate::patch::Patch;
 use crate::pods;
@@ -34,7 +34,7 @@ struct Change<'a> {
 /// Does what a request asks for.
 pub(crate) async fn change(registry: &Arc<Registry>, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
     let target = &Target::read(&call.path)?;
-    let accepted = negotiate::accepted(call.header(&ACCEPT))?;
+    let accepted = negotiate::accepted(call.header(&ACCEPT), target.kind.protobuf)?;
     let change = Change { registry, call, target, site: Site::of(target)?, body, accepted };
     match (call.method.as_str(), target.name.as_deref(), target.subresource.as_deref()) {
         ("POST", Some(name), Some("binding")) => change.bind(Some(name)).await,
@@ -114,8 +114,8 @@ impl Change<'_> {
         let done = self.registry.delete(&self.site, name, &options).await?;
         match &done.result {
             Outcome::Gone(object) if !self.site.kind.returns_deleted => {
-                let plain = Accepted { form: Form::Object, ..self.accepted };
-                Ok(respond::value(200, &delete::success(&self.site, object), plain, false))
+                let status = delete::success(&self.site, object);
+                Ok(respond::value(200, &status, self.accepted.media, false))
             }
             _ => self.done(&done),
         }
@@ -141,14 +141,14 @@ impl Change<'_> {
         let options = self.options("CreateOptions")?;
         let sent = self.document()?.value;
         let status = pods::bind(self.registry, &self.target.namespace, pod, &sent, &options).await?;
-        Ok(respond::plain(201, respond::JSON, status.to_string()))
+        Ok(respond::value(201, &status, self.accepted.media, false))
     }
 
     async fn evict(&self, pod: &str) -> Result<Answer, Failure> {
         let options = self.options("CreateOptions")?;
         let sent = self.document()?.value;
         let status = pods::evict(self.registry, &self.target.namespace, pod, &sent, &options).await?;
-        Ok(respond::plain(201, respond::JSON, status.to_string()))
+        Ok(respond::value(201, &status, self.accepted.media, false))
     }
 
     async fn finalize(&self, name: &str) -> Result<Answer, Failure> {

@@ -13,7 +13,7 @@ use crate::change;
 use crate::compress;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::negotiate;
+use crate::negotiate::{self, Accepted};
 use crate::paths;
 use crate::read;
 use crate::registry::Registry;
@@ -48,7 +48,10 @@ impl Service {
             headers: parts.headers,
         };
         let answered = self.dispatch(&call, incoming, certificate.as_ref()).await;
-        let answer = answered.unwrap_or_else(|failure| respond::failure(&failure));
+        let answer = answered.unwrap_or_else(|failure| {
+            let accepted = negotiate::accepted(call.header(&ACCEPT), true).unwrap_or(Accepted::PLAIN);
+            respond::failure(&failure, accepted.media)
+        });
         self.count(&call, answer.status().as_u16());
         compress::compress(answer, call.accepts_gzip()).await
     }
@@ -105,8 +108,8 @@ impl Service {
         }
         let sent = body::document(call.media_type(), body)?.value;
         let Some(review) = reviews::review(&call.path, &sent, user) else { return Ok(None) };
-        let accepted = negotiate::accepted(call.header(&ACCEPT))?;
-        Ok(Some(respond::value(201, &review?, accepted, false)))
+        let accepted = negotiate::accepted(call.header(&ACCEPT), false)?;
+        Ok(Some(respond::value(201, &review?, accepted.media, false)))
     }
 
     async fn read(&self, call: &Call, user: &User) -> Result<Answer, Failure> {
@@ -115,7 +118,7 @@ impl Service {
         if is_part || target.kind.sent_only {
             return Err(Failure::method_not_allowed());
         }
-        let accepted = negotiate::accepted(call.header(&ACCEPT))?;
+        let accepted = negotiate::accepted(call.header(&ACCEPT), target.kind.protobuf)?;
         if target.name.is_none() && call.query.flag("watch") {
             let place = self.limits.watch(&user.name)?;
             let gzip = call.accepts_gzip();
