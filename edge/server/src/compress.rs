@@ -27,9 +27,13 @@ pub(crate) fn declare(headers: &mut HeaderMap) {
 }
 
 /// The bytes as a gzip file of their own; files one after the other are one stream.
+///
+/// The bytes are flushed before the file ends, because a reader that finds the end right behind them, such as Go's, waits
+/// for the next file before it hands them out.
 pub(crate) fn file(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 8), Compression::fast());
-    encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("a vector takes all bytes")
+    let flushed = encoder.write_all(bytes).and_then(|()| encoder.flush());
+    flushed.and_then(|()| encoder.finish()).expect("a vector takes all bytes")
 }
 
 /// The answer, compressed if it is large and the client accepts gzip. Streams are left alone.
@@ -46,7 +50,15 @@ pub(crate) async fn compress(answer: Answer, gzip: bool) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use super::accepts_gzip;
+    use super::{accepts_gzip, file};
+
+    #[test]
+    fn all_bytes_are_there_before_the_file_ends() {
+        // An empty stored block, which is a flush, then an empty last block, and eight bytes of checksum and size.
+        let end = [0, 0, 0xff, 0xff, 3, 0];
+        let compressed = file(b"something");
+        assert_eq!(compressed[compressed.len() - 14..compressed.len() - 8], end, "{compressed:x?}");
+    }
 
     #[test]
     fn gzip_is_accepted_by_name_alone() {
