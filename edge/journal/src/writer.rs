@@ -32,8 +32,9 @@ impl Progress {
         self.write_micros.load(Ordering::Relaxed) < QUICK_MICROS
     }
 
+    /// A single slow write says little; several in a row say that the disk is slow.
     fn took(&self, began: Instant) {
-        let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX / 8);
+        let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX).min(2 * QUICK_MICROS);
         let before = self.write_micros.load(Ordering::Relaxed);
         self.write_micros.store((before * 7 + micros) / 8, Ordering::Relaxed);
     }
@@ -151,5 +152,24 @@ impl Drop for CloseAtEnd {
     fn drop(&mut self) {
         self.0.close();
         drop(self.0.start_over(self.0.next_revision()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::Progress;
+
+    #[test]
+    fn a_disk_is_slow_after_several_slow_writes_and_quick_after_several_quick_ones() {
+        let progress = Progress::default();
+        let long_ago =
+            Instant::now().checked_sub(Duration::from_secs(1)).expect("the machine runs for longer");
+        let until = |began: &dyn Fn() -> Instant, quick: bool| {
+            (0..100).take_while(|_| progress.disk_is_quick() != quick).map(|_| progress.took(began())).count()
+        };
+        assert!((3..10).contains(&until(&|| long_ago, false)));
+        assert!((1..10).contains(&until(&Instant::now, true)));
     }
 }
