@@ -92,6 +92,32 @@ pub(crate) trait Admit: Object + PartialEq {
     }
 }
 
+/// The steps of a kind that has a spec and a status, with nothing special about either: each has a path of its own, and
+/// changes of the spec are counted.
+macro_rules! spec_and_status_apart {
+    () => {
+        const COUNTS_GENERATIONS: bool = true;
+
+        fn prepare_create(&mut self, _context: &Context<'_>) {
+            self.status = Default::default();
+        }
+
+        fn prepare_update(&mut self, old: &Self, _context: &Context<'_>) {
+            self.status.clone_from(&old.status);
+        }
+
+        fn prepare_status(&mut self, old: &Self, _context: &Context<'_>) {
+            self.spec.clone_from(&old.spec);
+        }
+
+        fn same_spec(&self, old: &Self) -> bool {
+            self.spec == old.spec
+        }
+    };
+}
+
+pub(crate) use spec_and_status_apart;
+
 /// A field that belongs to features. It is cleared when one of them is off, unless the stored object uses it already.
 pub(crate) struct Gated<T> {
     /// All of them must be on.

@@ -13,6 +13,9 @@ pub enum Rejection {
     /// The body cannot be read as the kind that was expected: 400.
     #[error("{0}")]
     BadRequest(String),
+    /// The object names another namespace than the request: 400.
+    #[error("{0}")]
+    WrongNamespace(String),
     /// A rule of the cluster forbids it: 403.
     #[error("{0}")]
     Forbidden(String),
@@ -26,6 +29,7 @@ impl Rejection {
     pub(crate) fn bounded(self) -> Self {
         match self {
             Self::BadRequest(text) => Self::BadRequest(cut(text, MESSAGE_BYTES_MAX)),
+            Self::WrongNamespace(text) => Self::WrongNamespace(cut(text, MESSAGE_BYTES_MAX)),
             Self::Forbidden(text) => Self::Forbidden(cut(text, MESSAGE_BYTES_MAX)),
             Self::Invalid(causes) => Self::Invalid(causes),
         }
@@ -34,7 +38,7 @@ impl Rejection {
     /// The HTTP status.
     pub fn code(&self) -> u16 {
         match self {
-            Self::BadRequest(_) => 400,
+            Self::BadRequest(_) | Self::WrongNamespace(_) => 400,
             Self::Forbidden(_) => 403,
             Self::Invalid(_) => 422,
         }

@@ -1,10 +1,6 @@
 //! What must hold of selectors over nodes and labels.
 
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
-
 use objects::core::affinity::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
-use objects::core::node::Node;
 use objects::meta::{LabelSelector, LabelSelectorRequirement};
 use schema::Path;
 
@@ -83,52 +79,6 @@ fn node_field_requirement(requirement: &NodeSelectorRequirement, path: &Path<'_>
     } else {
         causes.invalid(&path.field("key"), "the only field of a node is metadata.name");
     }
-}
-
-/// Whether a node is among those that the selector picks. A requirement that makes no sense picks none.
-pub(crate) fn picks(selector: &NodeSelector, node: &Node) -> bool {
-    selector.node_selector_terms.iter().any(|term| {
-        let empty = term.match_expressions.is_empty() && term.match_fields.is_empty();
-        let labels = &node.metadata.labels;
-        let by_label =
-            term.match_expressions.iter().all(|each| meets(each, labels.get(&each.key).map(String::as_str)));
-        let by_field = term.match_fields.iter().all(|each| meets(each, Some(&node.metadata.name)));
-        !empty && by_label && by_field
-    })
-}
-
-fn meets(requirement: &NodeSelectorRequirement, have: Option<&str>) -> bool {
-    let listed = |have: &str| requirement.values.iter().any(|value| value == have);
-    let compared = || {
-        let have: i64 = have?.parse().ok()?;
-        let [wanted] = requirement.values.as_slice() else { return None };
-        Some(have.cmp(&wanted.parse().ok()?))
-    };
-    match requirement.operator.as_str() {
-        "In" => have.is_some_and(listed),
-        "NotIn" => !have.is_some_and(listed),
-        "Exists" => have.is_some(),
-        "DoesNotExist" => have.is_none(),
-        "Gt" => compared() == Some(Ordering::Greater),
-        "Lt" => compared() == Some(Ordering::Less),
-        _ => false,
-    }
-}
-
-/// Whether a selector picks an object with these labels. A requirement that makes no sense picks none.
-pub(crate) fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
-    let by_label = selector.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value));
-    let meets = |requirement: &LabelSelectorRequirement| {
-        let have = labels.get(&requirement.key);
-        match requirement.operator.as_str() {
-            "In" => have.is_some_and(|have| requirement.values.contains(have)),
-            "NotIn" => !have.is_some_and(|have| requirement.values.contains(have)),
-            "Exists" => have.is_some(),
-            "DoesNotExist" => have.is_none(),
-            _ => false,
-        }
-    };
-    by_label && selector.match_expressions.iter().all(meets)
 }
 
 /// A selector over labels.

@@ -1,6 +1,6 @@
 //! What can be done with a resource and its subresources.
 
-use schema::Kind;
+use schema::{Kind, PartVerb};
 
 const ALL: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const CREATE: &[&str] = &["create"];
@@ -18,29 +18,31 @@ pub(crate) struct Subresource {
 
 /// What can be done with the objects of a kind.
 pub(crate) fn verbs(kind: &Kind) -> &'static [&'static str] {
-    match (kind.group(), kind.kind.as_str()) {
-        ("", "Binding") => CREATE,
-        // Namespaces are deleted one by one, because each of them takes everything in it along.
-        ("", "Namespace") => &["create", "delete", "get", "list", "patch", "update", "watch"],
+    match kind {
+        Kind { sent_only: true, .. } => CREATE,
+        Kind { deleted_singly: true, .. } => &["create", "delete", "get", "list", "patch", "update", "watch"],
         _ => ALL,
     }
 }
 
 /// The subresources of a kind, in order of name.
 pub(crate) fn subresources(kind: &'static Kind) -> Vec<Subresource> {
-    let own = |name, of: &'static str, verbs| Subresource { name, group_version: ("", ""), kind: of, verbs };
-    let mut found = match (kind.group(), kind.kind.as_str()) {
-        ("", "Pod") => vec![
-            own("binding", "Binding", CREATE),
-            Subresource { group_version: ("policy", "v1"), ..own("eviction", "Eviction", CREATE) },
-        ],
-        ("", "Namespace") => vec![own("finalize", "Namespace", &["update"])],
-        _ => Vec::new(),
-    };
-    if kind.status {
-        found.push(own("status", &kind.kind, STATUS));
-    }
-    found
+    let parts = kind.parts.iter().map(|part| Subresource {
+        name: &part.name,
+        group_version: part.api_version.as_deref().and_then(|of| of.split_once('/')).unwrap_or_default(),
+        kind: &part.kind,
+        verbs: match part.verb {
+            PartVerb::Create => CREATE,
+            PartVerb::Update => &["update"],
+        },
+    });
+    let status = kind.status.then_some(Subresource {
+        name: "status",
+        group_version: ("", ""),
+        kind: &kind.kind,
+        verbs: STATUS,
+    });
+    parts.chain(status).collect()
 }
 
 /// The name of one object of a kind, such as `pod`.

@@ -14,6 +14,7 @@ mod object;
 pub mod policy;
 pub mod resource;
 pub mod scheduling;
+pub mod selecting;
 pub mod storage;
 pub mod supercargo;
 mod value;

@@ -36,10 +36,11 @@ pub struct Oddity {
 pub fn conform(
     table: &Table,
     id: StructId,
-    value: Value,
+    mut value: Value,
     oddities: &mut Vec<Oddity>,
 ) -> Result<Value, Mismatch> {
-    Walk { table, oddities }.structure(id, value, &Path::ROOT)
+    Walk { table, oddities }.structure(id, &mut value, &Path::ROOT)?;
+    Ok(value)
 }
 
 struct Walk<'t> {
@@ -48,59 +49,47 @@ struct Walk<'t> {
 }
 
 impl Walk<'_> {
-    fn structure(&mut self, id: StructId, value: Value, path: &Path<'_>) -> Result<Value, Mismatch> {
-        let Value::Object(fields) = value else { return Err(mismatch(path, "an object", &value)) };
+    fn structure(&mut self, id: StructId, value: &mut Value, path: &Path<'_>) -> Result<(), Mismatch> {
+        let Value::Object(fields) = value else { return Err(mismatch(path, "an object", value)) };
         let known = self.table.get(id);
-        let root = path.to_string().is_empty();
-        let mut kept = Map::new();
-        for (name, value) in fields {
-            let Some(field) = known.field(&name) else {
-                if root && matches!(name.as_str(), "apiVersion" | "kind") {
-                    kept.insert(name, value);
-                } else {
-                    self.oddities.push(Oddity { path: path.field(&name).to_string() });
+        let mut checked = Ok(());
+        fields.retain(|name, value| {
+            let Some(field) = known.field(name) else {
+                let is_head = path.is_root() && matches!(name.as_str(), "apiVersion" | "kind");
+                if !is_head && checked.is_ok() {
+                    self.oddities.push(Oddity { path: path.field(name).to_string() });
                 }
-                continue;
+                return is_head;
             };
             if value.is_null() {
-                continue;
+                return false;
             }
-            let value = self.shape(&field.shape, value, &path.field(&name))?;
-            kept.insert(name, value);
-        }
-        Ok(Value::Object(kept))
+            if checked.is_ok() {
+                checked = self.shape(&field.shape, value, &path.field(name));
+            }
+            true
+        });
+        checked
     }
 
-    fn shape(&mut self, shape: &Shape, value: Value, path: &Path<'_>) -> Result<Value, Mismatch> {
+    fn shape(&mut self, shape: &Shape, value: &mut Value, path: &Path<'_>) -> Result<(), Mismatch> {
         if value.is_null() {
-            return Ok(zero(shape));
+            *value = zero(shape);
+            return Ok(());
         }
         match shape {
-            Shape::Any => Ok(value),
+            Shape::Any => Ok(()),
             Shape::Struct(id) => self.structure(*id, value, path),
-            Shape::Scalar(scalar) => {
-                let found = describe(&value);
-                scalar.canonical(value).ok_or_else(|| Mismatch {
-                    path: path.to_string(),
-                    expected: scalar.label(),
-                    found,
-                })
-            }
+            Shape::Scalar(scalar) if scalar.make_canonical(value) => Ok(()),
+            Shape::Scalar(scalar) => Err(mismatch(path, scalar.label(), value)),
             Shape::List(element) => {
-                let Value::Array(items) = value else { return Err(mismatch(path, "a list", &value)) };
-                let items = items.into_iter().enumerate();
-                let checked: Result<Vec<Value>, Mismatch> =
-                    items.map(|(at, item)| self.shape(element, item, &path.index(at))).collect();
-                checked.map(Value::Array)
+                let Value::Array(items) = value else { return Err(mismatch(path, "a list", value)) };
+                let mut items = items.iter_mut().enumerate();
+                items.try_for_each(|(at, item)| self.shape(element, item, &path.index(at)))
             }
             Shape::Map(element) => {
-                let Value::Object(entries) = value else { return Err(mismatch(path, "a map", &value)) };
-                let mut checked = Map::new();
-                for (key, entry) in entries {
-                    let entry = self.shape(element, entry, &path.key(&key))?;
-                    checked.insert(key, entry);
-                }
-                Ok(Value::Object(checked))
+                let Value::Object(entries) = value else { return Err(mismatch(path, "a map", value)) };
+                entries.iter_mut().try_for_each(|(key, entry)| self.shape(element, entry, &path.key(key)))
             }
         }
     }

@@ -4,34 +4,44 @@
 
 use serde_json::{Map, Value};
 
-use crate::table::{Presence, Shape, StructId, Table};
+use crate::table::{Field, Presence, Shape, StructId, Table};
 
 /// Applies the table's defaults to `value`, an object of the structure `id`.
 pub fn apply_defaults(table: &Table, id: StructId, value: &mut Value) {
     let Value::Object(fields) = value else { return };
-    for field in &table.get(id).fields {
-        let unset = match fields.get(&field.name) {
-            None | Some(Value::Null) => true,
-            Some(Value::String(text)) => text.is_empty() && field.presence == Presence::OmitZero,
-            Some(Value::Array(items)) => items.is_empty() && field.presence == Presence::OmitZero,
-            Some(Value::Number(number)) => number.as_i64() == Some(0) && field.presence == Presence::OmitZero,
-            Some(_) => false,
-        };
-        if unset && let Some(default) = &field.default {
-            fields.insert(field.name.clone(), default.clone());
-        }
-        match (fields.get_mut(&field.name), &field.shape) {
-            (Some(value), _) => inside(table, &field.shape, value),
+    let known = table.get(id);
+    for field in known.defaulted.iter().map(|at| &known.fields[*at]) {
+        let have = fields.get(&field.name);
+        match (&field.default, &field.shape) {
+            (Some(default), _) if is_unset(field, have) => {
+                fields.insert(field.name.clone(), default.clone());
+            }
             // A structure that is always written is there even if nobody named it, and so are its defaults.
-            (None, Shape::Struct(id)) if field.presence == Presence::Always => {
+            (None, Shape::Struct(id)) if have.is_none() => {
                 let mut value = Value::Object(Map::new());
                 apply_defaults(table, *id, &mut value);
                 if value.as_object().is_some_and(|inner| !inner.is_empty()) {
                     fields.insert(field.name.clone(), value);
                 }
             }
-            (None, _) => {}
+            _ => {}
         }
+    }
+    for (name, value) in fields.iter_mut().filter(|(_, value)| value.is_object() || value.is_array()) {
+        if let Some(field) = known.field(name) {
+            inside(table, &field.shape, value);
+        }
+    }
+}
+
+fn is_unset(field: &Field, value: Option<&Value>) -> bool {
+    let left_out_when_zero = field.presence == Presence::OmitZero;
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty() && left_out_when_zero,
+        Some(Value::Array(items)) => items.is_empty() && left_out_when_zero,
+        Some(Value::Number(number)) => number.as_i64() == Some(0) && left_out_when_zero,
+        Some(_) => false,
     }
 }
 

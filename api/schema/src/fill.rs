@@ -9,21 +9,25 @@ use crate::table::{Field, Presence, Scalar, Shape, StructId, Table};
 /// Completes `value`, an object of the structure `id`, in place.
 pub fn fill(table: &Table, id: StructId, value: &mut Value) {
     let Value::Object(fields) = value else { return };
-    for field in &table.get(id).fields {
-        match fields.get_mut(&field.name) {
-            Some(value) => {
-                shape(table, &field.shape, value);
-                if is_left_out(field, value) {
-                    fields.remove(&field.name);
-                } else if is_empty_collection(&field.shape, value) {
-                    *value = Value::Null;
-                }
-            }
-            None => {
-                if let Some(value) = absent(table, field) {
-                    fields.insert(field.name.clone(), value);
-                }
-            }
+    let known = table.get(id);
+    let mut left_out = false;
+    for (name, value) in fields.iter_mut() {
+        let Some(field) = known.field(name) else { continue };
+        shape(table, &field.shape, value);
+        if is_left_out(field, value) {
+            left_out = true;
+        } else if is_empty_collection(&field.shape, value) {
+            *value = Value::Null;
+        }
+    }
+    if left_out {
+        fields.retain(|name, value| !known.field(name).is_some_and(|field| is_left_out(field, value)));
+    }
+    for field in known.written.iter().map(|at| &known.fields[*at]) {
+        if !fields.contains_key(&field.name)
+            && let Some(value) = absent(table, field)
+        {
+            fields.insert(field.name.clone(), value);
         }
     }
 }

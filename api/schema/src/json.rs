@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -104,8 +104,8 @@ impl<'de> Visitor<'de> for Reader<'_> {
         let mut list = Vec::new();
         loop {
             let at = list.len();
-            let next =
-                self.0.within(|path| path.push_str(&format!("[{at}]")), || items.next_element_seed(self))?;
+            let step = |path: &mut String| write!(path, "[{at}]").expect("a string takes all text");
+            let next = self.0.within(step, || items.next_element_seed(self))?;
             match next {
                 Some(value) => list.push(value),
                 None => return Ok(Value::Array(list)),

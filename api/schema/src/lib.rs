@@ -8,6 +8,7 @@ mod conform;
 mod defaults;
 mod fill;
 mod json;
+pub mod names;
 pub mod openapi;
 mod path;
 mod protobuf;
@@ -21,9 +22,9 @@ pub use defaults::apply_defaults;
 pub use fill::fill;
 pub use json::{Document, NotJson, parse};
 pub use path::Path;
-pub use protobuf::{NotProtobuf, parse_protobuf};
+pub use protobuf::{NotProtobuf, parse_protobuf, watch_frame, write_protobuf};
 pub use table::{
-    Field, Kind, Limits, ListKind, Patch, Presence, Rule, Scalar, Scope, Shape, Struct, StructId, Table,
-    table,
+    Field, Kind, Limits, ListKind, Part, PartVerb, Patch, Presence, Rule, Scalar, Scope, Selectable, Shape,
+    Struct, StructId, Table, table,
 };
 pub use yaml::{NotYaml, parse_yaml};

@@ -39,6 +39,11 @@ impl<'a> Path<'a> {
     pub fn key(&'a self, key: &'a str) -> Path<'a> {
         Path { parent: Some(self), step: Step::Key(key) }
     }
+
+    /// This is the object itself.
+    pub(crate) fn is_root(&self) -> bool {
+        self.parent.is_none()
+    }
 }
 
 impl fmt::Display for Path<'_> {

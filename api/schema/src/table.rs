@@ -1,6 +1,6 @@
 //! The table's types, and the table itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -32,6 +32,10 @@ pub struct Struct {
     pub description: String,
     /// What must hold between its fields.
     pub rules: Vec<Rule>,
+    /// The positions of the fields that are written even if nobody set them.
+    pub(crate) written: Vec<usize>,
+    /// The positions of the fields that may have a default, of their own or inside.
+    pub(crate) defaulted: Vec<usize>,
 }
 
 /// Something that must hold between the fields of a structure, for servers that know the structure by its schema alone.
@@ -89,6 +93,14 @@ pub struct Field {
     pub description: String,
     /// The limits of its value.
     pub limits: Limits,
+}
+
+impl Field {
+    /// Those who read protobuf do not know the field: it is ours, or says of an inner object what its type says already.
+    pub fn is_json_only(&self) -> bool {
+        let names_type = matches!(self.name.as_str(), "apiVersion" | "kind");
+        self.numbers.is_empty() && (self.ours.is_some() || names_type)
+    }
 }
 
 /// What a field holds.
@@ -199,8 +211,55 @@ pub struct Kind {
     pub short: Vec<String>,
     /// Categories for kubectl, such as `all`.
     pub categories: Vec<String>,
+    /// A deletion is answered with the object that is gone; for other kinds with a `Status`.
+    pub returns_deleted: bool,
+    /// Its objects are deleted one at a time, because each of them takes others along.
+    pub deleted_singly: bool,
+    /// A replacement of an object that is not there makes it.
+    pub made_by_replacing: bool,
+    /// Its objects are sent and never read.
+    pub sent_only: bool,
+    /// What else its objects have paths for, besides `/status`, in order of name.
+    pub parts: Vec<Part>,
+    /// The fields that objects can be selected by, besides name and namespace.
+    pub selectable: Vec<Selectable>,
+    /// Every field of its objects has a number, or need not be known to those who read protobuf, so that they can be written in protobuf.
+    pub protobuf: bool,
     /// The structure of its objects.
     pub object: StructId,
+}
+
+/// A part of an object with a path of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The last part of the path, such as `binding`.
+    pub name: String,
+    /// What can be done there.
+    pub verb: PartVerb,
+    /// The kind that is sent there and answered, if it is of another group: `policy/v1`.
+    pub api_version: Option<String>,
+    /// The kind that is sent there and answered.
+    pub kind: String,
+}
+
+/// What can be done with a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartVerb {
+    /// Something is sent to it.
+    Create,
+    /// It is replaced.
+    Update,
+}
+
+/// A field that objects can be selected by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selectable {
+    /// The name that a selector has for it, such as `spec.nodeName`.
+    pub name: String,
+    /// Where it is in the object as it is stored, as a JSON pointer.
+    pub path: String,
+    /// What counts as its value when it is not there.
+    pub unset: &'static str,
 }
 
 impl Kind {
@@ -220,11 +279,64 @@ impl Struct {
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.binary_search_by(|field| field.name.as_str().cmp(name)).ok().map(|at| &self.fields[at])
     }
+
+    /// Brings the fields into order, and notes which of them matter even if they are not set, which are few.
+    pub(crate) fn settle(&mut self) {
+        self.fields.sort_by(|a, b| a.name.cmp(&b.name));
+        let places = |wanted: fn(&Field) -> bool| {
+            let fields = self.fields.iter().enumerate();
+            fields.filter(|(_, field)| wanted(field)).map(|(at, _)| at).collect()
+        };
+        self.written = places(|field| matches!(field.presence, Presence::Always | Presence::Null));
+        self.defaulted = places(|field| {
+            let inside = matches!(field.shape, Shape::Struct(_)) && field.presence == Presence::Always;
+            field.default.is_some() || inside
+        });
+    }
 }
 
 impl Table {
     pub(crate) fn new(structs: Vec<Struct>, by_name: BTreeMap<String, StructId>, kinds: Vec<Kind>) -> Self {
-        Self { structs, by_name, kinds }
+        let mut table = Self { structs, by_name, kinds: Vec::new() };
+        let complete = |kind: Kind| {
+            let protobuf = table.is_numbered(kind.object, &mut BTreeSet::new());
+            Kind { protobuf, ..table.with_unset_values(kind) }
+        };
+        table.kinds = kinds.into_iter().map(complete).collect();
+        table
+    }
+
+    /// Every field of the structure and of all structures in it has a number, unless it is for JSON only.
+    fn is_numbered(&self, id: StructId, seen: &mut BTreeSet<StructId>) -> bool {
+        !seen.insert(id)
+            || self.get(id).fields.iter().all(|field| {
+                let mut shape = &field.shape;
+                while let Shape::List(inner) | Shape::Map(inner) = shape {
+                    shape = inner;
+                }
+                let mut inside = || match shape {
+                    Shape::Struct(id) => self.is_numbered(*id, seen),
+                    _ => true,
+                };
+                field.is_json_only() || (!field.numbers.is_empty() && inside())
+            })
+    }
+
+    /// The kind with the values that its selectable fields have when nothing is there, which follow from their types.
+    fn with_unset_values(&self, mut kind: Kind) -> Kind {
+        for field in &mut kind.selectable {
+            let mut steps = field.path.trim_start_matches('/').split('/');
+            let found = steps.try_fold(Shape::Struct(kind.object), |within, step| match within {
+                Shape::Struct(id) => self.get(id).field(step).map(|field| field.shape.clone()),
+                _ => None,
+            });
+            field.unset = match found {
+                Some(Shape::Scalar(Scalar::Bool)) => "false",
+                Some(Shape::Scalar(Scalar::Int32 | Scalar::Int64)) => "0",
+                _ => "",
+            };
+        }
+        kind
     }
 
     /// The structure at `id`.

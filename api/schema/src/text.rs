@@ -4,11 +4,17 @@
 //! package resource.v1                          the structures below are resource.v1.NAME
 //! serves resource.k8s.io/v1                    the kinds below are of this version
 //! kind ResourceClaim resourceclaims namespaced status short=rc categories=all
+//! kind Pod pods namespaced returned post=binding:Binding,eviction:policy/v1/Eviction
+//!                                              returned: a deletion is answered with the object; singly: one at a time
+//!                                              upsert: a PUT can make it; sentonly: it can only be POSTed
+//!                                              post=, put=: paths below an object, and the kind that is sent there
+//! select spec.nodeName name=metadata.name      the kind above can be selected by these fields; name= where it differs
 //!
 //! # What somebody asks for.                    directly above a type or a field: its description
 //! type DeviceRequest atomic                    a structure; atomic: applied as one value
 //!   name string! required                      !  always written    ?  optional, zero is kept
 //!   count@4 int64                              @4 its number in protobuf; @2.4 inside of message 2, inlined here
+//!                                              (none: it has no form there, such as `any` where upstream has fields)
 //!   adminAccess bool?                          ~  null when unset   (none) left out when zero
 //!   selectors []DeviceSelector atomic          [] list of           {} map of
 //!   conditions []meta.v1.Condition keys=type patch=merge:type
@@ -26,7 +32,8 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::table::{
-    Field, Kind, Limits, ListKind, Patch, Presence, Rule, Scalar, Scope, Shape, Struct, StructId, Table,
+    Field, Kind, Limits, ListKind, Part, PartVerb, Patch, Presence, Rule, Scalar, Scope, Selectable, Shape,
+    Struct, StructId, Table,
 };
 
 /// The files of the table: name and text.
@@ -85,6 +92,10 @@ pub(crate) fn read(sources: &[(&str, &str)]) -> Result<Table, BadLine> {
             match reader.line(line).map_err(bad)? {
                 Line::Nothing => {}
                 Line::Kind(kind) => kinds.push(kind),
+                Line::Select(fields) => {
+                    let kind: Option<&mut Kind> = kinds.last_mut();
+                    kind.ok_or_else(|| bad("select before any kind".to_owned()))?.selectable.extend(fields);
+                }
                 Line::Struct(new) => structs.push(Struct { description, ..new }),
                 Line::Field(field) => {
                     let at = last(&mut structs)?;
@@ -97,9 +108,7 @@ pub(crate) fn read(sources: &[(&str, &str)]) -> Result<Table, BadLine> {
             }
         }
     }
-    for each in &mut structs {
-        each.fields.sort_by(|a, b| a.name.cmp(&b.name));
-    }
+    structs.iter_mut().for_each(Struct::settle);
     describe_like_first_version(&mut structs);
     Ok(Table::new(structs, names, kinds))
 }
@@ -145,6 +154,7 @@ fn names(sources: &[(&str, &str)]) -> BTreeMap<String, StructId> {
 enum Line {
     Nothing,
     Kind(Kind),
+    Select(Vec<Selectable>),
     Struct(Struct),
     Field(Field),
     Rule(Rule),
@@ -174,12 +184,15 @@ impl<'t> Reader<'t> {
                 Line::Nothing
             }
             ["kind", kind, plural, scope, rest @ ..] => Line::Kind(self.kind(kind, plural, scope, rest)?),
+            ["select", fields @ ..] => Line::Select(fields.iter().map(|field| selectable(field)).collect()),
             ["type", name, rest @ ..] => Line::Struct(Struct {
                 name: format!("{}.{name}", self.package),
                 fields: Vec::new(),
                 atomic: rest.contains(&"atomic"),
                 description: String::new(),
                 rules: Vec::new(),
+                written: Vec::new(),
+                defaulted: Vec::new(),
             }),
             _ => return Err(format!("cannot read {line:?}")),
         })
@@ -202,6 +215,16 @@ impl<'t> Reader<'t> {
             status: rest.contains(&"status"),
             short: list("short="),
             categories: list("categories="),
+            returns_deleted: rest.contains(&"returned"),
+            deleted_singly: rest.contains(&"singly"),
+            made_by_replacing: rest.contains(&"upsert"),
+            sent_only: rest.contains(&"sentonly"),
+            parts: [("post=", PartVerb::Create), ("put=", PartVerb::Update)]
+                .into_iter()
+                .flat_map(|(prefix, verb)| list(prefix).into_iter().map(move |text| part(&text, verb, kind)))
+                .collect(),
+            selectable: Vec::new(),
+            protobuf: false,
             object: self.reference(kind)?,
         })
     }
@@ -266,6 +289,22 @@ impl<'t> Reader<'t> {
             other => return self.reference(other).map(Shape::Struct),
         }))
     }
+}
+
+/// `binding:Binding`, `eviction:policy/v1/Eviction`, or `finalize` to which the kind itself is sent.
+fn part(text: &str, verb: PartVerb, own: &str) -> Part {
+    let (name, of) = text.split_once(':').unwrap_or((text, own));
+    let (api_version, kind) = match of.rsplit_once('/') {
+        Some((api_version, kind)) => (Some(api_version.to_owned()), kind),
+        None => (None, of),
+    };
+    Part { name: name.to_owned(), verb, api_version, kind: kind.to_owned() }
+}
+
+/// `spec.nodeName`, or `name=metadata.name` where a selector has another name for the field.
+fn selectable(text: &str) -> Selectable {
+    let (name, path) = text.split_once('=').unwrap_or((text, text));
+    Selectable { name: name.to_owned(), path: format!("/{}", path.replace('.', "/")), unset: "" }
 }
 
 fn set_flag(field: &mut Field, flag: &str) -> Result<(), String> {
@@ -359,6 +398,49 @@ mod tests {
             let meta = table.get(kind.object).field("metadata").map(|field| &field.shape);
             assert_eq!(meta, table.find("meta.v1.ObjectMeta").map(Shape::Struct).as_ref(), "{}", kind.kind);
         }
+    }
+
+    #[test]
+    fn the_versions_of_a_kind_differ_in_shape_alone() {
+        let table = read(SOURCES).expect("every line of the table is well formed");
+        for kind in table.kinds() {
+            let versions = table.kinds().iter().filter(|other| {
+                (other.kind == kind.kind && other.group() == kind.group()) && !kind.group().is_empty()
+            });
+            for other in versions {
+                assert_eq!(
+                    (other.returns_deleted, other.made_by_replacing, &other.selectable, &other.parts),
+                    (kind.returns_deleted, kind.made_by_replacing, &kind.selectable, &kind.parts),
+                    "{} in {} and {}",
+                    kind.kind,
+                    kind.api_version,
+                    other.api_version
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn only_our_own_kinds_and_those_we_just_keep_have_no_protobuf_form() {
+        let table = read(SOURCES).expect("every line of the table is well formed");
+        let without: Vec<&str> =
+            table.kinds().iter().filter(|kind| !kind.protobuf).map(|kind| kind.kind.as_str()).collect();
+        let ours = ["NodeTopology", "PodSchedulingContext", "Workload"];
+        assert_eq!(without, [&["HorizontalPodAutoscaler", "Ingress"], &ours[..]].concat());
+    }
+
+    #[test]
+    fn a_kind_says_what_it_can_be_selected_by_and_what_it_is_when_unset() {
+        let table = read(SOURCES).expect("every line of the table is well formed");
+        let unset = |kind: &str, name: &str| {
+            let kind = table.kind("v1", kind).expect("served");
+            let field = kind.selectable.iter().find(|field| field.name == name).expect("selectable");
+            (field.path.as_str(), field.unset)
+        };
+        assert_eq!(unset("Pod", "spec.hostNetwork"), ("/spec/hostNetwork", "false"));
+        assert_eq!(unset("Pod", "spec.nodeName"), ("/spec/nodeName", ""));
+        assert_eq!(unset("ReplicationController", "status.replicas"), ("/status/replicas", "0"));
+        assert_eq!(unset("Namespace", "name"), ("/metadata/name", ""));
     }
 
     #[test]

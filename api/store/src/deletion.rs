@@ -5,6 +5,7 @@
 
 use model::timestamp::Timestamp;
 use serde_json::{Value, json};
+use thiserror::Error;
 
 /// What becomes of the objects that the deleted one owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +43,46 @@ pub enum Deletion {
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
+/// Namespaces that every cluster needs.
+const PROTECTED: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+/// The object may never be deleted.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("this namespace may not be deleted")]
+pub struct Protected;
+
 /// Decides what a wish to delete does to an object of a kind.
-pub fn delete(kind: &str, object: &Value, wish: Wish, now: Timestamp) -> Deletion {
+///
+/// # Errors
+/// When the object is one that every cluster needs.
+pub fn delete(kind: &str, object: &Value, wish: Wish, now: Timestamp) -> Result<Deletion, Protected> {
+    match kind {
+        "Namespace" => delete_namespace(object, now),
+        _ => Ok(delete_object(kind, object, wish, now)),
+    }
+}
+
+/// A namespace goes when its contents are gone; until then it is terminating.
+fn delete_namespace(object: &Value, now: Timestamp) -> Result<Deletion, Protected> {
+    if object["metadata"]["name"].as_str().is_some_and(|name| PROTECTED.contains(&name)) {
+        return Err(Protected);
+    }
+    if object["metadata"].get("deletionTimestamp").is_some() {
+        let held = holds_contents(object) || has_finalizers(object);
+        return Ok(if held { Deletion::Pending } else { Deletion::Remove });
+    }
+    let mut marked = object.clone();
+    marked["metadata"]["deletionTimestamp"] = json!(now.to_string());
+    marked["status"]["phase"] = json!("Terminating");
+    Ok(Deletion::Mark(marked))
+}
+
+/// Something still sees to what is in the namespace.
+fn holds_contents(namespace: &Value) -> bool {
+    namespace["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty())
+}
+
+fn delete_object(kind: &str, object: &Value, wish: Wish, now: Timestamp) -> Deletion {
     let mut object = object.clone();
     let graceful = match kind {
         "Pod" => match pod_grace(&mut object, wish, now) {
@@ -77,8 +116,7 @@ pub fn has_finalizers(object: &Value) -> bool {
 pub fn is_done(object: &Value) -> bool {
     let meta = &object["metadata"];
     let waits = meta["deletionGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds > 0);
-    let held = object["kind"] == "Namespace"
-        && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+    let held = object["kind"] == "Namespace" && holds_contents(object);
     meta.get("deletionTimestamp").is_some() && !has_finalizers(object) && !waits && !held
 }
 
@@ -162,7 +200,7 @@ mod tests {
     use model::timestamp::Timestamp;
     use serde_json::json;
 
-    use super::{Deletion, Propagation, Wish, delete};
+    use super::{Deletion, Propagation, Protected, Wish, delete_namespace, delete_object as delete};
 
     fn now() -> Timestamp {
         Timestamp::parse("2026-01-02T03:04:05Z").expect("valid")
@@ -215,5 +253,18 @@ mod tests {
         }
         let background = Wish { propagation: Some(Propagation::Background), ..Wish::default() };
         assert_eq!(delete("ResourceClaim", &claim, background, now()), Deletion::Remove);
+    }
+
+    #[test]
+    fn a_namespace_is_terminating_until_its_contents_are_gone() {
+        let namespace = json!({"metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes"]}});
+        let Ok(Deletion::Mark(mut marked)) = delete_namespace(&namespace, now()) else {
+            panic!("it is held")
+        };
+        assert_eq!(marked["status"]["phase"], "Terminating");
+        assert_eq!(delete_namespace(&marked, now()), Ok(Deletion::Pending));
+        marked["spec"]["finalizers"] = json!([]);
+        assert_eq!(delete_namespace(&marked, now()), Ok(Deletion::Remove));
+        assert_eq!(delete_namespace(&json!({"metadata": {"name": "default"}}), now()), Err(Protected));
     }
 }

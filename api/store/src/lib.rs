@@ -3,9 +3,11 @@
 //! One global revision counts every change. A change is a `Write` that names the revision it was made against; what was
 //! changed can be watched from any revision that the window still covers, and listed as it was at such a revision.
 
+pub mod binding;
 mod collection;
 pub mod deletion;
 mod entry;
+pub mod eviction;
 pub mod managed;
 pub mod patch;
 mod record;

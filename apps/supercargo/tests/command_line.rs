@@ -1,7 +1,11 @@
 //! The command as a user meets it: what goes to stdout, what to stderr, and the exit code.
 
 use std::io::pipe;
-use std::process::{Command, Output};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{self, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+use std::{env, fs};
 
 fn supercargo() -> Command {
     Command::new(env!("CARGO_BIN_EXE_supercargo"))
@@ -92,4 +96,38 @@ fn features_say_what_a_setting_leads_to() {
     assert_eq!(text(&output.stdout), "");
     let expected = "error: unknown feature gate DRAResourcePoolStats\nhint: the nearest known gate is DRAResourcePoolStatus\n";
     assert_eq!(text(&output.stderr), expected);
+}
+
+#[test]
+fn a_server_goes_on_when_its_stdout_is_closed() {
+    let path = env::temp_dir().join(format!("supercargo-kubeconfig-{}", process::id()));
+    let (reader, writer) = pipe().expect("a pipe can be made");
+    drop(reader);
+    let mut command = supercargo();
+    command.args(["apiserver", "--listen", "127.0.0.1:0", "--write-kubeconfig"]).arg(&path);
+    let mut server = command.stdout(writer).stderr(Stdio::null()).spawn().expect("the binary was built");
+    // The kubeconfig is written before anything is said, so the server has found the pipe closed a moment later.
+    let address = wait(|| {
+        let text = fs::read_to_string(&path).ok()?;
+        let address = text.lines().find_map(|line| line.trim().strip_prefix("server: https://"))?;
+        address.parse::<SocketAddr>().ok()
+    });
+    for _ in 0..5 {
+        sleep(Duration::from_millis(50));
+        assert!(server.try_wait().expect("it is ours").is_none(), "the server ended");
+        TcpStream::connect(address).expect("the server listens");
+    }
+    server.kill().and_then(|()| server.wait()).expect("it is ours");
+    fs::remove_file(&path).expect("it is ours");
+}
+
+/// Looks until there is something to see.
+fn wait<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..500 {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    unreachable!("nothing was seen in ten seconds")
 }

@@ -96,8 +96,7 @@ pub enum JournalError {
 impl JournalError {
     /// Whether the disk is full, so that the same append may succeed later.
     pub fn is_disk_full(&self) -> bool {
-        matches!(self, JournalError::Io { source, .. }
-            if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+        matches!(self, JournalError::Io { source, .. } if is_lack_of_room(source))
     }
 
     /// Whether a file is damaged, so that trying again cannot help.
@@ -110,10 +109,15 @@ impl JournalError {
     }
 }
 
+fn is_lack_of_room(source: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// What to do about an error of the operating system, where that is known.
 fn hint(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        _ if is_lack_of_room(source) => {
             "\nhint: make room on the disk and try again; nothing that was acknowledged is lost"
         }
         io::ErrorKind::PermissionDenied => "\nhint: the server needs to read and write all of --data-dir",

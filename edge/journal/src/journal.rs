@@ -11,7 +11,7 @@ use crate::error::{JournalError, Trying};
 use crate::queue::{Bounds, Entry, Queue, WhenFull};
 use crate::recovery::{Recovered, Recovery, Refused, recover};
 use crate::snapshot::{SnapshotWritten, Snapshots};
-use crate::writer::{Progress, Writer};
+use crate::writer::{self, Progress, Writer};
 
 /// Sizes and bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,8 @@ pub struct Journal {
     queue: Arc<Queue>,
     progress: Arc<Progress>,
     snapshots: Snapshots,
-    writer: Mutex<Option<JoinHandle<()>>>,
+    writer: Arc<Mutex<Writer>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Journal {
@@ -89,14 +90,16 @@ impl Journal {
             active: Some(active),
             segment_bytes: options.segment_bytes.min(1 << 30),
             zero_ahead_bytes: options.zero_ahead_bytes,
+            group: Vec::new(),
             _lock: Arc::clone(&lock),
         };
         let snapshots =
             Snapshots::new(disk, dir.to_owned(), Arc::clone(&progress), lock, recovery.snapshot_revision);
-        let thread =
-            std::thread::Builder::new().name("journal-writer".to_owned()).spawn(move || writer.run());
-        let thread = thread.trying("start a thread for", dir)?;
-        let journal = Journal { queue, progress, snapshots, writer: Mutex::new(Some(thread)) };
+        let writer = Arc::new(Mutex::new(writer));
+        let (work, waiting) = (Arc::clone(&writer), Arc::clone(&queue));
+        let thread = std::thread::Builder::new().name("journal-writer".to_owned());
+        let thread = thread.spawn(move || writer::run(&work, &waiting)).trying("start a thread for", dir)?;
+        let journal = Journal { queue, progress, snapshots, writer, thread: Mutex::new(Some(thread)) };
         Ok((journal, recovery))
     }
 
@@ -105,12 +108,33 @@ impl Journal {
     /// When this fails, no `done` is called. When a write fails, every record behind it fails too, and the first revision
     /// that failed is expected next. Hold no lock that a `done` needs: the queue may wait for that `done`.
     pub fn append(&self, entries: Vec<Entry>) -> Result<(), JournalError> {
-        self.queue.push(entries, WhenFull::Wait)
+        self.append_quietly(entries)?;
+        self.queue.call_writer();
+        Ok(())
     }
 
     /// Like `append`, but fails when the queue is full.
     pub fn try_append(&self, entries: Vec<Entry>) -> Result<(), JournalError> {
-        self.queue.push(entries, WhenFull::Refuse)
+        self.queue.push(entries, WhenFull::Refuse)?;
+        self.queue.call_writer();
+        Ok(())
+    }
+
+    /// Like `append`, but nobody may write the records until `write` is called, which must follow.
+    pub fn append_quietly(&self, entries: Vec<Entry>) -> Result<(), JournalError> {
+        self.queue.push(entries, WhenFull::Wait)
+    }
+
+    /// Lets what was appended be written: at once by the calling thread, if the disk is quick and nobody else is writing,
+    /// so that who appends alone need not wait for other threads to wake up.
+    ///
+    /// Then it takes as long as one write and calls every `done`, so hold no lock that one of them needs.
+    pub fn write(&self) {
+        if self.progress.disk_is_quick() {
+            writer::write_here(&self.writer, &self.queue);
+        } else {
+            self.queue.call_writer();
+        }
     }
 
     /// The revision that must be appended next.
@@ -148,7 +172,7 @@ impl Drop for Journal {
     fn drop(&mut self) {
         self.queue.close();
         self.snapshots.stop();
-        let thread = self.writer.get_mut().ok().and_then(Option::take);
+        let thread = self.thread.get_mut().ok().and_then(Option::take);
         // The last reference may be in a `done`, which the writer itself drops.
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
             let _ = thread.join();

@@ -1,7 +1,7 @@
 //! A durable log for a server that keeps its objects in memory: what was acknowledged is there after a crash, in order.
 //!
-//! Records carry revisions without gaps. Many threads append; one writer thread writes what waits with one write and one
-//! sync, and acknowledges it afterwards. Snapshots bound the log. A directory holds:
+//! Records carry revisions without gaps. Many threads append; one at a time writes what waits with one write and one sync,
+//! and acknowledges it afterwards. Snapshots bound the log. A directory holds:
 //!
 //! | file | what it is |
 //! |---|---|

@@ -68,7 +68,7 @@ impl Queue {
         Queue { bounds, waiting: Mutex::new(waiting), filled: Condvar::new(), emptied: Condvar::new() }
     }
 
-    /// Adds all entries or none.
+    /// Adds all entries or none. Nobody is told: see `call_writer`.
     pub(crate) fn push(&self, entries: Vec<Entry>, when_full: WhenFull) -> Result<(), JournalError> {
         if let Some(entry) = entries.iter().find(|entry| entry.payload.len() > PAYLOAD_BYTES_MAX) {
             return Err(JournalError::TooLarge { bytes: entry.payload.len(), most: PAYLOAD_BYTES_MAX });
@@ -84,6 +84,8 @@ impl Queue {
             if when_full == WhenFull::Refuse {
                 return Err(JournalError::Full { entries: waiting.entries.len(), bytes: waiting.bytes });
             }
+            // What is there may have come quietly.
+            self.filled.notify_one();
             waiting = self.emptied.wait(waiting).expect(NOT_POISONED);
         }
         if waiting.closed {
@@ -97,12 +99,16 @@ impl Queue {
         waiting.next += entries.len() as u64;
         waiting.bytes += bytes;
         waiting.entries.extend(entries);
-        self.filled.notify_one();
         Ok(())
     }
 
-    /// Waits for entries and moves as many as make a group. False when the queue is closed and empty.
-    pub(crate) fn take_group(&self, group: &mut Vec<Entry>) -> bool {
+    /// Lets the writer's thread look at the queue.
+    pub(crate) fn call_writer(&self) {
+        self.filled.notify_one();
+    }
+
+    /// Waits until there are entries. False when the queue is closed and empty.
+    pub(crate) fn wait(&self) -> bool {
         let mut waiting = self.lock();
         while waiting.entries.is_empty() {
             if waiting.closed {
@@ -110,6 +116,16 @@ impl Queue {
             }
             waiting = self.filled.wait(waiting).expect(NOT_POISONED);
         }
+        true
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().entries.is_empty()
+    }
+
+    /// Moves as many entries as make a group, if there are any.
+    pub(crate) fn take_group(&self, group: &mut Vec<Entry>) {
+        let mut waiting = self.lock();
         let mut bytes = 0;
         while let Some(entry) = waiting.entries.pop_front() {
             bytes += entry.payload.len();
@@ -121,7 +137,6 @@ impl Queue {
         }
         waiting.bytes -= bytes;
         self.emptied.notify_all();
-        true
     }
 
     /// Takes out everything that waits, because what came before it failed, and expects those revisions again.

@@ -55,7 +55,8 @@ pub(crate) async fn apply(
         }
         return registry.create(site, merged(None)?, &options).await;
     }
-    registry.change(site, name, target.subresource.is_some(), &options, &mut |live| merged(Some(live))).await
+    let status = target.subresource.is_some();
+    registry.change(site, name, status, &options, Failure::rejected, &mut |live| merged(Some(live))).await
 }
 
 /// What must hold of a configuration before it is merged.

@@ -113,11 +113,8 @@ impl Registry {
             options.check(site, &object)?;
             let done = |result: Outcome| Done { code: 200, result, warnings: Vec::new() };
             let expected = Expected::Revision(entry.revision());
-            let decided = if site.stored.kind == "Namespace" {
-                delete_namespace(site, name, &object)?
-            } else {
-                deletion::delete(&site.stored.kind, &object, options.wish, Self::now())
-            };
+            let decided = deletion::delete(&site.stored.kind, &object, options.wish, Self::now())
+                .map_err(|protected| Failure::forbidden(site.kind, name, &protected.to_string()))?;
             if options.dry_run {
                 return Ok(done(match decided {
                     Deletion::Mark(object) => Outcome::Shown(object),
@@ -174,46 +171,6 @@ impl Registry {
         }
         Ok((page.revision, shown))
     }
-}
-
-/// A namespace goes when its contents are gone; until then it is terminating.
-fn delete_namespace(site: &Site, name: &str, object: &Value) -> Result<Deletion, Failure> {
-    if matches!(name, "default" | "kube-system" | "kube-public") {
-        return Err(Failure::forbidden(site.kind, name, "this namespace may not be deleted"));
-    }
-    let held = object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
-    if object["metadata"].get("deletionTimestamp").is_some() {
-        return Ok(if held || deletion::has_finalizers(object) {
-            Deletion::Pending
-        } else {
-            Deletion::Remove
-        });
-    }
-    let mut marked = object.clone();
-    marked["metadata"]["deletionTimestamp"] = json!(Registry::now().to_string());
-    marked["status"]["phase"] = json!("Terminating");
-    Ok(Deletion::Mark(marked))
-}
-
-/// Kinds whose deletion is answered with the object; for others it is a `Status`.
-pub(crate) fn answers_with_object(kind: &str) -> bool {
-    matches!(
-        kind,
-        "Pod"
-            | "Namespace"
-            | "Service"
-            | "ServiceAccount"
-            | "PersistentVolume"
-            | "PersistentVolumeClaim"
-            | "ResourceClaim"
-            | "ResourceClaimTemplate"
-            | "ResourceSlice"
-            | "DeviceClass"
-            | "ResourcePoolStatusRequest"
-            | "StorageClass"
-            | "CSIDriver"
-            | "CSINode"
-    )
 }
 
 /// The `Status` of a deletion that is done.

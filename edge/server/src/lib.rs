@@ -6,6 +6,8 @@
 mod apply;
 mod authenticate;
 mod body;
+mod call;
+mod change;
 mod compress;
 mod delete;
 mod durable;
@@ -14,6 +16,7 @@ mod listen;
 mod metrics;
 mod negotiate;
 mod objects;
+mod patch;
 mod paths;
 mod pods;
 mod present;

@@ -1,14 +1,14 @@
-//! Requests that change objects: create, replace, patch, delete.
+//! Requests that make and replace objects, and what all changes share.
 
 use std::sync::Arc;
 
 use admission::{
-    Admitted, FieldValidation, Identity, Operation, Owners, Submission, admit, from_stored, stored_kind,
+    Admitted, FieldValidation, Identity, Operation, Owners, Rejection, Submission, admit, from_stored,
+    stored_kind,
 };
 use schema::{Document, Kind, Scope, fill};
 use serde_json::{Value, json};
 use store::managed::{Manager, keep_times, reset_fields, tracked};
-use store::patch::{PatchError, json_patch, merge_patch, strategic_merge_patch};
 use store::{Body, Committed, Entry, Expected, Key, Resource, WriteError, deletion, selectable};
 
 use crate::registry::Registry;
@@ -128,7 +128,7 @@ impl Registry {
         document: Document,
         operation: Operation<'_>,
         options: &Options,
-    ) -> Result<Admitted, admission::Rejection> {
+    ) -> Result<Admitted, Rejection> {
         let uid = uuid::Uuid::new_v4().to_string();
         let suffix = fresh_suffix();
         let old = match operation {
@@ -245,39 +245,14 @@ impl Registry {
             _ => return Err(Failure::bad_request("the object's metadata.name must be set")),
         }
         if target.subresource.is_none()
-            && matches!(site.stored.kind.as_str(), "Lease" | "Event")
+            && site.kind.made_by_replacing
             && self.get(site.resource, &site.key(name)).is_none()
         {
             return self.create(site, document, options).await;
         }
         let status = target.subresource.is_some();
-        self.change(site, name, status, options, &mut |_| Ok(document.clone_document())).await
-    }
-
-    /// Changes an object by a patch.
-    pub(crate) async fn patch(
-        self: &Arc<Self>,
-        site: &Site,
-        target: &Target,
-        patch: &Patch,
-        options: &Options,
-    ) -> Result<Done, Failure> {
-        let name = target.name.as_deref().unwrap_or_default();
-        let status = target.subresource.is_some();
-        let result = self.change(site, name, status, options, &mut |old| patch.apply(site, old)).await;
-        // What a patch makes of an object is judged as an object, whatever form the fault has.
-        result.map_err(|failure| match failure.code {
-            400 if failure.reason == "BadRequest"
-                && patch.is_wellformed()
-                && !failure.message.contains("namespace") =>
-            {
-                let cause = json!({"reason": "FieldValueInvalid", "field": "patch", "message": failure.message.clone()});
-                let mut invalid = Failure::invalid("", "", "", failure.message, &[]);
-                invalid.details = json!({"causes": [cause]});
-                invalid
-            }
-            _ => failure,
-        })
+        let refused = Failure::rejected;
+        self.change(site, name, status, options, refused, &mut |_| Ok(document.clone_document())).await
     }
 
     /// Reads, changes and writes an object; again if somebody else was faster and the change does not mind.
@@ -287,6 +262,7 @@ impl Registry {
         name: &str,
         status: bool,
         options: &Options,
+        refused: fn(Rejection, &Kind, &str) -> Failure,
         make: &mut (dyn FnMut(&Value) -> Result<Document, Failure> + Send),
     ) -> Result<Done, Failure> {
         let key = site.key(name);
@@ -303,7 +279,7 @@ impl Registry {
             let operation = if status { Operation::UpdateStatus(&old) } else { Operation::Update(&old) };
             let admitted = self
                 .judge(site, document, operation, options)
-                .map_err(|rejection| Failure::rejected(rejection, site.kind, name))?;
+                .map_err(|rejection| refused(rejection, site.kind, name))?;
             if admitted.object == old {
                 return Ok(Done { code: 200, result: Outcome::Stored(entry), warnings: admitted.warnings });
             }
@@ -393,58 +369,5 @@ trait CloneDocument {
 impl CloneDocument for Document {
     fn clone_document(&self) -> Document {
         Document { value: self.value.clone(), duplicates: self.duplicates.clone() }
-    }
-}
-
-/// A patch that was read.
-pub(crate) enum Patch {
-    Json(Value),
-    Merge(Value),
-    Strategic(Value),
-}
-
-impl Patch {
-    /// Reads a patch of a media type; `None` for server-side apply, which is another thing.
-    pub(crate) fn read(media_type: &str, body: &[u8]) -> Result<Option<Self>, Failure> {
-        let value = || crate::body::json(body).map(|document| document.value);
-        let object = || {
-            let value = value()?;
-            if value.is_object() {
-                Ok(value)
-            } else {
-                Err(Failure::bad_request("the patch must be an object"))
-            }
-        };
-        match media_type {
-            "application/json-patch+json" => Ok(Some(Self::Json(value()?))),
-            "application/merge-patch+json" => Ok(Some(Self::Merge(object()?))),
-            "application/strategic-merge-patch+json" => Ok(Some(Self::Strategic(object()?))),
-            "application/apply-patch+yaml" => Ok(None),
-            other => {
-                let supported = "application/json-patch+json, application/merge-patch+json, \
-                                 application/strategic-merge-patch+json, application/apply-patch+yaml";
-                Err(crate::body::unsupported(other, supported))
-            }
-        }
-    }
-
-    fn is_wellformed(&self) -> bool {
-        !matches!(self, Self::Json(value) if !value.is_array())
-    }
-
-    fn apply(&self, site: &Site, old: &Value) -> Result<Document, Failure> {
-        let mut object = from_stored(site.kind, old.clone());
-        match self {
-            Self::Json(patch) => json_patch(&mut object, patch).map_err(|error| match error {
-                // Operations that make no sense are the object's fault to Kubernetes.
-                PatchError::Malformed(what) if patch.is_array() => Failure::from(PatchError::Unfit(what)),
-                other => Failure::from(other),
-            })?,
-            Self::Merge(patch) => merge_patch(&mut object, patch.clone()),
-            Self::Strategic(patch) => {
-                strategic_merge_patch(schema::table(), site.kind.object, &mut object, patch.clone())?;
-            }
-        }
-        Ok(Document { value: object, duplicates: Vec::new() })
     }
 }

@@ -3,7 +3,7 @@
 use schema::openapi;
 use serde_json::{Value, json};
 
-use crate::negotiate::{Accepted, Form};
+use crate::negotiate::Media;
 use crate::present;
 use crate::respond::{self, Answer};
 use crate::route::Query;
@@ -41,7 +41,7 @@ pub(crate) fn open_to_all(path: &str, query: &Query) -> Option<Answered> {
 }
 
 fn json_answer(value: &Value) -> Answer {
-    respond::value(200, value, Accepted { form: Form::Object, yaml: false }, true)
+    respond::value(200, value, Media::Json, true)
 }
 
 fn no_page() -> Answer {

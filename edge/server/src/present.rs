@@ -30,7 +30,7 @@ pub(crate) fn object(
     accepted: Accepted,
     query: &crate::route::Query,
 ) -> Result<Answer, Failure> {
-    if accepted.form == Form::Object && !accepted.yaml && is_stored(kind) && !query.flag("pretty") {
+    if accepted == Accepted::PLAIN && is_stored(kind) && !query.flag("pretty") {
         let mut text = Vec::with_capacity(2048);
         entry.write_object(&kind.api_version, &kind.kind, &mut text);
         return Ok(respond::plain(code, respond::JSON, text));
@@ -56,7 +56,7 @@ pub(crate) fn form(
         Form::Partial => tables::partial(object, MetaVersion::V1),
         Form::PartialList => return Err(not_acceptable()),
     };
-    Ok(respond::value(code, &body, accepted, query.flag("pretty")))
+    Ok(respond::value(code, &body, accepted.media, query.flag("pretty")))
 }
 
 pub(crate) fn not_acceptable() -> Failure {

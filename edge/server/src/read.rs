@@ -176,7 +176,7 @@ fn list_meta(page: &Page) -> Value {
 fn show(site: &Site, page: &Page, accepted: Accepted, query: &Query) -> Result<Answer, Failure> {
     let kind = site.kind;
     let meta = list_meta(page);
-    if accepted.form == Form::Object && !accepted.yaml && present::is_stored(kind) && !query.flag("pretty") {
+    if accepted == Accepted::PLAIN && present::is_stored(kind) && !query.flag("pretty") {
         return Ok(respond::plain(200, respond::JSON, fast_list(site, page, &meta)));
     }
     let objects: Vec<Value> = page.items.iter().map(|(_, entry)| present::value_of(kind, entry)).collect();
@@ -205,7 +205,7 @@ pub(crate) fn show_values(
         Form::PartialList => tables::partial_list(objects, meta, MetaVersion::V1),
         Form::Partial => return Err(present::not_acceptable()),
     };
-    Ok(respond::value(200, &body, accepted, query.flag("pretty")))
+    Ok(respond::value(200, &body, accepted.media, query.flag("pretty")))
 }
 
 /// An element of a list has no kind of its own.

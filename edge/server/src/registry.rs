@@ -29,6 +29,9 @@ pub trait Log: Send + Sync {
     /// Takes a record; records come in the order of their revisions.
     fn append(&self, revision: u64, record: Vec<u8>, settled: Settled);
 
+    /// Writes what was appended, or lets somebody else do it. Called without a lock after every `append`.
+    fn write(&self) {}
+
     /// The log has become long enough to start it anew.
     fn snapshot_is_due(&self) -> bool {
         false
@@ -154,6 +157,7 @@ impl Registry {
             }
             (committed, taken_back)
         };
+        self.log.write();
         match told.await {
             Ok(Ok(())) => Ok(Ok(committed)),
             Ok(Err(why)) => {

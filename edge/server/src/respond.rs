@@ -7,15 +7,17 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::Response;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
+use schema::{table, write_protobuf};
 use serde_json::Value;
 
-use crate::negotiate::Accepted;
+use crate::negotiate::Media;
 use crate::status::Failure;
 
 /// An answer.
 pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 pub(crate) const JSON: &str = "application/json";
+pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// An answer with this body.
 pub(crate) fn plain(code: u16, content_type: &str, body: impl Into<Bytes>) -> Answer {
@@ -28,18 +30,24 @@ pub(crate) fn plain(code: u16, content_type: &str, body: impl Into<Bytes>) -> An
     answer
 }
 
-/// A JSON value, or the same as YAML.
-pub(crate) fn value(code: u16, value: &Value, accepted: Accepted, pretty: bool) -> Answer {
-    if accepted.yaml {
-        return plain(code, "application/yaml", crate::yaml::write(value));
+/// A JSON value, or the same as YAML or protobuf.
+pub(crate) fn value(code: u16, value: &Value, media: Media, pretty: bool) -> Answer {
+    match media {
+        Media::Json => {}
+        Media::Yaml => return plain(code, "application/yaml", crate::yaml::write(value)),
+        Media::Protobuf => {
+            if let Some(message) = write_protobuf(table(), value) {
+                return plain(code, PROTOBUF, message);
+            }
+        }
     }
     let text = if pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
     plain(code, JSON, text.unwrap_or_default())
 }
 
 /// An answer that says no.
-pub(crate) fn failure(failure: &Failure) -> Answer {
-    let mut answer = plain(failure.code, JSON, failure.status().to_string());
+pub(crate) fn failure(failure: &Failure, media: Media) -> Answer {
+    let mut answer = value(failure.code, &failure.status(), media, false);
     if let Some(seconds) = failure.retry_after_seconds {
         answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }

@@ -49,9 +49,7 @@ impl Target {
         let served = match subresource {
             None => true,
             Some("status") => kind.status,
-            Some("binding" | "eviction") => kind.kind == "Pod",
-            Some("finalize") => kind.kind == "Namespace",
-            Some(_) => false,
+            Some(name) => kind.parts.iter().any(|part| part.name == name),
         };
         if !placed || !served || name.is_some_and(str::is_empty) {
             return Err(Failure::no_such_path());

@@ -3,21 +3,18 @@
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, USER_AGENT};
-use hyper::{HeaderMap, Method, Request};
-use serde_json::{Value, json};
+use hyper::header::ACCEPT;
+use hyper::{Method, Request};
 
 use crate::authenticate::{User, Users};
 use crate::body;
+use crate::call::Call;
+use crate::change;
 use crate::compress;
-use crate::delete::{self, DeleteOptions};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::negotiate::{self, Accepted, Form};
-use crate::objects::{Done, Options, Outcome, Patch, Site};
+use crate::negotiate::{self, Accepted};
 use crate::paths;
-use crate::pods;
-use crate::present;
 use crate::read;
 use crate::registry::Registry;
 use crate::respond::{self, Answer};
@@ -36,37 +33,6 @@ pub(crate) struct Service {
     pub metrics: Metrics,
 }
 
-/// A request without its body.
-struct Call {
-    method: Method,
-    path: String,
-    query: Query,
-    headers: HeaderMap,
-}
-
-impl Call {
-    fn header(&self, name: &hyper::header::HeaderName) -> Option<&str> {
-        self.headers.get(name).and_then(|value| value.to_str().ok())
-    }
-
-    /// The options of a change, with the program's name where no manager is named.
-    fn options(&self, of: &str, target: &Target) -> Result<Options, Failure> {
-        let mut options = Options::read(&self.query, of)?;
-        if options.manager.is_empty() {
-            options.manager =
-                store::managed::name_from_user_agent(self.header(&USER_AGENT).unwrap_or_default());
-        }
-        if target.subresource.as_deref() == Some("status") {
-            options.subresource = "status";
-        }
-        Ok(options)
-    }
-
-    fn media_type(&self) -> &str {
-        negotiate::media_type(self.header(&CONTENT_TYPE))
-    }
-}
-
 impl Service {
     /// Answers a request; every failure is an answer too.
     pub(crate) async fn answer(
@@ -82,10 +48,12 @@ impl Service {
             headers: parts.headers,
         };
         let answered = self.dispatch(&call, incoming, certificate.as_ref()).await;
-        let answer = answered.unwrap_or_else(|failure| respond::failure(&failure));
+        let answer = answered.unwrap_or_else(|failure| {
+            let accepted = negotiate::accepted(call.header(&ACCEPT), true).unwrap_or(Accepted::PLAIN);
+            respond::failure(&failure, accepted.media)
+        });
         self.count(&call, answer.status().as_u16());
-        let gzip = call.header(&ACCEPT_ENCODING).is_some_and(|accepted| accepted.contains("gzip"));
-        compress::compress(answer, gzip).await
+        compress::compress(answer, call.accepts_gzip()).await
     }
 
     fn count(&self, call: &Call, code: u16) {
@@ -131,7 +99,7 @@ impl Service {
         {
             return Ok(review);
         }
-        self.change(call, &body).await
+        change::change(&self.registry, call, &body).await
     }
 
     fn review(&self, call: &Call, body: &[u8], user: &User) -> Result<Option<Answer>, Failure> {
@@ -140,22 +108,21 @@ impl Service {
         }
         let sent = body::document(call.media_type(), body)?.value;
         let Some(review) = reviews::review(&call.path, &sent, user) else { return Ok(None) };
-        let accepted = negotiate::accepted(call.header(&ACCEPT))?;
-        Ok(Some(respond::value(201, &review?, accepted, false)))
+        let accepted = negotiate::accepted(call.header(&ACCEPT), false)?;
+        Ok(Some(respond::value(201, &review?, accepted.media, false)))
     }
 
     async fn read(&self, call: &Call, user: &User) -> Result<Answer, Failure> {
         let target = Target::read(&call.path)?;
-        if matches!(target.subresource.as_deref(), Some("binding" | "eviction" | "finalize")) {
+        let is_part = target.subresource.as_deref().is_some_and(|name| name != "status");
+        if is_part || target.kind.sent_only {
             return Err(Failure::method_not_allowed());
         }
-        if target.kind.kind == "Binding" {
-            return Err(Failure::method_not_allowed());
-        }
-        let accepted = negotiate::accepted(call.header(&ACCEPT))?;
+        let accepted = negotiate::accepted(call.header(&ACCEPT), target.kind.protobuf)?;
         if target.name.is_none() && call.query.flag("watch") {
             let place = self.limits.watch(&user.name)?;
-            return watch::watch(&self.registry, &target, accepted, &call.query, Some(place)).await;
+            let gzip = call.accepts_gzip();
+            return watch::watch(&self.registry, &target, accepted, &call.query, gzip, Some(place)).await;
         }
         let _place = self.limits.request()?;
         if target.name.is_some() {
@@ -164,174 +131,4 @@ impl Service {
             read::list(&self.registry, &target, accepted, &call.query).await
         }
     }
-
-    async fn change(&self, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
-        let target = Target::read(&call.path)?;
-        let accepted = negotiate::accepted(call.header(&ACCEPT))?;
-        match (call.method.as_str(), target.name.is_some(), target.subresource.as_deref()) {
-            ("POST", true, Some("binding" | "eviction")) => self.post_to_pod(call, &target, body).await,
-            ("POST", false, None) if target.kind.kind == "Binding" => {
-                self.post_binding(call, &target, body).await
-            }
-            ("POST", false, None) => self.create(call, &target, body, accepted).await,
-            ("PUT", true, Some("finalize")) => self.finalize(call, &target, body, accepted).await,
-            ("PUT", true, None | Some("status")) => self.replace(call, &target, body, accepted).await,
-            ("PATCH", true, None | Some("status")) => self.patch(call, &target, body, accepted).await,
-            ("DELETE", true, None) => self.delete(call, &target, body, accepted).await,
-            ("DELETE", false, None) => self.delete_collection(call, &target, body, accepted).await,
-            _ => Err(Failure::method_not_allowed()),
-        }
-    }
-
-    /// The answer to a change, in the form that was asked for.
-    fn done(&self, site: &Site, done: &Done, accepted: Accepted, query: &Query) -> Result<Answer, Failure> {
-        let answer = match &done.result {
-            Outcome::Stored(entry) => present::object(done.code, site.kind, entry, accepted, query)?,
-            Outcome::Shown(object) | Outcome::Gone(object) => {
-                let object = admission::from_stored(site.kind, object.clone());
-                present::form(done.code, site.kind, &object, accepted, query)?
-            }
-        };
-        Ok(respond::with_warnings(answer, &done.warnings))
-    }
-
-    async fn create(
-        &self,
-        call: &Call,
-        target: &Target,
-        body: &[u8],
-        accepted: Accepted,
-    ) -> Result<Answer, Failure> {
-        let site = Site::of(target)?;
-        if site.kind.scope == schema::Scope::Namespaced && site.namespace.is_empty() {
-            return Err(Failure::method_not_allowed());
-        }
-        let options = call.options("CreateOptions", target)?;
-        let document = body::document(call.media_type(), body)?;
-        let done = self.registry.create(&site, document, &options).await?;
-        self.done(&site, &done, accepted, &call.query)
-    }
-
-    async fn replace(
-        &self,
-        call: &Call,
-        target: &Target,
-        body: &[u8],
-        accepted: Accepted,
-    ) -> Result<Answer, Failure> {
-        let site = Site::of(target)?;
-        let options = call.options("UpdateOptions", target)?;
-        let document = body::document(call.media_type(), body)?;
-        let done = self.registry.replace(&site, target, document, &options).await?;
-        self.done(&site, &done, accepted, &call.query)
-    }
-
-    async fn patch(
-        &self,
-        call: &Call,
-        target: &Target,
-        body: &[u8],
-        accepted: Accepted,
-    ) -> Result<Answer, Failure> {
-        let site = Site::of(target)?;
-        let options = call.options("PatchOptions", target)?;
-        match Patch::read(call.media_type(), body)? {
-            Some(patch) => {
-                if call.query.has("force") {
-                    let message = "is for server-side apply only";
-                    return Err(Failure::bad_option("PatchOptions", "FieldValueForbidden", "force", message));
-                }
-                let done = self.registry.patch(&site, target, &patch, &options).await?;
-                self.done(&site, &done, accepted, &call.query)
-            }
-            None => {
-                let done =
-                    crate::apply::apply(&self.registry, &site, target, body, &call.query, options).await?;
-                self.done(&site, &done, accepted, &call.query)
-            }
-        }
-    }
-
-    async fn delete(
-        &self,
-        call: &Call,
-        target: &Target,
-        body: &[u8],
-        accepted: Accepted,
-    ) -> Result<Answer, Failure> {
-        let site = Site::of(target)?;
-        let sent = body::optional(call.media_type(), body)?;
-        let options = DeleteOptions::read(&call.query, &sent)?;
-        let done = self.registry.delete(&site, target.name.as_deref().unwrap_or_default(), &options).await?;
-        match &done.result {
-            Outcome::Gone(object) if !delete::answers_with_object(&site.stored.kind) => {
-                Ok(respond::value(200, &delete::success(&site, object), plain(accepted), false))
-            }
-            _ => self.done(&site, &done, accepted, &call.query),
-        }
-    }
-
-    async fn delete_collection(
-        &self,
-        call: &Call,
-        target: &Target,
-        body: &[u8],
-        accepted: Accepted,
-    ) -> Result<Answer, Failure> {
-        let site = Site::of(target)?;
-        let everywhere = site.kind.scope == schema::Scope::Namespaced && site.namespace.is_empty();
-        if everywhere || site.kind.kind == "Namespace" {
-            return Err(Failure::method_not_allowed());
-        }
-        let sent = body::optional(call.media_type(), body)?;
-        let options = DeleteOptions::read(&call.query, &sent)?;
-        let selection = read::selection(&site, target, &call.query)?;
-        let limit = call
-            .query
-            .integer("limit")?
-            .and_then(|limit| usize::try_from(limit).ok())
-            .filter(|limit| *limit > 0);
-        let (revision, objects) = self.registry.delete_all(&site, &selection, limit, &options).await?;
-        let shown: Vec<Value> =
-            objects.into_iter().map(|object| admission::from_stored(site.kind, object)).collect();
-        let meta = json!({"resourceVersion": revision.to_string()});
-        read::show_values(&site, &shown, meta, accepted, &call.query)
-    }
-
-    async fn post_to_pod(&self, call: &Call, target: &Target, body: &[u8]) -> Result<Answer, Failure> {
-        let options = call.options("CreateOptions", target)?;
-        let sent = body::document(call.media_type(), body)?.value;
-        let name = target.name.as_deref().unwrap_or_default();
-        let status = if target.subresource.as_deref() == Some("binding") {
-            pods::bind(&self.registry, &target.namespace, Some(name), &sent, &options).await?
-        } else {
-            pods::evict(&self.registry, &target.namespace, name, &sent, &options).await?
-        };
-        Ok(respond::plain(201, respond::JSON, status.to_string()))
-    }
-
-    async fn post_binding(&self, call: &Call, target: &Target, body: &[u8]) -> Result<Answer, Failure> {
-        let options = call.options("CreateOptions", target)?;
-        let sent = body::document(call.media_type(), body)?.value;
-        let status = pods::bind(&self.registry, &target.namespace, None, &sent, &options).await?;
-        Ok(respond::plain(201, respond::JSON, status.to_string()))
-    }
-
-    async fn finalize(
-        &self,
-        call: &Call,
-        target: &Target,
-        body: &[u8],
-        accepted: Accepted,
-    ) -> Result<Answer, Failure> {
-        let site = Site::of(target)?;
-        let sent = body::document(call.media_type(), body)?.value;
-        let object =
-            pods::finalize(&self.registry, &site, target.name.as_deref().unwrap_or_default(), &sent).await?;
-        present::form(200, site.kind, &object, accepted, &call.query)
-    }
-}
-
-fn plain(accepted: Accepted) -> Accepted {
-    Accepted { form: Form::Object, ..accepted }
 }

@@ -101,7 +101,7 @@ impl Failure {
     /// What admission says, for an object of a kind.
     pub(crate) fn rejected(rejection: Rejection, kind: &Kind, name: &str) -> Self {
         match rejection {
-            Rejection::BadRequest(message) => Self::bad_request(message),
+            Rejection::BadRequest(message) | Rejection::WrongNamespace(message) => Self::bad_request(message),
             Rejection::Forbidden(message) => Self::forbidden(kind, name, &message),
             Rejection::Invalid(causes) => {
                 let list = causes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -13,18 +13,20 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::Response;
 use hyper::body::Frame;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
+use schema::{table, watch_frame, write_protobuf};
 use serde_json::{Value, json};
 use store::{Change, Entry, Event, Key, ListAt, Selection};
 use tables::{MetaVersion, TableOptions};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep_until};
 
-use crate::negotiate::{Accepted, Form};
+use crate::compress;
+use crate::negotiate::{Accepted, Form, Media};
 use crate::objects::Site;
 use crate::present;
 use crate::read;
 use crate::registry::Registry;
-use crate::respond::Answer;
+use crate::respond::{self, Answer};
 use crate::route::{Query, Target};
 use crate::status::Failure;
 
@@ -42,7 +44,7 @@ struct Watch {
     site: Site,
     namespace: Option<String>,
     selection: Selection,
-    form: Form,
+    accepted: Accepted,
     include: tables::IncludeObject,
     headers_sent: bool,
     bookmarks: bool,
@@ -66,10 +68,11 @@ pub(crate) async fn watch(
     target: &Target,
     accepted: Accepted,
     query: &Query,
+    gzip: bool,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Answer, Failure> {
     let site = Site::of(target)?;
-    if accepted.form == Form::PartialList || accepted.yaml {
+    if accepted.form == Form::PartialList || accepted.media == Media::Yaml {
         return Err(present::not_acceptable());
     }
     let selection = read::selection(&site, target, query)?;
@@ -98,7 +101,7 @@ pub(crate) async fn watch(
         site,
         namespace,
         selection,
-        form: accepted.form,
+        accepted,
         include: present::include(query)?,
         headers_sent: false,
         bookmarks,
@@ -111,16 +114,23 @@ pub(crate) async fn watch(
         ended: false,
         _permit: permit,
     };
-    let frames = stream::unfold(watch, |mut watch| async move {
+    // Small changes gain little, so only a watch that begins with everything there is is compressed, as upstream's are.
+    let gzip = gzip && bookmarks && query.flag("sendInitialEvents");
+    let frames = stream::unfold(watch, move |mut watch| async move {
         let chunk = watch.next().await?;
+        // Each chunk is a file of its own, so that a client has all of it at once and a quiet watch holds no state.
+        let chunk = if gzip { compress::file(&chunk) } else { chunk };
         Some((Ok::<_, Infallible>(Frame::data(Bytes::from(chunk))), watch))
     });
     let mut answer = Response::new(BodyExt::boxed(StreamBody::new(frames)));
-    let content_type = match accepted.form {
-        Form::Object => "application/json",
-        _ => "application/json",
+    let content_type = match accepted.media {
+        Media::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+        Media::Json | Media::Yaml => respond::JSON,
     };
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if gzip {
+        compress::declare(answer.headers_mut());
+    }
     Ok(answer)
 }
 
@@ -193,10 +203,7 @@ impl Watch {
                     Ok(_) => continue,
                     Err(failure) => {
                         self.ended = true;
-                        let mut line =
-                            json!({"type": "ERROR", "object": failure.status()}).to_string().into_bytes();
-                        line.push(b'\n');
-                        return Some(line);
+                        return Some(self.event("ERROR", &failure.status()));
                     }
                 }
             }
@@ -273,7 +280,7 @@ impl Watch {
 
     fn line(&mut self, change: &str, entry: &Entry, out: &mut Vec<u8>) {
         let kind = self.site.kind;
-        if self.form == Form::Object && present::is_stored(kind) {
+        if self.accepted == Accepted::PLAIN && present::is_stored(kind) {
             out.extend_from_slice(b"{\"type\":\"");
             out.extend_from_slice(change.as_bytes());
             out.extend_from_slice(b"\",\"object\":");
@@ -282,12 +289,23 @@ impl Watch {
             return;
         }
         let object = self.shown(&present::value_of(kind, entry));
-        out.extend_from_slice(json!({"type": change, "object": object}).to_string().as_bytes());
-        out.push(b'\n');
+        out.extend(self.event(change, &object));
+    }
+
+    /// One event of the stream: a line of JSON, or a frame of protobuf.
+    fn event(&self, change: &str, object: &Value) -> Vec<u8> {
+        if self.accepted.media == Media::Protobuf
+            && let Some(object) = write_protobuf(table(), object)
+        {
+            return watch_frame(change, &object);
+        }
+        let mut line = json!({"type": change, "object": object}).to_string().into_bytes();
+        line.push(b'\n');
+        line
     }
 
     fn shown(&mut self, object: &Value) -> Value {
-        match self.form {
+        match self.accepted.form {
             Form::Object | Form::PartialList => object.clone(),
             Form::Partial => tables::partial(object, MetaVersion::V1),
             Form::Table(version) => {
@@ -307,11 +325,108 @@ impl Watch {
             meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         let mut object = json!({"kind": kind.kind, "apiVersion": kind.api_version, "metadata": meta});
-        if !matches!(self.form, Form::Object) {
+        if self.accepted.form != Form::Object {
             object = self.shown(&object);
         }
-        let mut line = json!({"type": "BOOKMARK", "object": object}).to_string().into_bytes();
-        line.push(b'\n');
-        line
+        self.event("BOOKMARK", &object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::sync::Arc;
+
+    use flate2::read::GzDecoder;
+    use gates::Gates;
+    use http_body_util::BodyExt as _;
+    use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
+    use schema::{Document, parse_protobuf, table};
+    use serde_json::json;
+    use store::Store;
+
+    use crate::negotiate;
+    use crate::objects::{Options, Site};
+    use crate::registry::{NoLog, Registry};
+    use crate::respond::Answer;
+    use crate::route::{Query, Target};
+    use crate::seed;
+
+    async fn registry() -> Arc<Registry> {
+        let registry = Registry::new(Store::default(), Box::new(NoLog), Gates::default());
+        seed::seed(&registry).await.expect("nothing is in the way of the first objects");
+        registry
+    }
+
+    async fn watch(registry: &Arc<Registry>, query: &str, gzip: bool, accept: &str) -> Answer {
+        let target = Target::read("/api/v1/namespaces").expect("a path");
+        let accepted = negotiate::accepted(Some(accept), true).expect("the form is served");
+        let query = Query::read(Some(query));
+        super::watch(registry, &target, accepted, &query, gzip, None).await.expect("the watch begins")
+    }
+
+    async fn make(registry: &Arc<Registry>, name: &str) {
+        let site = Site::of(&Target::read("/api/v1/namespaces").expect("a path")).expect("stored");
+        let options = Options::read(&Query::default(), "CreateOptions").expect("no options are fine");
+        let document = Document { value: json!({"metadata": {"name": name}}), duplicates: Vec::new() };
+        registry.create(&site, document, &options).await.expect("the namespace is made");
+    }
+
+    /// The next chunk of a compressed watch, which must make sense on its own.
+    async fn unzipped(answer: &mut Answer) -> String {
+        let frame = answer.body_mut().frame().await.expect("the watch goes on").expect("no error");
+        let bytes = frame.into_data().expect("a watch has no trailers");
+        let mut text = String::new();
+        GzDecoder::new(bytes.as_ref()).read_to_string(&mut text).expect("a whole gzip file");
+        text
+    }
+
+    const EVERYTHING: &str =
+        "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+
+    #[tokio::test]
+    async fn a_compressed_watch_tells_each_change_at_once() {
+        let registry = registry().await;
+        let mut answer = watch(&registry, EVERYTHING, true, "application/json").await;
+        assert_eq!(answer.headers().get(CONTENT_ENCODING).map(HeaderValue::as_bytes), Some(&b"gzip"[..]));
+        let first = unzipped(&mut answer).await;
+        assert!(first.contains("kube-system") && first.trim_end().ends_with('}'), "{first}");
+        assert!(first.contains("k8s.io/initial-events-end"), "{first}");
+        for name in ["one", "two"] {
+            make(&registry, name).await;
+            let next = unzipped(&mut answer).await;
+            assert!(next.starts_with("{\"type\":\"ADDED\"") && next.contains(name), "{next}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watch_is_plain_unless_it_begins_with_everything_and_gzip_is_accepted() {
+        let registry = registry().await;
+        for (query, gzip) in
+            [(EVERYTHING, false), ("watch=1", true), ("watch=1&allowWatchBookmarks=true", true)]
+        {
+            let answer = watch(&registry, query, gzip, "application/json").await;
+            assert_eq!(answer.headers().get(CONTENT_ENCODING), None, "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watch_in_protobuf_has_a_frame_for_each_event() {
+        let registry = registry().await;
+        let mut answer = watch(&registry, "watch=1", false, "application/vnd.kubernetes.protobuf").await;
+        let media = answer.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+        assert_eq!(media, Some(&b"application/vnd.kubernetes.protobuf;stream=watch"[..]));
+        let frame = answer.body_mut().frame().await.expect("the watch goes on").expect("no error");
+        let bytes = frame.into_data().expect("a watch has no trailers");
+        let (mut rest, mut names) = (bytes.as_ref(), Vec::new());
+        while let Some((length, more)) = rest.split_first_chunk::<4>() {
+            let (event, more) = more.split_at(u32::from_be_bytes(*length) as usize);
+            assert!(event.starts_with(b"\n\x05ADDED\x12"));
+            let at = event.windows(4).position(|four| four == b"k8s\0").expect("an envelope");
+            let object = parse_protobuf(table(), &event[at..]).expect("a namespace");
+            names.push(object["metadata"]["name"].as_str().unwrap_or_default().to_owned());
+            rest = more;
+        }
+        assert_eq!(names, ["default", "kube-node-lease", "kube-public", "kube-system"]);
     }
 }

@@ -17,6 +17,9 @@ pub(crate) struct Restart {
     /// How many pods of one and a half kibibytes
     #[arg(long, default_value_t = 1_000_000)]
     objects: usize,
+    /// Forget all that the operating system has read before each start; Linux only, and only for root
+    #[arg(long)]
+    cold: bool,
 }
 
 impl Restart {
@@ -52,6 +55,11 @@ impl Restart {
     }
 
     fn start(&self, dir: &Path, what: &str) -> anyhow::Result<()> {
+        if self.cold {
+            // Only what is on the disk already can be forgotten; the journal has synced all of it.
+            std::fs::write("/proc/sys/vm/drop_caches", "3")
+                .context("cannot drop the page cache; hint: leave out --cold, or run as root on Linux")?;
+        }
         let began = Instant::now();
         let (store, _log, recovery) = server::open(dir)?;
         let took = began.elapsed();

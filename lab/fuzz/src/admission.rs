@@ -188,7 +188,7 @@ fn check_size(rejection: &Rejection) {
                 assert!(length <= CAUSE_BYTES_MAX, "a cause of {length} bytes: {cause:.300}");
             }
         }
-        Rejection::BadRequest(text) | Rejection::Forbidden(text) => {
+        Rejection::BadRequest(text) | Rejection::WrongNamespace(text) | Rejection::Forbidden(text) => {
             assert!(text.len() <= CAUSE_BYTES_MAX, "a message of {} bytes: {text:.300}", text.len());
         }
     }

@@ -11,7 +11,6 @@ use schema::Path;
 use crate::cause::Causes;
 use crate::kind::Context;
 use crate::rejection::Rejection;
-use crate::selectors::picks;
 
 /// What a node declares when it can count such devices.
 const FEATURE: &str = "DRANodeAllocatableResources";
@@ -95,7 +94,7 @@ pub(crate) fn nodes_must_declare(spec: &ResourceSliceSpec, context: &Context<'_>
         };
         let reached = |node: &Node| match (name.as_deref(), selector) {
             (Some(name), _) => node.metadata.name == name,
-            (None, Some(selector)) => picks(selector, node),
+            (None, Some(selector)) => selector.picks(node),
             (None, None) => all == Some(true),
         };
         let nodes = context.surroundings.nodes(&reached);

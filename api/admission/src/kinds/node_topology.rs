@@ -7,26 +7,14 @@ use schema::Path;
 
 use crate::cause::Causes;
 use crate::conditions;
-use crate::kind::{Admit, Context};
+use crate::kind::{Admit, Context, spec_and_status_apart};
 use crate::names;
 use crate::selectors::label_selector;
 
 const LEVELS_MAX: usize = 16;
 
 impl Admit for NodeTopology {
-    const COUNTS_GENERATIONS: bool = true;
-
-    fn prepare_create(&mut self, _context: &Context<'_>) {
-        self.status = Default::default();
-    }
-
-    fn prepare_update(&mut self, old: &Self, _context: &Context<'_>) {
-        self.status.clone_from(&old.status);
-    }
-
-    fn prepare_status(&mut self, old: &Self, _context: &Context<'_>) {
-        self.spec.clone_from(&old.spec);
-    }
+    spec_and_status_apart!();
 
     fn validate(&self, _context: &Context<'_>, causes: &mut Causes) {
         let path = Path::ROOT.field("spec");
@@ -65,9 +53,5 @@ impl Admit for NodeTopology {
             &Path::ROOT.field("status").field("conditions"),
             causes,
         );
-    }
-
-    fn same_spec(&self, old: &Self) -> bool {
-        self.spec == old.spec
     }
 }

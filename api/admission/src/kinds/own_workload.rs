@@ -7,7 +7,7 @@ use schema::Path;
 
 use crate::cause::Causes;
 use crate::conditions;
-use crate::kind::{Admit, Context};
+use crate::kind::{Admit, Context, spec_and_status_apart};
 use crate::kinds::device_names::fully_qualified_name;
 use crate::names;
 
@@ -15,19 +15,7 @@ const GROUPS_MAX: usize = 64;
 const CONSTRAINTS_MAX: usize = 8;
 
 impl Admit for Workload {
-    const COUNTS_GENERATIONS: bool = true;
-
-    fn prepare_create(&mut self, _context: &Context<'_>) {
-        self.status = Default::default();
-    }
-
-    fn prepare_update(&mut self, old: &Self, _context: &Context<'_>) {
-        self.status.clone_from(&old.status);
-    }
-
-    fn prepare_status(&mut self, old: &Self, _context: &Context<'_>) {
-        self.spec.clone_from(&old.spec);
-    }
+    spec_and_status_apart!();
 
     fn validate(&self, _context: &Context<'_>, causes: &mut Causes) {
         let path = Path::ROOT.field("spec");
@@ -54,10 +42,6 @@ impl Admit for Workload {
             &Path::ROOT.field("status").field("conditions"),
             causes,
         );
-    }
-
-    fn same_spec(&self, old: &Self) -> bool {
-        self.spec == old.spec
     }
 }
 

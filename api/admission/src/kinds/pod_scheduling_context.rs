@@ -6,7 +6,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use schema::Path;
 
 use crate::cause::Causes;
-use crate::kind::{Admit, Context};
+use crate::kind::{Admit, Context, spec_and_status_apart};
 use crate::names;
 
 /// Larger clusters need several rounds. KEP-3063 says 128 in its text and 256 in its code; every version that
@@ -14,19 +14,7 @@ use crate::names;
 const NODES_MAX: usize = 128;
 
 impl Admit for PodSchedulingContext {
-    const COUNTS_GENERATIONS: bool = true;
-
-    fn prepare_create(&mut self, _context: &Context<'_>) {
-        self.status = Default::default();
-    }
-
-    fn prepare_update(&mut self, old: &Self, _context: &Context<'_>) {
-        self.status.clone_from(&old.status);
-    }
-
-    fn prepare_status(&mut self, old: &Self, _context: &Context<'_>) {
-        self.spec.clone_from(&old.spec);
-    }
+    spec_and_status_apart!();
 
     fn validate(&self, _context: &Context<'_>, causes: &mut Causes) {
         let path = Path::ROOT.field("spec");
@@ -49,10 +37,6 @@ impl Admit for PodSchedulingContext {
             }
             node_list(&claim.unsuitable_nodes, &path.field("unsuitableNodes"), causes);
         }
-    }
-
-    fn same_spec(&self, old: &Self) -> bool {
-        self.spec == old.spec
     }
 }
 

@@ -11,7 +11,6 @@ use crate::kind::Context;
 use crate::kinds::pod_resources;
 use crate::kinds::pod_spec::{self, Owner};
 use crate::metadata;
-use crate::selectors::selects;
 
 /// The defaults of a pod that is still to be made.
 pub(crate) fn set_defaults(template: &mut PodTemplateSpec) {
@@ -61,7 +60,7 @@ pub(crate) fn validate_selected(
     causes: &mut Causes,
 ) {
     // No selector picks nothing.
-    if !selector.is_some_and(|selector| selects(selector, &template.metadata.labels)) {
+    if !selector.is_some_and(|selector| selector.selects(&template.metadata.labels)) {
         not_selected(path, causes);
     }
 }

@@ -11,14 +11,14 @@ use crate::table::{Kind, table};
 /// What a path stands for.
 pub(super) struct Subject<'t> {
     pub kind: &'t Kind,
-    pub target: Target,
+    pub target: Target<'t>,
     pub namespaced: bool,
     pub dialect: Dialect,
 }
 
 /// Which objects of the kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum Target<'a> {
     /// All of a namespace, or of the cluster.
     All,
     /// All of all namespaces.
@@ -26,7 +26,7 @@ pub(super) enum Target {
     /// One by its name.
     One,
     /// A subresource of one.
-    Part(&'static str),
+    Part(&'a str),
 }
 
 /// What can be done.
@@ -174,20 +174,20 @@ impl Subject<'_> {
     }
 
     /// The kind that is sent: bindings and evictions are not what they are sent to.
+    fn sent(&self) -> &Kind {
+        let Target::Part(name) = self.target else { return self.kind };
+        let Some(part) = self.kind.parts.iter().find(|part| part.name == name) else { return self.kind };
+        let api_version = part.api_version.as_ref().unwrap_or(&self.kind.api_version);
+        table().kind(api_version, &part.kind).unwrap_or(self.kind)
+    }
+
     fn meaning(&self) -> Value {
-        match self.target {
-            Target::Part("binding") => json!({ "group": "", "version": "v1", "kind": "Binding" }),
-            Target::Part("eviction") => json!({ "group": "policy", "version": "v1", "kind": "Eviction" }),
-            _ => group_version_kind(self.kind, &self.kind.kind),
-        }
+        let sent = self.sent();
+        group_version_kind(sent, &sent.kind)
     }
 
     fn object(&self) -> String {
-        match self.target {
-            Target::Part("binding") => "io.k8s.api.core.v1.Binding".to_owned(),
-            Target::Part("eviction") => "io.k8s.api.policy.v1.Eviction".to_owned(),
-            _ => super::component_name(table().get(self.kind.object)),
-        }
+        super::component_name(table().get(self.sent().object))
     }
 
     fn body(&self, action: Action) -> Option<String> {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::components::Dialect;
 use super::operations::{self, Action, Subject, Target};
-use crate::table::{Kind, Scope};
+use crate::table::{Kind, PartVerb, Scope};
 
 /// The paths of the kinds.
 pub(super) fn paths(kinds: &[&Kind], dialect: Dialect) -> Map<String, Value> {
@@ -21,8 +21,7 @@ pub(super) fn paths(kinds: &[&Kind], dialect: Dialect) -> Map<String, Value> {
         let mut put = |path: String, subject: Subject<'_>, actions: &[Action]| {
             paths.insert(path, operations::path_item(&subject, actions));
         };
-        // Bindings can be made and never be read.
-        if plural == "bindings" {
+        if kind.sent_only {
             put(format!("{home}/{plural}"), subject(Target::All, is_namespaced), &[Action::Create]);
             continue;
         }
@@ -31,16 +30,12 @@ pub(super) fn paths(kinds: &[&Kind], dialect: Dialect) -> Map<String, Value> {
         if is_namespaced {
             put(format!("{root}/{plural}"), subject(Target::AllNamespaces, false), &[Action::List]);
         }
-        let mut part = |name: &'static str, actions: &[Action]| {
+        let status = kind.status.then_some(("status", Action::ON_PART.as_slice()));
+        let sent = kind.parts.iter().filter(|part| part.verb == PartVerb::Create);
+        let sent = sent.map(|part| (part.name.as_str(), [Action::Create].as_slice()));
+        for (name, actions) in status.into_iter().chain(sent) {
             let path = format!("{home}/{plural}/{{name}}/{name}");
             put(path, subject(Target::Part(name), is_namespaced), actions);
-        };
-        if kind.status {
-            part("status", &Action::ON_PART);
-        }
-        if kind.group().is_empty() && kind.kind == "Pod" {
-            part("binding", &[Action::Create]);
-            part("eviction", &[Action::Create]);
         }
     }
     paths

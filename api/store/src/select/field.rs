@@ -1,6 +1,6 @@
 //! Selectors over fields: `spec.nodeName=node-1,status.phase!=Failed`.
 
-use schema::Kind;
+use schema::{Kind, Selectable};
 use serde_json::Value;
 
 use super::BadSelector;
@@ -25,84 +25,19 @@ enum Field {
     Own(usize),
 }
 
-/// The fields of a kind that can be selected by, besides name and namespace: name, and path in the stored object.
-fn fields(kind: &Kind) -> &'static [(&'static str, &'static str)] {
-    match (kind.group(), kind.kind.as_str()) {
-        ("", "Pod") => &[
-            ("spec.nodeName", "/spec/nodeName"),
-            ("spec.restartPolicy", "/spec/restartPolicy"),
-            ("spec.schedulerName", "/spec/schedulerName"),
-            ("spec.serviceAccountName", "/spec/serviceAccountName"),
-            ("spec.hostNetwork", "/spec/hostNetwork"),
-            ("status.phase", "/status/phase"),
-            ("status.podIP", "/status/podIP"),
-            ("status.nominatedNodeName", "/status/nominatedNodeName"),
-        ],
-        ("", "Node") => &[("spec.unschedulable", "/spec/unschedulable")],
-        ("", "Namespace") => &[("status.phase", "/status/phase"), ("name", "/metadata/name")],
-        ("", "Secret") => &[("type", "/type")],
-        ("", "Service") => &[("spec.clusterIP", "/spec/clusterIP"), ("spec.type", "/spec/type")],
-        ("", "ReplicationController") | ("apps", "ReplicaSet") => &[("status.replicas", "/status/replicas")],
-        ("batch", "Job") => &[("status.successful", "/status/succeeded")],
-        ("", "Event") => EVENT,
-        ("events.k8s.io", "Event") => EVENTS_V1,
-        ("resource.k8s.io", "ResourceSlice") => &[
-            ("spec.nodeName", "/spec/nodeName"),
-            ("spec.driver", "/spec/driver"),
-            ("spec.pool.name", "/spec/pool/name"),
-        ],
-        _ => &[],
-    }
-}
-
-const EVENT: &[(&str, &str)] = &[
-    ("involvedObject.kind", "/involvedObject/kind"),
-    ("involvedObject.namespace", "/involvedObject/namespace"),
-    ("involvedObject.name", "/involvedObject/name"),
-    ("involvedObject.uid", "/involvedObject/uid"),
-    ("involvedObject.apiVersion", "/involvedObject/apiVersion"),
-    ("involvedObject.resourceVersion", "/involvedObject/resourceVersion"),
-    ("involvedObject.fieldPath", "/involvedObject/fieldPath"),
-    ("reason", "/reason"),
-    ("reportingComponent", "/reportingComponent"),
-    ("source", "/source/component"),
-    ("type", "/type"),
-];
-
-/// The same fields in the same order under the names of events.k8s.io.
-const EVENTS_V1: &[(&str, &str)] = &[
-    ("regarding.kind", "/involvedObject/kind"),
-    ("regarding.namespace", "/involvedObject/namespace"),
-    ("regarding.name", "/involvedObject/name"),
-    ("regarding.uid", "/involvedObject/uid"),
-    ("regarding.apiVersion", "/involvedObject/apiVersion"),
-    ("regarding.resourceVersion", "/involvedObject/resourceVersion"),
-    ("regarding.fieldPath", "/involvedObject/fieldPath"),
-    ("reason", "/reason"),
-    ("reportingController", "/reportingComponent"),
-    ("source", "/source/component"),
-    ("type", "/type"),
-];
-
 /// How many fields of the kind can be selected by.
 pub(crate) fn selectable_count(kind: &Kind) -> usize {
-    fields(kind).len()
+    kind.selectable.len()
 }
 
 /// The values of the kind's selectable fields in an object of its stored version.
 pub fn selectable(kind: &Kind, object: &Value) -> Vec<String> {
-    let text = |path: &str| match object.pointer(path) {
+    let text = |field: &Selectable| match object.pointer(&field.path) {
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Null) | None if path.ends_with("hostNetwork") || path.ends_with("unschedulable") => {
-            "false".to_owned()
-        }
-        Some(Value::Null) | None if path.ends_with("replicas") || path.ends_with("succeeded") => {
-            "0".to_owned()
-        }
-        Some(Value::Null) | None => String::new(),
+        Some(Value::Null) | None => field.unset.to_owned(),
         Some(other) => other.to_string(),
     };
-    fields(kind).iter().map(|(_, path)| text(path)).collect()
+    kind.selectable.iter().map(text).collect()
 }
 
 impl FieldSelector {
@@ -158,7 +93,7 @@ fn find(kind: &Kind, name: &str) -> Option<Field> {
     match name {
         "metadata.name" => Some(Field::Name),
         "metadata.namespace" if kind.scope == schema::Scope::Namespaced => Some(Field::Namespace),
-        _ => fields(kind).iter().position(|(have, _)| *have == name).map(Field::Own),
+        _ => kind.selectable.iter().position(|field| field.name == name).map(Field::Own),
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use objects::selecting::Test;
+use schema::names;
+
 use super::BadSelector;
 
 /// Requirements on labels that must all hold.
@@ -11,17 +14,7 @@ pub struct LabelSelector(Vec<Requirement>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
-    test: Test,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
-    Exists,
-    Absent,
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Above(i64),
-    Below(i64),
+    test: Test<Vec<String>>,
 }
 
 impl LabelSelector {
@@ -58,18 +51,8 @@ impl LabelSelector {
 
     /// The labels meet every requirement.
     pub fn picks(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.0.iter().all(|requirement| {
-            let have = labels.get(&requirement.key);
-            let number = || have.and_then(|have| have.parse::<i64>().ok());
-            match &requirement.test {
-                Test::Exists => have.is_some(),
-                Test::Absent => have.is_none(),
-                Test::In(values) => have.is_some_and(|have| values.contains(have)),
-                Test::NotIn(values) => have.is_none_or(|have| !values.contains(have)),
-                Test::Above(limit) => number().is_some_and(|have| have > *limit),
-                Test::Below(limit) => number().is_some_and(|have| have < *limit),
-            }
-        })
+        let label = |key: &str| labels.get(key).map(String::as_str);
+        self.0.iter().all(|requirement| requirement.test.holds(label(&requirement.key)))
     }
 }
 
@@ -105,7 +88,7 @@ impl<'t> Parser<'t> {
         self.skip_blanks();
         let absent = self.take("!");
         let key = self.word();
-        if !is_label_key(key) {
+        if !names::label_key(key).is_empty() {
             return Err("a requirement starts with the key of a label");
         }
         self.skip_blanks();
@@ -119,7 +102,7 @@ impl<'t> Parser<'t> {
         Ok(Requirement { key: key.to_owned(), test })
     }
 
-    fn test(&mut self) -> Result<Test, &'static str> {
+    fn test(&mut self) -> Result<Test<Vec<String>>, &'static str> {
         if self.take("!=") {
             return Ok(Test::NotIn(vec![self.value()?]));
         }
@@ -141,7 +124,11 @@ impl<'t> Parser<'t> {
 
     fn value(&mut self) -> Result<String, &'static str> {
         let value = self.word();
-        if is_label_value(value) { Ok(value.to_owned()) } else { Err("a value can be no label") }
+        if names::label_value(value).is_empty() {
+            Ok(value.to_owned())
+        } else {
+            Err("a value can be no label")
+        }
     }
 
     fn values(&mut self) -> Result<Vec<String>, &'static str> {
@@ -161,33 +148,6 @@ impl<'t> Parser<'t> {
             values.push(self.value()?);
         }
     }
-}
-
-fn is_name(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let ends = bytes.first().zip(bytes.last());
-    text.len() <= 63
-        && ends.is_some_and(|(first, last)| first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric())
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
-}
-
-fn is_label_key(text: &str) -> bool {
-    match text.split_once('/') {
-        None => is_name(text),
-        Some((domain, name)) => {
-            let labels = domain.split('.').all(|label| {
-                !label.is_empty()
-                    && !label.starts_with('-')
-                    && !label.ends_with('-')
-                    && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-            });
-            domain.len() <= 253 && labels && is_name(name)
-        }
-    }
-}
-
-fn is_label_value(text: &str) -> bool {
-    text.is_empty() || is_name(text)
 }
 
 #[cfg(test)]

@@ -66,13 +66,23 @@ impl Apiserver {
         if let Some(path) = &self.write_kubeconfig {
             write_private(path, &kubeconfig(address, &credentials))
                 .map_err(|error| failed(&format!("cannot write {}: {error}", path.display())))?;
+        }
+        match self.announce(address, &storage, out) {
+            // Who closes the pipe has seen enough, and may still want the server.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            announced => announced?,
+        }
+        server.serve(stopped()).await;
+        Ok(())
+    }
+
+    fn announce(&self, address: SocketAddr, storage: &str, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(path) = &self.write_kubeconfig {
             writeln!(out, "kubeconfig  {}", path.display())?;
         }
         writeln!(out, "address     https://{address}")?;
         writeln!(out, "storage     {storage}")?;
-        out.flush()?;
-        server.serve(stopped()).await;
-        Ok(())
+        out.flush()
     }
 }
 

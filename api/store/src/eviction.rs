@@ -1,0 +1,101 @@
+//! Whether a pod may be evicted: its disruption budget pays, if it has one.
+
+use std::collections::BTreeMap;
+
+use objects::policy::PodDisruptionBudget;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+/// Why a pod may not be evicted now.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Refused {
+    /// Several budgets cover the pod, and nobody knows which should pay.
+    #[error("the pod is covered by more than one disruption budget, which is not supported")]
+    SeveralBudgets,
+    /// The budget is used up.
+    #[error("the disruption budget {budget} allows no disruption now")]
+    NothingLeft {
+        /// The budget's name.
+        budget: String,
+    },
+}
+
+/// Whether the pod counts for budgets: one that has not started, has ended or is going anyway does not.
+pub fn is_counted(pod: &Value) -> bool {
+    let spared = matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed" | "Pending"))
+        || pod["metadata"].get("deletionTimestamp").is_some();
+    !spared
+}
+
+/// The name of the budget that pays for a pod with these labels, among those of its namespace.
+///
+/// # Errors
+/// When more than one covers it.
+pub fn budget_of(
+    labels: &BTreeMap<String, String>,
+    budgets: impl Iterator<Item = PodDisruptionBudget>,
+) -> Result<Option<String>, Refused> {
+    let mut covering = budgets
+        .filter(|budget| budget.spec.selector.as_ref().is_some_and(|selector| selector.selects(labels)));
+    match (covering.next(), covering.next()) {
+        (found, None) => Ok(found.map(|budget| budget.metadata.name)),
+        (_, Some(_)) => Err(Refused::SeveralBudgets),
+    }
+}
+
+/// Takes one disruption from a budget.
+///
+/// # Errors
+/// When there is none left.
+pub fn spend(budget: &mut Value) -> Result<(), Refused> {
+    let left = budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
+    if left < 1 {
+        let budget = budget["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        return Err(Refused::NothingLeft { budget });
+    }
+    budget["status"]["disruptionsAllowed"] = json!(left - 1);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use objects::policy::PodDisruptionBudget;
+    use serde_json::{Value, json};
+
+    use super::{Refused, budget_of, is_counted, spend};
+
+    fn budget(name: &str, selector: &Value) -> PodDisruptionBudget {
+        let budget = json!({"metadata": {"name": name}, "spec": {"selector": selector}});
+        serde_json::from_value(budget).expect("a budget")
+    }
+
+    #[test]
+    fn the_one_budget_that_covers_a_pod_pays() {
+        let labels = BTreeMap::from([("app".to_owned(), "a".to_owned())]);
+        let web = || budget("web", &json!({"matchLabels": {"app": "a"}}));
+        let other = || budget("other", &json!({"matchLabels": {"app": "b"}}));
+        let all = || budget("all", &json!({}));
+        assert_eq!(budget_of(&labels, [other()].into_iter()), Ok(None));
+        assert_eq!(budget_of(&labels, [other(), web()].into_iter()), Ok(Some("web".to_owned())));
+        assert_eq!(budget_of(&labels, [all(), web()].into_iter()), Err(Refused::SeveralBudgets));
+    }
+
+    #[test]
+    fn a_budget_is_spent_until_nothing_is_left() {
+        let mut budget = json!({"metadata": {"name": "web"}, "status": {"disruptionsAllowed": 1}});
+        assert_eq!(spend(&mut budget), Ok(()));
+        assert_eq!(spend(&mut budget), Err(Refused::NothingLeft { budget: "web".to_owned() }));
+        assert_eq!(budget["status"]["disruptionsAllowed"], 0);
+    }
+
+    #[test]
+    fn a_pod_that_does_not_run_costs_nothing() {
+        assert!(is_counted(&json!({"status": {"phase": "Running"}})));
+        assert!(!is_counted(&json!({"status": {"phase": "Pending"}})));
+        assert!(!is_counted(
+            &json!({"metadata": {"deletionTimestamp": "t"}, "status": {"phase": "Running"}})
+        ));
+    }
+}
