@@ -108,11 +108,11 @@ fn zone(operator: Operator, value: &str) -> Reach {
 /// The pools of `node-1`, which is in zone a; or why they cannot be told.
 fn pools(slices: Vec<Slice>, gates: Gates) -> Result<Vec<PoolView>, String> {
     let labels = BTreeMap::from([("zone".into(), "a".into())]);
-    let node = Node { name: "node-1".into(), labels, declared_features: Vec::new() };
+    let node = Node { name: "node-1".into(), labels, ..Node::default() };
     let published = slices.into_iter().enumerate().map(|(number, slice)| {
         Arc::new(Published::new(slice, SliceRevision { slice: number as u64, revision: 0 }))
     });
-    Slices::new(published.collect()).pools_for(&node, gates).map_err(|error| error.to_string())
+    Slices::new(published).pools_for(&node, gates).map_err(|error| error.to_string())
 }
 
 fn shown(view: &PoolView) -> String {
