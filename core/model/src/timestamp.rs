@@ -28,6 +28,12 @@ impl Timestamp {
         self.micros
     }
 
+    /// So many milliseconds later; at the end of time, then.
+    #[must_use]
+    pub const fn plus_millis(self, millis: i64) -> Self {
+        Self { micros: self.micros.saturating_add(millis.saturating_mul(1_000)) }
+    }
+
     /// The same moment without its fraction of a second.
     #[must_use]
     pub const fn to_seconds(self) -> Self {
