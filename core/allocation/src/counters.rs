@@ -9,12 +9,10 @@ use cluster::ledger::{Holdings, Ledger};
 use cluster::pools::WholePool;
 use gates::{Gate, Gates};
 use model::device::{Device, DeviceId};
+use model::quantity::NANOS_MAX;
 use smallvec::SmallVec;
 
 use crate::plan::DrawPlan;
-
-/// What is left of an amount that is too large to be counted: as much as can be counted.
-const COUNTED_MAX: i128 = 10_i128.pow(36);
 
 /// All counter sets.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -82,6 +80,15 @@ impl Members {
     }
 }
 
+/// What a device draws.
+#[derive(Clone, Debug)]
+pub(crate) struct Draws {
+    pub plans: SmallVec<[DrawPlan; 1]>,
+    /// No amount was too large to be counted. A device for which this is not so is never given: whether the counters cover
+    /// it cannot be told.
+    pub counted: bool,
+}
+
 impl Counters {
     /// Adds a pool: its counters less what the holders of its devices draw.
     pub fn add_pool(&mut self, pool: &WholePool, ledger: &Ledger, gates: Gates) {
@@ -93,7 +100,7 @@ impl Counters {
         for set in pool.counters.iter().flat_map(|slice| &slice.slice.counter_sets) {
             let start = self.left.len();
             self.left.extend(set.counters.values().map(|value| {
-                value.nanos().unwrap_or(if value.signum() < 0 { -COUNTED_MAX } else { COUNTED_MAX })
+                value.nanos().unwrap_or(if value.signum() < 0 { -NANOS_MAX } else { NANOS_MAX })
             }));
             self.index.insert((number, set.name.clone()), self.sets.len() as u32);
             self.sets.push(SetPlan {
@@ -122,7 +129,7 @@ impl Counters {
                 device: device.name.clone(),
             };
             let Some(holdings) = ledger.holdings(&id) else { continue };
-            for draw in self.draws(number, device).unwrap_or_default() {
+            for draw in self.draws(number, device).plans {
                 for (slot, amount) in &draw.amounts {
                     self.left[*slot as usize] -= amount;
                 }
@@ -158,21 +165,23 @@ impl Counters {
         }
     }
 
-    /// What a device of the pool draws; `None` if an amount is too large to be counted.
-    pub fn draws(&mut self, pool: u32, device: &Device) -> Option<SmallVec<[DrawPlan; 1]>> {
-        let mut draws = SmallVec::new();
+    /// What a device of the pool draws.
+    pub fn draws(&mut self, pool: u32, device: &Device) -> Draws {
+        let mut draws = Draws { plans: SmallVec::new(), counted: true };
         for draw in &device.draws {
             let Some(set) = self.index.get(&(pool, draw.counter_set.clone())).copied() else { continue };
             let plan = &self.sets[set as usize];
             let mut amounts = SmallVec::new();
             for (name, amount) in &draw.counters {
                 let Ok(at) = plan.names.binary_search(name) else { continue };
-                amounts.push(((plan.slots.start + at) as u32, amount.nanos()?));
+                let nanos = amount.nanos();
+                draws.counted &= nanos.is_some();
+                amounts.push(((plan.slots.start + at) as u32, nanos.unwrap_or(NANOS_MAX)));
             }
             let groups = self.numbers(&draw.groups);
-            draws.push(DrawPlan { set, amounts, groups });
+            draws.plans.push(DrawPlan { set, amounts, groups });
         }
-        Some(draws)
+        draws
     }
 
     /// Whether what is left covers the draws. While any counter of the pool is below zero nothing more is given that draws

@@ -12,6 +12,7 @@ use fixedbitset::FixedBitSet;
 use gates::Gate;
 use model::claim::{Amount, Ask, Claim, Class, Request, Rule, Wish};
 use model::device::{Device, DeviceId, Reach};
+use model::quantity::NANOS_MAX;
 use smallvec::SmallVec;
 
 use crate::constraint::{ConstraintPlan, Numbering};
@@ -117,8 +118,9 @@ fn spot<'q>(
     let shareable = device.shareable && question.gates.enabled(Gate::DRAConsumableCapacity);
     let left = |(name, capacity): (&Arc<str>, &model::device::Capacity)| {
         let consumed = holdings.map_or(0, |holdings| holdings.consumed(name));
-        capacity.value.nanos().unwrap_or(COUNTED_MAX) - consumed
+        capacity.value.nanos().unwrap_or(NANOS_MAX) - consumed
     };
+    let draws = counters.draws(pool, device);
     let charged = shareable && holdings.is_some_and(Holdings::is_shared);
     Spot {
         published,
@@ -128,7 +130,8 @@ fn spot<'q>(
         shareable,
         charged,
         settled: charged && holdings.is_some_and(|held| held.iter().all(|one| declares(device, one))),
-        draws: counters.draws(pool, device).unwrap_or_default(),
+        counted: draws.counted,
+        draws: draws.plans,
         capacity_left: device.capacity.iter().map(left).collect(),
         holdings,
         id,
@@ -148,9 +151,6 @@ fn declares(device: &Device, holding: &Holding) -> bool {
             })
         })
 }
-
-/// What a capacity counts as that is too large to be counted.
-const COUNTED_MAX: i128 = 10_i128.pow(36);
 
 impl<'q> Parser<'q, '_> {
     fn claim(&mut self, claim: &'q Claim) -> Result<(), AllocationError> {

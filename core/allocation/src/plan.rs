@@ -46,6 +46,8 @@ pub(crate) struct Spot<'q> {
     /// Those shares were allocated with the groups that it declares now, so they vouch for further ones.
     pub settled: bool,
     pub draws: SmallVec<[DrawPlan; 1]>,
+    /// What it draws can be counted.
+    pub counted: bool,
     pub holdings: Option<&'q Holdings>,
     /// Of a shareable device: what is left of each capacity, in billionths, in the order of names.
     pub capacity_left: Vec<i128>,

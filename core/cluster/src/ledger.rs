@@ -9,7 +9,7 @@ use std::sync::Arc;
 use model::allocation::Grant;
 use model::claim::ClaimId;
 use model::device::{DeviceId, PoolId};
-use model::quantity::Quantity;
+use model::quantity::{NANOS_MAX, Quantity};
 use rustc_hash::FxHashMap;
 
 /// Tells the shares of a device apart.
@@ -68,7 +68,7 @@ impl Holdings {
     fn count(&mut self, holding: &Holding, sign: i128) {
         for (name, amount) in &holding.consumed {
             // An amount beyond all bounds fills the device; no sum of others reaches it again.
-            let nanos = amount.nanos().unwrap_or(UNBOUNDED);
+            let nanos = amount.nanos().unwrap_or(NANOS_MAX);
             let sum = self.consumed.entry(name.clone()).or_default();
             *sum += sign * nanos;
             if *sum == 0 {
@@ -77,9 +77,6 @@ impl Holdings {
         }
     }
 }
-
-/// What an amount counts as that is too large to be counted.
-const UNBOUNDED: i128 = 10_i128.pow(36);
 
 /// Who holds which device.
 #[derive(Clone, PartialEq, Debug, Default)]

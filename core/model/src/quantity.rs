@@ -20,6 +20,9 @@ pub const MILLI: i32 = -3;
 /// The power of ten of a billionth, the finest step a parsed quantity has.
 pub const NANO: i32 = -9;
 
+/// The most billionths that are counted, 10^22 whole units. Sums of ten million such amounts still fit into 128 bits.
+pub const NANOS_MAX: i128 = 10_i128.pow(31);
+
 /// An exact amount together with the family of suffixes it is written in.
 ///
 /// Equality, order and hash go by the amount alone: `1Ki` equals `1024`, whatever the text. Compare the texts
@@ -165,9 +168,8 @@ impl Quantity {
         }
     }
 
-    /// The amount in billionths, rounded away from zero; `None` above 10^36 of them, so that sums have room.
+    /// The amount in billionths, rounded away from zero; `None` above [`NANOS_MAX`] of them.
     pub fn nanos(&self) -> Option<i128> {
-        const NANOS_MAX: u128 = 10_u128.pow(36);
         let nanos = match &self.amount {
             Amount::Word { value, scale } if *scale < NANO => {
                 i128::from(shrink(*value, i64::from(NANO) - i64::from(*scale)).0)
@@ -179,7 +181,7 @@ impl Quantity {
             }
             Amount::Wide(wide) => wide.integer_at(-i64::from(NANO))?,
         };
-        (nanos.unsigned_abs() <= NANOS_MAX).then_some(nanos)
+        (-NANOS_MAX..=NANOS_MAX).contains(&nanos).then_some(nanos)
     }
 
     /// The product of two quantities, wide, in the format of the first.

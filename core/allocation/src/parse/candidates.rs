@@ -187,7 +187,9 @@ impl<'q> Parser<'q, '_> {
             plan.forget_faults_of(spots, shares_count);
         }
         let counters = &self.problem.counters;
-        keep(spots, &mut open, |spot| spot.charged || counters.cover(&spot.draws, spot.pool));
+        keep(spots, &mut open, |spot| {
+            spot.charged || (spot.counted && counters.cover(&spot.draws, spot.pool))
+        });
         plan.note(Stage::Counters, &open);
         keep(spots, &mut open, |spot| spot.settled || counters.admit(&spot.draws));
         plan.note(Stage::Groups, &open);
