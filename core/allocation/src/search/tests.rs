@@ -105,7 +105,7 @@ impl World {
         let sets = if self.counters.is_empty() { 0 } else { 1 };
         for (driver, devices) in &self.devices {
             let slice = |name: &str, devices: Vec<Device>, counter_sets: Vec<CounterSet>| Slice {
-                name: name.into(),
+                name: format!("{driver}-{name}").into(),
                 pool: PoolId { driver: (*driver).into(), pool: "pool".into() },
                 generation: 1,
                 slices_in_pool: 1 + sets,
