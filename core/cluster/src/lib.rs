@@ -1,6 +1,8 @@
 //! The state of the cluster as decisions see it: what is published, and what of it is taken.
 
 pub mod ledger;
+pub mod namespaces;
 pub mod nodes;
 pub mod pools;
 pub mod published;
+pub mod volumes;
