@@ -2,6 +2,7 @@
 
 pub mod filters;
 pub mod node_refusal;
+pub mod scores;
 pub mod wake;
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub use volumes::Mounts;
 
 pub(crate) use node_affinity::wants;
 pub(crate) use pod_term::{OwnTerm, reaches};
+pub(crate) use spread::{counted, is_counted};
 pub(crate) use taints::{keeps_off, tolerates};
 
 use crate::node_refusal::NodeRefusal;

@@ -45,8 +45,10 @@ impl SpreadCounts {
             if counts.has_all_labels(node) {
                 for counts in &mut counts.rules {
                     if counted(&counts.rule, shape, node, compares_taints) {
-                        let pods =
-                            state.pods.values().filter(|pod| is_counted(&counts.rule.selector, shape, pod));
+                        let pods = state
+                            .pods
+                            .values()
+                            .filter(|pod| is_counted(&counts.rule.selector, &shape.namespace, pod));
                         *counts.places.entry(node.labels[&counts.rule.key].clone()).or_default() +=
                             pods.count() as i64;
                     }
@@ -68,7 +70,9 @@ impl SpreadCounts {
         }
         for counts in &mut self.rules {
             let rule = &counts.rule;
-            if is_counted(&rule.selector, shape, pod) && counted(rule, shape, node, self.compares_taints) {
+            if is_counted(&rule.selector, &shape.namespace, pod)
+                && counted(rule, shape, node, self.compares_taints)
+            {
                 let place = node.labels[&rule.key].clone();
                 counts.move_place(place, sign);
             }
@@ -134,9 +138,9 @@ pub(crate) fn counted(rule: &Spread, shape: &Shape, node: &Node, compares_taints
 }
 
 /// Whether a rule counts a pod. Pods that are going are not counted, and a selector that picks everything counts none.
-pub(crate) fn is_counted(selector: &LabelSelector, shape: &Shape, pod: &Pod) -> bool {
+pub(crate) fn is_counted(selector: &LabelSelector, namespace: &Arc<str>, pod: &Pod) -> bool {
     let picks_all = matches!(selector, LabelSelector::All(all) if all.is_empty());
-    !picks_all && !pod.deleting && pod.shape.namespace == shape.namespace && selector.picks(&pod.shape.labels)
+    !picks_all && !pod.deleting && pod.shape.namespace == *namespace && selector.picks(&pod.shape.labels)
 }
 
 #[cfg(test)]
