@@ -2,6 +2,8 @@
 
 pub mod claims;
 pub mod ledger;
+pub mod namespaces;
 pub mod nodes;
 pub mod pools;
 pub mod published;
+pub mod volumes;

@@ -8,3 +8,4 @@ pub mod node;
 pub mod pod;
 pub mod quantity;
 pub mod timestamp;
+pub mod volume;

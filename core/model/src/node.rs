@@ -1,4 +1,4 @@
-//! Nodes as far as devices care, and expressions that pick them.
+//! Nodes as far as placement cares, and expressions that pick them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,6 +48,30 @@ pub enum NodeTaintEffect {
     NoExecute,
     /// Something that we do not know, which keeps nobody off.
     Unknown(Arc<str>),
+}
+
+impl NodeTaintEffect {
+    /// The effect of a name.
+    #[must_use]
+    pub fn named(name: &str) -> NodeTaintEffect {
+        match name {
+            "NoSchedule" => NodeTaintEffect::NoSchedule,
+            "PreferNoSchedule" => NodeTaintEffect::PreferNoSchedule,
+            "NoExecute" => NodeTaintEffect::NoExecute,
+            other => NodeTaintEffect::Unknown(other.into()),
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            NodeTaintEffect::NoSchedule => "NoSchedule",
+            NodeTaintEffect::PreferNoSchedule => "PreferNoSchedule",
+            NodeTaintEffect::NoExecute => "NoExecute",
+            NodeTaintEffect::Unknown(name) => name,
+        }
+    }
 }
 
 /// Picks nodes: those that one of the terms picks.
@@ -154,16 +178,26 @@ impl NodeSelector {
     pub fn picks(&self, node: &Node) -> Result<bool, BadRequirement> {
         let mut picked = false;
         for term in &self.terms {
-            let mut all = !(term.fields.is_empty() && term.labels.is_empty());
-            for requirement in &term.labels {
-                all &= requirement.holds(node.labels.get(&requirement.key))?;
-            }
-            for requirement in &term.fields {
-                all &= requirement.holds_for_field(&node.name)?;
-            }
-            picked |= all;
+            picked |= term.picks(node)?;
         }
         Ok(picked)
+    }
+}
+
+impl NodeTerm {
+    /// Whether it picks a node.
+    ///
+    /// # Errors
+    /// One of the requirements cannot be judged, whether or not it would matter for this node.
+    pub fn picks(&self, node: &Node) -> Result<bool, BadRequirement> {
+        let mut all = !(self.fields.is_empty() && self.labels.is_empty());
+        for requirement in &self.labels {
+            all &= requirement.holds(node.labels.get(&requirement.key))?;
+        }
+        for requirement in &self.fields {
+            all &= requirement.holds_for_field(&node.name)?;
+        }
+        Ok(all)
     }
 }
 

@@ -1,0 +1,154 @@
+//! Pods: what decides where they can go, and what else placement must know of them.
+
+use std::sync::Arc;
+
+use model::pod::{ClaimSource, HostPort, NodeToleration, Pod, PodClaim, PodId, Shape, TolerationOperator};
+use objects::core::affinity::Toleration;
+use objects::core::container::{Container, ContainerPort};
+use objects::core::pod::PodResourceClaim;
+
+use crate::error::{ConvertError, named};
+use crate::node::{node_selector, node_term};
+use crate::pod_features::required_features;
+use crate::pod_terms::{pod_terms, spread, weighted_terms};
+use crate::requests::{requests, stays};
+use crate::text::{shared_map, some};
+
+/// Which pod an object is.
+#[must_use]
+pub fn pod_id(object: &objects::core::pod::Pod) -> PodId {
+    let meta = &object.metadata;
+    PodId { namespace: meta.namespace.as_str().into(), name: meta.name.as_str().into() }
+}
+
+/// What core knows of a pod.
+///
+/// # Errors
+/// It has no name or no uid.
+pub fn pod(object: &objects::core::pod::Pod) -> Result<Pod, ConvertError> {
+    let (meta, spec, status) = (&object.metadata, &object.spec, &object.status);
+    named(object, &meta.name, || "metadata.name".to_owned())?;
+    let group = spec.scheduling_group.as_ref().and_then(|group| group.pod_group_name.as_deref());
+    Ok(Pod {
+        id: pod_id(object),
+        uid: named(object, &meta.uid, || "metadata.uid".to_owned())?,
+        scheduler: spec.scheduler_name.as_str().into(),
+        node: some(&spec.node_name),
+        nominated_node: some(&status.nominated_node_name),
+        finished: matches!(status.phase.as_str(), "Succeeded" | "Failed"),
+        deleting: meta.deletion_timestamp.is_some(),
+        priority: spec.priority.unwrap_or(0),
+        preempts: spec.preemption_policy.as_deref() != Some("Never"),
+        created: meta.creation_timestamp.as_ref().map(|time| time.0),
+        started: status.start_time.as_ref().map(|time| time.0),
+        gates: spec.scheduling_gates.iter().map(|gate| gate.name.as_str().into()).collect(),
+        claims: spec.resource_claims.iter().map(|claim| pod_claim(object, claim)).collect(),
+        group: group.and_then(some),
+        shape: Arc::new(shape(object)),
+    })
+}
+
+fn pod_claim(pod: &objects::core::pod::Pod, claim: &PodResourceClaim) -> PodClaim {
+    let made = || pod.status.resource_claim_statuses.iter().find(|status| status.name == claim.name);
+    let source = match (&claim.resource_claim_name, &claim.resource_claim_template_name) {
+        (Some(name), _) => ClaimSource::Named(name.as_str().into()),
+        (None, Some(_)) => match made().map(|status| status.resource_claim_name.as_deref()) {
+            Some(Some(name)) => ClaimSource::Generated(name.into()),
+            Some(None) => ClaimSource::NotNeeded,
+            None => ClaimSource::ToBeGenerated,
+        },
+        (None, None) => ClaimSource::Unknown,
+    };
+    PodClaim { name: claim.name.as_str().into(), source }
+}
+
+fn shape(object: &objects::core::pod::Pod) -> Shape {
+    let (meta, spec) = (&object.metadata, &object.spec);
+    let (requests, scored) = requests(spec);
+    let affinity = spec.affinity.as_ref();
+    let nodes = affinity.and_then(|affinity| affinity.node_affinity.as_ref());
+    let preferred =
+        nodes.map_or(&[][..], |nodes| &nodes.preferred_during_scheduling_ignored_during_execution);
+    let required = nodes.and_then(|nodes| nodes.required_during_scheduling_ignored_during_execution.as_ref());
+    let mut shape = Shape {
+        namespace: meta.namespace.as_str().into(),
+        labels: shared_map(&meta.labels),
+        requests,
+        scored,
+        node_labels: shared_map(&spec.node_selector),
+        node_affinity: required.map(node_selector),
+        preferred_nodes: preferred.iter().map(|term| (term.weight, node_term(&term.preference))).collect(),
+        tolerations: spec.tolerations.iter().map(toleration).collect(),
+        ports: ports(object),
+        spread: spec.topology_spread_constraints.iter().map(|rule| spread(rule, &meta.labels)).collect(),
+        images: images(object),
+        containers: spec.containers.len() + spec.init_containers.len(),
+        volume_claims: volume_claims(object),
+        required_features: required_features(spec),
+        ..Shape::default()
+    };
+    if let Some(near) = affinity.and_then(|affinity| affinity.pod_affinity.as_ref()) {
+        shape.near = pod_terms(object, &near.required_during_scheduling_ignored_during_execution);
+        let wishes = &near.preferred_during_scheduling_ignored_during_execution;
+        shape.preferred_pods.extend(weighted_terms(object, wishes, 1));
+    }
+    if let Some(apart) = affinity.and_then(|affinity| affinity.pod_anti_affinity.as_ref()) {
+        shape.apart = pod_terms(object, &apart.required_during_scheduling_ignored_during_execution);
+        let wishes = &apart.preferred_during_scheduling_ignored_during_execution;
+        shape.preferred_pods.extend(weighted_terms(object, wishes, -1));
+    }
+    shape
+}
+
+fn toleration(object: &Toleration) -> NodeToleration {
+    let operator = match object.operator.as_str() {
+        "" | "Equal" => TolerationOperator::Equal,
+        "Exists" => TolerationOperator::Exists,
+        "Gt" => TolerationOperator::Gt,
+        "Lt" => TolerationOperator::Lt,
+        other => TolerationOperator::Unknown(other.into()),
+    };
+    NodeToleration {
+        key: object.key.as_str().into(),
+        operator,
+        value: object.value.as_str().into(),
+        effect: object.effect.as_str().into(),
+    }
+}
+
+/// Ports of the node that containers take while the pod runs. What comes and goes before that takes none.
+fn ports(object: &objects::core::pod::Pod) -> Vec<HostPort> {
+    let staying = object.spec.init_containers.iter().filter(|container| stays(container));
+    let ports = staying.chain(&object.spec.containers).flat_map(|container| &container.ports);
+    ports.filter(|port| port.host_port > 0).map(host_port).collect()
+}
+
+fn host_port(object: &ContainerPort) -> HostPort {
+    let or = |text: &str, default: &str| if text.is_empty() { default.into() } else { text.into() };
+    HostPort {
+        address: or(&object.host_ip, "0.0.0.0"),
+        protocol: or(&object.protocol, "TCP"),
+        port: object.host_port,
+    }
+}
+
+/// The images of containers and volumes, under the names by which nodes list them.
+fn images(object: &objects::core::pod::Pod) -> Vec<Arc<str>> {
+    let containers = object.spec.init_containers.iter().chain(&object.spec.containers);
+    let volumes = object.spec.volumes.iter().filter_map(|volume| volume.image.as_ref());
+    let names = containers.map(|container: &Container| &container.image);
+    names.chain(volumes.map(|image| &image.reference)).map(|name| with_tag(name)).collect()
+}
+
+fn with_tag(image: &str) -> Arc<str> {
+    if image.rfind(':') > image.rfind('/') { image.into() } else { format!("{image}:latest").into() }
+}
+
+/// The volume claims of a pod, with those that are made for it, whose names follow from its own.
+fn volume_claims(object: &objects::core::pod::Pod) -> Vec<Arc<str>> {
+    let claims = object.spec.volumes.iter().filter_map(|volume| match &volume.persistent_volume_claim {
+        Some(claim) => Some(claim.claim_name.as_str().into()),
+        None => volume.ephemeral.as_ref().map(|_| format!("{}-{}", object.metadata.name, volume.name).into()),
+    });
+    claims.collect()
+}

@@ -1,0 +1,231 @@
+//! Pods that must be near each other or apart.
+//!
+//! Invariant: a count that fell to nothing is taken out, so an empty map means that no such pod is placed anywhere.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::namespaces::Namespaces;
+use cluster::nodes::Nodes;
+use model::node::Node;
+use model::pod::{Pod, Shape};
+use rustc_hash::FxHashMap;
+
+use super::{OwnTerm, node_of, reaches};
+use crate::node_refusal::NodeRefusal;
+
+/// How many pods are in each place, by the value of a node label.
+type Places = FxHashMap<Arc<str>, i64>;
+
+/// Where the pods are that matter to a shape, and those to which it matters.
+#[derive(Clone, Debug)]
+pub(super) struct PodRules {
+    near: Vec<(OwnTerm, Places)>,
+    apart: Vec<(OwnTerm, Places)>,
+    /// Places, by the label that tells them apart, with pods that must be apart from the shape.
+    unwelcome: BTreeMap<Arc<str>, Places>,
+    /// Whether the shape is one that it must be near itself, so that the first of its kind may go anywhere.
+    near_itself: bool,
+    /// Labels of the shape's namespace.
+    namespace: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+impl PodRules {
+    pub(super) fn new(shape: &Shape, nodes: &Nodes, namespaces: &Namespaces) -> PodRules {
+        let own = |term| (OwnTerm::new(term, namespaces), Places::default());
+        let near: Vec<_> = shape.near.iter().map(own).collect();
+        let mut rules = PodRules {
+            near_itself: near.iter().all(|(term, _)| term.means(shape)),
+            near,
+            apart: shape.apart.iter().map(own).collect(),
+            unwelcome: BTreeMap::new(),
+            namespace: namespaces.labels(&shape.namespace).cloned().unwrap_or_default(),
+        };
+        let has_terms = !(rules.near.is_empty() && rules.apart.is_empty());
+        for (_, state) in nodes.iter() {
+            if has_terms || state.pods_with_rules > 0 {
+                for pod in state.pods.values() {
+                    rules.count(shape, pod, node_of(state), 1);
+                }
+            }
+        }
+        rules
+    }
+
+    /// Counts a pod that comes to a node, or with a negative sign goes.
+    pub(super) fn count(&mut self, shape: &Shape, pod: &Pod, node: &Node, sign: i64) {
+        for term in &pod.shape.apart {
+            if reaches(term, shape, &self.namespace) {
+                let places = self.unwelcome.entry(term.key.clone()).or_default();
+                move_place(places, node, &term.key, sign);
+                if places.is_empty() {
+                    self.unwelcome.remove(&term.key);
+                }
+            }
+        }
+        if self.near.iter().all(|(term, _)| term.means(&pod.shape)) {
+            for (term, places) in &mut self.near {
+                move_place(places, node, &term.key, sign);
+            }
+        }
+        for (term, places) in &mut self.apart {
+            if term.means(&pod.shape) {
+                move_place(places, node, &term.key, sign);
+            }
+        }
+    }
+
+    /// Whether the pod may come to a node.
+    pub(super) fn check(&self, node: &Node) -> Result<(), NodeRefusal> {
+        if !self.is_near(node) {
+            return Err(NodeRefusal::NotNear);
+        }
+        if let Some((term, _)) = self.apart.iter().find(|(term, places)| is_there(places, node, &term.key)) {
+            return Err(NodeRefusal::NotApart { key: term.key.clone() });
+        }
+        match self.unwelcome.iter().find(|(key, places)| is_there(places, node, key)) {
+            Some((key, _)) => Err(NodeRefusal::Unwelcome { key: key.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn is_near(&self, node: &Node) -> bool {
+        if !self.near.iter().all(|(term, _)| node.labels.contains_key(&term.key)) {
+            return false;
+        }
+        let found = self.near.iter().all(|(term, places)| is_there(places, node, &term.key));
+        found || (self.near_itself && self.near.iter().all(|(_, places)| places.is_empty()))
+    }
+}
+
+fn move_place(places: &mut Places, node: &Node, key: &Arc<str>, by: i64) {
+    if let Some(place) = node.labels.get(key) {
+        let count = places.entry(place.clone()).or_default();
+        *count += by;
+        if *count == 0 {
+            places.remove(place);
+        }
+    }
+}
+
+fn is_there(places: &Places, node: &Node, key: &Arc<str>) -> bool {
+    !places.is_empty()
+        && node.labels.get(key).and_then(|place| places.get(place)).is_some_and(|count| *count > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::pod::{LabelSelector, PodTerm};
+
+    use super::*;
+    use crate::sample::{labels, node, nodes, passing, pod, shape, state, term};
+
+    fn zones(pods: Vec<Pod>) -> Nodes {
+        let all = [("a", "zone=1"), ("b", "zone=1"), ("x", "zone=2"), ("y", "zone=2")];
+        let all = all.map(|(name, zone)| node(name, &format!("{zone} host={name}")));
+        nodes(all.into_iter().chain([node("none", "host=none")]), pods)
+    }
+
+    fn answer(shape: &Shape, nodes: &Nodes) -> String {
+        let rules = PodRules::new(shape, nodes, &Namespaces::default());
+        passing(nodes, |state| rules.check(node_of(state)))
+    }
+
+    fn near(text: &str, terms: &[(&str, &str)]) -> Shape {
+        Shape { near: terms.iter().map(|(text, key)| term(text, key)).collect(), ..shape(text) }
+    }
+
+    fn apart(text: &str, terms: &[(&str, &str)]) -> Shape {
+        Shape { apart: terms.iter().map(|(text, key)| term(text, key)).collect(), ..shape(text) }
+    }
+
+    #[test]
+    fn a_pod_goes_where_the_pods_are_that_it_must_be_near() {
+        let nodes = zones(vec![pod("db", "a", shape("app=db"))]);
+        assert_eq!(answer(&near("app=web", &[("app=db", "zone")]), &nodes), "a b");
+        assert_eq!(answer(&near("app=web", &[("app=db", "host")]), &nodes), "a");
+        assert_eq!(answer(&near("app=web", &[("app=mq", "zone")]), &nodes), "");
+        assert_eq!(answer(&near("app=web", &[]), &nodes), "a b x y none");
+    }
+
+    #[test]
+    fn one_pod_must_meet_all_terms() {
+        let pods = vec![pod("p", "a", shape("app=db")), pod("q", "x", shape("app=db tier=1"))];
+        assert_eq!(answer(&near("", &[("app=db", "zone"), ("tier=1", "zone")]), &zones(pods.clone())), "x y");
+        assert_eq!(answer(&near("", &[("app=db", "zone"), ("tier=1", "host")]), &zones(pods)), "x");
+    }
+
+    #[test]
+    fn the_first_of_a_kind_that_must_be_near_itself_may_go_anywhere_with_a_label() {
+        let shape = near("app=web", &[("app=web", "zone")]);
+        assert_eq!(answer(&shape, &zones(Vec::new())), "a b x y");
+        let second = zones(vec![pod("p", "x", crate::sample::shape("app=web"))]);
+        assert_eq!(answer(&shape, &second), "x y");
+        let other_place = zones(vec![pod("p", "none", crate::sample::shape("app=web"))]);
+        assert_eq!(answer(&shape, &other_place), "a b x y");
+        assert_eq!(
+            answer(&near("app=web", &[("app=web", "zone"), ("app=db", "zone")]), &zones(Vec::new())),
+            ""
+        );
+    }
+
+    #[test]
+    fn a_pod_stays_away_from_pods_that_it_must_be_apart_from() {
+        let nodes = zones(vec![pod("db", "a", shape("app=db"))]);
+        assert_eq!(answer(&apart("", &[("app=db", "zone")]), &nodes), "x y none");
+        assert_eq!(answer(&apart("", &[("app=db", "host")]), &nodes), "b x y none");
+        assert_eq!(answer(&apart("", &[("app=mq", "zone"), ("app=db", "host")]), &nodes), "b x y none");
+    }
+
+    #[test]
+    fn pods_that_must_be_apart_from_it_keep_a_pod_away() {
+        let nodes = zones(vec![pod("db", "a", apart("app=db", &[("app=web", "zone")]))]);
+        assert_eq!(answer(&shape("app=web"), &nodes), "x y none");
+        assert_eq!(answer(&shape("app=mq"), &nodes), "a b x y none");
+        let rules = PodRules::new(&shape("app=web"), &nodes, &Namespaces::default());
+        let refusal = rules.check(node_of(state(&nodes, "b")));
+        assert_eq!(refusal, Err(NodeRefusal::Unwelcome { key: "zone".into() }));
+    }
+
+    #[test]
+    fn terms_of_others_may_pick_the_pods_namespace_by_label() {
+        let mut namespaces = Namespaces::default();
+        namespaces.apply("ns".into(), labels("team=x"));
+        let by_label = PodTerm {
+            namespaces: Vec::new(),
+            namespace_selector: Some(crate::sample::selector("team=x")),
+            ..term("app=web", "zone")
+        };
+        let other = Shape { namespace: "far".into(), apart: vec![by_label], ..shape("") };
+        let nodes = zones(vec![pod("db", "a", other)]);
+        let rules = PodRules::new(&shape("app=web"), &nodes, &namespaces);
+        assert_eq!(passing(&nodes, |state| rules.check(node_of(state))), "x y none");
+        assert_eq!(answer(&shape("app=web"), &nodes), "a b x y none");
+    }
+
+    #[test]
+    fn pods_can_come_and_go() {
+        let shape = Shape { near: vec![term("app=web", "zone")], ..apart("app=web", &[("app=db", "host")]) };
+        let nodes = zones(vec![pod("p", "a", crate::sample::shape("app=web"))]);
+        let mut rules = PodRules::new(&shape, &nodes, &Namespaces::default());
+        let names = |rules: &PodRules| passing(&nodes, |state| rules.check(node_of(state)));
+        assert_eq!(names(&rules), "a b");
+        let web = pod("p", "a", crate::sample::shape("app=web"));
+        rules.count(&shape, &web, node_of(state(&nodes, "a")), -1);
+        assert_eq!(names(&rules), "a b x y");
+        let db = pod("q", "x", apart("app=db", &[("app=web", "zone")]));
+        rules.count(&shape, &db, node_of(state(&nodes, "x")), 1);
+        assert_eq!(names(&rules), "a b");
+        rules.count(&shape, &db, node_of(state(&nodes, "x")), -1);
+        assert_eq!(names(&rules), "a b x y");
+        assert!(rules.unwelcome.is_empty());
+    }
+
+    #[test]
+    fn a_term_that_picks_nothing_is_never_met() {
+        let nobody = PodTerm { selector: LabelSelector::Nothing, ..term("", "zone") };
+        let nodes = zones(vec![pod("p", "a", shape("app=web"))]);
+        assert_eq!(answer(&Shape { near: vec![nobody.clone()], ..shape("") }, &nodes), "");
+        assert_eq!(answer(&Shape { apart: vec![nobody], ..shape("") }, &nodes), "a b x y none");
+    }
+}

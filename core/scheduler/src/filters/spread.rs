@@ -1,0 +1,262 @@
+//! Pods that must be spread evenly over places.
+//!
+//! Invariant: `levels` says of every count how many places have it, so the least is at hand while pods come and go.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::nodes::Nodes;
+use model::node::Node;
+use model::pod::{LabelSelector, Pod, Shape, Spread};
+use rustc_hash::FxHashMap;
+
+use super::{keeps_off, node_of, wants};
+use crate::node_refusal::NodeRefusal;
+
+/// How the pods of each rule that a shape must keep are spread now.
+#[derive(Clone, Debug)]
+pub(super) struct SpreadCounts {
+    rules: Vec<RuleCounts>,
+    compares_taints: bool,
+}
+
+#[derive(Clone, Debug)]
+struct RuleCounts {
+    rule: Spread,
+    /// One if the rule counts the pod itself.
+    own: i64,
+    /// How many pods are in each place.
+    places: FxHashMap<Arc<str>, i64>,
+    /// How many places have so many.
+    levels: BTreeMap<i64, u32>,
+}
+
+impl SpreadCounts {
+    /// Counts, if there is a rule that must be kept.
+    pub(super) fn new(shape: &Shape, nodes: &Nodes, compares_taints: bool) -> Option<SpreadCounts> {
+        let required = shape.spread.iter().filter(|rule| rule.required);
+        let rules: Vec<_> = required.map(|rule| RuleCounts::new(rule, shape)).collect();
+        if rules.is_empty() {
+            return None;
+        }
+        let mut counts = SpreadCounts { rules, compares_taints };
+        for (_, state) in nodes.iter() {
+            let node = node_of(state);
+            if counts.has_all_labels(node) {
+                for counts in &mut counts.rules {
+                    if counted(&counts.rule, shape, node, compares_taints) {
+                        let pods = state
+                            .pods
+                            .values()
+                            .filter(|pod| is_counted(&counts.rule.selector, &shape.namespace, pod));
+                        *counts.places.entry(node.labels[&counts.rule.key].clone()).or_default() +=
+                            pods.count() as i64;
+                    }
+                }
+            }
+        }
+        for counts in &mut counts.rules {
+            for count in counts.places.values() {
+                *counts.levels.entry(*count).or_default() += 1;
+            }
+        }
+        Some(counts)
+    }
+
+    /// Counts a pod that comes to a node, or with a negative sign goes.
+    pub(super) fn count(&mut self, shape: &Shape, pod: &Pod, node: &Node, sign: i64) {
+        if !self.has_all_labels(node) {
+            return;
+        }
+        for counts in &mut self.rules {
+            let rule = &counts.rule;
+            if is_counted(&rule.selector, &shape.namespace, pod)
+                && counted(rule, shape, node, self.compares_taints)
+            {
+                let place = node.labels[&rule.key].clone();
+                counts.move_place(place, sign);
+            }
+        }
+    }
+
+    /// Whether the pod may come to a node.
+    pub(super) fn check(&self, node: &Node) -> Result<(), NodeRefusal> {
+        for counts in &self.rules {
+            let rule = &counts.rule;
+            let Some(place) = node.labels.get(&rule.key) else {
+                return Err(NodeRefusal::NoSpreadLabel { key: rule.key.clone() });
+            };
+            let here = counts.places.get(place).copied().unwrap_or(0) + counts.own;
+            let least = counts.least();
+            let max_skew = i64::from(rule.max_skew);
+            if here.saturating_sub(least) > max_skew {
+                return Err(NodeRefusal::Skewed { key: rule.key.clone(), here, least, max_skew });
+            }
+        }
+        Ok(())
+    }
+
+    fn has_all_labels(&self, node: &Node) -> bool {
+        self.rules.iter().all(|counts| node.labels.contains_key(&counts.rule.key))
+    }
+}
+
+impl RuleCounts {
+    fn new(rule: &Spread, shape: &Shape) -> RuleCounts {
+        let own = i64::from(rule.selector.picks(&shape.labels));
+        RuleCounts { rule: rule.clone(), own, places: FxHashMap::default(), levels: BTreeMap::new() }
+    }
+
+    fn move_place(&mut self, place: Arc<str>, by: i64) {
+        let known = self.places.contains_key(&place);
+        let count = self.places.entry(place).or_default();
+        if known {
+            let places = self.levels.entry(*count).or_default();
+            *places = places.saturating_sub(1);
+            if *places == 0 {
+                self.levels.remove(count);
+            }
+        }
+        *count += by;
+        *self.levels.entry(*count).or_default() += 1;
+    }
+
+    /// How many the place with the fewest has. Too few places count as if there were another, empty one, and without any
+    /// place nothing can be too much.
+    fn least(&self) -> i64 {
+        if (self.places.len() as i64) < i64::from(self.rule.min_domains) {
+            return 0;
+        }
+        self.levels.keys().next().copied().unwrap_or(i64::from(i32::MAX))
+    }
+}
+
+/// Whether a node is counted at all.
+pub(crate) fn counted(rule: &Spread, shape: &Shape, node: &Node, compares_taints: bool) -> bool {
+    (!rule.honor_affinity || wants(shape, node))
+        && (!rule.honor_taints || keeps_off(shape, node, compares_taints).is_none())
+}
+
+/// Whether a rule counts a pod. Pods that are going are not counted, and a selector that picks everything counts none.
+pub(crate) fn is_counted(selector: &LabelSelector, namespace: &Arc<str>, pod: &Pod) -> bool {
+    let picks_all = matches!(selector, LabelSelector::All(all) if all.is_empty());
+    !picks_all && !pod.deleting && pod.shape.namespace == *namespace && selector.picks(&pod.shape.labels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{labels, node, nodes, passing, pod, shape, spread, taint};
+
+    /// Two zones with two nodes each, and a node without a zone.
+    fn zones(pods: &[(&str, &str)]) -> Nodes {
+        let all = [("a", "zone=1"), ("b", "zone=1"), ("x", "zone=2"), ("y", "zone=2")];
+        let all = all.map(|(name, zone)| node(name, &format!("{zone} host={name}")));
+        let pods = pods.iter().enumerate().map(|(at, (on, text))| pod(&format!("p{at}"), on, shape(text)));
+        nodes(all.into_iter().chain([node("none", "host=none")]), pods)
+    }
+
+    #[track_caller]
+    fn check(rules: Vec<Spread>, pods: &[(&str, &str)], expected: &str) {
+        let shape = Shape { spread: rules, ..shape("app=web") };
+        let nodes = zones(pods);
+        let counts = SpreadCounts::new(&shape, &nodes, false).expect("there is a rule");
+        assert_eq!(passing(&nodes, |state| counts.check(node_of(state))), expected);
+    }
+
+    #[test]
+    fn places_may_differ_by_so_much() {
+        let web = "app=web";
+        check(vec![spread(1, "zone", web)], &[], "a b x y");
+        check(vec![spread(1, "zone", web)], &[("a", web)], "x y");
+        check(vec![spread(2, "zone", web)], &[("a", web)], "a b x y");
+        check(vec![spread(1, "zone", web)], &[("a", web), ("x", "app=db")], "x y");
+        check(vec![spread(1, "host", web)], &[("a", web), ("x", web)], "b y none");
+        check(
+            vec![spread(1, "zone", web), spread(1, "host", web)],
+            &[("a", web), ("x", web), ("x", web), ("b", web)],
+            "y",
+        );
+    }
+
+    #[test]
+    fn a_rule_that_does_not_count_the_pod_itself_leaves_one_more() {
+        check(vec![spread(1, "zone", "app=db")], &[("a", "app=db")], "a b x y");
+        check(vec![spread(1, "zone", "app=db")], &[("a", "app=db"), ("b", "app=db")], "x y");
+    }
+
+    #[test]
+    fn too_few_places_count_as_an_empty_one_more() {
+        let mut rule = spread(1, "zone", "app=web");
+        rule.min_domains = 3;
+        check(vec![rule.clone()], &[("a", "app=web")], "x y");
+        check(vec![rule], &[("a", "app=web"), ("x", "app=web")], "");
+    }
+
+    #[test]
+    fn nodes_that_the_pod_cannot_use_are_counted_only_if_told() {
+        let mut shape = Shape { spread: vec![spread(1, "zone", "app=web")], ..shape("app=web") };
+        shape.node_labels = labels("zone=1");
+        let nodes = zones(&[("a", "app=web")]);
+        let answer = |shape: &Shape| {
+            let counts = SpreadCounts::new(shape, &nodes, false).expect("there is a rule");
+            passing(&nodes, |state| counts.check(node_of(state)))
+        };
+        // Zone 1 is the only place, and so has the fewest itself. Zone 2 is not counted.
+        assert_eq!(answer(&shape), "a b x y");
+        shape.spread[0].honor_affinity = false;
+        assert_eq!(answer(&shape), "x y");
+    }
+
+    #[test]
+    fn nodes_with_taints_are_left_out_only_if_told() {
+        let mut shape = Shape { spread: vec![spread(1, "host", "app=web")], ..shape("app=web") };
+        let mut closed = node("b", "host=b");
+        closed.taints.push(taint("k=v:NoSchedule"));
+        let nodes = nodes([node("a", "host=a"), closed], [pod("p", "a", crate::sample::shape("app=web"))]);
+        let answer = |shape: &Shape| {
+            let counts = SpreadCounts::new(shape, &nodes, false).expect("there is a rule");
+            passing(&nodes, |state| counts.check(node_of(state)))
+        };
+        assert_eq!(answer(&shape), "b");
+        shape.spread[0].honor_taints = true;
+        assert_eq!(answer(&shape), "a b");
+    }
+
+    #[test]
+    fn pods_of_other_namespaces_and_pods_that_go_are_not_counted() {
+        let mut other = pod("o", "a", shape("app=web"));
+        Arc::make_mut(&mut other.shape).namespace = "other".into();
+        let mut going = pod("g", "a", shape("app=web"));
+        going.deleting = true;
+        let nodes = nodes([node("a", "host=a"), node("b", "host=b")], [other, going]);
+        let shape = Shape { spread: vec![spread(1, "host", "app=web")], ..shape("app=web") };
+        let counts = SpreadCounts::new(&shape, &nodes, false).expect("there is a rule");
+        assert_eq!(passing(&nodes, |state| counts.check(node_of(state))), "a b");
+    }
+
+    #[test]
+    fn pods_can_come_and_go() {
+        let shape = Shape { spread: vec![spread(1, "zone", "app=web")], ..shape("app=web") };
+        let nodes = zones(&[("a", "app=web")]);
+        let mut counts = SpreadCounts::new(&shape, &nodes, false).expect("there is a rule");
+        let before = format!("{:?}", counts.rules[0].levels);
+        let here = pod("p0", "a", crate::sample::shape("app=web"));
+        let (a, x) = (node("a", "zone=1 host=a"), node("x", "zone=2 host=x"));
+        counts.count(&shape, &here, &a, -1);
+        assert_eq!(passing(&nodes, |state| counts.check(node_of(state))), "a b x y");
+        counts.count(&shape, &here, &x, 1);
+        assert_eq!(passing(&nodes, |state| counts.check(node_of(state))), "a b");
+        counts.count(&shape, &here, &x, -1);
+        counts.count(&shape, &here, &a, 1);
+        assert_eq!(format!("{:?}", counts.rules[0].levels), before);
+    }
+
+    #[test]
+    fn wishes_are_no_rules() {
+        let mut rule = spread(1, "zone", "app=web");
+        rule.required = false;
+        let shape = Shape { spread: vec![rule], ..shape("app=web") };
+        assert!(SpreadCounts::new(&shape, &zones(&[]), false).is_none());
+    }
+}

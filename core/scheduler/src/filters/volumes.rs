@@ -1,0 +1,231 @@
+//! Volumes that a pod uses: they must exist, and be within reach of the node.
+//!
+//! We bind no volumes. A claim that waits for its pod to be placed before it gets one is refused, and says so.
+
+use std::sync::Arc;
+
+use cluster::volumes::Volumes;
+use model::node::{Node, NodeSelector};
+use model::pod::Shape;
+use model::volume::{Volume, VolumeClaim};
+
+use crate::node_refusal::{NodeRefusal, VolumeRefusal};
+
+/// Labels of volumes and nodes that tell zones and regions, each with the one that replaced it.
+const ZONES: [(&str, &str); 4] = [
+    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+    ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+    ("topology.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+    ("topology.kubernetes.io/region", "topology.kubernetes.io/region"),
+];
+
+/// The volumes of a pod, looked up once for many nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Mounts {
+    mounts: Vec<Mount>,
+}
+
+#[derive(Clone, Debug)]
+struct Mount {
+    volume: Arc<str>,
+    nodes: Option<NodeSelector>,
+    /// Labels of which a node that knows zones must have one of the values.
+    zones: Vec<(usize, Vec<Arc<str>>)>,
+}
+
+impl Mounts {
+    /// Looks up the volumes of a pod.
+    ///
+    /// # Errors
+    /// They cannot be had on any node.
+    pub fn new(shape: &Shape, volumes: &Volumes) -> Result<Mounts, NodeRefusal> {
+        let found: Result<_, _> =
+            shape.volume_claims.iter().map(|name| usable(shape, name, volumes)).collect();
+        let claims: Vec<&VolumeClaim> = found.map_err(NodeRefusal::Volume)?;
+        let mut waiting = None;
+        for claim in claims.iter().filter(|claim| !claim.bound) {
+            let name = claim.id.name.clone();
+            let class = claim.class.as_ref().and_then(|class| volumes.class(class));
+            if claim.volume.is_some() || !class.is_some_and(|class| class.waits_for_pod) {
+                return Err(NodeRefusal::Volume(VolumeRefusal::Unbound { claim: name }));
+            }
+            waiting.get_or_insert(name);
+        }
+        if let Some(claim) = waiting {
+            return Err(NodeRefusal::Volume(VolumeRefusal::Waits { claim }));
+        }
+        let mounts = claims.into_iter().filter_map(|claim| claim.volume.as_ref()).map(|name| {
+            match volumes.volume(name) {
+                Some(volume) => Ok(Mount::new(volume)),
+                None => Err(NodeRefusal::Volume(VolumeRefusal::NoVolume { volume: name.clone() })),
+            }
+        });
+        Ok(Mounts { mounts: mounts.collect::<Result<_, _>>()? })
+    }
+
+    /// Whether every node will do.
+    #[must_use]
+    pub fn is_everywhere(&self) -> bool {
+        self.mounts.iter().all(|mount| mount.nodes.is_none() && mount.zones.is_empty())
+    }
+
+    /// Whether the volumes can be reached from a node.
+    ///
+    /// # Errors
+    /// One of them cannot.
+    pub fn check(&self, node: &Node) -> Result<(), NodeRefusal> {
+        if let Some(mount) = self.mounts.iter().find(|mount| !mount.reaches(node)) {
+            return Err(NodeRefusal::VolumeElsewhere { volume: mount.volume.clone() });
+        }
+        let knows_zones = ZONES.iter().any(|(key, _)| node.labels.contains_key(*key));
+        match self.mounts.iter().find(|mount| knows_zones && !mount.is_in_zone(node)) {
+            Some(mount) => Err(NodeRefusal::VolumeZone { volume: mount.volume.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A claim that exists and is there to stay.
+fn usable<'a>(
+    shape: &Shape,
+    name: &Arc<str>,
+    volumes: &'a Volumes,
+) -> Result<&'a VolumeClaim, VolumeRefusal> {
+    let Some(claim) = volumes.claim(&shape.namespace, name) else {
+        return Err(VolumeRefusal::NoClaim { claim: name.clone() });
+    };
+    if claim.lost {
+        let volume = claim.volume.clone().unwrap_or_default();
+        return Err(VolumeRefusal::Lost { claim: name.clone(), volume });
+    }
+    if claim.deleting {
+        return Err(VolumeRefusal::Deleting { claim: name.clone() });
+    }
+    Ok(claim)
+}
+
+impl Mount {
+    fn new(volume: &Volume) -> Mount {
+        let zones = ZONES
+            .iter()
+            .enumerate()
+            .filter_map(|(at, (key, _))| Some((at, zones(volume.labels.get(*key)?)?)));
+        Mount { volume: volume.name.clone(), nodes: volume.nodes.clone(), zones: zones.collect() }
+    }
+
+    fn reaches(&self, node: &Node) -> bool {
+        let picks = |nodes: &NodeSelector| nodes.terms.iter().any(|term| term.picks(node).unwrap_or(false));
+        self.nodes.as_ref().is_none_or(picks)
+    }
+
+    fn is_in_zone(&self, node: &Node) -> bool {
+        self.zones.iter().all(|(at, zones)| {
+            let (old, new) = ZONES[*at];
+            node.labels.get(old).or_else(|| node.labels.get(new)).is_some_and(|zone| zones.contains(zone))
+        })
+    }
+}
+
+/// The zones that a label lists; a list with an empty name in it says nothing.
+fn zones(label: &str) -> Option<Vec<Arc<str>>> {
+    let zones: Vec<Arc<str>> = label.split("__").map(|zone| zone.trim().into()).collect();
+    (!zones.iter().any(|zone| zone.is_empty())).then_some(zones)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::node::{NodeTerm, Operator, Requirement};
+    use model::volume::{StorageClass, VolumeClaimId};
+
+    use super::*;
+    use crate::sample::{labels, node, shape};
+
+    fn claim(name: &str, volume: Option<&str>, bound: bool, class: &str) -> VolumeClaim {
+        VolumeClaim {
+            id: VolumeClaimId { namespace: "ns".into(), name: name.into() },
+            volume: volume.map(Into::into),
+            bound,
+            lost: name == "lost",
+            deleting: name == "deleting",
+            class: Some(class.into()),
+        }
+    }
+
+    fn volumes() -> Volumes {
+        let mut volumes = Volumes::default();
+        for (name, volume, bound, class) in [
+            ("local", Some("on-a"), true, "slow"),
+            ("zonal", Some("in-z1"), true, "slow"),
+            ("old", Some("in-old"), true, "slow"),
+            ("lost", Some("gone"), true, "slow"),
+            ("dangling", Some("gone"), true, "slow"),
+            ("deleting", Some("on-a"), true, "slow"),
+            ("wish", Some("on-a"), false, "waiting"),
+            ("fresh", None, false, "slow"),
+            ("unknown", None, false, "none"),
+            ("waiting", None, false, "waiting"),
+        ] {
+            volumes.apply_claim(claim(name, volume, bound, class));
+        }
+        let requirement =
+            Requirement { key: "host".into(), operator: Operator::In, values: vec!["a".into()] };
+        let term = NodeTerm { fields: Vec::new(), labels: vec![requirement] };
+        let nodes = Some(NodeSelector { terms: vec![term] });
+        volumes.apply_volume(Volume { name: "on-a".into(), nodes, ..Volume::default() });
+        let zoned = |name: &str, text: &str| Volume { name: name.into(), nodes: None, labels: labels(text) };
+        volumes.apply_volume(zoned("in-z1", "topology.kubernetes.io/zone=z1__z2"));
+        volumes.apply_volume(zoned("in-old", "failure-domain.beta.kubernetes.io/zone=z1"));
+        for (name, waits_for_pod) in [("slow", false), ("waiting", true)] {
+            volumes.apply_class(StorageClass { name: name.into(), waits_for_pod });
+        }
+        volumes
+    }
+
+    /// What a pod with these claims is told by a node with these labels.
+    fn answer(claims: &[&str], node_labels: &str) -> String {
+        let mut shape = shape("");
+        shape.volume_claims = claims.iter().map(|name| (*name).into()).collect();
+        let answer = Mounts::new(&shape, &volumes()).and_then(|mounts| mounts.check(&node("n", node_labels)));
+        answer.map_or_else(|refusal| refusal.text(), |()| "fits".to_owned())
+    }
+
+    #[test]
+    fn claims_must_have_a_volume() {
+        let table = [
+            ("none", "persistentvolumeclaim \"none\" not found"),
+            ("lost", "persistentvolumeclaim \"lost\" bound to non-existent persistentvolume \"gone\""),
+            ("dangling", "persistentvolume \"gone\" not found"),
+            ("deleting", "persistentvolumeclaim \"deleting\" is being deleted"),
+            ("wish", "pod has unbound immediate PersistentVolumeClaims"),
+            ("fresh", "pod has unbound immediate PersistentVolumeClaims"),
+            ("unknown", "pod has unbound immediate PersistentVolumeClaims"),
+            (
+                "waiting",
+                "persistentvolumeclaim \"waiting\" waits for its first consumer, and this scheduler binds no volumes",
+            ),
+        ];
+        for (claim, expected) in table {
+            assert_eq!(answer(&[claim], "host=a"), expected);
+        }
+        assert_eq!(answer(&["waiting", "fresh"], "host=a"), table[5].1);
+        assert_eq!(answer(&["waiting", "none"], "host=a"), table[0].1);
+    }
+
+    #[test]
+    fn a_volume_is_used_from_nodes_that_reach_it() {
+        assert_eq!(answer(&["local"], "host=a"), "fits");
+        assert_eq!(answer(&["local"], "host=b"), "node(s) didn't match PersistentVolume's node affinity");
+        assert_eq!(answer(&[], "host=b"), "fits");
+    }
+
+    #[test]
+    fn a_volume_is_used_in_its_zones() {
+        let refused = "node(s) had no available volume zone";
+        assert_eq!(answer(&["zonal"], "topology.kubernetes.io/zone=z2"), "fits");
+        assert_eq!(answer(&["zonal"], "topology.kubernetes.io/zone=z3"), refused);
+        assert_eq!(answer(&["zonal"], "topology.kubernetes.io/region=r1"), refused);
+        assert_eq!(answer(&["zonal"], "host=a"), "fits");
+        assert_eq!(answer(&["old"], "topology.kubernetes.io/zone=z1"), "fits");
+        assert_eq!(answer(&["old"], "failure-domain.beta.kubernetes.io/zone=z2"), refused);
+    }
+}

@@ -1,0 +1,9 @@
+//! Finds nodes for pods, or says why there are none.
+
+pub mod filters;
+pub mod node_refusal;
+pub mod scores;
+pub mod wake;
+
+#[cfg(test)]
+mod sample;

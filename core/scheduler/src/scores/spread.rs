@@ -1,0 +1,203 @@
+//! Pods should be spread evenly over places.
+
+use std::sync::Arc;
+
+use cluster::nodes::{NodeIdx, NodeState};
+use model::node::Node;
+use model::pod::{LabelSelector, Shape, Spread};
+use rustc_hash::FxHashMap;
+
+use super::{BEST, View};
+use crate::filters::{counted, is_counted, node_of};
+
+/// The label that tells nodes apart.
+const HOST: &str = "kubernetes.io/hostname";
+
+/// The label that tells zones apart.
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// How a shape should be spread, and how its companions are spread now.
+#[derive(Clone, Debug)]
+pub struct SpreadWishes {
+    wishes: Vec<Wish>,
+    namespace: Arc<str>,
+    /// Whether each candidate is without a label of one of the wishes.
+    left_out: Vec<bool>,
+}
+
+#[derive(Clone, Debug)]
+struct Wish {
+    rule: Spread,
+    /// How many pods are in each place that has a candidate; nodes are looked at one by one instead.
+    places: FxHashMap<Arc<str>, i64>,
+    /// Makes up for there being more or fewer places.
+    weight: f64,
+}
+
+impl SpreadWishes {
+    /// Counts the pods, if there is something to wish for. A pod that says nothing itself is spread among its companions
+    /// over nodes and zones, and then a node need not have all labels.
+    #[must_use]
+    pub fn new(shape: &Shape, candidates: &[NodeIdx], view: &View<'_>) -> Option<SpreadWishes> {
+        let needs_labels = !shape.spread.is_empty();
+        let rules: Vec<Spread> = if needs_labels {
+            shape.spread.iter().filter(|rule| !rule.required).cloned().collect()
+        } else {
+            by_default(view.companions)
+        };
+        if rules.is_empty() {
+            return None;
+        }
+        let has_labels =
+            |node: &Node| !needs_labels || rules.iter().all(|rule| node.labels.contains_key(&rule.key));
+        let nodes: Vec<&Node> = candidates.iter().map(|at| node_of(view.nodes.get(*at))).collect();
+        let left_out = nodes.iter().map(|node| !has_labels(node)).collect();
+        let scored: Vec<&Node> = nodes.into_iter().filter(|node| has_labels(node)).collect();
+        let mut wishes: Vec<Wish> = rules.iter().map(|rule| Wish::new(rule, &scored)).collect();
+        for (_, state) in view.nodes.iter().filter(|(_, state)| has_labels(node_of(state))) {
+            for wish in &mut wishes {
+                wish.count(shape, state, view.settings.compares_taints);
+            }
+        }
+        Some(SpreadWishes { wishes, namespace: shape.namespace.clone(), left_out })
+    }
+
+    /// How many pods there are in the candidate's places. The more, the worse.
+    #[must_use]
+    pub fn raw(&self, state: &NodeState) -> i64 {
+        let node = node_of(state);
+        let scores = self.wishes.iter().filter_map(|wish| {
+            let place = node.labels.get(&wish.rule.key)?;
+            let count = if &*wish.rule.key == HOST {
+                pods(&wish.rule.selector, &self.namespace, state)
+            } else {
+                wish.places.get(place).copied().unwrap_or(0)
+            };
+            Some(count as f64 * wish.weight + f64::from(wish.rule.max_skew - 1))
+        });
+        scores.sum::<f64>().round() as i64
+    }
+
+    /// Turns the raw scores of all candidates round: the fewest pods are best. Candidates without a label are worst.
+    #[must_use]
+    pub fn normalised(&self, mut scores: Vec<i64>) -> Vec<i64> {
+        let known =
+            || scores.iter().zip(&self.left_out).filter(|(_, left_out)| !**left_out).map(|(score, _)| *score);
+        let (least, most) = (known().min().unwrap_or(0), known().max().unwrap_or(0).max(0));
+        for (score, left_out) in scores.iter_mut().zip(&self.left_out) {
+            *score = match most {
+                _ if *left_out => 0,
+                0 => BEST,
+                _ => BEST * (most + least - *score) / most,
+            };
+        }
+        scores
+    }
+}
+
+/// Over nodes and zones, if there are companions.
+fn by_default(companions: Option<&LabelSelector>) -> Vec<Spread> {
+    let picks_some =
+        |selector: &&LabelSelector| !matches!(selector, LabelSelector::All(all) if all.is_empty());
+    let Some(selector) = companions.filter(picks_some) else { return Vec::new() };
+    let rule = |(key, max_skew): (&str, i32)| Spread {
+        max_skew,
+        key: key.into(),
+        required: false,
+        selector: selector.clone(),
+        min_domains: 1,
+        honor_affinity: true,
+        honor_taints: false,
+    };
+    [(HOST, 3), (ZONE, 5)].map(rule).into()
+}
+
+impl Wish {
+    fn new(rule: &Spread, scored: &[&Node]) -> Wish {
+        let mut places = FxHashMap::default();
+        let mut size = scored.len();
+        if &*rule.key != HOST {
+            // A node without the label is in a place of its own kind, which has no name.
+            let place = |node: &&Node| (node.labels.get(&rule.key).cloned().unwrap_or_default(), 0);
+            places = scored.iter().map(place).collect();
+            size = places.len();
+        }
+        Wish { rule: rule.clone(), places, weight: (size as f64 + 2.0).ln() }
+    }
+
+    fn count(&mut self, shape: &Shape, state: &NodeState, compares_taints: bool) {
+        let node = node_of(state);
+        let place = node.labels.get(&self.rule.key).map_or("", |place| place);
+        if let Some(count) = self.places.get_mut(place)
+            && counted(&self.rule, shape, node, compares_taints)
+        {
+            *count += pods(&self.rule.selector, &shape.namespace, state);
+        }
+    }
+}
+
+fn pods(selector: &LabelSelector, namespace: &Arc<str>, state: &NodeState) -> i64 {
+    state.pods.values().filter(|pod| is_counted(selector, namespace, pod)).count() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{node, nodes, pod, selector, shape};
+    use crate::scores::{Score, ScoreSettings, scores};
+
+    /// Scores of a and b in zone 1, x in zone 2, and a node without a zone.
+    fn answer(ours: &Shape, on: &[&str], companions: Option<&LabelSelector>) -> Option<Vec<i64>> {
+        let zone = |name: &str, zone: &str| node(name, &format!("{ZONE}={zone} {HOST}={name}"));
+        let pods = on.iter().enumerate().map(|(at, on)| pod(&format!("p{at}"), on, shape("app=web")));
+        let none = node("none", &format!("{HOST}=none"));
+        let nodes = nodes([zone("a", "1"), zone("b", "1"), zone("x", "2"), none], pods);
+        let (namespaces, images) = Default::default();
+        let settings = ScoreSettings::default();
+        let view =
+            View { nodes: &nodes, namespaces: &namespaces, images: &images, companions, settings: &settings };
+        let all: Vec<_> = nodes.iter().map(|(at, _)| at).collect();
+        scores(Score::Spread, ours, &all, &view)
+    }
+
+    fn wishing(max_skew: i32, keys: &[&str]) -> Shape {
+        let rule = |key: &&str| Spread { required: false, ..crate::sample::spread(max_skew, key, "app=web") };
+        Shape { spread: keys.iter().map(rule).collect(), ..shape("app=web") }
+    }
+
+    #[track_caller]
+    fn check(ours: &Shape, on: &[&str], expected: [i64; 4]) {
+        assert_eq!(answer(ours, on, None), Some(expected.to_vec()));
+    }
+
+    #[test]
+    fn places_with_fewer_pods_are_better() {
+        check(&wishing(1, &[ZONE]), &[], [100, 100, 100, 0]);
+        check(&wishing(1, &[ZONE]), &["a"], [0, 0, 100, 0]);
+        check(&wishing(1, &[ZONE]), &["a", "b", "x"], [33, 33, 100, 0]);
+        check(&wishing(1, &[HOST]), &["a", "a", "x"], [0, 100, 50, 100]);
+    }
+
+    #[test]
+    fn skew_that_is_allowed_makes_differences_smaller() {
+        check(&wishing(1, &[HOST]), &["a", "a", "b", "x", "none"], [50, 100, 100, 100]);
+        check(&wishing(5, &[HOST]), &["a", "a", "b", "x", "none"], [75, 100, 100, 100]);
+    }
+
+    #[test]
+    fn a_pod_that_says_nothing_is_spread_among_its_companions() {
+        let web = selector("app=web");
+        assert_eq!(answer(&shape("app=web"), &["a"], None), None);
+        assert_eq!(answer(&shape("app=web"), &["a"], Some(&selector(""))), None);
+        // Raw scores of 9, 8, 6 and 2: a node without a zone is spread over nodes alone.
+        let scores = answer(&shape("app=web"), &["a"], Some(&web)).expect("there are companions");
+        assert_eq!(scores, [22, 33, 55, 100]);
+    }
+
+    #[test]
+    fn rules_that_must_be_kept_are_no_wishes() {
+        let mut ours = wishing(1, &[ZONE]);
+        ours.spread[0].required = true;
+        assert_eq!(answer(&ours, &["a"], Some(&selector("app=web"))), None);
+    }
+}
