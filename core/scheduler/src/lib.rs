@@ -1,7 +1,11 @@
 //! Finds nodes for pods, or says why there are none.
 
+pub mod change;
+mod cycle;
+pub mod engine;
 pub mod filters;
 pub mod node_refusal;
+pub mod queue;
 pub mod scores;
 pub mod wake;
 

@@ -1,0 +1,277 @@
+//! One pod against all nodes: which will do, which is best, and with which devices.
+//!
+//! Nothing is changed here. What is found is either a choice, with everything that has to be written for it, or a refusal
+//! that counts the nodes by reason and says what could undo it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use allocation::{Answer, DeviceOrder, Question, allocate};
+use cluster::claims::ClaimState;
+use cluster::nodes::NodeIdx;
+use model::allocation::Allocation;
+use model::claim::{Claim, ClaimId};
+use model::node::Node;
+use model::pod::{ClaimSource, Pod};
+
+use crate::engine::Engine;
+use crate::filters::{self, Around, Mounts};
+use crate::scores::{self, View};
+use crate::wake::{Wake, Wakes};
+
+/// Where a pod goes, and what its claims need.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub node: Arc<str>,
+    pub claims: Vec<Wanted>,
+}
+
+/// What a claim of a pod needs.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    /// Nothing: it has devices and is reserved for the pod.
+    Reserved,
+    /// A reservation.
+    Reservation { claim: ClaimId, uid: Arc<str> },
+    /// Devices, and a reservation.
+    Allocation { state: Arc<ClaimState>, allocation: Allocation },
+}
+
+/// Why no node will do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodRefusal {
+    nodes: usize,
+    /// A reason that has nothing to do with nodes.
+    everywhere: Option<String>,
+    /// How many nodes have which reason.
+    reasons: BTreeMap<String, usize>,
+    /// What came closest for devices, in a sentence of ours.
+    nearest: Option<String>,
+    wakes_on: Wakes,
+}
+
+impl PodRefusal {
+    /// The changes that could undo it.
+    #[must_use]
+    pub fn wakes_on(&self) -> Wakes {
+        self.wakes_on
+    }
+
+    fn everywhere(nodes: usize, reason: String, wakes_on: Wakes) -> Box<PodRefusal> {
+        let (reasons, nearest) = (BTreeMap::new(), None);
+        Box::new(PodRefusal { nodes, everywhere: Some(reason), reasons, nearest, wakes_on })
+    }
+}
+
+impl fmt::Display for PodRefusal {
+    /// Kubernetes' sentence, which tools look for, and ours after it.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.nodes == 0 && self.everywhere.is_none() {
+            return write!(out, "no nodes available to schedule pods");
+        }
+        write!(out, "0/{} nodes are available:", self.nodes)?;
+        match &self.everywhere {
+            Some(reason) => write!(out, " {reason}.")?,
+            None => {
+                let mut counted: Vec<String> =
+                    self.reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+                counted.sort_unstable();
+                write!(out, " {}.", counted.join(", "))?;
+            }
+        }
+        match &self.nearest {
+            Some(nearest) => write!(out, " {nearest}."),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a pod's claims ask of a node.
+struct Claims {
+    /// Those that have devices: where they can be used, and what is left to write.
+    settled: Vec<Arc<ClaimState>>,
+    /// Those that need devices.
+    open: Vec<Arc<ClaimState>>,
+}
+
+/// What could help a pod whose claims have no devices on a node.
+const DEVICES: Wakes = Wakes::of(&[
+    Wake::NodeAdded,
+    Wake::NodeLabels,
+    Wake::NodeAllocatable,
+    Wake::Claim,
+    Wake::Class,
+    Wake::Slice,
+    Wake::OwnClaims,
+]);
+
+/// Counts why nodes are out of the question.
+#[derive(Default)]
+struct Tally {
+    nodes: usize,
+    reasons: BTreeMap<String, usize>,
+    nearest: Option<String>,
+    wakes_on: Wakes,
+}
+
+impl Tally {
+    fn refuse(&mut self, reasons: impl IntoIterator<Item = String>, wakes_on: Wakes) {
+        reasons.into_iter().for_each(|reason| *self.reasons.entry(reason).or_default() += 1);
+        self.wakes_on = self.wakes_on.or(wakes_on);
+    }
+}
+
+impl Engine {
+    /// The best node for a pod.
+    pub(crate) fn choose(&mut self, pod: &Pod) -> Result<Choice, Box<PodRefusal>> {
+        let claims = self.claims_of(pod)?;
+        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, &self.settings.filters);
+        let mounts = Mounts::new(&pod.shape, &self.volumes).map_err(|refusal| {
+            PodRefusal::everywhere(self.nodes.iter().count(), refusal.text(), refusal.wakes_on())
+        })?;
+        let mut tally = Tally { wakes_on: Wake::NodeAdded.into(), ..Tally::default() };
+        let mut candidates: Vec<NodeIdx> = Vec::new();
+        for (at, state) in self.nodes.iter() {
+            tally.nodes += 1;
+            let node = filters::node_of(state);
+            let fits = filters::fixed(&pod.shape, node, &self.settings.filters)
+                .and_then(|()| filters::usage(&pod.shape, state, &self.settings.filters))
+                .and_then(|()| mounts.check(node))
+                .and_then(|()| around.check(state));
+            match fits {
+                Ok(()) => candidates.push(at),
+                Err(refusal) => tally.refuse(refusal.reasons(), refusal.wakes_on()),
+            }
+        }
+        let candidates = self.ranked(pod, candidates);
+        for at in candidates {
+            let node = filters::node_of(self.nodes.get(at)).clone();
+            match self.devices_on(&node, &claims) {
+                Ok(allocations) => return Ok(choice(pod, &node, &claims, allocations)),
+                Err((reason, nearest)) => {
+                    tally.refuse([reason], DEVICES);
+                    tally.nearest = tally.nearest.or(nearest);
+                }
+            }
+        }
+        let Tally { nodes, reasons, nearest, wakes_on } = tally;
+        Err(Box::new(PodRefusal { nodes, everywhere: None, reasons, nearest, wakes_on }))
+    }
+
+    /// Candidates by score, the best first; among equals the one that was known first.
+    fn ranked(&self, pod: &Pod, candidates: Vec<NodeIdx>) -> Vec<NodeIdx> {
+        if candidates.len() < 2 {
+            return candidates;
+        }
+        let view = View {
+            nodes: &self.nodes,
+            namespaces: &self.namespaces,
+            images: &self.images,
+            companions: None,
+            settings: &self.settings.scores,
+        };
+        let totals = scores::totals(&pod.shape, &candidates, &view);
+        let mut ranked: Vec<(i64, NodeIdx)> = totals.into_iter().map(|total| -total).zip(candidates).collect();
+        ranked.sort_unstable();
+        ranked.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// The claims of a pod, if all of them can be used.
+    fn claims_of(&self, pod: &Pod) -> Result<Claims, Box<PodRefusal>> {
+        let refused = |reason: String| {
+            let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
+            PodRefusal::everywhere(self.nodes.iter().count(), reason, wakes)
+        };
+        let mut claims = Claims { settled: Vec::new(), open: Vec::new() };
+        for claim in &pod.claims {
+            let name = match &claim.source {
+                ClaimSource::Named(name) | ClaimSource::Generated(name) => name,
+                ClaimSource::NotNeeded => continue,
+                ClaimSource::ToBeGenerated => {
+                    return Err(refused(format!("resource claim {} was not created yet", claim.name)));
+                }
+                ClaimSource::Unknown => {
+                    return Err(refused(format!("resource claim {} names nothing that is known", claim.name)));
+                }
+            };
+            let id = ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() };
+            let Some(state) = self.claims.get(&id) else {
+                return Err(refused(format!("resourceclaim \"{name}\" not found")));
+            };
+            if state.deleting {
+                return Err(refused(format!("resourceclaim \"{name}\" is being deleted")));
+            }
+            let generated = matches!(claim.source, ClaimSource::Generated(_));
+            if generated && state.owner.as_ref() != Some(&pod.uid) {
+                return Err(refused(format!("resourceclaim \"{name}\" was not created for the pod")));
+            }
+            if self.claims.is_decided(&id) {
+                return Err(refused(format!("resource claim {id} is in the process of being allocated")));
+            }
+            let consumers = state.reserved_for.len();
+            if state.allocation.is_some() && consumers >= CONSUMERS_MAX && !state.reserved_for.contains(&pod.uid) {
+                return Err(refused(format!("resourceclaim \"{name}\" has {consumers} consumers, the most there may be")));
+            }
+            if state.allocation.is_some() { &mut claims.settled } else { &mut claims.open }.push(state.clone());
+        }
+        Ok(claims)
+    }
+
+    /// Devices on a node for the claims that need some, or the reason in Kubernetes' words and in ours.
+    fn devices_on(
+        &mut self,
+        node: &Node,
+        claims: &Claims,
+    ) -> Result<Vec<Allocation>, (String, Option<String>)> {
+        for state in &claims.settled {
+            let nodes = state.allocation.as_ref().and_then(|allocated| allocated.nodes.as_ref());
+            if nodes.is_some_and(|nodes| !nodes.picks(node).unwrap_or(false)) {
+                return Err(("resourceclaim not available on the node".to_owned(), None));
+            }
+        }
+        if claims.open.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pools = self.slices.pools_for(node, self.settings.gates).map_err(|bad| (bad.to_string(), None))?;
+        let wishes: Vec<&Claim> = claims.open.iter().map(|state| &*state.wish).collect();
+        let question = Question {
+            node,
+            pools: &pools,
+            claims: &wishes,
+            classes: &self.classes,
+            ledger: self.claims.ledger(),
+            gates: self.settings.gates,
+            order: DeviceOrder::PreferReady,
+            budget: self.settings.search_steps_max,
+        };
+        let reply = allocate(&question, &mut self.expressions).map_err(|error| (error.to_string(), None))?;
+        match reply.answer {
+            Answer::Allocated(allocations) => Ok(allocations),
+            Answer::Impossible(refusal) => {
+                let nearest = format!("on node {}, {refusal}", node.name);
+                Err(("cannot allocate all claims".to_owned(), Some(nearest)))
+            }
+            Answer::BudgetSpent => {
+                let nearest = format!("on node {}, the search for devices met its bound", node.name);
+                Err(("cannot allocate all claims".to_owned(), Some(nearest)))
+            }
+        }
+    }
+}
+
+/// What has to be written for a pod on a node.
+fn choice(pod: &Pod, node: &Node, claims: &Claims, allocations: Vec<Allocation>) -> Choice {
+    let settled = claims.settled.iter().map(|state| {
+        if state.reserved_for.contains(&pod.uid) {
+            return Wanted::Reserved;
+        }
+        Wanted::Reservation { claim: state.wish.id.clone(), uid: state.uid.clone() }
+    });
+    let open = claims.open.iter().cloned().zip(allocations);
+    let open = open.map(|(state, allocation)| Wanted::Allocation { state, allocation });
+    Choice { node: node.name.clone(), claims: settled.chain(open).collect() }
+}
+
+/// The most pods that may share a claim.
+const CONSUMERS_MAX: usize = 256;

@@ -1,0 +1,201 @@
+//! The one door: a fact, a turn or an answer comes in, and what is to be done comes out.
+//!
+//! Invariant: everything here follows from what came in. The same inputs at the same times give the same effects; after a
+//! restart the API's objects alone lead to a state that goes on from there.
+
+mod fold;
+mod settle;
+mod turn;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use allocation::Expressions;
+use cluster::claims::Claims;
+use cluster::namespaces::Namespaces;
+use cluster::nodes::Nodes;
+use cluster::pools::Slices;
+use cluster::volumes::Volumes;
+use gates::Gates;
+use model::claim::{ClaimId, Class};
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+use rustc_hash::FxHashMap;
+
+use crate::change::{Change, Write, WriteId, WriteOutcome};
+use crate::filters::FilterSettings;
+use crate::queue::{Counts, Patience, Queue};
+use crate::scores::ScoreSettings;
+use crate::scores::images::ImageCounts;
+
+/// What comes in.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A fact arrived.
+    Changed(Change),
+    /// There is time to place pods: at most so many.
+    Turn {
+        /// How many attempts.
+        attempts: u32,
+    },
+    /// The API answered.
+    Settled(WriteId, WriteOutcome),
+}
+
+/// What is to be done.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Effect {
+    /// Write this, and tell what came of it.
+    Submit(WriteId, Write),
+    /// Tell people.
+    Announce(Announcement),
+    /// There is something to do at this time, even if nothing happens until then.
+    WakeAt(Timestamp),
+}
+
+/// Something that people want to know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Announcement {
+    /// A pod has its node.
+    Scheduled {
+        /// The pod.
+        pod: model::pod::PodId,
+        /// The node.
+        node: Arc<str>,
+    },
+    /// A pod has none.
+    FailedScheduling {
+        /// The pod.
+        pod: model::pod::PodId,
+        /// Why.
+        message: String,
+    },
+}
+
+/// How the engine decides.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The name that pods ask for.
+    pub scheduler_name: Arc<str>,
+    /// Which features are on.
+    pub gates: Gates,
+    /// How long pods wait.
+    pub patience: Patience,
+    /// What puts nodes out of the question.
+    pub filters: FilterSettings,
+    /// What makes nodes better.
+    pub scores: ScoreSettings,
+    /// How many steps a search for devices on one node may take.
+    pub search_steps_max: u64,
+}
+
+/// A pod on its way to a node.
+#[derive(Clone, Debug)]
+struct Placing {
+    pod: Arc<Pod>,
+    node: Arc<str>,
+    /// Claims whose writes are not answered yet.
+    open: BTreeMap<WriteId, ClaimId>,
+    /// Claims that are reserved for the pod by now.
+    reserved: Vec<ClaimId>,
+    /// The write that binds it, once it is under way.
+    binding: Option<WriteId>,
+    /// A write failed: the rest is waited for, and then all is taken back.
+    failed: Option<String>,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) settings: Settings,
+    pub(crate) nodes: Nodes,
+    pub(crate) namespaces: Namespaces,
+    pub(crate) volumes: Volumes,
+    pub(crate) images: ImageCounts,
+    pub(crate) slices: Slices,
+    pub(crate) classes: BTreeMap<Arc<str>, Class>,
+    pub(crate) claims: Claims,
+    /// Pods that wait for us, by uid.
+    waiting: FxHashMap<Arc<str>, Arc<Pod>>,
+    queue: Queue,
+    /// Pods on their way, by uid.
+    placing: FxHashMap<Arc<str>, Placing>,
+    /// Whose write it is, by uid; writes that nobody waits for are not here.
+    writes: FxHashMap<WriteId, Arc<str>>,
+    next_write: u64,
+    pub(crate) expressions: Expressions,
+    effects: Vec<Effect>,
+}
+
+impl Engine {
+    /// A scheduler that knows nothing yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Engine {
+        let queue = Queue::new(settings.patience);
+        Engine {
+            settings,
+            nodes: Nodes::default(),
+            namespaces: Namespaces::default(),
+            volumes: Volumes::default(),
+            images: ImageCounts::default(),
+            slices: Slices::default(),
+            classes: BTreeMap::new(),
+            claims: Claims::default(),
+            waiting: FxHashMap::default(),
+            queue,
+            placing: FxHashMap::default(),
+            writes: FxHashMap::default(),
+            next_write: 0,
+            expressions: Expressions::default(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// Takes something in, and tells what is to be done.
+    pub fn handle(&mut self, now: Timestamp, input: Input) -> Vec<Effect> {
+        match input {
+            Input::Changed(change) => self.fold(now, change),
+            Input::Turn { attempts } => self.turn(now, attempts),
+            Input::Settled(write, outcome) => self.settle(now, write, &outcome),
+        }
+        if let Some(time) = self.queue.next_time() {
+            self.effects.push(Effect::WakeAt(time));
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    /// How many pods wait, and how.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.queue.counts()
+    }
+
+    /// How many pods are on their way to a node.
+    #[must_use]
+    pub fn placing(&self) -> usize {
+        self.placing.len()
+    }
+
+    /// Whether there is nothing to do until something happens.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let counts = self.queue.counts();
+        counts.ready == 0 && counts.backing_off == 0 && self.placing.is_empty()
+    }
+
+    /// Asks for a write whose answer somebody waits for.
+    fn submit(&mut self, pod: &Arc<str>, write: Write) -> WriteId {
+        let id = WriteId(self.next_write);
+        self.next_write += 1;
+        self.writes.insert(id, pod.clone());
+        self.effects.push(Effect::Submit(id, write));
+        id
+    }
+
+    /// Asks for a write whose answer changes nothing.
+    fn submit_and_forget(&mut self, write: Write) {
+        let id = WriteId(self.next_write);
+        self.next_write += 1;
+        self.effects.push(Effect::Submit(id, write));
+    }
+}

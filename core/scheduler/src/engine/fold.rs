@@ -1,0 +1,191 @@
+//! Folds facts into the state, and wakes who they can help.
+
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use model::claim::ClaimId;
+use model::node::Node;
+use model::pod::{ClaimSource, Pod};
+use model::timestamp::Timestamp;
+
+use super::Engine;
+use crate::change::Change;
+use crate::wake::{Wake, Wakes};
+
+impl Engine {
+    pub(super) fn fold(&mut self, now: Timestamp, change: Change) {
+        let wakes = match change {
+            Change::NodeApplied(node) => self.fold_node(*node),
+            Change::NodeGone(name) => {
+                self.nodes.remove(&name);
+                Wake::NodeRemoved.into()
+            }
+            Change::PodApplied(pod) => self.fold_pod(now, &pod),
+            Change::PodGone(uid) => self.pod_gone(&uid),
+            Change::SliceApplied(published) => {
+                self.slices.apply(published);
+                Wake::Slice.into()
+            }
+            Change::SliceGone(name) => {
+                self.slices.remove(&name);
+                Wakes::NONE
+            }
+            Change::ClassApplied(class) => {
+                self.classes.insert(class.name.clone(), class);
+                Wake::Class.into()
+            }
+            Change::ClassGone(name) => {
+                self.classes.remove(&name);
+                Wakes::NONE
+            }
+            Change::ClaimApplied(state) => self.fold_claim(now, *state),
+            Change::ClaimGone(id) => {
+                let touched = self.claims.remove(&id);
+                if touched.freed { Wake::Claim.into() } else { Wakes::NONE }
+            }
+            Change::NamespaceApplied(name, labels) => {
+                self.namespaces.apply(name, labels);
+                Wake::Namespace.into()
+            }
+            Change::NamespaceGone(name) => {
+                self.namespaces.remove(&name);
+                Wakes::NONE
+            }
+        };
+        self.queue.wake(wakes, now);
+    }
+
+    fn fold_node(&mut self, node: Node) -> Wakes {
+        let known = self.nodes.find(&node.name).and_then(|at| self.nodes.get(at).node.clone());
+        let wakes = match known {
+            None => Wake::NodeAdded.into(),
+            Some(known) => node_changes(&known, &node),
+        };
+        self.nodes.apply(node);
+        wakes
+    }
+
+    fn fold_pod(&mut self, now: Timestamp, pod: &Arc<Pod>) -> Wakes {
+        if pod.finished {
+            return self.pod_gone(&pod.uid);
+        }
+        if pod.node.is_some() {
+            // Bound, by us or by somebody else: it waits for nobody any more.
+            let known = self.placing.contains_key(&pod.uid);
+            self.forget_waiting(&pod.uid);
+            self.nodes.apply_pod(pod.clone());
+            return if known { Wakes::NONE } else { Wake::PodAdded.into() };
+        }
+        if *pod.scheduler != *self.settings.scheduler_name {
+            return Wakes::NONE;
+        }
+        if pod.deleting {
+            return self.pod_gone(&pod.uid);
+        }
+        let before = self.waiting.insert(pod.uid.clone(), pod.clone());
+        let gated = !pod.gates.is_empty() || self.lacks_claims(pod);
+        self.queue.apply(&pod.uid, pod.priority, gated, now);
+        if let Some(before) = before {
+            self.queue.wake_one(&pod.uid, own_changes(&before, pod), now);
+        }
+        Wakes::NONE
+    }
+
+    /// Whether a claim that the pod names has yet to be made.
+    fn lacks_claims(&self, pod: &Pod) -> bool {
+        pod.claims.iter().any(|claim| match &claim.source {
+            ClaimSource::ToBeGenerated => true,
+            ClaimSource::Named(name) | ClaimSource::Generated(name) => {
+                self.claims.get(&claim_id(pod, name)).is_none()
+            }
+            ClaimSource::NotNeeded | ClaimSource::Unknown => false,
+        })
+    }
+
+    fn fold_claim(&mut self, now: Timestamp, state: ClaimState) -> Wakes {
+        let id = state.wish.id.clone();
+        let is_new = self.claims.get(&id).is_none();
+        let was_decided = self.claims.is_decided(&id);
+        let touched = self.claims.apply(state);
+        if is_new {
+            self.look_again_at_gated(now, &id);
+        }
+        // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
+        let arrived = was_decided && !self.claims.is_decided(&id);
+        if touched.freed || touched.taken || is_new || arrived { Wake::Claim.into() } else { Wakes::NONE }
+    }
+
+    /// Pods that waited for a claim to be made are looked at again.
+    fn look_again_at_gated(&mut self, now: Timestamp, claim: &ClaimId) {
+        let concerned: Vec<Arc<Pod>> = self
+            .waiting
+            .values()
+            .filter(|pod| pod.id.namespace == claim.namespace && uses(pod, &claim.name))
+            .cloned()
+            .collect();
+        for pod in concerned {
+            let gated = !pod.gates.is_empty() || self.lacks_claims(&pod);
+            self.queue.apply(&pod.uid, pod.priority, gated, now);
+        }
+    }
+
+    fn pod_gone(&mut self, uid: &Arc<str>) -> Wakes {
+        self.forget_waiting(uid);
+        self.abandon(uid);
+        match self.nodes.remove_pod(uid) {
+            Some(_) => Wake::PodRemoved.into(),
+            None => Wakes::NONE,
+        }
+    }
+
+    pub(super) fn forget_waiting(&mut self, uid: &str) {
+        self.waiting.remove(uid);
+        self.queue.remove(uid);
+    }
+}
+
+/// The id of a claim that a pod names.
+pub(super) fn claim_id(pod: &Pod, name: &Arc<str>) -> ClaimId {
+    ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() }
+}
+
+fn uses(pod: &Pod, claim: &str) -> bool {
+    pod.claims.iter().any(|one| match &one.source {
+        ClaimSource::Named(name) | ClaimSource::Generated(name) => &**name == claim,
+        ClaimSource::ToBeGenerated | ClaimSource::NotNeeded | ClaimSource::Unknown => false,
+    })
+}
+
+/// What changed of a node that could help somebody.
+fn node_changes(before: &Node, after: &Node) -> Wakes {
+    let mut wakes = Wakes::NONE;
+    let mut note = |changed: bool, kind: Wake| {
+        if changed {
+            wakes = wakes.or(kind.into());
+        }
+    };
+    note(before.labels != after.labels, Wake::NodeLabels);
+    note(before.taints != after.taints || (before.unschedulable && !after.unschedulable), Wake::NodeTaints);
+    note(
+        before.allocatable != after.allocatable || before.pods_max != after.pods_max,
+        Wake::NodeAllocatable,
+    );
+    note(before.declared_features != after.declared_features, Wake::NodeFeatures);
+    wakes
+}
+
+/// What changed of a waiting pod that could help itself.
+fn own_changes(before: &Pod, after: &Pod) -> Wakes {
+    let mut wakes = Wakes::NONE;
+    let mut note = |changed: bool, kind: Wake| {
+        if changed {
+            wakes = wakes.or(kind.into());
+        }
+    };
+    note(before.shape.labels != after.shape.labels, Wake::OwnLabels);
+    note(before.shape.tolerations != after.shape.tolerations, Wake::OwnTolerations);
+    note(before.shape.requests != after.shape.requests, Wake::OwnRequests);
+    note(before.shape != after.shape, Wake::OwnSpec);
+    note(before.claims != after.claims, Wake::OwnClaims);
+    wakes
+}

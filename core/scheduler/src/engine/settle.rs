@@ -1,0 +1,86 @@
+//! What becomes of writes: when all claims of a pod are written it is bound, and when something fails all is taken back.
+
+use std::sync::Arc;
+
+use model::timestamp::Timestamp;
+
+use super::{Announcement, Effect, Engine, Placing};
+use crate::change::{Consumer, Write, WriteId, WriteOutcome};
+use crate::queue::Failure;
+use crate::wake::Wake;
+
+impl Engine {
+    pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
+        let Some(uid) = self.writes.remove(&write) else { return };
+        let Some(placing) = self.placing.get_mut(&uid) else { return };
+        if let Some(claim) = placing.open.remove(&write) {
+            match outcome {
+                WriteOutcome::Done => placing.reserved.push(claim),
+                WriteOutcome::Failed(reason) => {
+                    placing.failed.get_or_insert_with(|| format!("claim {claim}: {reason}"));
+                    self.claims.undecide(&claim);
+                }
+            }
+        } else if placing.binding == Some(write) {
+            match outcome {
+                WriteOutcome::Done => return self.bound(&uid),
+                WriteOutcome::Failed(reason) => {
+                    placing.binding = None;
+                    placing.failed = Some(format!("binding: {reason}"));
+                }
+            }
+        }
+        self.go_on(now, &uid);
+    }
+
+    /// Binds a pod whose claims are all written, or takes back what was done for one that cannot be.
+    pub(super) fn go_on(&mut self, now: Timestamp, uid: &Arc<str>) {
+        let Some(placing) = self.placing.get(uid) else { return };
+        if !placing.open.is_empty() || placing.binding.is_some() {
+            return;
+        }
+        if placing.failed.is_some() {
+            return self.take_back(now, uid);
+        }
+        let (pod, node) = (placing.pod.clone(), placing.node.clone());
+        let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node });
+        if let Some(placing) = self.placing.get_mut(uid) {
+            placing.binding = Some(write);
+        }
+    }
+
+    fn bound(&mut self, uid: &Arc<str>) {
+        let Some(placing) = self.placing.remove(uid) else { return };
+        self.forget_waiting(uid);
+        let (pod, node) = (placing.pod.id.clone(), placing.node);
+        self.effects.push(Effect::Announce(Announcement::Scheduled { pod, node }));
+    }
+
+    /// Undoes a placement that failed, and puts the pod back.
+    fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
+        let Some(placing) = self.placing.remove(uid) else { return };
+        self.nodes.remove_pod(uid);
+        self.release(&placing);
+        let message = placing.failed.clone().unwrap_or_default();
+        self.refuse(now, &placing.pod, Failure::Failed, message);
+        self.queue.wake(Wake::PodRemoved.into(), now);
+    }
+
+    /// Forgets a pod on its way that is gone: what is written for it is released, what is not yet is left to its answer.
+    pub(super) fn abandon(&mut self, uid: &Arc<str>) {
+        let Some(placing) = self.placing.remove(uid) else { return };
+        for claim in placing.open.values() {
+            self.claims.undecide(claim);
+        }
+        self.release(&placing);
+    }
+
+    fn release(&mut self, placing: &Placing) {
+        for claim in &placing.reserved {
+            let Some(known) = self.claims.get(claim) else { continue };
+            let consumer = Consumer { name: placing.pod.id.name.clone(), uid: placing.pod.uid.clone() };
+            let write = Write::Release { claim: claim.clone(), uid: known.uid.clone(), consumer };
+            self.submit_and_forget(write);
+        }
+    }
+}

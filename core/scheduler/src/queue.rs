@@ -1,0 +1,401 @@
+//! Pods that wait for a node: who is next, who backs off, and who sleeps until something changes.
+//!
+//! Invariant: a pod is in exactly one of the five places, and every pod that sleeps or backs off leaves by itself at a time
+//! that [`Queue::next_time`] tells. So no wake-up can be lost for good, and nothing is retried without a reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::timestamp::Timestamp;
+use rustc_hash::FxHashMap;
+
+use crate::wake::{Wake, Wakes};
+
+/// How long pods wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Patience {
+    /// After the first failure; each further one doubles it.
+    pub backoff_ms_min: i64,
+    /// At most.
+    pub backoff_ms_max: i64,
+    /// A pod that sleeps is tried again after this long, even if nothing that could help it was seen.
+    pub sleep_ms_max: i64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { backoff_ms_min: 1_000, backoff_ms_max: 10_000, sleep_ms_max: 300_000 }
+    }
+}
+
+/// The order of pods that are ready: the most important first, then who came first.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Rank {
+    /// The priority, negated, so that the highest comes first.
+    importance: i64,
+    since: Timestamp,
+    uid: Arc<str>,
+}
+
+/// Where a pod is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Place {
+    Ready,
+    BackingOff { until: Timestamp },
+    Asleep { until: Timestamp, wakes_on: Wakes },
+    Gated,
+    /// Somebody took it and has not said yet what came of it.
+    Out,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Waiting {
+    rank: Rank,
+    place: Place,
+    /// Failures in a row.
+    failures: u32,
+    /// How often it was taken.
+    attempts: u32,
+}
+
+/// What came of an attempt that did not place a pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// There is no place, and these changes could make one.
+    Refused(Wakes),
+    /// Something went wrong, and may not go wrong again.
+    Failed,
+}
+
+/// How many pods are in each place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Ready to be placed.
+    pub ready: usize,
+    /// Waiting out a backoff.
+    pub backing_off: usize,
+    /// Asleep until something changes.
+    pub asleep: usize,
+    /// Held back by scheduling gates, or by claims that are not there.
+    pub gated: usize,
+}
+
+/// Pods that wait for a node.
+#[derive(Clone, Debug, Default)]
+pub struct Queue {
+    patience: Patience,
+    pods: FxHashMap<Arc<str>, Waiting>,
+    ready: BTreeSet<Rank>,
+    backing_off: BTreeSet<(Timestamp, Rank)>,
+    asleep: BTreeSet<(Timestamp, Rank)>,
+    /// Sleepers by each change that could wake them, so that a change looks at those only.
+    sleepers: BTreeMap<Wake, BTreeSet<Rank>>,
+}
+
+impl Queue {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(patience: Patience) -> Queue {
+        Queue { patience, ..Queue::default() }
+    }
+
+    /// Adds a pod, or takes note that it is gated or not, and how important it is. This alone wakes nobody: what of a pod
+    /// changed is told to [`Queue::wake_one`].
+    pub fn apply(&mut self, uid: &Arc<str>, priority: i32, gated: bool, now: Timestamp) {
+        let mut waiting = self.take(uid).unwrap_or_else(|| Waiting {
+            rank: Rank { importance: 0, since: now, uid: uid.clone() },
+            place: Place::Ready,
+            failures: 0,
+            attempts: 0,
+        });
+        waiting.rank.importance = -i64::from(priority);
+        waiting.place = match (gated, waiting.place) {
+            (_, Place::Out) => Place::Out,
+            (true, _) => Place::Gated,
+            (false, Place::Gated) => Place::Ready,
+            (false, place) => place,
+        };
+        self.put(waiting);
+    }
+
+    /// Forgets a pod.
+    pub fn remove(&mut self, uid: &str) -> bool {
+        self.take(uid).is_some()
+    }
+
+    /// Whether a pod is known here.
+    #[must_use]
+    pub fn contains(&self, uid: &str) -> bool {
+        self.pods.contains_key(uid)
+    }
+
+    /// Takes the next pod. While nobody is ready, the one whose backoff ends first is taken early: there is nothing better
+    /// to do.
+    pub fn next(&mut self, now: Timestamp) -> Option<Arc<str>> {
+        self.let_go(now);
+        let rank = match self.ready.first() {
+            Some(rank) => rank.clone(),
+            None => self.backing_off.first()?.1.clone(),
+        };
+        let mut waiting = self.take(&rank.uid).expect("a pod in an order is known");
+        waiting.place = Place::Out;
+        waiting.attempts += 1;
+        self.put(waiting);
+        Some(rank.uid)
+    }
+
+    /// Says that a pod that was taken has no place.
+    pub fn put_back(&mut self, uid: &str, failure: Failure, now: Timestamp) {
+        let Some(mut waiting) = self.take(uid) else { return };
+        waiting.failures = waiting.failures.saturating_add(1);
+        waiting.rank.since = now;
+        waiting.place = match failure {
+            Failure::Refused(wakes_on) => {
+                Place::Asleep { until: now.plus_millis(self.patience.sleep_ms_max), wakes_on }
+            }
+            Failure::Failed => Place::BackingOff { until: self.backed_off(waiting.failures, now) },
+        };
+        self.put(waiting);
+    }
+
+    /// Wakes the pods that a change could help, and says how many those are.
+    pub fn wake(&mut self, changes: Wakes, now: Timestamp) -> usize {
+        let sleepers = changes.iter().filter_map(|kind| self.sleepers.get(&kind));
+        let woken: BTreeSet<Rank> = sleepers.flatten().cloned().collect();
+        let count = woken.len();
+        woken.into_iter().for_each(|rank| self.rouse(&rank.uid, now));
+        count
+    }
+
+    /// Wakes one pod if it sleeps until one of these changes, since something of its own changed.
+    pub fn wake_one(&mut self, uid: &str, changes: Wakes, now: Timestamp) {
+        let place = self.pods.get(uid).map(|waiting| &waiting.place);
+        if matches!(place, Some(Place::Asleep { wakes_on, .. }) if wakes_on.meets(changes)) {
+            self.rouse(uid, now);
+        }
+    }
+
+    /// When something is to be done without anything happening.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Timestamp> {
+        let first = |order: &BTreeSet<(Timestamp, Rank)>| order.first().map(|(until, _)| *until);
+        match (first(&self.backing_off), first(&self.asleep)) {
+            (Some(left), Some(right)) => Some(left.min(right)),
+            (left, right) => left.or(right),
+        }
+    }
+
+    /// How many pods are in each place.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let gated = self.pods.values().filter(|waiting| waiting.place == Place::Gated).count();
+        Counts {
+            ready: self.ready.len(),
+            backing_off: self.backing_off.len(),
+            asleep: self.asleep.len(),
+            gated,
+        }
+    }
+
+    /// How often a pod was taken.
+    #[must_use]
+    pub fn attempts(&self, uid: &str) -> u32 {
+        self.pods.get(uid).map_or(0, |waiting| waiting.attempts)
+    }
+
+    /// Moves on those whose time has come.
+    fn let_go(&mut self, now: Timestamp) {
+        while let Some((until, rank)) = self.backing_off.first().cloned() {
+            if until > now {
+                break;
+            }
+            self.make_ready(&rank.uid);
+        }
+        while let Some((until, rank)) = self.asleep.first().cloned() {
+            if until > now {
+                break;
+            }
+            self.make_ready(&rank.uid);
+        }
+    }
+
+    fn make_ready(&mut self, uid: &str) {
+        if let Some(mut waiting) = self.take(uid) {
+            waiting.place = Place::Ready;
+            self.put(waiting);
+        }
+    }
+
+    /// Wakes a sleeper: it waits out the rest of its backoff, counted from when it failed.
+    fn rouse(&mut self, uid: &str, now: Timestamp) {
+        let Some(mut waiting) = self.take(uid) else { return };
+        let until = self.backed_off(waiting.failures, waiting.rank.since);
+        waiting.place = if until > now { Place::BackingOff { until } } else { Place::Ready };
+        self.put(waiting);
+    }
+
+    /// The end of a backoff that begins now.
+    fn backed_off(&self, failures: u32, now: Timestamp) -> Timestamp {
+        let Patience { backoff_ms_min, backoff_ms_max, .. } = self.patience;
+        let doubled = backoff_ms_min.checked_shl(failures.saturating_sub(1)).unwrap_or(backoff_ms_max);
+        // A shift that pushes bits out comes back small or negative, so the number of failures decides as well.
+        let wait = if failures > 32 || doubled < backoff_ms_min { backoff_ms_max } else { doubled };
+        now.plus_millis(wait.min(backoff_ms_max))
+    }
+
+    fn take(&mut self, uid: &str) -> Option<Waiting> {
+        let waiting = self.pods.remove(uid)?;
+        let rank = &waiting.rank;
+        match &waiting.place {
+            Place::Ready => {
+                self.ready.remove(rank);
+            }
+            Place::BackingOff { until } => {
+                self.backing_off.remove(&(*until, rank.clone()));
+            }
+            Place::Asleep { until, wakes_on } => {
+                self.asleep.remove(&(*until, rank.clone()));
+                for kind in wakes_on.iter() {
+                    if let Some(sleepers) = self.sleepers.get_mut(&kind) {
+                        sleepers.remove(rank);
+                    }
+                }
+            }
+            Place::Gated | Place::Out => {}
+        }
+        Some(waiting)
+    }
+
+    fn put(&mut self, waiting: Waiting) {
+        let rank = waiting.rank.clone();
+        match &waiting.place {
+            Place::Ready => {
+                self.ready.insert(rank.clone());
+            }
+            Place::BackingOff { until } => {
+                self.backing_off.insert((*until, rank.clone()));
+            }
+            Place::Asleep { until, wakes_on } => {
+                self.asleep.insert((*until, rank.clone()));
+                for kind in wakes_on.iter() {
+                    self.sleepers.entry(kind).or_default().insert(rank.clone());
+                }
+            }
+            Place::Gated | Place::Out => {}
+        }
+        self.pods.insert(rank.uid, waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Timestamp = Timestamp::from_micros(1_000_000_000);
+
+    fn at(millis: i64) -> Timestamp {
+        START.plus_millis(millis)
+    }
+
+    fn queue(pods: &[(&str, i32)]) -> Queue {
+        let mut queue = Queue::new(Patience::default());
+        for (number, (uid, priority)) in pods.iter().enumerate() {
+            queue.apply(&Arc::from(*uid), *priority, false, at(number as i64));
+        }
+        queue
+    }
+
+    fn taken(queue: &mut Queue, now: i64) -> Vec<String> {
+        std::iter::from_fn(|| queue.next(at(now))).map(|uid| uid.to_string()).collect()
+    }
+
+    #[test]
+    fn the_most_important_comes_first_and_then_who_came_first() {
+        let mut queue = queue(&[("late", 0), ("later", 0), ("urgent", 10)]);
+        assert_eq!(taken(&mut queue, 10), ["urgent", "late", "later"]);
+        assert_eq!(queue.counts(), Counts::default());
+        assert_eq!(queue.attempts("late"), 1);
+    }
+
+    #[test]
+    fn a_sleeper_wakes_only_on_a_change_that_can_help_it() {
+        let mut queue = queue(&[("a", 0), ("b", 0)]);
+        taken(&mut queue, 0);
+        queue.put_back("a", Failure::Refused(Wake::PodRemoved.into()), at(0));
+        queue.put_back("b", Failure::Refused(Wake::Slice.into()), at(0));
+        assert_eq!(queue.wake(Wake::NodeLabels.into(), at(5_000)), 0);
+        assert_eq!(queue.wake(Wake::Slice.into(), at(5_000)), 1);
+        assert_eq!(taken(&mut queue, 5_000), ["b"]);
+        assert_eq!(queue.counts().asleep, 1);
+    }
+
+    #[test]
+    fn who_is_woken_early_waits_out_its_backoff_unless_nobody_else_is_ready() {
+        let mut queue = queue(&[("a", 5), ("b", 0)]);
+        assert_eq!(queue.next(at(0)).as_deref(), Some("a"));
+        queue.put_back("a", Failure::Refused(Wake::Claim.into()), at(0));
+        queue.wake(Wake::Claim.into(), at(10));
+        assert_eq!(queue.counts(), Counts { ready: 1, backing_off: 1, ..Counts::default() });
+        assert_eq!(taken(&mut queue, 20), ["b", "a"]);
+    }
+
+    #[test]
+    fn each_failure_in_a_row_doubles_the_wait_up_to_a_bound() {
+        let mut queue = queue(&[("a", 0)]);
+        let mut now = 0;
+        let mut waits = Vec::new();
+        for _ in 0..40 {
+            queue.next(at(now));
+            queue.put_back("a", Failure::Failed, at(now));
+            let until = queue.next_time().expect("it backs off");
+            waits.push((until.micros() - at(now).micros()) / 1_000);
+            now += 60_000;
+        }
+        assert_eq!(waits[..6], [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
+        assert!(waits[6..].iter().all(|wait| *wait == 10_000));
+    }
+
+    #[test]
+    fn nobody_sleeps_for_ever() {
+        let mut queue = queue(&[("a", 0)]);
+        queue.next(at(0));
+        queue.put_back("a", Failure::Refused(Wakes::NONE), at(0));
+        assert_eq!(queue.next_time(), Some(at(300_000)));
+        assert_eq!(queue.next(at(299_999)), None);
+        assert_eq!(queue.next(at(300_000)).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_gated_pod_is_ready_once_its_gates_are_gone() {
+        let mut queue = Queue::new(Patience::default());
+        let uid: Arc<str> = "a".into();
+        queue.apply(&uid, 0, true, at(0));
+        assert_eq!((queue.next(at(1)), queue.counts().gated), (None, 1));
+        queue.apply(&uid, 0, false, at(2));
+        assert_eq!(queue.next(at(3)), Some(uid));
+    }
+
+    #[test]
+    fn taking_note_of_a_pod_wakes_it_only_if_something_that_helps_changed() {
+        let mut queue = queue(&[("a", 0)]);
+        queue.next(at(0));
+        queue.put_back("a", Failure::Refused(Wake::OwnTolerations.into()), at(0));
+        queue.apply(&"a".into(), 0, false, at(20_000));
+        assert_eq!(queue.counts().asleep, 1, "our own note of why it waits must not start it again");
+        queue.wake_one("a", Wake::OwnLabels.into(), at(20_000));
+        assert_eq!(queue.counts().asleep, 1);
+        queue.wake_one("a", Wake::OwnTolerations.into(), at(20_000));
+        assert_eq!(queue.counts().ready, 1);
+    }
+
+    #[test]
+    fn a_pod_that_is_out_stays_out_until_it_is_put_back_or_forgotten() {
+        let mut queue = queue(&[("a", 0)]);
+        queue.next(at(0));
+        queue.apply(&"a".into(), 3, false, at(1));
+        assert_eq!(queue.next(at(1_000_000)), None);
+        assert!(queue.remove("a") && !queue.contains("a"));
+        queue.put_back("a", Failure::Failed, at(2));
+        assert_eq!(queue.counts(), Counts::default(), "who is gone is not put back");
+    }
+}
