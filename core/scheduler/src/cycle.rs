@@ -172,7 +172,8 @@ impl Engine {
             settings: &self.settings.scores,
         };
         let totals = scores::totals(&pod.shape, &candidates, &view);
-        let mut ranked: Vec<(i64, NodeIdx)> = totals.into_iter().map(|total| -total).zip(candidates).collect();
+        let mut ranked: Vec<(i64, NodeIdx)> =
+            totals.into_iter().map(|total| -total).zip(candidates).collect();
         ranked.sort_unstable();
         ranked.into_iter().map(|(_, at)| at).collect()
     }
@@ -192,7 +193,10 @@ impl Engine {
                     return Err(refused(format!("resource claim {} was not created yet", claim.name)));
                 }
                 ClaimSource::Unknown => {
-                    return Err(refused(format!("resource claim {} names nothing that is known", claim.name)));
+                    return Err(refused(format!(
+                        "resource claim {} names nothing that is known",
+                        claim.name
+                    )));
                 }
             };
             let id = ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() };
@@ -210,10 +214,16 @@ impl Engine {
                 return Err(refused(format!("resource claim {id} is in the process of being allocated")));
             }
             let consumers = state.reserved_for.len();
-            if state.allocation.is_some() && consumers >= CONSUMERS_MAX && !state.reserved_for.contains(&pod.uid) {
-                return Err(refused(format!("resourceclaim \"{name}\" has {consumers} consumers, the most there may be")));
+            if state.allocation.is_some()
+                && consumers >= CONSUMERS_MAX
+                && !state.reserved_for.contains(&pod.uid)
+            {
+                return Err(refused(format!(
+                    "resourceclaim \"{name}\" has {consumers} consumers, the most there may be"
+                )));
             }
-            if state.allocation.is_some() { &mut claims.settled } else { &mut claims.open }.push(state.clone());
+            if state.allocation.is_some() { &mut claims.settled } else { &mut claims.open }
+                .push(state.clone());
         }
         Ok(claims)
     }
@@ -233,7 +243,8 @@ impl Engine {
         if claims.open.is_empty() {
             return Ok(Vec::new());
         }
-        let pools = self.slices.pools_for(node, self.settings.gates).map_err(|bad| (bad.to_string(), None))?;
+        let pools =
+            self.slices.pools_for(node, self.settings.gates).map_err(|bad| (bad.to_string(), None))?;
         let wishes: Vec<&Claim> = claims.open.iter().map(|state| &*state.wish).collect();
         let question = Question {
             node,
@@ -249,11 +260,11 @@ impl Engine {
         match reply.answer {
             Answer::Allocated(allocations) => Ok(allocations),
             Answer::Impossible(refusal) => {
-                let nearest = format!("on node {}, {refusal}", node.name);
+                let nearest = format!("On node {}, {refusal}", node.name);
                 Err(("cannot allocate all claims".to_owned(), Some(nearest)))
             }
             Answer::BudgetSpent => {
-                let nearest = format!("on node {}, the search for devices met its bound", node.name);
+                let nearest = format!("On node {}, the search for devices met its bound", node.name);
                 Err(("cannot allocate all claims".to_owned(), Some(nearest)))
             }
         }

@@ -41,8 +41,13 @@ struct Rank {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Place {
     Ready,
-    BackingOff { until: Timestamp },
-    Asleep { until: Timestamp, wakes_on: Wakes },
+    BackingOff {
+        until: Timestamp,
+    },
+    Asleep {
+        until: Timestamp,
+        wakes_on: Wakes,
+    },
     Gated,
     /// Somebody took it and has not said yet what came of it.
     Out,

@@ -166,10 +166,7 @@ fn node_changes(before: &Node, after: &Node) -> Wakes {
     };
     note(before.labels != after.labels, Wake::NodeLabels);
     note(before.taints != after.taints || (before.unschedulable && !after.unschedulable), Wake::NodeTaints);
-    note(
-        before.allocatable != after.allocatable || before.pods_max != after.pods_max,
-        Wake::NodeAllocatable,
-    );
+    note(before.allocatable != after.allocatable || before.pods_max != after.pods_max, Wake::NodeAllocatable);
     note(before.declared_features != after.declared_features, Wake::NodeFeatures);
     wakes
 }
