@@ -11,12 +11,13 @@ mod expressions;
 mod kind;
 mod kinds;
 mod metadata;
-mod names;
 mod rejection;
 mod same;
 mod selectors;
 mod surroundings;
 mod versions;
+
+use schema::names;
 
 pub use admit::{Admitted, FieldValidation, Identity, Operation, Owners, Submission, admit};
 pub use cause::{Cause, Reason};

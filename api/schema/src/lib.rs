@@ -8,13 +8,14 @@ mod conform;
 mod defaults;
 mod fill;
 mod json;
+pub mod names;
 pub mod openapi;
 mod path;
 mod protobuf;
 mod scalar;
 mod table;
 mod text;
-mod yaml;
+pub mod yaml;
 
 pub use conform::{Mismatch, Oddity, conform};
 pub use defaults::apply_defaults;
