@@ -15,7 +15,7 @@ mod protobuf;
 mod scalar;
 mod table;
 mod text;
-mod yaml;
+pub mod yaml;
 
 pub use conform::{Mismatch, Oddity, conform};
 pub use defaults::apply_defaults;

@@ -1,11 +1,15 @@
-//! Reads YAML as kubectl does: `yes` is true, `0123` is octal, merge keys work, and of a key that comes twice the
-//! last counts.
+//! Reads and writes YAML. It is read as kubectl does: `yes` is true, `0123` is octal, merge keys work, and of a key that
+//! comes twice the last counts.
+
+mod text;
 
 use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;
 use thiserror::Error;
 
 use crate::json::Document;
+
+pub use text::write;
 
 /// The text is no YAML, or means something that JSON cannot say.
 #[derive(Debug, Error)]

@@ -4,7 +4,6 @@
 //! `DRAControlPlaneController`, which Kubernetes had in 1.31 and dropped.
 
 mod listing;
-mod nearest;
 mod parse;
 mod set;
 mod table;

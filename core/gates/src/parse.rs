@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use model::nearest::nearest;
 use thiserror::Error;
 
-use crate::nearest::nearest;
 use crate::{Gate, Gates, Preset, Stage};
 
 /// Sets all alpha gates that are not set by name.

@@ -50,6 +50,37 @@ pub fn parse(text: &str) -> Result<Duration, NotADuration> {
     Ok(Duration::from_nanos(nanos))
 }
 
+/// Writes a length of time so that [`parse`] reads it back the same: `90s` becomes `1m30s`.
+#[must_use]
+pub fn text(length: Duration) -> String {
+    let nanos = length.subsec_nanos();
+    if length.is_zero() {
+        return "0s".to_owned();
+    }
+    if length.as_secs() == 0 {
+        let (unit, size) = match nanos {
+            0..1_000 => ("ns", 1),
+            1_000..1_000_000 => ("µs", 1_000),
+            1_000_000.. => ("ms", 1_000_000),
+        };
+        return format!("{}{unit}", decimal(nanos.into(), size));
+    }
+    let (minutes, seconds) = (length.as_secs() / 60, length.as_secs() % 60);
+    let seconds = decimal(seconds * 1_000_000_000 + u64::from(nanos), 1_000_000_000);
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => format!("{seconds}s"),
+        (0, minutes) => format!("{minutes}m{seconds}s"),
+        (hours, minutes) => format!("{hours}h{minutes}m{seconds}s"),
+    }
+}
+
+/// A number of units, of which each has `size` parts, without zeros at the end.
+fn decimal(parts: u64, size: u64) -> String {
+    let digits = size.ilog10() as usize;
+    let text = format!("{}.{:0digits$}", parts / size, parts % size);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// Numbers are read to nine decimals; what comes after is less than a nanosecond of any unit but hours.
 const FRACTION: u128 = 1_000_000_000;
 
@@ -80,7 +111,7 @@ fn next(text: &str) -> Result<(u128, u128, &str), NotADuration> {
 mod tests {
     use std::time::Duration;
 
-    use super::{NotADuration, parse};
+    use super::{NotADuration, parse, text};
 
     #[test]
     fn numbers_with_units_add_up() {
@@ -89,6 +120,25 @@ mod tests {
         assert_eq!(parse("10ms"), Ok(Duration::from_millis(10)));
         assert_eq!(parse("0"), Ok(Duration::ZERO));
         assert_eq!(parse(".5s"), Ok(Duration::from_millis(500)));
+    }
+
+    #[test]
+    fn what_is_written_reads_back_the_same() {
+        for written in [
+            "0s",
+            "1ns",
+            "1.1µs",
+            "2.5ms",
+            "100ms",
+            "15s",
+            "1.5s",
+            "1m30s",
+            "10m0s",
+            "1h0m0s",
+            "100h0m0.000000001s",
+        ] {
+            assert_eq!(parse(written).map(text).as_deref(), Ok(written));
+        }
     }
 
     #[test]

@@ -335,9 +335,10 @@ fn no_device_is_given_twice_and_who_waits_gets_it_when_it_is_free() {
     given.sort();
     assert_eq!(given, ["gpu-a", "gpu-b"]);
     assert_eq!(world.node_of("three"), None);
-    let why = world.told.last().expect("it was told");
+    let why = world.told.iter().find(|line| line.starts_with("three: ")).expect("it was told");
+    let kubernetes = "three: 0/2 nodes are available: 2 cannot allocate all claims. On node ";
     assert!(
-        why.starts_with("three: 0/2 nodes are available: 2 cannot allocate all claims. on node"),
+        why.starts_with(kubernetes) && why.contains("claim default/three, request gpu: wants 1"),
         "{why}"
     );
     world.remove_pod("one");

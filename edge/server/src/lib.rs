@@ -31,7 +31,8 @@ mod status;
 mod tls;
 mod upkeep;
 mod watch;
-mod yaml;
+
+use schema::yaml;
 
 pub use authenticate::Users;
 pub use durable::{DiskLog, open};

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 /// The value as a YAML document.
-pub(crate) fn write(value: &Value) -> String {
+#[must_use]
+pub fn write(value: &Value) -> String {
     let mut out = String::new();
     block(value, 0, &mut out);
     out
@@ -85,6 +86,6 @@ mod tests {
         let value = json!({"a": {"b": [1, {"c": "yes", "d": []}, "x: y"], "e": {}}, "f": null, "g h": true,
             "nested": [[1, 2], [{"z": "multi\nline"}]], "empty": ""});
         let text = write(&value);
-        assert_eq!(schema::parse_yaml(&text).expect("our own YAML").value, value, "{text}");
+        assert_eq!(crate::parse_yaml(&text).expect("our own YAML").value, value, "{text}");
     }
 }

@@ -6,7 +6,7 @@
 const CHARACTERS_MAX: usize = 100;
 
 /// The candidate that takes the fewest edits to reach.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     candidates.min_by_key(|candidate| distance(name, candidate))
 }
 

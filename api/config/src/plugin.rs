@@ -1,0 +1,87 @@
+//! The plugins there are, and the points at which each runs.
+//!
+//! Invariant: the enum and the table are written once, together. Names and points are those of Kubernetes 1.37.
+
+use std::fmt;
+
+use crate::Point;
+
+impl Plugin {
+    /// The plugin of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|plugin| plugin.name() == name)
+    }
+
+    /// Whether it has something to do at a point.
+    #[must_use]
+    pub fn runs_at(self, point: Point) -> bool {
+        self.points().contains(&point)
+    }
+}
+
+impl fmt::Display for Plugin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(self.name())
+    }
+}
+
+macro_rules! plugins {
+    ($($plugin:ident at [$($point:ident),*]: $meaning:literal;)*) => {
+        /// A part of the scheduler that can be turned on and off, and weighed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Plugin {
+            $(#[doc = $meaning] $plugin,)*
+        }
+
+        impl Plugin {
+            /// Every plugin, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$plugin,)*];
+
+            /// Its name in the file.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$plugin => stringify!($plugin),)*
+                }
+            }
+
+            /// The points at which it runs.
+            #[must_use]
+            pub const fn points(self) -> &'static [Point] {
+                match self {
+                    $(Self::$plugin => &[$(Point::$point),*],)*
+                }
+            }
+        }
+    };
+}
+
+plugins! {
+    SchedulingGates at [PreEnqueue]: "pods with scheduling gates wait";
+    PrioritySort at [QueueSort]: "more important pods come first, then older ones";
+    NodeName at [PreFilter, Filter]: "the node that the pod names";
+    NodeUnschedulable at [PreFilter, Filter]: "nodes that take nobody new";
+    TaintToleration at [PreFilter, Filter, PreScore, Score]: "taints of nodes";
+    NodeAffinity at [PreFilter, Filter, PreScore, Score]: "labels that nodes must or should have";
+    NodePorts at [PreFilter, Filter]: "ports of the node";
+    DeferredPodScheduling at [PreFilter, Filter, Permit]: "pods that wait for a larger size on their node";
+    NodeResourcesFit at [PreFilter, Filter, PreScore, Score, PlacementScore]: "processor, memory and the like";
+    VolumeRestrictions at [PreFilter, Filter]: "volumes that only one pod or node may use";
+    NodeVolumeLimits at [PreFilter, Filter]: "how many volumes a node can have";
+    VolumeBinding at [PreFilter, Filter, PreScore, Score, Reserve, PreBind]: "volumes that are yet to be bound";
+    VolumeZone at [PreFilter, Filter]: "volumes that are in one zone";
+    PodTopologySpread at [PreFilter, Filter, PreScore, Score]: "pods spread over places";
+    InterPodAffinity at [PreFilter, Filter, PreScore, Score]: "pods near to or apart from others";
+    DynamicResources at
+        [PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, PreBind, PodGroupPostFilter]:
+        "claimed devices";
+    DefaultPreemption at [PreEnqueue, PostFilter, PodGroupPostFilter]: "displaces less important pods";
+    NodeResourcesBalancedAllocation at [PreScore, Score]: "nodes of which resources are used up evenly";
+    ImageLocality at [Score]: "nodes that have the images already";
+    DefaultBinder at [Bind]: "binds through the API";
+    NodeDeclaredFeatures at [PreFilter, Filter]: "features that nodes declare";
+    GangScheduling at [PreEnqueue, Permit]: "gangs go as a whole";
+    TopologyPlacementGenerator at [PlacementGenerate]: "places for groups, by topology";
+    PodGroupPodsCount at [PlacementScore]: "places in which more of the group fits";
+}
