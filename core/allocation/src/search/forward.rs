@@ -32,6 +32,13 @@ struct Shortage {
     step: Option<Step>,
 }
 
+/// Devices that were held against the counters in the present state, so that many requests ask about each once.
+#[derive(Default)]
+struct Judged {
+    all: FixedBitSet,
+    refused: FixedBitSet,
+}
+
 impl Search<'_, '_> {
     /// Whether what is left may suffice for the rest of a plan and for all requests after it.
     pub(super) fn can_still_fit(&mut self, slot: Slot) -> bool {
@@ -54,12 +61,13 @@ impl Search<'_, '_> {
     /// Collects what is needed; the request that goes short by itself, if one does.
     fn collect(&self, slot: Slot, demands: &mut Vec<Demand>) -> Option<Shortage> {
         let plan = &self.problem.plans[slot.plan];
-        let mut open = self.open_to(slot.plan);
+        let mut judged = Judged::default();
+        let mut open = self.open_to(slot.plan, &mut judged);
         let need = match &plan.all {
             Some(all) => {
-                open.clear();
-                all[slot.taken..].iter().for_each(|spot| open.insert(*spot as usize));
-                open.intersect_with(&self.open_to(slot.plan));
+                let mut rest = FixedBitSet::with_capacity(open.len());
+                all[slot.taken..].iter().for_each(|spot| rest.insert(*spot as usize));
+                open.intersect_with(&rest);
                 plan.need - slot.taken
             }
             None => {
@@ -77,7 +85,7 @@ impl Search<'_, '_> {
             let mut any = false;
             for plan in request.plans() {
                 let known = &self.problem.plans[plan];
-                let open = self.open_to(plan);
+                let open = self.open_to(plan, &mut judged);
                 let count = open.count_ones(..);
                 let enough = count >= known.need && !known.all.as_ref().is_some_and(Vec::is_empty);
                 if enough || !self.cuts.has(Cut::Candidates) {
@@ -98,7 +106,7 @@ impl Search<'_, '_> {
     }
 
     /// The devices that could still be given for a plan, one at a time.
-    fn open_to(&self, plan: usize) -> FixedBitSet {
+    fn open_to(&self, plan: usize, judged: &mut Judged) -> FixedBitSet {
         let known = &self.problem.plans[plan];
         let mut open = known.candidates.clone();
         let present = self.is_in_present_claim(known);
@@ -108,15 +116,8 @@ impl Search<'_, '_> {
             open.difference_with(&self.state.picked_here);
         }
         if !self.problem.counters.sets.is_empty() {
-            for spot in known.candidates.ones() {
-                let blocked = |cut: Cut, fits: bool| self.cuts.has(cut) && !fits;
-                if open.contains(spot)
-                    && (blocked(Cut::Left, self.state.counters_cover(spot as u32))
-                        || blocked(Cut::Groups, self.state.groups_admit(spot as u32)))
-                {
-                    open.set(spot, false);
-                }
-            }
+            self.judge(&open, judged);
+            open.difference_with(&judged.refused);
         }
         if present {
             for (constraint, table) in &known.constraints {
@@ -124,6 +125,21 @@ impl Search<'_, '_> {
             }
         }
         open
+    }
+
+    /// Holds devices against the counters and those who hold them.
+    fn judge(&self, open: &FixedBitSet, judged: &mut Judged) {
+        judged.all.grow(open.len());
+        judged.refused.grow(open.len());
+        let blocked = |cut: Cut, fits: bool| self.cuts.has(cut) && !fits;
+        for spot in open.difference(&judged.all) {
+            if blocked(Cut::Left, self.state.counters_cover(spot as u32))
+                || blocked(Cut::Groups, self.state.groups_admit(spot as u32))
+            {
+                judged.refused.insert(spot);
+            }
+        }
+        judged.all.union_with(open);
     }
 
     fn is_in_present_claim(&self, plan: &Plan<'_>) -> bool {
