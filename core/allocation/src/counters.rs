@@ -172,11 +172,14 @@ impl Counters {
             let Some(set) = self.index.get(&(pool, draw.counter_set.clone())).copied() else { continue };
             let plan = &self.sets[set as usize];
             let mut amounts = SmallVec::new();
+            // Both are in the order of names, so one walk meets all that they have in common.
+            let mut known = plan.names.iter().zip(plan.slots.clone()).peekable();
             for (name, amount) in &draw.counters {
-                let Ok(at) = plan.names.binary_search(name) else { continue };
+                while known.next_if(|(known, _)| *known < name).is_some() {}
+                let Some((_, slot)) = known.next_if(|(known, _)| *known == name) else { continue };
                 let nanos = amount.nanos();
                 draws.counted &= nanos.is_some();
-                amounts.push(((plan.slots.start + at) as u32, nanos.unwrap_or(NANOS_MAX)));
+                amounts.push((slot as u32, nanos.unwrap_or(NANOS_MAX)));
             }
             let groups = self.numbers(&draw.groups);
             draws.plans.push(DrawPlan { set, amounts, groups });

@@ -132,7 +132,7 @@ fn spot<'q>(
         settled: charged && holdings.is_some_and(|held| held.iter().all(|one| declares(device, one))),
         counted: draws.counted,
         draws: draws.plans,
-        capacity_left: device.capacity.iter().map(left).collect(),
+        capacity_left: if shareable { device.capacity.iter().map(left).collect() } else { Vec::new() },
         holdings,
         id,
     }

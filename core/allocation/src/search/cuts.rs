@@ -17,8 +17,12 @@ pub(super) enum Cut {
     Distinct,
     /// The counters of each set cover too few devices of a request.
     Counters,
+    /// The counters of each set cover too few devices of all requests together.
+    Sets,
     /// The counters of a pool do not cover all requests together.
     Pools,
+    /// Too few counters of a pool have room for one more device.
+    Places,
     /// A device equals one that failed at the same place.
     EqualDevices,
     /// It stands on a counter set that equals the other's.

@@ -3,15 +3,12 @@
 //! Each check drops some of the rules and asks whether even then too little is left. So a branch that is cut has no
 //! solution; a branch that is not cut may have none either.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use fixedbitset::FixedBitSet;
 
 use super::cuts::Cut;
 use super::{Miss, Search, Slot};
 use crate::constraint::{ConstraintPlan, Found, Memory};
-use crate::plan::{Plan, Problem};
+use crate::plan::Plan;
 use crate::refusal::{Stage, Step};
 
 /// Requests are told apart by a bit each; those beyond are not checked together.
@@ -25,11 +22,18 @@ pub(super) struct Demand {
 }
 
 /// Why what is left cannot suffice: the request that goes short, and how many devices it could have.
-struct Shortage {
-    plan: usize,
-    found: usize,
+pub(super) struct Shortage {
+    pub plan: usize,
+    pub found: usize,
     /// What stands in the way beyond what each device by itself shows, and how many devices it leaves.
-    step: Option<Step>,
+    pub step: Option<Step>,
+}
+
+/// Devices that were held against the counters in the present state, so that many requests ask about each once.
+#[derive(Default)]
+struct Judged {
+    all: FixedBitSet,
+    refused: FixedBitSet,
 }
 
 impl Search<'_, '_> {
@@ -54,12 +58,13 @@ impl Search<'_, '_> {
     /// Collects what is needed; the request that goes short by itself, if one does.
     fn collect(&self, slot: Slot, demands: &mut Vec<Demand>) -> Option<Shortage> {
         let plan = &self.problem.plans[slot.plan];
-        let mut open = self.open_to(slot.plan);
+        let mut judged = Judged::default();
+        let mut open = self.open_to(slot.plan, &mut judged);
         let need = match &plan.all {
             Some(all) => {
-                open.clear();
-                all[slot.taken..].iter().for_each(|spot| open.insert(*spot as usize));
-                open.intersect_with(&self.open_to(slot.plan));
+                let mut rest = FixedBitSet::with_capacity(open.len());
+                all[slot.taken..].iter().for_each(|spot| rest.insert(*spot as usize));
+                open.intersect_with(&rest);
                 plan.need - slot.taken
             }
             None => {
@@ -77,7 +82,7 @@ impl Search<'_, '_> {
             let mut any = false;
             for plan in request.plans() {
                 let known = &self.problem.plans[plan];
-                let open = self.open_to(plan);
+                let open = self.open_to(plan, &mut judged);
                 let count = open.count_ones(..);
                 let enough = count >= known.need && !known.all.as_ref().is_some_and(Vec::is_empty);
                 if enough || !self.cuts.has(Cut::Candidates) {
@@ -98,7 +103,7 @@ impl Search<'_, '_> {
     }
 
     /// The devices that could still be given for a plan, one at a time.
-    fn open_to(&self, plan: usize) -> FixedBitSet {
+    fn open_to(&self, plan: usize, judged: &mut Judged) -> FixedBitSet {
         let known = &self.problem.plans[plan];
         let mut open = known.candidates.clone();
         let present = self.is_in_present_claim(known);
@@ -108,15 +113,8 @@ impl Search<'_, '_> {
             open.difference_with(&self.state.picked_here);
         }
         if !self.problem.counters.sets.is_empty() {
-            for spot in known.candidates.ones() {
-                let blocked = |cut: Cut, fits: bool| self.cuts.has(cut) && !fits;
-                if open.contains(spot)
-                    && (blocked(Cut::Left, self.state.counters_cover(spot as u32))
-                        || blocked(Cut::Groups, self.state.groups_admit(spot as u32)))
-                {
-                    open.set(spot, false);
-                }
-            }
+            self.judge(&open, judged);
+            open.difference_with(&judged.refused);
         }
         if present {
             for (constraint, table) in &known.constraints {
@@ -124,6 +122,21 @@ impl Search<'_, '_> {
             }
         }
         open
+    }
+
+    /// Holds devices against the counters and those who hold them.
+    fn judge(&self, open: &FixedBitSet, judged: &mut Judged) {
+        judged.all.grow(open.len());
+        judged.refused.grow(open.len());
+        let blocked = |cut: Cut, fits: bool| self.cuts.has(cut) && !fits;
+        for spot in open.difference(&judged.all) {
+            if blocked(Cut::Left, self.state.counters_cover(spot as u32))
+                || blocked(Cut::Groups, self.state.groups_admit(spot as u32))
+            {
+                judged.refused.insert(spot);
+            }
+        }
+        judged.all.union_with(open);
     }
 
     fn is_in_present_claim(&self, plan: &Plan<'_>) -> bool {
@@ -236,71 +249,6 @@ impl Search<'_, '_> {
         values.len() + alone
     }
 
-    /// Counters that cannot cover a demand by itself, or all of them together.
-    fn overdrawing(&self, demands: &[Demand]) -> Option<Shortage> {
-        if self.problem.counters.sets.is_empty() {
-            return None;
-        }
-        if self.cuts.has(Cut::Counters) {
-            for demand in demands.iter().filter(|demand| demand.need > 1) {
-                let most = self.most_drawn_by(demand);
-                if most < demand.need {
-                    let step = Some(Step { stage: Stage::CountersTogether, left: most });
-                    return Some(Shortage { plan: demand.plan, found: most, step });
-                }
-            }
-        }
-        if self.cuts.has(Cut::Pools) { self.pool_short_of(demands) } else { None }
-    }
-
-    /// At most how many devices of a demand the counters cover at the same time: in each set, as many as the cheapest.
-    fn most_drawn_by(&self, demand: &Demand) -> usize {
-        let counters = &self.state.counters;
-        let mut most = 0;
-        // For each set the number of devices, and for each of its counters the least that one of them draws.
-        let mut counts = vec![0_usize; counters.sets.len()];
-        let mut least = vec![i128::MAX; counters.left.len()];
-        for spot in demand.open.ones() {
-            let known = &self.problem.spots[spot];
-            // A device is counted with the first set that it draws on, which bounds it well enough.
-            let Some(draw) = known.draws.first().filter(|_| !known.shareable) else {
-                most += 1;
-                continue;
-            };
-            counts[draw.set as usize] += 1;
-            for slot in counters.sets[draw.set as usize].slots.clone() {
-                let amount = draw.amounts.iter().find(|(drawn, _)| *drawn as usize == slot);
-                least[slot] = least[slot].min(amount.map_or(0, |(_, amount)| *amount));
-            }
-        }
-        for (set, count) in counters.sets.iter().zip(counts) {
-            let fits = |slot: usize| match least[slot] {
-                amount if amount > 0 => (counters.left[slot] / amount).max(0) as usize,
-                _ => usize::MAX,
-            };
-            most += set.slots.clone().map(fits).fold(count, usize::min);
-        }
-        most
-    }
-
-    /// A pool of which all counters of a name together do not cover the least that the demands draw.
-    fn pool_short_of(&self, demands: &[Demand]) -> Option<Shortage> {
-        let counters = &self.state.counters;
-        for bundle in &self.bundles {
-            let mut left: i128 = bundle.slots.iter().map(|slot| counters.left[*slot as usize].max(0)).sum();
-            for demand in demands {
-                let least = bundle.least[demand.plan];
-                if least * demand.need as i128 > left {
-                    let most = (left / least) as usize;
-                    let step = Some(Step { stage: Stage::CountersTogether, left: most });
-                    return Some(Shortage { plan: demand.plan, found: most, step });
-                }
-                left -= least * demand.need as i128;
-            }
-        }
-        None
-    }
-
     /// A demand that goes short when each device serves one, as far as only that is asked.
     ///
     /// Devices that the same demands could use are counted together, and what flows from demands to such groups is raised
@@ -335,36 +283,6 @@ impl Search<'_, '_> {
         let step = Some(Step { stage: Stage::Chosen, left: found });
         Some(Shortage { plan: exclusive[demand].plan, found, step })
     }
-}
-
-/// The counters of one name in all sets of a pool.
-#[derive(Debug)]
-pub(super) struct Bundle {
-    slots: Vec<u32>,
-    /// The least that a device draws from them, for each plan; nothing if one draws nothing.
-    least: Vec<i128>,
-}
-
-/// The counters of all pools by name, with what plans draw at least.
-pub(super) fn bundles(problem: &Problem<'_>) -> Vec<Bundle> {
-    let mut by_name: BTreeMap<(u32, &Arc<str>), Vec<u32>> = BTreeMap::new();
-    for set in &problem.counters.sets {
-        for (name, slot) in set.names.iter().zip(set.slots.clone()) {
-            by_name.entry((set.pool, name)).or_default().push(slot as u32);
-        }
-    }
-    let bundle = |slots: Vec<u32>| {
-        let drawn = |spot: usize| -> i128 {
-            let known = &problem.spots[spot];
-            let amounts = known.draws.iter().flat_map(|draw| &draw.amounts);
-            let ours = amounts.filter(|(slot, _)| !known.shareable && slots.contains(slot));
-            ours.map(|(_, amount)| *amount).sum()
-        };
-        let least = |plan: &Plan<'_>| plan.candidates.ones().map(drawn).min().unwrap_or(0).max(0);
-        let least = problem.plans.iter().map(least).collect();
-        Bundle { slots, least }
-    };
-    by_name.into_values().map(bundle).collect()
 }
 
 mod flow {

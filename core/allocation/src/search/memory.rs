@@ -5,7 +5,7 @@
 //! told by kind, so equal states are recognised however they were reached. The whole state is kept, not a hash of it: two
 //! states that only look alike would lose a solution.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Slot;
 use super::kinds::{Kinds, push_amount, push_members};
@@ -20,7 +20,8 @@ const STATES_MAX: usize = 50_000;
 #[derive(Debug, Default)]
 pub(super) struct FailedStates {
     known: FxHashSet<Box<[u64]>>,
-    scratch: Vec<u64>,
+    contents: Contents,
+    key: Vec<u64>,
 }
 
 impl FailedStates {
@@ -34,50 +35,78 @@ impl FailedStates {
         if self.known.is_empty() {
             return false;
         }
-        write_key(&mut self.scratch, slot, problem, state, kinds);
-        self.known.contains(&self.scratch[..])
+        self.write(slot, problem, state, kinds, false) && self.known.contains(&self.key[..])
     }
 
     pub fn insert(&mut self, slot: Slot, problem: &Problem<'_>, state: &State<'_, '_>, kinds: &Kinds) {
         if self.known.len() < STATES_MAX {
-            write_key(&mut self.scratch, slot, problem, state, kinds);
-            self.known.insert(self.scratch.as_slice().into());
+            self.write(slot, problem, state, kinds, true);
+            self.known.insert(self.key.as_slice().into());
         }
+    }
+
+    /// Writes what can still make a difference. Without learning it ends, and says so, at a counter set that is like none
+    /// in any state that failed: then this state is none of them.
+    fn write(
+        &mut self,
+        slot: Slot,
+        problem: &Problem<'_>,
+        state: &State<'_, '_>,
+        kinds: &Kinds,
+        learn: bool,
+    ) -> bool {
+        let lists = listed(slot, problem, state, kinds);
+        let key = &mut self.key;
+        key.clear();
+        key.extend([slot.plan as u64, slot.taken as u64, slot.start as u64, state.in_claim() as u64]);
+        key.push(lists[0].len() as u64);
+        key.extend_from_slice(&lists[0]);
+        if !self.contents.write(key, &lists[1..], state, kinds, learn) {
+            return false;
+        }
+        for (spot, shares) in state.shares.iter().enumerate().filter(|(_, shares)| **shares > 0) {
+            key.extend([spot as u64, u64::from(*shares)]);
+            state.capacity_left[spot].iter().for_each(|left| push_amount(key, *left));
+        }
+        for memory in &state.memories {
+            match memory {
+                Memory::Empty => key.push(0),
+                Memory::Alone => key.push(1),
+                Memory::Values(values) => {
+                    key.push(2 + values.len() as u64);
+                    key.extend(values.iter().map(|value| u64::from(*value)));
+                }
+            }
+        }
+        true
     }
 }
 
-/// Writes what can still make a difference.
-fn write_key(key: &mut Vec<u64>, slot: Slot, problem: &Problem<'_>, state: &State<'_, '_>, kinds: &Kinds) {
-    key.clear();
-    key.extend([slot.plan as u64, slot.taken as u64, slot.start as u64, state.in_claim() as u64]);
-    let whole = slot.start == 0;
-    let mut picked: Vec<u64> = Vec::new();
+/// The kinds of devices that were chosen, by the counter set that they stand on; the first list is of those that stand on
+/// none, or on several.
+///
+/// Within a plan, devices before its start are passed over. So the lists also tell what is still ahead, since counter sets
+/// are alike only if that is.
+fn listed(slot: Slot, problem: &Problem<'_>, state: &State<'_, '_>, kinds: &Kinds) -> Vec<Vec<u64>> {
+    let mut lists = vec![Vec::new(); state.counters.sets.len() + 1];
+    let mut list = |spot: usize, situation: u64| {
+        let at = kinds.set[spot].map_or(0, |set| set as usize + 1);
+        lists[at].push(u64::from(kinds.base[spot]) << 3 | situation);
+    };
     for spot in state.picked.ones().filter(|spot| matters(problem, slot, *spot)) {
-        if whole && kinds.set[spot].is_some() {
-            continue;
-        }
-        let side = u64::from(spot >= slot.start) | u64::from(state.picked_here.contains(spot)) << 1;
-        let set = kinds.set[spot].map_or(0, |set| u64::from(set) + 1);
-        picked.push(u64::from(kinds.base[spot]) << 34 | set << 2 | side);
+        let side = u64::from(spot >= slot.start);
+        list(spot, u64::from(state.picked_here.contains(spot)) << 1 | side);
     }
-    picked.sort_unstable();
-    key.push(picked.len() as u64);
-    key.extend_from_slice(&picked);
-    write_sets(key, whole, problem, slot, state, kinds);
-    for (spot, shares) in state.shares.iter().enumerate().filter(|(_, shares)| **shares > 0) {
-        key.extend([spot as u64, u64::from(*shares)]);
-        state.capacity_left[spot].iter().for_each(|left| push_amount(key, *left));
-    }
-    for memory in &state.memories {
-        match memory {
-            Memory::Empty => key.push(0),
-            Memory::Alone => key.push(1),
-            Memory::Values(values) => {
-                key.push(2 + values.len() as u64);
-                key.extend(values.iter().map(|value| u64::from(*value)));
+    if slot.start > 0 {
+        let plan = &problem.plans[slot.plan];
+        for spot in plan.candidates.union(&plan.faulty).filter(|spot| *spot >= slot.start) {
+            if kinds.set[spot].is_some() && !state.picked.contains(spot) {
+                list(spot, 4);
             }
         }
     }
+    lists.iter_mut().for_each(|list| list.sort_unstable());
+    lists
 }
 
 /// Whether any plan from here on could use or must look at a device.
@@ -94,40 +123,46 @@ fn matters(problem: &Problem<'_>, slot: Slot, spot: usize) -> bool {
     })
 }
 
-/// Writes what is left of each counter set. At the beginning of a plan sets of one kind can be exchanged, so they are
-/// written in order of content; within a plan the devices before its start are closed, and sets are told by number.
-fn write_sets(
-    key: &mut Vec<u64>,
-    whole: bool,
-    problem: &Problem<'_>,
-    slot: Slot,
-    state: &State<'_, '_>,
-    kinds: &Kinds,
-) {
-    let counters = &state.counters;
-    if !whole {
-        counters.left.iter().for_each(|left| push_amount(key, *left));
-        counters.sets.iter().for_each(|set| push_members(key, &set.members));
-        return;
-    }
-    let mut sets: Vec<Vec<u64>> = Vec::with_capacity(counters.sets.len());
-    for (number, set) in counters.sets.iter().enumerate() {
-        let mut content = vec![u64::from(kinds.of_set[number])];
-        if !state.shares.is_empty() {
-            content.push(number as u64);
+/// What counter sets were like, each told by a number.
+#[derive(Debug, Default)]
+struct Contents {
+    known: FxHashMap<Box<[u64]>, u64>,
+    scratch: Vec<u64>,
+}
+
+impl Contents {
+    /// Writes what each counter set is like, if that is known or to be learnt. Sets that are alike can be exchanged, so they
+    /// are written in order of what they are like, whichever they are.
+    fn write(
+        &mut self,
+        key: &mut Vec<u64>,
+        lists: &[Vec<u64>],
+        state: &State<'_, '_>,
+        kinds: &Kinds,
+        learn: bool,
+    ) -> bool {
+        let start = key.len();
+        for (number, set) in state.counters.sets.iter().enumerate() {
+            let content = &mut self.scratch;
+            content.clear();
+            content.push(u64::from(kinds.of_set[number]));
+            if !state.shares.is_empty() {
+                content.push(number as u64);
+            }
+            state.counters.left[set.slots.clone()].iter().for_each(|left| push_amount(content, *left));
+            push_members(content, &set.members);
+            content.extend_from_slice(&lists[number]);
+            let next = self.known.len() as u64;
+            match self.known.get(&content[..]) {
+                Some(number) => key.push(*number),
+                None if learn => {
+                    self.known.insert(content.as_slice().into(), next);
+                    key.push(next);
+                }
+                None => return false,
+            }
         }
-        counters.left[set.slots.clone()].iter().for_each(|left| push_amount(&mut content, *left));
-        push_members(&mut content, &set.members);
-        let on = state.picked.ones().filter(|spot| kinds.set[*spot] == Some(number as u32));
-        let mut picked: Vec<u64> = on
-            .filter(|spot| matters(problem, slot, *spot))
-            .map(|spot| u64::from(kinds.base[spot]) << 1 | u64::from(state.picked_here.contains(spot)))
-            .collect();
-        picked.sort_unstable();
-        content.push(picked.len() as u64);
-        content.extend_from_slice(&picked);
-        sets.push(content);
+        key[start..].sort_unstable();
+        true
     }
-    sets.sort_unstable();
-    sets.iter().for_each(|content| key.extend_from_slice(content));
 }

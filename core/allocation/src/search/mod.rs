@@ -10,6 +10,7 @@ mod forward;
 mod kinds;
 mod memory;
 mod state;
+mod supply;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use cuts::{Cut, Cuts};
 use kinds::Kinds;
 use memory::FailedStates;
 use state::{State, Try};
+use supply::Supply;
 
 /// What came of a search.
 #[derive(Debug)]
@@ -89,7 +91,7 @@ struct Search<'p, 'q> {
     /// From this request on, no device ends the search.
     clean_from: usize,
     cuts: Cuts,
-    bundles: Vec<forward::Bundle>,
+    supply: Supply,
     kinds: Option<Kinds>,
     failed: FailedStates,
     failures: u64,
@@ -111,7 +113,7 @@ fn solve_with(problem: &Problem<'_>, budget: u64, cuts: Cuts) -> Result<Finding,
         state: State::new(problem),
         clean_from: clean_from(problem),
         cuts,
-        bundles: forward::bundles(problem),
+        supply: Supply::new(problem),
         kinds: None,
         failed: FailedStates::default(),
         failures: 0,

@@ -14,7 +14,7 @@ use model::quantity::{Format, Quantity};
 use selector::SliceRevision;
 
 use super::cuts::{Cut, Cuts};
-use super::{Outcome, solve_with};
+use super::{Miss, Outcome, solve_with};
 use crate::expressions::Expressions;
 use crate::{DeviceOrder, Question, parse};
 
@@ -44,6 +44,11 @@ fn drawing(mut device: Device, set: &str, slices: i64, groups: &[&str]) -> Devic
         groups: groups.iter().map(|group| Arc::from(*group)).collect(),
     });
     device
+}
+
+/// Counters of one each, by number.
+fn places(numbers: std::ops::Range<i64>) -> BTreeMap<Arc<str>, Quantity> {
+    numbers.map(|number| (format!("place-{number}").into(), amount(1))).collect()
 }
 
 /// A request for devices of a class.
@@ -129,6 +134,17 @@ impl World {
 
     /// How many steps a search takes, and whether it finds devices; at most `budget`.
     fn steps(&self, cuts: Cuts, budget: u64) -> (u64, Option<bool>) {
+        let (steps, outcome, _) = self.search(cuts, budget);
+        (steps, outcome)
+    }
+
+    /// The request that goes short, and how many devices it could have.
+    fn short(&self, cuts: Cuts) -> Option<(String, usize)> {
+        self.search(cuts, 10).2
+    }
+
+    /// The steps, whether devices were found, and which request went short.
+    fn search(&self, cuts: Cuts, budget: u64) -> (u64, Option<bool>, Option<(String, usize)>) {
         let node = Node { name: "node".into(), ..Node::default() };
         let gates = Gates::all_on();
         let pools = Slices::new(self.published()).pools_for(&node, gates).expect("no selector");
@@ -149,12 +165,13 @@ impl World {
         };
         let problem = parse::parse(&question, &mut Expressions::default()).expect("it can be judged");
         let finding = solve_with(&problem, budget, cuts).expect("no device ends the search");
-        let found = match finding.outcome {
-            Outcome::Found(_) => Some(true),
-            Outcome::Impossible(_) => Some(false),
-            Outcome::Spent => None,
+        let named = |miss: Miss| (problem.plans[miss.plan].name.to_string(), miss.found);
+        let (found, short) = match finding.outcome {
+            Outcome::Found(_) => (Some(true), None),
+            Outcome::Impossible(miss) => (Some(false), miss.map(named)),
+            Outcome::Spent => (None, None),
         };
-        (finding.steps, found)
+        (finding.steps, found, short)
     }
 }
 
@@ -262,7 +279,7 @@ fn devices_that_must_differ_need_as_many_values() {
     needs(Cut::Distinct, &[], &world, 1);
 }
 
-/// Eight sets with seven partitions each, of which five fit.
+/// Three sets with seven partitions each, of which five fit.
 fn crowded() -> World {
     let partition = |set: usize| {
         let set = format!("gpu-{set}");
@@ -283,6 +300,67 @@ fn counters_bound_how_many_devices_fit() {
 fn counters_bound_all_requests_together() {
     let world = crowded().claim((0..4).map(|at| request(&format!("r{at}"), "gpu", 4)), []);
     needs(Cut::Pools, &[], &world, 1);
+}
+
+#[test]
+fn what_no_wanted_device_draws_on_is_of_no_use() {
+    let world = crowded().counter_set("idle", 100);
+    let world = world.claim((0..4).map(|at| request(&format!("r{at}"), "gpu", 4)), []);
+    needs(Cut::Pools, &[], &world, 1);
+}
+
+/// Three sets of five slices. A partition draws two, so that two fit on each and one slice is left over.
+fn with_remainders() -> World {
+    let partition = |set: usize| {
+        let set = format!("gpu-{set}");
+        let part = |at: i64| drawing(device(&format!("{set}-part-{at}"), &[("serial", at)]), &set, 2, &[]);
+        (0..5).map(part).collect::<Vec<_>>()
+    };
+    let world = (0..3).fold(World::default(), |world, set| world.counter_set(&format!("gpu-{set}"), 5));
+    let world = world.devices("gpu", (0..3).flat_map(partition));
+    world.claim([request("four", "gpu", 4), request("three", "gpu", 3)], [])
+}
+
+#[test]
+fn what_is_left_over_in_several_sets_is_not_put_together() {
+    needs(Cut::Sets, &[Cut::Counters, Cut::Pools], &with_remainders(), 1);
+}
+
+/// Three sets of four places each, which halves and quarters take. No counter is drawn on by all devices of a size.
+fn in_places() -> World {
+    let partitions = |set: usize| {
+        let part = move |size: i64, at: i64| {
+            let mut part = device(&format!("gpu-{set}-{size}-{at}"), &[("size", size)]);
+            let counter_set = format!("gpu-{set}").into();
+            part.draws.push(Draw { counter_set, counters: places(at..at + size), groups: Vec::new() });
+            part
+        };
+        [part(2, 0), part(2, 2)].into_iter().chain((0..4).map(move |at| part(1, at)))
+    };
+    let mut world = World::default().devices("gpu", (0..3).flat_map(partitions));
+    let set = |set: usize| CounterSet { name: format!("gpu-{set}").into(), counters: places(0..4) };
+    world.counters.extend((0..3).map(set));
+    let of = |name: &str, size: i64, count: i64| {
+        picking(request(name, "gpu", count), &format!("device.attributes[\"gpu\"].size == {size}"))
+    };
+    world.claim([of("halves", 2, 4), of("quarters", 1, 5)], [])
+}
+
+#[test]
+fn counters_with_room_for_one_device_are_counted_as_places() {
+    needs(Cut::Places, &[Cut::Counters, Cut::Sets, Cut::Pools], &in_places(), 1);
+}
+
+#[test]
+fn the_request_that_goes_short_of_counters_is_told_with_what_it_could_have() {
+    let check = |cut: Cut, world: &World, name: &str, found: usize| {
+        assert_eq!(world.short(Cuts::only(&[cut])), Some((name.to_owned(), found)), "{cut:?}");
+    };
+    check(Cut::Sets, &with_remainders(), "three", 2);
+    check(Cut::Places, &in_places(), "quarters", 4);
+    let each_four = crowded().claim((0..4).map(|at| request(&format!("r{at}"), "gpu", 4)), []);
+    check(Cut::Pools, &each_four, "r3", 3);
+    check(Cut::Sets, &each_four, "r3", 3);
 }
 
 /// A claim for the first of two devices, for some others that do not matter, and for the second.
