@@ -1,0 +1,1 @@
+//! The connection to a Kubernetes API server, real or embedded.
