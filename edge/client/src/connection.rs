@@ -120,6 +120,26 @@ impl Connection {
         }
     }
 
+    /// Asks for an answer that comes bit by bit and has no end.
+    pub(crate) async fn open(&self, path: String) -> Answer<Body> {
+        self.shared.pace.wait().await;
+        let begun = async {
+            let response = self.send(Ask::get(path)).await?;
+            let (head, body) = response.into_parts();
+            if head.status.is_success() {
+                return Ok(Answer::Done(body));
+            }
+            let body = Limited::new(body, BODY_BYTES_MAX).collect().await;
+            let body = body.map_err(|error| self.broken(&*error))?.to_bytes();
+            Ok(refusal(head.status.as_u16(), &head.headers, &body))
+        };
+        match timeout(self.shared.answer_timeout, begun).await {
+            Err(_) => Answer::Unavailable(self.timed_out()),
+            Ok(Err(unavailable)) => Answer::Unavailable(unavailable),
+            Ok(Ok(answer)) => answer,
+        }
+    }
+
     async fn send(&self, ask: Ask) -> Result<Response<Body>, Unavailable> {
         let request = Request::builder()
             .method(ask.method)
