@@ -258,3 +258,26 @@ async fn a_server_that_is_not_there_is_asked_again_until_it_is() {
     served.run(port);
     fold.until(|fold| fold.synced == 1).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_comes_back_with_another_history_is_listed_again() {
+    let mut served = Served::start();
+    let (connection, port) = (served.connect(), served.address.port());
+    for value in 0..50 {
+        let name = format!("s-{}", value / 25);
+        if value % 25 == 0 {
+            create(&connection, &name, "").await
+        } else {
+            change(&connection, &name, &value.to_string()).await
+        };
+    }
+    let mut fold = Fold::new(&connection, &options(true));
+    fold.until(|fold| fold.synced == 1).await;
+    // It has forgotten everything, and counts from the start.
+    served.stop();
+    served.run(port);
+    create(&connection, "new", "first").await;
+    fold.until(|fold| fold.synced == 2).await;
+    assert_eq!(fold.vanished, ["s-0", "s-1"]);
+    assert_eq!(fold.now.keys().collect::<Vec<_>>(), ["new"]);
+}

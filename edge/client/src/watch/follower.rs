@@ -1,23 +1,22 @@
 //! The protocol of listing and watching, as a state machine.
 //!
-//! ```text
-//!             streamed                    last object
-//!   Unknown ───────────▶ Initial ────────────────────────▶ Sweeping
-//!    ▲  │                                                   │    │ stream goes on
-//!    │  └──────────────▶ Paging ── last page ──▶ Sweeping   │    ▼
-//!    │      in pages                                │       └▶ Watching ─┐ line
-//!    │                                              ▼             ▲  │ ▲──┘
-//!    ├──────────────────────────────────────────  Known ──────────┘  │ ended, idle, broken
-//!    │                version too old               ▲                │
-//!    └──────────────────────────────────────────────┴────────────────┘
-//! ```
+//! | from | to |
+//! |---|---|
+//! | `Unknown` | `Initial` if the server can stream the list, else `Paging` |
+//! | `Initial` | `Sweeping` when the server says that this was all; `Unknown` when the stream breaks before |
+//! | `Paging` | `Paging` for the next page; `Sweeping` after the last; `Unknown` when a page cannot be had |
+//! | `Sweeping` | `Watching` if the stream goes on, else `Known` |
+//! | `Known` | `Watching`; `Unknown` when the version is too old; `Doubted` when it is refused otherwise |
+//! | `Doubted` | `Known`; `Unknown` when the server has come back with another history |
+//! | `Watching` | `Watching` with each line; `Known` when its time is over; `Doubted` when it ends otherwise; `Unknown` when the version is too old |
 //!
-//! Each state holds exactly what it needs to go on, so a failure can only lead to `Unknown` or to `Known`.
+//! Each state holds exactly what it needs to go on, so a failure can only lead to `Unknown`, `Known` or `Doubted`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use objects::{Object, decode_list};
+use objects::{ListMeta, Object, decode_list};
+use serde::Deserialize;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::envelope::{Line, read, read_page};
@@ -40,6 +39,9 @@ enum State<K> {
     Sweeping { gone: std::vec::IntoIter<Gone>, version: String, stream: Option<Lines> },
     /// Everything up to this version has been said, and nobody listens for more.
     Known(String),
+    /// As `Known`, but the server was away. It may come back with another history, whose versions have not reached ours,
+    /// and would then have nothing to say about all that is there.
+    Doubted(String),
     /// The server says what changes after this version.
     Watching { version: String, lines: Lines, since: Instant },
 }
@@ -136,6 +138,7 @@ impl<K: Object + Send + 'static> Follower<K> {
                 }
             },
             State::Known(version) => self.watch(version).await,
+            State::Doubted(version) => self.compare(version).await,
             State::Watching { version, lines, since } => self.follow(version, lines, since).await,
         }
     }
@@ -214,27 +217,50 @@ impl<K: Object + Send + 'static> Follower<K> {
         match self.connection.open(self.watch_path(&[("resourceVersion", &version)])).await {
             Answer::Done(body) => State::Watching { version, lines: Lines::new(body), since: Instant::now() },
             gone @ Answer::Gone(_) => self.fail(&gone, State::Unknown),
-            refused => self.fail(&refused, State::Known(version)),
+            refused => self.fail(&refused, State::Doubted(version)),
+        }
+    }
+
+    /// Sees whether the server knows our version or a later one.
+    async fn compare(&mut self, version: String) -> State<K> {
+        #[derive(Deserialize)]
+        struct Head {
+            metadata: ListMeta,
+        }
+        let body = match self.connection.call(Ask::get(self.list_path(&[("limit", "1")]))).await {
+            Answer::Done(body) => body,
+            refused => return self.fail(&refused, State::Doubted(version)),
+        };
+        let theirs = serde_json::from_slice::<Head>(&body).map(|head| head.metadata.resource_version);
+        // Versions are numbers that grow. If they are something else, the server is trusted to know them.
+        match (theirs.ok().and_then(|theirs| theirs.parse::<u64>().ok()), version.parse::<u64>()) {
+            (Some(theirs), Ok(ours)) if theirs < ours => {
+                let why = format!("{} has come back with another history", self.connection.server());
+                self.rest(why, State::Unknown)
+            }
+            _ => State::Known(version),
         }
     }
 
     async fn follow(&mut self, version: String, mut lines: Lines, since: Instant) -> State<K> {
         let line = match self.line(&mut lines).await {
             Ok(Some(line)) => line,
-            Ok(None) if since.elapsed() >= GOOD_AFTER => {
+            Ok(None) if since.elapsed() >= self.options.lifetime => {
                 self.backoff.reset();
                 return State::Known(version);
             }
+            // A server that goes away takes its watches along.
+            Ok(None) if since.elapsed() >= GOOD_AFTER => return State::Doubted(version),
             Ok(None) => {
-                return self.rest("the watch ended as soon as it began".to_owned(), State::Known(version));
+                return self.rest("the watch ended as soon as it began".to_owned(), State::Doubted(version));
             }
-            Err(why) => return self.rest(why, State::Known(version)),
+            Err(why) => return self.rest(why, State::Doubted(version)),
         };
         let version = match line {
             Line::Error(status) => {
                 let answer = status.into_answer::<()>(None, None);
                 let next =
-                    if matches!(answer, Answer::Gone(_)) { State::Unknown } else { State::Known(version) };
+                    if matches!(answer, Answer::Gone(_)) { State::Unknown } else { State::Doubted(version) };
                 return self.fail(&answer, next);
             }
             Line::Bookmark { version: reached, .. } => {
