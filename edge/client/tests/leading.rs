@@ -9,11 +9,12 @@ use objects::coordination::Lease;
 use tokio::time::{Instant, timeout};
 
 use crate::served::Served;
+use crate::served::real::Real;
 
 /// Leases count whole seconds, so nothing shorter than one makes sense.
 const TERMS: Terms = Terms {
-    lease_duration: Duration::from_secs(2),
-    renew_deadline: Duration::from_millis(1200),
+    lease_duration: Duration::from_secs(3),
+    renew_deadline: Duration::from_secs(2),
     retry_period: Duration::from_millis(100),
 };
 
@@ -47,16 +48,27 @@ fn leases() -> Resource<Lease> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_two_leads_and_the_other_follows_until_it_resigns() {
-    let served = Served::start();
-    let connection = served.connect();
-    let first = stand(&connection, "first");
+    follow_and_succeed(&Served::start().connect()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_two_leads_by_a_lease_of_a_real_server() {
+    if let Some(real) = Real::start("leading").await {
+        follow_and_succeed(&real.connection).await;
+    }
+}
+
+async fn follow_and_succeed(connection: &Connection) {
+    let first = stand(connection, "first");
     until(&first, leads).await;
-    let second = stand(&connection, "second");
+    let second = stand(connection, "second");
     until(&second, follows("first")).await;
     // Longer than the lease lasts: it is renewed.
-    let Leadership::Leading { until: before } = *first.state().borrow() else { panic!("it leads") };
+    let Leadership::Leading { until: before } = *first.state().borrow() else { unreachable!("it leads") };
     tokio::time::sleep(TERMS.lease_duration + TERMS.retry_period).await;
-    let Leadership::Leading { until: after } = *first.state().borrow() else { panic!("it still leads") };
+    let Leadership::Leading { until: after } = *first.state().borrow() else {
+        unreachable!("it still leads")
+    };
     assert!(after > before && !leads(&second.state().borrow()));
     let resigned = Instant::now();
     let state = first.state();
@@ -66,7 +78,7 @@ async fn one_of_two_leads_and_the_other_follows_until_it_resigns() {
     assert!(resigned.elapsed() < TERMS.lease_duration, "a lease that was freed is not waited for");
     let lease = connection.get(&leases(), "supercargo").await.done().expect("is there");
     assert_eq!(lease.spec.holder_identity.as_deref(), Some("second"));
-    assert_eq!(lease.spec.lease_duration_seconds, Some(2));
+    assert_eq!(lease.spec.lease_duration_seconds, Some(3));
     assert!(lease.spec.lease_transitions >= Some(1));
 }
 

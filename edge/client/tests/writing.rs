@@ -13,6 +13,7 @@ use objects::events::Event;
 use objects::meta::{DeleteOptions, Preconditions};
 use serde_json::json;
 
+use crate::served::real::Real;
 use crate::served::{Served, setting, settings};
 
 /// The answer in a word, to be compared with others.
@@ -55,9 +56,11 @@ fn binding(pod: &str, uid: &str, node: &str) -> Binding {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_is_bound_once_and_by_its_uid() {
-    let served = Served::start();
-    let connection = served.connect();
-    let made = pod(&connection, "p").await;
+    bind(&Served::start().connect()).await;
+}
+
+async fn bind(connection: &Connection) {
+    let made = pod(connection, "p").await;
     assert_eq!(word(&connection.bind(&binding("p", "another-uid", "n-1")).await), "conflict");
     assert_eq!(word(&connection.bind(&binding("p", &made.metadata.uid, "n-1")).await), "done");
     assert_eq!(word(&connection.bind(&binding("p", &made.metadata.uid, "n-2")).await), "conflict");
@@ -68,8 +71,10 @@ async fn a_pod_is_bound_once_and_by_its_uid() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_are_made_replaced_and_deleted_only_as_they_were_seen() {
-    let served = Served::start();
-    let connection = served.connect();
+    replace(&Served::start().connect()).await;
+}
+
+async fn replace(connection: &Connection) {
     let settings = settings();
     let first = connection.create(&settings, &setting("s", "one")).await.done().expect("is made");
     assert_eq!(word(&connection.create(&settings, &setting("s", "two")).await), "already exists");
@@ -91,17 +96,25 @@ async fn objects_are_made_replaced_and_deleted_only_as_they_were_seen() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn patches_mean_what_their_kind_says() {
-    let served = Served::start();
-    let connection = served.connect();
-    let made = pod(&connection, "p").await;
+    patch(&Served::start().connect()).await;
+}
+
+async fn patch(connection: &Connection) {
+    let made = pod(connection, "patched").await;
     let second =
         json!({"status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Waits"}]}});
-    let seen =
-        connection.patch_status(&pods(), "p", &Patch::Strategic, &second).await.done().expect("is patched");
+    let seen = connection
+        .patch_status(&pods(), "patched", &Patch::Strategic, &second)
+        .await
+        .done()
+        .expect("is patched");
     assert_eq!(seen.status.conditions.len(), 1);
     let third = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});
-    let seen =
-        connection.patch_status(&pods(), "p", &Patch::Strategic, &third).await.done().expect("is patched");
+    let seen = connection
+        .patch_status(&pods(), "patched", &Patch::Strategic, &third)
+        .await
+        .done()
+        .expect("is patched");
     assert_eq!(seen.status.conditions.len(), 2, "conditions are merged by type");
     let mut whole = seen.clone();
     whole.status.nominated_node_name = "n-1".to_owned();
@@ -109,7 +122,7 @@ async fn patches_mean_what_their_kind_says() {
     assert_eq!(seen.status.nominated_node_name, "n-1");
     let stale =
         json!({"metadata": {"resourceVersion": made.metadata.resource_version, "labels": {"a": "b"}}});
-    assert_eq!(word(&connection.patch(&pods(), "p", &Patch::Merge, &stale).await), "conflict");
+    assert_eq!(word(&connection.patch(&pods(), "patched", &Patch::Merge, &stale).await), "conflict");
     let apply = |manager: &str, force| Patch::Apply { manager: manager.to_owned(), force };
     let wanted = |value: &str| setting("applied", value);
     assert_eq!(
@@ -128,8 +141,10 @@ async fn patches_mean_what_their_kind_says() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_happened_is_announced() {
-    let served = Served::start();
-    let connection = served.connect();
+    announce(&Served::start().connect()).await;
+}
+
+async fn announce(connection: &Connection) {
     let mut event = Event {
         action: "Scheduling".to_owned(),
         event_time: Some(MicroTime::default()),
@@ -151,6 +166,16 @@ async fn what_happened_is_announced() {
     let answer = connection.announce(&event).await;
     assert!(matches!(answer, Answer::Done(())), "{answer:?}");
     assert_eq!(word(&connection.announce(&event).await), "already exists");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_server_answers_the_same() {
+    if let Some(real) = Real::start("writing").await {
+        bind(&real.connection).await;
+        replace(&real.connection).await;
+        patch(&real.connection).await;
+        announce(&real.connection).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

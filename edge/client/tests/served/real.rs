@@ -16,6 +16,7 @@ use super::TOKEN;
 /// Both programs; dropped, they are killed.
 pub struct Real {
     children: [Child; 2],
+    dir: PathBuf,
     pub connection: Connection,
 }
 
@@ -24,6 +25,10 @@ impl Drop for Real {
         for child in &mut self.children {
             let _ = child.kill();
             let _ = child.wait();
+        }
+        // Of a test that fails the logs are kept; etcd's files are large.
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.dir);
         }
     }
 }
@@ -50,7 +55,7 @@ impl Real {
         let connection =
             Connection::from_parts(&server, Some(TOKEN), Some(authority.as_bytes()), &Options::default())
                 .expect("the parts are whole");
-        let real = Self { children, connection };
+        let real = Self { children, dir, connection };
         let namespaces = client::Resource::<Namespace>::named("namespaces");
         for _ in 0..600 {
             if real.connection.get(&namespaces, "default").await.done().is_some() {
@@ -58,7 +63,7 @@ impl Real {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        unreachable!("kube-apiserver did not become ready; see {}", dir.display());
+        unreachable!("kube-apiserver did not become ready; see {}", real.dir.display());
     }
 }
 
