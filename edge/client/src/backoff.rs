@@ -1,0 +1,65 @@
+//! How long to wait before trying again: longer each time up to a bound, and never in step with others.
+
+use std::time::Duration;
+
+/// Pauses between attempts.
+#[derive(Clone, Debug)]
+pub(crate) struct Backoff {
+    first: Duration,
+    longest: Duration,
+    failures: u32,
+}
+
+impl Backoff {
+    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
+        Self { first, longest, failures: 0 }
+    }
+
+    /// It works again.
+    pub(crate) fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Counts a failure that is no sign of trouble if it comes alone, such as a version that is too old.
+    pub(crate) fn pause_unless_first(&mut self) -> Duration {
+        if self.failures == 0 {
+            self.failures = 1;
+            return Duration::ZERO;
+        }
+        self.pause()
+    }
+
+    /// How long to wait after one more failure.
+    pub(crate) fn pause(&mut self) -> Duration {
+        let doubled = self.first.saturating_mul(1 << self.failures.min(20)).min(self.longest);
+        self.failures = self.failures.saturating_add(1);
+        // Between half and all of it: those who failed together do not come back together.
+        doubled.mul_f64(0.5 + fraction() / 2.0)
+    }
+}
+
+/// A random number between zero and one.
+pub(crate) fn fraction() -> f64 {
+    // Without randomness everybody waits for the same time, which is slower and not wrong.
+    f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Backoff;
+
+    #[test]
+    fn pauses_double_up_to_a_bound_and_start_over() {
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(1));
+        for longest_ms in [100, 200, 400, 800, 1000, 1000] {
+            let pause = backoff.pause();
+            assert!(pause >= Duration::from_millis(longest_ms / 2), "{pause:?}");
+            assert!(pause <= Duration::from_millis(longest_ms), "{pause:?}");
+        }
+        backoff.reset();
+        assert_eq!(backoff.pause_unless_first(), Duration::ZERO);
+        assert!(backoff.pause_unless_first() >= Duration::from_millis(100));
+    }
+}

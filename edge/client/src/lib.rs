@@ -1,0 +1,23 @@
+//! The connection to a Kubernetes API server, real or embedded.
+//!
+//! Three things are done over it. [`Connection::list_and_watch`] says what is there and what changes, each once and in
+//! order. Writes are answered by an [`Answer`], which names everything that may come of them. [`lead`] takes part in
+//! the election of a leader. Objects are read straight from the wire into the types of `objects`, and only once.
+
+mod answer;
+mod backoff;
+mod connect;
+mod connection;
+mod lease;
+mod pace;
+mod resource;
+mod watch;
+mod write;
+
+pub use answer::{Answer, Unavailable};
+pub use connect::ConnectError;
+pub use connection::{Connection, Options};
+pub use lease::{BadTerms, Candidacy, Election, Leadership, Observed, Step, Terms, decide, identity, lead};
+pub use resource::Resource;
+pub use watch::{Event, Gone, Selectors, WatchOptions};
+pub use write::Patch;

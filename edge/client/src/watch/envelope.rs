@@ -1,0 +1,222 @@
+//! One line of a watch: what happened, and to what.
+//!
+//! Servers say what happened first, so the object is read straight into its type, in one pass over the line.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use objects::Object;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::Gone;
+use crate::answer::Status;
+
+/// A line that was read.
+pub(crate) enum Line<K> {
+    /// An object is new or has changed.
+    Applied(K),
+    /// An object is gone.
+    Deleted(K),
+    /// Everything up to this version has been said.
+    Bookmark { version: String, initial_end: bool },
+    /// The watch ends, and why.
+    Error(Status),
+    /// There is an object that cannot be read.
+    Unreadable { object: Gone, version: String, why: String },
+}
+
+/// Reads a line. A line that does not even name an object is an error.
+pub(crate) fn read<K: Object>(line: &[u8]) -> Result<Line<K>, String> {
+    let mut reader = serde_json::Deserializer::from_slice(line);
+    let read = reader.deserialize_map(Envelope(PhantomData)).and_then(|read| reader.end().map(|()| read));
+    match read {
+        Ok(Some(read)) => Ok(read),
+        Ok(None) => Err("a line of the watch says nothing".to_owned()),
+        Err(error) => {
+            let named: Named = serde_json::from_slice(line).map_err(|_| error.to_string())?;
+            let (object, version) = named.object.identity();
+            Ok(Line::Unreadable { object, version, why: error.to_string() })
+        }
+    }
+}
+
+/// Reads the objects of a page one by one, after reading them all at once has failed.
+pub(crate) fn read_page<K: Object>(json: &[u8]) -> Result<(Vec<Line<K>>, objects::ListMeta), String> {
+    #[derive(Deserialize)]
+    struct Page<'a> {
+        metadata: objects::ListMeta,
+        #[serde(borrow)]
+        items: Vec<&'a RawValue>,
+    }
+    let page: Page<'_> = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    let read = |raw: &&RawValue| match serde_json::from_str(raw.get()) {
+        Ok(object) => Ok(Line::Applied(object)),
+        Err(error) => {
+            let named: NamedObject = serde_json::from_str(raw.get()).map_err(|_| error.to_string())?;
+            let (object, version) = named.identity();
+            Ok(Line::Unreadable { object, version, why: error.to_string() })
+        }
+    };
+    let lines: Result<Vec<_>, String> = page.items.iter().map(read).collect();
+    Ok((lines?, page.metadata))
+}
+
+/// The least that must be readable of an object.
+#[derive(Deserialize)]
+struct Named {
+    object: NamedObject,
+}
+
+#[derive(Deserialize)]
+struct NamedObject {
+    metadata: Name,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Name {
+    #[serde(default)]
+    namespace: String,
+    name: String,
+    #[serde(default)]
+    uid: String,
+    #[serde(default)]
+    resource_version: String,
+}
+
+impl NamedObject {
+    fn identity(self) -> (Gone, String) {
+        let Name { namespace, name, uid, resource_version } = self.metadata;
+        (Gone { namespace, name, uid }, resource_version)
+    }
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum Happened {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+    Error,
+}
+
+#[derive(Deserialize)]
+struct BookmarkObject {
+    metadata: BookmarkMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BookmarkMeta {
+    resource_version: String,
+    #[serde(default)]
+    annotations: Option<Annotations>,
+}
+
+#[derive(Default, Deserialize)]
+struct Annotations {
+    #[serde(default, rename = "k8s.io/initial-events-end")]
+    initial_events_end: String,
+}
+
+struct Envelope<K>(PhantomData<K>);
+
+impl<'de, K: Object> Visitor<'de> for Envelope<K> {
+    type Value = Option<Line<K>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a watch event")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut happened, mut line, mut early) = (None, None, None::<&'de RawValue>);
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            match (&*key, happened) {
+                ("type", _) => happened = Some(map.next_value::<Happened>()?),
+                ("object", Some(happened)) => {
+                    line = Some(map.next_value_seed(Content(happened, PhantomData))?)
+                }
+                ("object", None) => early = Some(map.next_value()?),
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        if let (None, Some(happened), Some(raw)) = (&line, happened, early) {
+            let mut reader = serde_json::Deserializer::from_str(raw.get());
+            let content = Content(happened, PhantomData).deserialize(&mut reader);
+            line = Some(content.map_err(serde::de::Error::custom)?);
+        }
+        Ok(line)
+    }
+}
+
+/// Reads the object of an event of which is known what happened.
+struct Content<K>(Happened, PhantomData<K>);
+
+impl<'de, K: Object> DeserializeSeed<'de> for Content<K> {
+    type Value = Line<K>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Line<K>, D::Error> {
+        Ok(match self.0 {
+            Happened::Added | Happened::Modified => Line::Applied(K::deserialize(deserializer)?),
+            Happened::Deleted => Line::Deleted(K::deserialize(deserializer)?),
+            Happened::Error => Line::Error(Status::deserialize(deserializer)?),
+            Happened::Bookmark => {
+                let meta = BookmarkObject::deserialize(deserializer)?.metadata;
+                let initial_end = meta.annotations.is_some_and(|marks| marks.initial_events_end == "true");
+                Line::Bookmark { version: meta.resource_version, initial_end }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use objects::core::pod::Pod;
+
+    use super::{Line, read};
+
+    fn said(line: &str) -> String {
+        match read::<Pod>(line.as_bytes()) {
+            Ok(Line::Applied(pod)) => format!("applied {}", pod.metadata.name),
+            Ok(Line::Deleted(pod)) => format!("deleted {}", pod.metadata.name),
+            Ok(Line::Bookmark { version, initial_end }) => format!("bookmark {version} {initial_end}"),
+            Ok(Line::Error(status)) => format!("{:?}", status.into_answer::<()>(None, None)),
+            Ok(Line::Unreadable { object, version, .. }) => {
+                format!("unreadable {} at {version}", object.name)
+            }
+            Err(_) => "broken".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_line_says_what_happened_to_which_object() {
+        let pod =
+            r#""object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}"#;
+        let table = [
+            (format!(r#"{{"type":"ADDED",{pod}}}"#), "applied a"),
+            (format!(r#"{{"type":"MODIFIED",{pod}}}"#), "applied a"),
+            (format!(r#"{{"type":"DELETED",{pod}}}"#), "deleted a"),
+            (format!(r#"{{{pod},"type":"DELETED"}}"#), "deleted a"),
+            (r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9"}}}"#.to_owned(), "bookmark 9 false"),
+            (
+                r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}"#
+                    .to_owned(),
+                "bookmark 9 true",
+            ),
+            (r#"{"type":"ERROR","object":{"code":410,"message":"too old"}}"#.to_owned(), r#"Gone("too old")"#),
+            (
+                r#"{"type":"ADDED","object":{"metadata":{"name":"b","resourceVersion":"8","labels":7}}}"#.to_owned(),
+                "unreadable b at 8",
+            ),
+            (r#"{"type":"ADDED","object":{"metadata":{"na"#.to_owned(), "broken"),
+            ("{}".to_owned(), "broken"),
+        ];
+        for (line, expected) in table {
+            assert_eq!(said(&line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Requests about single objects: reading one, and every way to change one.
+
+use bytes::Bytes;
+use hyper::Method;
+use objects::core::kinds::Binding;
+use objects::events::Event;
+use objects::meta::DeleteOptions;
+use objects::{Object, decode};
+use serde::Serialize;
+
+use crate::answer::{Answer, Unavailable};
+use crate::connection::{Ask, Connection};
+use crate::resource::Resource;
+
+/// How a patch is to be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Patch {
+    /// Fields replace fields, null removes, lists are replaced whole.
+    Merge,
+    /// Like a merge, but lists of objects are merged by their keys.
+    Strategic,
+    /// The fields that this manager wants, and no others of its own.
+    Apply {
+        /// Who wants them.
+        manager: String,
+        /// Take fields away from other managers.
+        force: bool,
+    },
+}
+
+const JSON: &str = "application/json";
+
+impl Connection {
+    /// Reads one object.
+    pub async fn get<K: Object>(&self, resource: &Resource<K>, name: &str) -> Answer<K> {
+        object(self.call(Ask::get(resource.path_of(name))).await)
+    }
+
+    /// Makes an object.
+    pub async fn create<K: Object>(&self, resource: &Resource<K>, new: &K) -> Answer<K> {
+        let path = resource.home_of(new).path();
+        object(self.write(Method::POST, path, JSON, new).await)
+    }
+
+    /// Replaces an object. If it has a resource version, only that version is replaced.
+    pub async fn update<K: Object>(&self, resource: &Resource<K>, changed: &K) -> Answer<K> {
+        let path = resource.home_of(changed).path_of(&changed.metadata().name);
+        object(self.write(Method::PUT, path, JSON, changed).await)
+    }
+
+    /// Replaces the status of an object.
+    pub async fn update_status<K: Object>(&self, resource: &Resource<K>, changed: &K) -> Answer<K> {
+        let path = resource.home_of(changed).path_of(&changed.metadata().name) + "/status";
+        object(self.write(Method::PUT, path, JSON, changed).await)
+    }
+
+    /// Changes parts of an object.
+    pub async fn patch<K: Object>(
+        &self,
+        resource: &Resource<K>,
+        name: &str,
+        patch: &Patch,
+        body: &impl Serialize,
+    ) -> Answer<K> {
+        let path = resource.path_of(name) + &patch.query();
+        object(self.write(Method::PATCH, path, patch.content_type(), body).await)
+    }
+
+    /// Changes parts of the status of an object.
+    pub async fn patch_status<K: Object>(
+        &self,
+        resource: &Resource<K>,
+        name: &str,
+        patch: &Patch,
+        body: &impl Serialize,
+    ) -> Answer<K> {
+        let path = resource.path_of(name) + "/status" + &patch.query();
+        object(self.write(Method::PATCH, path, patch.content_type(), body).await)
+    }
+
+    /// Deletes an object, or asks for it where finalizers or a grace period come first.
+    pub async fn delete<K: Object>(
+        &self,
+        resource: &Resource<K>,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Answer<()> {
+        // The answer is the object or a status, and nobody needs either.
+        self.write(Method::DELETE, resource.path_of(name), JSON, options).await.map(drop)
+    }
+
+    /// Assigns a pod to a node. With a uid in its metadata, the binding is for that pod only and not for its successor.
+    pub async fn bind(&self, binding: &Binding) -> Answer<()> {
+        let pods = Resource::<Binding>::named("pods").within(&binding.metadata.namespace);
+        let path = pods.path_of(&binding.metadata.name) + "/binding";
+        self.write(Method::POST, path, JSON, binding).await.map(drop)
+    }
+
+    /// Reports something that happened to an object.
+    pub async fn announce(&self, event: &Event) -> Answer<()> {
+        let events = Resource::<Event>::named("events").within(&event.metadata.namespace);
+        self.write(Method::POST, events.path(), JSON, event).await.map(drop)
+    }
+
+    async fn write(
+        &self,
+        method: Method,
+        path: String,
+        content_type: &'static str,
+        body: &impl Serialize,
+    ) -> Answer<Bytes> {
+        match serde_json::to_vec(body) {
+            Ok(body) => self.call(Ask { method, path, content_type, body: body.into() }).await,
+            Err(error) => Answer::Invalid(format!("cannot be written as JSON: {error}")),
+        }
+    }
+}
+
+impl Patch {
+    fn content_type(&self) -> &'static str {
+        match self {
+            Self::Merge => "application/merge-patch+json",
+            Self::Strategic => "application/strategic-merge-patch+json",
+            // JSON is YAML, and this is the only name that every server knows.
+            Self::Apply { .. } => "application/apply-patch+yaml",
+        }
+    }
+
+    fn query(&self) -> String {
+        match self {
+            Self::Merge | Self::Strategic => String::new(),
+            Self::Apply { manager, force } => {
+                let mut query = form_urlencoded::Serializer::for_suffix(String::from("?"), 1);
+                query.append_pair("fieldManager", manager).append_pair("force", &force.to_string());
+                query.finish()
+            }
+        }
+    }
+}
+
+fn object<K: Object>(answer: Answer<Bytes>) -> Answer<K> {
+    answer.and_then(|body| match decode(&body) {
+        Ok(object) => Answer::Done(object),
+        Err(error) => Answer::Unavailable(Unavailable::Unreadable(error.to_string())),
+    })
+}
