@@ -64,7 +64,7 @@ fn pod_claim(pod: &objects::core::pod::Pod, claim: &PodResourceClaim) -> PodClai
 
 fn shape(object: &objects::core::pod::Pod) -> Shape {
     let (meta, spec) = (&object.metadata, &object.spec);
-    let (requests, scored) = requests(spec);
+    let (requests, scored) = requests(object);
     let affinity = spec.affinity.as_ref();
     let nodes = affinity.and_then(|affinity| affinity.node_affinity.as_ref());
     let preferred =

@@ -67,6 +67,7 @@ pub struct Nodes {
     free: Vec<NodeIdx>,
     /// Where each pod is, by uid.
     places: FxHashMap<Arc<str>, NodeIdx>,
+    pods_with_rules: usize,
     revision: u64,
 }
 
@@ -87,6 +88,12 @@ impl Nodes {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<NodeIdx> {
         self.names.get(name).copied().filter(|at| self.get(*at).node.is_some())
+    }
+
+    /// How many pods have rules about which pods they must be near or apart from.
+    #[must_use]
+    pub fn pods_with_rules(&self) -> usize {
+        self.pods_with_rules
     }
 
     /// Adds or replaces a node, and tells its number.
@@ -111,6 +118,7 @@ impl Nodes {
         let node = pod.node.clone().filter(|_| !pod.finished)?;
         let at = self.place(&node);
         self.places.insert(pod.uid.clone(), at);
+        self.pods_with_rules += usize::from(has_rules(&pod));
         let state = self.touch(at);
         state.count(&pod, 1);
         state.pods.insert(pod.uid.clone(), pod);
@@ -123,6 +131,7 @@ impl Nodes {
         let state = self.touch(at);
         let pod = state.pods.remove(uid).expect("a pod is on the node that is its place");
         state.count(&pod, -1);
+        self.pods_with_rules -= usize::from(has_rules(&pod));
         if let Some(name) = &pod.node {
             self.forget_if_empty(at, name);
         }

@@ -35,6 +35,17 @@ pub enum PoolView {
     },
 }
 
+/// From where devices of a pool can be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PoolReach<'s> {
+    /// The pool is not published.
+    Nowhere,
+    /// From one node.
+    Node(&'s Arc<str>),
+    /// From several nodes.
+    Several,
+}
+
 /// A pool of which all slices are known.
 #[derive(Clone, Debug)]
 pub struct WholePool {
@@ -153,6 +164,19 @@ impl Slices {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<Published>> {
         self.all[*self.places.get(name)?].as_ref()
+    }
+
+    /// From where devices of a pool can be used: the one node, if all of its slices name the same.
+    #[must_use]
+    pub fn node_of(&self, pool: &PoolId) -> PoolReach<'_> {
+        let mut slices = self.of_pool.get(pool).into_iter().flatten().map(|at| &self.at(*at).slice.reach);
+        match slices.next() {
+            None => PoolReach::Nowhere,
+            Some(Reach::Node(node)) if slices.all(|reach| *reach == Reach::Node(node.clone())) => {
+                PoolReach::Node(node)
+            }
+            Some(_) => PoolReach::Several,
+        }
     }
 
     fn at(&self, place: usize) -> &Arc<Published> {

@@ -88,11 +88,12 @@ impl fmt::Display for PodRefusal {
 }
 
 /// What a pod's claims ask of a node.
-struct Claims {
+#[derive(Debug)]
+pub(crate) struct Claims {
     /// Those that have devices: where they can be used, and what is left to write.
-    settled: Vec<Arc<ClaimState>>,
+    pub settled: Vec<Arc<ClaimState>>,
     /// Those that need devices.
-    open: Vec<Arc<ClaimState>>,
+    pub open: Vec<Arc<ClaimState>>,
 }
 
 /// What could help a pod whose claims have no devices on a node.
@@ -126,6 +127,21 @@ impl Engine {
     /// The best node for a pod.
     pub(crate) fn choose(&mut self, pod: &Pod) -> Result<Choice, Box<PodRefusal>> {
         let claims = self.claims_of(pod)?;
+        if !self.is_alike_to_others(pod, &claims) {
+            return self.choose_anew(pod, &claims);
+        }
+        if let Some(choice) = self.choose_alike(pod, &claims)? {
+            return Ok(choice);
+        }
+        let chosen = self.choose_anew(pod, &claims);
+        if let Err(refusal) = &chosen {
+            self.remember_refusal(refusal);
+        }
+        chosen
+    }
+
+    /// The best node for a pod, with nothing known about any.
+    fn choose_anew(&mut self, pod: &Pod, claims: &Claims) -> Result<Choice, Box<PodRefusal>> {
         let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, &self.settings.filters);
         let mounts = Mounts::new(&pod.shape, &self.volumes).map_err(|refusal| {
             PodRefusal::everywhere(self.nodes.iter().count(), refusal.text(), refusal.wakes_on())
@@ -147,8 +163,8 @@ impl Engine {
         let candidates = self.ranked(pod, candidates);
         for at in candidates {
             let node = filters::node_of(self.nodes.get(at)).clone();
-            match self.devices_on(&node, &claims) {
-                Ok(allocations) => return Ok(choice(pod, &node, &claims, allocations)),
+            match self.devices_on(&node, claims) {
+                Ok(allocations) => return Ok(choice(pod, &node, claims, allocations)),
                 Err((reason, nearest)) => {
                     tally.refuse([reason], DEVICES);
                     tally.nearest = tally.nearest.or(nearest);
@@ -229,7 +245,7 @@ impl Engine {
     }
 
     /// Devices on a node for the claims that need some, or the reason in Kubernetes' words and in ours.
-    fn devices_on(
+    pub(crate) fn devices_on(
         &mut self,
         node: &Node,
         claims: &Claims,
@@ -272,7 +288,7 @@ impl Engine {
 }
 
 /// What has to be written for a pod on a node.
-fn choice(pod: &Pod, node: &Node, claims: &Claims, allocations: Vec<Allocation>) -> Choice {
+pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, allocations: Vec<Allocation>) -> Choice {
     let settled = claims.settled.iter().map(|state| {
         if state.reserved_for.contains(&pod.uid) {
             return Wanted::Reserved;

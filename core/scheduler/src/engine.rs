@@ -7,13 +7,13 @@ mod fold;
 mod settle;
 mod turn;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use allocation::Expressions;
 use cluster::claims::Claims;
 use cluster::namespaces::Namespaces;
-use cluster::nodes::Nodes;
+use cluster::nodes::{NodeIdx, Nodes};
 use cluster::pools::Slices;
 use cluster::volumes::Volumes;
 use gates::Gates;
@@ -22,11 +22,13 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
+use crate::alike::Alike;
 use crate::change::{Change, Write, WriteId, WriteOutcome};
 use crate::filters::FilterSettings;
 use crate::queue::{Counts, Patience, Queue};
 use crate::scores::ScoreSettings;
 use crate::scores::images::ImageCounts;
+use crate::touches::Touches;
 
 /// What comes in.
 #[derive(Clone, Debug)]
@@ -124,6 +126,12 @@ pub struct Engine {
     writes: FxHashMap<WriteId, Arc<str>>,
     next_write: u64,
     pub(crate) expressions: Expressions,
+    /// Answers about nodes for kinds of pods, the youngest last.
+    pub(crate) kinds: Vec<Alike>,
+    /// For which nodes something changed.
+    pub(crate) touches: Touches,
+    /// Nodes with taints that make them worse.
+    pub(crate) softly_tainted: BTreeSet<NodeIdx>,
     effects: Vec<Effect>,
 }
 
@@ -147,6 +155,9 @@ impl Engine {
             writes: FxHashMap::default(),
             next_write: 0,
             expressions: Expressions::default(),
+            kinds: Vec::new(),
+            touches: Touches::default(),
+            softly_tainted: BTreeSet::new(),
             effects: Vec::new(),
         }
     }

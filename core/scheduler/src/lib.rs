@@ -1,5 +1,6 @@
 //! Finds nodes for pods, or says why there are none.
 
+mod alike;
 pub mod change;
 mod cycle;
 pub mod engine;
@@ -7,6 +8,7 @@ pub mod filters;
 pub mod node_refusal;
 pub mod queue;
 pub mod scores;
+mod touches;
 pub mod wake;
 
 #[cfg(test)]

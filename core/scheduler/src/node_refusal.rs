@@ -19,6 +19,10 @@ pub enum NodeRefusal {
     Unschedulable,
     /// The pod does not bear this taint.
     Taint(NodeTaint),
+    /// The pod wants other nodes by their names.
+    NotNamed,
+    /// The pod wants nodes by names of which no node can have all.
+    NamesConflict,
     /// The pod wants other nodes.
     NodeAffinity,
     /// The scheduler's settings want other nodes.
@@ -197,6 +201,8 @@ impl NodeRefusal {
             NodeRefusal::OtherNode => "node(s) didn't match the requested node name",
             NodeRefusal::Unschedulable => "node(s) were unschedulable",
             NodeRefusal::Taint(_) => "node(s) had untolerated taint(s)",
+            NodeRefusal::NotNamed => "node(s) didn't satisfy plugin(s) [NodeAffinity]",
+            NodeRefusal::NamesConflict => "pod affinity terms conflict",
             NodeRefusal::NodeAffinity => "node(s) didn't match Pod's node affinity/selector",
             NodeRefusal::EnforcedNodeAffinity => "node(s) didn't match scheduler-enforced node affinity",
             NodeRefusal::Port(_) => "node(s) didn't have free ports for the requested pod ports",
@@ -226,6 +232,8 @@ impl NodeRefusal {
             NodeRefusal::OtherNode
             | NodeRefusal::Unschedulable
             | NodeRefusal::Taint(_)
+            | NodeRefusal::NotNamed
+            | NodeRefusal::NamesConflict
             | NodeRefusal::NodeAffinity
             | NodeRefusal::EnforcedNodeAffinity
             | NodeRefusal::NoSpreadLabel { .. }
@@ -240,7 +248,7 @@ impl NodeRefusal {
     /// Whether it is the same on every node, so that looking at another is of no use.
     #[must_use]
     pub fn is_everywhere(&self) -> bool {
-        matches!(self, NodeRefusal::Volume(_))
+        matches!(self, NodeRefusal::Volume(_) | NodeRefusal::NamesConflict)
     }
 
     /// The changes that could undo it.
@@ -251,9 +259,10 @@ impl NodeRefusal {
             NodeRefusal::Unschedulable | NodeRefusal::Taint(_) => {
                 Wakes::of(&[Wake::NodeAdded, Wake::NodeTaints, Wake::OwnTolerations])
             }
-            NodeRefusal::NodeAffinity | NodeRefusal::EnforcedNodeAffinity => {
-                Wakes::of(&[Wake::NodeAdded, Wake::NodeLabels])
-            }
+            NodeRefusal::NotNamed
+            | NodeRefusal::NamesConflict
+            | NodeRefusal::NodeAffinity
+            | NodeRefusal::EnforcedNodeAffinity => Wakes::of(&[Wake::NodeAdded, Wake::NodeLabels]),
             NodeRefusal::Port(_) => Wakes::of(&[Wake::PodRemoved, Wake::NodeAdded]),
             NodeRefusal::Short(_) => SHORT,
             NodeRefusal::NoSpreadLabel { .. } | NodeRefusal::Skewed { .. } => SPREAD,

@@ -5,6 +5,7 @@
 //! `cargo run --release -p bench -- apiserver` measures the embedded API server beside a real one, and
 //! `cargo run --release -p bench -- restart` how long it takes to start with a million objects.
 //! `cargo run --release -p bench -- selectors` measures device selectors; `--features compare` puts `cel` beside them.
+//! `cargo run --release -p bench -- schedule` measures how many pods the engine places in a second, without any API.
 //! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
 
 mod allocate;
@@ -16,6 +17,7 @@ mod memory;
 mod pods;
 mod random;
 mod restart;
+mod schedule;
 mod selectors;
 mod slices;
 
@@ -39,6 +41,8 @@ enum Command {
     Allocate(allocate::Allocate),
     /// Start a server that has many objects
     Restart(restart::Restart),
+    /// Place many pods with claims, without any API
+    Schedule(schedule::Schedule),
     /// Evaluate typical device selectors over many devices
     Selectors(selectors::Selectors),
     /// Measure one reader in a process of its own; `decode` calls this
@@ -52,6 +56,7 @@ fn main() -> anyhow::Result<()> {
         Command::Apiserver(apiserver) => apiserver.run(),
         Command::Allocate(allocate) => allocate.run(),
         Command::Restart(restart) => restart.run(),
+        Command::Schedule(schedule) => schedule.run(),
         Command::Selectors(selectors) => selectors.run(),
         Command::One(one) => one.run(),
     }

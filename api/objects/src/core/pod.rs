@@ -67,6 +67,7 @@ wire! {
 wire! {
     /// What the pod is now.
     pub struct PodStatus {
+        allocated_resources: BTreeMap<String, Quantity> = "allocatedResources",
         conditions: Vec<PodCondition> = "conditions",
         container_statuses: Vec<ContainerStatus> = "containerStatuses",
         ephemeral_container_statuses: Vec<ContainerStatus> = "ephemeralContainerStatuses",
@@ -84,6 +85,7 @@ wire! {
         qos_class: String = "qosClass",
         reason: String = "reason",
         resource_claim_statuses: Vec<PodResourceClaimStatus> = "resourceClaimStatuses",
+        resources: Option<ResourceRequirements> = "resources",
         start_time: Option<Time> = "startTime",
     }
 }
@@ -193,8 +195,10 @@ wire! {
 wire! {
     /// What became of a container.
     pub struct ContainerStatus {
+        allocated_resources: BTreeMap<String, Quantity> = "allocatedResources",
         allocated_resources_status: Vec<Raw> = "allocatedResourcesStatus",
         name: String = "name",
+        resources: Option<ResourceRequirements> = "resources",
         state: ContainerState = "state",
     }
 }

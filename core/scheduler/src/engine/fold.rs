@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
+use cluster::pools::PoolReach;
 use model::claim::ClaimId;
+use model::device::PoolId;
 use model::node::Node;
 use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
@@ -17,29 +19,41 @@ impl Engine {
         let wakes = match change {
             Change::NodeApplied(node) => self.fold_node(*node),
             Change::NodeGone(name) => {
-                self.nodes.remove(&name);
+                if let Some(at) = self.nodes.remove(&name) {
+                    self.touches.touch(at);
+                    self.softly_tainted.remove(&at);
+                }
                 Wake::NodeRemoved.into()
             }
             Change::PodApplied(pod) => self.fold_pod(now, &pod),
             Change::PodGone(uid) => self.pod_gone(&uid),
             Change::SliceApplied(published) => {
+                let pool = published.slice.pool.clone();
+                self.touch_pool(&pool);
                 self.slices.apply(published);
+                self.touch_pool(&pool);
                 Wake::Slice.into()
             }
             Change::SliceGone(name) => {
+                if let Some(pool) = self.slices.get(&name).map(|known| known.slice.pool.clone()) {
+                    self.touch_pool(&pool);
+                }
                 self.slices.remove(&name);
                 Wakes::NONE
             }
             Change::ClassApplied(class) => {
                 self.classes.insert(class.name.clone(), class);
+                self.touches.touch_all();
                 Wake::Class.into()
             }
             Change::ClassGone(name) => {
                 self.classes.remove(&name);
+                self.touches.touch_all();
                 Wakes::NONE
             }
             Change::ClaimApplied(state) => self.fold_claim(now, *state),
             Change::ClaimGone(id) => {
+                self.touch_claim(&id);
                 let touched = self.claims.remove(&id);
                 if touched.freed { Wake::Claim.into() } else { Wakes::NONE }
             }
@@ -61,8 +75,32 @@ impl Engine {
             None => Wake::NodeAdded.into(),
             Some(known) => node_changes(&known, &node),
         };
-        self.nodes.apply(node);
+        let at = self.nodes.apply(node);
+        self.touches.touch(at);
+        self.note_soft_taints(at);
         wakes
+    }
+
+    /// Something changed for the devices of a pool.
+    fn touch_pool(&mut self, pool: &PoolId) {
+        match self.slices.node_of(pool) {
+            PoolReach::Nowhere => {}
+            PoolReach::Node(node) => {
+                if let Some(at) = self.nodes.find(node) {
+                    self.touches.touch(at);
+                }
+            }
+            PoolReach::Several => self.touches.touch_all(),
+        }
+    }
+
+    /// Something changed for the devices that a claim holds.
+    pub(super) fn touch_claim(&mut self, id: &ClaimId) {
+        let held = self.claims.allocation(id).cloned();
+        for one in held.iter().flat_map(|allocated| &allocated.held) {
+            let pool = PoolId { driver: one.device.driver.clone(), pool: one.device.pool.clone() };
+            self.touch_pool(&pool);
+        }
     }
 
     fn fold_pod(&mut self, now: Timestamp, pod: &Arc<Pod>) -> Wakes {
@@ -73,7 +111,7 @@ impl Engine {
             // Bound, by us or by somebody else: it waits for nobody any more.
             let known = self.placing.contains_key(&pod.uid);
             self.forget_waiting(&pod.uid);
-            self.nodes.apply_pod(pod.clone());
+            self.put_pod(pod.clone());
             return if known { Wakes::NONE } else { Wake::PodAdded.into() };
         }
         if *pod.scheduler != *self.settings.scheduler_name {
@@ -106,7 +144,14 @@ impl Engine {
         let id = state.wish.id.clone();
         let is_new = self.claims.get(&id).is_none();
         let was_decided = self.claims.is_decided(&id);
+        let before = self.claims.allocation(&id).cloned();
+        if before.as_ref() != state.allocation.as_ref() {
+            self.touch_claim(&id);
+        }
         let touched = self.claims.apply(state);
+        if touched.taken {
+            self.touch_claim(&id);
+        }
         if is_new {
             self.look_again_at_gated(now, &id);
         }
@@ -132,10 +177,23 @@ impl Engine {
     fn pod_gone(&mut self, uid: &Arc<str>) -> Wakes {
         self.forget_waiting(uid);
         self.abandon(uid);
-        match self.nodes.remove_pod(uid) {
-            Some(_) => Wake::PodRemoved.into(),
-            None => Wakes::NONE,
+        if self.take_pod(uid) { Wake::PodRemoved.into() } else { Wakes::NONE }
+    }
+
+    /// Puts a pod on its node.
+    pub(super) fn put_pod(&mut self, pod: Arc<Pod>) {
+        // Where it was, and where it is now.
+        self.take_pod(&pod.uid);
+        if let Some(at) = self.nodes.apply_pod(pod) {
+            self.touches.touch(at);
         }
+    }
+
+    /// Takes a pod off its node, and says whether it was on one.
+    pub(super) fn take_pod(&mut self, uid: &str) -> bool {
+        let at = self.nodes.remove_pod(uid);
+        at.into_iter().for_each(|at| self.touches.touch(at));
+        at.is_some()
     }
 
     pub(super) fn forget_waiting(&mut self, uid: &str) {

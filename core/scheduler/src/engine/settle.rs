@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::claim::ClaimId;
 use model::timestamp::Timestamp;
 
 use super::{Announcement, Effect, Engine, Placing};
@@ -18,7 +19,7 @@ impl Engine {
                 WriteOutcome::Done => placing.reserved.push(claim),
                 WriteOutcome::Failed(reason) => {
                     placing.failed.get_or_insert_with(|| format!("claim {claim}: {reason}"));
-                    self.claims.undecide(&claim);
+                    self.undecide(&claim);
                 }
             }
         } else if placing.binding == Some(write) {
@@ -59,7 +60,7 @@ impl Engine {
     /// Undoes a placement that failed, and puts the pod back.
     fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
-        self.nodes.remove_pod(uid);
+        self.take_pod(uid);
         self.release(&placing);
         let message = placing.failed.clone().unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message);
@@ -70,9 +71,17 @@ impl Engine {
     pub(super) fn abandon(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
         for claim in placing.open.values() {
-            self.claims.undecide(claim);
+            self.undecide(claim);
         }
         self.release(&placing);
+    }
+
+    /// Takes back what was decided for a claim.
+    fn undecide(&mut self, claim: &ClaimId) {
+        if self.claims.is_decided(claim) {
+            self.touch_claim(claim);
+            self.claims.undecide(claim);
+        }
     }
 
     fn release(&mut self, placing: &Placing) {

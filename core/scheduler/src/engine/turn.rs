@@ -37,7 +37,7 @@ impl Engine {
     fn place(&mut self, now: Timestamp, pod: &Arc<Pod>, choice: Choice) {
         let mut assumed = Pod::clone(pod);
         assumed.node = Some(choice.node.clone());
-        self.nodes.apply_pod(Arc::new(assumed));
+        self.put_pod(Arc::new(assumed));
         let placing = Placing {
             pod: pod.clone(),
             node: choice.node,
@@ -76,6 +76,7 @@ impl Engine {
         let (allocated, shares) = held(state, &allocation);
         let decided = self.claims.decide(&id, &state.uid, allocated);
         assert!(decided, "a claim that was looked at a moment ago has no allocation");
+        self.touch_claim(&id);
         let write = Write::Allocate {
             claim: id.clone(),
             uid: state.uid.clone(),

@@ -25,6 +25,7 @@ use model::node::{Node, NodeSelector};
 use model::pod::Shape;
 
 pub use around::Around;
+pub use node_affinity::named_nodes;
 pub use node_name::check as node_name;
 pub use volumes::Mounts;
 
@@ -55,6 +56,7 @@ pub struct FilterSettings {
 /// # Errors
 /// Why it will not.
 pub fn fixed(shape: &Shape, node: &Node, settings: &FilterSettings) -> Result<(), NodeRefusal> {
+    node_affinity::check_name(shape, node)?;
     unschedulable::check(shape, node, settings)?;
     taints::check(shape, node, settings)?;
     node_affinity::check(shape, node, settings)?;

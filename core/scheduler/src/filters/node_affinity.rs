@@ -1,10 +1,38 @@
 //! Nodes that a pod wants by labels and names.
 
-use model::node::{Node, NodeSelector};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::node::{NAME_FIELD, Node, NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::Shape;
 
 use super::FilterSettings;
 use crate::node_refusal::NodeRefusal;
+
+/// The nodes that a pod wants by name, if each of its terms names some. Only these need be looked at.
+#[must_use]
+pub fn named_nodes(shape: &Shape) -> Option<BTreeSet<&Arc<str>>> {
+    let terms = shape.node_affinity.as_ref().map(|nodes| &nodes.terms).filter(|terms| !terms.is_empty())?;
+    terms.iter().map(named_by_term).try_fold(BTreeSet::new(), |mut all, names| {
+        all.extend(names?);
+        Some(all)
+    })
+}
+
+fn named_by_term(term: &NodeTerm) -> Option<BTreeSet<&Arc<str>>> {
+    let names = |field: &&Requirement| &*field.key == NAME_FIELD && field.operator == Operator::In;
+    let lists = term.fields.iter().filter(names).map(|field| field.values.iter().collect::<BTreeSet<_>>());
+    lists.reduce(|left, right| left.intersection(&right).copied().collect())
+}
+
+/// Whether a node is among those that a pod wants by name. This comes before all else.
+pub(super) fn check_name(shape: &Shape, node: &Node) -> Result<(), NodeRefusal> {
+    match named_nodes(shape) {
+        Some(names) if names.is_empty() => Err(NodeRefusal::NamesConflict),
+        Some(names) if !names.contains(&node.name) => Err(NodeRefusal::NotNamed),
+        _ => Ok(()),
+    }
+}
 
 pub(super) fn check(shape: &Shape, node: &Node, settings: &FilterSettings) -> Result<(), NodeRefusal> {
     if settings.enforced_nodes.as_ref().is_some_and(|nodes| !picks(nodes, node)) {
@@ -26,8 +54,6 @@ fn picks(nodes: &NodeSelector, node: &Node) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::node::{NodeTerm, Operator, Requirement};
-
     use super::*;
     use crate::sample::{labels, node, shape};
 
@@ -66,6 +92,29 @@ mod tests {
     fn a_term_that_cannot_be_judged_does_not_spoil_the_others() {
         check_terms("", Some(vec![term("rack", "Like", &["r*"])]), false);
         check_terms("", Some(vec![term("rack", "Like", &["r*"]), term("rack", "In", &["r1"])]), true);
+    }
+
+    #[test]
+    fn nodes_may_be_wanted_by_name() {
+        let named = |lists: &[&[&str]]| {
+            let fields = lists.iter().map(|names| Requirement {
+                key: NAME_FIELD.into(),
+                operator: Operator::In,
+                values: names.iter().map(|name| (*name).into()).collect(),
+            });
+            NodeTerm { fields: fields.collect(), labels: Vec::new() }
+        };
+        let answer = |terms: Vec<NodeTerm>| {
+            let mut shape = shape("");
+            shape.node_affinity = Some(NodeSelector { terms });
+            check_name(&shape, &node("a", ""))
+        };
+        assert_eq!(answer(vec![named(&[&["b"]]), named(&[&["a"]])]), Ok(()));
+        assert_eq!(answer(vec![named(&[&["b"]]), named(&[&["c"]])]), Err(NodeRefusal::NotNamed));
+        assert_eq!(answer(vec![named(&[&["b"], &["c"]])]), Err(NodeRefusal::NamesConflict));
+        assert_eq!(answer(vec![named(&[&["b"]]), term("rack", "Exists", &[])]), Ok(()));
+        assert_eq!(answer(Vec::new()), Ok(()));
+        assert_eq!(check_name(&shape(""), &node("a", "")), Ok(()));
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Fleet {
             let slice = slice(&node.name, (0..GPUS).map(|gpu| device(number, gpu)).collect());
             Arc::new(Published::new(slice, SliceRevision { slice: number as u64, revision: 0 }))
         };
-        let slices = Slices::new(nodes.iter().enumerate().map(publish).collect());
+        let slices = Slices::new(nodes.iter().enumerate().map(publish));
         let mut fleet = Fleet { nodes, slices, views: Vec::new(), classes: classes() };
         fleet.views = fleet.view()?;
         Ok(fleet)

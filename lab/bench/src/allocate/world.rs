@@ -45,7 +45,7 @@ impl World {
             let slice = Slice { name, slices_in_pool, counter_sets, ..slice(&node.name, devices) };
             Arc::new(Published::new(slice, SliceRevision { slice: at as u64, revision: 0 }))
         };
-        let slices = Slices::new(parts.into_iter().enumerate().map(publish).collect());
+        let slices = Slices::new(parts.into_iter().enumerate().map(publish));
         let pools = slices.pools_for(&node, Gates::default())?;
         ensure!(
             pools.iter().all(|pool| matches!(pool, PoolView::Whole(_))),
