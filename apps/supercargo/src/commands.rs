@@ -1,7 +1,7 @@
 //! One file for each command, named after it.
 //!
 //! A new command is a file here, a variant of [`Command`] and an arm below. A command writes its answer to `out` and
-//! returns what went wrong; it never prints and never exits by itself.
+//! returns what went wrong; it never prints and never exits by itself, but for warnings that go beside an answer.
 
 pub(crate) mod apiserver;
 pub(crate) mod crds;
@@ -9,7 +9,7 @@ pub(crate) mod features;
 pub(crate) mod simulate;
 pub(crate) mod up;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::cli::Command;
@@ -21,7 +21,7 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Apiserver(apiserver) => apiserver.run(out),
         Command::Crds(crds) => crds.run(out),
         Command::Features(features) => features.run(out),
-        Command::Simulate(simulate) => return simulate.run(out),
+        Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),
         Command::Up(up) => up.run(out),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -9,5 +9,5 @@ mod shelf;
 mod simulation;
 
 pub use manifest::{BadInput, Manifest, Place, read};
-pub use outcome::{ClaimOutcome, GrantedDevice, Outcome, PodOutcome};
+pub use outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};
 pub use simulation::simulate;

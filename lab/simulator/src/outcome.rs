@@ -1,6 +1,20 @@
 //! What came of a simulation: where each pod is or why it waits, and which devices each claim has.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
+use serde_json::Value;
+
+/// The end of a simulation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ending {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// All objects as they are now, in the versions in which they are stored.
+    pub objects: Vec<Value>,
+    /// Kinds that were given, that a cluster would heed, and that the engine does not yet.
+    pub unheeded: BTreeSet<String>,
+}
 
 /// All placements, by namespace and name.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]

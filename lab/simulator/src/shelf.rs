@@ -88,7 +88,12 @@ impl Shelf {
 
     /// All objects of a kind, by namespace and name.
     pub fn all<T: Object>(&self) -> impl Iterator<Item = (&Key, &Value)> {
-        self.objects.iter().filter(|(key, _)| key.is::<T>()).map(|(key, stored)| (key, &stored.object))
+        self.everything().filter(|(key, _)| key.is::<T>())
+    }
+
+    /// Everything there is, by kind, namespace and name.
+    pub fn everything(&self) -> impl Iterator<Item = (&Key, &Value)> {
+        self.objects.iter().map(|(key, stored)| (key, &stored.object))
     }
 
     /// The keys of all objects, in the order in which they were created.

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::manifest::{BadInput, Manifest};
-use crate::outcome::{ClaimOutcome, GrantedDevice, Outcome, PodOutcome};
+use crate::outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};
 use crate::shelf::{Key, Shelf, kind_of, namespace_of};
 
 /// When every simulation begins.
@@ -37,19 +37,36 @@ const STEPS_MAX: u64 = 1_000_000;
 /// The name of the one scheduler that there is; pods that ask for another are taken all the same.
 const SCHEDULER: &str = "supercargo";
 
+/// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
+const UNHEEDED: [&str; 13] = [
+    "CompositePodGroup",
+    "CronJob",
+    "DaemonSet",
+    "Deployment",
+    "DeviceTaintRule",
+    "Job",
+    "NodeTopology",
+    "PodGroup",
+    "PodSchedulingContext",
+    "ReplicaSet",
+    "ReplicationController",
+    "StatefulSet",
+    "Workload",
+];
+
 type PodObject = objects::core::pod::Pod;
 
 /// Places the pods of these manifests in the cluster of these manifests.
 ///
 /// # Errors
 /// A manifest is refused.
-pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Outcome, BadInput> {
+pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Ending, BadInput> {
     let mut simulation = Simulation::new(gates);
     simulation.take_in(manifests)?;
     simulation.make_claims();
     simulation.tell_all();
     simulation.run();
-    Ok(simulation.outcome())
+    Ok(simulation.ending())
 }
 
 struct Simulation {
@@ -299,6 +316,15 @@ impl Simulation {
             allocation_times: self.allocation_times,
         };
         request::next(write, &seen)
+    }
+
+    fn ending(&self) -> Ending {
+        let kinds = self.shelf.everything().map(|(key, _)| &key.kind);
+        Ending {
+            outcome: self.outcome(),
+            objects: self.shelf.everything().map(|(_, object)| object.clone()).collect(),
+            unheeded: kinds.filter(|kind| UNHEEDED.contains(&kind.as_str())).cloned().collect(),
+        }
     }
 
     fn outcome(&self) -> Outcome {

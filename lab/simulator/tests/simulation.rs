@@ -1,6 +1,9 @@
 //! Small clusters, and where their pods go.
 
 use gates::Gates;
+use invariants::{Evidence, GroupsFrom, check_state};
+use objects::Object;
+use serde_json::Value;
 use simulator::{BadInput, Outcome, read, simulate};
 
 /// Two nodes with a GPU each, a class and a template.
@@ -42,7 +45,24 @@ const OWN: &str = "resourceClaims: [{name: gpu, resourceClaimTemplateName: one-g
 
 fn tried(pods: &[String]) -> Result<Outcome, BadInput> {
     let text = format!("{CLUSTER}{}", pods.concat());
-    simulate(&read("test.yaml", &text)?, Gates::default())
+    let ending = simulate(&read("test.yaml", &text)?, Gates::default())?;
+    judge(&ending.objects);
+    Ok(ending.outcome)
+}
+
+/// Whatever comes out must be right by the objects alone.
+fn judge(objects: &[Value]) {
+    let (slices, classes, claims) = (all(objects), all(objects), all(objects));
+    let groups = GroupsFrom::Results;
+    let evidence =
+        Evidence { gates: Gates::default(), slices: &slices, classes: &classes, claims: &claims, groups };
+    let violations = check_state(&evidence, Some(&all(objects)));
+    assert!(violations.is_empty(), "{violations:?}");
+}
+
+fn all<T: Object>(objects: &[Value]) -> Vec<T> {
+    let of_kind = objects.iter().filter(|one| one["kind"] == T::KIND && one["apiVersion"] == T::API_VERSION);
+    of_kind.map(|one| serde_json::from_value(one.clone()).expect("it was admitted")).collect()
 }
 
 fn run(pods: &[String]) -> Outcome {
@@ -144,6 +164,19 @@ spec:
 }
 
 #[test]
+fn older_versions_of_objects_are_as_good_as_the_newest() {
+    let claim = "---
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceClaim
+metadata: {name: old-form}
+spec: {devices: {requests: [{name: gpu, deviceClassName: gpu}]}}
+";
+    let wants = "resourceClaims: [{name: gpu, resourceClaimName: old-form}]";
+    let outcome = run(&[claim.to_owned(), pod("p", wants)]);
+    assert_eq!(devices(&outcome, "old-form"), [format!("gpu-{}", fate(&outcome, "p"))]);
+}
+
+#[test]
 fn a_node_that_says_it_is_not_ready_is_not_used() {
     let taint = "{key: node.kubernetes.io/not-ready, effect: NoSchedule}";
     let text = format!(
@@ -151,7 +184,7 @@ fn a_node_that_says_it_is_not_ready_is_not_used() {
         pod("p", "")
     );
     let outcome = simulate(&read("test.yaml", &text).expect("good YAML"), Gates::default());
-    let outcome = outcome.expect("good manifests");
+    let outcome = outcome.expect("good manifests").outcome;
     assert!(fate(&outcome, "p").contains("untolerated taint"), "{outcome:?}");
 }
 

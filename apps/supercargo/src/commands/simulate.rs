@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use gates::Gates;
-use simulator::{Manifest, Outcome, read, simulate};
+use simulator::{Ending, Manifest, Outcome, read, simulate};
 
 use crate::commands::features::refusal;
 use crate::failure::Failure;
@@ -48,7 +48,8 @@ enum Format {
 }
 
 impl Simulate {
-    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    /// Writes the placements to `out`, and to `complaints` what the answer does not take into account.
+    pub(crate) fn run(&self, out: &mut dyn Write, complaints: &mut dyn Write) -> Result<ExitCode, Failure> {
         let gates = match &self.feature_gates {
             None => Gates::default(),
             Some(setting) => setting.parse().map_err(|error| refusal(&error))?,
@@ -57,7 +58,15 @@ impl Simulate {
         for file in &self.files {
             manifests.extend(read_path(file)?);
         }
-        let outcome = simulate(&manifests, gates).map_err(|bad| failed(bad.to_string()))?;
+        let ending = simulate(&manifests, gates).map_err(|bad| failed(bad.to_string()))?;
+        let Ending { outcome, unheeded, .. } = ending;
+        for kind in unheeded {
+            // Whoever closed stderr does not want to know.
+            let _ = writeln!(
+                complaints,
+                "warning: a cluster would heed each {kind}, and this simulation does not yet"
+            );
+        }
         match self.output {
             Format::Table => out.write_all(table(&outcome).as_bytes())?,
             Format::Json => {
