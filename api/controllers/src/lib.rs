@@ -1,4 +1,5 @@
 //! What keeps objects in order: pure functions from what is there to what to do about it.
 
+pub mod claim_templates;
 pub mod garbage;
 pub mod namespaces;

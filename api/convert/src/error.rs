@@ -15,6 +15,14 @@ pub enum ConvertError {
         /// Where the name should be.
         field: String,
     },
+    /// It is not what its kind says.
+    #[error("{object}: {reason}")]
+    Unreadable {
+        /// The object.
+        object: ObjectName,
+        /// What is wrong.
+        reason: String,
+    },
     /// A number means nothing where it stands.
     #[error("{object}: {field} is {value}, which is below zero")]
     Negative {

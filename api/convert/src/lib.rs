@@ -4,6 +4,7 @@
 //! up by name; what it does not understand it passes on as unknown, so that whoever decides can say so.
 
 mod allocation;
+pub mod change;
 mod claim;
 mod class;
 mod error;
@@ -12,6 +13,7 @@ mod node;
 mod pod;
 mod pod_features;
 mod pod_terms;
+pub mod request;
 mod requests;
 mod resources;
 mod slice;

@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::apiserver::Apiserver;
 use crate::commands::crds::Crds;
 use crate::commands::features::Features;
+use crate::commands::simulate::Simulate;
 use crate::commands::up::Up;
 
 const ABOUT: &str = "\
@@ -15,6 +16,7 @@ Decides where pods and the devices they claim go in a Kubernetes cluster, and ex
 const EXAMPLES: &str = "\
 Examples:
   supercargo apiserver      a Kubernetes API server on this machine
+  supercargo simulate DIR   where the pods of manifests would go, without a cluster
   supercargo up             what the embedded cluster will do, and what is there today
   supercargo features       what can be turned on and off
   supercargo crds           our own kinds, for a real API server
@@ -36,6 +38,7 @@ pub(crate) enum Command {
     Up(Up),
     Crds(Crds),
     Features(Features),
+    Simulate(Simulate),
 }
 
 #[cfg(test)]

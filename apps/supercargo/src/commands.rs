@@ -1,24 +1,28 @@
 //! One file for each command, named after it.
 //!
 //! A new command is a file here, a variant of [`Command`] and an arm below. A command writes its answer to `out` and
-//! returns what went wrong; it never prints and never exits by itself.
+//! returns what went wrong; it never prints and never exits by itself, but for warnings that go beside an answer.
 
 pub(crate) mod apiserver;
 pub(crate) mod crds;
 pub(crate) mod features;
+pub(crate) mod simulate;
 pub(crate) mod up;
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::process::ExitCode;
 
 use crate::cli::Command;
 use crate::failure::Failure;
 
-/// Runs one command and writes its answer to `out`.
-pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
-    match command {
+/// Runs one command, writes its answer to `out` and gives the exit code that belongs to the answer.
+pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    let done = match command {
         Command::Apiserver(apiserver) => apiserver.run(out),
         Command::Crds(crds) => crds.run(out),
         Command::Features(features) => features.run(out),
+        Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),
         Command::Up(up) => up.run(out),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

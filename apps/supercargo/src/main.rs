@@ -1,7 +1,7 @@
 //! The `supercargo` command.
 //!
 //! What a command answers goes to stdout and nothing else does; complaints go to stderr. Exit codes: 0 done, 1 the
-//! command failed, 2 the command line was wrong. A reader that closes the pipe early has seen enough: that is no failure.
+//! command failed, 2 the command line was wrong, or what `simulate` was asked about has no place. A reader that closes the pipe early has seen enough: that is no failure.
 
 mod cli;
 mod commands;
@@ -18,9 +18,9 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     let mut out = io::stdout().lock();
-    let done = answer(&mut out).and_then(|()| out.flush().map_err(Failure::Output));
+    let done = answer(&mut out).and_then(|code| out.flush().map(|()| code).map_err(Failure::Output));
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             // When stderr is gone too there is nobody left to tell.
@@ -30,10 +30,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn answer(out: &mut dyn Write) -> Result<(), Failure> {
+fn answer(out: &mut dyn Write) -> Result<ExitCode, Failure> {
     match Cli::try_parse() {
         Ok(cli) => commands::run(&cli.command, out),
-        Err(asked) if !asked.use_stderr() => Ok(write!(out, "{}", asked.render())?),
+        Err(asked) if !asked.use_stderr() => {
+            write!(out, "{}", asked.render())?;
+            Ok(ExitCode::SUCCESS)
+        }
         Err(wrong) => Err(failure::from_clap(&wrong)),
     }
 }

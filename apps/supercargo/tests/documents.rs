@@ -27,7 +27,8 @@ fn root() -> PathBuf {
 
 fn supercargo(arguments: &[String]) -> Output {
     let binary = env!("CARGO_BIN_EXE_supercargo");
-    Command::new(binary).args(arguments).output().expect("the binary was built for this test")
+    let mut command = Command::new(binary);
+    command.args(arguments).current_dir(root()).output().expect("the binary was built for this test")
 }
 
 /// Every document of the workspace that shows commands to readers.

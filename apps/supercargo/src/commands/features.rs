@@ -33,7 +33,7 @@ impl Features {
 }
 
 /// The gates' own words, with their hint on a line of its own.
-fn refusal(error: &GateError) -> Failure {
+pub(crate) fn refusal(error: &GateError) -> Failure {
     let text = error.to_string();
     let (wrong, hint) =
         text.split_once("; hint: ").unwrap_or((&text, "`supercargo features` lists the gates"));

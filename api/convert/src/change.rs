@@ -1,0 +1,181 @@
+//! Objects as facts: what the engine is told when one is there, is otherwise, or is gone.
+//!
+//! Invariant: the same object gives the same fact, and a fact says nothing that its object does not.
+
+use std::sync::Arc;
+
+use cluster::claims::{Allocated, ClaimState, Held};
+use cluster::published::Published;
+use objects::Object;
+use objects::core::kinds::Namespace;
+use objects::core::node::Node;
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use objects::resource::slice::ResourceSlice;
+use scheduler::change::Change;
+use selector::SliceRevision;
+use serde_json::Value;
+
+use crate::claim::{claim, claim_id};
+use crate::class::class;
+use crate::error::{ConvertError, ObjectName, named};
+use crate::node::{node, node_selector};
+use crate::pod::pod;
+use crate::slice::slice;
+use crate::taken::taken;
+use crate::text::shared_map;
+
+/// Keeps a claim that has devices from vanishing.
+pub const CLAIM_FINALIZER: &str = "resource.kubernetes.io/delete-protection";
+
+/// The fact that an object is there as it is, or nothing if its kind does not matter to the engine. The revision is that
+/// of its last write, and no two writes have the same.
+///
+/// # Errors
+/// The object is not what its kind says, or something in it has no name.
+pub fn applied(object: &Value, revision: u64) -> Result<Option<Change>, ConvertError> {
+    fact(object, |reader| reader.applied(revision))
+}
+
+/// The fact that an object is gone, or nothing if its kind does not matter to the engine.
+///
+/// # Errors
+/// The object is not what its kind says.
+pub fn gone(object: &Value) -> Result<Option<Change>, ConvertError> {
+    fact(object, |reader| Ok(reader.gone()))
+}
+
+/// A kind that the engine is told about.
+pub trait Fact {
+    /// It is there, as it is.
+    ///
+    /// # Errors
+    /// Something in it has no name, or means nothing.
+    fn applied(&self, revision: u64) -> Result<Change, ConvertError>;
+
+    /// It is gone.
+    fn gone(&self) -> Change;
+}
+
+fn fact(
+    object: &Value,
+    tell: impl FnOnce(&dyn Fact) -> Result<Change, ConvertError>,
+) -> Result<Option<Change>, ConvertError> {
+    let text = |field: &str| object[field].as_str().unwrap_or_default();
+    let fact: Box<dyn Fact> = match (text("apiVersion"), text("kind")) {
+        (Node::API_VERSION, Node::KIND) => Box::new(read::<Node>(object)?),
+        (Pod::API_VERSION, Pod::KIND) => Box::new(read::<Pod>(object)?),
+        (Namespace::API_VERSION, Namespace::KIND) => Box::new(read::<Namespace>(object)?),
+        (ResourceSlice::API_VERSION, ResourceSlice::KIND) => Box::new(read::<ResourceSlice>(object)?),
+        (DeviceClass::API_VERSION, DeviceClass::KIND) => Box::new(read::<DeviceClass>(object)?),
+        (ResourceClaim::API_VERSION, ResourceClaim::KIND) => Box::new(read::<ResourceClaim>(object)?),
+        _ => return Ok(None),
+    };
+    tell(&*fact).map(Some)
+}
+
+/// An object of a kind, read from its JSON.
+fn read<T: Object>(object: &Value) -> Result<T, ConvertError> {
+    T::deserialize(object).map_err(|error| {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        ConvertError::Unreadable { object: ObjectName::named::<T>(name), reason: error.to_string() }
+    })
+}
+
+fn own_name(object: &impl Object) -> Arc<str> {
+    object.metadata().name.as_str().into()
+}
+
+fn check_name(object: &impl Object) -> Result<Arc<str>, ConvertError> {
+    named(object, &object.metadata().name, || "metadata.name".to_owned())
+}
+
+impl Fact for Node {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        check_name(self)?;
+        Ok(Change::NodeApplied(Box::new(node(self))))
+    }
+
+    fn gone(&self) -> Change {
+        Change::NodeGone(own_name(self))
+    }
+}
+
+impl Fact for Pod {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::PodApplied(Arc::new(pod(self)?)))
+    }
+
+    fn gone(&self) -> Change {
+        Change::PodGone(self.metadata.uid.as_str().into())
+    }
+}
+
+impl Fact for Namespace {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::NamespaceApplied(check_name(self)?, shared_map(&self.metadata.labels)))
+    }
+
+    fn gone(&self) -> Change {
+        Change::NamespaceGone(own_name(self))
+    }
+}
+
+impl Fact for ResourceSlice {
+    fn applied(&self, revision: u64) -> Result<Change, ConvertError> {
+        // No two writes share a revision, so that of the write tells slices apart as well as their states.
+        let revision = SliceRevision { slice: revision, revision };
+        Ok(Change::SliceApplied(Arc::new(Published::new(slice(self)?, revision))))
+    }
+
+    fn gone(&self) -> Change {
+        Change::SliceGone(own_name(self))
+    }
+}
+
+impl Fact for DeviceClass {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        check_name(self)?;
+        Ok(Change::ClassApplied(class(self)))
+    }
+
+    fn gone(&self) -> Change {
+        Change::ClassGone(own_name(self))
+    }
+}
+
+impl Fact for ResourceClaim {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::ClaimApplied(Box::new(claim_state(self)?)))
+    }
+
+    fn gone(&self) -> Change {
+        Change::ClaimGone(claim_id(self))
+    }
+}
+
+/// A claim as the API has it.
+///
+/// # Errors
+/// Something in the claim has no name, or it asks for less than no device.
+pub fn claim_state(object: &ResourceClaim) -> Result<ClaimState, ConvertError> {
+    let (meta, status) = (&object.metadata, &object.status);
+    let held =
+        || taken(object).map(|one| Held { device: one.device, share: one.share, holding: one.holding });
+    let allocation = status.allocation.as_ref().map(|allocation| Allocated {
+        nodes: allocation.node_selector.as_ref().map(node_selector),
+        held: held().collect(),
+    });
+    let owner = meta.owner_references.iter().find(|owner| owner.controller == Some(true));
+    Ok(ClaimState {
+        uid: named(object, &meta.uid, || "metadata.uid".to_owned())?,
+        version: meta.resource_version.as_str().into(),
+        wish: Arc::new(claim(object)?),
+        allocation: allocation.map(Arc::new),
+        reserved_for: status.reserved_for.iter().map(|consumer| consumer.uid.as_str().into()).collect(),
+        owner: owner.map(|owner| owner.uid.as_str().into()),
+        deleting: meta.deletion_timestamp.is_some(),
+        protected: meta.finalizers.iter().any(|one| one == CLAIM_FINALIZER),
+    })
+}

@@ -1,0 +1,217 @@
+//! Writes as calls of the API: what the engine wants done, one call after the other.
+//!
+//! Invariant: a call is a value that follows from the write and from the objects as they are. Carrying it out is left to
+//! others; whoever does asks again with the object that the call gave, until there is no more to call.
+
+use model::timestamp::Timestamp;
+use objects::core::kinds::Binding;
+use objects::core::pod::Pod;
+use objects::resource::allocation::ResourceClaimConsumerReference;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use objects::{Object, Time};
+use scheduler::change::{Consumer, WaitReason, Write};
+use serde_json::{Value, json};
+
+use crate::allocation::allocation;
+use crate::change::CLAIM_FINALIZER;
+use crate::error::ConvertError;
+
+/// What a call does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verb {
+    /// Makes something.
+    Create,
+    /// Puts an object in place of the one that is there, if nobody changed that meanwhile.
+    Update,
+    /// Changes an object by a strategic merge patch.
+    Patch,
+}
+
+/// One call of the API.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ApiCall {
+    /// What it does.
+    pub verb: Verb,
+    /// The kind of the object that it goes to.
+    pub kind: &'static str,
+    /// The object's namespace.
+    pub namespace: String,
+    /// The object's name.
+    pub name: String,
+    /// The part of it, if not the whole.
+    pub subresource: Option<&'static str>,
+    /// What is sent.
+    pub body: Value,
+}
+
+/// What comes next for a write.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Next {
+    /// This, and then whatever comes next for the object that it gives.
+    Then(ApiCall),
+    /// This, and then it is done.
+    Last(ApiCall),
+    /// It is done.
+    Done,
+}
+
+/// What a write is made from besides itself.
+#[derive(Clone, Copy)]
+pub struct Seen<'o> {
+    /// The claim that the write names, as it is.
+    pub claim: Option<&'o ResourceClaim>,
+    /// The pod that the write names, as it is.
+    pub pod: Option<&'o Pod>,
+    /// Classes by name, for the configuration that allocations copy.
+    pub class: &'o dyn Fn(&str) -> Option<&'o DeviceClass>,
+    /// The time.
+    pub now: Timestamp,
+    /// Whether allocations say when they were made, as binding conditions need it.
+    pub allocation_times: bool,
+}
+
+impl std::fmt::Debug for Seen<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (claim, pod) = (self.claim.map(|claim| &claim.metadata), self.pod.map(|pod| &pod.metadata));
+        write!(out, "{claim:?} and {pod:?} at {}", self.now)
+    }
+}
+
+/// Why a write came too late.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The object is not there, or another has its name.
+    #[error("it is gone")]
+    Gone,
+    /// The claim is on its way out.
+    #[error("it got deleted in the meantime")]
+    Deleting,
+    /// Somebody else gave the claim devices.
+    #[error("it got allocated elsewhere in the meantime")]
+    Allocated,
+    /// The claim has no devices any more.
+    #[error("it got deallocated elsewhere in the meantime")]
+    Deallocated,
+    /// What the write was decided by has changed.
+    #[error(transparent)]
+    Convert(#[from] ConvertError),
+}
+
+/// What comes next for a write, given the objects as they are.
+///
+/// # Errors
+/// The objects have changed so that it cannot be done any more.
+pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
+    match write {
+        Write::Allocate { uid, allocation: granted, shares, consumer, .. } => {
+            let mut claim = open_claim(seen, uid)?;
+            if claim.status.allocation.is_some() {
+                return Err(RequestError::Allocated);
+            }
+            if !claim.metadata.finalizers.iter().any(|one| one == CLAIM_FINALIZER) {
+                claim.metadata.finalizers.push(CLAIM_FINALIZER.to_owned());
+                return Ok(Next::Then(update(&claim, None)));
+            }
+            let mut shares = shares.iter();
+            let mut share = || shares.next().map(ToString::to_string).unwrap_or_default();
+            let mut result = allocation(granted, &claim, seen.class, &mut share)?;
+            result.allocation_timestamp = seen.allocation_times.then_some(Time(seen.now.to_seconds()));
+            claim.status.allocation = Some(result);
+            claim.status.reserved_for.push(reference(consumer));
+            Ok(Next::Last(update(&claim, Some("status"))))
+        }
+        Write::Reserve { uid, consumer, .. } => {
+            let mut claim = open_claim(seen, uid)?;
+            if claim.status.allocation.is_none() {
+                return Err(RequestError::Deallocated);
+            }
+            if claim.status.reserved_for.iter().any(|one| *one.uid == *consumer.uid) {
+                return Ok(Next::Done);
+            }
+            claim.status.reserved_for.push(reference(consumer));
+            Ok(Next::Last(update(&claim, Some("status"))))
+        }
+        Write::Release { claim, uid, consumer } => Ok(Next::Last(ApiCall {
+            verb: Verb::Patch,
+            kind: ResourceClaim::KIND,
+            namespace: claim.namespace.to_string(),
+            name: claim.name.to_string(),
+            subresource: Some("status"),
+            // Only this one entry goes, and only of this claim, whatever else has changed.
+            body: json!({
+                "metadata": { "uid": **uid },
+                "status": { "reservedFor": [{ "$patch": "delete", "uid": *consumer.uid }] },
+            }),
+        })),
+        Write::Bind { pod, uid, node } => Ok(Next::Last(ApiCall {
+            verb: Verb::Create,
+            kind: Pod::KIND,
+            namespace: pod.namespace.to_string(),
+            name: pod.name.to_string(),
+            subresource: Some("binding"),
+            body: json!({
+                "apiVersion": Binding::API_VERSION,
+                "kind": Binding::KIND,
+                "metadata": { "namespace": *pod.namespace, "name": *pod.name, "uid": **uid },
+                "target": { "apiVersion": "v1", "kind": "Node", "name": **node },
+            }),
+        })),
+        Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
+    }
+}
+
+/// The claim of a write, if it can still be given something.
+fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError> {
+    let claim = seen.claim.filter(|claim| claim.metadata.uid == uid).ok_or(RequestError::Gone)?;
+    if claim.metadata.deletion_timestamp.is_some() {
+        return Err(RequestError::Deleting);
+    }
+    Ok(claim.clone())
+}
+
+fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
+    ResourceClaimConsumerReference {
+        name: consumer.name.to_string(),
+        resource: "pods".to_owned(),
+        uid: consumer.uid.to_string(),
+        ..Default::default()
+    }
+}
+
+fn update(claim: &ResourceClaim, subresource: Option<&'static str>) -> ApiCall {
+    ApiCall {
+        verb: Verb::Update,
+        kind: ResourceClaim::KIND,
+        namespace: claim.metadata.namespace.clone(),
+        name: claim.metadata.name.clone(),
+        subresource,
+        body: serde_json::to_value(claim).expect("the keys of our wire types are texts"),
+    }
+}
+
+/// The condition that says why a pod waits. It keeps the time at which it began to.
+fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result<Next, RequestError> {
+    let pod = seen.pod.filter(|pod| pod.metadata.uid == uid).ok_or(RequestError::Gone)?;
+    let reason = match reason {
+        WaitReason::Unschedulable => "Unschedulable",
+        WaitReason::SchedulerError => "SchedulerError",
+    };
+    let known = pod.status.conditions.iter().find(|condition| condition.type_ == "PodScheduled");
+    if known.is_some_and(|one| one.status == "False" && one.reason == reason && one.message == message) {
+        return Ok(Next::Done);
+    }
+    let mut condition =
+        json!({ "type": "PodScheduled", "status": "False", "reason": reason, "message": message });
+    if known.is_none_or(|known| known.status != "False") {
+        condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
+    }
+    Ok(Next::Last(ApiCall {
+        verb: Verb::Patch,
+        kind: Pod::KIND,
+        namespace: pod.metadata.namespace.clone(),
+        name: pod.metadata.name.clone(),
+        subresource: Some("status"),
+        body: json!({ "metadata": { "uid": uid }, "status": { "conditions": [condition] } }),
+    }))
+}

@@ -1,0 +1,116 @@
+//! Facts: what the engine is told of objects, by table.
+
+use convert::change::{CLAIM_FINALIZER, applied, claim_state, gone};
+use scheduler::change::Change;
+use serde_json::{Value, json};
+
+/// One object of each kind that matters.
+fn objects() -> Vec<Value> {
+    let object = |version: &str, kind: &str, spec: Value| {
+        let metadata = json!({ "name": "one", "namespace": "ns", "uid": "u", "resourceVersion": "7" });
+        json!({ "apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec })
+    };
+    let slice = json!({ "driver": "d", "pool": { "name": "p", "generation": 1, "resourceSliceCount": 1 }, "nodeName": "n" });
+    vec![
+        object("v1", "Node", json!({})),
+        object("v1", "Pod", json!({ "containers": [] })),
+        object("v1", "Namespace", json!({})),
+        object("resource.k8s.io/v1", "ResourceSlice", slice),
+        object("resource.k8s.io/v1", "DeviceClass", json!({})),
+        object("resource.k8s.io/v1", "ResourceClaim", json!({ "devices": {} })),
+    ]
+}
+
+/// The fact's name and what it is about.
+fn told(change: Option<Change>) -> String {
+    match change {
+        None => "nothing".to_owned(),
+        Some(Change::NodeApplied(node)) => format!("node {}", node.name),
+        Some(Change::NodeGone(name)) => format!("no node {name}"),
+        Some(Change::PodApplied(pod)) => format!("pod {} {}", pod.id.name, pod.uid),
+        Some(Change::PodGone(uid)) => format!("no pod {uid}"),
+        Some(Change::SliceApplied(published)) => {
+            format!("slice {} at {}", published.slice.name, published.revision.revision)
+        }
+        Some(Change::SliceGone(name)) => format!("no slice {name}"),
+        Some(Change::ClassApplied(class)) => format!("class {}", class.name),
+        Some(Change::ClassGone(name)) => format!("no class {name}"),
+        Some(Change::ClaimApplied(state)) => format!("claim {} {}", state.wish.id, state.uid),
+        Some(Change::ClaimGone(id)) => format!("no claim {id}"),
+        Some(Change::NamespaceApplied(name, _)) => format!("namespace {name}"),
+        Some(Change::NamespaceGone(name)) => format!("no namespace {name}"),
+    }
+}
+
+#[test]
+fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
+    let expected = [
+        ("node one", "no node one"),
+        ("pod one u", "no pod u"),
+        ("namespace one", "no namespace one"),
+        ("slice one at 7", "no slice one"),
+        ("class one", "no class one"),
+        ("claim ns/one u", "no claim ns/one"),
+    ];
+    for (object, (there, away)) in objects().iter().zip(expected) {
+        assert_eq!(told(applied(object, 7).expect("a good object")), there);
+        assert_eq!(told(gone(object).expect("a good object")), away);
+    }
+}
+
+#[test]
+fn other_kinds_and_other_versions_are_no_facts() {
+    for (version, kind) in
+        [("v1", "Secret"), ("apps/v1", "Deployment"), ("resource.k8s.io/v1beta1", "ResourceClaim")]
+    {
+        let object = json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "x" } });
+        assert_eq!(told(applied(&object, 1).expect("it does not matter")), "nothing");
+        assert_eq!(told(gone(&object).expect("it does not matter")), "nothing");
+    }
+}
+
+#[test]
+fn an_object_without_a_name_or_with_fields_of_other_types_is_refused() {
+    for object in objects() {
+        let mut unnamed = object.clone();
+        unnamed["metadata"]["name"] = json!("");
+        let error = applied(&unnamed, 1).expect_err("it has no name").to_string();
+        assert!(error.ends_with("without a name: metadata.name is empty"), "{error}");
+        let mut odd = object;
+        odd["metadata"]["labels"] = json!(5);
+        let error = applied(&odd, 1).expect_err("labels are no number").to_string();
+        assert!(error.contains(" one: "), "{error}");
+    }
+}
+
+#[test]
+fn a_claim_arrives_with_all_that_is_decided_about_it() {
+    let result = json!({ "request": "r", "driver": "d", "pool": "p", "device": "a" });
+    let selector = json!({ "nodeSelectorTerms": [
+        { "matchFields": [{ "key": "metadata.name", "operator": "In", "values": ["n"] }] },
+    ] });
+    let owner = |name: &str, controller: bool| json!({ "apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": controller });
+    let full = json!({
+        "metadata": {
+            "name": "c", "namespace": "ns", "uid": "u", "resourceVersion": "12",
+            "deletionTimestamp": "2026-01-02T03:04:05Z",
+            "finalizers": ["other", CLAIM_FINALIZER],
+            "ownerReferences": [owner("bystander", false), owner("owner", true)],
+        },
+        "status": {
+            "allocation": { "devices": { "results": [result] }, "nodeSelector": selector },
+            "reservedFor": [{ "resource": "pods", "name": "p", "uid": "pu" }],
+        },
+    });
+    let state = claim_state(&serde_json::from_value(full).expect("a claim")).expect("it has a uid");
+    assert_eq!((&*state.uid, &*state.version), ("u", "12"));
+    assert_eq!((state.owner.as_deref(), state.deleting, state.protected), (Some("owner"), true, true));
+    assert_eq!(state.reserved_for, ["pu".into()]);
+    let allocated = state.allocation.expect("it has devices");
+    assert_eq!(allocated.nodes.as_ref().map(|nodes| nodes.terms.len()), Some(1));
+    assert_eq!(allocated.held.iter().map(|held| &*held.device.device).collect::<Vec<_>>(), ["a"]);
+
+    let bare = json!({ "metadata": { "name": "c", "namespace": "ns", "uid": "u" } });
+    let state = claim_state(&serde_json::from_value(bare).expect("a claim")).expect("it has a uid");
+    assert_eq!((state.allocation, state.owner, state.deleting, state.protected), (None, None, false, false));
+}

@@ -1,0 +1,223 @@
+//! Calls: what a write means in the API, by table.
+
+use convert::change::CLAIM_FINALIZER;
+use convert::request::{ApiCall, Next, RequestError, Seen, Verb, next};
+use model::allocation::{Allocation, Grant};
+use model::claim::ClaimId;
+use model::device::{Binding, DeviceId};
+use model::pod::PodId;
+use model::timestamp::Timestamp;
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use scheduler::change::{Consumer, WaitReason, Write};
+use serde_json::{Value, json};
+
+const NOW: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
+
+fn consumer() -> Consumer {
+    Consumer { name: "p".into(), uid: "pu".into() }
+}
+
+fn claim_id() -> ClaimId {
+    ClaimId { namespace: "ns".into(), name: "c".into() }
+}
+
+fn pod_id() -> PodId {
+    PodId { namespace: "ns".into(), name: "p".into() }
+}
+
+fn allocate() -> Write {
+    let grant = |device: &str, shared: bool| Grant {
+        request: "r".into(),
+        device: DeviceId { driver: "d".into(), pool: "p".into(), device: device.into() },
+        admin_access: false,
+        share: shared.then(Default::default),
+        tolerations: Vec::new(),
+        binding: Binding::default(),
+        skip_node_operations: Vec::new(),
+        groups: [].into(),
+    };
+    let grants = vec![grant("whole", false), grant("part", true)];
+    Write::Allocate {
+        claim: claim_id(),
+        uid: "cu".into(),
+        version: "5".into(),
+        allocation: Box::new(Allocation { grants, configs: Vec::new(), nodes: None }),
+        shares: vec!["share".into()],
+        consumer: consumer(),
+    }
+}
+
+fn reserve() -> Write {
+    Write::Reserve { claim: claim_id(), uid: "cu".into(), consumer: consumer() }
+}
+
+fn note(message: &str) -> Write {
+    let reason = WaitReason::Unschedulable;
+    Write::Note { pod: pod_id(), uid: "pu".into(), reason, message: message.to_owned() }
+}
+
+fn claim(finalizers: &Value, status: &Value) -> Value {
+    json!({
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+        "metadata": {
+            "name": "c", "namespace": "ns", "uid": "cu", "resourceVersion": "5", "finalizers": finalizers,
+        },
+        "spec": { "devices": { "requests": [{ "name": "r", "unheard-of": true }] } },
+        "status": status,
+    })
+}
+
+fn pod(conditions: &Value) -> Value {
+    json!({ "metadata": { "name": "p", "namespace": "ns", "uid": "pu" }, "status": { "conditions": conditions } })
+}
+
+fn ask(write: &Write, claim: Option<&Value>, pod: Option<&Value>) -> Result<Next, RequestError> {
+    let claim: Option<ResourceClaim> = claim.map(|one| serde_json::from_value(one.clone()).expect("a claim"));
+    let pod: Option<Pod> = pod.map(|one| serde_json::from_value(one.clone()).expect("a pod"));
+    let seen = Seen {
+        claim: claim.as_ref(),
+        pod: pod.as_ref(),
+        class: &|_| None,
+        now: NOW,
+        allocation_times: false,
+    };
+    next(write, &seen)
+}
+
+fn last(next: Result<Next, RequestError>) -> ApiCall {
+    match next {
+        Ok(Next::Last(call)) => call,
+        other => unreachable!("one call was expected, not {other:?}"),
+    }
+}
+
+fn allocated(reserved_for: &Value) -> Value {
+    json!({ "allocation": { "devices": {} }, "reservedFor": reserved_for })
+}
+
+#[test]
+fn a_claim_is_protected_before_it_gets_devices_and_loses_nothing() {
+    let bare = claim(&json!(["other"]), &json!({}));
+    let Ok(Next::Then(first)) = ask(&allocate(), Some(&bare), None) else {
+        unreachable!("two calls are due")
+    };
+    assert_eq!((first.verb, first.kind, first.subresource), (Verb::Update, "ResourceClaim", None));
+    assert_eq!((first.namespace.as_str(), first.name.as_str()), ("ns", "c"));
+    assert_eq!(first.body["metadata"]["finalizers"], json!(["other", CLAIM_FINALIZER]));
+    assert_eq!(first.body["metadata"]["resourceVersion"], "5", "nothing unseen is overwritten");
+    assert_eq!(first.body["spec"], bare["spec"]);
+    assert!(first.body["status"].get("allocation").is_none());
+
+    let second = last(ask(&allocate(), Some(&first.body), None));
+    assert_eq!(
+        (second.verb, second.kind, second.subresource),
+        (Verb::Update, "ResourceClaim", Some("status"))
+    );
+    let device = |name: &str| json!({ "request": "r", "driver": "d", "pool": "p", "device": name });
+    let mut part = device("part");
+    part["shareID"] = json!("share");
+    let expected = json!({
+        "allocation": { "devices": { "results": [device("whole"), part] } },
+        "reservedFor": [{ "resource": "pods", "name": "p", "uid": "pu" }],
+    });
+    assert_eq!(second.body["status"], expected);
+    assert_eq!(second.body["spec"], bare["spec"]);
+}
+
+#[test]
+fn an_allocation_says_when_it_was_made_if_that_is_wanted() {
+    let object = claim(&json!([CLAIM_FINALIZER]), &json!({}));
+    let object: ResourceClaim = serde_json::from_value(object).expect("a claim");
+    let seen = Seen { claim: Some(&object), pod: None, class: &|_| None, now: NOW, allocation_times: true };
+    let call = last(next(&allocate(), &seen));
+    assert_eq!(call.body["status"]["allocation"]["allocationTimestamp"], json!(NOW.to_string()));
+}
+
+#[test]
+fn a_reservation_is_added_to_the_others_once() {
+    let other = json!({ "resource": "pods", "name": "q", "uid": "qu" });
+    let ours = json!({ "resource": "pods", "name": "p", "uid": "pu" });
+    let object = claim(&json!([]), &allocated(&json!([other])));
+    let call = last(ask(&reserve(), Some(&object), None));
+    assert_eq!((call.verb, call.subresource), (Verb::Update, Some("status")));
+    assert_eq!(call.body["status"]["reservedFor"], json!([other, ours]));
+    assert_eq!(ask(&reserve(), Some(&call.body), None), Ok(Next::Done));
+}
+
+#[test]
+fn writes_to_claims_that_have_changed_come_too_late() {
+    let bare = claim(&json!([]), &json!({}));
+    let with_devices = claim(&json!([]), &allocated(&json!([])));
+    let mut another = bare.clone();
+    another["metadata"]["uid"] = json!("later");
+    let mut deleting = with_devices.clone();
+    deleting["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    let table = [
+        (allocate(), None, RequestError::Gone),
+        (allocate(), Some(&another), RequestError::Gone),
+        (allocate(), Some(&deleting), RequestError::Deleting),
+        (allocate(), Some(&with_devices), RequestError::Allocated),
+        (reserve(), None, RequestError::Gone),
+        (reserve(), Some(&deleting), RequestError::Deleting),
+        (reserve(), Some(&bare), RequestError::Deallocated),
+    ];
+    for (write, object, error) in table {
+        assert_eq!(ask(&write, object, None), Err(error), "{write:?}");
+    }
+}
+
+#[test]
+fn a_release_takes_one_entry_of_one_claim_and_asks_for_nothing_else() {
+    let write = Write::Release { claim: claim_id(), uid: "cu".into(), consumer: consumer() };
+    let expected = ApiCall {
+        verb: Verb::Patch,
+        kind: "ResourceClaim",
+        namespace: "ns".to_owned(),
+        name: "c".to_owned(),
+        subresource: Some("status"),
+        body: json!({
+            "metadata": { "uid": "cu" },
+            "status": { "reservedFor": [{ "$patch": "delete", "uid": "pu" }] },
+        }),
+    };
+    assert_eq!(last(ask(&write, None, None)), expected);
+}
+
+#[test]
+fn a_pod_is_bound_by_a_binding_of_its_uid() {
+    let write = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into() };
+    let call = last(ask(&write, None, None));
+    assert_eq!((call.verb, call.kind, call.subresource), (Verb::Create, "Pod", Some("binding")));
+    let expected = json!({
+        "apiVersion": "v1", "kind": "Binding",
+        "metadata": { "namespace": "ns", "name": "p", "uid": "pu" },
+        "target": { "apiVersion": "v1", "kind": "Node", "name": "n" },
+    });
+    assert_eq!(call.body, expected);
+}
+
+#[test]
+fn a_note_is_the_condition_that_says_why_word_for_word_and_since_when() {
+    let message = "0/1 nodes are available: 1 Insufficient cpu.";
+    let condition = |reason: &str| json!({ "type": "PodScheduled", "status": "False", "reason": reason, "message": message });
+    let mut fresh = condition("Unschedulable");
+    fresh["lastTransitionTime"] = json!(NOW.to_string());
+    let table = [
+        (json!([]), Some(fresh.clone())),
+        (json!([{ "type": "PodScheduled", "status": "True" }]), Some(fresh)),
+        (json!([condition("SchedulerError")]), Some(condition("Unschedulable"))),
+        (json!([condition("Unschedulable")]), None),
+    ];
+    for (known, expected) in table {
+        let next = ask(&note(message), None, Some(&pod(&known)));
+        let Some(expected) = expected else {
+            assert_eq!(next, Ok(Next::Done));
+            continue;
+        };
+        let call = last(next);
+        assert_eq!((call.verb, call.kind, call.subresource), (Verb::Patch, "Pod", Some("status")));
+        assert_eq!(call.body, json!({ "metadata": { "uid": "pu" }, "status": { "conditions": [expected] } }));
+    }
+    assert_eq!(ask(&note(message), None, None), Err(RequestError::Gone));
+}

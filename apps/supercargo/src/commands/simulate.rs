@@ -1,0 +1,152 @@
+//! `supercargo simulate`: where the pods of manifests would go, without a cluster.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use gates::Gates;
+use simulator::{Ending, Manifest, Outcome, read, simulate};
+
+use crate::commands::features::refusal;
+use crate::failure::Failure;
+use crate::yaml;
+
+const EXAMPLES: &str = "\
+Examples:
+  supercargo simulate examples/simulate/gpus.yaml       where each pod would go, or why nowhere
+  supercargo simulate cluster/ pods.yaml -o json        the same for programs
+  kubectl get nodes,resourceslices,deviceclasses -o yaml | supercargo simulate - pods.yaml
+
+Exit codes: 0 every pod has a node, 1 a manifest is wrong, 2 a pod waits";
+
+/// Tell where the pods of manifests would go, without a cluster
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Simulate {
+    /// Manifests in YAML or JSON; a folder stands for the manifests in it, and - for stdin
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// How to write the answer
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Format,
+    /// Features to turn on and off, such as A=true,B=false
+    #[arg(long, value_name = "SETTING")]
+    feature_gates: Option<String>,
+}
+
+/// How placements are written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// Columns for people
+    Table,
+    /// One JSON object
+    Json,
+    /// One YAML document
+    Yaml,
+}
+
+impl Simulate {
+    /// Writes the placements to `out`, and to `complaints` what the answer does not take into account.
+    pub(crate) fn run(&self, out: &mut dyn Write, complaints: &mut dyn Write) -> Result<ExitCode, Failure> {
+        let gates = match &self.feature_gates {
+            None => Gates::default(),
+            Some(setting) => setting.parse().map_err(|error| refusal(&error))?,
+        };
+        let mut manifests = Vec::new();
+        for file in &self.files {
+            manifests.extend(read_path(file)?);
+        }
+        let ending = simulate(&manifests, gates).map_err(|bad| failed(bad.to_string()))?;
+        let Ending { outcome, unheeded, .. } = ending;
+        for kind in unheeded {
+            // Whoever closed stderr does not want to know.
+            let _ = writeln!(
+                complaints,
+                "warning: a cluster would heed each {kind}, and this simulation does not yet"
+            );
+        }
+        match self.output {
+            Format::Table => out.write_all(table(&outcome).as_bytes())?,
+            Format::Json => {
+                let text = serde_json::to_string_pretty(&outcome).map_err(io::Error::from)?;
+                writeln!(out, "{text}")?;
+            }
+            Format::Yaml => {
+                let value = serde_json::to_value(&outcome).map_err(io::Error::from)?;
+                out.write_all(yaml::document(&value).as_bytes())?;
+            }
+        }
+        Ok(if outcome.pending() == 0 { ExitCode::SUCCESS } else { ExitCode::from(2) })
+    }
+}
+
+fn failed(wrong: String) -> Failure {
+    Failure::Failed { wrong, hint: String::new() }
+}
+
+/// The manifests of a file, of all files of a folder in the order of their names, or of stdin.
+fn read_path(path: &Path) -> Result<Vec<Manifest>, Failure> {
+    let unreadable = |error: io::Error| failed(format!("cannot read {}: {error}", path.display()));
+    if path == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map_err(unreadable)?;
+        return read("stdin", &text).map_err(|bad| failed(bad.to_string()));
+    }
+    if !path.is_dir() {
+        let text = fs::read_to_string(path).map_err(unreadable)?;
+        return read(&path.display().to_string(), &text).map_err(|bad| failed(bad.to_string()));
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(unreadable)? {
+        files.push(entry.map_err(unreadable)?.path());
+    }
+    let is_manifest = |file: &PathBuf| {
+        let extension = file.extension().and_then(|extension| extension.to_str());
+        file.is_file() && matches!(extension, Some("yaml" | "yml" | "json"))
+    };
+    files.retain(is_manifest);
+    files.sort();
+    let mut manifests = Vec::new();
+    for file in files {
+        manifests.extend(read_path(&file)?);
+    }
+    Ok(manifests)
+}
+
+/// Pods with their nodes and reasons, and claims with their devices.
+fn table(outcome: &Outcome) -> String {
+    let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let mut pods = vec![["POD", "NODE", "REASON"].map(str::to_owned)];
+    pods.extend(
+        outcome
+            .pods
+            .iter()
+            .map(|pod| [format!("{}/{}", pod.namespace, pod.name), or_dash(&pod.node), or_dash(&pod.reason)]),
+    );
+    let mut claims = vec![["CLAIM", "REQUEST", "DEVICE"].map(str::to_owned)];
+    for claim in &outcome.claims {
+        let name = format!("{}/{}", claim.namespace, claim.name);
+        if claim.devices.is_empty() {
+            claims.push([name.clone(), "-".to_owned(), "-".to_owned()]);
+        }
+        claims.extend(claim.devices.iter().map(|one| {
+            [name.clone(), one.request.clone(), format!("{}/{}/{}", one.driver, one.pool, one.device)]
+        }));
+    }
+    let mut text = columns(&pods);
+    if claims.len() > 1 {
+        text.push('\n');
+        text.push_str(&columns(&claims));
+    }
+    text
+}
+
+/// Rows with their cells below each other. The last one ends its line.
+fn columns(rows: &[[String; 3]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (first, second) = (width(0), width(1));
+    let line = |[a, b, c]: &[String; 3]| format!("{a:first$}  {b:second$}  {c}\n");
+    rows.iter().map(line).collect()
+}

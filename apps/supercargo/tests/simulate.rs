@@ -1,0 +1,103 @@
+//! `supercargo simulate` as a user meets it: answers, complaints and exit codes.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+const BAD_YAML: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [\n";
+
+fn simulate(arguments: &[&str], stdin: &str) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("it lies two folders deep");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_supercargo"));
+    command.arg("simulate").args(arguments).current_dir(root.join("examples/simulate"));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary was built for this test");
+    // A command that does not read its stdin may be gone by now.
+    let _ = child.stdin.take().expect("it is piped").write_all(stdin.as_bytes());
+    child.wait_with_output().expect("it ends")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn answer(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("the answer is JSON")
+}
+
+#[test]
+fn when_every_pod_has_a_node_the_exit_code_is_0() {
+    let output = simulate(&["gpus.yaml", "-o", "json"], "");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+    let answer = answer(&output);
+    let first = json!({ "namespace": "default", "name": "reader", "node": "node-1", "reason": null });
+    assert_eq!((answer["pods"].as_array().map(Vec::len), &answer["pods"][0]), (Some(3), &first));
+    let device =
+        json!({ "request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0" });
+    let shared = json!({ "namespace": "default", "name": "shared", "devices": [device] });
+    assert_eq!(answer["claims"][0], shared);
+}
+
+#[test]
+fn when_a_pod_waits_its_reason_is_told_and_the_exit_code_is_2() {
+    // A folder stands for the files in it.
+    let output = simulate(&[".", "-o", "json"], "");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), ""));
+    let late = &answer(&output)["pods"][0];
+    assert_eq!((&late["name"], &late["node"]), (&json!("latecomer"), &Value::Null));
+    let reason = late["reason"].as_str().expect("it says why");
+    assert!(reason.starts_with("0/2 nodes are available: 2 cannot allocate all claims."), "{reason}");
+}
+
+#[test]
+fn yaml_says_the_same_as_json_and_stdin_is_read_once_it_is_asked_for() {
+    let cluster = include_str!("../../../examples/simulate/gpus.yaml");
+    let output = simulate(&["-", "-o", "yaml"], cluster);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let yaml = schema::parse_yaml(&text(&output.stdout)).expect("the answer is YAML").value;
+    assert_eq!(yaml, answer(&simulate(&["gpus.yaml", "-o", "json"], "")));
+}
+
+#[test]
+fn what_cannot_be_read_is_named_with_its_line_and_the_exit_code_is_1() {
+    let refused = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: []}\n";
+    let cases = [
+        (&["gpus.yaml", "-"][..], BAD_YAML, "error: stdin:5: "),
+        (&["gpus.yaml", "-"], refused, "error: stdin:1: spec.containers: "),
+        (&["nowhere.yaml"], "", "error: cannot read nowhere.yaml: "),
+    ];
+    for (arguments, stdin, expected) in cases {
+        let output = simulate(arguments, stdin);
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(text(&output.stderr).starts_with(expected), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_feature_that_is_off_is_off_in_the_simulation_too() {
+    let tainted = include_str!("../../../examples/simulate/gpus.yaml")
+        .replace("{name: gpu-0}", "{name: gpu-0, taints: [{key: example.com/worn, effect: NoSchedule}]}");
+    assert_eq!(simulate(&["-"], &tainted).status.code(), Some(2));
+    let output =
+        simulate(&["-", "--feature-gates=DRADeviceTaints=false,DRADeviceTaintRules=false"], &tainted);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    let output = simulate(&["-", "--feature-gates=Nothing=true"], &tainted);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("error: unknown feature gate Nothing\nhint: "));
+}
+
+#[test]
+fn what_the_answer_does_not_take_into_account_is_said_beside_it() {
+    let rule = "
+apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: worn}
+spec: {deviceSelector: {driver: gpu.example.com}, taint: {key: example.com/worn, effect: NoSchedule}}
+";
+    let output = simulate(&["gpus.yaml", "-", "-o", "json"], rule);
+    assert_eq!(answer(&output), answer(&simulate(&["gpus.yaml", "-o", "json"], "")));
+    let expected = "warning: a cluster would heed each DeviceTaintRule, and this simulation does not yet\n";
+    assert_eq!(text(&output.stderr), expected);
+}

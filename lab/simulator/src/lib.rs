@@ -1,0 +1,13 @@
+//! A cluster made of values: manifests in, placements out.
+//!
+//! Invariant: nothing here looks at a clock, a file or a random source. The same manifests give the same placements; time
+//! is a number that jumps to the next moment at which there is something to do.
+
+mod manifest;
+mod outcome;
+mod shelf;
+mod simulation;
+
+pub use manifest::{BadInput, Manifest, Place, read};
+pub use outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};
+pub use simulation::simulate;

@@ -1,0 +1,71 @@
+//! What came of a simulation: where each pod is or why it waits, and which devices each claim has.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// The end of a simulation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ending {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// All objects as they are now, in the versions in which they are stored.
+    pub objects: Vec<Value>,
+    /// Kinds that were given, that a cluster would heed, and that the engine does not yet.
+    pub unheeded: BTreeSet<String>,
+}
+
+/// All placements, by namespace and name.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Outcome {
+    /// Every pod.
+    pub pods: Vec<PodOutcome>,
+    /// Every claim.
+    pub claims: Vec<ClaimOutcome>,
+}
+
+impl Outcome {
+    /// How many pods wait.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.pods.iter().filter(|pod| pod.reason.is_some()).count()
+    }
+}
+
+/// Where a pod is, or why it is nowhere.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PodOutcome {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its node, if it has one.
+    pub node: Option<String>,
+    /// Why it waits, if it does.
+    pub reason: Option<String>,
+}
+
+/// Which devices a claim has.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ClaimOutcome {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its devices, in the order of its requests.
+    pub devices: Vec<GrantedDevice>,
+}
+
+/// A device of a claim.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct GrantedDevice {
+    /// The request that it is for.
+    pub request: String,
+    /// Its driver.
+    pub driver: String,
+    /// Its pool.
+    pub pool: String,
+    /// Its name in the pool.
+    pub device: String,
+}

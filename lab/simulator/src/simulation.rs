@@ -1,0 +1,376 @@
+//! The loop: the engine decides, its writes are carried out, and what they change comes back as facts.
+//!
+//! Invariant: the engine learns nothing but what an API server would tell it, and every write is answered.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use controllers::claim_templates::{self, Step};
+use convert::change;
+use convert::request::{self, Next, Seen};
+use gates::{Gate, Gates};
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
+use objects::resource::class::DeviceClass;
+use scheduler::change::{Change, Write, WriteId, WriteOutcome};
+use scheduler::engine::{Effect, Engine, Input, Settings};
+use scheduler::filters::FilterSettings;
+use scheduler::queue::Patience;
+use scheduler::scores::ScoreSettings;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::manifest::{BadInput, Manifest};
+use crate::outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};
+use crate::shelf::{Key, Shelf, kind_of, namespace_of};
+
+/// When every simulation begins.
+const START: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
+
+/// For how long the clock goes on when pods fail again and again.
+const TIME_MS_MAX: i64 = 3_600_000;
+
+/// How many steps a search for devices on one node may take.
+const STEPS_MAX: u64 = 1_000_000;
+
+/// The name of the one scheduler that there is; pods that ask for another are taken all the same.
+const SCHEDULER: &str = "supercargo";
+
+/// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
+const UNHEEDED: [&str; 13] = [
+    "CompositePodGroup",
+    "CronJob",
+    "DaemonSet",
+    "Deployment",
+    "DeviceTaintRule",
+    "Job",
+    "NodeTopology",
+    "PodGroup",
+    "PodSchedulingContext",
+    "ReplicaSet",
+    "ReplicationController",
+    "StatefulSet",
+    "Workload",
+];
+
+type PodObject = objects::core::pod::Pod;
+
+/// Places the pods of these manifests in the cluster of these manifests.
+///
+/// # Errors
+/// A manifest is refused.
+pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Ending, BadInput> {
+    let mut simulation = Simulation::new(gates);
+    simulation.take_in(manifests)?;
+    simulation.make_claims();
+    simulation.tell_all();
+    simulation.run();
+    Ok(simulation.ending())
+}
+
+struct Simulation {
+    shelf: Shelf,
+    engine: Engine,
+    /// Classes as allocations copy from them.
+    classes: BTreeMap<String, DeviceClass>,
+    allocation_times: bool,
+    open: VecDeque<(WriteId, Write)>,
+    wake_at: Option<Timestamp>,
+    /// What keeps a pod from being looked at.
+    troubles: BTreeMap<Key, String>,
+}
+
+impl Simulation {
+    fn new(gates: Gates) -> Simulation {
+        let engine = Engine::new(Settings {
+            scheduler_name: SCHEDULER.into(),
+            gates,
+            patience: Patience::default(),
+            filters: FilterSettings::default(),
+            scores: ScoreSettings::default(),
+            search_steps_max: STEPS_MAX,
+        });
+        Simulation {
+            shelf: Shelf::new(gates, START),
+            engine,
+            classes: BTreeMap::new(),
+            allocation_times: gates.enabled(Gate::DRADeviceBindingConditions),
+            open: VecDeque::new(),
+            wake_at: None,
+            troubles: BTreeMap::new(),
+        }
+    }
+
+    /// Stores all objects. What others look at comes first; a namespace that somebody only names is there too.
+    fn take_in(&mut self, manifests: &[Manifest]) -> Result<(), BadInput> {
+        let bad = |manifest: &Manifest, what: String| BadInput { place: manifest.place.clone(), what };
+        let mut given = BTreeSet::new();
+        let mut named = BTreeSet::from(["default".to_owned()]);
+        for manifest in manifests {
+            let kind = kind_of(&manifest.value).map_err(|what| bad(manifest, what))?;
+            named.insert(namespace_of(kind, &manifest.value));
+            if kind.kind == "Namespace" {
+                given.insert(manifest.value["metadata"]["name"].as_str().unwrap_or_default().to_owned());
+            }
+        }
+        named.remove("");
+        for name in named.difference(&given) {
+            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+            // A name that no namespace can have is complained about where it is used.
+            let _ = self.shelf.create(&namespace, Vec::new());
+        }
+        self.seed_priorities(manifests);
+        let is_first = |manifest: &&Manifest| {
+            matches!(manifest.value["kind"].as_str(), Some("Namespace" | "PriorityClass"))
+        };
+        let (first, rest): (Vec<&Manifest>, Vec<&Manifest>) = manifests.iter().partition(is_first);
+        for manifest in first.into_iter().chain(rest) {
+            // A moment passes, so that who comes first is first in line.
+            self.shelf.now = self.shelf.now.plus_millis(1);
+            let created = self.shelf.create(&manifest.value, manifest.duplicates.clone());
+            let key = created.map_err(|what| bad(manifest, what))?;
+            let object = self.shelf.get(&key).cloned().unwrap_or_default();
+            change::applied(&object, 0).map_err(|error| bad(manifest, error.to_string()))?;
+        }
+        for (key, object) in self.shelf.all::<DeviceClass>() {
+            if let Ok(class) = DeviceClass::deserialize(object) {
+                self.classes.insert(key.name.clone(), class);
+            }
+        }
+        Ok(())
+    }
+
+    /// The classes that every cluster has.
+    fn seed_priorities(&mut self, manifests: &[Manifest]) {
+        let classes =
+            [("system-node-critical", 2_000_001_000_i64), ("system-cluster-critical", 2_000_000_000)];
+        for (name, value) in classes {
+            let is_it = |one: &Manifest| {
+                one.value["kind"] == "PriorityClass" && one.value["metadata"]["name"] == name
+            };
+            if manifests.iter().any(is_it) {
+                continue;
+            }
+            let class = json!({
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                "metadata": { "name": name }, "value": value,
+            });
+            let seeded = self.shelf.create(&class, Vec::new());
+            debug_assert!(seeded.is_ok(), "the API's own classes are good: {seeded:?}");
+        }
+    }
+
+    /// Makes the claims that pods want made from templates.
+    fn make_claims(&mut self) {
+        let mut owned: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for (_, claim) in self.shelf.all::<ResourceClaim>() {
+            let owners = claim["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+            for uid in owners.filter_map(|owner| owner["uid"].as_str()) {
+                owned.entry(uid.to_owned()).or_default().push(claim.clone());
+            }
+        }
+        let pods: Vec<Key> = self.shelf.in_order().into_iter().filter(Key::is::<PodObject>).collect();
+        for key in pods {
+            let Some(mut pod) = self.shelf.get(&key).cloned() else { continue };
+            let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
+            let claims = owned.get(uid).map_or(&[][..], Vec::as_slice);
+            let (made, trouble) = self.make_claims_of(&key, &pod, claims);
+            if !made.is_empty() {
+                pod["status"]["resourceClaimStatuses"] = claim_templates::statuses(&pod, &made);
+                if let Err(what) = self.shelf.replace(&key, pod, Some("status")) {
+                    self.troubles.insert(key.clone(), what);
+                }
+            }
+            if let Some(trouble) = trouble {
+                self.troubles.insert(key, trouble);
+            }
+        }
+    }
+
+    /// The claims of one pod, by entry and name, and what kept one from being made.
+    fn make_claims_of(
+        &mut self,
+        key: &Key,
+        pod: &Value,
+        claims: &[Value],
+    ) -> (Vec<(String, String)>, Option<String>) {
+        let template =
+            |name: &str| self.shelf.get(&Key::of::<ResourceClaimTemplate>(&key.namespace, name)).cloned();
+        let mut made = Vec::new();
+        let mut trouble = None;
+        for step in claim_templates::steps(pod, &template, claims) {
+            match step {
+                Step::Note { entry, claim } => made.push((entry, claim)),
+                Step::Wait { entry, template } => {
+                    trouble = Some(format!(
+                        "PodResourceClaim {entry}: resourceclaimtemplate \"{template}\" not found"
+                    ));
+                }
+                Step::Make { entry, claim } => match self.shelf.create(&claim, Vec::new()) {
+                    Ok(claim) => made.push((entry, claim.name)),
+                    Err(what) => trouble = Some(format!("PodResourceClaim {entry}: {what}")),
+                },
+            }
+        }
+        (made, trouble)
+    }
+
+    /// Tells the engine of everything there is, in the order in which it came.
+    fn tell_all(&mut self) {
+        for key in self.shelf.in_order() {
+            self.shelf.now = self.shelf.now.plus_millis(1);
+            self.tell_of(&key);
+        }
+    }
+
+    /// Tells the engine how an object is now.
+    fn tell_of(&mut self, key: &Key) {
+        let Some(object) = self.shelf.get(key) else { return };
+        let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        let revision = version.parse().expect("the shelf counts its writes");
+        // What is stored was converted once already, and writes keep it convertible.
+        let Ok(Some(change)) = change::applied(object, revision) else { return };
+        let change = match change {
+            Change::PodApplied(pod) => {
+                Change::PodApplied(Arc::new(Pod { scheduler: SCHEDULER.into(), ..Pod::clone(&pod) }))
+            }
+            other => other,
+        };
+        self.tell(Input::Changed(change));
+    }
+
+    fn tell(&mut self, input: Input) {
+        self.wake_at = None;
+        for effect in self.engine.handle(self.shelf.now, input) {
+            match effect {
+                Effect::Submit(id, write) => self.open.push_back((id, write)),
+                Effect::WakeAt(time) => self.wake_at = Some(time),
+                // Notes on pods say the same.
+                Effect::Announce(_) => {}
+            }
+        }
+    }
+
+    /// Goes on until there is nothing to do, or nothing but what fails again and again.
+    fn run(&mut self) {
+        let end = START.plus_millis(TIME_MS_MAX);
+        while self.shelf.now < end {
+            self.tell(Input::Turn { attempts: 1 });
+            let is_quiet = self.open.is_empty();
+            while let Some((id, write)) = self.open.pop_front() {
+                let outcome = match self.carry_out(&write) {
+                    Ok(()) => WriteOutcome::Done,
+                    Err(reason) => WriteOutcome::Failed(reason),
+                };
+                self.tell(Input::Settled(id, outcome));
+            }
+            if !is_quiet {
+                continue;
+            }
+            if self.engine.is_idle() {
+                return;
+            }
+            match self.wake_at {
+                Some(time) if time > self.shelf.now => self.shelf.now = time,
+                _ => return,
+            }
+        }
+    }
+
+    /// Does what a write asks for, and tells the engine what changed before it is told that it is done.
+    fn carry_out(&mut self, write: &Write) -> Result<(), String> {
+        loop {
+            let next = self.next_call(write).map_err(|error| error.to_string())?;
+            let (call, is_last) = match next {
+                Next::Done => return Ok(()),
+                Next::Then(call) => (call, false),
+                Next::Last(call) => (call, true),
+            };
+            let key = self.shelf.perform(call)?;
+            self.tell_of(&key);
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    fn next_call(&self, write: &Write) -> Result<Next, request::RequestError> {
+        let claim = match write {
+            Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. } => {
+                self.shelf.read::<ResourceClaim>(&claim.namespace, &claim.name)
+            }
+            Write::Bind { .. } | Write::Note { .. } => None,
+        };
+        let pod = match write {
+            Write::Bind { pod, .. } | Write::Note { pod, .. } => {
+                self.shelf.read::<PodObject>(&pod.namespace, &pod.name)
+            }
+            _ => None,
+        };
+        let seen = Seen {
+            claim: claim.as_ref(),
+            pod: pod.as_ref(),
+            class: &|name| self.classes.get(name),
+            now: self.shelf.now,
+            allocation_times: self.allocation_times,
+        };
+        request::next(write, &seen)
+    }
+
+    fn ending(&self) -> Ending {
+        let kinds = self.shelf.everything().map(|(key, _)| &key.kind);
+        Ending {
+            outcome: self.outcome(),
+            objects: self.shelf.everything().map(|(_, object)| object.clone()).collect(),
+            unheeded: kinds.filter(|kind| UNHEEDED.contains(&kind.as_str())).cloned().collect(),
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let pods = self.shelf.all::<PodObject>().map(|(key, object)| self.pod_outcome(key, object));
+        let claims = self.shelf.all::<ResourceClaim>().map(|(key, object)| claim_outcome(key, object));
+        Outcome { pods: pods.collect(), claims: claims.collect() }
+    }
+
+    fn pod_outcome(&self, key: &Key, object: &Value) -> PodOutcome {
+        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let node = text(&object["spec"]["nodeName"]);
+        let is_over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        let reason = || {
+            let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+            let noted = conditions
+                .filter(|condition| condition["type"] == "PodScheduled" && condition["status"] == "False")
+                .find_map(|condition| text(&condition["message"]));
+            let trouble = || self.troubles.get(key).cloned();
+            noted
+                .or_else(trouble)
+                .or_else(|| self.missing_claim(key, object))
+                .unwrap_or_else(|| "it was not looked at before the end of the simulation".to_owned())
+        };
+        let reason = (node.is_none() && !is_over).then(reason);
+        PodOutcome { namespace: key.namespace.clone(), name: key.name.clone(), node, reason }
+    }
+
+    /// A claim that a pod names and that is not there.
+    fn missing_claim(&self, key: &Key, object: &Value) -> Option<String> {
+        let entries = object["spec"]["resourceClaims"].as_array()?;
+        let names = entries.iter().filter_map(|entry| entry["resourceClaimName"].as_str());
+        let is_missing =
+            |name: &&str| self.shelf.get(&Key::of::<ResourceClaim>(&key.namespace, name)).is_none();
+        names.into_iter().find(is_missing).map(|name| format!("resourceclaim \"{name}\" not found"))
+    }
+}
+
+fn claim_outcome(key: &Key, object: &Value) -> ClaimOutcome {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let results = object["status"]["allocation"]["devices"]["results"].as_array().into_iter().flatten();
+    let device = |result: &Value| GrantedDevice {
+        request: text(&result["request"]),
+        driver: text(&result["driver"]),
+        pool: text(&result["pool"]),
+        device: text(&result["device"]),
+    };
+    let devices = results.map(device).collect();
+    ClaimOutcome { namespace: key.namespace.clone(), name: key.name.clone(), devices }
+}

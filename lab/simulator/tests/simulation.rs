@@ -1,0 +1,217 @@
+//! Small clusters, and where their pods go.
+
+use gates::Gates;
+use invariants::{Evidence, GroupsFrom, check_state};
+use objects::Object;
+use serde_json::Value;
+use simulator::{BadInput, Outcome, read, simulate};
+
+/// Two nodes with a GPU each, a class and a template.
+const CLUSTER: &str = "
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: a, labels: {zone: z1}}, status: &room {allocatable: {cpu: 2, memory: 1Gi, pods: 10}}}
+- {apiVersion: v1, kind: Node, metadata: {name: b, labels: {zone: z2}}, status: *room}
+- apiVersion: resource.k8s.io/v1
+  kind: DeviceClass
+  metadata: {name: gpu}
+  spec: {selectors: [{cel: {expression: device.driver == 'gpu.example.com'}}]}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceSlice
+  metadata: {name: a-gpus}
+  spec:
+    {driver: gpu.example.com, pool: {name: a, generation: 1, resourceSliceCount: 1}, nodeName: a, devices: [{name: gpu-a}]}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceSlice
+  metadata: {name: b-gpus}
+  spec:
+    {driver: gpu.example.com, pool: {name: b, generation: 1, resourceSliceCount: 1}, nodeName: b, devices: [{name: gpu-b}]}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaimTemplate
+  metadata: {name: one-gpu}
+  spec: {spec: &one {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}}
+- {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: shared}, spec: *one}
+";
+
+fn pod(name: &str, spec: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: c, image: i, resources: {{requests: {{cpu: 1}}}}}}], {spec}}}\n"
+    )
+}
+
+const SHARED: &str = "resourceClaims: [{name: gpu, resourceClaimName: shared}]";
+const OWN: &str = "resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]";
+
+fn tried(pods: &[String]) -> Result<Outcome, BadInput> {
+    let text = format!("{CLUSTER}{}", pods.concat());
+    let ending = simulate(&read("test.yaml", &text)?, Gates::default())?;
+    judge(&ending.objects);
+    Ok(ending.outcome)
+}
+
+/// Whatever comes out must be right by the objects alone.
+fn judge(objects: &[Value]) {
+    let (slices, classes, claims) = (all(objects), all(objects), all(objects));
+    let groups = GroupsFrom::Results;
+    let evidence =
+        Evidence { gates: Gates::default(), slices: &slices, classes: &classes, claims: &claims, groups };
+    let violations = check_state(&evidence, Some(&all(objects)));
+    assert!(violations.is_empty(), "{violations:?}");
+}
+
+fn all<T: Object>(objects: &[Value]) -> Vec<T> {
+    let of_kind = objects.iter().filter(|one| one["kind"] == T::KIND && one["apiVersion"] == T::API_VERSION);
+    of_kind.map(|one| serde_json::from_value(one.clone()).expect("it was admitted")).collect()
+}
+
+fn run(pods: &[String]) -> Outcome {
+    tried(pods).expect("good manifests")
+}
+
+/// The node of a pod, or why it has none.
+fn fate<'o>(outcome: &'o Outcome, pod: &str) -> &'o str {
+    let pod = outcome.pods.iter().find(|one| one.name == pod).expect("every pod is told of");
+    assert!(pod.node.is_some() != pod.reason.is_some(), "{pod:?}");
+    pod.node.as_deref().or(pod.reason.as_deref()).unwrap_or_default()
+}
+
+fn devices<'o>(outcome: &'o Outcome, claim: &str) -> Vec<&'o str> {
+    let claim =
+        outcome.claims.iter().find(|one| one.name.starts_with(claim)).expect("every claim is told of");
+    claim.devices.iter().map(|device| device.device.as_str()).collect()
+}
+
+#[test]
+fn pods_that_share_a_claim_share_a_node_and_others_get_devices_of_their_own() {
+    let outcome = run(&[pod("one", SHARED), pod("two", SHARED), pod("three", OWN)]);
+    assert_eq!(fate(&outcome, "one"), fate(&outcome, "two"));
+    assert_ne!(fate(&outcome, "one"), fate(&outcome, "three"));
+    assert_eq!(devices(&outcome, "shared"), [format!("gpu-{}", fate(&outcome, "one"))]);
+    assert_eq!(devices(&outcome, "three-gpu-"), [format!("gpu-{}", fate(&outcome, "three"))]);
+    assert_eq!(outcome.pending(), 0);
+}
+
+#[test]
+fn who_comes_first_is_first_in_line_and_the_others_wait_with_a_reason() {
+    let outcome = run(&[pod("p3", OWN), pod("p2", OWN), pod("p1", OWN)]);
+    let names: Vec<_> = outcome.pods.iter().map(|pod| pod.name.as_str()).collect();
+    assert_eq!(names, ["p1", "p2", "p3"], "the answer is in the order of names");
+    assert_eq!(outcome.pending(), 1);
+    let reason = fate(&outcome, "p1");
+    assert!(reason.starts_with("0/2 nodes are available: 2 cannot allocate all claims."), "{reason}");
+    assert!(devices(&outcome, "p1-gpu-").is_empty());
+}
+
+#[test]
+fn a_pod_that_matters_more_goes_first() {
+    let class =
+        "---\n{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 9}\n";
+    let urgent = pod("urgent", &format!("priorityClassName: high, {OWN}"));
+    let outcome = run(&[pod("one", OWN), pod("two", OWN), urgent, class.to_owned()]);
+    assert!(matches!(fate(&outcome, "urgent"), "a" | "b"));
+    assert!(fate(&outcome, "two").starts_with("0/2 nodes"));
+}
+
+#[test]
+fn pods_of_any_scheduler_are_placed_where_nodes_have_room() {
+    let theirs = "schedulerName: somebody-else, nodeSelector: {zone: z2}";
+    let outcome = run(&[pod("p", theirs), pod("q", theirs), pod("r", theirs)]);
+    assert_eq!((fate(&outcome, "p"), fate(&outcome, "q")), ("b", "b"));
+    let reason = fate(&outcome, "r");
+    assert!(reason.contains("1 Insufficient cpu") && reason.starts_with("0/2 nodes"), "{reason}");
+}
+
+#[test]
+fn what_keeps_a_pod_from_being_looked_at_is_said() {
+    let outcome = run(&[
+        pod("gated", "schedulingGates: [{name: example.com/wait}]"),
+        pod("claimless", "resourceClaims: [{name: gpu, resourceClaimName: nowhere}]"),
+        pod("untemplated", "resourceClaims: [{name: gpu, resourceClaimTemplateName: nowhere}]"),
+    ]);
+    assert_eq!(fate(&outcome, "gated"), "Scheduling is blocked due to non-empty scheduling gates");
+    assert_eq!(fate(&outcome, "claimless"), "resourceclaim \"nowhere\" not found");
+    let expected = "PodResourceClaim gpu: resourceclaimtemplate \"nowhere\" not found";
+    assert_eq!(fate(&outcome, "untemplated"), expected);
+}
+
+#[test]
+fn what_a_cluster_has_already_decided_stands() {
+    let held = "---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: held, uid: 7a4f1f0e-0000-4000-8000-000000000001, resourceVersion: \"812\"}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
+status:
+  allocation:
+    devices: {results: [{request: gpu, driver: gpu.example.com, pool: a, device: gpu-a}]}
+    nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [a]}]}]}
+  reservedFor: [{resource: pods, name: old, uid: 7a4f1f0e-0000-4000-8000-000000000002}]
+";
+    let old = "---
+apiVersion: v1
+kind: Pod
+metadata: {name: old, uid: 7a4f1f0e-0000-4000-8000-000000000002}
+spec:
+  nodeName: a
+  containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]
+  resourceClaims: [{name: gpu, resourceClaimName: held}]
+";
+    let fresh = pod("fresh", OWN);
+    let outcome = run(&[held.to_owned(), old.to_owned(), fresh]);
+    assert_eq!((fate(&outcome, "old"), fate(&outcome, "fresh")), ("a", "b"));
+    assert_eq!(devices(&outcome, "held"), ["gpu-a"]);
+}
+
+#[test]
+fn older_versions_of_objects_are_as_good_as_the_newest() {
+    let claim = "---
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceClaim
+metadata: {name: old-form}
+spec: {devices: {requests: [{name: gpu, deviceClassName: gpu}]}}
+";
+    let wants = "resourceClaims: [{name: gpu, resourceClaimName: old-form}]";
+    let outcome = run(&[claim.to_owned(), pod("p", wants)]);
+    assert_eq!(devices(&outcome, "old-form"), [format!("gpu-{}", fate(&outcome, "p"))]);
+}
+
+#[test]
+fn a_node_that_says_it_is_not_ready_is_not_used() {
+    let taint = "{key: node.kubernetes.io/not-ready, effect: NoSchedule}";
+    let text = format!(
+        "{{apiVersion: v1, kind: Node, metadata: {{name: node}}, spec: {{taints: [{taint}]}}, status: {{allocatable: {{cpu: 2, pods: 9}}}}}}\n{}",
+        pod("p", "")
+    );
+    let outcome = simulate(&read("test.yaml", &text).expect("good YAML"), Gates::default());
+    let outcome = outcome.expect("good manifests").outcome;
+    assert!(fate(&outcome, "p").contains("untolerated taint"), "{outcome:?}");
+}
+
+#[test]
+fn a_manifest_that_is_refused_is_named_with_its_line() {
+    let lines = CLUSTER.lines().count();
+    let cases = [
+        ("unknwon: 1", "strict decoding error: unknown field \"spec.unknwon\""),
+        ("restartPolicy: Perhaps", "spec.restartPolicy"),
+        ("priorityClassName: nobody", "nobody"),
+    ];
+    for (spec, expected) in cases {
+        let error = tried(&[pod("p", spec)]).expect_err("it is wrong").to_string();
+        assert!(error.starts_with(&format!("test.yaml:{}: ", lines + 2)), "{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+    let error = tried(&[pod("p", ""), pod("p", "")]).expect_err("it is there twice").to_string();
+    assert!(error.ends_with("there is a Pod p already"), "{error}");
+}
+
+#[test]
+fn the_same_manifests_give_the_same_placements_and_names() {
+    let pods = [pod("one", OWN), pod("two", SHARED), pod("three", OWN)];
+    assert_eq!(run(&pods), run(&pods));
+    let claims =
+        |outcome: &Outcome| outcome.claims.iter().map(|claim| claim.name.clone()).collect::<Vec<_>>();
+    let fewer = claims(&run(&pods[..2]));
+    let more = claims(&run(&pods));
+    assert!(fewer.iter().all(|name| more.contains(name)), "{fewer:?} {more:?}");
+}
