@@ -84,8 +84,8 @@ impl Members {
 #[derive(Clone, Debug)]
 pub(crate) struct Draws {
     pub plans: SmallVec<[DrawPlan; 1]>,
-    /// No amount was too large to be counted. A device for which this is not so is never given: whether the counters cover
-    /// it cannot be told.
+    /// No amount was too large to be counted, or below zero. A device for which this is not so is never given: whether the
+    /// counters cover it cannot be told, or it would make room for others by being taken.
     pub counted: bool,
 }
 
@@ -178,7 +178,7 @@ impl Counters {
                 while known.next_if(|(known, _)| *known < name).is_some() {}
                 let Some((_, slot)) = known.next_if(|(known, _)| *known == name) else { continue };
                 let nanos = amount.nanos();
-                draws.counted &= nanos.is_some();
+                draws.counted &= nanos.is_some_and(|nanos| nanos >= 0);
                 amounts.push((slot as u32, nanos.unwrap_or(NANOS_MAX)));
             }
             let groups = self.numbers(&draw.groups);

@@ -40,11 +40,15 @@ impl Search<'_, '_> {
     /// Whether what is left may suffice for the rest of a plan and for all requests after it.
     pub(super) fn can_still_fit(&mut self, slot: Slot) -> bool {
         let mut demands = Vec::new();
-        let short = self
-            .collect(slot, &mut demands)
-            .or_else(|| self.unmatchable(&demands))
-            .or_else(|| self.overdrawing(&demands))
-            .or_else(|| self.short_together(&demands));
+        // What the plan has already counts for it, which those that look at demands do not see.
+        let with_taken = |mut short: Shortage| {
+            short.found += if short.plan == slot.plan { slot.taken } else { 0 };
+            short
+        };
+        let short = self.collect(slot, &mut demands).or_else(|| {
+            let together = self.unmatchable(&demands).or_else(|| self.overdrawing(&demands));
+            together.or_else(|| self.short_together(&demands)).map(with_taken)
+        });
         let Some(Shortage { plan, found, step }) = short else { return true };
         let depth = self.state.chosen.len();
         if self.miss.as_ref().is_none_or(|(deepest, _)| *deepest < depth) {

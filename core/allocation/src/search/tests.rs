@@ -386,3 +386,10 @@ fn groups_that_hold_a_set_close_other_devices() {
     let vgpu = drawing(device("vgpu", &[("part", 1)]), "card", 1, &["vgpu"]);
     needs(Cut::Groups, &[Cut::Candidates], &around_others(mig, vgpu), 3);
 }
+
+#[test]
+fn a_device_that_would_make_room_by_being_taken_is_not_given() {
+    let odd = drawing(device("odd", &[]), "card", -1, &[]);
+    let world = World::default().counter_set("card", 2).devices("gpu", [odd]);
+    assert_eq!(world.claim(singles("gpu", 1), []).steps(Cuts::ALL, 10).1, Some(false));
+}
