@@ -23,7 +23,7 @@ use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::alike::Alike;
-use crate::change::{Change, Write, WriteId, WriteOutcome};
+use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::filters::FilterSettings;
 use crate::queue::{Counts, Patience, Queue};
 use crate::scores::ScoreSettings;
@@ -122,6 +122,8 @@ pub struct Engine {
     queue: Queue,
     /// Pods on their way, by uid.
     placing: FxHashMap<Arc<str>, Placing>,
+    /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
+    abandoned: FxHashMap<WriteId, (ClaimId, Consumer)>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
     next_write: u64,
@@ -152,6 +154,7 @@ impl Engine {
             waiting: FxHashMap::default(),
             queue,
             placing: FxHashMap::default(),
+            abandoned: FxHashMap::default(),
             writes: FxHashMap::default(),
             next_write: 0,
             expressions: Expressions::default(),

@@ -193,6 +193,17 @@ impl World {
             let outcome = self.apply(&write);
             self.tell(Input::Settled(id, outcome));
         }
+        self.check();
+    }
+
+    /// No device is given twice.
+    fn check(&self) {
+        let mut given: Vec<&DeviceId> = Vec::new();
+        let allocations = self.claims.values().filter_map(|claim| claim.allocation.as_ref());
+        for held in allocations.flat_map(|allocated| &allocated.held) {
+            assert!(!given.contains(&&held.device), "{} is given twice", held.device);
+            given.push(&held.device);
+        }
     }
 
     /// Takes turns and carries out writes until nothing more is to be done.
@@ -397,8 +408,8 @@ fn a_binding_that_fails_releases_the_claim_and_the_pod_is_tried_again() {
     assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
 }
 
-#[test]
-fn the_devices_of_a_pod_that_goes_while_it_is_placed_are_free_at_once() {
+/// One card, a pod that has just been sent to it and is gone again, and another that wants the card.
+fn abandoned() -> World {
     let mut world = world();
     for change in [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"])] {
         world.fact(change);
@@ -407,12 +418,32 @@ fn the_devices_of_a_pod_that_goes_while_it_is_placed_are_free_at_once() {
     world.add_claim(claim("two"));
     world.add_pod(pod("first", 100, &["one"]));
     world.turn();
-    world.open.clear();
     world.remove_pod("first");
     world.add_pod(pod("second", 100, &["two"]));
+    world.turn();
+    let allocating = |(_, write): &&(WriteId, Write)| matches!(write, Write::Allocate { .. });
+    assert_eq!(world.open.iter().filter(allocating).count(), 1, "the card may be the first claim's by now");
+    world
+}
+
+#[test]
+fn the_devices_of_a_pod_that_is_gone_are_free_when_its_write_has_failed() {
+    let mut world = abandoned();
+    world.fail.push(|write| matches!(write, Write::Allocate { .. }));
+    world.carry_out();
+    world.later(2);
     world.settle();
     assert_eq!(world.devices_of("two"), ["gpu-a"]);
     assert_eq!(world.node_of("second").as_deref(), Some("a"));
+}
+
+#[test]
+fn a_claim_that_was_written_for_a_pod_that_is_gone_is_released() {
+    let mut world = abandoned();
+    world.settle();
+    assert_eq!(world.devices_of("one"), ["gpu-a"]);
+    assert!(world.claims[&claim_id("one")].reserved_for.is_empty());
+    assert_eq!((world.devices_of("two").len(), world.node_of("second")), (0, None));
 }
 
 #[test]

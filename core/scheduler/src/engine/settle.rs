@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use model::claim::ClaimId;
+use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::{Announcement, Effect, Engine, Placing};
@@ -13,7 +14,9 @@ use crate::wake::Wake;
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some(uid) = self.writes.remove(&write) else { return };
-        let Some(placing) = self.placing.get_mut(&uid) else { return };
+        let Some(placing) = self.placing.get_mut(&uid) else {
+            return self.settle_abandoned(now, write, outcome);
+        };
         if let Some(claim) = placing.open.remove(&write) {
             match outcome {
                 WriteOutcome::Done => placing.reserved.push(claim),
@@ -67,13 +70,26 @@ impl Engine {
         self.queue.wake(Wake::PodRemoved.into(), now);
     }
 
-    /// Forgets a pod on its way that is gone: what is written for it is released, what is not yet is left to its answer.
+    /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered
+    /// stay taken until they are: the API may have given them to the claim by now.
     pub(super) fn abandon(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
-        for claim in placing.open.values() {
-            self.undecide(claim);
+        for (write, claim) in &placing.open {
+            self.abandoned.insert(*write, (claim.clone(), consumer(&placing.pod)));
         }
         self.release(&placing);
+    }
+
+    /// The answer to a write for a pod that is gone.
+    fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
+        let Some((claim, consumer)) = self.abandoned.remove(&write) else { return };
+        match outcome {
+            WriteOutcome::Done => self.release_claim(&claim, consumer),
+            WriteOutcome::Failed(_) => {
+                self.undecide(&claim);
+                self.queue.wake(Wake::Claim.into(), now);
+            }
+        }
     }
 
     /// Takes back what was decided for a claim.
@@ -86,10 +102,19 @@ impl Engine {
 
     fn release(&mut self, placing: &Placing) {
         for claim in &placing.reserved {
-            let Some(known) = self.claims.get(claim) else { continue };
-            let consumer = Consumer { name: placing.pod.id.name.clone(), uid: placing.pod.uid.clone() };
-            let write = Write::Release { claim: claim.clone(), uid: known.uid.clone(), consumer };
-            self.submit_and_forget(write);
+            self.release_claim(claim, consumer(&placing.pod));
         }
     }
+
+    fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer) {
+        if let Some(known) = self.claims.get(claim) {
+            let uid = known.uid.clone();
+            self.submit_and_forget(Write::Release { claim: claim.clone(), uid, consumer });
+        }
+    }
+}
+
+/// A pod as the user of a claim.
+pub(super) fn consumer(pod: &Pod) -> Consumer {
+    Consumer { name: pod.id.name.clone(), uid: pod.uid.clone() }
 }

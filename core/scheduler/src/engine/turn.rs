@@ -10,6 +10,7 @@ use model::device::DeviceId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
+use super::settle::consumer;
 use super::{Announcement, Effect, Engine, Placing};
 use crate::change::{Consumer, WaitReason, Write};
 use crate::cycle::{Choice, Wanted};
@@ -47,7 +48,7 @@ impl Engine {
             failed: None,
         };
         self.placing.insert(pod.uid.clone(), placing);
-        let consumer = Consumer { name: pod.id.name.clone(), uid: pod.uid.clone() };
+        let consumer = consumer(pod);
         for wanted in choice.claims {
             let write = match wanted {
                 Wanted::Reserved => continue,
