@@ -119,6 +119,8 @@ pub struct Engine {
     pub(crate) claims: Claims,
     /// Pods that wait for us, by uid.
     waiting: FxHashMap<Arc<str>, Arc<Pod>>,
+    /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
+    lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     queue: Queue,
     /// Pods on their way, by uid.
     placing: FxHashMap<Arc<str>, Placing>,
@@ -152,6 +154,7 @@ impl Engine {
             classes: BTreeMap::new(),
             claims: Claims::default(),
             waiting: FxHashMap::default(),
+            lacking: BTreeMap::new(),
             queue,
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),

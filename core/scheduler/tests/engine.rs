@@ -476,6 +476,23 @@ fn a_pod_waits_for_its_claim_to_be_made_and_holds_nothing_up() {
 }
 
 #[test]
+fn a_pod_waits_until_the_last_of_its_claims_is_made() {
+    let mut world = world();
+    for change in [gpu_class(), node("a", 4_000), gpus("a", &["gpu-0", "gpu-1"])] {
+        world.fact(change);
+    }
+    world.add_pod(pod("p", 100, &["one", "two"]));
+    world.add_pod(pod("gone", 100, &["two"]));
+    world.remove_pod("gone");
+    world.add_claim(claim("two"));
+    world.settle();
+    assert_eq!((world.node_of("p"), world.engine.counts().gated), (None, 1));
+    world.add_claim(claim("one"));
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("a"));
+}
+
+#[test]
 fn another_engine_goes_on_from_what_the_api_has() {
     let mut world = with_gpus();
     world.add_claim(claim("one"));

@@ -129,15 +129,16 @@ impl Engine {
         Wakes::NONE
     }
 
-    /// Whether a claim that the pod names has yet to be made.
-    fn lacks_claims(&self, pod: &Pod) -> bool {
-        pod.claims.iter().any(|claim| match &claim.source {
-            ClaimSource::ToBeGenerated => true,
-            ClaimSource::Named(name) | ClaimSource::Generated(name) => {
-                self.claims.get(&claim_id(pod, name)).is_none()
+    /// Whether a claim that the pod names has yet to be made; those that have a name are noted.
+    fn lacks_claims(&mut self, pod: &Pod) -> bool {
+        let mut lacks = pod.claims.iter().any(|claim| claim.source == ClaimSource::ToBeGenerated);
+        for id in named_claims(pod) {
+            if self.claims.get(&id).is_none() {
+                self.lacking.entry(id).or_default().insert(pod.uid.clone());
+                lacks = true;
             }
-            ClaimSource::NotNeeded | ClaimSource::Unknown => false,
-        })
+        }
+        lacks
     }
 
     fn fold_claim(&mut self, now: Timestamp, state: ClaimState) -> Wakes {
@@ -162,15 +163,10 @@ impl Engine {
 
     /// Pods that waited for a claim to be made are looked at again.
     fn look_again_at_gated(&mut self, now: Timestamp, claim: &ClaimId) {
-        let concerned: Vec<Arc<Pod>> = self
-            .waiting
-            .values()
-            .filter(|pod| pod.id.namespace == claim.namespace && uses(pod, &claim.name))
-            .cloned()
-            .collect();
-        for pod in concerned {
+        for uid in self.lacking.remove(claim).unwrap_or_default() {
+            let Some(pod) = self.waiting.get(&uid).cloned() else { continue };
             let gated = !pod.gates.is_empty() || self.lacks_claims(&pod);
-            self.queue.apply(&pod.uid, pod.priority, gated, now);
+            self.queue.apply(&uid, pod.priority, gated, now);
         }
     }
 
@@ -197,20 +193,26 @@ impl Engine {
     }
 
     pub(super) fn forget_waiting(&mut self, uid: &str) {
-        self.waiting.remove(uid);
         self.queue.remove(uid);
+        let Some(pod) = self.waiting.remove(uid) else { return };
+        for id in named_claims(&pod) {
+            if let Some(pods) = self.lacking.get_mut(&id) {
+                pods.remove(uid);
+                if pods.is_empty() {
+                    self.lacking.remove(&id);
+                }
+            }
+        }
     }
 }
 
-/// The id of a claim that a pod names.
-pub(super) fn claim_id(pod: &Pod, name: &Arc<str>) -> ClaimId {
-    ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() }
-}
-
-fn uses(pod: &Pod, claim: &str) -> bool {
-    pod.claims.iter().any(|one| match &one.source {
-        ClaimSource::Named(name) | ClaimSource::Generated(name) => &**name == claim,
-        ClaimSource::ToBeGenerated | ClaimSource::NotNeeded | ClaimSource::Unknown => false,
+/// The claims that a pod names.
+fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
+    pod.claims.iter().filter_map(|claim| match &claim.source {
+        ClaimSource::Named(name) | ClaimSource::Generated(name) => {
+            Some(ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() })
+        }
+        ClaimSource::ToBeGenerated | ClaimSource::NotNeeded | ClaimSource::Unknown => None,
     })
 }
 
