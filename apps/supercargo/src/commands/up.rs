@@ -1,6 +1,6 @@
 //! `supercargo up`: a whole cluster's control plane in one process.
 //!
-//! Until the server and the scheduler land it starts nothing, and says so instead of pretending.
+//! Until there is a scheduler to run it starts nothing, and says so instead of pretending.
 
 use std::io::Write;
 
@@ -22,7 +22,7 @@ what it will do
   write a kubeconfig, so that kubectl and device drivers can connect
 
 what is there today
-  `supercargo apiserver`, and no scheduler yet: README.md lists what there is
+  `supercargo apiserver` and `supercargo simulate`; no scheduler to run yet: README.md lists what there is
 ";
 
 /// Start an API server and the scheduler on this machine, in one process (not there yet: says what it will do)
