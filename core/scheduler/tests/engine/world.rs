@@ -1,0 +1,283 @@
+//! An API made of values: what the engine writes is carried out, unless it is set to fail, and comes back as facts and
+//! answers in an order of the test's choice.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::claims::{Allocated, ClaimState, Held};
+use cluster::ledger::{Holding, ShareId};
+use cluster::published::Published;
+use gates::Gates;
+use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
+use model::device::{Device, DeviceId, PoolId, Reach, Slice};
+use model::node::Node;
+use model::pod::{ClaimSource, Pod, PodClaim, PodId, Resources, Shape};
+use model::timestamp::Timestamp;
+use scheduler::change::{Change, Write, WriteId, WriteOutcome};
+use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
+use scheduler::filters::FilterSettings;
+use scheduler::queue::Patience;
+use scheduler::scores::ScoreSettings;
+use selector::SliceRevision;
+
+pub const START: Timestamp = Timestamp::from_micros(1_000_000_000);
+
+/// A world in which every write is carried out, unless it is set to fail.
+pub struct World {
+    pub engine: Engine,
+    pub now: Timestamp,
+    pub claims: BTreeMap<ClaimId, ClaimState>,
+    pub pods: BTreeMap<Arc<str>, Pod>,
+    /// Writes that wait to be carried out.
+    pub open: Vec<(WriteId, Write)>,
+    /// The next writes of which this says so fail.
+    pub fail: Vec<fn(&Write) -> bool>,
+    pub told: Vec<String>,
+}
+
+pub fn engine() -> Engine {
+    Engine::new(Settings {
+        scheduler_name: "supercargo".into(),
+        gates: Gates::default(),
+        patience: Patience::default(),
+        filters: FilterSettings::default(),
+        scores: ScoreSettings::default(),
+        search_steps_max: 10_000,
+    })
+}
+
+pub fn world() -> World {
+    World {
+        engine: engine(),
+        now: START,
+        claims: BTreeMap::new(),
+        pods: BTreeMap::new(),
+        open: Vec::new(),
+        fail: Vec::new(),
+        told: Vec::new(),
+    }
+}
+
+pub fn node(name: &str, cpu_milli: i64) -> Change {
+    let allocatable = Resources { cpu_milli, memory: 1 << 30, ..Resources::default() };
+    Change::NodeApplied(Box::new(Node { name: name.into(), allocatable, pods_max: 10, ..Node::default() }))
+}
+
+pub fn gpus(node: &str, names: &[&str]) -> Change {
+    let device = |name: &&str| Device { name: (*name).into(), ..Device::default() };
+    let slice = Slice {
+        name: format!("{node}-gpus").into(),
+        pool: PoolId { driver: "gpu.example.com".into(), pool: node.into() },
+        generation: 1,
+        slices_in_pool: 1,
+        reach: Reach::Node(node.into()),
+        devices: names.iter().map(device).collect(),
+        counter_sets: Vec::new(),
+        skip_node_operations: Vec::new(),
+    };
+    // Another list of devices is another state of the slice.
+    let revision = SliceRevision { slice: node.bytes().map(u64::from).sum(), revision: names.len() as u64 };
+    Change::SliceApplied(Arc::new(Published::new(slice, revision)))
+}
+
+pub fn gpu_class() -> Change {
+    let selector = "device.driver == \"gpu.example.com\"".into();
+    Change::ClassApplied(Class { name: "gpu".into(), selectors: vec![Some(selector)], configs: 0 })
+}
+
+pub fn claim_id(name: &str) -> ClaimId {
+    ClaimId { namespace: "default".into(), name: name.into() }
+}
+
+pub fn claim(name: &str) -> ClaimState {
+    let ask = Ask {
+        class: "gpu".into(),
+        selectors: Vec::new(),
+        amount: Amount::Exactly(1),
+        admin_access: None,
+        tolerations: Vec::new(),
+        capacity: None,
+        derived: Vec::new(),
+    };
+    let request = Request { name: "gpu".into(), wish: Wish::Exactly(ask) };
+    let wish =
+        Claim { id: claim_id(name), requests: vec![request], constraints: Vec::new(), configs: Vec::new() };
+    ClaimState {
+        uid: format!("uid-{name}").into(),
+        version: "1".into(),
+        wish: Arc::new(wish),
+        allocation: None,
+        reserved_for: Vec::new(),
+        owner: None,
+        deleting: false,
+        protected: false,
+    }
+}
+
+pub fn pod(name: &str, cpu_milli: i64, claims: &[&str]) -> Pod {
+    let requests = Resources { cpu_milli, ..Resources::default() };
+    let shape = Shape {
+        namespace: "default".into(),
+        scored: requests.clone(),
+        requests,
+        containers: 1,
+        ..Shape::default()
+    };
+    let named = |name: &&str| PodClaim { name: (*name).into(), source: ClaimSource::Named((*name).into()) };
+    Pod {
+        id: PodId { namespace: "default".into(), name: name.into() },
+        uid: format!("uid-{name}").into(),
+        scheduler: "supercargo".into(),
+        node: None,
+        nominated_node: None,
+        finished: false,
+        deleting: false,
+        priority: 0,
+        preempts: true,
+        created: None,
+        started: None,
+        gates: Vec::new(),
+        claims: claims.iter().map(named).collect(),
+        group: None,
+        shape: Arc::new(shape),
+    }
+}
+
+impl World {
+    pub fn tell(&mut self, input: Input) {
+        for effect in self.engine.handle(self.now, input) {
+            match effect {
+                Effect::Submit(id, write) => self.open.push((id, write)),
+                Effect::Announce(Announcement::Scheduled { pod, node }) => {
+                    self.told.push(format!("{} on {node}", pod.name));
+                }
+                Effect::Announce(Announcement::FailedScheduling { pod, message }) => {
+                    self.told.push(format!("{}: {message}", pod.name));
+                }
+                Effect::WakeAt(_) => {}
+            }
+        }
+    }
+
+    pub fn fact(&mut self, change: Change) {
+        self.tell(Input::Changed(change));
+    }
+
+    pub fn add_claim(&mut self, state: ClaimState) {
+        self.claims.insert(state.wish.id.clone(), state.clone());
+        self.fact(Change::ClaimApplied(Box::new(state)));
+    }
+
+    pub fn add_pod(&mut self, pod: Pod) {
+        self.pods.insert(pod.uid.clone(), pod.clone());
+        self.fact(Change::PodApplied(Arc::new(pod)));
+    }
+
+    pub fn remove_pod(&mut self, name: &str) {
+        let uid: Arc<str> = format!("uid-{name}").into();
+        self.pods.remove(&uid);
+        self.fact(Change::PodGone(uid));
+    }
+
+    pub fn turn(&mut self) {
+        self.tell(Input::Turn { attempts: 100 });
+    }
+
+    /// Carries out the writes that are open; the fact comes before the answer.
+    pub fn carry_out(&mut self) {
+        for (id, write) in std::mem::take(&mut self.open) {
+            if let Some(at) = self.fail.iter().position(|fails| fails(&write)) {
+                self.fail.remove(at);
+                self.tell(Input::Settled(id, WriteOutcome::Failed("conflict".to_owned())));
+                continue;
+            }
+            let outcome = self.apply(&write);
+            self.tell(Input::Settled(id, outcome));
+        }
+        self.check();
+    }
+
+    /// No device is given twice.
+    pub fn check(&self) {
+        let mut given: Vec<&DeviceId> = Vec::new();
+        let allocations = self.claims.values().filter_map(|claim| claim.allocation.as_ref());
+        for held in allocations.flat_map(|allocated| &allocated.held) {
+            assert!(!given.contains(&&held.device), "{} is given twice", held.device);
+            given.push(&held.device);
+        }
+    }
+
+    /// Takes turns and carries out writes until nothing more is to be done.
+    pub fn settle(&mut self) {
+        for _ in 0..20 {
+            self.turn();
+            self.carry_out();
+        }
+        assert!(self.open.is_empty(), "it does not come to rest: {:?}", self.open);
+    }
+
+    pub fn later(&mut self, seconds: i64) {
+        self.now = self.now.plus_millis(seconds * 1_000);
+    }
+
+    /// What the API does with a write.
+    pub fn apply(&mut self, write: &Write) -> WriteOutcome {
+        let failed = |reason: &str| WriteOutcome::Failed(reason.to_owned());
+        match write {
+            Write::Allocate { claim, uid, allocation, shares, consumer, .. } => {
+                let Some(known) = self.claims.get_mut(claim).filter(|known| known.uid == *uid) else {
+                    return failed("not found");
+                };
+                if known.allocation.is_some() {
+                    return failed("it has devices already");
+                }
+                let mut shares = shares.iter();
+                let held = allocation.grants.iter().map(|grant| Held {
+                    device: grant.device.clone(),
+                    share: grant.share.as_ref().and_then(|_| shares.next()).cloned().map(ShareId),
+                    holding: Holding {
+                        holder: claim.clone(),
+                        groups: grant.groups.clone(),
+                        consumed: grant.share.clone().unwrap_or_default(),
+                    },
+                });
+                let held = held.collect();
+                known.allocation = Some(Arc::new(Allocated { nodes: allocation.nodes.clone(), held }));
+                known.reserved_for.push(consumer.uid.clone());
+            }
+            Write::Reserve { claim, consumer, .. } => {
+                let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
+                known.reserved_for.push(consumer.uid.clone());
+            }
+            Write::Release { claim, consumer, .. } => {
+                let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
+                known.reserved_for.retain(|uid| *uid != consumer.uid);
+            }
+            Write::Bind { uid, node, .. } => {
+                let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
+                pod.node = Some(node.clone());
+                let pod = Arc::new(pod.clone());
+                self.fact(Change::PodApplied(pod));
+                return WriteOutcome::Done;
+            }
+            Write::Note { .. } => return WriteOutcome::Done,
+        }
+        let (Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. }) =
+            write
+        else {
+            return WriteOutcome::Done;
+        };
+        let state = self.claims[claim].clone();
+        self.fact(Change::ClaimApplied(Box::new(state)));
+        WriteOutcome::Done
+    }
+
+    pub fn node_of(&self, pod: &str) -> Option<String> {
+        self.pods.get(&*format!("uid-{pod}")).and_then(|pod| pod.node.as_ref()).map(|node| node.to_string())
+    }
+
+    pub fn devices_of(&self, claim: &str) -> Vec<String> {
+        let allocation = self.claims[&claim_id(claim)].allocation.iter();
+        allocation.flat_map(|allocated| &allocated.held).map(|held| held.device.device.to_string()).collect()
+    }
+}
