@@ -56,19 +56,19 @@ pub enum Effect {
 }
 
 /// Something that people want to know.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Announcement {
     /// A pod has its node.
     Scheduled {
-        /// The pod.
-        pod: model::pod::PodId,
+        /// The pod, as it was when it was looked at.
+        pod: Arc<Pod>,
         /// The node.
         node: Arc<str>,
     },
     /// A pod has none.
     FailedScheduling {
-        /// The pod.
-        pod: model::pod::PodId,
+        /// The pod, as it was when it was looked at.
+        pod: Arc<Pod>,
         /// Why.
         message: String,
     },
@@ -191,6 +191,18 @@ impl Engine {
     #[must_use]
     pub fn placing(&self) -> usize {
         self.placing.len()
+    }
+
+    /// Where a pod on its way goes.
+    #[must_use]
+    pub fn placed_on(&self, uid: &str) -> Option<&Arc<str>> {
+        self.placing.get(uid).map(|placing| &placing.node)
+    }
+
+    /// Whether a turn would look at a pod.
+    #[must_use]
+    pub fn wants_turn(&self, now: Timestamp) -> bool {
+        self.queue.has_next(now)
     }
 
     /// Whether there is nothing to do until something happens.

@@ -107,9 +107,10 @@ impl Engine {
         if pod.finished {
             return self.pod_gone(&pod.uid);
         }
-        if pod.node.is_some() {
+        if let Some(node) = &pod.node {
             // Bound, by us or by somebody else: it waits for nobody any more.
-            let known = self.placing.contains_key(&pod.uid);
+            let known = self.nodes.has_pod(&pod.uid);
+            self.found_bound(&pod.uid, node);
             self.forget_waiting(&pod.uid);
             self.put_pod(pod.clone());
             return if known { Wakes::NONE } else { Wake::PodAdded.into() };
@@ -119,6 +120,10 @@ impl Engine {
         }
         if pod.deleting {
             return self.pod_gone(&pod.uid);
+        }
+        if self.nodes.has_pod(&pod.uid) && !self.placing.contains_key(&pod.uid) {
+            // News from before it was bound. What is bound stays so.
+            return Wakes::NONE;
         }
         let before = self.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = !pod.gates.is_empty() || self.lacks_claims(pod);

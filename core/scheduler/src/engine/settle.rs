@@ -53,10 +53,11 @@ impl Engine {
         }
     }
 
-    fn bound(&mut self, uid: &Arc<str>) {
+    /// A pod is bound where we wanted it.
+    pub(super) fn bound(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
         self.forget_waiting(uid);
-        let (pod, node) = (placing.pod.id.clone(), placing.node);
+        let (pod, node) = (placing.pod, placing.node);
         self.effects.push(Effect::Announce(Announcement::Scheduled { pod, node }));
     }
 
@@ -80,10 +81,24 @@ impl Engine {
         self.release(&placing);
     }
 
-    /// The answer to a write for a pod that is gone.
+    /// A pod on its way turns out to be bound. If that is our own binding, its answer only comes later or got lost. If
+    /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same.
+    pub(super) fn found_bound(&mut self, uid: &Arc<str>, node: &str) {
+        let Some(placing) = self.placing.get(uid) else { return };
+        if placing.binding.is_some() && *placing.node == *node {
+            return self.bound(uid);
+        }
+        let Some(placing) = self.placing.remove(uid) else { return };
+        for (write, claim) in placing.open {
+            self.abandoned.insert(write, (claim, consumer(&placing.pod)));
+        }
+    }
+
+    /// The answer to a write for a pod that is gone, or that somebody else has bound.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some((claim, consumer)) = self.abandoned.remove(&write) else { return };
         match outcome {
+            WriteOutcome::Done if self.nodes.has_pod(&consumer.uid) => {}
             WriteOutcome::Done => self.release_claim(&claim, consumer),
             WriteOutcome::Failed(_) => {
                 self.undecide(&claim);

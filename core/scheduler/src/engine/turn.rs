@@ -97,8 +97,8 @@ impl Engine {
             Failure::Failed => WaitReason::SchedulerError,
         };
         let (id, uid) = (pod.id.clone(), pod.uid.clone());
-        self.submit_and_forget(Write::Note { pod: id.clone(), uid, reason, message: message.clone() });
-        self.effects.push(Effect::Announce(Announcement::FailedScheduling { pod: id, message }));
+        self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
+        self.effects.push(Effect::Announce(Announcement::FailedScheduling { pod: pod.clone(), message }));
     }
 }
 

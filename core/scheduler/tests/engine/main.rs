@@ -10,7 +10,8 @@ use cluster::ledger::Holding;
 use model::device::DeviceId;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
-use scheduler::change::{Change, Write, WriteId};
+use scheduler::change::{Change, Write, WriteId, WriteOutcome};
+use scheduler::engine::Input;
 use world::{World, claim, claim_id, engine, gpu_class, gpus, node, pod, world};
 
 /// Two nodes with a card each.
@@ -138,6 +139,52 @@ fn a_binding_that_fails_releases_the_claim_and_the_pod_is_tried_again() {
     world.settle();
     assert!(world.node_of("p").is_some());
     assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+}
+
+#[test]
+fn news_from_before_a_pod_was_bound_does_not_start_it_again() {
+    let mut world = with_gpus();
+    world.add_pod(pod("p", 100, &[]));
+    world.settle();
+    assert!(world.node_of("p").is_some());
+    world.fact(Change::PodApplied(Arc::new(pod("p", 100, &[]))));
+    world.turn();
+    assert!(world.open.is_empty(), "{:?}", world.open);
+}
+
+#[test]
+fn a_pod_that_somebody_else_bound_stays_there_and_keeps_what_was_reserved_for_it() {
+    let mut world = with_gpus();
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    // Somebody else binds it while our claim is on its way; the binding that we would ask for cannot come any more.
+    let mut elsewhere = pod("p", 100, &["one"]);
+    elsewhere.node = Some("b".into());
+    world.add_pod(elsewhere);
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("b"));
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert_eq!((world.engine.placing(), world.engine.is_idle()), (0, true));
+}
+
+#[test]
+fn a_binding_whose_answer_is_lost_is_known_by_its_effect() {
+    let mut world = with_gpus();
+    world.add_pod(pod("p", 4_000, &[]));
+    world.turn();
+    let (id, write) = world.open.pop().expect("it is bound");
+    world.apply(&write);
+    assert!(world.told.iter().any(|line| line.starts_with("p on ")), "{:?}", world.told);
+    let told = world.told.len();
+    world.tell(Input::Settled(id, WriteOutcome::Failed("timed out".to_owned())));
+    world.settle();
+    assert_eq!((world.told.len(), world.engine.placing()), (told, 0), "{:?}", world.told);
+    // The node is full: the pod counts there although its answer was lost.
+    let node = world.node_of("p").expect("it is bound");
+    world.add_pod(pod("q", 4_000, &[]));
+    world.settle();
+    assert_ne!(world.node_of("q"), Some(node));
 }
 
 /// One card, a pod that has just been sent to it and is gone again, and another that wants the card.

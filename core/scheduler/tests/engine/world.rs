@@ -149,10 +149,10 @@ impl World {
             match effect {
                 Effect::Submit(id, write) => self.open.push((id, write)),
                 Effect::Announce(Announcement::Scheduled { pod, node }) => {
-                    self.told.push(format!("{} on {node}", pod.name));
+                    self.told.push(format!("{} on {node}", pod.id.name));
                 }
                 Effect::Announce(Announcement::FailedScheduling { pod, message }) => {
-                    self.told.push(format!("{}: {message}", pod.name));
+                    self.told.push(format!("{}: {message}", pod.id.name));
                 }
                 Effect::WakeAt(_) => {}
             }
