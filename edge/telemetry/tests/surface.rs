@@ -164,6 +164,21 @@ async fn a_certificate_is_made_that_clients_can_verify() {
     }
 }
 
+#[tokio::test]
+async fn answers_may_be_larger_than_requests() {
+    let metrics = Arc::new(Metrics::default());
+    for event in 0..500 {
+        metrics.queue.handled(&format!("event-{event}"), Duration::from_millis(1));
+    }
+    let at = start(Options { metrics: Arc::clone(&metrics), ..options() }).await.address;
+    let (code, _, body) = get(at, "/metrics").await;
+    assert_eq!(code, 200);
+    assert!(body.len() > 300_000, "{}", body.len());
+    assert!(body.contains("event=\"event-499\""));
+    let (code, ..) = get(at, &format!("/healthz?{}", "x".repeat(100_000))).await;
+    assert!((400..500).contains(&code), "{code}");
+}
+
 struct Tokens;
 
 impl Judge for Tokens {

@@ -78,6 +78,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(30);
 /// After this long a connection ends with the answer that is under way, so that none is kept for ever.
 const LIFE: Duration = Duration::from_secs(300);
+/// What a request may fill with its headers.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// How long an answer that is under way may take when its connection ends.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -192,6 +194,7 @@ where
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE)
+        .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(stream, service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
