@@ -1,5 +1,6 @@
 //! The engine against an API made of values.
 
+mod profiles;
 mod world;
 
 use std::collections::BTreeMap;
