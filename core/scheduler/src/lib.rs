@@ -9,6 +9,7 @@ pub mod node_refusal;
 pub mod profile;
 pub mod queue;
 pub mod scores;
+pub mod storage;
 mod touches;
 pub mod wake;
 

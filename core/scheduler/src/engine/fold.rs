@@ -67,6 +67,7 @@ impl Engine {
                 self.namespaces.remove(&name);
                 Wakes::NONE
             }
+            Change::Storage(change) => self.fold_storage(change),
         };
         self.queue.wake(wakes, now);
     }
