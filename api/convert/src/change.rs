@@ -7,12 +7,13 @@ use std::sync::Arc;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::published::Published;
 use objects::Object;
-use objects::core::kinds::Namespace;
+use objects::core::kinds::{Namespace, PersistentVolume, PersistentVolumeClaim};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::resource::slice::ResourceSlice;
+use objects::storage::StorageClass;
 use scheduler::change::Change;
 use selector::SliceRevision;
 use serde_json::Value;
@@ -70,6 +71,13 @@ fn fact(
         (ResourceSlice::API_VERSION, ResourceSlice::KIND) => Box::new(read::<ResourceSlice>(object)?),
         (DeviceClass::API_VERSION, DeviceClass::KIND) => Box::new(read::<DeviceClass>(object)?),
         (ResourceClaim::API_VERSION, ResourceClaim::KIND) => Box::new(read::<ResourceClaim>(object)?),
+        (PersistentVolume::API_VERSION, PersistentVolume::KIND) => {
+            Box::new(read::<PersistentVolume>(object)?)
+        }
+        (PersistentVolumeClaim::API_VERSION, PersistentVolumeClaim::KIND) => {
+            Box::new(read::<PersistentVolumeClaim>(object)?)
+        }
+        (StorageClass::API_VERSION, StorageClass::KIND) => Box::new(read::<StorageClass>(object)?),
         _ => return Ok(None),
     };
     tell(&*fact).map(Some)

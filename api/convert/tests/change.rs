@@ -2,6 +2,7 @@
 
 use convert::change::{CLAIM_FINALIZER, applied, claim_state, gone};
 use scheduler::change::Change;
+use scheduler::storage::StorageChange;
 use serde_json::{Value, json};
 
 /// One object of each kind that matters.
@@ -18,6 +19,9 @@ fn objects() -> Vec<Value> {
         object("resource.k8s.io/v1", "ResourceSlice", slice),
         object("resource.k8s.io/v1", "DeviceClass", json!({})),
         object("resource.k8s.io/v1", "ResourceClaim", json!({ "devices": {} })),
+        object("v1", "PersistentVolume", json!({})),
+        object("v1", "PersistentVolumeClaim", json!({})),
+        object("storage.k8s.io/v1", "StorageClass", json!({})),
     ]
 }
 
@@ -39,6 +43,20 @@ fn told(change: Option<Change>) -> String {
         Some(Change::ClaimGone(id)) => format!("no claim {id}"),
         Some(Change::NamespaceApplied(name, _)) => format!("namespace {name}"),
         Some(Change::NamespaceGone(name)) => format!("no namespace {name}"),
+        Some(Change::Storage(change)) => told_of_storage(change),
+    }
+}
+
+fn told_of_storage(change: StorageChange) -> String {
+    match change {
+        StorageChange::VolumeApplied(volume) => format!("volume {}", volume.name),
+        StorageChange::VolumeGone(name) => format!("no volume {name}"),
+        StorageChange::VolumeClaimApplied(claim) => {
+            format!("volume claim {}/{}", claim.id.namespace, claim.id.name)
+        }
+        StorageChange::VolumeClaimGone(id) => format!("no volume claim {}/{}", id.namespace, id.name),
+        StorageChange::StorageClassApplied(class) => format!("storage class {}", class.name),
+        StorageChange::StorageClassGone(name) => format!("no storage class {name}"),
     }
 }
 
@@ -51,6 +69,9 @@ fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
         ("slice one at 7", "no slice one"),
         ("class one", "no class one"),
         ("claim ns/one u", "no claim ns/one"),
+        ("volume one", "no volume one"),
+        ("volume claim ns/one", "no volume claim ns/one"),
+        ("storage class one", "no storage class one"),
     ];
     for (object, (there, away)) in objects().iter().zip(expected) {
         assert_eq!(told(applied(object, 7).expect("a good object")), there);

@@ -1,6 +1,6 @@
 //! Answers about nodes, kept for pods that are alike.
 //!
-//! Pods of one shape whose claims ask for the same get the same answers, so a node is looked at again only when something
+//! Pods of one shape and profile whose claims ask for the same get the same answers, so a node is looked at again only when something
 //! changed for it. This holds for pods whose answers about a node depend on nothing but that node and the devices there.
 
 use std::collections::BTreeSet;
@@ -15,6 +15,7 @@ use model::pod::{Pod, Shape};
 use crate::cycle::{Choice, Claims, PodRefusal, choice};
 use crate::engine::Engine;
 use crate::filters;
+use crate::profile::Profile;
 use crate::scores::{self, View};
 
 /// How many kinds of pods are kept; beyond that the one that was asked for the longest ago goes.
@@ -23,6 +24,7 @@ const KINDS_MAX: usize = 64;
 /// What is known about nodes for pods that are alike.
 #[derive(Debug)]
 pub(crate) struct Alike {
+    profile: Arc<Profile>,
     shape: Arc<Shape>,
     wishes: Vec<Arc<Claim>>,
     /// By node number: the score and the devices, if the node will do.
@@ -58,7 +60,7 @@ impl Alike {
 
 impl Engine {
     /// Whether answers for the pod can be shared: nothing about other pods, other nodes or volumes decides.
-    pub(crate) fn is_alike_to_others(&self, pod: &Pod, claims: &Claims) -> bool {
+    pub(crate) fn is_alike_to_others(&self, pod: &Pod, claims: &Claims, profile: &Profile) -> bool {
         let shape = &pod.shape;
         claims.settled.is_empty()
             && shape.spread.is_empty()
@@ -67,7 +69,7 @@ impl Engine {
             && shape.preferred_pods.is_empty()
             && shape.preferred_nodes.is_empty()
             && shape.volume_claims.is_empty()
-            && self.settings.scores.preferred_nodes.is_empty()
+            && profile.scores.preferred_nodes.is_empty()
             && self.nodes.pods_with_rules() == 0
             && self.softly_tainted.is_empty()
     }
@@ -77,8 +79,9 @@ impl Engine {
         &mut self,
         pod: &Pod,
         claims: &Claims,
+        profile: &Arc<Profile>,
     ) -> Result<Option<Choice>, Box<PodRefusal>> {
-        let mut alike = self.kind_of(pod, claims);
+        let mut alike = self.kind_of(pod, claims, profile);
         let now = self.touches.now();
         match alike.seen.and_then(|seen| self.touches.since(seen)) {
             Some(touched) => touched.into_iter().for_each(|at| self.look(&mut alike, at, claims)),
@@ -111,7 +114,7 @@ impl Engine {
     }
 
     /// What is known for pods like this one, taken out of the list; it is put back as the youngest.
-    fn kind_of(&mut self, pod: &Pod, claims: &Claims) -> Alike {
+    fn kind_of(&mut self, pod: &Pod, claims: &Claims, profile: &Arc<Profile>) -> Alike {
         let same_wish = |(known, state): (&Arc<Claim>, &Arc<cluster::claims::ClaimState>)| {
             let wish = &state.wish;
             known.requests == wish.requests
@@ -119,7 +122,8 @@ impl Engine {
                 && known.configs == wish.configs
         };
         let same = |alike: &Alike| {
-            alike.wishes.len() == claims.open.len()
+            Arc::ptr_eq(&alike.profile, profile)
+                && alike.wishes.len() == claims.open.len()
                 && (Arc::ptr_eq(&alike.shape, &pod.shape) || alike.shape == pod.shape)
                 && alike.wishes.iter().zip(&claims.open).all(same_wish)
         };
@@ -130,6 +134,7 @@ impl Engine {
             self.kinds.remove(0);
         }
         Alike {
+            profile: profile.clone(),
             shape: pod.shape.clone(),
             wishes: claims.open.iter().map(|state| state.wish.clone()).collect(),
             answers: Vec::new(),
@@ -143,8 +148,9 @@ impl Engine {
     fn look(&mut self, alike: &mut Alike, at: NodeIdx, claims: &Claims) {
         let state = self.nodes.get(at);
         let Some(node) = state.node.clone() else { return alike.set(at, None) };
-        let fits = filters::fixed(&alike.shape, &node, &self.settings.filters)
-            .and_then(|()| filters::usage(&alike.shape, state, &self.settings.filters));
+        let settings = &alike.profile.filters;
+        let fits = filters::fixed(&alike.shape, &node, settings)
+            .and_then(|()| filters::usage(&alike.shape, state, settings));
         if fits.is_err() {
             return alike.set(at, None);
         }
@@ -154,7 +160,7 @@ impl Engine {
             namespaces: &self.namespaces,
             images: &self.images,
             companions: None,
-            settings: &self.settings.scores,
+            settings: &alike.profile.scores,
         };
         let score = scores::totals(&alike.shape, &[at], &view)[0];
         alike.set(at, Some((score, allocations)));

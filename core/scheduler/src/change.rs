@@ -10,6 +10,8 @@ use model::claim::{ClaimId, Class};
 use model::node::Node;
 use model::pod::{Pod, PodId};
 
+use crate::storage::StorageChange;
+
 /// A fact that arrived. Names are those of the objects; a thing that is applied twice is the same as once.
 #[derive(Clone, Debug)]
 pub enum Change {
@@ -37,6 +39,8 @@ pub enum Change {
     NamespaceApplied(Arc<str>, BTreeMap<Arc<str>, Arc<str>>),
     /// A namespace went.
     NamespaceGone(Arc<str>),
+    /// Something about volumes.
+    Storage(StorageChange),
 }
 
 /// Tells writes apart.

@@ -16,7 +16,8 @@ use model::node::Node;
 use model::pod::{ClaimSource, Pod};
 
 use crate::engine::Engine;
-use crate::filters::{self, Around, Mounts};
+use crate::filters::{self, Around, Filter, Mounts};
+use crate::profile::Profile;
 use crate::scores::{self, View};
 use crate::wake::{Wake, Wakes};
 
@@ -126,14 +127,15 @@ impl Tally {
 impl Engine {
     /// The best node for a pod.
     pub(crate) fn choose(&mut self, pod: &Pod) -> Result<Choice, Box<PodRefusal>> {
-        let claims = self.claims_of(pod)?;
-        if !self.is_alike_to_others(pod, &claims) {
-            return self.choose_anew(pod, &claims);
+        let profile = self.settings.profile(pod).cloned().expect("only pods that ask for one of us wait");
+        let claims = self.claims_of(pod, &profile)?;
+        if !self.is_alike_to_others(pod, &claims, &profile) {
+            return self.choose_anew(pod, &claims, &profile);
         }
-        if let Some(choice) = self.choose_alike(pod, &claims)? {
+        if let Some(choice) = self.choose_alike(pod, &claims, &profile)? {
             return Ok(choice);
         }
-        let chosen = self.choose_anew(pod, &claims);
+        let chosen = self.choose_anew(pod, &claims, &profile);
         if let Err(refusal) = &chosen {
             self.remember_refusal(refusal);
         }
@@ -141,9 +143,15 @@ impl Engine {
     }
 
     /// The best node for a pod, with nothing known about any.
-    fn choose_anew(&mut self, pod: &Pod, claims: &Claims) -> Result<Choice, Box<PodRefusal>> {
-        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, &self.settings.filters);
-        let mounts = Mounts::new(&pod.shape, &self.volumes).map_err(|refusal| {
+    fn choose_anew(
+        &mut self,
+        pod: &Pod,
+        claims: &Claims,
+        profile: &Profile,
+    ) -> Result<Choice, Box<PodRefusal>> {
+        let settings = &profile.filters;
+        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, None);
+        let mounts = Mounts::new(&pod.shape, &self.volumes, settings).map_err(|refusal| {
             PodRefusal::everywhere(self.nodes.iter().count(), refusal.text(), refusal.wakes_on())
         })?;
         let mut tally = Tally { wakes_on: Wake::NodeAdded.into(), ..Tally::default() };
@@ -151,8 +159,8 @@ impl Engine {
         for (at, state) in self.nodes.iter() {
             tally.nodes += 1;
             let node = filters::node_of(state);
-            let fits = filters::fixed(&pod.shape, node, &self.settings.filters)
-                .and_then(|()| filters::usage(&pod.shape, state, &self.settings.filters))
+            let fits = filters::fixed(&pod.shape, node, settings)
+                .and_then(|()| filters::usage(&pod.shape, state, settings))
                 .and_then(|()| mounts.check(node))
                 .and_then(|()| around.check(state));
             match fits {
@@ -160,7 +168,7 @@ impl Engine {
                 Err(refusal) => tally.refuse(refusal.reasons(), refusal.wakes_on()),
             }
         }
-        let candidates = self.ranked(pod, candidates);
+        let candidates = self.ranked(pod, candidates, profile);
         for at in candidates {
             let node = filters::node_of(self.nodes.get(at)).clone();
             match self.devices_on(&node, claims) {
@@ -176,7 +184,7 @@ impl Engine {
     }
 
     /// Candidates by score, the best first; among equals the one that was known first.
-    fn ranked(&self, pod: &Pod, candidates: Vec<NodeIdx>) -> Vec<NodeIdx> {
+    fn ranked(&self, pod: &Pod, candidates: Vec<NodeIdx>, profile: &Profile) -> Vec<NodeIdx> {
         if candidates.len() < 2 {
             return candidates;
         }
@@ -185,7 +193,7 @@ impl Engine {
             namespaces: &self.namespaces,
             images: &self.images,
             companions: None,
-            settings: &self.settings.scores,
+            settings: &profile.scores,
         };
         let totals = scores::totals(&pod.shape, &candidates, &view);
         let mut ranked: Vec<(i64, NodeIdx)> =
@@ -195,12 +203,15 @@ impl Engine {
     }
 
     /// The claims of a pod, if all of them can be used.
-    fn claims_of(&self, pod: &Pod) -> Result<Claims, Box<PodRefusal>> {
+    fn claims_of(&self, pod: &Pod, profile: &Profile) -> Result<Claims, Box<PodRefusal>> {
         let refused = |reason: String| {
             let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
             PodRefusal::everywhere(self.nodes.iter().count(), reason, wakes)
         };
         let mut claims = Claims { settled: Vec::new(), open: Vec::new() };
+        if !profile.filters.has(Filter::Devices) {
+            return Ok(claims);
+        }
         for claim in &pod.claims {
             let name = match &claim.source {
                 ClaimSource::Named(name) | ClaimSource::Generated(name) => name,

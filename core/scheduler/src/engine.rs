@@ -24,9 +24,8 @@ use rustc_hash::FxHashMap;
 
 use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
-use crate::filters::FilterSettings;
+use crate::profile::Profile;
 use crate::queue::{Counts, Patience, Queue};
-use crate::scores::ScoreSettings;
 use crate::scores::images::ImageCounts;
 use crate::touches::Touches;
 
@@ -77,18 +76,22 @@ pub enum Announcement {
 /// How the engine decides.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The name that pods ask for.
-    pub scheduler_name: Arc<str>,
+    /// The schedulers that pods can ask for, each by a name of its own; others are left alone.
+    pub profiles: Vec<Arc<Profile>>,
     /// Which features are on.
     pub gates: Gates,
     /// How long pods wait.
     pub patience: Patience,
-    /// What puts nodes out of the question.
-    pub filters: FilterSettings,
-    /// What makes nodes better.
-    pub scores: ScoreSettings,
     /// How many steps a search for devices on one node may take.
     pub search_steps_max: u64,
+}
+
+impl Settings {
+    /// The profile that a pod asks for.
+    #[must_use]
+    pub fn profile(&self, pod: &Pod) -> Option<&Arc<Profile>> {
+        self.profiles.iter().find(|profile| profile.name == pod.scheduler)
+    }
 }
 
 /// A pod on its way to a node.

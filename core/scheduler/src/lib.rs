@@ -6,8 +6,10 @@ mod cycle;
 pub mod engine;
 pub mod filters;
 pub mod node_refusal;
+pub mod profile;
 pub mod queue;
 pub mod scores;
+pub mod storage;
 mod touches;
 pub mod wake;
 

@@ -14,9 +14,8 @@ use model::pod::{ClaimSource, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
 use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::{Effect, Engine, Input, Settings};
-use scheduler::filters::FilterSettings;
+use scheduler::profile::Profile;
 use scheduler::queue::Patience;
-use scheduler::scores::ScoreSettings;
 use selector::SliceRevision;
 
 use crate::clock::worked;
@@ -168,11 +167,9 @@ fn pod(number: usize) -> Pod {
 /// Tells the engine about everything, and lets it place all pods.
 fn play(nodes: usize, devices: usize) -> anyhow::Result<Run> {
     let mut engine = Engine::new(Settings {
-        scheduler_name: "supercargo".into(),
+        profiles: vec![Arc::new(Profile::named("supercargo"))],
         gates: Gates::default(),
         patience: Patience::default(),
-        filters: FilterSettings::default(),
-        scores: ScoreSettings::default(),
         search_steps_max: 10_000,
     });
     let now = Timestamp::from_micros(1_000_000);

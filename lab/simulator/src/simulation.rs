@@ -15,9 +15,8 @@ use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::DeviceClass;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Effect, Engine, Input, Settings};
-use scheduler::filters::FilterSettings;
+use scheduler::profile::Profile;
 use scheduler::queue::Patience;
-use scheduler::scores::ScoreSettings;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -84,11 +83,9 @@ struct Simulation {
 impl Simulation {
     fn new(gates: Gates) -> Simulation {
         let engine = Engine::new(Settings {
-            scheduler_name: SCHEDULER.into(),
+            profiles: vec![Arc::new(Profile::named(SCHEDULER))],
             gates,
             patience: Patience::default(),
-            filters: FilterSettings::default(),
-            scores: ScoreSettings::default(),
             search_steps_max: STEPS_MAX,
         });
         Simulation {

@@ -12,6 +12,8 @@ use model::timestamp::Timestamp;
 
 use super::Engine;
 use crate::change::Change;
+use crate::filters::Filter;
+use crate::profile::Profile;
 use crate::wake::{Wake, Wakes};
 
 impl Engine {
@@ -65,6 +67,7 @@ impl Engine {
                 self.namespaces.remove(&name);
                 Wakes::NONE
             }
+            Change::Storage(change) => self.fold_storage(change),
         };
         self.queue.wake(wakes, now);
     }
@@ -115,9 +118,7 @@ impl Engine {
             self.put_pod(pod.clone());
             return if known { Wakes::NONE } else { Wake::PodAdded.into() };
         }
-        if *pod.scheduler != *self.settings.scheduler_name {
-            return Wakes::NONE;
-        }
+        let Some(profile) = self.settings.profile(pod).cloned() else { return Wakes::NONE };
         if pod.deleting {
             return self.pod_gone(&pod.uid);
         }
@@ -126,12 +127,18 @@ impl Engine {
             return Wakes::NONE;
         }
         let before = self.waiting.insert(pod.uid.clone(), pod.clone());
-        let gated = !pod.gates.is_empty() || self.lacks_claims(pod);
+        let gated = self.is_gated(pod, &profile);
         self.queue.apply(&pod.uid, pod.priority, gated, now);
         if let Some(before) = before {
             self.queue.wake_one(&pod.uid, own_changes(&before, pod), now);
         }
         Wakes::NONE
+    }
+
+    /// Whether something else has to be done before the pod may be placed.
+    fn is_gated(&mut self, pod: &Pod, profile: &Profile) -> bool {
+        let lacks_claims = profile.filters.has(Filter::Devices) && self.lacks_claims(pod);
+        lacks_claims || (profile.heeds_gates && !pod.gates.is_empty())
     }
 
     /// Whether a claim that the pod names has yet to be made; those that have a name are noted.
@@ -170,7 +177,8 @@ impl Engine {
     fn look_again_at_gated(&mut self, now: Timestamp, claim: &ClaimId) {
         for uid in self.lacking.remove(claim).unwrap_or_default() {
             let Some(pod) = self.waiting.get(&uid).cloned() else { continue };
-            let gated = !pod.gates.is_empty() || self.lacks_claims(&pod);
+            let Some(profile) = self.settings.profile(&pod).cloned() else { continue };
+            let gated = self.is_gated(&pod, &profile);
             self.queue.apply(&uid, pod.priority, gated, now);
         }
     }

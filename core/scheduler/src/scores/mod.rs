@@ -16,7 +16,7 @@ use std::sync::Arc;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, NodeState, Nodes};
 use model::node::NodeTerm;
-use model::pod::{LabelSelector, Shape};
+use model::pod::{LabelSelector, Shape, Spread};
 
 use self::images::ImageCounts;
 use self::pod_affinity::PodWishes;
@@ -63,6 +63,10 @@ pub struct ScoreSettings {
     pub ignores_wishes_of_others: bool,
     /// Whether tolerations may compare numbers.
     pub compares_taints: bool,
+    /// How pods should be spread that say nothing about it, if it is known among which pods. Selectors are left open here.
+    pub default_spread: Vec<Spread>,
+    /// Whether nodes that lack a label of these rules are worst, as they are for the rules of pods.
+    pub default_spread_needs_labels: bool,
 }
 
 impl Default for ScoreSettings {
@@ -83,6 +87,8 @@ impl Default for ScoreSettings {
             required_near: 1,
             ignores_wishes_of_others: false,
             compares_taints: false,
+            default_spread: spread::system_rules(),
+            default_spread_needs_labels: false,
         }
     }
 }

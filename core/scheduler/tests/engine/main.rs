@@ -1,5 +1,7 @@
 //! The engine against an API made of values.
 
+mod profiles;
+mod volumes;
 mod world;
 
 use std::collections::BTreeMap;

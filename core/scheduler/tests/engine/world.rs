@@ -15,9 +15,8 @@ use model::pod::{ClaimSource, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
-use scheduler::filters::FilterSettings;
+use scheduler::profile::Profile;
 use scheduler::queue::Patience;
-use scheduler::scores::ScoreSettings;
 use selector::SliceRevision;
 
 pub const START: Timestamp = Timestamp::from_micros(1_000_000_000);
@@ -36,12 +35,14 @@ pub struct World {
 }
 
 pub fn engine() -> Engine {
+    engine_with(vec![Profile::named("supercargo")])
+}
+
+pub fn engine_with(profiles: Vec<Profile>) -> Engine {
     Engine::new(Settings {
-        scheduler_name: "supercargo".into(),
+        profiles: profiles.into_iter().map(Arc::new).collect(),
         gates: Gates::default(),
         patience: Patience::default(),
-        filters: FilterSettings::default(),
-        scores: ScoreSettings::default(),
         search_steps_max: 10_000,
     })
 }
