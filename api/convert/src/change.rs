@@ -11,7 +11,7 @@ use objects::core::kinds::Namespace;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
-use objects::resource::class::DeviceClass;
+use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use scheduler::change::Change;
 use selector::SliceRevision;
@@ -23,6 +23,7 @@ use crate::error::{ConvertError, ObjectName, named};
 use crate::node::{node, node_selector};
 use crate::pod::pod;
 use crate::slice::slice;
+use crate::taint::taint_rule;
 use crate::taken::taken;
 use crate::text::shared_map;
 
@@ -68,6 +69,7 @@ fn fact(
         (Pod::API_VERSION, Pod::KIND) => Box::new(read::<Pod>(object)?),
         (Namespace::API_VERSION, Namespace::KIND) => Box::new(read::<Namespace>(object)?),
         (ResourceSlice::API_VERSION, ResourceSlice::KIND) => Box::new(read::<ResourceSlice>(object)?),
+        (DeviceTaintRule::API_VERSION, DeviceTaintRule::KIND) => Box::new(read::<DeviceTaintRule>(object)?),
         (DeviceClass::API_VERSION, DeviceClass::KIND) => Box::new(read::<DeviceClass>(object)?),
         (ResourceClaim::API_VERSION, ResourceClaim::KIND) => Box::new(read::<ResourceClaim>(object)?),
         _ => return Ok(None),
@@ -131,6 +133,16 @@ impl Fact for ResourceSlice {
 
     fn gone(&self) -> Change {
         Change::SliceGone(own_name(self))
+    }
+}
+
+impl Fact for DeviceTaintRule {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::TaintRuleApplied(taint_rule(self)?))
+    }
+
+    fn gone(&self) -> Change {
+        Change::TaintRuleGone(own_name(self))
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::published::Published;
+use cluster::taint_rules::TaintRule;
 use model::allocation::Allocation;
 use model::claim::{ClaimId, Class};
 use model::node::Node;
@@ -25,6 +26,10 @@ pub enum Change {
     SliceApplied(Arc<Published>),
     /// A slice went.
     SliceGone(Arc<str>),
+    /// A rule that puts taints on devices is there, or is otherwise.
+    TaintRuleApplied(TaintRule),
+    /// A rule that puts taints on devices went.
+    TaintRuleGone(Arc<str>),
     /// A class is there, or is otherwise.
     ClassApplied(Class),
     /// A class went.

@@ -5,6 +5,7 @@
 
 mod fold;
 mod settle;
+mod taint_rules;
 mod turn;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use cluster::claims::Claims;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, Nodes};
 use cluster::pools::Slices;
+use cluster::taint_rules::TaintRules;
 use cluster::volumes::Volumes;
 use gates::Gates;
 use model::claim::{ClaimId, Class};
@@ -115,6 +117,7 @@ pub struct Engine {
     pub(crate) volumes: Volumes,
     pub(crate) images: ImageCounts,
     pub(crate) slices: Slices,
+    taint_rules: TaintRules,
     pub(crate) classes: BTreeMap<Arc<str>, Class>,
     pub(crate) claims: Claims,
     /// Pods that wait for us, by uid.
@@ -151,6 +154,7 @@ impl Engine {
             volumes: Volumes::default(),
             images: ImageCounts::default(),
             slices: Slices::default(),
+            taint_rules: TaintRules::default(),
             classes: BTreeMap::new(),
             claims: Claims::default(),
             waiting: FxHashMap::default(),

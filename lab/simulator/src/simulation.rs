@@ -38,12 +38,11 @@ const STEPS_MAX: u64 = 1_000_000;
 const SCHEDULER: &str = "supercargo";
 
 /// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
-const UNHEEDED: [&str; 13] = [
+const UNHEEDED: [&str; 12] = [
     "CompositePodGroup",
     "CronJob",
     "DaemonSet",
     "Deployment",
-    "DeviceTaintRule",
     "Job",
     "NodeTopology",
     "PodGroup",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::pools::PoolReach;
+use cluster::published::Published;
 use model::claim::ClaimId;
 use model::device::PoolId;
 use model::node::Node;
@@ -28,10 +29,8 @@ impl Engine {
             Change::PodApplied(pod) => self.fold_pod(now, &pod),
             Change::PodGone(uid) => self.pod_gone(&uid),
             Change::SliceApplied(published) => {
-                let pool = published.slice.pool.clone();
-                self.touch_pool(&pool);
-                self.slices.apply(published);
-                self.touch_pool(&pool);
+                let published = self.taint_rules.publish(published);
+                self.put_slice(published);
                 Wake::Slice.into()
             }
             Change::SliceGone(name) => {
@@ -39,8 +38,11 @@ impl Engine {
                     self.touch_pool(&pool);
                 }
                 self.slices.remove(&name);
+                self.taint_rules.forget(&name);
                 Wakes::NONE
             }
+            Change::TaintRuleApplied(rule) => self.fold_taint_rule(rule),
+            Change::TaintRuleGone(name) => self.taint_rule_gone(&name),
             Change::ClassApplied(class) => {
                 self.classes.insert(class.name.clone(), class);
                 self.touches.touch_all();
@@ -79,6 +81,14 @@ impl Engine {
         self.touches.touch(at);
         self.note_soft_taints(at);
         wakes
+    }
+
+    /// Puts a slice in its place.
+    pub(super) fn put_slice(&mut self, published: Arc<Published>) {
+        let pool = published.slice.pool.clone();
+        self.touch_pool(&pool);
+        self.slices.apply(published);
+        self.touch_pool(&pool);
     }
 
     /// Something changed for the devices of a pool.

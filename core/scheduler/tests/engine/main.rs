@@ -1,5 +1,6 @@
 //! The engine against an API made of values.
 
+mod taint_rules;
 mod world;
 
 use std::collections::BTreeMap;
@@ -13,14 +14,15 @@ use model::pod::Pod;
 use scheduler::change::{Change, Write, WriteId};
 use world::{World, claim, claim_id, engine, gpu_class, gpus, node, pod, world};
 
+/// Two nodes with a card each, as facts.
+fn two_gpus() -> [Change; 5] {
+    [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"]), node("b", 4_000), gpus("b", &["gpu-b"])]
+}
+
 /// Two nodes with a card each.
 fn with_gpus() -> World {
     let mut world = world();
-    for change in
-        [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"]), node("b", 4_000), gpus("b", &["gpu-b"])]
-    {
-        world.fact(change);
-    }
+    two_gpus().into_iter().for_each(|change| world.fact(change));
     world
 }
 

@@ -35,15 +35,19 @@ pub struct World {
     pub told: Vec<String>,
 }
 
-pub fn engine() -> Engine {
-    Engine::new(Settings {
+pub fn settings() -> Settings {
+    Settings {
         scheduler_name: "supercargo".into(),
         gates: Gates::default(),
         patience: Patience::default(),
         filters: FilterSettings::default(),
         scores: ScoreSettings::default(),
         search_steps_max: 10_000,
-    })
+    }
+}
+
+pub fn engine() -> Engine {
+    Engine::new(settings())
 }
 
 pub fn world() -> World {
