@@ -84,6 +84,15 @@ pub enum Write {
         /// Whose.
         consumer: Consumer,
     },
+    /// Take a claim's devices back, unless somebody else uses it by now.
+    Deallocate {
+        /// The claim.
+        claim: ClaimId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// The uid of the one pod that may use it.
+        user: Arc<str>,
+    },
     /// Bind a pod to a node.
     Bind {
         /// The pod.

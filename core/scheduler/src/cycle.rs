@@ -15,6 +15,7 @@ use model::claim::{Claim, ClaimId};
 use model::node::Node;
 use model::pod::{ClaimSource, Pod};
 
+use crate::deallocate::InTheWay;
 use crate::engine::Engine;
 use crate::filters::{self, Around, Mounts};
 use crate::scores::{self, View};
@@ -48,6 +49,8 @@ pub struct PodRefusal {
     reasons: BTreeMap<String, usize>,
     /// What came closest for devices, in a sentence of ours.
     nearest: Option<String>,
+    /// A claim that has to give up its devices for the pod.
+    in_the_way: Option<InTheWay>,
     wakes_on: Wakes,
 }
 
@@ -58,9 +61,14 @@ impl PodRefusal {
         self.wakes_on
     }
 
+    /// The claim that has to give up its devices for the pod.
+    pub(crate) fn in_the_way(&self) -> Option<InTheWay> {
+        self.in_the_way.clone()
+    }
+
     fn everywhere(nodes: usize, reason: String, wakes_on: Wakes) -> Box<PodRefusal> {
-        let (reasons, nearest) = (BTreeMap::new(), None);
-        Box::new(PodRefusal { nodes, everywhere: Some(reason), reasons, nearest, wakes_on })
+        let (reasons, nearest, in_the_way) = (BTreeMap::new(), None, None);
+        Box::new(PodRefusal { nodes, everywhere: Some(reason), reasons, nearest, in_the_way, wakes_on })
     }
 }
 
@@ -80,15 +88,18 @@ impl fmt::Display for PodRefusal {
                 write!(out, " {}.", counted.join(", "))?;
             }
         }
-        match &self.nearest {
-            Some(nearest) => write!(out, " {nearest}."),
+        if let Some(nearest) = &self.nearest {
+            write!(out, " {nearest}.")?;
+        }
+        match &self.in_the_way {
+            Some(one) => write!(out, " Claim {} gives its devices back, since nobody uses it.", one.claim),
             None => Ok(()),
         }
     }
 }
 
 /// What a pod's claims ask of a node.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Claims {
     /// Those that have devices: where they can be used, and what is left to write.
     pub settled: Vec<Arc<ClaimState>>,
@@ -161,8 +172,8 @@ impl Engine {
             }
         }
         let candidates = self.ranked(pod, candidates);
-        for at in candidates {
-            let node = filters::node_of(self.nodes.get(at)).clone();
+        for at in &candidates {
+            let node = filters::node_of(self.nodes.get(*at)).clone();
             match self.devices_on(&node, claims) {
                 Ok(allocations) => return Ok(choice(pod, &node, claims, allocations)),
                 Err((reason, nearest)) => {
@@ -172,7 +183,8 @@ impl Engine {
             }
         }
         let Tally { nodes, reasons, nearest, wakes_on } = tally;
-        Err(Box::new(PodRefusal { nodes, everywhere: None, reasons, nearest, wakes_on }))
+        let in_the_way = self.in_the_way(pod, claims, &candidates);
+        Err(Box::new(PodRefusal { nodes, everywhere: None, reasons, nearest, in_the_way, wakes_on }))
     }
 
     /// Candidates by score, the best first; among equals the one that was known first.
@@ -229,6 +241,9 @@ impl Engine {
             if self.claims.is_decided(&id) {
                 return Err(refused(format!("resource claim {id} is in the process of being allocated")));
             }
+            if self.is_given_up(&id) {
+                return Err(refused(format!("resource claim {id} is in the process of being deallocated")));
+            }
             let consumers = state.reserved_for.len();
             if state.allocation.is_some()
                 && consumers >= CONSUMERS_MAX
@@ -250,11 +265,8 @@ impl Engine {
         node: &Node,
         claims: &Claims,
     ) -> Result<Vec<Allocation>, (String, Option<String>)> {
-        for state in &claims.settled {
-            let nodes = state.allocation.as_ref().and_then(|allocated| allocated.nodes.as_ref());
-            if nodes.is_some_and(|nodes| !nodes.picks(node).unwrap_or(false)) {
-                return Err(("resourceclaim not available on the node".to_owned(), None));
-            }
+        if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
+            return Err(("resourceclaim not available on the node".to_owned(), None));
         }
         if claims.open.is_empty() {
             return Ok(Vec::new());

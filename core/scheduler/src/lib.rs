@@ -3,6 +3,7 @@
 mod alike;
 pub mod change;
 mod cycle;
+mod deallocate;
 pub mod engine;
 pub mod filters;
 pub mod node_refusal;

@@ -296,7 +296,10 @@ impl Simulation {
 
     fn next_call(&self, write: &Write) -> Result<Next, request::RequestError> {
         let claim = match write {
-            Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. } => {
+            Write::Allocate { claim, .. }
+            | Write::Reserve { claim, .. }
+            | Write::Release { claim, .. }
+            | Write::Deallocate { claim, .. } => {
                 self.shelf.read::<ResourceClaim>(&claim.namespace, &claim.name)
             }
             Write::Bind { .. } | Write::Note { .. } => None,

@@ -230,3 +230,20 @@ spec: {deviceSelector: {pool: a}, taint: {key: example.com/broken, effect: NoSch
     let reason = fate(&outcome, "two");
     assert!(reason.contains("taints that keep the request off"), "{reason}");
 }
+
+#[test]
+fn a_claim_that_nobody_uses_follows_its_pod_to_where_there_is_room() {
+    let held = "---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: held}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
+status:
+  allocation:
+    devices: {results: [{request: gpu, driver: gpu.example.com, pool: a, device: gpu-a}]}
+    nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [a]}]}]}
+";
+    let wants = "nodeSelector: {zone: z2}, resourceClaims: [{name: gpu, resourceClaimName: held}]";
+    let outcome = run(&[held.to_owned(), pod("p", wants)]);
+    assert_eq!((fate(&outcome, "p"), devices(&outcome, "held")), ("b", vec!["gpu-b"]));
+}

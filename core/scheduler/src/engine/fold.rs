@@ -168,7 +168,12 @@ impl Engine {
         }
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
         let arrived = was_decided && !self.claims.is_decided(&id);
-        if touched.freed || touched.taken || is_new || arrived { Wake::Claim.into() } else { Wakes::NONE }
+        let is_open_again = before.is_some() && self.claims.allocation(&id).is_none();
+        if touched.freed || is_open_again || touched.taken || is_new || arrived {
+            Wake::Claim.into()
+        } else {
+            Wakes::NONE
+        }
     }
 
     /// Pods that waited for a claim to be made are looked at again.

@@ -1,5 +1,6 @@
 //! The engine against an API made of values.
 
+mod deallocate;
 mod taint_rules;
 mod world;
 

@@ -257,6 +257,14 @@ impl World {
                 let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
                 known.reserved_for.retain(|uid| *uid != consumer.uid);
             }
+            Write::Deallocate { claim, user, .. } => {
+                let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
+                if known.reserved_for.iter().any(|uid| uid != user) {
+                    return failed("it is in use");
+                }
+                known.allocation = None;
+                known.reserved_for.clear();
+            }
             Write::Bind { uid, node, .. } => {
                 let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
                 pod.node = Some(node.clone());
@@ -266,8 +274,10 @@ impl World {
             }
             Write::Note { .. } => return WriteOutcome::Done,
         }
-        let (Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. }) =
-            write
+        let (Write::Allocate { claim, .. }
+        | Write::Reserve { claim, .. }
+        | Write::Release { claim, .. }
+        | Write::Deallocate { claim, .. }) = write
         else {
             return WriteOutcome::Done;
         };
