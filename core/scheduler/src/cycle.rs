@@ -171,10 +171,13 @@ impl Engine {
                 Err(refusal) => tally.refuse(refusal.reasons(), refusal.wakes_on()),
             }
         }
-        let candidates = self.ranked(pod, candidates);
+        let compares_devices = self.alternatives_weight(claims) != 0;
+        let candidates = if compares_devices { candidates } else { self.ranked(pod, candidates, &[]) };
+        let mut found = Vec::new();
         for at in &candidates {
             let node = filters::node_of(self.nodes.get(*at)).clone();
             match self.devices_on(&node, claims) {
+                Ok(allocations) if compares_devices => found.push((*at, allocations)),
                 Ok(allocations) => return Ok(choice(pod, &node, claims, allocations)),
                 Err((reason, nearest)) => {
                     tally.refuse([reason], DEVICES);
@@ -182,13 +185,16 @@ impl Engine {
                 }
             }
         }
+        if let Some((at, allocations)) = self.best_of(pod, claims, found) {
+            return Ok(choice(pod, filters::node_of(self.nodes.get(at)), claims, allocations));
+        }
         let Tally { nodes, reasons, nearest, wakes_on } = tally;
         let in_the_way = self.in_the_way(pod, claims, &candidates);
         Err(Box::new(PodRefusal { nodes, everywhere: None, reasons, nearest, in_the_way, wakes_on }))
     }
 
-    /// Candidates by score, the best first; among equals the one that was known first.
-    fn ranked(&self, pod: &Pod, candidates: Vec<NodeIdx>) -> Vec<NodeIdx> {
+    /// Candidates by score and what is added to each, the best first; among equals the one that was known first.
+    pub(crate) fn ranked(&self, pod: &Pod, candidates: Vec<NodeIdx>, extra: &[i64]) -> Vec<NodeIdx> {
         if candidates.len() < 2 {
             return candidates;
         }
@@ -199,7 +205,8 @@ impl Engine {
             companions: None,
             settings: &self.settings.scores,
         };
-        let totals = scores::totals(&pod.shape, &candidates, &view);
+        let mut totals = scores::totals(&pod.shape, &candidates, &view);
+        totals.iter_mut().zip(extra).for_each(|(total, extra)| *total += extra);
         let mut ranked: Vec<(i64, NodeIdx)> =
             totals.into_iter().map(|total| -total).zip(candidates).collect();
         ranked.sort_unstable();

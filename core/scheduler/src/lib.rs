@@ -1,6 +1,7 @@
 //! Finds nodes for pods, or says why there are none.
 
 mod alike;
+mod alternatives;
 pub mod change;
 mod cycle;
 mod deallocate;

@@ -1,5 +1,6 @@
 //! The engine against an API made of values.
 
+mod alternatives;
 mod deallocate;
 mod taint_rules;
 mod world;
@@ -13,7 +14,7 @@ use model::device::DeviceId;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
 use scheduler::change::{Change, Write, WriteId};
-use world::{World, claim, claim_id, engine, gpu_class, gpus, node, pod, world};
+use world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus, node, pod, world};
 
 /// Two nodes with a card each, as facts.
 fn two_gpus() -> [Change; 5] {
@@ -309,11 +310,16 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
                 let name = format!("p{pods}");
                 pods += 1;
                 let cpu = 200 * (1 + below(2) as i64);
-                if below(2) == 0 {
-                    world.add_claim(claim(&name));
-                    world.add_pod(pod(&name, cpu, &[&name]));
-                } else {
-                    world.add_pod(pod(&name, cpu, &[]));
+                match below(4) {
+                    0 => world.add_pod(pod(&name, cpu, &[])),
+                    1 => {
+                        world.add_claim(alternatives(&name, &[2, 1]));
+                        world.add_pod(pod(&name, cpu, &[&name]));
+                    }
+                    _ => {
+                        world.add_claim(claim(&name));
+                        world.add_pod(pod(&name, cpu, &[&name]));
+                    }
                 }
             }
         }

@@ -118,6 +118,19 @@ pub fn claim(name: &str) -> ClaimState {
     }
 }
 
+/// A claim that would like so many cards, or else the next number.
+pub fn alternatives(name: &str, counts: &[i64]) -> ClaimState {
+    let mut state = claim(name);
+    let mut wish = Claim::clone(&state.wish);
+    let Wish::Exactly(ask) = &wish.requests[0].wish else { unreachable!("it asks for one device") };
+    let listed = counts.iter().map(|count| {
+        (format!("with-{count}").into(), Ask { amount: Amount::Exactly(*count), ..ask.clone() })
+    });
+    wish.requests[0].wish = Wish::FirstAvailable(listed.collect());
+    state.wish = Arc::new(wish);
+    state
+}
+
 pub fn pod(name: &str, cpu_milli: i64, claims: &[&str]) -> Pod {
     let requests = Resources { cpu_milli, ..Resources::default() };
     let shape = Shape {
