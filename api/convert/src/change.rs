@@ -11,7 +11,7 @@ use objects::core::kinds::{Namespace, PersistentVolume, PersistentVolumeClaim};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
-use objects::resource::class::DeviceClass;
+use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::storage::StorageClass;
 use scheduler::change::Change;
@@ -24,6 +24,7 @@ use crate::error::{ConvertError, ObjectName, named};
 use crate::node::{node, node_selector};
 use crate::pod::pod;
 use crate::slice::slice;
+use crate::taint::taint_rule;
 use crate::taken::taken;
 use crate::text::shared_map;
 
@@ -69,6 +70,7 @@ fn fact(
         (Pod::API_VERSION, Pod::KIND) => Box::new(read::<Pod>(object)?),
         (Namespace::API_VERSION, Namespace::KIND) => Box::new(read::<Namespace>(object)?),
         (ResourceSlice::API_VERSION, ResourceSlice::KIND) => Box::new(read::<ResourceSlice>(object)?),
+        (DeviceTaintRule::API_VERSION, DeviceTaintRule::KIND) => Box::new(read::<DeviceTaintRule>(object)?),
         (DeviceClass::API_VERSION, DeviceClass::KIND) => Box::new(read::<DeviceClass>(object)?),
         (ResourceClaim::API_VERSION, ResourceClaim::KIND) => Box::new(read::<ResourceClaim>(object)?),
         (PersistentVolume::API_VERSION, PersistentVolume::KIND) => {
@@ -139,6 +141,16 @@ impl Fact for ResourceSlice {
 
     fn gone(&self) -> Change {
         Change::SliceGone(own_name(self))
+    }
+}
+
+impl Fact for DeviceTaintRule {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::TaintRuleApplied(taint_rule(self)?))
+    }
+
+    fn gone(&self) -> Change {
+        Change::TaintRuleGone(own_name(self))
     }
 }
 

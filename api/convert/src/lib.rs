@@ -32,6 +32,6 @@ pub use node::{node, node_selector, node_selector_object};
 pub use pod::{pod, pod_id};
 pub use settings::settings;
 pub use slice::slice;
-pub use taint::{taint, taints, toleration, toleration_object};
+pub use taint::{taint, taint_rule, toleration, toleration_object};
 pub use taken::{Taken, give_back_from, take_into, taken};
 pub use volume::{storage_class, volume, volume_claim};

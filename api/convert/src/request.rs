@@ -93,6 +93,9 @@ pub enum RequestError {
     /// The claim has no devices any more.
     #[error("it got deallocated elsewhere in the meantime")]
     Deallocated,
+    /// Somebody else uses the claim.
+    #[error("it is in use in the meantime")]
+    Used,
     /// What the write was decided by has changed.
     #[error(transparent)]
     Convert(#[from] ConvertError),
@@ -144,6 +147,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
                 "status": { "reservedFor": [{ "$patch": "delete", "uid": *consumer.uid }] },
             }),
         })),
+        Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user),
         Write::Bind { pod, uid, node } => Ok(Next::Last(ApiCall {
             verb: Verb::Create,
             kind: Pod::KIND,
@@ -168,6 +172,21 @@ fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError>
         return Err(RequestError::Deleting);
     }
     Ok(claim.clone())
+}
+
+/// Leaves a claim without devices; what kept it from vanishing stays, and does no harm.
+fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestError> {
+    let mut claim = open_claim(seen, uid)?;
+    if claim.status.allocation.is_none() {
+        return Ok(Next::Done);
+    }
+    if claim.status.reserved_for.iter().any(|one| one.uid != user) {
+        return Err(RequestError::Used);
+    }
+    claim.status.allocation = None;
+    claim.status.reserved_for.clear();
+    claim.status.devices.clear();
+    Ok(Next::Last(update(&claim, Some("status"))))
 }
 
 fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {

@@ -98,6 +98,7 @@ fn score(plugin: Plugin) -> Option<Score> {
         Plugin::InterPodAffinity => Score::PodAffinity,
         Plugin::NodeResourcesBalancedAllocation => Score::Balanced,
         Plugin::ImageLocality => Score::Images,
+        Plugin::DynamicResources => Score::Devices,
         _ => return None,
     })
 }

@@ -17,6 +17,7 @@ fn objects() -> Vec<Value> {
         object("v1", "Pod", json!({ "containers": [] })),
         object("v1", "Namespace", json!({})),
         object("resource.k8s.io/v1", "ResourceSlice", slice),
+        object("resource.k8s.io/v1", "DeviceTaintRule", json!({ "taint": { "key": "k" } })),
         object("resource.k8s.io/v1", "DeviceClass", json!({})),
         object("resource.k8s.io/v1", "ResourceClaim", json!({ "devices": {} })),
         object("v1", "PersistentVolume", json!({})),
@@ -37,6 +38,8 @@ fn told(change: Option<Change>) -> String {
             format!("slice {} at {}", published.slice.name, published.revision.revision)
         }
         Some(Change::SliceGone(name)) => format!("no slice {name}"),
+        Some(Change::TaintRuleApplied(rule)) => format!("rule {} for {}", rule.name, rule.taint.key),
+        Some(Change::TaintRuleGone(name)) => format!("no rule {name}"),
         Some(Change::ClassApplied(class)) => format!("class {}", class.name),
         Some(Change::ClassGone(name)) => format!("no class {name}"),
         Some(Change::ClaimApplied(state)) => format!("claim {} {}", state.wish.id, state.uid),
@@ -67,6 +70,7 @@ fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
         ("pod one u", "no pod u"),
         ("namespace one", "no namespace one"),
         ("slice one at 7", "no slice one"),
+        ("rule one for k", "no rule one"),
         ("class one", "no class one"),
         ("claim ns/one u", "no claim ns/one"),
         ("volume one", "no volume one"),

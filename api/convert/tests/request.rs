@@ -185,6 +185,26 @@ fn a_release_takes_one_entry_of_one_claim_and_asks_for_nothing_else() {
 }
 
 #[test]
+fn a_claim_loses_its_devices_only_if_nobody_else_uses_it() {
+    let write = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: "pu".into() };
+    let user = |uid: &str| json!({ "resource": "pods", "name": "p", "uid": uid });
+    for users in [json!([]), json!([user("pu")])] {
+        let mut status = allocated(&users);
+        status["devices"] = json!([{ "driver": "d", "pool": "p", "device": "a" }]);
+        let object = claim(&json!([CLAIM_FINALIZER]), &status);
+        let call = last(ask(&write, Some(&object), None));
+        assert_eq!((call.verb, call.subresource), (Verb::Update, Some("status")));
+        let status = call.body.get("status").and_then(Value::as_object);
+        assert!(status.is_none_or(serde_json::Map::is_empty), "{status:?}");
+        assert_eq!(call.body["metadata"], object["metadata"], "nothing unseen is overwritten");
+    }
+    let used = claim(&json!([]), &allocated(&json!([user("pu"), user("qu")])));
+    assert_eq!(ask(&write, Some(&used), None), Err(RequestError::Used));
+    assert_eq!(ask(&write, Some(&claim(&json!([]), &json!({}))), None), Ok(Next::Done));
+    assert_eq!(ask(&write, None, None), Err(RequestError::Gone));
+}
+
+#[test]
 fn a_pod_is_bound_by_a_binding_of_its_uid() {
     let write = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into() };
     let call = last(ask(&write, None, None));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use model::claim::{Claim, ClaimId};
 use model::device::DeviceId;
-use model::node::NodeSelector;
+use model::node::{Node, NodeSelector};
 
 use crate::ledger::{Holding, Ledger, ShareId};
 
@@ -31,6 +31,15 @@ pub struct ClaimState {
     pub deleting: bool,
     /// It cannot vanish while devices are allocated to it.
     pub protected: bool,
+}
+
+impl ClaimState {
+    /// Whether the devices that it has can be used from a node. Without devices, it may get some.
+    #[must_use]
+    pub fn is_usable_on(&self, node: &Node) -> bool {
+        let nodes = self.allocation.as_ref().and_then(|allocated| allocated.nodes.as_ref());
+        nodes.is_none_or(|nodes| nodes.picks(node).unwrap_or(false))
+    }
 }
 
 /// What is allocated to a claim.

@@ -6,4 +6,5 @@ pub mod namespaces;
 pub mod nodes;
 pub mod pools;
 pub mod published;
+pub mod taint_rules;
 pub mod volumes;

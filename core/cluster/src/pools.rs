@@ -160,6 +160,11 @@ impl Slices {
         Some(published)
     }
 
+    /// All slices, in the order of their places.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Published>> {
+        self.all.iter().flatten()
+    }
+
     /// A slice by name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<Published>> {

@@ -3,7 +3,7 @@
 //! Pods of one shape and profile whose claims ask for the same get the same answers, so a node is looked at again only when something
 //! changed for it. This holds for pods whose answers about a node depend on nothing but that node and the devices there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
@@ -12,11 +12,12 @@ use model::claim::Claim;
 use model::node::NodeTaintEffect;
 use model::pod::{Pod, Shape};
 
+use crate::alternatives::worth;
 use crate::cycle::{Choice, Claims, PodRefusal, choice};
 use crate::engine::Engine;
 use crate::filters;
 use crate::profile::Profile;
-use crate::scores::{self, View};
+use crate::scores::{self, View, devices};
 
 /// How many kinds of pods are kept; beyond that the one that was asked for the longest ago goes.
 const KINDS_MAX: usize = 64;
@@ -27,14 +28,24 @@ pub(crate) struct Alike {
     profile: Arc<Profile>,
     shape: Arc<Shape>,
     wishes: Vec<Arc<Claim>>,
-    /// By node number: the score and the devices, if the node will do.
-    answers: Vec<Option<(i64, Vec<Allocation>)>>,
-    /// The nodes that will do, the best first: the score is negated.
-    best: BTreeSet<(i64, NodeIdx)>,
+    /// By node number, if the node will do.
+    answers: Vec<Option<Answer>>,
+    /// The nodes that will do by what their devices are worth, the best first: the score is negated. Few worths are possible,
+    /// and what a worth counts depends on the greatest.
+    best: BTreeMap<i64, BTreeSet<(i64, NodeIdx)>>,
     /// Touches up to this moment are taken into account.
     seen: Option<u64>,
     /// Why no node would do, and when that was.
     refused: Option<(u64, Box<PodRefusal>)>,
+}
+
+/// What is known about a node that will do.
+#[derive(Clone, Debug)]
+struct Answer {
+    score: i64,
+    /// What the devices are worth, if claims have alternatives.
+    worth: i64,
+    allocations: Vec<Allocation>,
 }
 
 impl Alike {
@@ -43,18 +54,35 @@ impl Alike {
         self.best.clear();
     }
 
-    fn set(&mut self, at: NodeIdx, answer: Option<(i64, Vec<Allocation>)>) {
+    fn set(&mut self, at: NodeIdx, answer: Option<Answer>) {
         let place = at.0 as usize;
         if self.answers.len() <= place {
             self.answers.resize(place + 1, None);
         }
-        if let Some((score, _)) = &self.answers[place] {
-            self.best.remove(&(-score, at));
+        if let Some(known) = &self.answers[place]
+            && let Some(nodes) = self.best.get_mut(&known.worth)
+        {
+            nodes.remove(&(-known.score, at));
+            if nodes.is_empty() {
+                self.best.remove(&known.worth);
+            }
         }
-        if let Some((score, _)) = &answer {
-            self.best.insert((-score, at));
+        if let Some(known) = &answer {
+            self.best.entry(known.worth).or_default().insert((-known.score, at));
         }
         self.answers[place] = answer;
+    }
+
+    /// The best node, if what devices are worth counts this much.
+    fn best(&self, weight: i64) -> Option<NodeIdx> {
+        let leaders: Vec<(i64, i64, NodeIdx)> = self
+            .best
+            .iter()
+            .filter_map(|(worth, nodes)| nodes.first().map(|(score, at)| (*worth, *score, *at)))
+            .collect();
+        let extra = devices::weighted(leaders.iter().map(|(worth, ..)| *worth).collect(), weight);
+        let ranked = leaders.into_iter().zip(extra).map(|((_, score, at), extra)| (score - extra, at));
+        ranked.min().map(|(_, at)| at)
     }
 }
 
@@ -92,10 +120,10 @@ impl Engine {
             }
         }
         alike.seen = Some(now);
-        let found = alike.best.first().map(|(_, at)| *at);
+        let found = alike.best(self.alternatives_weight(&alike.profile, claims));
         let chosen = found.and_then(|at| {
-            let (_, allocations) = alike.answers[at.0 as usize].as_ref()?;
-            Some(choice(pod, filters::node_of(self.nodes.get(at)), claims, allocations.clone()))
+            let known = alike.answers[at.0 as usize].as_ref()?;
+            Some(choice(pod, filters::node_of(self.nodes.get(at)), claims, known.allocations.clone()))
         });
         let refused = alike.refused.clone().filter(|(when, _)| chosen.is_none() && *when == now);
         self.kinds.push(alike);
@@ -138,7 +166,7 @@ impl Engine {
             shape: pod.shape.clone(),
             wishes: claims.open.iter().map(|state| state.wish.clone()).collect(),
             answers: Vec::new(),
-            best: BTreeSet::new(),
+            best: BTreeMap::new(),
             seen: None,
             refused: None,
         }
@@ -163,7 +191,8 @@ impl Engine {
             settings: &alike.profile.scores,
         };
         let score = scores::totals(&alike.shape, &[at], &view)[0];
-        alike.set(at, Some((score, allocations)));
+        let worth = worth(claims, &allocations);
+        alike.set(at, Some(Answer { score, worth, allocations }));
     }
 
     /// Takes note of whether a node has taints that make it worse, which is judged among all nodes.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::published::Published;
+use cluster::taint_rules::TaintRule;
 use model::allocation::Allocation;
 use model::claim::{ClaimId, Class};
 use model::node::Node;
@@ -27,6 +28,10 @@ pub enum Change {
     SliceApplied(Arc<Published>),
     /// A slice went.
     SliceGone(Arc<str>),
+    /// A rule that puts taints on devices is there, or is otherwise.
+    TaintRuleApplied(TaintRule),
+    /// A rule that puts taints on devices went.
+    TaintRuleGone(Arc<str>),
     /// A class is there, or is otherwise.
     ClassApplied(Class),
     /// A class went.
@@ -83,6 +88,15 @@ pub enum Write {
         /// Whose.
         consumer: Consumer,
     },
+    /// Take a claim's devices back, unless somebody else uses it by now.
+    Deallocate {
+        /// The claim.
+        claim: ClaimId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// The uid of the one pod that may use it.
+        user: Arc<str>,
+    },
     /// Bind a pod to a node.
     Bind {
         /// The pod.
@@ -103,6 +117,44 @@ pub enum Write {
         /// In a sentence.
         message: String,
     },
+}
+
+/// What a write is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum About<'a> {
+    /// A claim.
+    Claim(&'a ClaimId),
+    /// A pod.
+    Pod {
+        /// Which pod.
+        id: &'a PodId,
+        /// Its uid.
+        uid: &'a Arc<str>,
+    },
+}
+
+impl Write {
+    /// The object that is written.
+    #[must_use]
+    pub fn about(&self) -> About<'_> {
+        match self {
+            Write::Allocate { claim, .. }
+            | Write::Reserve { claim, .. }
+            | Write::Release { claim, .. }
+            | Write::Deallocate { claim, .. } => About::Claim(claim),
+            Write::Bind { pod, uid, .. } | Write::Note { pod, uid, .. } => About::Pod { id: pod, uid },
+        }
+    }
+
+    /// The uid of the pod that this brings nearer to its node.
+    #[must_use]
+    pub fn places(&self) -> Option<&Arc<str>> {
+        match self {
+            Write::Allocate { consumer, .. } | Write::Reserve { consumer, .. } => Some(&consumer.uid),
+            Write::Bind { uid, .. } => Some(uid),
+            Write::Release { .. } | Write::Deallocate { .. } | Write::Note { .. } => None,
+        }
+    }
 }
 
 /// A pod that uses a claim.

@@ -15,6 +15,7 @@ use model::claim::{Claim, ClaimId};
 use model::node::Node;
 use model::pod::{ClaimSource, Pod};
 
+use crate::deallocate::InTheWay;
 use crate::engine::Engine;
 use crate::filters::{self, Around, Filter, Mounts};
 use crate::profile::Profile;
@@ -49,6 +50,8 @@ pub struct PodRefusal {
     reasons: BTreeMap<String, usize>,
     /// What came closest for devices, in a sentence of ours.
     nearest: Option<String>,
+    /// A claim that has to give up its devices for the pod.
+    in_the_way: Option<InTheWay>,
     wakes_on: Wakes,
 }
 
@@ -59,9 +62,14 @@ impl PodRefusal {
         self.wakes_on
     }
 
+    /// The claim that has to give up its devices for the pod.
+    pub(crate) fn in_the_way(&self) -> Option<InTheWay> {
+        self.in_the_way.clone()
+    }
+
     fn everywhere(nodes: usize, reason: String, wakes_on: Wakes) -> Box<PodRefusal> {
-        let (reasons, nearest) = (BTreeMap::new(), None);
-        Box::new(PodRefusal { nodes, everywhere: Some(reason), reasons, nearest, wakes_on })
+        let (reasons, nearest, in_the_way) = (BTreeMap::new(), None, None);
+        Box::new(PodRefusal { nodes, everywhere: Some(reason), reasons, nearest, in_the_way, wakes_on })
     }
 }
 
@@ -81,15 +89,18 @@ impl fmt::Display for PodRefusal {
                 write!(out, " {}.", counted.join(", "))?;
             }
         }
-        match &self.nearest {
-            Some(nearest) => write!(out, " {nearest}."),
+        if let Some(nearest) = &self.nearest {
+            write!(out, " {nearest}.")?;
+        }
+        match &self.in_the_way {
+            Some(one) => write!(out, " Claim {} gives its devices back, since nobody uses it.", one.claim),
             None => Ok(()),
         }
     }
 }
 
 /// What a pod's claims ask of a node.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Claims {
     /// Those that have devices: where they can be used, and what is left to write.
     pub settled: Vec<Arc<ClaimState>>,
@@ -168,10 +179,14 @@ impl Engine {
                 Err(refusal) => tally.refuse(refusal.reasons(), refusal.wakes_on()),
             }
         }
-        let candidates = self.ranked(pod, candidates, profile);
-        for at in candidates {
-            let node = filters::node_of(self.nodes.get(at)).clone();
+        let compares_devices = self.alternatives_weight(profile, claims) != 0;
+        let candidates =
+            if compares_devices { candidates } else { self.ranked(pod, candidates, &[], profile) };
+        let mut found = Vec::new();
+        for at in &candidates {
+            let node = filters::node_of(self.nodes.get(*at)).clone();
             match self.devices_on(&node, claims) {
+                Ok(allocations) if compares_devices => found.push((*at, allocations)),
                 Ok(allocations) => return Ok(choice(pod, &node, claims, allocations)),
                 Err((reason, nearest)) => {
                     tally.refuse([reason], DEVICES);
@@ -179,12 +194,22 @@ impl Engine {
                 }
             }
         }
+        if let Some((at, allocations)) = self.best_of(pod, claims, found, profile) {
+            return Ok(choice(pod, filters::node_of(self.nodes.get(at)), claims, allocations));
+        }
         let Tally { nodes, reasons, nearest, wakes_on } = tally;
-        Err(Box::new(PodRefusal { nodes, everywhere: None, reasons, nearest, wakes_on }))
+        let in_the_way = self.in_the_way(pod, claims, &candidates);
+        Err(Box::new(PodRefusal { nodes, everywhere: None, reasons, nearest, in_the_way, wakes_on }))
     }
 
-    /// Candidates by score, the best first; among equals the one that was known first.
-    fn ranked(&self, pod: &Pod, candidates: Vec<NodeIdx>, profile: &Profile) -> Vec<NodeIdx> {
+    /// Candidates by score and what is added to each, the best first; among equals the one that was known first.
+    pub(crate) fn ranked(
+        &self,
+        pod: &Pod,
+        candidates: Vec<NodeIdx>,
+        extra: &[i64],
+        profile: &Profile,
+    ) -> Vec<NodeIdx> {
         if candidates.len() < 2 {
             return candidates;
         }
@@ -195,7 +220,8 @@ impl Engine {
             companions: None,
             settings: &profile.scores,
         };
-        let totals = scores::totals(&pod.shape, &candidates, &view);
+        let mut totals = scores::totals(&pod.shape, &candidates, &view);
+        totals.iter_mut().zip(extra).for_each(|(total, extra)| *total += extra);
         let mut ranked: Vec<(i64, NodeIdx)> =
             totals.into_iter().map(|total| -total).zip(candidates).collect();
         ranked.sort_unstable();
@@ -240,6 +266,9 @@ impl Engine {
             if self.claims.is_decided(&id) {
                 return Err(refused(format!("resource claim {id} is in the process of being allocated")));
             }
+            if self.is_given_up(&id) {
+                return Err(refused(format!("resource claim {id} is in the process of being deallocated")));
+            }
             let consumers = state.reserved_for.len();
             if state.allocation.is_some()
                 && consumers >= CONSUMERS_MAX
@@ -261,11 +290,8 @@ impl Engine {
         node: &Node,
         claims: &Claims,
     ) -> Result<Vec<Allocation>, (String, Option<String>)> {
-        for state in &claims.settled {
-            let nodes = state.allocation.as_ref().and_then(|allocated| allocated.nodes.as_ref());
-            if nodes.is_some_and(|nodes| !nodes.picks(node).unwrap_or(false)) {
-                return Err(("resourceclaim not available on the node".to_owned(), None));
-            }
+        if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
+            return Err(("resourceclaim not available on the node".to_owned(), None));
         }
         if claims.open.is_empty() {
             return Ok(Vec::new());

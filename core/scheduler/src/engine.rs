@@ -5,6 +5,7 @@
 
 mod fold;
 mod settle;
+mod taint_rules;
 mod turn;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use cluster::claims::Claims;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, Nodes};
 use cluster::pools::Slices;
+use cluster::taint_rules::TaintRules;
 use cluster::volumes::Volumes;
 use gates::Gates;
 use model::claim::{ClaimId, Class};
@@ -118,17 +120,20 @@ pub struct Engine {
     pub(crate) volumes: Volumes,
     pub(crate) images: ImageCounts,
     pub(crate) slices: Slices,
+    taint_rules: TaintRules,
     pub(crate) classes: BTreeMap<Arc<str>, Class>,
     pub(crate) claims: Claims,
     /// Pods that wait for us, by uid.
     waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
     lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
-    queue: Queue,
+    pub(crate) queue: Queue,
     /// Pods on their way, by uid.
     placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
     abandoned: FxHashMap<WriteId, (ClaimId, Consumer)>,
+    /// Claims that are about to lose their devices.
+    pub(crate) giving_up: BTreeMap<WriteId, ClaimId>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
     next_write: u64,
@@ -154,6 +159,7 @@ impl Engine {
             volumes: Volumes::default(),
             images: ImageCounts::default(),
             slices: Slices::default(),
+            taint_rules: TaintRules::default(),
             classes: BTreeMap::new(),
             claims: Claims::default(),
             waiting: FxHashMap::default(),
@@ -161,6 +167,7 @@ impl Engine {
             queue,
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),
+            giving_up: BTreeMap::new(),
             writes: FxHashMap::default(),
             next_write: 0,
             expressions: Expressions::default(),
@@ -224,10 +231,17 @@ impl Engine {
         id
     }
 
-    /// Asks for a write whose answer changes nothing.
-    fn submit_and_forget(&mut self, write: Write) {
+    /// Whether a pod on its way is about to use a claim that has devices.
+    pub(crate) fn is_being_reserved(&self, claim: &ClaimId) -> bool {
+        let uses = |placing: &Placing| placing.open.values().chain(&placing.reserved).any(|one| one == claim);
+        self.placing.values().any(uses) || self.abandoned.values().any(|(known, _)| known == claim)
+    }
+
+    /// Asks for a write for whose answer no pod waits.
+    pub(crate) fn submit_and_forget(&mut self, write: Write) -> WriteId {
         let id = WriteId(self.next_write);
         self.next_write += 1;
         self.effects.push(Effect::Submit(id, write));
+        id
     }
 }

@@ -1,8 +1,10 @@
 //! Finds nodes for pods, or says why there are none.
 
 mod alike;
+mod alternatives;
 pub mod change;
 mod cycle;
+mod deallocate;
 pub mod engine;
 pub mod filters;
 pub mod node_refusal;

@@ -12,7 +12,7 @@ use convert::request::{self, ApiCall, Next, RequestError, Seen};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::{Object, decode};
-use scheduler::change::{Write, WriteOutcome};
+use scheduler::change::{About, Write, WriteOutcome};
 use tokio::time::sleep;
 
 use crate::clock::Clock;
@@ -56,10 +56,7 @@ impl Carrier {
 
     async fn calls(&mut self) -> Result<(), String> {
         // What we know came by a watch and may be old. Before it is said that something cannot be done, we look.
-        let mut looked = self.sources.is_empty_for(&self.write);
-        if looked {
-            self.look().await?;
-        }
+        let mut looked = false;
         let mut tries = 0;
         loop {
             let (call, is_last) = match self.next() {
@@ -128,17 +125,15 @@ impl Carrier {
     async fn look(&mut self) -> Result<(), String> {
         let mut tries = 0;
         loop {
-            let answer = match &self.write {
-                Write::Allocate { claim, .. }
-                | Write::Reserve { claim, .. }
-                | Write::Release { claim, .. } => {
+            let answer = match self.write.about() {
+                About::Claim(claim) => {
                     let claims = Resource::<ResourceClaim>::named("resourceclaims").within(&claim.namespace);
                     let answer = self.connection.get(&claims, &claim.name).await;
                     answer.map(|claim| self.sources.claim = Some(Arc::new(claim)))
                 }
-                Write::Bind { pod, .. } | Write::Note { pod, .. } => {
-                    let pods = Resource::<Pod>::named("pods").within(&pod.namespace);
-                    let answer = self.connection.get(&pods, &pod.name).await;
+                About::Pod { id, .. } => {
+                    let pods = Resource::<Pod>::named("pods").within(&id.namespace);
+                    let answer = self.connection.get(&pods, &id.name).await;
                     answer.map(|pod| self.sources.pod = Some(Arc::new(pod)))
                 }
             };
@@ -181,7 +176,10 @@ impl Carrier {
                 let pod = self.sources.pod.as_ref().filter(|pod| pod.metadata.uid == **uid);
                 pod.is_some_and(|pod| pod.spec.node_name == **node)
             }
-            Write::Reserve { .. } | Write::Release { .. } | Write::Note { .. } => false,
+            // Done twice, these are the same as once.
+            Write::Reserve { .. } | Write::Release { .. } | Write::Deallocate { .. } | Write::Note { .. } => {
+                false
+            }
         }
     }
 }

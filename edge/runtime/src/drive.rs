@@ -242,8 +242,9 @@ impl Drive {
         if let Some(original) = original {
             self.kept.keep(original);
         }
-        let names = &self.options.settings.scheduler_name;
-        let outcome = self.shadow.as_mut().and_then(|shadow| shadow.heed(&change, |name| *name == **names));
+        let profiles = &self.options.settings.profiles;
+        let is_ours = |name: &str| profiles.iter().any(|profile| *profile.name == *name);
+        let outcome = self.shadow.as_mut().and_then(|shadow| shadow.heed(&change, is_ours));
         self.tell(Input::Changed(change));
         let Some(outcome) = outcome else { return };
         for write in outcome.writes {
@@ -272,13 +273,7 @@ impl Drive {
 
     fn submit(&mut self, id: WriteId, write: Write) {
         if let Some(shadow) = &mut self.shadow {
-            let node = match &write {
-                Write::Allocate { consumer, .. } | Write::Reserve { consumer, .. } => {
-                    self.engine.placed_on(&consumer.uid)
-                }
-                Write::Bind { node, .. } => Some(node),
-                Write::Release { .. } | Write::Note { .. } => None,
-            };
+            let node = write.places().and_then(|uid| self.engine.placed_on(uid));
             return shadow.hold(id, &write, node);
         }
         let carrier = Carrier {

@@ -11,12 +11,13 @@ use convert::change::Fact;
 use convert::claim_id;
 use futures_util::StreamExt;
 use objects::Object;
-use objects::core::kinds::Namespace;
+use objects::core::kinds::{Namespace, PersistentVolume, PersistentVolumeClaim};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
-use objects::resource::class::DeviceClass;
+use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::storage::StorageClass;
 use scheduler::change::Change;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
@@ -49,6 +50,10 @@ const FEEDS: &[Feed] = &[
     feed::<ResourceSlice>("resourceslices", ""),
     feed::<DeviceClass>("deviceclasses", ""),
     feed::<ResourceClaim>("resourceclaims", ""),
+    feed::<DeviceTaintRule>("devicetaintrules", ""),
+    feed::<PersistentVolume>("persistentvolumes", ""),
+    feed::<PersistentVolumeClaim>("persistentvolumeclaims", ""),
+    feed::<StorageClass>("storageclasses", ""),
 ];
 
 const fn feed<K: Source>(plural: &'static str, fields: &'static str) -> Feed {
@@ -66,6 +71,10 @@ trait Source: Object + Fact + Send + Sync + 'static {
 impl Source for Node {}
 impl Source for Namespace {}
 impl Source for ResourceSlice {}
+impl Source for DeviceTaintRule {}
+impl Source for PersistentVolume {}
+impl Source for PersistentVolumeClaim {}
+impl Source for StorageClass {}
 
 impl Source for Pod {
     fn original(self) -> Option<Original> {

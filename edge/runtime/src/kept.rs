@@ -11,7 +11,7 @@ use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use rustc_hash::FxHashMap;
-use scheduler::change::{Change, Write};
+use scheduler::change::{About, Change, Write};
 
 /// An object as it came.
 #[derive(Debug)]
@@ -43,17 +43,6 @@ pub(crate) struct Sources {
     pub(crate) classes: Classes,
 }
 
-impl Sources {
-    /// Whether the object is missing that a write is made from. Bindings and releases need none.
-    pub(crate) fn is_empty_for(&self, write: &Write) -> bool {
-        match write {
-            Write::Allocate { .. } | Write::Reserve { .. } => self.claim.is_none(),
-            Write::Note { .. } => self.pod.is_none(),
-            Write::Bind { .. } | Write::Release { .. } => false,
-        }
-    }
-}
-
 impl Kept {
     /// Takes note of an object.
     pub(crate) fn keep(&mut self, original: Original) {
@@ -79,11 +68,9 @@ impl Kept {
 
     /// What a write is made from.
     pub(crate) fn sources(&self, write: &Write) -> Sources {
-        let (claim, pod) = match write {
-            Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. } => {
-                (self.claims.get(claim).cloned(), None)
-            }
-            Write::Bind { uid, .. } | Write::Note { uid, .. } => (None, self.pods.get(uid).cloned()),
+        let (claim, pod) = match write.about() {
+            About::Claim(id) => (self.claims.get(id).cloned(), None),
+            About::Pod { uid, .. } => (None, self.pods.get(uid).cloned()),
         };
         Sources { claim, pod, classes: self.classes.clone() }
     }

@@ -37,11 +37,7 @@ pub(crate) struct Outcome {
 impl Shadow {
     /// Holds a write; `node` is where its pod would go.
     pub(crate) fn hold(&mut self, id: WriteId, write: &Write, node: Option<&Arc<str>>) {
-        let uid = match write {
-            Write::Allocate { consumer, .. } | Write::Reserve { consumer, .. } => &consumer.uid,
-            Write::Bind { uid, .. } => uid,
-            Write::Release { .. } | Write::Note { .. } => return,
-        };
+        let Some(uid) = write.places() else { return };
         let plan = self.plans.entry(uid.clone()).or_default();
         plan.node = node.cloned();
         plan.refused = None;

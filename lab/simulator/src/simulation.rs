@@ -13,7 +13,7 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::DeviceClass;
-use scheduler::change::{Change, Write, WriteId, WriteOutcome};
+use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Effect, Engine, Input, Settings};
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;
@@ -37,12 +37,11 @@ const STEPS_MAX: u64 = 1_000_000;
 const SCHEDULER: &str = "supercargo";
 
 /// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
-const UNHEEDED: [&str; 13] = [
+const UNHEEDED: [&str; 12] = [
     "CompositePodGroup",
     "CronJob",
     "DaemonSet",
     "Deployment",
-    "DeviceTaintRule",
     "Job",
     "NodeTopology",
     "PodGroup",
@@ -293,17 +292,9 @@ impl Simulation {
     }
 
     fn next_call(&self, write: &Write) -> Result<Next, request::RequestError> {
-        let claim = match write {
-            Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. } => {
-                self.shelf.read::<ResourceClaim>(&claim.namespace, &claim.name)
-            }
-            Write::Bind { .. } | Write::Note { .. } => None,
-        };
-        let pod = match write {
-            Write::Bind { pod, .. } | Write::Note { pod, .. } => {
-                self.shelf.read::<PodObject>(&pod.namespace, &pod.name)
-            }
-            _ => None,
+        let (claim, pod) = match write.about() {
+            About::Claim(id) => (self.shelf.read::<ResourceClaim>(&id.namespace, &id.name), None),
+            About::Pod { id, .. } => (None, self.shelf.read::<PodObject>(&id.namespace, &id.name)),
         };
         let seen = Seen {
             claim: claim.as_ref(),

@@ -1,7 +1,7 @@
 //! Small clusters, and where their pods go.
 
 use gates::Gates;
-use invariants::{Evidence, GroupsFrom, check_state};
+use invariants::{Evidence, GroupsFrom, check_state, with_taint_rules};
 use objects::Object;
 use serde_json::Value;
 use simulator::{BadInput, Outcome, read, simulate};
@@ -52,7 +52,8 @@ fn tried(pods: &[String]) -> Result<Outcome, BadInput> {
 
 /// Whatever comes out must be right by the objects alone.
 fn judge(objects: &[Value]) {
-    let (slices, classes, claims) = (all(objects), all(objects), all(objects));
+    let (classes, claims) = (all(objects), all(objects));
+    let slices = with_taint_rules(&all(objects), &all(objects));
     let groups = GroupsFrom::Results;
     let evidence =
         Evidence { gates: Gates::default(), slices: &slices, classes: &classes, claims: &claims, groups };
@@ -214,4 +215,35 @@ fn the_same_manifests_give_the_same_placements_and_names() {
     let fewer = claims(&run(&pods[..2]));
     let more = claims(&run(&pods));
     assert!(fewer.iter().all(|name| more.contains(name)), "{fewer:?} {more:?}");
+}
+
+#[test]
+fn a_device_that_a_rule_taints_is_not_given() {
+    let rule = "---
+apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: broken}
+spec: {deviceSelector: {pool: a}, taint: {key: example.com/broken, effect: NoSchedule}}
+";
+    let outcome = run(&[pod("one", OWN), pod("two", OWN), rule.to_owned()]);
+    assert_eq!(fate(&outcome, "one"), "b");
+    let reason = fate(&outcome, "two");
+    assert!(reason.contains("taints that keep the request off"), "{reason}");
+}
+
+#[test]
+fn a_claim_that_nobody_uses_follows_its_pod_to_where_there_is_room() {
+    let held = "---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: held}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
+status:
+  allocation:
+    devices: {results: [{request: gpu, driver: gpu.example.com, pool: a, device: gpu-a}]}
+    nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [a]}]}]}
+";
+    let wants = "nodeSelector: {zone: z2}, resourceClaims: [{name: gpu, resourceClaimName: held}]";
+    let outcome = run(&[held.to_owned(), pod("p", wants)]);
+    assert_eq!((fate(&outcome, "p"), devices(&outcome, "held")), ("b", vec!["gpu-b"]));
 }

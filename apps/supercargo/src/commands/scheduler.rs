@@ -11,10 +11,6 @@ use client::{Candidacy, Connection, Terms, identity};
 use config::{LeaderElection, SchedulerSettings};
 use gates::Gates;
 use runtime::{Ended, Listener, Notice};
-use scheduler::engine::Settings;
-use scheduler::filters::FilterSettings;
-use scheduler::queue::Patience;
-use scheduler::scores::ScoreSettings;
 
 use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
@@ -26,9 +22,6 @@ Examples:
   supercargo scheduler --config scheduler.yaml        a KubeSchedulerConfiguration
   supercargo scheduler --shadow                       decides, writes nothing, and tells where it would differ
   supercargo scheduler                                within a pod, as its service account";
-
-/// How many steps a search for devices on one node may take.
-const SEARCH_STEPS_MAX: u64 = 100_000;
 
 /// How many writes may be on their way before no more pods are looked at.
 const WRITES_MAX: usize = 256;
@@ -85,16 +78,8 @@ impl Scheduler {
             Some(candidacy) => Some((self.connect(settings).await?, candidacy)),
             None => None,
         };
-        let name = settings.profiles.first().map_or("default-scheduler", |profile| &profile.scheduler_name);
         let options = runtime::Options {
-            settings: Settings {
-                scheduler_name: name.into(),
-                gates,
-                patience: Patience::default(),
-                filters: FilterSettings::default(),
-                scores: ScoreSettings::default(),
-                search_steps_max: SEARCH_STEPS_MAX,
-            },
+            settings: convert::settings(settings, gates),
             candidacy,
             shadow: self.shadow,
             writes_max: WRITES_MAX,
@@ -153,7 +138,7 @@ struct Lines;
 impl Listener for Lines {
     fn hear(&self, notice: &Notice<'_>) {
         match notice {
-            Notice::Attempt { .. } | Notice::Waiting { .. } | Notice::Bound { .. } => {}
+            Notice::Attempt { .. } | Notice::Waiting { .. } | Notice::Bound { .. } | Notice::Refused { .. } => {}
             other => eprintln!("{other:?}"),
         }
     }

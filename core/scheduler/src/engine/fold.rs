@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::pools::PoolReach;
+use cluster::published::Published;
 use model::claim::ClaimId;
 use model::device::PoolId;
 use model::node::Node;
@@ -30,10 +31,8 @@ impl Engine {
             Change::PodApplied(pod) => self.fold_pod(now, &pod),
             Change::PodGone(uid) => self.pod_gone(&uid),
             Change::SliceApplied(published) => {
-                let pool = published.slice.pool.clone();
-                self.touch_pool(&pool);
-                self.slices.apply(published);
-                self.touch_pool(&pool);
+                let published = self.taint_rules.publish(published);
+                self.put_slice(published);
                 Wake::Slice.into()
             }
             Change::SliceGone(name) => {
@@ -41,8 +40,11 @@ impl Engine {
                     self.touch_pool(&pool);
                 }
                 self.slices.remove(&name);
+                self.taint_rules.forget(&name);
                 Wakes::NONE
             }
+            Change::TaintRuleApplied(rule) => self.fold_taint_rule(rule),
+            Change::TaintRuleGone(name) => self.taint_rule_gone(&name),
             Change::ClassApplied(class) => {
                 self.classes.insert(class.name.clone(), class);
                 self.touches.touch_all();
@@ -82,6 +84,14 @@ impl Engine {
         self.touches.touch(at);
         self.note_soft_taints(at);
         wakes
+    }
+
+    /// Puts a slice in its place.
+    pub(super) fn put_slice(&mut self, published: Arc<Published>) {
+        let pool = published.slice.pool.clone();
+        self.touch_pool(&pool);
+        self.slices.apply(published);
+        self.touch_pool(&pool);
     }
 
     /// Something changed for the devices of a pool.
@@ -170,7 +180,12 @@ impl Engine {
         }
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
         let arrived = was_decided && !self.claims.is_decided(&id);
-        if touched.freed || touched.taken || is_new || arrived { Wake::Claim.into() } else { Wakes::NONE }
+        let is_open_again = before.is_some() && self.claims.allocation(&id).is_none();
+        if touched.freed || is_open_again || touched.taken || is_new || arrived {
+            Wake::Claim.into()
+        } else {
+            Wakes::NONE
+        }
     }
 
     /// Pods that waited for a claim to be made are looked at again.

@@ -13,6 +13,9 @@ use crate::wake::Wake;
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
+        if self.settle_given_up(now, write, outcome) {
+            return;
+        }
         let Some(uid) = self.writes.remove(&write) else { return };
         let Some(placing) = self.placing.get_mut(&uid) else {
             return self.settle_abandoned(now, write, outcome);

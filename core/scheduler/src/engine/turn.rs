@@ -27,6 +27,9 @@ impl Engine {
             match self.choose(&pod) {
                 Ok(choice) => self.place(now, &pod, choice),
                 Err(refusal) => {
+                    if let Some(one) = refusal.in_the_way() {
+                        self.give_up(&pod, one);
+                    }
                     let failure = Failure::Refused(refusal.wakes_on());
                     self.refuse(now, &pod, failure, refusal.to_string());
                 }

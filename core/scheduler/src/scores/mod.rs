@@ -4,6 +4,7 @@
 //! raw score for each. A kind about which a pod says nothing is left out.
 
 pub mod balanced;
+pub mod devices;
 pub mod images;
 pub mod node_affinity;
 pub mod pod_affinity;
@@ -44,6 +45,8 @@ pub enum Score {
     Balanced,
     /// Images that are there already.
     Images,
+    /// Devices that come closer to what claims would like. Told by the devices that were found, see [`devices`].
+    Devices,
 }
 
 /// What people may set about scores.
@@ -80,6 +83,7 @@ impl Default for ScoreSettings {
                 (Score::PodAffinity, 2),
                 (Score::Balanced, 1),
                 (Score::Images, 1),
+                (Score::Devices, 2),
             ],
             strategy: Strategy::default(),
             balanced: vec!["cpu".into(), "memory".into()],
@@ -90,6 +94,14 @@ impl Default for ScoreSettings {
             default_spread: spread::system_rules(),
             default_spread_needs_labels: false,
         }
+    }
+}
+
+impl ScoreSettings {
+    /// How much a kind counts.
+    #[must_use]
+    pub fn weight(&self, kind: Score) -> i64 {
+        self.weights.iter().filter(|(weighted, _)| *weighted == kind).map(|(_, weight)| weight).sum()
     }
 }
 
@@ -113,8 +125,7 @@ pub struct View<'a> {
 pub fn totals(shape: &Shape, candidates: &[NodeIdx], view: &View<'_>) -> Vec<i64> {
     let mut totals = vec![0; candidates.len()];
     for (kind, scores) in by_kind(shape, candidates, view) {
-        let weights = view.settings.weights.iter().filter(|(weighted, _)| *weighted == kind);
-        let weight: i64 = weights.map(|(_, weight)| weight).sum();
+        let weight = view.settings.weight(kind);
         for (total, score) in totals.iter_mut().zip(scores) {
             *total += weight * score;
         }
@@ -166,6 +177,7 @@ pub fn scores(kind: Score, shape: &Shape, candidates: &[NodeIdx], view: &View<'_
             pod_affinity::normalised(each(&|state| wishes.raw(node_of(state))))
         }
         Score::Images => each(&|state| view.images.score(shape, node_of(state))),
+        Score::Devices => return None,
     })
 }
 

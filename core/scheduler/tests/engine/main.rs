@@ -1,6 +1,9 @@
 //! The engine against an API made of values.
 
+mod alternatives;
+mod deallocate;
 mod profiles;
+mod taint_rules;
 mod volumes;
 mod world;
 
@@ -14,16 +17,17 @@ use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
-use world::{World, claim, claim_id, engine, gpu_class, gpus, node, pod, world};
+use world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus, node, pod, world};
+
+/// Two nodes with a card each, as facts.
+fn two_gpus() -> [Change; 5] {
+    [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"]), node("b", 4_000), gpus("b", &["gpu-b"])]
+}
 
 /// Two nodes with a card each.
 fn with_gpus() -> World {
     let mut world = world();
-    for change in
-        [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"]), node("b", 4_000), gpus("b", &["gpu-b"])]
-    {
-        world.fact(change);
-    }
+    two_gpus().into_iter().for_each(|change| world.fact(change));
     world
 }
 
@@ -355,11 +359,16 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
                 let name = format!("p{pods}");
                 pods += 1;
                 let cpu = 200 * (1 + below(2) as i64);
-                if below(2) == 0 {
-                    world.add_claim(claim(&name));
-                    world.add_pod(pod(&name, cpu, &[&name]));
-                } else {
-                    world.add_pod(pod(&name, cpu, &[]));
+                match below(4) {
+                    0 => world.add_pod(pod(&name, cpu, &[])),
+                    1 => {
+                        world.add_claim(alternatives(&name, &[2, 1]));
+                        world.add_pod(pod(&name, cpu, &[&name]));
+                    }
+                    _ => {
+                        world.add_claim(claim(&name));
+                        world.add_pod(pod(&name, cpu, &[&name]));
+                    }
                 }
             }
         }

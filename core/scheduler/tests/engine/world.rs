@@ -34,17 +34,25 @@ pub struct World {
     pub told: Vec<String>,
 }
 
-pub fn engine() -> Engine {
-    engine_with(vec![Profile::named("supercargo")])
+pub fn settings() -> Settings {
+    settings_with(vec![Profile::named("supercargo")])
 }
 
 pub fn engine_with(profiles: Vec<Profile>) -> Engine {
-    Engine::new(Settings {
+    Engine::new(settings_with(profiles))
+}
+
+fn settings_with(profiles: Vec<Profile>) -> Settings {
+    Settings {
         profiles: profiles.into_iter().map(Arc::new).collect(),
         gates: Gates::default(),
         patience: Patience::default(),
         search_steps_max: 10_000,
-    })
+    }
+}
+
+pub fn engine() -> Engine {
+    Engine::new(settings())
 }
 
 pub fn world() -> World {
@@ -113,6 +121,19 @@ pub fn claim(name: &str) -> ClaimState {
         deleting: false,
         protected: false,
     }
+}
+
+/// A claim that would like so many cards, or else the next number.
+pub fn alternatives(name: &str, counts: &[i64]) -> ClaimState {
+    let mut state = claim(name);
+    let mut wish = Claim::clone(&state.wish);
+    let Wish::Exactly(ask) = &wish.requests[0].wish else { unreachable!("it asks for one device") };
+    let listed = counts.iter().map(|count| {
+        (format!("with-{count}").into(), Ask { amount: Amount::Exactly(*count), ..ask.clone() })
+    });
+    wish.requests[0].wish = Wish::FirstAvailable(listed.collect());
+    state.wish = Arc::new(wish);
+    state
 }
 
 pub fn pod(name: &str, cpu_milli: i64, claims: &[&str]) -> Pod {
@@ -254,6 +275,14 @@ impl World {
                 let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
                 known.reserved_for.retain(|uid| *uid != consumer.uid);
             }
+            Write::Deallocate { claim, user, .. } => {
+                let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
+                if known.reserved_for.iter().any(|uid| uid != user) {
+                    return failed("it is in use");
+                }
+                known.allocation = None;
+                known.reserved_for.clear();
+            }
             Write::Bind { uid, node, .. } => {
                 let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
                 pod.node = Some(node.clone());
@@ -263,8 +292,10 @@ impl World {
             }
             Write::Note { .. } => return WriteOutcome::Done,
         }
-        let (Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. }) =
-            write
+        let (Write::Allocate { claim, .. }
+        | Write::Reserve { claim, .. }
+        | Write::Release { claim, .. }
+        | Write::Deallocate { claim, .. }) = write
         else {
             return WriteOutcome::Done;
         };
