@@ -31,6 +31,8 @@ pub(crate) struct Alike {
     answers: Vec<Option<(i64, Vec<Allocation>)>>,
     /// The nodes that will do, the best first: the score is negated.
     best: BTreeSet<(i64, NodeIdx)>,
+    /// How common the images were, and the revision of the counts that said so.
+    images: (u64, Option<(u32, Vec<u32>)>),
     /// Touches up to this moment are taken into account.
     seen: Option<u64>,
     /// Why no node would do, and when that was.
@@ -71,6 +73,7 @@ impl Engine {
             && shape.volume_claims.is_empty()
             && profile.scores.preferred_nodes.is_empty()
             && self.nodes.pods_with_rules() == 0
+            && self.companions_of(shape, profile).is_none()
             && self.softly_tainted.is_empty()
     }
 
@@ -82,6 +85,7 @@ impl Engine {
         profile: &Arc<Profile>,
     ) -> Result<Option<Choice>, Box<PodRefusal>> {
         let mut alike = self.kind_of(pod, claims, profile);
+        self.heed_images(&mut alike);
         let now = self.touches.now();
         match alike.seen.and_then(|seen| self.touches.since(seen)) {
             Some(touched) => touched.into_iter().for_each(|at| self.look(&mut alike, at, claims)),
@@ -102,6 +106,18 @@ impl Engine {
         match refused {
             Some((_, refusal)) => Err(refusal),
             None => Ok(chosen),
+        }
+    }
+
+    /// Forgets all scores if images of the pods are more or less common than they were.
+    fn heed_images(&self, alike: &mut Alike) {
+        let revision = self.images.revision();
+        if alike.images.0 != revision {
+            let now = (revision, self.images.commonness(&alike.shape));
+            if alike.images.1 != now.1 {
+                alike.seen = None;
+            }
+            alike.images = now;
         }
     }
 
@@ -139,6 +155,7 @@ impl Engine {
             wishes: claims.open.iter().map(|state| state.wish.clone()).collect(),
             answers: Vec::new(),
             best: BTreeSet::new(),
+            images: Default::default(),
             seen: None,
             refused: None,
         }

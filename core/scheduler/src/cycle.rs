@@ -13,7 +13,7 @@ use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId};
 use model::node::Node;
-use model::pod::{ClaimSource, Pod};
+use model::pod::{ClaimSource, LabelSelector, Pod};
 
 use crate::engine::Engine;
 use crate::filters::{self, Around, Filter, Mounts};
@@ -150,7 +150,9 @@ impl Engine {
         profile: &Profile,
     ) -> Result<Choice, Box<PodRefusal>> {
         let settings = &profile.filters;
-        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, None);
+        let companions = self.companions_of(&pod.shape, profile);
+        let companions = companions.as_ref();
+        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions);
         let mounts = Mounts::new(&pod.shape, &self.volumes, settings).map_err(|refusal| {
             PodRefusal::everywhere(self.nodes.iter().count(), refusal.text(), refusal.wakes_on())
         })?;
@@ -168,7 +170,7 @@ impl Engine {
                 Err(refusal) => tally.refuse(refusal.reasons(), refusal.wakes_on()),
             }
         }
-        let candidates = self.ranked(pod, candidates, profile);
+        let candidates = self.ranked(pod, candidates, companions, profile);
         for at in candidates {
             let node = filters::node_of(self.nodes.get(at)).clone();
             match self.devices_on(&node, claims) {
@@ -184,7 +186,13 @@ impl Engine {
     }
 
     /// Candidates by score, the best first; among equals the one that was known first.
-    fn ranked(&self, pod: &Pod, candidates: Vec<NodeIdx>, profile: &Profile) -> Vec<NodeIdx> {
+    fn ranked(
+        &self,
+        pod: &Pod,
+        candidates: Vec<NodeIdx>,
+        companions: Option<&LabelSelector>,
+        profile: &Profile,
+    ) -> Vec<NodeIdx> {
         if candidates.len() < 2 {
             return candidates;
         }
@@ -192,7 +200,7 @@ impl Engine {
             nodes: &self.nodes,
             namespaces: &self.namespaces,
             images: &self.images,
-            companions: None,
+            companions,
             settings: &profile.scores,
         };
         let totals = scores::totals(&pod.shape, &candidates, &view);

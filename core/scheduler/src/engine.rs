@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use allocation::Expressions;
 use cluster::claims::Claims;
+use cluster::companions::Companions;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, Nodes};
 use cluster::pools::Slices;
@@ -117,6 +118,7 @@ pub struct Engine {
     pub(crate) namespaces: Namespaces,
     pub(crate) volumes: Volumes,
     pub(crate) images: ImageCounts,
+    pub(crate) companions: Companions,
     pub(crate) slices: Slices,
     pub(crate) classes: BTreeMap<Arc<str>, Class>,
     pub(crate) claims: Claims,
@@ -153,6 +155,7 @@ impl Engine {
             namespaces: Namespaces::default(),
             volumes: Volumes::default(),
             images: ImageCounts::default(),
+            companions: Companions::default(),
             slices: Slices::default(),
             classes: BTreeMap::new(),
             claims: Claims::default(),

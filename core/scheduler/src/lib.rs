@@ -2,6 +2,7 @@
 
 mod alike;
 pub mod change;
+pub mod companions;
 mod cycle;
 pub mod engine;
 pub mod filters;

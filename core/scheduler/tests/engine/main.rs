@@ -1,5 +1,7 @@
 //! The engine against an API made of values.
 
+mod companions;
+mod images;
 mod profiles;
 mod volumes;
 mod world;
