@@ -7,7 +7,10 @@ use std::sync::Arc;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::published::Published;
 use objects::Object;
-use objects::core::kinds::{Namespace, PersistentVolume, PersistentVolumeClaim};
+use objects::apps::{ReplicaSet, StatefulSet};
+use objects::core::kinds::{
+    Namespace, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service,
+};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -79,6 +82,12 @@ fn fact(
         (PersistentVolumeClaim::API_VERSION, PersistentVolumeClaim::KIND) => {
             Box::new(read::<PersistentVolumeClaim>(object)?)
         }
+        (Service::API_VERSION, Service::KIND) => Box::new(read::<Service>(object)?),
+        (ReplicationController::API_VERSION, ReplicationController::KIND) => {
+            Box::new(read::<ReplicationController>(object)?)
+        }
+        (ReplicaSet::API_VERSION, ReplicaSet::KIND) => Box::new(read::<ReplicaSet>(object)?),
+        (StatefulSet::API_VERSION, StatefulSet::KIND) => Box::new(read::<StatefulSet>(object)?),
         (StorageClass::API_VERSION, StorageClass::KIND) => Box::new(read::<StorageClass>(object)?),
         _ => return Ok(None),
     };

@@ -7,6 +7,7 @@ mod allocation;
 pub mod change;
 mod claim;
 mod class;
+mod companions;
 mod error;
 mod label_selector;
 mod node;

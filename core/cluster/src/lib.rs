@@ -1,6 +1,7 @@
 //! The state of the cluster as decisions see it: what is published, and what of it is taken.
 
 pub mod claims;
+pub mod companions;
 pub mod ledger;
 pub mod namespaces;
 pub mod nodes;

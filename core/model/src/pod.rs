@@ -121,6 +121,28 @@ pub struct Shape {
     pub volume_claims: Vec<Arc<str>>,
     /// Features that its node must declare.
     pub required_features: Vec<Arc<str>>,
+    /// What keeps it and others like it alive, if that is of a kind by which pods are spread.
+    pub owner: Option<Owner>,
+}
+
+/// What keeps a number of pods alive, in their namespace.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Owner {
+    /// Its kind.
+    pub kind: OwnerKind,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// Kinds of owners by which pods are spread.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum OwnerKind {
+    /// A ReplicationController.
+    ReplicationController,
+    /// A ReplicaSet.
+    ReplicaSet,
+    /// A StatefulSet.
+    StatefulSet,
 }
 
 /// Amounts of resources: processor in thousandths, the rest in whole units.

@@ -33,6 +33,8 @@ pub(crate) struct Alike {
     /// The nodes that will do by what their devices are worth, the best first: the score is negated. Few worths are possible,
     /// and what a worth counts depends on the greatest.
     best: BTreeMap<i64, BTreeSet<(i64, NodeIdx)>>,
+    /// How common the images were, and the revision of the counts that said so.
+    images: (u64, Option<(u32, Vec<u32>)>),
     /// Touches up to this moment are taken into account.
     seen: Option<u64>,
     /// Why no node would do, and when that was.
@@ -99,6 +101,7 @@ impl Engine {
             && shape.volume_claims.is_empty()
             && profile.scores.preferred_nodes.is_empty()
             && self.nodes.pods_with_rules() == 0
+            && self.companions_of(shape, profile).is_none()
             && self.softly_tainted.is_empty()
     }
 
@@ -110,6 +113,7 @@ impl Engine {
         profile: &Arc<Profile>,
     ) -> Result<Option<Choice>, Box<PodRefusal>> {
         let mut alike = self.kind_of(pod, claims, profile);
+        self.heed_images(&mut alike);
         let now = self.touches.now();
         match alike.seen.and_then(|seen| self.touches.since(seen)) {
             Some(touched) => touched.into_iter().for_each(|at| self.look(&mut alike, at, claims)),
@@ -130,6 +134,18 @@ impl Engine {
         match refused {
             Some((_, refusal)) => Err(refusal),
             None => Ok(chosen),
+        }
+    }
+
+    /// Forgets all scores if images of the pods are more or less common than they were.
+    fn heed_images(&self, alike: &mut Alike) {
+        let revision = self.images.revision();
+        if alike.images.0 != revision {
+            let now = (revision, self.images.commonness(&alike.shape));
+            if alike.images.1 != now.1 {
+                alike.seen = None;
+            }
+            alike.images = now;
         }
     }
 
@@ -167,6 +183,7 @@ impl Engine {
             wishes: claims.open.iter().map(|state| state.wish.clone()).collect(),
             answers: Vec::new(),
             best: BTreeMap::new(),
+            images: Default::default(),
             seen: None,
             refused: None,
         }

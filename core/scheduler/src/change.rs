@@ -11,6 +11,7 @@ use model::claim::{ClaimId, Class};
 use model::node::Node;
 use model::pod::{Pod, PodId};
 
+use crate::companions::CompanionChange;
 use crate::storage::StorageChange;
 
 /// A fact that arrived. Names are those of the objects; a thing that is applied twice is the same as once.
@@ -46,6 +47,8 @@ pub enum Change {
     NamespaceGone(Arc<str>),
     /// Something about volumes.
     Storage(StorageChange),
+    /// Something about which pods belong together.
+    Companions(CompanionChange),
 }
 
 /// Tells writes apart.

@@ -13,7 +13,7 @@ use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId};
 use model::node::Node;
-use model::pod::{ClaimSource, Pod};
+use model::pod::{ClaimSource, LabelSelector, Pod};
 
 use crate::deallocate::InTheWay;
 use crate::engine::Engine;
@@ -161,7 +161,9 @@ impl Engine {
         profile: &Profile,
     ) -> Result<Choice, Box<PodRefusal>> {
         let settings = &profile.filters;
-        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, None);
+        let companions = self.companions_of(&pod.shape, profile);
+        let companions = companions.as_ref();
+        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions);
         let mounts = Mounts::new(&pod.shape, &self.volumes, settings).map_err(|refusal| {
             PodRefusal::everywhere(self.nodes.iter().count(), refusal.text(), refusal.wakes_on())
         })?;
@@ -180,8 +182,11 @@ impl Engine {
             }
         }
         let compares_devices = self.alternatives_weight(profile, claims) != 0;
-        let candidates =
-            if compares_devices { candidates } else { self.ranked(pod, candidates, &[], profile) };
+        let candidates = if compares_devices {
+            candidates
+        } else {
+            self.ranked(pod, candidates, &[], companions, profile)
+        };
         let mut found = Vec::new();
         for at in &candidates {
             let node = filters::node_of(self.nodes.get(*at)).clone();
@@ -194,7 +199,7 @@ impl Engine {
                 }
             }
         }
-        if let Some((at, allocations)) = self.best_of(pod, claims, found, profile) {
+        if let Some((at, allocations)) = self.best_of(pod, claims, found, companions, profile) {
             return Ok(choice(pod, filters::node_of(self.nodes.get(at)), claims, allocations));
         }
         let Tally { nodes, reasons, nearest, wakes_on } = tally;
@@ -208,6 +213,7 @@ impl Engine {
         pod: &Pod,
         candidates: Vec<NodeIdx>,
         extra: &[i64],
+        companions: Option<&LabelSelector>,
         profile: &Profile,
     ) -> Vec<NodeIdx> {
         if candidates.len() < 2 {
@@ -217,7 +223,7 @@ impl Engine {
             nodes: &self.nodes,
             namespaces: &self.namespaces,
             images: &self.images,
-            companions: None,
+            companions,
             settings: &profile.scores,
         };
         let mut totals = scores::totals(&pod.shape, &candidates, &view);

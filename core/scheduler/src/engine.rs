@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use allocation::Expressions;
 use cluster::claims::Claims;
+use cluster::companions::Companions;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, Nodes};
 use cluster::pools::Slices;
@@ -119,6 +120,7 @@ pub struct Engine {
     pub(crate) namespaces: Namespaces,
     pub(crate) volumes: Volumes,
     pub(crate) images: ImageCounts,
+    pub(crate) companions: Companions,
     pub(crate) slices: Slices,
     taint_rules: TaintRules,
     pub(crate) classes: BTreeMap<Arc<str>, Class>,
@@ -158,6 +160,7 @@ impl Engine {
             namespaces: Namespaces::default(),
             volumes: Volumes::default(),
             images: ImageCounts::default(),
+            companions: Companions::default(),
             slices: Slices::default(),
             taint_rules: TaintRules::default(),
             classes: BTreeMap::new(),

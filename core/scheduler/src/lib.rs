@@ -3,6 +3,7 @@
 mod alike;
 mod alternatives;
 pub mod change;
+pub mod companions;
 mod cycle;
 mod deallocate;
 pub mod engine;

@@ -138,7 +138,10 @@ struct Lines;
 impl Listener for Lines {
     fn hear(&self, notice: &Notice<'_>) {
         match notice {
-            Notice::Attempt { .. } | Notice::Waiting { .. } | Notice::Bound { .. } | Notice::Refused { .. } => {}
+            Notice::Attempt { .. }
+            | Notice::Waiting { .. }
+            | Notice::Bound { .. }
+            | Notice::Refused { .. } => {}
             other => eprintln!("{other:?}"),
         }
     }

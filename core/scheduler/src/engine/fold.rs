@@ -22,6 +22,8 @@ impl Engine {
         let wakes = match change {
             Change::NodeApplied(node) => self.fold_node(*node),
             Change::NodeGone(name) => {
+                let known = self.nodes.find(&name).and_then(|at| self.nodes.get(at).node.clone());
+                self.images.replace(known.as_deref(), None);
                 if let Some(at) = self.nodes.remove(&name) {
                     self.touches.touch(at);
                     self.softly_tainted.remove(&at);
@@ -70,16 +72,21 @@ impl Engine {
                 Wakes::NONE
             }
             Change::Storage(change) => self.fold_storage(change),
+            Change::Companions(change) => {
+                self.fold_companions(change);
+                Wakes::NONE
+            }
         };
         self.queue.wake(wakes, now);
     }
 
     fn fold_node(&mut self, node: Node) -> Wakes {
         let known = self.nodes.find(&node.name).and_then(|at| self.nodes.get(at).node.clone());
-        let wakes = match known {
+        let wakes = match &known {
             None => Wake::NodeAdded.into(),
-            Some(known) => node_changes(&known, &node),
+            Some(known) => node_changes(known, &node),
         };
+        self.images.replace(known.as_deref(), Some(&node));
         let at = self.nodes.apply(node);
         self.touches.touch(at);
         self.note_soft_taints(at);

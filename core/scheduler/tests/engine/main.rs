@@ -1,7 +1,9 @@
 //! The engine against an API made of values.
 
 mod alternatives;
+mod companions;
 mod deallocate;
+mod images;
 mod profiles;
 mod taint_rules;
 mod volumes;
