@@ -7,6 +7,7 @@ use objects::core::affinity::Toleration;
 use objects::core::container::{Container, ContainerPort};
 use objects::core::pod::PodResourceClaim;
 
+use crate::device_containers::device_containers;
 use crate::error::{ConvertError, named};
 use crate::node::{node_selector, node_term};
 use crate::pod_features::required_features;
@@ -85,6 +86,7 @@ fn shape(object: &objects::core::pod::Pod) -> Shape {
         containers: spec.containers.len() + spec.init_containers.len(),
         volume_claims: volume_claims(object),
         required_features: required_features(spec),
+        device_containers: device_containers(spec),
         ..Shape::default()
     };
     if let Some(near) = affinity.and_then(|affinity| affinity.pod_affinity.as_ref()) {

@@ -121,6 +121,21 @@ pub struct Shape {
     pub volume_claims: Vec<Arc<str>>,
     /// Features that its node must declare.
     pub required_features: Vec<Arc<str>>,
+    /// Containers that ask for resources that devices may stand for.
+    pub device_containers: Vec<ContainerWish>,
+}
+
+/// A container that asks for resources that devices may stand for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContainerWish {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its place among the pod's containers, of which those that run before the others come first.
+    pub place: usize,
+    /// It ends before the next begins.
+    pub passes: bool,
+    /// By resource: its place among all that the container asks for, in the order of names, and how many.
+    pub amounts: BTreeMap<Arc<str>, (usize, i64)>,
 }
 
 /// Amounts of resources: processor in thousandths, the rest in whole units.

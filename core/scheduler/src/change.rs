@@ -7,7 +7,7 @@ use cluster::claims::ClaimState;
 use cluster::published::Published;
 use cluster::taint_rules::TaintRule;
 use model::allocation::Allocation;
-use model::claim::{ClaimId, Class};
+use model::claim::{Claim, ClaimId, Class};
 use model::node::Node;
 use model::pod::{Pod, PodId};
 
@@ -93,6 +93,29 @@ pub enum Write {
         /// The uid of the one pod that may use it.
         user: Arc<str>,
     },
+    /// Make a claim for resources that a pod asks for by name, give it its devices, reserve it for the pod, and note on the pod
+    /// which container gets what. If it cannot be done to the end, what was made is deleted before it is told.
+    MakeClaim {
+        /// The pod, which owns the claim.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// What the claim asks for; its name is left to the API.
+        wish: Box<Claim>,
+        /// The devices.
+        allocation: Box<Allocation>,
+        /// The ids of its shares, in the order of grants.
+        shares: Vec<Arc<str>>,
+        /// Which container gets what.
+        mappings: Vec<RequestMapping>,
+    },
+    /// Delete a claim that was made for a pod, whatever it has.
+    DeleteClaim {
+        /// The claim.
+        claim: ClaimId,
+        /// Its uid.
+        uid: Arc<str>,
+    },
     /// Bind a pod to a node.
     Bind {
         /// The pod.
@@ -113,6 +136,17 @@ pub enum Write {
         /// In a sentence.
         message: String,
     },
+}
+
+/// A container that gets the devices of a request in place of a resource.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequestMapping {
+    /// The container.
+    pub container: Arc<str>,
+    /// The resource that it asks for.
+    pub resource: Arc<str>,
+    /// The request.
+    pub request: Arc<str>,
 }
 
 /// A pod that uses a claim.

@@ -13,9 +13,9 @@ use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId};
 use model::node::Node;
-use model::pod::{ClaimSource, Pod};
+use model::pod::{ClaimSource, Pod, Shape};
 
-use crate::deallocate::InTheWay;
+use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 use crate::filters::{self, Around, Mounts};
 use crate::scores::{self, View};
@@ -37,6 +37,8 @@ pub(crate) enum Wanted {
     Reservation { claim: ClaimId, uid: Arc<str> },
     /// Devices, and a reservation.
     Allocation { state: Arc<ClaimState>, allocation: Allocation },
+    /// To be made, for resources that the pod asks for by name.
+    Claim { allocation: Allocation },
 }
 
 /// Why no node will do.
@@ -92,7 +94,12 @@ impl fmt::Display for PodRefusal {
             write!(out, " {nearest}.")?;
         }
         match &self.in_the_way {
-            Some(one) => write!(out, " Claim {} gives its devices back, since nobody uses it.", one.claim),
+            Some(InTheWay { claim, remedy: Remedy::Deallocate, .. }) => {
+                write!(out, " Claim {claim} gives its devices back, since nobody uses it.")
+            }
+            Some(InTheWay { claim, remedy: Remedy::Delete, .. }) => {
+                write!(out, " Claim {claim}, which an earlier attempt left, is deleted.")
+            }
             None => Ok(()),
         }
     }
@@ -105,6 +112,8 @@ pub(crate) struct Claims {
     pub settled: Vec<Arc<ClaimState>>,
     /// Those that need devices.
     pub open: Vec<Arc<ClaimState>>,
+    /// What the pod asks for by name, if devices may stand for any of it.
+    pub named: Option<Arc<Shape>>,
 }
 
 /// What could help a pod whose claims have no devices on a node.
@@ -219,7 +228,10 @@ impl Engine {
             let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
             PodRefusal::everywhere(self.nodes.iter().count(), reason, wakes)
         };
-        let mut claims = Claims { settled: Vec::new(), open: Vec::new() };
+        let mut claims = Claims { settled: Vec::new(), open: Vec::new(), named: self.named_needs(pod) };
+        if let Some((reason, in_the_way)) = claims.named.as_ref().and_then(|_| self.cannot_make(pod)) {
+            return Err(Box::new(PodRefusal { in_the_way, ..*refused(reason) }));
+        }
         for claim in &pod.claims {
             let name = match &claim.source {
                 ClaimSource::Named(name) | ClaimSource::Generated(name) => name,
@@ -275,12 +287,14 @@ impl Engine {
         if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
             return Err(("resourceclaim not available on the node".to_owned(), None));
         }
-        if claims.open.is_empty() {
+        let made = claims.named.as_ref().and_then(|shape| self.extended.wish_on(shape, node));
+        if claims.open.is_empty() && made.is_none() {
             return Ok(Vec::new());
         }
         let pools =
             self.slices.pools_for(node, self.settings.gates).map_err(|bad| (bad.to_string(), None))?;
-        let wishes: Vec<&Claim> = claims.open.iter().map(|state| &*state.wish).collect();
+        let open = claims.open.iter().map(|state| &*state.wish);
+        let wishes: Vec<&Claim> = open.chain(made.as_ref().map(|(wish, _)| wish)).collect();
         let question = Question {
             node,
             pools: &pools,
@@ -307,7 +321,9 @@ impl Engine {
 }
 
 /// What has to be written for a pod on a node.
-pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, allocations: Vec<Allocation>) -> Choice {
+pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, mut allocations: Vec<Allocation>) -> Choice {
+    // One more than there are claims is for the claim that has yet to be made.
+    let made = allocations.drain(claims.open.len().min(allocations.len())..).collect::<Vec<_>>();
     let settled = claims.settled.iter().map(|state| {
         if state.reserved_for.contains(&pod.uid) {
             return Wanted::Reserved;
@@ -316,7 +332,8 @@ pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, allocations: Vec<A
     });
     let open = claims.open.iter().cloned().zip(allocations);
     let open = open.map(|(state, allocation)| Wanted::Allocation { state, allocation });
-    Choice { node: node.name.clone(), claims: settled.chain(open).collect() }
+    let made = made.into_iter().map(|allocation| Wanted::Claim { allocation });
+    Choice { node: node.name.clone(), claims: settled.chain(open).chain(made).collect() }
 }
 
 /// The most pods that may share a claim.

@@ -6,6 +6,7 @@ pub mod change;
 mod cycle;
 mod deallocate;
 pub mod engine;
+mod extended;
 pub mod filters;
 pub mod node_refusal;
 pub mod queue;

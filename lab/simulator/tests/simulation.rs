@@ -247,3 +247,77 @@ status:
     let outcome = run(&[held.to_owned(), pod("p", wants)]);
     assert_eq!((fate(&outcome, "p"), devices(&outcome, "held")), ("b", vec!["gpu-b"]));
 }
+
+const BY_NAME: &str = "---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: by-name}
+spec: {extendedResourceName: example.com/gpu, selectors: [{cel: {expression: device.driver == 'gpu.example.com'}}]}
+";
+
+/// A pod with a container that asks for resources.
+fn asking(name: &str, resources: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: c, image: i, resources: {{limits: {{{resources}}}}}}}]}}\n"
+    )
+}
+
+#[test]
+fn a_claim_is_made_for_a_resource_that_a_class_stands_for() {
+    let text = [
+        CLUSTER,
+        BY_NAME,
+        &asking("one", "cpu: 1, example.com/gpu: 1"),
+        &asking("two", "deviceclass.resource.kubernetes.io/gpu: 1"),
+        &asking("three", "example.com/gpu: 1"),
+    ]
+    .concat();
+    let ending = simulate(&read("test.yaml", &text).expect("good YAML"), Gates::default());
+    let ending = ending.expect("good manifests");
+    judge(&ending.objects);
+    let outcome = &ending.outcome;
+    assert_eq!(devices(outcome, "one-extended-resources-"), [format!("gpu-{}", fate(outcome, "one"))]);
+    assert_eq!(devices(outcome, "two-extended-resources-"), [format!("gpu-{}", fate(outcome, "two"))]);
+    let reason = fate(outcome, "three");
+    assert!(reason.starts_with("0/2 nodes are available: 2 cannot allocate all claims."), "{reason}");
+    let find = |kind: &str, name: &str| {
+        let is_it = |one: &&Value| {
+            one["kind"] == kind && one["metadata"]["name"].as_str().is_some_and(|it| it.starts_with(name))
+        };
+        ending.objects.iter().find(is_it).cloned().unwrap_or_default()
+    };
+    let (claim, pod) = (find("ResourceClaim", "one-extended"), find("Pod", "one"));
+    let status = &pod["status"]["extendedResourceClaimStatus"];
+    assert_eq!(status["resourceClaimName"], claim["metadata"]["name"]);
+    let mapping = serde_json::json!([
+        { "containerName": "c", "resourceName": "example.com/gpu", "requestName": "container-0-request-1" },
+    ]);
+    assert_eq!(status["requestMappings"], mapping);
+    let meta = &claim["metadata"];
+    assert_eq!(meta["annotations"]["resource.kubernetes.io/extended-resource-claim"], "true");
+    assert_eq!(meta["ownerReferences"][0]["uid"], pod["metadata"]["uid"]);
+    assert_eq!(meta["ownerReferences"][0]["controller"], true);
+    assert_eq!(claim["status"]["reservedFor"][0]["uid"], pod["metadata"]["uid"]);
+    let request = &claim["spec"]["devices"]["requests"][0];
+    assert_eq!(request["exactly"]["deviceClassName"], "by-name");
+    assert_eq!(
+        (&request["name"], &request["exactly"]["count"]),
+        (&"container-0-request-1".into(), &1.into())
+    );
+}
+
+#[test]
+fn a_node_that_has_the_resource_itself_is_used_without_a_claim() {
+    let own = "---
+apiVersion: v1
+kind: Node
+metadata: {name: own}
+status: {allocatable: {cpu: 2, pods: 10, example.com/gpu: 1}, capacity: {example.com/gpu: 1}}
+";
+    let pods: Vec<String> = ["p", "q", "r", "s"].map(|name| asking(name, "example.com/gpu: 1")).to_vec();
+    let outcome = run(&[&[BY_NAME.to_owned(), own.to_owned()][..], &pods].concat());
+    let fates: Vec<&str> = ["p", "q", "r", "s"].iter().map(|pod| fate(&outcome, pod)).collect();
+    assert_eq!(fates.iter().filter(|fate| **fate == "own").count(), 1, "{fates:?}");
+    assert_eq!(outcome.claims.iter().filter(|claim| claim.name.contains("extended")).count(), 2);
+    assert_eq!(outcome.pending(), 1);
+}

@@ -45,19 +45,22 @@ impl Engine {
             Change::TaintRuleGone(name) => self.taint_rule_gone(&name),
             Change::ClassApplied(class) => {
                 self.classes.insert(class.name.clone(), class);
+                self.follow_classes();
                 self.touches.touch_all();
                 Wake::Class.into()
             }
             Change::ClassGone(name) => {
                 self.classes.remove(&name);
+                self.follow_classes();
                 self.touches.touch_all();
                 Wakes::NONE
             }
             Change::ClaimApplied(state) => self.fold_claim(now, *state),
             Change::ClaimGone(id) => {
                 self.touch_claim(&id);
+                let was_made = self.forget_made(&id);
                 let touched = self.claims.remove(&id);
-                if touched.freed { Wake::Claim.into() } else { Wakes::NONE }
+                if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
             }
             Change::NamespaceApplied(name, labels) => {
                 self.namespaces.apply(name, labels);
@@ -105,7 +108,7 @@ impl Engine {
     }
 
     /// Something changed for the devices that a claim holds.
-    pub(super) fn touch_claim(&mut self, id: &ClaimId) {
+    pub(crate) fn touch_claim(&mut self, id: &ClaimId) {
         let held = self.claims.allocation(id).cloned();
         for one in held.iter().flat_map(|allocated| &allocated.held) {
             let pool = PoolId { driver: one.device.driver.clone(), pool: one.device.pool.clone() };
@@ -159,9 +162,14 @@ impl Engine {
         if before.as_ref() != state.allocation.as_ref() {
             self.touch_claim(&id);
         }
+        self.note_made(&state);
+        let made_for = state.owner.clone().filter(|_| state.extended);
         let touched = self.claims.apply(state);
         if touched.taken {
             self.touch_claim(&id);
+        }
+        if let Some(pod) = made_for {
+            self.settle_unmade(&pod);
         }
         if is_new {
             self.look_again_at_gated(now, &id);
@@ -188,6 +196,7 @@ impl Engine {
     fn pod_gone(&mut self, uid: &Arc<str>) -> Wakes {
         self.forget_waiting(uid);
         self.abandon(uid);
+        self.forget_unmade(uid);
         if self.take_pod(uid) { Wake::PodRemoved.into() } else { Wakes::NONE }
     }
 

@@ -37,6 +37,7 @@ impl Engine {
                 }
             }
         }
+        self.settle_unmade(&uid);
         self.go_on(now, &uid);
     }
 
@@ -86,6 +87,7 @@ impl Engine {
     /// The answer to a write for a pod that is gone.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some((claim, consumer)) = self.abandoned.remove(&write) else { return };
+        let user = consumer.uid.clone();
         match outcome {
             WriteOutcome::Done => self.release_claim(&claim, consumer),
             WriteOutcome::Failed(_) => {
@@ -93,10 +95,11 @@ impl Engine {
                 self.queue.wake(Wake::Claim.into(), now);
             }
         }
+        self.settle_unmade(&user);
     }
 
     /// Takes back what was decided for a claim.
-    fn undecide(&mut self, claim: &ClaimId) {
+    pub(crate) fn undecide(&mut self, claim: &ClaimId) {
         if self.claims.is_decided(claim) {
             self.touch_claim(claim);
             self.claims.undecide(claim);
@@ -110,6 +113,7 @@ impl Engine {
     }
 
     fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer) {
+        self.unmake(claim);
         if let Some(known) = self.claims.get(claim) {
             let uid = known.uid.clone();
             self.submit_and_forget(Write::Release { claim: claim.clone(), uid, consumer });
