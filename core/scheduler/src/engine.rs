@@ -5,6 +5,7 @@
 
 mod fold;
 mod settle;
+mod sharing;
 mod taint_rules;
 mod turn;
 
@@ -127,6 +128,8 @@ pub struct Engine {
     waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
     lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// Pods that were refused, by claims of theirs that have devices.
+    sharing: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     pub(crate) queue: Queue,
     /// Pods on their way, by uid.
     placing: FxHashMap<Arc<str>, Placing>,
@@ -166,6 +169,7 @@ impl Engine {
             claims: Claims::default(),
             waiting: FxHashMap::default(),
             lacking: BTreeMap::new(),
+            sharing: BTreeMap::new(),
             queue,
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),

@@ -162,6 +162,10 @@ impl Engine {
         if before.as_ref() != state.allocation.as_ref() {
             self.touch_claim(&id);
         }
+        let users = self.claims.get(&id).map(|known| &known.reserved_for);
+        if users.is_some_and(|users| *users != state.reserved_for) {
+            self.users_changed(&id, now);
+        }
         self.note_made(&state);
         let made_for = state.owner.clone().filter(|_| state.extended);
         let touched = self.claims.apply(state);
@@ -219,6 +223,7 @@ impl Engine {
     pub(super) fn forget_waiting(&mut self, uid: &str) {
         self.queue.remove(uid);
         let Some(pod) = self.waiting.remove(uid) else { return };
+        self.forget_users(&pod);
         for id in named_claims(&pod) {
             if let Some(pods) = self.lacking.get_mut(&id) {
                 pods.remove(uid);
@@ -231,7 +236,7 @@ impl Engine {
 }
 
 /// The claims that a pod names.
-fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
+pub(super) fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
     pod.claims.iter().filter_map(|claim| match &claim.source {
         ClaimSource::Named(name) | ClaimSource::Generated(name) => {
             Some(ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() })

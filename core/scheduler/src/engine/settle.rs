@@ -9,7 +9,7 @@ use model::timestamp::Timestamp;
 use super::{Announcement, Effect, Engine, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
 use crate::queue::Failure;
-use crate::wake::Wake;
+use crate::wake::{Wake, Wakes};
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
@@ -71,7 +71,7 @@ impl Engine {
         self.release(&placing);
         let message = placing.failed.clone().unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message);
-        self.queue.wake(Wake::PodRemoved.into(), now);
+        self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
     }
 
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered

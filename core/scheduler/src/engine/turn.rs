@@ -30,6 +30,7 @@ impl Engine {
                     if let Some(one) = refusal.in_the_way() {
                         self.ask_for(one, &pod.uid);
                     }
+                    self.watch_users(&pod);
                     let failure = Failure::Refused(refusal.wakes_on());
                     self.refuse(now, &pod, failure, refusal.to_string());
                 }

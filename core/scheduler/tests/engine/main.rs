@@ -1,6 +1,7 @@
 //! The engine against an API made of values.
 
 mod alternatives;
+mod conflicts;
 mod deallocate;
 mod extended;
 mod taint_rules;
