@@ -1,11 +1,11 @@
-//! Containers that ask for resources by names that devices may stand for.
+//! Containers that use devices: by claims, and by names of resources that devices may stand for.
 
 use std::sync::Arc;
 
 use cluster::resource_classes::CLASS_PREFIX;
 use model::pod::ContainerWish;
 use objects::core::container::Container;
-use objects::core::pod::PodSpec;
+use objects::core::pod::{PodResourceClaim, PodSpec};
 
 use crate::requests::stays;
 
@@ -23,6 +23,17 @@ fn wish(place: usize, container: &Container, passes: bool) -> Option<ContainerWi
     let amounts = amounts.filter(|(_, (_, count))| *count > 0).collect::<std::collections::BTreeMap<_, _>>();
     let name = container.name.as_str().into();
     (!amounts.is_empty()).then_some(ContainerWish { name, place, passes, amounts })
+}
+
+/// For each claim that a pod names, the containers that use it, those that run first coming first.
+pub(crate) fn claim_containers(spec: &PodSpec) -> Vec<Vec<Arc<str>>> {
+    let users = |claim: &PodResourceClaim| {
+        let all = spec.init_containers.iter().chain(&spec.containers);
+        let uses =
+            |container: &&Container| container.resources.claims.iter().any(|used| used.name == claim.name);
+        all.filter(uses).map(|container| container.name.as_str().into()).collect()
+    };
+    spec.resource_claims.iter().map(users).collect()
 }
 
 /// Whether a resource is one that somebody other than Kubernetes gave its name, or is named after a class.
@@ -64,5 +75,21 @@ mod tests {
             "class 4 false {\"deviceclass.resource.kubernetes.io/gpu\": (1, 3)}",
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn claims_know_the_containers_that_use_them() {
+        let uses = |name: &str, claims: &[&str]| {
+            let claims: Vec<_> = claims.iter().map(|claim| json!({ "name": claim })).collect();
+            json!({ "name": name, "resources": { "claims": claims } })
+        };
+        let spec = json!({
+            "resourceClaims": [{ "name": "one" }, { "name": "two" }, { "name": "three" }],
+            "initContainers": [uses("init", &["two"])],
+            "containers": [uses("a", &["one", "two"]), uses("b", &["two"])],
+        });
+        let users = claim_containers(&serde_json::from_value(spec).expect("a pod's spec"));
+        let users: Vec<String> = users.iter().map(|names| names.join(" ")).collect();
+        assert_eq!(users, ["a", "init a b", ""]);
     }
 }

@@ -9,6 +9,7 @@ mod claim;
 mod class;
 mod device_containers;
 mod error;
+mod footprint;
 mod label_selector;
 mod made_claim;
 mod node;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::allocation::allocation;
 use crate::change::CLAIM_FINALIZER;
 use crate::error::ConvertError;
+use crate::footprint;
 use crate::made_claim::{Making, delete, make};
 
 /// What a call does.
@@ -168,6 +169,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
                 "target": { "apiVersion": "v1", "kind": "Node", "name": **node },
             }),
         })),
+        Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
     }
 }

@@ -123,6 +123,10 @@ pub struct Shape {
     pub required_features: Vec<Arc<str>>,
     /// Containers that ask for resources that devices may stand for.
     pub device_containers: Vec<ContainerWish>,
+    /// For each claim that it names, the containers that use it.
+    pub claim_containers: Vec<Vec<Arc<str>>>,
+    /// Resources that it asks for as a whole, and how much of that its containers do not ask for.
+    pub spare: Vec<(Arc<str>, i64)>,
 }
 
 /// A container that asks for resources that devices may stand for.

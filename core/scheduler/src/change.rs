@@ -10,6 +10,7 @@ use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId, Class};
 use model::node::Node;
 use model::pod::{Pod, PodId};
+use model::quantity::Quantity;
 
 /// A fact that arrived. Names are those of the objects; a thing that is applied twice is the same as once.
 #[derive(Clone, Debug)]
@@ -125,6 +126,15 @@ pub enum Write {
         /// The node.
         node: Arc<str>,
     },
+    /// Note on a pod what its devices take of its node; nothing takes back what was noted.
+    NoteResources {
+        /// The pod.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// By claim.
+        claims: Vec<ClaimFootprint>,
+    },
     /// Note on a pod why it waits.
     Note {
         /// The pod.
@@ -147,6 +157,19 @@ pub struct RequestMapping {
     pub resource: Arc<str>,
     /// The request.
     pub request: Arc<str>,
+}
+
+/// What the devices of a claim take of their node.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ClaimFootprint {
+    /// The claim.
+    pub claim: Arc<str>,
+    /// The containers that use it.
+    pub containers: Vec<Arc<str>>,
+    /// How much of each resource the devices are.
+    pub mapping: BTreeMap<Arc<str>, Quantity>,
+    /// How much of each resource it costs to use them: for the pod, and for each container.
+    pub overhead: BTreeMap<Arc<str>, (Option<Quantity>, Option<Quantity>)>,
 }
 
 /// A pod that uses a claim.

@@ -18,6 +18,7 @@ use model::pod::{ClaimSource, Pod, Shape};
 use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 use crate::filters::{self, Around, Mounts};
+use crate::footprint::Footing;
 use crate::scores::{self, View};
 use crate::wake::{Wake, Wakes};
 
@@ -114,6 +115,8 @@ pub(crate) struct Claims {
     pub open: Vec<Arc<ClaimState>>,
     /// What the pod asks for by name, if devices may stand for any of it.
     pub named: Option<Arc<Shape>>,
+    /// What is needed to tell what devices take of the node, if that counts.
+    pub footing: Option<Footing>,
 }
 
 /// What could help a pod whose claims have no devices on a node.
@@ -126,6 +129,9 @@ const DEVICES: Wakes = Wakes::of(&[
     Wake::Slice,
     Wake::OwnClaims,
 ]);
+
+/// What could help besides where devices take room of the node.
+const ROOM: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::PodShrunk, Wake::OwnRequests]);
 
 /// Counts why nodes are out of the question.
 #[derive(Default)]
@@ -189,7 +195,8 @@ impl Engine {
                 Ok(allocations) if compares_devices => found.push((*at, allocations)),
                 Ok(allocations) => return Ok(choice(pod, &node, claims, allocations)),
                 Err((reason, nearest)) => {
-                    tally.refuse([reason], DEVICES);
+                    let room = if claims.footing.is_some() { ROOM } else { Wakes::NONE };
+                    tally.refuse([reason], DEVICES.or(room));
                     tally.nearest = tally.nearest.or(nearest);
                 }
             }
@@ -228,7 +235,12 @@ impl Engine {
             let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
             PodRefusal::everywhere(self.nodes.iter().count(), reason, wakes)
         };
-        let mut claims = Claims { settled: Vec::new(), open: Vec::new(), named: self.named_needs(pod) };
+        let mut claims = Claims {
+            settled: Vec::new(),
+            open: Vec::new(),
+            named: self.named_needs(pod),
+            footing: self.footing(pod),
+        };
         if let Some((reason, in_the_way)) = claims.named.as_ref().and_then(|_| self.cannot_make(pod)) {
             return Err(Box::new(PodRefusal { in_the_way, ..*refused(reason) }));
         }
@@ -272,14 +284,32 @@ impl Engine {
                     "resourceclaim \"{name}\" has {consumers} consumers, the most there may be"
                 )));
             }
+            if self.is_for_another(state, pod) {
+                return Err(refused(format!(
+                    "resourceclaim \"{name}\" has a device that is a part of its node, and cannot be shared"
+                )));
+            }
             if state.allocation.is_some() { &mut claims.settled } else { &mut claims.open }
                 .push(state.clone());
         }
         Ok(claims)
     }
 
-    /// Devices on a node for the claims that need some, or the reason in Kubernetes' words and in ours.
+    /// Devices on a node for the claims that need some, if the node has room for what they take of it, or the reason in
+    /// Kubernetes' words and in ours.
     pub(crate) fn devices_on(
+        &mut self,
+        node: &Node,
+        claims: &Claims,
+    ) -> Result<Vec<Allocation>, (String, Option<String>)> {
+        let found = self.search_devices(node, claims)?;
+        if let Some(footing) = &claims.footing {
+            self.check_footing(node, footing, claims, &found).map_err(|reason| (reason, None))?;
+        }
+        Ok(found)
+    }
+
+    fn search_devices(
         &mut self,
         node: &Node,
         claims: &Claims,

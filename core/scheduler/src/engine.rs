@@ -9,6 +9,7 @@ mod sharing;
 mod taint_rules;
 mod turn;
 
+pub(crate) use fold::claim_id;
 pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,6 +8,7 @@ mod deallocate;
 pub mod engine;
 mod extended;
 pub mod filters;
+mod footprint;
 pub mod node_refusal;
 pub mod queue;
 pub mod scores;

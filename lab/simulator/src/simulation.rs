@@ -335,12 +335,13 @@ impl Simulation {
             | Write::DeleteClaim { claim, .. } => {
                 self.shelf.read::<ResourceClaim>(&claim.namespace, &claim.name)
             }
-            Write::Bind { .. } | Write::Note { .. } => None,
+            Write::Bind { .. } | Write::Note { .. } | Write::NoteResources { .. } => None,
         };
         let pod = match write {
-            Write::Bind { pod, .. } | Write::Note { pod, .. } | Write::MakeClaim { pod, .. } => {
-                self.shelf.read::<PodObject>(&pod.namespace, &pod.name)
-            }
+            Write::Bind { pod, .. }
+            | Write::Note { pod, .. }
+            | Write::NoteResources { pod, .. }
+            | Write::MakeClaim { pod, .. } => self.shelf.read::<PodObject>(&pod.namespace, &pod.name),
             _ => None,
         };
         let seen = Seen {

@@ -321,3 +321,54 @@ status: {allocatable: {cpu: 2, pods: 10, example.com/gpu: 1}, capacity: {example
     assert_eq!(outcome.claims.iter().filter(|claim| claim.name.contains("extended")).count(), 2);
     assert_eq!(outcome.pending(), 1);
 }
+
+#[test]
+fn devices_that_are_processors_count_as_such() {
+    let cluster = "
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, pods: 10}, declaredFeatures: [DRANodeAllocatableResources]}}
+- {apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: cpu}, spec: {}}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceSlice
+  metadata: {name: a-cpus}
+  spec:
+    driver: cpu.example.com
+    pool: {name: a, generation: 1, resourceSliceCount: 1}
+    nodeName: a
+    devices:
+    - name: socket
+      nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 2}, overhead: {perContainer: 500m}}}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaim
+  metadata: {name: socket}
+  spec: {devices: {requests: [{name: cpu, exactly: {deviceClassName: cpu}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  resourceClaims: [{name: mine, resourceClaimName: socket}]
+  containers: [{name: c, image: i, resources: {requests: {cpu: 1}, claims: [{name: mine}]}}]
+";
+    let late = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: q}\nspec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n";
+    let play = |on: bool| {
+        let gates = Gates::default().with(gates::Gate::DRANodeAllocatableResources, on);
+        simulate(&read("test.yaml", &format!("{cluster}{late}")).expect("good YAML"), gates)
+            .expect("good manifests")
+    };
+    assert_eq!(fate(&play(false).outcome, "q"), "a", "three of four processors are free");
+    let ending = play(true);
+    assert_eq!(fate(&ending.outcome, "p"), "a");
+    assert_eq!(fate(&ending.outcome, "q"), "0/1 nodes are available: 1 Insufficient cpu.");
+    let pod = ending.objects.iter().find(|one| one["kind"] == "Pod" && one["metadata"]["name"] == "p");
+    let status = &pod.expect("it is there")["status"]["nodeAllocatableResourceClaimStatuses"];
+    let expected = serde_json::json!([{
+        "resourceClaimName": "socket",
+        "containers": ["c"],
+        "mapping": [{ "name": "cpu", "quantity": "2" }],
+        "overhead": [{ "name": "cpu", "perContainer": "500m" }],
+    }]);
+    assert_eq!(*status, expected);
+}

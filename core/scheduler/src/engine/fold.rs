@@ -8,7 +8,7 @@ use cluster::published::Published;
 use model::claim::ClaimId;
 use model::device::PoolId;
 use model::node::Node;
-use model::pod::{ClaimSource, Pod};
+use model::pod::{ClaimSource, Pod, PodClaim};
 use model::timestamp::Timestamp;
 
 use super::Engine;
@@ -237,12 +237,17 @@ impl Engine {
 
 /// The claims that a pod names.
 pub(super) fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
-    pod.claims.iter().filter_map(|claim| match &claim.source {
+    pod.claims.iter().filter_map(|claim| claim_id(pod, claim))
+}
+
+/// The claim that an entry of a pod names.
+pub(crate) fn claim_id(pod: &Pod, claim: &PodClaim) -> Option<ClaimId> {
+    match &claim.source {
         ClaimSource::Named(name) | ClaimSource::Generated(name) => {
             Some(ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() })
         }
         ClaimSource::ToBeGenerated | ClaimSource::NotNeeded | ClaimSource::Unknown => None,
-    })
+    }
 }
 
 /// What changed of a node that could help somebody.

@@ -114,6 +114,7 @@ impl Engine {
 
     fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer) {
         self.unmake(claim);
+        self.forget_note(claim, &consumer.name);
         if let Some(known) = self.claims.get(claim) {
             let uid = known.uid.clone();
             self.submit_and_forget(Write::Release { claim: claim.clone(), uid, consumer });

@@ -42,6 +42,12 @@ impl Engine {
     fn place(&mut self, now: Timestamp, pod: &Arc<Pod>, choice: Choice) {
         let mut assumed = Pod::clone(pod);
         assumed.node = Some(choice.node.clone());
+        let (footprints, extra) = self.taken_of_node(pod, &choice.claims);
+        if !footprints.is_empty() {
+            let shape = Arc::make_mut(&mut assumed.shape);
+            shape.requests.add(&extra, 1);
+            shape.scored.add(&extra, 1);
+        }
         self.put_pod(Arc::new(assumed));
         let placing = Placing {
             pod: pod.clone(),
@@ -52,6 +58,10 @@ impl Engine {
             failed: None,
         };
         self.placing.insert(pod.uid.clone(), placing);
+        if !footprints.is_empty() {
+            let (note, write) = self.note_resources(pod, footprints);
+            self.submit_for(pod, note, write);
+        }
         let consumer = consumer(pod);
         for wanted in choice.claims {
             let write = match wanted {
@@ -63,12 +73,17 @@ impl Engine {
                 Wanted::Claim { allocation } => self.make_claim(pod, &choice.node, allocation),
             };
             let (claim, write) = write;
-            let id = self.submit(&pod.uid, write);
-            if let Some(placing) = self.placing.get_mut(&pod.uid) {
-                placing.open.insert(id, claim);
-            }
+            self.submit_for(pod, claim, write);
         }
         self.go_on(now, &pod.uid);
+    }
+
+    /// Asks for a write that has to be done before a pod is bound.
+    fn submit_for(&mut self, pod: &Pod, claim: ClaimId, write: Write) {
+        let id = self.submit(&pod.uid, write);
+        if let Some(placing) = self.placing.get_mut(&pod.uid) {
+            placing.open.insert(id, claim);
+        }
     }
 
     /// Takes the devices of an allocation, and says what is to be written.

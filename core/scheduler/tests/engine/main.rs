@@ -4,6 +4,7 @@ mod alternatives;
 mod conflicts;
 mod deallocate;
 mod extended;
+mod footprint;
 mod taint_rules;
 mod world;
 

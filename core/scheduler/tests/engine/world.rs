@@ -14,7 +14,7 @@ use model::device::{Device, DeviceId, PoolId, Reach, Slice};
 use model::node::Node;
 use model::pod::{ClaimSource, ContainerWish, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
-use scheduler::change::{Change, Write, WriteId, WriteOutcome};
+use scheduler::change::{Change, ClaimFootprint, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
 use scheduler::filters::FilterSettings;
 use scheduler::queue::Patience;
@@ -34,6 +34,8 @@ pub struct World {
     /// The next writes of which this says so fail.
     pub fail: Vec<fn(&Write) -> bool>,
     pub told: Vec<String>,
+    /// What is noted on pods about their devices, by uid.
+    pub notes: BTreeMap<Arc<str>, Vec<ClaimFootprint>>,
     /// How many claims were made for resources by name.
     pub made: usize,
 }
@@ -62,6 +64,7 @@ pub fn world() -> World {
         open: Vec::new(),
         fail: Vec::new(),
         told: Vec::new(),
+        notes: BTreeMap::new(),
         made: 0,
     }
 }
@@ -286,6 +289,10 @@ impl World {
                 self.add_claim(state);
                 return WriteOutcome::Done;
             }
+            Write::NoteResources { uid, claims, .. } => {
+                self.notes.insert(uid.clone(), claims.clone());
+                return WriteOutcome::Done;
+            }
             Write::DeleteClaim { claim, uid } => {
                 if self.claims.get(claim).is_some_and(|known| known.uid == *uid) {
                     self.claims.remove(claim);
@@ -322,6 +329,14 @@ impl World {
             Write::Bind { uid, node, .. } => {
                 let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
                 pod.node = Some(node.clone());
+                // What was noted counts like what the pod asks for.
+                for claim in self.notes.get(uid).into_iter().flatten() {
+                    let amounts = claim.mapping.get("cpu").into_iter();
+                    let overhead = claim.overhead.get("cpu").and_then(|(per_pod, _)| per_pod.as_ref());
+                    for amount in amounts.chain(overhead) {
+                        Arc::make_mut(&mut pod.shape).requests.cpu_milli += amount.milli_value();
+                    }
+                }
                 let pod = Arc::new(pod.clone());
                 self.fact(Change::PodApplied(pod));
                 return WriteOutcome::Done;
