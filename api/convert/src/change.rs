@@ -34,6 +34,9 @@ use crate::text::shared_map;
 /// Keeps a claim that has devices from vanishing.
 pub const CLAIM_FINALIZER: &str = "resource.kubernetes.io/delete-protection";
 
+/// Says of a claim that it was made for resources that its pod asks for by name.
+pub const EXTENDED_ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
+
 /// The fact that an object is there as it is, or nothing if its kind does not matter to the engine. The revision is that
 /// of its last write, and no two writes have the same.
 ///
@@ -204,6 +207,7 @@ pub fn claim_state(object: &ResourceClaim) -> Result<ClaimState, ConvertError> {
         allocation: allocation.map(Arc::new),
         reserved_for: status.reserved_for.iter().map(|consumer| consumer.uid.as_str().into()).collect(),
         owner: owner.map(|owner| owner.uid.as_str().into()),
+        extended: meta.annotations.get(EXTENDED_ANNOTATION).is_some_and(|value| value == "true"),
         deleting: meta.deletion_timestamp.is_some(),
         protected: meta.finalizers.iter().any(|one| one == CLAIM_FINALIZER),
     })

@@ -27,6 +27,8 @@ pub struct ClaimState {
     pub reserved_for: Vec<Arc<str>>,
     /// The uid of the pod or group that it was made for.
     pub owner: Option<Arc<str>>,
+    /// It was made by a scheduler for resources that its owner asks for by name.
+    pub extended: bool,
     /// It is being deleted.
     pub deleting: bool,
     /// It cannot vanish while devices are allocated to it.
@@ -138,6 +140,13 @@ impl Claims {
         true
     }
 
+    /// Decides on an allocation for a claim that has yet to be made, under a name that no claim can have.
+    pub fn decide_unmade(&mut self, id: &ClaimId, uid: &str, allocated: Allocated) {
+        let before = self.allocation(id).cloned();
+        self.decided.insert(id.clone(), (uid.into(), Arc::new(allocated)));
+        self.follow(id, before.as_ref());
+    }
+
     /// Takes a decision back, since it could not be written.
     pub fn undecide(&mut self, id: &ClaimId) -> ClaimTouched {
         let before = self.allocation(id).cloned();
@@ -191,6 +200,7 @@ mod tests {
             allocation: allocation.map(Arc::new),
             reserved_for: Vec::new(),
             owner: None,
+            extended: false,
             deleting: false,
             protected: false,
         }

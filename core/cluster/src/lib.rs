@@ -7,5 +7,6 @@ pub mod namespaces;
 pub mod nodes;
 pub mod pools;
 pub mod published;
+pub mod resource_classes;
 pub mod taint_rules;
 pub mod volumes;

@@ -7,9 +7,10 @@ use cluster::claims::ClaimState;
 use cluster::published::Published;
 use cluster::taint_rules::TaintRule;
 use model::allocation::Allocation;
-use model::claim::{ClaimId, Class};
+use model::claim::{Claim, ClaimId, Class};
 use model::node::Node;
 use model::pod::{Pod, PodId};
+use model::quantity::Quantity;
 
 use crate::companions::CompanionChange;
 use crate::storage::StorageChange;
@@ -100,6 +101,29 @@ pub enum Write {
         /// The uid of the one pod that may use it.
         user: Arc<str>,
     },
+    /// Make a claim for resources that a pod asks for by name, give it its devices, reserve it for the pod, and note on the pod
+    /// which container gets what. If it cannot be done to the end, what was made is deleted before it is told.
+    MakeClaim {
+        /// The pod, which owns the claim.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// What the claim asks for; its name is left to the API.
+        wish: Box<Claim>,
+        /// The devices.
+        allocation: Box<Allocation>,
+        /// The ids of its shares, in the order of grants.
+        shares: Vec<Arc<str>>,
+        /// Which container gets what.
+        mappings: Vec<RequestMapping>,
+    },
+    /// Delete a claim that was made for a pod, whatever it has.
+    DeleteClaim {
+        /// The claim.
+        claim: ClaimId,
+        /// Its uid.
+        uid: Arc<str>,
+    },
     /// Bind a pod to a node.
     Bind {
         /// The pod.
@@ -108,6 +132,15 @@ pub enum Write {
         uid: Arc<str>,
         /// The node.
         node: Arc<str>,
+    },
+    /// Note on a pod what its devices take of its node; nothing takes back what was noted.
+    NoteResources {
+        /// The pod.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// By claim.
+        claims: Vec<ClaimFootprint>,
     },
     /// Note on a pod why it waits.
     Note {
@@ -137,15 +170,19 @@ pub enum About<'a> {
 }
 
 impl Write {
-    /// The object that is written.
+    /// The object that is written, or that something is made for.
     #[must_use]
     pub fn about(&self) -> About<'_> {
         match self {
             Write::Allocate { claim, .. }
             | Write::Reserve { claim, .. }
             | Write::Release { claim, .. }
-            | Write::Deallocate { claim, .. } => About::Claim(claim),
-            Write::Bind { pod, uid, .. } | Write::Note { pod, uid, .. } => About::Pod { id: pod, uid },
+            | Write::Deallocate { claim, .. }
+            | Write::DeleteClaim { claim, .. } => About::Claim(claim),
+            Write::Bind { pod, uid, .. }
+            | Write::Note { pod, uid, .. }
+            | Write::NoteResources { pod, uid, .. }
+            | Write::MakeClaim { pod, uid, .. } => About::Pod { id: pod, uid },
         }
     }
 
@@ -154,10 +191,39 @@ impl Write {
     pub fn places(&self) -> Option<&Arc<str>> {
         match self {
             Write::Allocate { consumer, .. } | Write::Reserve { consumer, .. } => Some(&consumer.uid),
-            Write::Bind { uid, .. } => Some(uid),
-            Write::Release { .. } | Write::Deallocate { .. } | Write::Note { .. } => None,
+            Write::Bind { uid, .. } | Write::MakeClaim { uid, .. } | Write::NoteResources { uid, .. } => {
+                Some(uid)
+            }
+            Write::Release { .. }
+            | Write::Deallocate { .. }
+            | Write::DeleteClaim { .. }
+            | Write::Note { .. } => None,
         }
     }
+}
+
+/// A container that gets the devices of a request in place of a resource.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequestMapping {
+    /// The container.
+    pub container: Arc<str>,
+    /// The resource that it asks for.
+    pub resource: Arc<str>,
+    /// The request.
+    pub request: Arc<str>,
+}
+
+/// What the devices of a claim take of their node.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ClaimFootprint {
+    /// The claim.
+    pub claim: Arc<str>,
+    /// The containers that use it.
+    pub containers: Vec<Arc<str>>,
+    /// How much of each resource the devices are.
+    pub mapping: BTreeMap<Arc<str>, Quantity>,
+    /// How much of each resource it costs to use them: for the pod, and for each container.
+    pub overhead: BTreeMap<Arc<str>, (Option<Quantity>, Option<Quantity>)>,
 }
 
 /// A pod that uses a claim.

@@ -13,11 +13,12 @@ use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId};
 use model::node::Node;
-use model::pod::{ClaimSource, LabelSelector, Pod};
+use model::pod::{ClaimSource, LabelSelector, Pod, Shape};
 
-use crate::deallocate::InTheWay;
+use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 use crate::filters::{self, Around, Filter, Mounts};
+use crate::footprint::Footing;
 use crate::profile::Profile;
 use crate::scores::{self, View};
 use crate::wake::{Wake, Wakes};
@@ -38,6 +39,8 @@ pub(crate) enum Wanted {
     Reservation { claim: ClaimId, uid: Arc<str> },
     /// Devices, and a reservation.
     Allocation { state: Arc<ClaimState>, allocation: Allocation },
+    /// To be made, for resources that the pod asks for by name.
+    Claim { allocation: Allocation },
 }
 
 /// Why no node will do.
@@ -93,19 +96,28 @@ impl fmt::Display for PodRefusal {
             write!(out, " {nearest}.")?;
         }
         match &self.in_the_way {
-            Some(one) => write!(out, " Claim {} gives its devices back, since nobody uses it.", one.claim),
+            Some(InTheWay { claim, remedy: Remedy::Deallocate, .. }) => {
+                write!(out, " Claim {claim} gives its devices back, since nobody uses it.")
+            }
+            Some(InTheWay { claim, remedy: Remedy::Delete, .. }) => {
+                write!(out, " Claim {claim}, which an earlier attempt left, is deleted.")
+            }
             None => Ok(()),
         }
     }
 }
 
 /// What a pod's claims ask of a node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Claims {
     /// Those that have devices: where they can be used, and what is left to write.
     pub settled: Vec<Arc<ClaimState>>,
     /// Those that need devices.
     pub open: Vec<Arc<ClaimState>>,
+    /// What the pod asks for by name, if devices may stand for any of it.
+    pub named: Option<Arc<Shape>>,
+    /// What is needed to tell what devices take of the node, if that counts.
+    pub footing: Option<Footing>,
 }
 
 /// What could help a pod whose claims have no devices on a node.
@@ -118,6 +130,9 @@ const DEVICES: Wakes = Wakes::of(&[
     Wake::Slice,
     Wake::OwnClaims,
 ]);
+
+/// What could help besides where devices take room of the node.
+const ROOM: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::PodShrunk, Wake::OwnRequests]);
 
 /// Counts why nodes are out of the question.
 #[derive(Default)]
@@ -194,7 +209,8 @@ impl Engine {
                 Ok(allocations) if compares_devices => found.push((*at, allocations)),
                 Ok(allocations) => return Ok(choice(pod, &node, claims, allocations)),
                 Err((reason, nearest)) => {
-                    tally.refuse([reason], DEVICES);
+                    let room = if claims.footing.is_some() { ROOM } else { Wakes::NONE };
+                    tally.refuse([reason], DEVICES.or(room));
                     tally.nearest = tally.nearest.or(nearest);
                 }
             }
@@ -240,9 +256,17 @@ impl Engine {
             let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
             PodRefusal::everywhere(self.nodes.iter().count(), reason, wakes)
         };
-        let mut claims = Claims { settled: Vec::new(), open: Vec::new() };
         if !profile.filters.has(Filter::Devices) {
-            return Ok(claims);
+            return Ok(Claims::default());
+        }
+        let mut claims = Claims {
+            settled: Vec::new(),
+            open: Vec::new(),
+            named: self.named_needs(pod),
+            footing: self.footing(pod),
+        };
+        if let Some((reason, in_the_way)) = claims.named.as_ref().and_then(|_| self.cannot_make(pod)) {
+            return Err(Box::new(PodRefusal { in_the_way, ..*refused(reason) }));
         }
         for claim in &pod.claims {
             let name = match &claim.source {
@@ -284,14 +308,32 @@ impl Engine {
                     "resourceclaim \"{name}\" has {consumers} consumers, the most there may be"
                 )));
             }
+            if self.is_for_another(state, pod) {
+                return Err(refused(format!(
+                    "resourceclaim \"{name}\" has a device that is a part of its node, and cannot be shared"
+                )));
+            }
             if state.allocation.is_some() { &mut claims.settled } else { &mut claims.open }
                 .push(state.clone());
         }
         Ok(claims)
     }
 
-    /// Devices on a node for the claims that need some, or the reason in Kubernetes' words and in ours.
+    /// Devices on a node for the claims that need some, if the node has room for what they take of it, or the reason in
+    /// Kubernetes' words and in ours.
     pub(crate) fn devices_on(
+        &mut self,
+        node: &Node,
+        claims: &Claims,
+    ) -> Result<Vec<Allocation>, (String, Option<String>)> {
+        let found = self.search_devices(node, claims)?;
+        if let Some(footing) = &claims.footing {
+            self.check_footing(node, footing, claims, &found).map_err(|reason| (reason, None))?;
+        }
+        Ok(found)
+    }
+
+    fn search_devices(
         &mut self,
         node: &Node,
         claims: &Claims,
@@ -299,12 +341,14 @@ impl Engine {
         if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
             return Err(("resourceclaim not available on the node".to_owned(), None));
         }
-        if claims.open.is_empty() {
+        let made = claims.named.as_ref().and_then(|shape| self.extended.wish_on(shape, node));
+        if claims.open.is_empty() && made.is_none() {
             return Ok(Vec::new());
         }
         let pools =
             self.slices.pools_for(node, self.settings.gates).map_err(|bad| (bad.to_string(), None))?;
-        let wishes: Vec<&Claim> = claims.open.iter().map(|state| &*state.wish).collect();
+        let open = claims.open.iter().map(|state| &*state.wish);
+        let wishes: Vec<&Claim> = open.chain(made.as_ref().map(|(wish, _)| wish)).collect();
         let question = Question {
             node,
             pools: &pools,
@@ -331,7 +375,9 @@ impl Engine {
 }
 
 /// What has to be written for a pod on a node.
-pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, allocations: Vec<Allocation>) -> Choice {
+pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, mut allocations: Vec<Allocation>) -> Choice {
+    // One more than there are claims is for the claim that has yet to be made.
+    let made = allocations.drain(claims.open.len().min(allocations.len())..).collect::<Vec<_>>();
     let settled = claims.settled.iter().map(|state| {
         if state.reserved_for.contains(&pod.uid) {
             return Wanted::Reserved;
@@ -340,7 +386,8 @@ pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, allocations: Vec<A
     });
     let open = claims.open.iter().cloned().zip(allocations);
     let open = open.map(|(state, allocation)| Wanted::Allocation { state, allocation });
-    Choice { node: node.name.clone(), claims: settled.chain(open).collect() }
+    let made = made.into_iter().map(|allocation| Wanted::Claim { allocation });
+    Choice { node: node.name.clone(), claims: settled.chain(open).chain(made).collect() }
 }
 
 /// The most pods that may share a claim.

@@ -5,8 +5,12 @@
 
 mod fold;
 mod settle;
+mod sharing;
 mod taint_rules;
 mod turn;
+
+pub(crate) use fold::claim_id;
+pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,6 +31,7 @@ use rustc_hash::FxHashMap;
 
 use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
+use crate::extended::Extended;
 use crate::profile::Profile;
 use crate::queue::{Counts, Patience, Queue};
 use crate::scores::images::ImageCounts;
@@ -129,12 +134,16 @@ pub struct Engine {
     waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
     lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// Pods that were refused, by claims of theirs that have devices.
+    sharing: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     pub(crate) queue: Queue,
     /// Pods on their way, by uid.
     placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
     abandoned: FxHashMap<WriteId, (ClaimId, Consumer)>,
-    /// Claims that are about to lose their devices.
+    /// Claims for resources that pods ask for by name.
+    pub(crate) extended: Extended,
+    /// Claims that are about to lose their devices, or to go.
     pub(crate) giving_up: BTreeMap<WriteId, ClaimId>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
@@ -167,9 +176,11 @@ impl Engine {
             claims: Claims::default(),
             waiting: FxHashMap::default(),
             lacking: BTreeMap::new(),
+            sharing: BTreeMap::new(),
             queue,
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),
+            extended: Extended::default(),
             giving_up: BTreeMap::new(),
             writes: FxHashMap::default(),
             next_write: 0,
@@ -238,6 +249,12 @@ impl Engine {
     pub(crate) fn is_being_reserved(&self, claim: &ClaimId) -> bool {
         let uses = |placing: &Placing| placing.open.values().chain(&placing.reserved).any(|one| one == claim);
         self.placing.values().any(uses) || self.abandoned.values().any(|(known, _)| known == claim)
+    }
+
+    /// Whether the answer to a write of a claim for a pod is still to come.
+    pub(crate) fn is_being_written(&self, pod: &str, claim: &ClaimId) -> bool {
+        let open = self.placing.get(pod).is_some_and(|placing| placing.open.values().any(|one| one == claim));
+        open || self.abandoned.values().any(|(one, _)| one == claim)
     }
 
     /// Asks for a write for whose answer no pod waits.

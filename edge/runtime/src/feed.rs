@@ -11,7 +11,10 @@ use convert::change::Fact;
 use convert::claim_id;
 use futures_util::StreamExt;
 use objects::Object;
-use objects::core::kinds::{Namespace, PersistentVolume, PersistentVolumeClaim};
+use objects::apps::{ReplicaSet, StatefulSet};
+use objects::core::kinds::{
+    Namespace, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service,
+};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -54,6 +57,10 @@ const FEEDS: &[Feed] = &[
     feed::<PersistentVolume>("persistentvolumes", ""),
     feed::<PersistentVolumeClaim>("persistentvolumeclaims", ""),
     feed::<StorageClass>("storageclasses", ""),
+    feed::<Service>("services", ""),
+    feed::<ReplicationController>("replicationcontrollers", ""),
+    feed::<ReplicaSet>("replicasets", ""),
+    feed::<StatefulSet>("statefulsets", ""),
 ];
 
 const fn feed<K: Source>(plural: &'static str, fields: &'static str) -> Feed {
@@ -75,6 +82,10 @@ impl Source for DeviceTaintRule {}
 impl Source for PersistentVolume {}
 impl Source for PersistentVolumeClaim {}
 impl Source for StorageClass {}
+impl Source for Service {}
+impl Source for ReplicationController {}
+impl Source for ReplicaSet {}
+impl Source for StatefulSet {}
 
 impl Source for Pod {
     fn original(self) -> Option<Original> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use controllers::claim_templates::{self, Step};
 use convert::change;
-use convert::request::{self, Next, Seen};
+use convert::request::{self, Next, Seen, Verb};
 use gates::{Gate, Gates};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
@@ -276,25 +276,55 @@ impl Simulation {
 
     /// Does what a write asks for, and tells the engine what changed before it is told that it is done.
     fn carry_out(&mut self, write: &Write) -> Result<(), String> {
+        // The claim that the write has made so far.
+        let mut made = None;
+        let done = self.call_on(&mut made, |simulation, made| {
+            simulation.seen(write, made, |seen| request::next(write, seen)).map_err(|error| error.to_string())
+        });
+        if done.is_err() {
+            self.call_on(&mut made, |simulation, made| {
+                Ok(simulation.seen(write, made, |seen| request::undo(write, seen)))
+            })?;
+        }
+        done
+    }
+
+    /// Carries out one call after the other until there is no more to call.
+    fn call_on(
+        &mut self,
+        made: &mut Option<Key>,
+        next: impl Fn(&Simulation, Option<&Key>) -> Result<Next, String>,
+    ) -> Result<(), String> {
         loop {
-            let next = self.next_call(write).map_err(|error| error.to_string())?;
-            let (call, is_last) = match next {
+            let (call, is_last) = match next(self, made.as_ref())? {
                 Next::Done => return Ok(()),
                 Next::Then(call) => (call, false),
                 Next::Last(call) => (call, true),
             };
+            let (makes, deletes) = (call.name.is_empty(), call.verb == Verb::Delete);
+            let before = if deletes { self.shelf.find(&call) } else { None };
             let key = self.shelf.perform(call)?;
             self.tell_of(&key);
+            if let Some(before) = before.filter(|_| self.shelf.get(&key).is_none())
+                && let Ok(Some(change)) = change::gone(&before)
+            {
+                self.tell(Input::Changed(change));
+            }
+            if makes {
+                *made = Some(key);
+            }
             if is_last {
                 return Ok(());
             }
         }
     }
 
-    fn next_call(&self, write: &Write) -> Result<Next, request::RequestError> {
+    /// What a write is made from besides itself.
+    fn seen<T>(&self, write: &Write, made: Option<&Key>, look: impl FnOnce(&Seen<'_>) -> T) -> T {
+        let made = made.and_then(|key| self.shelf.read::<ResourceClaim>(&key.namespace, &key.name));
         let (claim, pod) = match write.about() {
             About::Claim(id) => (self.shelf.read::<ResourceClaim>(&id.namespace, &id.name), None),
-            About::Pod { id, .. } => (None, self.shelf.read::<PodObject>(&id.namespace, &id.name)),
+            About::Pod { id, .. } => (made, self.shelf.read::<PodObject>(&id.namespace, &id.name)),
         };
         let seen = Seen {
             claim: claim.as_ref(),
@@ -303,7 +333,7 @@ impl Simulation {
             now: self.shelf.now,
             allocation_times: self.allocation_times,
         };
-        request::next(write, &seen)
+        look(&seen)
     }
 
     fn ending(&self) -> Ending {

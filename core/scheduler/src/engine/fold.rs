@@ -8,7 +8,7 @@ use cluster::published::Published;
 use model::claim::ClaimId;
 use model::device::PoolId;
 use model::node::Node;
-use model::pod::{ClaimSource, Pod};
+use model::pod::{ClaimSource, Pod, PodClaim};
 use model::timestamp::Timestamp;
 
 use super::Engine;
@@ -49,19 +49,22 @@ impl Engine {
             Change::TaintRuleGone(name) => self.taint_rule_gone(&name),
             Change::ClassApplied(class) => {
                 self.classes.insert(class.name.clone(), class);
+                self.follow_classes();
                 self.touches.touch_all();
                 Wake::Class.into()
             }
             Change::ClassGone(name) => {
                 self.classes.remove(&name);
+                self.follow_classes();
                 self.touches.touch_all();
                 Wakes::NONE
             }
             Change::ClaimApplied(state) => self.fold_claim(now, *state),
             Change::ClaimGone(id) => {
                 self.touch_claim(&id);
+                let was_made = self.forget_made(&id);
                 let touched = self.claims.remove(&id);
-                if touched.freed { Wake::Claim.into() } else { Wakes::NONE }
+                if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
             }
             Change::NamespaceApplied(name, labels) => {
                 self.namespaces.apply(name, labels);
@@ -115,7 +118,7 @@ impl Engine {
     }
 
     /// Something changed for the devices that a claim holds.
-    pub(super) fn touch_claim(&mut self, id: &ClaimId) {
+    pub(crate) fn touch_claim(&mut self, id: &ClaimId) {
         let held = self.claims.allocation(id).cloned();
         for one in held.iter().flat_map(|allocated| &allocated.held) {
             let pool = PoolId { driver: one.device.driver.clone(), pool: one.device.pool.clone() };
@@ -178,9 +181,18 @@ impl Engine {
         if before.as_ref() != state.allocation.as_ref() {
             self.touch_claim(&id);
         }
+        let users = self.claims.get(&id).map(|known| &known.reserved_for);
+        if users.is_some_and(|users| *users != state.reserved_for) {
+            self.users_changed(&id, now);
+        }
+        self.note_made(&state);
+        let made_for = state.owner.clone().filter(|_| state.extended);
         let touched = self.claims.apply(state);
         if touched.taken {
             self.touch_claim(&id);
+        }
+        if let Some(pod) = made_for {
+            self.settle_unmade(&pod);
         }
         if is_new {
             self.look_again_at_gated(now, &id);
@@ -208,6 +220,7 @@ impl Engine {
     fn pod_gone(&mut self, uid: &Arc<str>) -> Wakes {
         self.forget_waiting(uid);
         self.abandon(uid);
+        self.forget_unmade(uid);
         if self.take_pod(uid) { Wake::PodRemoved.into() } else { Wakes::NONE }
     }
 
@@ -230,6 +243,7 @@ impl Engine {
     pub(super) fn forget_waiting(&mut self, uid: &str) {
         self.queue.remove(uid);
         let Some(pod) = self.waiting.remove(uid) else { return };
+        self.forget_users(&pod);
         for id in named_claims(&pod) {
             if let Some(pods) = self.lacking.get_mut(&id) {
                 pods.remove(uid);
@@ -242,13 +256,18 @@ impl Engine {
 }
 
 /// The claims that a pod names.
-fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
-    pod.claims.iter().filter_map(|claim| match &claim.source {
+pub(super) fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
+    pod.claims.iter().filter_map(|claim| claim_id(pod, claim))
+}
+
+/// The claim that an entry of a pod names.
+pub(crate) fn claim_id(pod: &Pod, claim: &PodClaim) -> Option<ClaimId> {
+    match &claim.source {
         ClaimSource::Named(name) | ClaimSource::Generated(name) => {
             Some(ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() })
         }
         ClaimSource::ToBeGenerated | ClaimSource::NotNeeded | ClaimSource::Unknown => None,
-    })
+    }
 }
 
 /// What changed of a node that could help somebody.

@@ -9,7 +9,7 @@ use model::timestamp::Timestamp;
 use super::{Announcement, Effect, Engine, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
 use crate::queue::Failure;
-use crate::wake::Wake;
+use crate::wake::{Wake, Wakes};
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
@@ -37,6 +37,7 @@ impl Engine {
                 }
             }
         }
+        self.settle_unmade(&uid);
         self.go_on(now, &uid);
     }
 
@@ -71,7 +72,7 @@ impl Engine {
         self.release(&placing);
         let message = placing.failed.clone().unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message);
-        self.queue.wake(Wake::PodRemoved.into(), now);
+        self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
     }
 
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered
@@ -100,6 +101,7 @@ impl Engine {
     /// The answer to a write for a pod that is gone, or that somebody else has bound.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some((claim, consumer)) = self.abandoned.remove(&write) else { return };
+        let user = consumer.uid.clone();
         match outcome {
             WriteOutcome::Done if self.nodes.has_pod(&consumer.uid) => {}
             WriteOutcome::Done => self.release_claim(&claim, consumer),
@@ -108,10 +110,11 @@ impl Engine {
                 self.queue.wake(Wake::Claim.into(), now);
             }
         }
+        self.settle_unmade(&user);
     }
 
     /// Takes back what was decided for a claim.
-    fn undecide(&mut self, claim: &ClaimId) {
+    pub(crate) fn undecide(&mut self, claim: &ClaimId) {
         if self.claims.is_decided(claim) {
             self.touch_claim(claim);
             self.claims.undecide(claim);
@@ -125,6 +128,8 @@ impl Engine {
     }
 
     fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer) {
+        self.unmake(claim);
+        self.forget_note(claim, &consumer.name);
         if let Some(known) = self.claims.get(claim) {
             let uid = known.uid.clone();
             self.submit_and_forget(Write::Release { claim: claim.clone(), uid, consumer });

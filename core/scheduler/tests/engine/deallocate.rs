@@ -13,7 +13,7 @@ use crate::with_gpus;
 use crate::world::{World, claim, claim_id, node, pod};
 
 /// A claim that has the card of a node, and these users.
-fn held(name: &str, node: &str, users: &[&str]) -> ClaimState {
+pub fn held(name: &str, node: &str, users: &[&str]) -> ClaimState {
     let device = DeviceId {
         driver: "gpu.example.com".into(),
         pool: node.into(),

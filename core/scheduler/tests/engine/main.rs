@@ -2,7 +2,10 @@
 
 mod alternatives;
 mod companions;
+mod conflicts;
 mod deallocate;
+mod extended;
+mod footprint;
 mod images;
 mod profiles;
 mod taint_rules;
@@ -19,7 +22,7 @@ use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
-use world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus, node, pod, world};
+use world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus, named_pod, node, pod, world};
 
 /// Two nodes with a card each, as facts.
 fn two_gpus() -> [Change; 5] {
@@ -328,6 +331,9 @@ fn the_same_inputs_give_the_same_effects() {
     assert_eq!(play(), play());
 }
 
+/// The resource that the class of cards always stands for.
+const GPUS_BY_CLASS: &str = "deviceclass.resource.kubernetes.io/gpu";
+
 /// Plays the same random story; with a node that is of no use but has a taint that is judged among all nodes, no answer
 /// can be kept.
 fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<String>)> {
@@ -361,7 +367,8 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
                 let name = format!("p{pods}");
                 pods += 1;
                 let cpu = 200 * (1 + below(2) as i64);
-                match below(4) {
+                match below(5) {
+                    4 => world.add_pod(named_pod(&name, GPUS_BY_CLASS, 1 + below(2) as i64, &[])),
                     0 => world.add_pod(pod(&name, cpu, &[])),
                     1 => {
                         world.add_claim(alternatives(&name, &[2, 1]));
@@ -385,7 +392,8 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
     world.settle();
     let placed = world.pods.values().map(|pod| {
         let name = pod.id.name.to_string();
-        let devices = pod.claims.iter().flat_map(|claim| world.devices_of(&claim.name)).collect();
+        let named = pod.claims.iter().map(|claim| claim.name.to_string());
+        let devices = named.chain(world.made_for(&name)).flat_map(|claim| world.devices_of(&claim)).collect();
         (name, pod.node.as_ref().map(ToString::to_string), devices)
     });
     placed.collect()
@@ -394,10 +402,10 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
 #[test]
 fn kept_answers_are_the_answers_that_looking_anew_gives() {
     let mut placed = 0;
-    for seed in 0..200 {
+    for seed in 0..100 {
         let kept = story(seed, true);
         placed += kept.iter().filter(|(_, node, _)| node.is_some()).count();
         assert_eq!(kept, story(seed, false), "seed {seed}");
     }
-    assert!(placed > 1_000, "{placed} pods were placed");
+    assert!(placed > 500, "{placed} pods were placed");
 }
