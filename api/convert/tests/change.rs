@@ -18,6 +18,7 @@ fn objects() -> Vec<Value> {
         object("resource.k8s.io/v1", "ResourceSlice", slice),
         object("resource.k8s.io/v1", "DeviceClass", json!({})),
         object("resource.k8s.io/v1", "ResourceClaim", json!({ "devices": {} })),
+        object("policy/v1", "PodDisruptionBudget", json!({ "selector": {} })),
     ]
 }
 
@@ -39,6 +40,8 @@ fn told(change: Option<Change>) -> String {
         Some(Change::ClaimGone(id)) => format!("no claim {id}"),
         Some(Change::NamespaceApplied(name, _)) => format!("namespace {name}"),
         Some(Change::NamespaceGone(name)) => format!("no namespace {name}"),
+        Some(Change::BudgetApplied(budget)) => format!("budget {} {}", budget.namespace, budget.name),
+        Some(Change::BudgetGone(namespace, name)) => format!("no budget {namespace} {name}"),
     }
 }
 
@@ -51,11 +54,26 @@ fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
         ("slice one at 7", "no slice one"),
         ("class one", "no class one"),
         ("claim ns/one u", "no claim ns/one"),
+        ("budget ns one", "no budget ns one"),
     ];
     for (object, (there, away)) in objects().iter().zip(expected) {
         assert_eq!(told(applied(object, 7).expect("a good object")), there);
         assert_eq!(told(gone(object).expect("a good object")), away);
     }
+}
+
+#[test]
+fn a_budget_says_how_many_of_which_pods_may_still_go() {
+    let object = json!({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "b", "namespace": "ns" },
+        "spec": { "selector": { "matchLabels": { "app": "web" } }, "minAvailable": 1 },
+        "status": { "disruptionsAllowed": 2, "disruptedPods": { "web-1": "2026-01-02T03:04:05Z" } },
+    });
+    let Ok(Some(Change::BudgetApplied(budget))) = applied(&object, 1) else { unreachable!("it is a budget") };
+    assert_eq!((budget.allowed, budget.disrupted.len()), (2, 1));
+    assert!(budget.disrupted.contains("web-1"));
+    assert!(budget.selector.picks(&[("app".into(), "web".into())].into()));
+    assert!(!budget.selector.picks(&[("app".into(), "db".into())].into()));
 }
 
 #[test]

@@ -25,6 +25,8 @@ const KINDS_MAX: usize = 64;
 pub(crate) struct Alike {
     shape: Arc<Shape>,
     wishes: Vec<Arc<Claim>>,
+    /// Nominees that are less important do not count.
+    priority: i32,
     /// By node number: the score and the devices, if the node will do.
     answers: Vec<Option<(i64, Vec<Allocation>)>>,
     /// The nodes that will do, the best first: the score is negated.
@@ -33,6 +35,8 @@ pub(crate) struct Alike {
     seen: Option<u64>,
     /// Why no node would do, and when that was.
     refused: Option<(u64, Box<PodRefusal>)>,
+    /// Why nobody's going would help, and when that was.
+    hopeless: Option<(u64, String)>,
 }
 
 impl Alike {
@@ -70,6 +74,8 @@ impl Engine {
             && self.settings.scores.preferred_nodes.is_empty()
             && self.nodes.pods_with_rules() == 0
             && self.softly_tainted.is_empty()
+            && !self.preempting.nominations.have_rules()
+            && self.preempting.nominations.get(&pod.uid).is_none()
     }
 
     /// The best node for a pod that is alike to others; `None` if no node will do and it has to be found out why.
@@ -110,6 +116,20 @@ impl Engine {
         }
     }
 
+    /// Why nobody's going would help the pod that was looked at last, if that is known and nothing changed since.
+    pub(crate) fn known_hopeless(&self) -> Option<String> {
+        let (when, reasons) = self.kinds.last()?.hopeless.as_ref()?;
+        (*when == self.touches.now()).then(|| reasons.clone())
+    }
+
+    /// Keeps why nobody's going would help the pod that was looked at last, until something changes.
+    pub(crate) fn remember_hopeless(&mut self, reasons: &str) {
+        let now = self.touches.now();
+        if let Some(alike) = self.kinds.last_mut() {
+            alike.hopeless = Some((now, reasons.to_owned()));
+        }
+    }
+
     /// What is known for pods like this one, taken out of the list; it is put back as the youngest.
     fn kind_of(&mut self, pod: &Pod, claims: &Claims) -> Alike {
         let same_wish = |(known, state): (&Arc<Claim>, &Arc<cluster::claims::ClaimState>)| {
@@ -120,6 +140,7 @@ impl Engine {
         };
         let same = |alike: &Alike| {
             alike.wishes.len() == claims.open.len()
+                && alike.priority == pod.priority
                 && (Arc::ptr_eq(&alike.shape, &pod.shape) || alike.shape == pod.shape)
                 && alike.wishes.iter().zip(&claims.open).all(same_wish)
         };
@@ -132,10 +153,12 @@ impl Engine {
         Alike {
             shape: pod.shape.clone(),
             wishes: claims.open.iter().map(|state| state.wish.clone()).collect(),
+            priority: pod.priority,
             answers: Vec::new(),
             best: BTreeSet::new(),
             seen: None,
             refused: None,
+            hopeless: None,
         }
     }
 
@@ -144,7 +167,8 @@ impl Engine {
         let state = self.nodes.get(at);
         let Some(node) = state.node.clone() else { return alike.set(at, None) };
         let fits = filters::fixed(&alike.shape, &node, &self.settings.filters)
-            .and_then(|()| filters::usage(&alike.shape, state, &self.settings.filters));
+            .and_then(|()| filters::usage(&alike.shape, state, &self.settings.filters))
+            .and_then(|()| self.check_beside_nominees(&alike.shape, ("", alike.priority), state, None));
         if fits.is_err() {
             return alike.set(at, None);
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::budgets::DisruptionBudget;
 use cluster::claims::ClaimState;
 use cluster::published::Published;
 use model::allocation::Allocation;
@@ -37,6 +38,10 @@ pub enum Change {
     NamespaceApplied(Arc<str>, BTreeMap<Arc<str>, Arc<str>>),
     /// A namespace went.
     NamespaceGone(Arc<str>),
+    /// A disruption budget is there, or is otherwise.
+    BudgetApplied(Box<DisruptionBudget>),
+    /// A disruption budget went: its namespace and its name.
+    BudgetGone(Arc<str>, Arc<str>),
 }
 
 /// Tells writes apart.
@@ -98,6 +103,24 @@ pub enum Write {
         reason: WaitReason,
         /// In a sentence.
         message: String,
+    },
+    /// Delete a pod, since a more important one needs its place.
+    Evict {
+        /// The pod that goes.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// The scheduler that the more important pod asks for.
+        scheduler: Arc<str>,
+    },
+    /// Note on a pod which node is being made free for it.
+    Nominate {
+        /// The pod.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// The node; none takes a note away.
+        node: Option<Arc<str>>,
     },
 }
 

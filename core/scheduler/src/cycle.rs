@@ -48,10 +48,22 @@ pub struct PodRefusal {
     reasons: BTreeMap<String, usize>,
     /// What came closest for devices, in a sentence of ours.
     nearest: Option<String>,
+    /// The nodes on which it could help if pods went, in order.
+    curable: Vec<NodeIdx>,
     wakes_on: Wakes,
 }
 
 impl PodRefusal {
+    /// How many nodes there are.
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The nodes on which it could help if pods went, in order.
+    pub(crate) fn curable(&self) -> &[NodeIdx] {
+        &self.curable
+    }
+
     /// The changes that could undo it.
     #[must_use]
     pub fn wakes_on(&self) -> Wakes {
@@ -59,8 +71,8 @@ impl PodRefusal {
     }
 
     fn everywhere(nodes: usize, reason: String, wakes_on: Wakes) -> Box<PodRefusal> {
-        let (reasons, nearest) = (BTreeMap::new(), None);
-        Box::new(PodRefusal { nodes, everywhere: Some(reason), reasons, nearest, wakes_on })
+        let (reasons, nearest, curable) = (BTreeMap::new(), None, Vec::new());
+        Box::new(PodRefusal { nodes, everywhere: Some(reason), reasons, nearest, curable, wakes_on })
     }
 }
 
@@ -113,6 +125,7 @@ struct Tally {
     nodes: usize,
     reasons: BTreeMap<String, usize>,
     nearest: Option<String>,
+    curable: Vec<NodeIdx>,
     wakes_on: Wakes,
 }
 
@@ -127,6 +140,9 @@ impl Engine {
     /// The best node for a pod.
     pub(crate) fn choose(&mut self, pod: &Pod) -> Result<Choice, Box<PodRefusal>> {
         let claims = self.claims_of(pod)?;
+        if let Some(choice) = self.choose_nominated(pod, &claims) {
+            return Ok(choice);
+        }
         if !self.is_alike_to_others(pod, &claims) {
             return self.choose_anew(pod, &claims);
         }
@@ -154,10 +170,19 @@ impl Engine {
             let fits = filters::fixed(&pod.shape, node, &self.settings.filters)
                 .and_then(|()| filters::usage(&pod.shape, state, &self.settings.filters))
                 .and_then(|()| mounts.check(node))
-                .and_then(|()| around.check(state));
+                .and_then(|()| around.check(state))
+                .and_then(|()| {
+                    let who = (&*pod.uid, pod.priority);
+                    self.check_beside_nominees(&pod.shape, who, state, Some(&around))
+                });
             match fits {
                 Ok(()) => candidates.push(at),
-                Err(refusal) => tally.refuse(refusal.reasons(), refusal.wakes_on()),
+                Err(refusal) => {
+                    if !refusal.is_final() {
+                        tally.curable.push(at);
+                    }
+                    tally.refuse(refusal.reasons(), refusal.wakes_on());
+                }
             }
         }
         let candidates = self.ranked(pod, candidates);
@@ -167,12 +192,14 @@ impl Engine {
                 Ok(allocations) => return Ok(choice(pod, &node, claims, allocations)),
                 Err((reason, nearest)) => {
                     tally.refuse([reason], DEVICES);
+                    tally.curable.push(at);
                     tally.nearest = tally.nearest.or(nearest);
                 }
             }
         }
-        let Tally { nodes, reasons, nearest, wakes_on } = tally;
-        Err(Box::new(PodRefusal { nodes, everywhere: None, reasons, nearest, wakes_on }))
+        let Tally { nodes, reasons, nearest, mut curable, wakes_on } = tally;
+        curable.sort_unstable();
+        Err(Box::new(PodRefusal { nodes, everywhere: None, reasons, nearest, curable, wakes_on }))
     }
 
     /// Candidates by score, the best first; among equals the one that was known first.
@@ -195,7 +222,7 @@ impl Engine {
     }
 
     /// The claims of a pod, if all of them can be used.
-    fn claims_of(&self, pod: &Pod) -> Result<Claims, Box<PodRefusal>> {
+    pub(crate) fn claims_of(&self, pod: &Pod) -> Result<Claims, Box<PodRefusal>> {
         let refused = |reason: String| {
             let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
             PodRefusal::everywhere(self.nodes.iter().count(), reason, wakes)

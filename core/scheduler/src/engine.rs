@@ -3,9 +3,9 @@
 //! Invariant: everything here follows from what came in. The same inputs at the same times give the same effects; after a
 //! restart the API's objects alone lead to a state that goes on from there.
 
-mod fold;
+pub(crate) mod fold;
 mod settle;
-mod turn;
+pub(crate) mod turn;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,10 +25,12 @@ use rustc_hash::FxHashMap;
 use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::filters::FilterSettings;
+use crate::preempt::{Preempting, PreemptionSettings};
 use crate::queue::{Counts, Patience, Queue};
 use crate::scores::ScoreSettings;
 use crate::scores::images::ImageCounts;
 use crate::touches::Touches;
+use crate::wake::{Wake, Wakes};
 
 /// What comes in.
 #[derive(Clone, Debug)]
@@ -72,6 +74,15 @@ pub enum Announcement {
         /// Why.
         message: String,
     },
+    /// A pod goes, since a more important one needs its place.
+    Preempted {
+        /// The pod that goes.
+        pod: model::pod::PodId,
+        /// The uid of the other.
+        by: Arc<str>,
+        /// The node on which that is to be.
+        node: Arc<str>,
+    },
 }
 
 /// How the engine decides.
@@ -87,6 +98,8 @@ pub struct Settings {
     pub filters: FilterSettings,
     /// What makes nodes better.
     pub scores: ScoreSettings,
+    /// How room is made for important pods.
+    pub preemption: PreemptionSettings,
     /// How many steps a search for devices on one node may take.
     pub search_steps_max: u64,
 }
@@ -136,6 +149,8 @@ pub struct Engine {
     pub(crate) touches: Touches,
     /// Nodes with taints that make them worse.
     pub(crate) softly_tainted: BTreeSet<NodeIdx>,
+    /// Who makes room for whom.
+    pub(crate) preempting: Preempting,
     effects: Vec<Effect>,
 }
 
@@ -164,6 +179,7 @@ impl Engine {
             kinds: Vec::new(),
             touches: Touches::default(),
             softly_tainted: BTreeSet::new(),
+            preempting: Preempting::default(),
             effects: Vec::new(),
         }
     }
@@ -210,9 +226,36 @@ impl Engine {
     }
 
     /// Asks for a write whose answer changes nothing.
-    fn submit_and_forget(&mut self, write: Write) {
+    pub(crate) fn submit_and_forget(&mut self, write: Write) {
+        self.submit_unowned(write);
+    }
+
+    /// Asks for a write that is for no pod on its way.
+    pub(crate) fn submit_unowned(&mut self, write: Write) -> WriteId {
         let id = WriteId(self.next_write);
         self.next_write += 1;
         self.effects.push(Effect::Submit(id, write));
+        id
+    }
+
+    pub(crate) fn announce(&mut self, announcement: Announcement) {
+        self.effects.push(Effect::Announce(announcement));
+    }
+
+    /// Wakes those that a change could help.
+    pub(crate) fn wake_others(&mut self, wakes: Wakes, now: Timestamp) {
+        if !wakes.is_empty() {
+            self.queue.wake(wakes, now);
+        }
+    }
+
+    /// Wakes a pod that sleeps, whatever it waits for.
+    pub(crate) fn wake_nominee(&mut self, uid: &str, now: Timestamp) {
+        self.queue.wake_one(uid, Wakes::of(&Wake::ALL), now);
+    }
+
+    /// Lets a pod that sleeps try again after a while.
+    pub(crate) fn wake_nominee_later(&mut self, uid: &str, now: Timestamp) {
+        self.queue.sleep_less(uid, now);
     }
 }

@@ -6,6 +6,7 @@ mod cycle;
 pub mod engine;
 pub mod filters;
 pub mod node_refusal;
+pub mod preempt;
 pub mod queue;
 pub mod scores;
 mod touches;

@@ -15,6 +15,7 @@ use model::timestamp::Timestamp;
 use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::{Effect, Engine, Input, Settings};
 use scheduler::filters::FilterSettings;
+use scheduler::preempt::PreemptionSettings;
 use scheduler::queue::Patience;
 use scheduler::scores::ScoreSettings;
 use selector::SliceRevision;
@@ -173,6 +174,7 @@ fn play(nodes: usize, devices: usize) -> anyhow::Result<Run> {
         patience: Patience::default(),
         filters: FilterSettings::default(),
         scores: ScoreSettings::default(),
+        preemption: PreemptionSettings::default(),
         search_steps_max: 10_000,
     });
     let now = Timestamp::from_micros(1_000_000);
@@ -243,7 +245,11 @@ fn written(write: &Write, run: &mut Run) -> Option<Change> {
             let bound = Pod { node: Some(node.clone()), ..pod(number(&id.name)?) };
             Some(Change::PodApplied(Arc::new(bound)))
         }
-        Write::Reserve { .. } | Write::Release { .. } | Write::Note { .. } => None,
+        Write::Reserve { .. }
+        | Write::Release { .. }
+        | Write::Note { .. }
+        | Write::Evict { .. }
+        | Write::Nominate { .. } => None,
     }
 }
 

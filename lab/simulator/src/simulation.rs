@@ -7,15 +7,16 @@ use std::sync::Arc;
 
 use controllers::claim_templates::{self, Step};
 use convert::change;
-use convert::request::{self, Next, Seen};
+use convert::request::{self, Next, Seen, Verb};
 use gates::{Gate, Gates};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::DeviceClass;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
-use scheduler::engine::{Effect, Engine, Input, Settings};
+use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
 use scheduler::filters::FilterSettings;
+use scheduler::preempt::PreemptionSettings;
 use scheduler::queue::Patience;
 use scheduler::scores::ScoreSettings;
 use serde::Deserialize;
@@ -54,7 +55,7 @@ const UNHEEDED: [&str; 13] = [
     "Workload",
 ];
 
-type PodObject = objects::core::pod::Pod;
+pub(crate) type PodObject = objects::core::pod::Pod;
 
 /// Places the pods of these manifests in the cluster of these manifests.
 ///
@@ -69,8 +70,8 @@ pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Ending, BadInput
     Ok(simulation.ending())
 }
 
-struct Simulation {
-    shelf: Shelf,
+pub(crate) struct Simulation {
+    pub(crate) shelf: Shelf,
     engine: Engine,
     /// Classes as allocations copy from them.
     classes: BTreeMap<String, DeviceClass>,
@@ -79,6 +80,8 @@ struct Simulation {
     wake_at: Option<Timestamp>,
     /// What keeps a pod from being looked at.
     troubles: BTreeMap<Key, String>,
+    /// Pods that others displaced, and who.
+    pub(crate) displaced: BTreeMap<Key, String>,
 }
 
 impl Simulation {
@@ -89,6 +92,7 @@ impl Simulation {
             patience: Patience::default(),
             filters: FilterSettings::default(),
             scores: ScoreSettings::default(),
+            preemption: PreemptionSettings::default(),
             search_steps_max: STEPS_MAX,
         });
         Simulation {
@@ -99,6 +103,7 @@ impl Simulation {
             open: VecDeque::new(),
             wake_at: None,
             troubles: BTreeMap::new(),
+            displaced: BTreeMap::new(),
         }
     }
 
@@ -225,7 +230,7 @@ impl Simulation {
     }
 
     /// Tells the engine how an object is now.
-    fn tell_of(&mut self, key: &Key) {
+    pub(crate) fn tell_of(&mut self, key: &Key) {
         let Some(object) = self.shelf.get(key) else { return };
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         let revision = version.parse().expect("the shelf counts its writes");
@@ -240,12 +245,15 @@ impl Simulation {
         self.tell(Input::Changed(change));
     }
 
-    fn tell(&mut self, input: Input) {
+    pub(crate) fn tell(&mut self, input: Input) {
         self.wake_at = None;
         for effect in self.engine.handle(self.shelf.now, input) {
             match effect {
                 Effect::Submit(id, write) => self.open.push_back((id, write)),
                 Effect::WakeAt(time) => self.wake_at = Some(time),
+                Effect::Announce(Announcement::Preempted { pod, by, node }) => {
+                    self.note_displaced(&pod, &by, &node);
+                }
                 // Notes on pods say the same.
                 Effect::Announce(_) => {}
             }
@@ -287,8 +295,14 @@ impl Simulation {
                 Next::Then(call) => (call, false),
                 Next::Last(call) => (call, true),
             };
+            let is_deletion = call.verb == Verb::Delete;
+            let pod =
+                is_deletion.then(|| self.shelf.read::<PodObject>(&call.namespace, &call.name)).flatten();
             let key = self.shelf.perform(call)?;
             self.tell_of(&key);
+            if let Some(pod) = pod.filter(|_| self.shelf.get(&key).is_none()) {
+                self.pod_went(&pod);
+            }
             if is_last {
                 return Ok(());
             }
@@ -300,13 +314,14 @@ impl Simulation {
             Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. } => {
                 self.shelf.read::<ResourceClaim>(&claim.namespace, &claim.name)
             }
-            Write::Bind { .. } | Write::Note { .. } => None,
+            Write::Bind { .. } | Write::Note { .. } | Write::Evict { .. } | Write::Nominate { .. } => None,
         };
         let pod = match write {
-            Write::Bind { pod, .. } | Write::Note { pod, .. } => {
-                self.shelf.read::<PodObject>(&pod.namespace, &pod.name)
-            }
-            _ => None,
+            Write::Bind { pod, .. }
+            | Write::Note { pod, .. }
+            | Write::Evict { pod, .. }
+            | Write::Nominate { pod, .. } => self.shelf.read::<PodObject>(&pod.namespace, &pod.name),
+            Write::Allocate { .. } | Write::Reserve { .. } | Write::Release { .. } => None,
         };
         let seen = Seen {
             claim: claim.as_ref(),
@@ -329,8 +344,10 @@ impl Simulation {
 
     fn outcome(&self) -> Outcome {
         let pods = self.shelf.all::<PodObject>().map(|(key, object)| self.pod_outcome(key, object));
+        let mut pods: Vec<PodOutcome> = pods.chain(self.displaced_outcomes()).collect();
+        pods.sort_by(|left, right| (&left.namespace, &left.name).cmp(&(&right.namespace, &right.name)));
         let claims = self.shelf.all::<ResourceClaim>().map(|(key, object)| claim_outcome(key, object));
-        Outcome { pods: pods.collect(), claims: claims.collect() }
+        Outcome { pods, claims: claims.collect() }
     }
 
     fn pod_outcome(&self, key: &Key, object: &Value) -> PodOutcome {

@@ -22,6 +22,7 @@ impl Engine {
                 if let Some(at) = self.nodes.remove(&name) {
                     self.touches.touch(at);
                     self.softly_tainted.remove(&at);
+                    self.wake_nominees_of(now, &name);
                 }
                 Wake::NodeRemoved.into()
             }
@@ -65,6 +66,14 @@ impl Engine {
                 self.namespaces.remove(&name);
                 Wakes::NONE
             }
+            Change::BudgetApplied(budget) => {
+                self.preempting.budgets.apply(*budget);
+                Wakes::NONE
+            }
+            Change::BudgetGone(namespace, name) => {
+                self.preempting.budgets.remove(&namespace, &name);
+                Wakes::NONE
+            }
         };
         self.queue.wake(wakes, now);
     }
@@ -82,7 +91,7 @@ impl Engine {
     }
 
     /// Something changed for the devices of a pool.
-    fn touch_pool(&mut self, pool: &PoolId) {
+    pub(crate) fn touch_pool(&mut self, pool: &PoolId) {
         match self.slices.node_of(pool) {
             PoolReach::Nowhere => {}
             PoolReach::Node(node) => {
@@ -111,8 +120,12 @@ impl Engine {
             // Bound, by us or by somebody else: it waits for nobody any more.
             let known = self.placing.contains_key(&pod.uid);
             self.forget_waiting(&pod.uid);
+            let freed = self.end_nomination(&pod.uid, pod.node.as_ref());
+            if pod.deleting {
+                self.preempting.went(&pod.uid);
+            }
             self.put_pod(pod.clone());
-            return if known { Wakes::NONE } else { Wake::PodAdded.into() };
+            return if known { freed } else { freed.or(Wake::PodAdded.into()) };
         }
         if *pod.scheduler != *self.settings.scheduler_name {
             return Wakes::NONE;
@@ -123,10 +136,11 @@ impl Engine {
         let before = self.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = !pod.gates.is_empty() || self.lacks_claims(pod);
         self.queue.apply(&pod.uid, pod.priority, gated, now);
+        let freed = self.fold_nomination(before.as_deref(), pod);
         if let Some(before) = before {
             self.queue.wake_one(&pod.uid, own_changes(&before, pod), now);
         }
-        Wakes::NONE
+        freed
     }
 
     /// Whether a claim that the pod names has yet to be made; those that have a name are noted.
@@ -149,8 +163,9 @@ impl Engine {
         if before.as_ref() != state.allocation.as_ref() {
             self.touch_claim(&id);
         }
+        let is_released = self.is_released(&state);
         let touched = self.claims.apply(state);
-        if touched.taken {
+        if touched.taken || is_released {
             self.touch_claim(&id);
         }
         if is_new {
@@ -158,7 +173,14 @@ impl Engine {
         }
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
         let arrived = was_decided && !self.claims.is_decided(&id);
-        if touched.freed || touched.taken || is_new || arrived { Wake::Claim.into() } else { Wakes::NONE }
+        let matters = touched.freed || touched.taken || is_new || arrived || is_released;
+        if matters { Wake::Claim.into() } else { Wakes::NONE }
+    }
+
+    /// Whether somebody uses a claim no more, so that the rest of its users may be worth displacing.
+    fn is_released(&self, state: &ClaimState) -> bool {
+        let known = self.claims.get(&state.wish.id).map_or(&[][..], |known| &known.reserved_for);
+        known.iter().any(|user| !state.reserved_for.contains(user))
     }
 
     /// Pods that waited for a claim to be made are looked at again.
@@ -173,7 +195,9 @@ impl Engine {
     fn pod_gone(&mut self, uid: &Arc<str>) -> Wakes {
         self.forget_waiting(uid);
         self.abandon(uid);
-        if self.take_pod(uid) { Wake::PodRemoved.into() } else { Wakes::NONE }
+        self.preempting.went(uid);
+        let freed = self.end_nomination(uid, None);
+        if self.take_pod(uid) { freed.or(Wake::PodRemoved.into()) } else { freed }
     }
 
     /// Puts a pod on its node.
@@ -207,7 +231,7 @@ impl Engine {
 }
 
 /// The claims that a pod names.
-fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
+pub(crate) fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
     pod.claims.iter().filter_map(|claim| match &claim.source {
         ClaimSource::Named(name) | ClaimSource::Generated(name) => {
             Some(ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() })

@@ -13,6 +13,9 @@ use crate::wake::Wake;
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
+        if self.settle_eviction(now, write, outcome) {
+            return;
+        }
         let Some(uid) = self.writes.remove(&write) else { return };
         let Some(placing) = self.placing.get_mut(&uid) else {
             return self.settle_abandoned(now, write, outcome);
@@ -65,6 +68,7 @@ impl Engine {
         let Some(placing) = self.placing.remove(uid) else { return };
         self.take_pod(uid);
         self.release(&placing);
+        self.withdraw(&placing.pod);
         let message = placing.failed.clone().unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message);
         self.queue.wake(Wake::PodRemoved.into(), now);

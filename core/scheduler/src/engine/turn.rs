@@ -24,18 +24,22 @@ impl Engine {
                 self.queue.remove(&uid);
                 continue;
             };
+            let lifted = self.lift_plans(&pod);
             match self.choose(&pod) {
-                Ok(choice) => self.place(now, &pod, choice),
-                Err(refusal) => {
-                    let failure = Failure::Refused(refusal.wakes_on());
-                    self.refuse(now, &pod, failure, refusal.to_string());
+                Ok(choice) => {
+                    self.wake_dispossessed(now, &lifted, &choice);
+                    self.place(now, &pod, choice);
                 }
+                Err(refusal) => self.refused(now, &pod, &refusal),
             }
+            self.take_plans(&lifted);
         }
     }
 
     /// Sends a pod on its way: it counts as being on the node from now on, and its devices as taken.
     fn place(&mut self, now: Timestamp, pod: &Arc<Pod>, choice: Choice) {
+        let freed = self.end_nomination(&pod.uid, Some(&choice.node));
+        self.wake_others(freed, now);
         let mut assumed = Pod::clone(pod);
         assumed.node = Some(choice.node.clone());
         self.put_pod(Arc::new(assumed));
@@ -90,7 +94,7 @@ impl Engine {
     }
 
     /// Puts a pod back that has no place, and says why.
-    pub(super) fn refuse(&mut self, now: Timestamp, pod: &Arc<Pod>, failure: Failure, message: String) {
+    pub(crate) fn refuse(&mut self, now: Timestamp, pod: &Arc<Pod>, failure: Failure, message: String) {
         self.queue.put_back(&pod.uid, failure, now);
         let reason = match failure {
             Failure::Refused(_) => WaitReason::Unschedulable,
@@ -103,7 +107,7 @@ impl Engine {
 }
 
 /// What a claim holds by an allocation, and the ids of its shares in the order of grants.
-fn held(state: &ClaimState, allocation: &Allocation) -> (Allocated, Vec<Arc<str>>) {
+pub(crate) fn held(state: &ClaimState, allocation: &Allocation) -> (Allocated, Vec<Arc<str>>) {
     let mut held = Vec::new();
     let mut shares = Vec::new();
     for grant in &allocation.grants {

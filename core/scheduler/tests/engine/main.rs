@@ -1,5 +1,6 @@
 //! The engine against an API made of values.
 
+mod preemption;
 mod world;
 
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ fn a_pod_goes_where_there_is_room_and_otherwise_waits_with_the_reason() {
     world.add_pod(pod("second", 1_500, &[]));
     world.settle();
     assert_eq!((world.node_of("first").as_deref(), world.node_of("second")), (Some("large"), None));
-    let told = "second: 0/2 nodes are available: 2 Insufficient cpu.";
+    let told = "second: 0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling.";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
     world.remove_pod("first");
     world.later(2);

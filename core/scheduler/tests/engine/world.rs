@@ -16,6 +16,7 @@ use model::timestamp::Timestamp;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
 use scheduler::filters::FilterSettings;
+use scheduler::preempt::PreemptionSettings;
 use scheduler::queue::Patience;
 use scheduler::scores::ScoreSettings;
 use selector::SliceRevision;
@@ -33,17 +34,24 @@ pub struct World {
     /// The next writes of which this says so fail.
     pub fail: Vec<fn(&Write) -> bool>,
     pub told: Vec<String>,
+    /// Pods that are deleted stay until they are let go.
+    pub lingering: bool,
 }
 
 pub fn engine() -> Engine {
-    Engine::new(Settings {
+    Engine::new(settings())
+}
+
+pub fn settings() -> Settings {
+    Settings {
         scheduler_name: "supercargo".into(),
         gates: Gates::default(),
         patience: Patience::default(),
         filters: FilterSettings::default(),
         scores: ScoreSettings::default(),
+        preemption: PreemptionSettings::default(),
         search_steps_max: 10_000,
-    })
+    }
 }
 
 pub fn world() -> World {
@@ -55,6 +63,7 @@ pub fn world() -> World {
         open: Vec::new(),
         fail: Vec::new(),
         told: Vec::new(),
+        lingering: false,
     }
 }
 
@@ -154,6 +163,9 @@ impl World {
                 Effect::Announce(Announcement::FailedScheduling { pod, message }) => {
                     self.told.push(format!("{}: {message}", pod.name));
                 }
+                Effect::Announce(Announcement::Preempted { pod, by, node }) => {
+                    self.told.push(format!("{} preempted by {by} on {node}", pod.name));
+                }
                 Effect::WakeAt(_) => {}
             }
         }
@@ -177,6 +189,32 @@ impl World {
         let uid: Arc<str> = format!("uid-{name}").into();
         self.pods.remove(&uid);
         self.fact(Change::PodGone(uid));
+    }
+
+    /// Removes a pod, and releases its claims as a controller would.
+    pub fn let_go(&mut self, name: &str) {
+        self.remove_pod(name);
+        self.release(name);
+    }
+
+    /// Claims that a pod used are free of it, and without devices if nobody uses them any more.
+    pub fn release(&mut self, name: &str) {
+        let uid: Arc<str> = format!("uid-{name}").into();
+        let used: Vec<ClaimId> = self
+            .claims
+            .values()
+            .filter(|claim| claim.reserved_for.contains(&uid))
+            .map(|claim| claim.wish.id.clone())
+            .collect();
+        for id in used {
+            let Some(claim) = self.claims.get_mut(&id) else { continue };
+            claim.reserved_for.retain(|user| *user != uid);
+            if claim.reserved_for.is_empty() {
+                claim.allocation = None;
+            }
+            let claim = Box::new(claim.clone());
+            self.fact(Change::ClaimApplied(claim));
+        }
     }
 
     pub fn turn(&mut self) {
@@ -261,6 +299,24 @@ impl World {
                 return WriteOutcome::Done;
             }
             Write::Note { .. } => return WriteOutcome::Done,
+            Write::Nominate { uid, node, .. } => {
+                let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
+                pod.nominated_node = node.clone();
+                let pod = Arc::new(pod.clone());
+                self.fact(Change::PodApplied(pod));
+                return WriteOutcome::Done;
+            }
+            Write::Evict { pod, uid, .. } => {
+                if self.lingering {
+                    let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
+                    pod.deleting = true;
+                    let pod = Arc::new(pod.clone());
+                    self.fact(Change::PodApplied(pod));
+                } else {
+                    self.let_go(&pod.name);
+                }
+                return WriteOutcome::Done;
+            }
         }
         let (Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. }) =
             write

@@ -1,0 +1,311 @@
+//! Preemption: a pod that fits nowhere makes room for itself by the going of less important pods.
+//!
+//! Invariant: nobody is evicted unless a trial has shown that the pod then fits on the node, with its devices. What was
+//! decided is written, and the pod waits for it asleep: it wakes when a victim or a claim of one goes, or by the clock.
+
+mod nominations;
+mod trial;
+mod victims;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use cluster::budgets::Budgets;
+use cluster::nodes::NodeIdx;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::change::{Write, WriteId, WriteOutcome};
+use crate::cycle::{Claims, PodRefusal};
+use crate::engine::turn::held;
+use crate::engine::{Announcement, Engine};
+use crate::filters::{Around, Mounts};
+use crate::queue::Failure;
+use crate::wake::{Wake, Wakes};
+use nominations::{Nomination, Nominations};
+use trial::{Ground, StillRefused};
+use victims::{Candidate, least_harm};
+
+/// What people may set about preemption.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PreemptionSettings {
+    /// Among how many nodes a choice is made at least, in percent of those where it could help.
+    pub candidates_percent_min: usize,
+    /// Among how many at least.
+    pub candidates_min: usize,
+}
+
+impl Default for PreemptionSettings {
+    fn default() -> Self {
+        PreemptionSettings { candidates_percent_min: 10, candidates_min: 100 }
+    }
+}
+
+impl PreemptionSettings {
+    /// Among how many a choice is made, of so many where it could help.
+    fn candidates(self, nodes: usize) -> usize {
+        (nodes * self.candidates_percent_min / 100).max(self.candidates_min).min(nodes)
+    }
+}
+
+/// What is under way.
+#[derive(Debug, Default)]
+pub(crate) struct Preempting {
+    pub nominations: Nominations,
+    pub budgets: Budgets,
+    /// Pods whose eviction was asked for and that are not seen to go yet, by uid.
+    leaving: FxHashSet<Arc<str>>,
+    /// Evictions that are not answered yet: who goes, and for whom.
+    evictions: FxHashMap<WriteId, (Arc<str>, Arc<str>)>,
+}
+
+impl Preempting {
+    /// A pod is gone, or is seen to go.
+    pub fn went(&mut self, uid: &str) {
+        self.leaving.remove(uid);
+    }
+}
+
+/// What came of looking for victims.
+enum Attempt {
+    /// There are no nodes at all.
+    NoNodes,
+    /// The pod may not preempt, or not now.
+    NotEligible(&'static str),
+    /// It would not help, counted by reasons.
+    Hopeless(String),
+    /// Somebody goes.
+    Found(Candidate),
+}
+
+const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
+const TERMINATING: &str = "not eligible due to a terminating pod on the nominated node.";
+const RELEASING: &str = "not eligible due to devices of a preempted pod that are yet to be released.";
+const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
+const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
+
+/// What a pod waits for once others go for it.
+const GOING: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::Claim]);
+
+impl Engine {
+    /// A pod has no place: room is made for it if that helps, and it is put back with the reason.
+    pub(crate) fn refused(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) {
+        let mut wakes = refusal.wakes_on();
+        let mut text = String::new();
+        match self.attempt(now, pod, refusal) {
+            Attempt::NoNodes => {}
+            Attempt::NotEligible(reason) => {
+                reason.clone_into(&mut text);
+                if self.preempting.nominations.get(&pod.uid).is_some() {
+                    wakes = wakes.or(GOING);
+                }
+            }
+            Attempt::Hopeless(reasons) => {
+                text = reasons;
+                let freed = self.withdraw(pod);
+                self.wake_others(freed, now);
+            }
+            Attempt::Found(candidate) => {
+                let (node, count) = (&candidate.node, candidate.victims.len());
+                text =
+                    format!("found a potential placement for pod on node {node}, preempting {count} victims");
+                wakes = wakes.or(GOING);
+                self.make_room(now, pod, candidate);
+            }
+        }
+        let mut message = refusal.to_string();
+        if !text.is_empty() {
+            let _ = write!(message, " preemption: {text}");
+        }
+        self.refuse(now, pod, Failure::Refused(wakes), message);
+    }
+
+    fn attempt(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) -> Attempt {
+        if refusal.nodes() == 0 {
+            return Attempt::NoNodes;
+        }
+        if !pod.preempts {
+            return Attempt::NotEligible(NEVER);
+        }
+        if let Some(reason) = self.waits_for_victims(now, pod, refusal) {
+            return Attempt::NotEligible(reason);
+        }
+        let curable = refusal.curable();
+        let nobody = self.nodes.priority_min().is_none_or(|lowest| lowest >= pod.priority);
+        if curable.is_empty() || nobody {
+            return Attempt::Hopeless(counted(refusal, curable.len(), BTreeMap::new()));
+        }
+        // The pod was looked at a moment ago, so its claims can be told.
+        let Ok(claims) = self.claims_of(pod) else {
+            return Attempt::Hopeless(counted(refusal, 0, BTreeMap::new()));
+        };
+        let is_alike = self.is_alike_to_others(pod, &claims);
+        if is_alike && let Some(known) = self.known_hopeless() {
+            return Attempt::Hopeless(known);
+        }
+        match self.find_victims(now, pod, &claims, curable) {
+            Ok(candidate) => Attempt::Found(candidate),
+            Err((without, reasons)) => {
+                let text = counted(refusal, without, reasons);
+                if is_alike {
+                    self.remember_hopeless(&text);
+                }
+                Attempt::Hopeless(text)
+            }
+        }
+    }
+
+    /// The candidate that does the least harm; or on how many nodes nobody could go, and why it would not help on others.
+    fn find_victims(
+        &mut self,
+        now: Timestamp,
+        pod: &Pod,
+        claims: &Claims,
+        curable: &[NodeIdx],
+    ) -> Result<Candidate, (usize, BTreeMap<String, usize>)> {
+        let (mut without, mut reasons) = (0, BTreeMap::new());
+        let Some(ground) = self.ground(now, pod, claims) else { return Err((0, reasons)) };
+        let wanted = self.settings.preemption.candidates(curable.len());
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for at in curable {
+            match self.try_node(&ground, *at) {
+                Ok(candidate) => candidates.push(candidate),
+                Err(StillRefused::NoVictims) => without += 1,
+                Err(StillRefused::Reasons(left)) => {
+                    left.into_iter().for_each(|reason| *reasons.entry(reason).or_default() += 1);
+                }
+            }
+            if candidates.len() >= wanted && candidates.iter().any(|one| one.violations == 0) {
+                break;
+            }
+        }
+        least_harm(candidates, now).ok_or((without, reasons))
+    }
+
+    fn ground<'p>(&self, now: Timestamp, pod: &'p Pod, claims: &'p Claims) -> Option<Ground<'p>> {
+        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, &self.settings.filters);
+        let mounts = Mounts::new(&pod.shape, &self.volumes).ok()?;
+        Some(Ground { pod, claims, around, mounts, now })
+    }
+
+    /// Why a nominee does not preempt again yet: pods are going for it, or have gone and their devices are not back.
+    fn waits_for_victims(
+        &mut self,
+        now: Timestamp,
+        pod: &Arc<Pod>,
+        refusal: &PodRefusal,
+    ) -> Option<&'static str> {
+        let nomination = self.preempting.nominations.get(&pod.uid)?;
+        let at = self.nodes.find(&nomination.node)?;
+        // If the node is out of the question by now, nobody goes for any use.
+        refusal.curable().binary_search(&at).ok()?;
+        let is_going = |one: &Pod| {
+            one.priority < pod.priority && (one.deleting || self.preempting.leaving.contains(&one.uid))
+        };
+        let here = self.nodes.get(at).pods.values();
+        let elsewhere = nomination.victims.iter().filter_map(|uid| Some(self.nodes.pod(uid)?.1));
+        let mut going: Vec<Arc<Pod>> = here.chain(elsewhere).filter(|one| is_going(one)).cloned().collect();
+        going.sort_by(|left, right| left.uid.cmp(&right.uid));
+        going.dedup_by(|left, right| left.uid == right.uid);
+        if !going.is_empty() {
+            if nomination.victims.is_empty() {
+                self.plan_again(now, pod, at, &going);
+            }
+            return Some(TERMINATING);
+        }
+        let is_releasing = nomination.freeing.iter().any(|(claim, uid)| {
+            self.claims.get(claim).is_some_and(|state| {
+                let is_left = state.reserved_for.iter().all(|user| nomination.victims.contains(user));
+                state.uid == *uid && state.allocation.is_some() && is_left
+            })
+        });
+        is_releasing.then_some(RELEASING)
+    }
+
+    /// Plans the devices of a nominee of which only the nomination is known, as after a restart.
+    fn plan_again(&mut self, now: Timestamp, pod: &Arc<Pod>, at: NodeIdx, going: &[Arc<Pod>]) {
+        let Ok(claims) = self.claims_of(pod) else { return };
+        if claims.open.is_empty() {
+            return;
+        }
+        let Some(ground) = self.ground(now, pod, &claims) else { return };
+        if let Some(candidate) = self.look_ahead(&ground, at, going) {
+            self.nominate_for(pod, &claims, &candidate);
+        }
+    }
+
+    /// Evicts the victims, and keeps the room that they leave for the pod.
+    fn make_room(&mut self, now: Timestamp, pod: &Arc<Pod>, candidate: Candidate) {
+        self.withdraw_less_important(now, pod, &candidate.node);
+        for victim in &candidate.victims {
+            if victim.deleting || !self.preempting.leaving.insert(victim.uid.clone()) {
+                continue;
+            }
+            let write = Write::Evict {
+                pod: victim.id.clone(),
+                uid: victim.uid.clone(),
+                scheduler: pod.scheduler.clone(),
+            };
+            let id = self.submit_unowned(write);
+            self.preempting.evictions.insert(id, (victim.uid.clone(), pod.uid.clone()));
+            self.announce(Announcement::Preempted {
+                pod: victim.id.clone(),
+                by: pod.uid.clone(),
+                node: candidate.node.clone(),
+            });
+        }
+        if let Ok(claims) = self.claims_of(pod) {
+            self.nominate_for(pod, &claims, &candidate);
+        }
+        let (id, uid, node) = (pod.id.clone(), pod.uid.clone(), Some(candidate.node));
+        self.submit_and_forget(Write::Nominate { pod: id, uid, node });
+    }
+
+    fn nominate_for(&mut self, pod: &Arc<Pod>, claims: &Claims, candidate: &Candidate) {
+        let allocations = claims.open.iter().zip(&candidate.allocations);
+        let devices = allocations.flat_map(|(state, allocation)| held(state, allocation).0.held);
+        let planned = nominations::planned(pod, devices);
+        let victims = candidate.victims.iter().map(|victim| victim.uid.clone()).collect();
+        let (node, freeing) = (candidate.node.clone(), candidate.freeing.clone());
+        self.nominate(Nomination { node, pod: pod.clone(), planned, victims, freeing });
+    }
+
+    /// Less important nominees of a node look for another place at once.
+    fn withdraw_less_important(&mut self, now: Timestamp, pod: &Pod, node: &str) {
+        let lower = self.preempting.nominations.on(node).map(|one| one.pod.clone());
+        let lower: Vec<Arc<Pod>> = lower.filter(|one| one.priority < pod.priority).collect();
+        for nominee in lower {
+            let freed = self.withdraw(&nominee);
+            self.wake_others(freed, now);
+            self.wake_nominee(&nominee.uid, now);
+        }
+    }
+
+    /// The API's answer to an eviction, if the write is one.
+    pub(crate) fn settle_eviction(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
+        let Some((victim, preemptor)) = self.preempting.evictions.remove(&write) else { return false };
+        if let WriteOutcome::Failed(_) = outcome {
+            self.preempting.leaving.remove(&victim);
+            // Nothing will happen that wakes it, and at once it would be the same again.
+            self.wake_nominee_later(&preemptor, now);
+        }
+        true
+    }
+}
+
+/// Why preemption would not help, in Kubernetes' words: on so many nodes there is nobody who could go, on others it would
+/// not be enough for these reasons, and the rest is out of the question anyway.
+fn counted(refusal: &PodRefusal, without: usize, mut reasons: BTreeMap<String, usize>) -> String {
+    let nodes = refusal.nodes();
+    for (reason, count) in [(NO_VICTIMS, without), (NOT_HELPFUL, nodes - refusal.curable().len())] {
+        if count > 0 {
+            reasons.insert(reason.to_owned(), count);
+        }
+    }
+    let mut lines: Vec<String> =
+        reasons.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    lines.sort_unstable();
+    format!("0/{nodes} nodes are available: {}.", lines.join(", "))
+}

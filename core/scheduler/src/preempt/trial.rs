@@ -1,0 +1,280 @@
+//! One node, as if pods had gone: does the pod fit then, and who can stay after all?
+//!
+//! Invariant: the devices of claims that are set aside for a trial are back in the ledger when it ends, whatever came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cluster::claims::Allocated;
+use cluster::nodes::{NodeIdx, NodeState};
+use cluster::pools::{PoolReach, PoolView};
+use model::allocation::Allocation;
+use model::claim::ClaimId;
+use model::device::DeviceId;
+use model::node::Node;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+
+use super::victims::{Candidate, sort_by_importance};
+use crate::cycle::Claims;
+use crate::engine::Engine;
+use crate::engine::fold::named_claims;
+use crate::filters::{self, Around, Mounts};
+
+/// How many pods on other nodes may be thought away for the devices that a node can reach: the least important ones.
+const ELSEWHERE_MAX: usize = 64;
+
+/// What trials for one pod have in common.
+pub(super) struct Ground<'p> {
+    pub pod: &'p Pod,
+    pub claims: &'p Claims,
+    pub around: Around,
+    pub mounts: Mounts,
+    pub now: Timestamp,
+}
+
+/// Why a pod would not fit even then.
+#[derive(Debug)]
+pub(super) enum StillRefused {
+    /// There is nobody who could go.
+    NoVictims,
+    /// These reasons are left.
+    Reasons(Vec<String>),
+}
+
+struct Trial<'g> {
+    ground: &'g Ground<'g>,
+    at: NodeIdx,
+    node: Arc<Node>,
+    state: NodeState,
+    around: Around,
+    /// Those that are thought away, by uid.
+    gone: BTreeSet<Arc<str>>,
+    /// Claims whose devices are free while they are.
+    aside: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
+    /// The devices that were found last, as long as no claim was set aside or put back since.
+    found: Option<Vec<Allocation>>,
+}
+
+/// What a check found wanting.
+enum Lack {
+    Room(Vec<String>),
+    Devices(String),
+}
+
+impl Engine {
+    /// Whether a pod would fit on a node if less important pods went, and which have to.
+    pub(super) fn try_node(&mut self, ground: &Ground<'_>, at: NodeIdx) -> Result<Candidate, StillRefused> {
+        let pod = ground.pod;
+        let state = self.nodes.get(at);
+        let lower = state.pods.values().filter(|one| one.priority < pod.priority);
+        let mut victims: Vec<Arc<Pod>> = lower.cloned().collect();
+        if victims.is_empty() && ground.claims.open.is_empty() {
+            return Err(StillRefused::NoVictims);
+        }
+        let mut trial = self.trial(ground, at);
+        let lacks_devices = self.check_room(&trial).is_ok();
+        victims.iter().for_each(|victim| self.think_away(&mut trial, victim));
+        let mut fits = self.check(&mut trial, lacks_devices);
+        if matches!(fits, Err(Lack::Devices(_))) && !ground.claims.open.is_empty() {
+            let more = self.holders_elsewhere(&trial);
+            if !more.is_empty() {
+                more.iter().for_each(|victim| self.think_away(&mut trial, victim));
+                victims.extend(more);
+                fits = self.check(&mut trial, false);
+            }
+        }
+        let outcome = match fits {
+            _ if victims.is_empty() => Err(StillRefused::NoVictims),
+            Err(Lack::Room(reasons)) => Err(StillRefused::Reasons(reasons)),
+            Err(Lack::Devices(reason)) => Err(StillRefused::Reasons(vec![reason])),
+            Ok(()) => {
+                sort_by_importance(&mut victims, ground.now);
+                Ok(self.reprieve(&mut trial, victims))
+            }
+        };
+        self.end_trial(&trial);
+        outcome
+    }
+
+    /// The devices that a pod would get on a node once pods that are going are gone, the claims that would give them back,
+    /// and whose those are.
+    pub(super) fn look_ahead(
+        &mut self,
+        ground: &Ground<'_>,
+        at: NodeIdx,
+        going: &[Arc<Pod>],
+    ) -> Option<Candidate> {
+        let mut trial = self.trial(ground, at);
+        going.iter().for_each(|victim| self.think_away(&mut trial, victim));
+        let fits = self.check(&mut trial, false).is_ok();
+        let candidate = fits.then(|| candidate(&mut trial, going.to_vec(), 0));
+        self.end_trial(&trial);
+        candidate
+    }
+
+    fn trial<'g>(&self, ground: &'g Ground<'g>, at: NodeIdx) -> Trial<'g> {
+        let state = self.nodes.get(at).clone();
+        Trial {
+            ground,
+            at,
+            node: state.node.clone().expect("only nodes that exist are tried"),
+            state,
+            around: ground.around.clone(),
+            gone: BTreeSet::new(),
+            aside: BTreeMap::new(),
+            found: None,
+        }
+    }
+
+    /// Lets as many stay as can, the most important first; before all others those that a disruption budget would keep.
+    fn reprieve(&mut self, trial: &mut Trial<'_>, victims: Vec<Arc<Pod>>) -> Candidate {
+        let violating = self.preempting.budgets.violations(victims.iter().map(|victim| &**victim));
+        let (kept, others): (Vec<_>, Vec<_>) = victims.into_iter().zip(violating).partition(|(_, it)| *it);
+        let mut violations = 0;
+        let mut going = Vec::new();
+        for (victim, is_violating) in kept.into_iter().chain(others) {
+            let found = trial.found.clone();
+            self.think_back(trial, &victim);
+            if self.check(trial, false).is_ok() {
+                continue;
+            }
+            self.think_away(trial, &victim);
+            // The devices are as free again as they were when these were found.
+            trial.found = found;
+            violations += usize::from(is_violating);
+            going.push(victim);
+        }
+        sort_by_importance(&mut going, trial.ground.now);
+        candidate(trial, going, violations)
+    }
+
+    /// Goes on as if a pod were gone.
+    fn think_away(&mut self, trial: &mut Trial<'_>, victim: &Pod) {
+        let Some((at, _)) = self.nodes.pod(&victim.uid) else { return };
+        if at == trial.at {
+            trial.state.take(&victim.uid);
+        }
+        if let Some(node) = &self.nodes.get(at).node {
+            trial.around.remove(victim, node);
+        }
+        trial.gone.insert(victim.uid.clone());
+        for id in named_claims(victim) {
+            self.set_aside(trial, id);
+        }
+    }
+
+    /// Sets a claim aside if all who use it are gone, and the pod itself does not use it.
+    fn set_aside(&mut self, trial: &mut Trial<'_>, id: ClaimId) {
+        let Some(state) = self.claims.get(&id) else { return };
+        let own = &trial.ground.claims;
+        let is_own = own.settled.iter().chain(&own.open).any(|state| state.wish.id == id);
+        let is_free =
+            !state.reserved_for.is_empty() && state.reserved_for.iter().all(|uid| trial.gone.contains(uid));
+        let Some(allocated) = state.allocation.clone().filter(|_| is_free && !is_own) else { return };
+        if trial.aside.contains_key(&id) {
+            return;
+        }
+        let uid = state.uid.clone();
+        self.claims.give_back(&allocated.held);
+        trial.found = None;
+        trial.aside.insert(id, (uid, allocated));
+    }
+
+    /// Goes on as if a pod had not gone.
+    fn think_back(&mut self, trial: &mut Trial<'_>, victim: &Arc<Pod>) {
+        let Some((at, _)) = self.nodes.pod(&victim.uid) else { return };
+        if at == trial.at {
+            trial.state.put(victim.clone());
+        }
+        if let Some(node) = &self.nodes.get(at).node {
+            trial.around.add(victim, node);
+        }
+        trial.gone.remove(&victim.uid);
+        for id in named_claims(victim) {
+            if let Some((_, allocated)) = trial.aside.remove(&id) {
+                self.claims.take(&allocated.held);
+                trial.found = None;
+            }
+        }
+    }
+
+    fn end_trial(&mut self, trial: &Trial<'_>) {
+        trial.aside.values().for_each(|(_, allocated)| self.claims.take(&allocated.held));
+    }
+
+    /// Whether the pod fits as things are thought to be. Devices that were looked for in vain before are looked for again
+    /// only if some became free since.
+    fn check(&mut self, trial: &mut Trial<'_>, was_in_vain: bool) -> Result<(), Lack> {
+        self.check_room(trial).map_err(Lack::Room)?;
+        if trial.found.is_some() {
+            return Ok(());
+        }
+        let own = trial.ground.claims;
+        if was_in_vain && trial.aside.is_empty() && own.settled.is_empty() {
+            return Err(Lack::Devices("cannot allocate all claims".to_owned()));
+        }
+        let found = self.devices_on(&trial.node, own);
+        trial.found = Some(found.map_err(|(reason, _)| Lack::Devices(reason))?);
+        Ok(())
+    }
+
+    fn check_room(&self, trial: &Trial<'_>) -> Result<(), Vec<String>> {
+        let Trial { ground, state, around, .. } = trial;
+        let pod = ground.pod;
+        let fits = filters::usage(&pod.shape, state, &self.settings.filters)
+            .and_then(|()| ground.mounts.check(&trial.node))
+            .and_then(|()| around.check(state))
+            .and_then(|()| {
+                let who = (&*pod.uid, pod.priority);
+                self.check_beside_nominees(&pod.shape, who, state, Some(around))
+            });
+        fits.map_err(|refusal| refusal.reasons())
+    }
+
+    /// Pods on other nodes that hold devices which the node can reach: the least important of those that could all go.
+    fn holders_elsewhere(&self, trial: &Trial<'_>) -> Vec<Arc<Pod>> {
+        let Ok(pools) = self.slices.pools_for(&trial.node, self.settings.gates) else { return Vec::new() };
+        let mut holders: BTreeMap<Arc<str>, Arc<Pod>> = BTreeMap::new();
+        for pool in pools {
+            let PoolView::Whole(pool) = pool else { continue };
+            if self.slices.node_of(&pool.id) != PoolReach::Several {
+                continue;
+            }
+            let slices = pool.here.iter().chain(&pool.elsewhere);
+            for device in slices.flat_map(|slice| &slice.slice.devices) {
+                let (driver, pool) = (pool.id.driver.clone(), pool.id.pool.clone());
+                let id = DeviceId { driver, pool, device: device.name.clone() };
+                let holdings = self.claims.ledger().holdings(&id).into_iter().flat_map(|all| all.iter());
+                for holding in holdings {
+                    let users = self.users(&holding.holder, trial).into_iter();
+                    holders.extend(users.map(|user| (user.uid.clone(), user)));
+                }
+            }
+        }
+        let mut holders: Vec<Arc<Pod>> = holders.into_values().collect();
+        sort_by_importance(&mut holders, trial.ground.now);
+        holders.split_off(holders.len().saturating_sub(ELSEWHERE_MAX))
+    }
+
+    /// The pods that use a claim and are not thought away yet, if all of them could go.
+    fn users(&self, claim: &ClaimId, trial: &Trial<'_>) -> Vec<Arc<Pod>> {
+        let Some(state) = self.claims.get(claim) else { return Vec::new() };
+        let left = state.reserved_for.iter().filter(|uid| !trial.gone.contains(*uid));
+        let user = |uid: &Arc<str>| {
+            let (_, pod) = self.nodes.pod(uid)?;
+            (pod.priority < trial.ground.pod.priority).then(|| pod.clone())
+        };
+        left.map(user).collect::<Option<Vec<_>>>().unwrap_or_default()
+    }
+}
+
+fn candidate(trial: &mut Trial<'_>, victims: Vec<Arc<Pod>>, violations: usize) -> Candidate {
+    Candidate {
+        node: trial.node.name.clone(),
+        victims,
+        violations,
+        allocations: trial.found.take().unwrap_or_default(),
+        freeing: trial.aside.iter().map(|(id, (uid, _))| (id.clone(), uid.clone())).collect(),
+    }
+}
