@@ -15,6 +15,7 @@ use model::pod::{Pod, Shape};
 use crate::cycle::{Choice, Claims, PodRefusal, choice};
 use crate::engine::Engine;
 use crate::filters;
+use crate::preempt::Hopeless;
 use crate::scores::{self, View};
 
 /// How many kinds of pods are kept; beyond that the one that was asked for the longest ago goes.
@@ -36,7 +37,7 @@ pub(crate) struct Alike {
     /// Why no node would do, and when that was.
     refused: Option<(u64, Box<PodRefusal>)>,
     /// Why nobody's going would help, and when that was.
-    hopeless: Option<(u64, String)>,
+    hopeless: Option<((u64, u64), Hopeless)>,
 }
 
 impl Alike {
@@ -117,16 +118,16 @@ impl Engine {
     }
 
     /// Why nobody's going would help the pod that was looked at last, if that is known and nothing changed since.
-    pub(crate) fn known_hopeless(&self) -> Option<String> {
-        let (when, reasons) = self.kinds.last()?.hopeless.as_ref()?;
-        (*when == self.touches.now()).then(|| reasons.clone())
+    pub(crate) fn known_hopeless(&self) -> Option<Hopeless> {
+        let (when, hopeless) = self.kinds.last()?.hopeless.as_ref()?;
+        (*when == self.moment()).then(|| hopeless.clone())
     }
 
     /// Keeps why nobody's going would help the pod that was looked at last, until something changes.
-    pub(crate) fn remember_hopeless(&mut self, reasons: &str) {
-        let now = self.touches.now();
+    pub(crate) fn remember_hopeless(&mut self, hopeless: &Hopeless) {
+        let now = self.moment();
         if let Some(alike) = self.kinds.last_mut() {
-            alike.hopeless = Some((now, reasons.to_owned()));
+            alike.hopeless = Some((now, hopeless.clone()));
         }
     }
 

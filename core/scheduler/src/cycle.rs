@@ -109,7 +109,7 @@ pub(crate) struct Claims {
 }
 
 /// What could help a pod whose claims have no devices on a node.
-const DEVICES: Wakes = Wakes::of(&[
+pub(crate) const DEVICES: Wakes = Wakes::of(&[
     Wake::NodeAdded,
     Wake::NodeLabels,
     Wake::NodeAllocatable,

@@ -136,7 +136,9 @@ impl Engine {
         let before = self.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = !pod.gates.is_empty() || self.lacks_claims(pod);
         self.queue.apply(&pod.uid, pod.priority, gated, now);
-        let freed = self.fold_nomination(before.as_deref(), pod);
+        // A pod on its way is on its node already, and needs no room beside itself.
+        let is_placing = self.placing.contains_key(&pod.uid);
+        let freed = if is_placing { Wakes::NONE } else { self.fold_nomination(before.as_deref(), pod) };
         if let Some(before) = before {
             self.queue.wake_one(&pod.uid, own_changes(&before, pod), now);
         }
@@ -163,9 +165,9 @@ impl Engine {
         if before.as_ref() != state.allocation.as_ref() {
             self.touch_claim(&id);
         }
-        let is_released = self.is_released(&state);
+        let is_displaceable = self.is_displaceable(&state);
         let touched = self.claims.apply(state);
-        if touched.taken || is_released {
+        if touched.taken {
             self.touch_claim(&id);
         }
         if is_new {
@@ -173,14 +175,20 @@ impl Engine {
         }
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
         let arrived = was_decided && !self.claims.is_decided(&id);
-        let matters = touched.freed || touched.taken || is_new || arrived || is_released;
+        if arrived || is_displaceable {
+            // No device is free that was not, but others could go now.
+            self.preempting.users_changed();
+        }
+        let matters = touched.freed || touched.taken || is_new || arrived || is_displaceable;
         if matters { Wake::Claim.into() } else { Wakes::NONE }
     }
 
-    /// Whether somebody uses a claim no more, so that the rest of its users may be worth displacing.
-    fn is_released(&self, state: &ClaimState) -> bool {
+    /// Whether somebody uses a claim no more, or somebody does where nobody did, so that to displace those who do may free
+    /// its devices now.
+    fn is_displaceable(&self, state: &ClaimState) -> bool {
         let known = self.claims.get(&state.wish.id).map_or(&[][..], |known| &known.reserved_for);
-        known.iter().any(|user| !state.reserved_for.contains(user))
+        let is_first = known.is_empty() && !state.reserved_for.is_empty();
+        is_first || known.iter().any(|user| !state.reserved_for.contains(user))
     }
 
     /// Pods that waited for a claim to be made are looked at again.

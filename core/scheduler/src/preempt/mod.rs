@@ -25,7 +25,7 @@ use crate::filters::{Around, Mounts};
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
 use nominations::{Nomination, Nominations};
-use trial::{Ground, StillRefused};
+use trial::{Ground, Lack, StillRefused};
 use victims::{Candidate, least_harm};
 
 /// What people may set about preemption.
@@ -59,6 +59,8 @@ pub(crate) struct Preempting {
     leaving: FxHashSet<Arc<str>>,
     /// Evictions that are not answered yet: who goes, and for whom.
     evictions: FxHashMap<WriteId, (Arc<str>, Arc<str>)>,
+    /// Grows when the users of a claim change, though its devices stay the same.
+    users_changed: u64,
 }
 
 impl Preempting {
@@ -66,6 +68,20 @@ impl Preempting {
     pub fn went(&mut self, uid: &str) {
         self.leaving.remove(uid);
     }
+
+    /// Other pods use a claim now, whose devices stay the same.
+    pub fn users_changed(&mut self) {
+        self.users_changed += 1;
+    }
+}
+
+/// Why nobody's going would help a pod.
+#[derive(Clone, Debug)]
+pub(crate) struct Hopeless {
+    /// Nodes counted by reasons, as a sentence.
+    text: String,
+    /// What could give hope, besides what undoes the refusal.
+    wakes_on: Wakes,
 }
 
 /// What came of looking for victims.
@@ -74,8 +90,8 @@ enum Attempt {
     NoNodes,
     /// The pod may not preempt, or not now.
     NotEligible(&'static str),
-    /// It would not help, counted by reasons.
-    Hopeless(String),
+    /// It would not help.
+    Hopeless(Hopeless),
     /// Somebody goes.
     Found(Candidate),
 }
@@ -95,15 +111,19 @@ impl Engine {
         let mut wakes = refusal.wakes_on();
         let mut text = String::new();
         match self.attempt(now, pod, refusal) {
-            Attempt::NoNodes => {}
+            Attempt::NoNodes => {
+                let freed = self.withdraw(pod);
+                self.wake_others(freed, now);
+            }
             Attempt::NotEligible(reason) => {
                 reason.clone_into(&mut text);
                 if self.preempting.nominations.get(&pod.uid).is_some() {
                     wakes = wakes.or(GOING);
                 }
             }
-            Attempt::Hopeless(reasons) => {
-                text = reasons;
+            Attempt::Hopeless(hopeless) => {
+                text = hopeless.text;
+                wakes = wakes.or(hopeless.wakes_on);
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
             }
@@ -135,11 +155,11 @@ impl Engine {
         let curable = refusal.curable();
         let nobody = self.nodes.priority_min().is_none_or(|lowest| lowest >= pod.priority);
         if curable.is_empty() || nobody {
-            return Attempt::Hopeless(counted(refusal, curable.len(), BTreeMap::new()));
+            return Attempt::Hopeless(Lacks { without: curable.len(), ..Lacks::default() }.hopeless(refusal));
         }
         // The pod was looked at a moment ago, so its claims can be told.
         let Ok(claims) = self.claims_of(pod) else {
-            return Attempt::Hopeless(counted(refusal, 0, BTreeMap::new()));
+            return Attempt::Hopeless(Lacks::default().hopeless(refusal));
         };
         let is_alike = self.is_alike_to_others(pod, &claims);
         if is_alike && let Some(known) = self.known_hopeless() {
@@ -147,47 +167,50 @@ impl Engine {
         }
         match self.find_victims(now, pod, &claims, curable) {
             Ok(candidate) => Attempt::Found(candidate),
-            Err((without, reasons)) => {
-                let text = counted(refusal, without, reasons);
+            Err(lacks) => {
+                let hopeless = lacks.hopeless(refusal);
                 if is_alike {
-                    self.remember_hopeless(&text);
+                    self.remember_hopeless(&hopeless);
                 }
-                Attempt::Hopeless(text)
+                Attempt::Hopeless(hopeless)
             }
         }
     }
 
-    /// The candidate that does the least harm; or on how many nodes nobody could go, and why it would not help on others.
+    /// The moment until which all is known that decides who could go.
+    pub(crate) fn moment(&self) -> (u64, u64) {
+        (self.touches.now(), self.preempting.users_changed)
+    }
+
+    /// The candidate that does the least harm, or why there is none.
     fn find_victims(
         &mut self,
         now: Timestamp,
         pod: &Pod,
         claims: &Claims,
         curable: &[NodeIdx],
-    ) -> Result<Candidate, (usize, BTreeMap<String, usize>)> {
-        let (mut without, mut reasons) = (0, BTreeMap::new());
-        let Some(ground) = self.ground(now, pod, claims) else { return Err((0, reasons)) };
+    ) -> Result<Candidate, Lacks> {
+        let mut lacks = Lacks::default();
+        let Some(mut ground) = self.ground(now, pod, claims) else { return Err(lacks) };
         let wanted = self.settings.preemption.candidates(curable.len());
         let mut candidates: Vec<Candidate> = Vec::new();
         for at in curable {
-            match self.try_node(&ground, *at) {
+            match self.try_node(&mut ground, *at) {
                 Ok(candidate) => candidates.push(candidate),
-                Err(StillRefused::NoVictims) => without += 1,
-                Err(StillRefused::Reasons(left)) => {
-                    left.into_iter().for_each(|reason| *reasons.entry(reason).or_default() += 1);
-                }
+                Err(StillRefused::NoVictims) => lacks.without += 1,
+                Err(StillRefused::Lacks(lack)) => lacks.add(lack),
             }
             if candidates.len() >= wanted && candidates.iter().any(|one| one.violations == 0) {
                 break;
             }
         }
-        least_harm(candidates, now).ok_or((without, reasons))
+        least_harm(candidates, now).ok_or(lacks)
     }
 
     fn ground<'p>(&self, now: Timestamp, pod: &'p Pod, claims: &'p Claims) -> Option<Ground<'p>> {
         let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, &self.settings.filters);
         let mounts = Mounts::new(&pod.shape, &self.volumes).ok()?;
-        Some(Ground { pod, claims, around, mounts, now })
+        Some(Ground { pod, claims, around, mounts, now, holders: BTreeMap::new() })
     }
 
     /// Why a nominee does not preempt again yet: pods are going for it, or have gone and their devices are not back.
@@ -295,17 +318,35 @@ impl Engine {
     }
 }
 
-/// Why preemption would not help, in Kubernetes' words: on so many nodes there is nobody who could go, on others it would
-/// not be enough for these reasons, and the rest is out of the question anyway.
-fn counted(refusal: &PodRefusal, without: usize, mut reasons: BTreeMap<String, usize>) -> String {
-    let nodes = refusal.nodes();
-    for (reason, count) in [(NO_VICTIMS, without), (NOT_HELPFUL, nodes - refusal.curable().len())] {
-        if count > 0 {
-            reasons.insert(reason.to_owned(), count);
-        }
+/// What would be lacking still if pods went.
+#[derive(Default)]
+struct Lacks {
+    /// On how many nodes there is nobody who could go.
+    without: usize,
+    /// On how many others it would not be enough, by reasons.
+    reasons: BTreeMap<String, usize>,
+    wakes_on: Wakes,
+}
+
+impl Lacks {
+    fn add(&mut self, lack: Lack) {
+        lack.reasons.into_iter().for_each(|reason| *self.reasons.entry(reason).or_default() += 1);
+        self.wakes_on = self.wakes_on.or(lack.wakes_on);
     }
-    let mut lines: Vec<String> =
-        reasons.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-    lines.sort_unstable();
-    format!("0/{nodes} nodes are available: {}.", lines.join(", "))
+
+    /// Why preemption would not help, in Kubernetes' words. Nodes that are neither without victims nor lack something are
+    /// out of the question anyway.
+    fn hopeless(self, refusal: &PodRefusal) -> Hopeless {
+        let Lacks { without, mut reasons, wakes_on } = self;
+        let nodes = refusal.nodes();
+        for (reason, count) in [(NO_VICTIMS, without), (NOT_HELPFUL, nodes - refusal.curable().len())] {
+            if count > 0 {
+                reasons.insert(reason.to_owned(), count);
+            }
+        }
+        let mut lines: Vec<String> =
+            reasons.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        lines.sort_unstable();
+        Hopeless { text: format!("0/{nodes} nodes are available: {}.", lines.join(", ")), wakes_on }
+    }
 }

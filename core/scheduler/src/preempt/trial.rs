@@ -7,22 +7,26 @@ use std::sync::Arc;
 
 use cluster::claims::Allocated;
 use cluster::nodes::{NodeIdx, NodeState};
-use cluster::pools::{PoolReach, PoolView};
+use cluster::pools::{PoolReach, PoolView, WholePool};
 use model::allocation::Allocation;
 use model::claim::ClaimId;
-use model::device::DeviceId;
+use model::device::{DeviceId, PoolId};
 use model::node::Node;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::victims::{Candidate, sort_by_importance};
-use crate::cycle::Claims;
+use crate::cycle::{Claims, DEVICES};
 use crate::engine::Engine;
 use crate::engine::fold::named_claims;
 use crate::filters::{self, Around, Mounts};
+use crate::node_refusal::NodeRefusal;
+use crate::wake::Wakes;
 
 /// How many pods on other nodes may be thought away for the devices that a node can reach: the least important ones.
 const ELSEWHERE_MAX: usize = 64;
+
+const IN_VAIN: &str = "cannot allocate all claims";
 
 /// What trials for one pod have in common.
 pub(super) struct Ground<'p> {
@@ -31,6 +35,8 @@ pub(super) struct Ground<'p> {
     pub around: Around,
     pub mounts: Mounts,
     pub now: Timestamp,
+    /// Who holds devices that several nodes reach, by pool, as far as it was looked up.
+    pub holders: BTreeMap<PoolId, Vec<(NodeIdx, Arc<Pod>)>>,
 }
 
 /// Why a pod would not fit even then.
@@ -38,8 +44,8 @@ pub(super) struct Ground<'p> {
 pub(super) enum StillRefused {
     /// There is nobody who could go.
     NoVictims,
-    /// These reasons are left.
-    Reasons(Vec<String>),
+    /// This is lacking still.
+    Lacks(Lack),
 }
 
 struct Trial<'g> {
@@ -56,45 +62,74 @@ struct Trial<'g> {
     found: Option<Vec<Allocation>>,
 }
 
-/// What a check found wanting.
-enum Lack {
-    Room(Vec<String>),
-    Devices(String),
+/// What is lacking on a node.
+#[derive(Debug)]
+pub(super) struct Lack {
+    pub reasons: Vec<String>,
+    pub wakes_on: Wakes,
+    is_of_devices: bool,
+}
+
+impl Lack {
+    fn room(refusal: &NodeRefusal) -> Lack {
+        Lack { reasons: refusal.reasons(), wakes_on: refusal.wakes_on(), is_of_devices: false }
+    }
+
+    fn devices(reason: String) -> Lack {
+        Lack { reasons: vec![reason], wakes_on: DEVICES, is_of_devices: true }
+    }
 }
 
 impl Engine {
     /// Whether a pod would fit on a node if less important pods went, and which have to.
-    pub(super) fn try_node(&mut self, ground: &Ground<'_>, at: NodeIdx) -> Result<Candidate, StillRefused> {
-        let pod = ground.pod;
-        let state = self.nodes.get(at);
-        let lower = state.pods.values().filter(|one| one.priority < pod.priority);
-        let mut victims: Vec<Arc<Pod>> = lower.cloned().collect();
-        if victims.is_empty() && ground.claims.open.is_empty() {
-            return Err(StillRefused::NoVictims);
-        }
-        let mut trial = self.trial(ground, at);
-        let lacks_devices = self.check_room(&trial).is_ok();
-        victims.iter().for_each(|victim| self.think_away(&mut trial, victim));
-        let mut fits = self.check(&mut trial, lacks_devices);
-        if matches!(fits, Err(Lack::Devices(_))) && !ground.claims.open.is_empty() {
-            let more = self.holders_elsewhere(&trial);
-            if !more.is_empty() {
-                more.iter().for_each(|victim| self.think_away(&mut trial, victim));
-                victims.extend(more);
-                fits = self.check(&mut trial, false);
-            }
-        }
-        let outcome = match fits {
-            _ if victims.is_empty() => Err(StillRefused::NoVictims),
-            Err(Lack::Room(reasons)) => Err(StillRefused::Reasons(reasons)),
-            Err(Lack::Devices(reason)) => Err(StillRefused::Reasons(vec![reason])),
-            Ok(()) => {
-                sort_by_importance(&mut victims, ground.now);
-                Ok(self.reprieve(&mut trial, victims))
-            }
+    pub(super) fn try_node(
+        &mut self,
+        ground: &mut Ground<'_>,
+        at: NodeIdx,
+    ) -> Result<Candidate, StillRefused> {
+        let lower = self.nodes.get(at).pods.values().filter(|one| one.priority < ground.pod.priority);
+        let here: Vec<Arc<Pod>> = lower.cloned().collect();
+        let tried = (!here.is_empty()).then(|| self.try_without(ground, at, here.clone()));
+        // Devices that are reached from elsewhere too may be had from pods there, perhaps with less harm.
+        let is_about_devices = match &tried {
+            None => true,
+            Some(Ok(candidate)) => !candidate.freeing.is_empty(),
+            Some(Err(lack)) => lack.is_of_devices,
         };
+        let mut elsewhere = Vec::new();
+        if is_about_devices && !ground.claims.open.is_empty() {
+            elsewhere = self.holders_elsewhere(ground, at);
+        }
+        if elsewhere.is_empty() {
+            return match tried {
+                None => Err(StillRefused::NoVictims),
+                Some(tried) => tried.map_err(StillRefused::Lacks),
+            };
+        }
+        let with_others = self.try_without(ground, at, here.into_iter().chain(elsewhere).collect());
+        match (tried, with_others) {
+            (Some(Ok(one)), Ok(other)) => Ok(one.or_less_harm(other, ground.now)),
+            (Some(Ok(one)), Err(_)) | (_, Ok(one)) => Ok(one),
+            (_, Err(lack)) => Err(StillRefused::Lacks(lack)),
+        }
+    }
+
+    /// Whether a pod would fit on a node if some of these went, and which have to.
+    fn try_without(
+        &mut self,
+        ground: &Ground<'_>,
+        at: NodeIdx,
+        mut victims: Vec<Arc<Pod>>,
+    ) -> Result<Candidate, Lack> {
+        let mut trial = self.trial(ground, at);
+        let was_in_vain = self.check_room(&trial).is_ok();
+        victims.iter().for_each(|victim| self.think_away(&mut trial, victim));
+        let fits = self.check(&mut trial, was_in_vain).map(|()| {
+            sort_by_importance(&mut victims, ground.now);
+            self.reprieve(&mut trial, victims)
+        });
         self.end_trial(&trial);
-        outcome
+        fits
     }
 
     /// The devices that a pod would get on a node once pods that are going are gone, the claims that would give them back,
@@ -206,66 +241,75 @@ impl Engine {
     /// Whether the pod fits as things are thought to be. Devices that were looked for in vain before are looked for again
     /// only if some became free since.
     fn check(&mut self, trial: &mut Trial<'_>, was_in_vain: bool) -> Result<(), Lack> {
-        self.check_room(trial).map_err(Lack::Room)?;
+        self.check_room(trial).map_err(|refusal| Lack::room(&refusal))?;
         if trial.found.is_some() {
             return Ok(());
         }
         let own = trial.ground.claims;
         if was_in_vain && trial.aside.is_empty() && own.settled.is_empty() {
-            return Err(Lack::Devices("cannot allocate all claims".to_owned()));
+            return Err(Lack::devices(IN_VAIN.to_owned()));
         }
         let found = self.devices_on(&trial.node, own);
-        trial.found = Some(found.map_err(|(reason, _)| Lack::Devices(reason))?);
+        trial.found = Some(found.map_err(|(reason, _)| Lack::devices(reason))?);
         Ok(())
     }
 
-    fn check_room(&self, trial: &Trial<'_>) -> Result<(), Vec<String>> {
+    fn check_room(&self, trial: &Trial<'_>) -> Result<(), NodeRefusal> {
         let Trial { ground, state, around, .. } = trial;
         let pod = ground.pod;
-        let fits = filters::usage(&pod.shape, state, &self.settings.filters)
+        filters::usage(&pod.shape, state, &self.settings.filters)
             .and_then(|()| ground.mounts.check(&trial.node))
             .and_then(|()| around.check(state))
             .and_then(|()| {
                 let who = (&*pod.uid, pod.priority);
                 self.check_beside_nominees(&pod.shape, who, state, Some(around))
-            });
-        fits.map_err(|refusal| refusal.reasons())
+            })
     }
 
     /// Pods on other nodes that hold devices which the node can reach: the least important of those that could all go.
-    fn holders_elsewhere(&self, trial: &Trial<'_>) -> Vec<Arc<Pod>> {
-        let Ok(pools) = self.slices.pools_for(&trial.node, self.settings.gates) else { return Vec::new() };
+    fn holders_elsewhere(&self, ground: &mut Ground<'_>, at: NodeIdx) -> Vec<Arc<Pod>> {
+        let node = filters::node_of(self.nodes.get(at));
+        let Ok(pools) = self.slices.pools_for(node, self.settings.gates) else { return Vec::new() };
         let mut holders: BTreeMap<Arc<str>, Arc<Pod>> = BTreeMap::new();
         for pool in pools {
             let PoolView::Whole(pool) = pool else { continue };
             if self.slices.node_of(&pool.id) != PoolReach::Several {
                 continue;
             }
-            let slices = pool.here.iter().chain(&pool.elsewhere);
-            for device in slices.flat_map(|slice| &slice.slice.devices) {
-                let (driver, pool) = (pool.id.driver.clone(), pool.id.pool.clone());
-                let id = DeviceId { driver, pool, device: device.name.clone() };
-                let holdings = self.claims.ledger().holdings(&id).into_iter().flat_map(|all| all.iter());
-                for holding in holdings {
-                    let users = self.users(&holding.holder, trial).into_iter();
-                    holders.extend(users.map(|user| (user.uid.clone(), user)));
-                }
-            }
+            let of_pool = ground.holders.entry(pool.id.clone());
+            let of_pool = of_pool.or_insert_with(|| self.holders_of(&pool, ground.pod.priority));
+            let others = of_pool.iter().filter(|(place, _)| *place != at);
+            holders.extend(others.map(|(_, pod)| (pod.uid.clone(), pod.clone())));
         }
         let mut holders: Vec<Arc<Pod>> = holders.into_values().collect();
-        sort_by_importance(&mut holders, trial.ground.now);
+        sort_by_importance(&mut holders, ground.now);
         holders.split_off(holders.len().saturating_sub(ELSEWHERE_MAX))
     }
 
-    /// The pods that use a claim and are not thought away yet, if all of them could go.
-    fn users(&self, claim: &ClaimId, trial: &Trial<'_>) -> Vec<Arc<Pod>> {
+    /// Who holds devices of a pool and where, of those that matter less than this.
+    fn holders_of(&self, pool: &WholePool, priority: i32) -> Vec<(NodeIdx, Arc<Pod>)> {
+        let slices = pool.here.iter().chain(&pool.elsewhere);
+        let devices = slices.flat_map(|slice| &slice.slice.devices).map(|device| DeviceId {
+            driver: pool.id.driver.clone(),
+            pool: pool.id.pool.clone(),
+            device: device.name.clone(),
+        });
+        let mut holders = Vec::new();
+        for device in devices {
+            let holdings = self.claims.ledger().holdings(&device).into_iter().flat_map(|all| all.iter());
+            holders.extend(holdings.flat_map(|one| self.users(&one.holder, priority)));
+        }
+        holders
+    }
+
+    /// The pods that use a claim and where they are, if all of them matter less than this.
+    fn users(&self, claim: &ClaimId, priority: i32) -> Vec<(NodeIdx, Arc<Pod>)> {
         let Some(state) = self.claims.get(claim) else { return Vec::new() };
-        let left = state.reserved_for.iter().filter(|uid| !trial.gone.contains(*uid));
         let user = |uid: &Arc<str>| {
-            let (_, pod) = self.nodes.pod(uid)?;
-            (pod.priority < trial.ground.pod.priority).then(|| pod.clone())
+            let (at, pod) = self.nodes.pod(uid)?;
+            (pod.priority < priority).then(|| (at, pod.clone()))
         };
-        left.map(user).collect::<Option<Vec<_>>>().unwrap_or_default()
+        state.reserved_for.iter().map(user).collect::<Option<Vec<_>>>().unwrap_or_default()
     }
 }
 

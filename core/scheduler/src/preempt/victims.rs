@@ -26,6 +26,11 @@ pub(crate) struct Candidate {
 type Harm = (usize, i32, i64, usize, Reverse<Timestamp>);
 
 impl Candidate {
+    /// This one, or another if that does less harm.
+    pub fn or_less_harm(self, other: Candidate, now: Timestamp) -> Candidate {
+        if other.harm(now) < self.harm(now) { other } else { self }
+    }
+
     fn harm(&self, now: Timestamp) -> Harm {
         let highest = self.victims.iter().map(|pod| pod.priority).max().unwrap_or(i32::MIN);
         // Every priority counts as more than nothing, so that fewer victims of a low one are less.

@@ -1,6 +1,8 @@
 //! The engine against an API made of values.
 
+mod device_preemption;
 mod preemption;
+mod preemption_story;
 mod world;
 
 use std::collections::BTreeMap;

@@ -72,7 +72,7 @@ impl World {
     }
 
     /// Another engine in place of the one that there was, told all that the API has.
-    fn restart(&mut self, facts: impl IntoIterator<Item = Change>) {
+    pub fn restart(&mut self, facts: impl IntoIterator<Item = Change>) {
         self.open.clear();
         self.engine = engine();
         facts.into_iter().for_each(|change| self.fact(change));
@@ -488,4 +488,25 @@ fn several_important_pods_make_room_side_by_side() {
     world.later(2);
     world.settle();
     assert!(["one", "two", "three"].iter().all(|name| world.node_of(name).is_some()));
+}
+
+#[test]
+fn a_nomination_that_is_heard_of_after_the_pod_went_to_its_node_keeps_no_room() {
+    let mut world = nodes(&["a"]);
+    world.add_pod(running("low", 0, "a", 800));
+    world.add_pod(urgent("high", 500));
+    world.turn();
+    let nomination = world.open.remove(1);
+    assert!(matches!(nomination.1, Write::Nominate { .. }));
+    world.carry_out();
+    world.turn();
+    assert!(matches!(world.open[..], [(_, Write::Bind { .. })]));
+    let binding = world.open.remove(0);
+    world.open.push(nomination);
+    world.carry_out();
+    world.add_pod(pod("small", 500, &[]));
+    world.turn();
+    world.open.push(binding);
+    world.settle();
+    assert_eq!((world.node_of("high").as_deref(), world.node_of("small").as_deref()), (Some("a"), Some("a")));
 }

@@ -294,6 +294,7 @@ impl World {
             Write::Bind { uid, node, .. } => {
                 let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
                 pod.node = Some(node.clone());
+                pod.nominated_node = None;
                 let pod = Arc::new(pod.clone());
                 self.fact(Change::PodApplied(pod));
                 return WriteOutcome::Done;
