@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use cluster::budgets::DisruptionBudget;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::published::Published;
 use objects::Object;
@@ -13,6 +14,7 @@ use objects::core::kinds::{
 };
 use objects::core::node::Node;
 use objects::core::pod::Pod;
+use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
@@ -24,6 +26,7 @@ use serde_json::Value;
 use crate::claim::{claim, claim_id};
 use crate::class::class;
 use crate::error::{ConvertError, ObjectName, named};
+use crate::label_selector::label_selector;
 use crate::node::{node, node_selector};
 use crate::pod::pod;
 use crate::slice::slice;
@@ -75,6 +78,9 @@ fn fact(
         (Node::API_VERSION, Node::KIND) => Box::new(read::<Node>(object)?),
         (Pod::API_VERSION, Pod::KIND) => Box::new(read::<Pod>(object)?),
         (Namespace::API_VERSION, Namespace::KIND) => Box::new(read::<Namespace>(object)?),
+        (PodDisruptionBudget::API_VERSION, PodDisruptionBudget::KIND) => {
+            Box::new(read::<PodDisruptionBudget>(object)?)
+        }
         (ResourceSlice::API_VERSION, ResourceSlice::KIND) => Box::new(read::<ResourceSlice>(object)?),
         (DeviceTaintRule::API_VERSION, DeviceTaintRule::KIND) => Box::new(read::<DeviceTaintRule>(object)?),
         (DeviceClass::API_VERSION, DeviceClass::KIND) => Box::new(read::<DeviceClass>(object)?),
@@ -184,6 +190,22 @@ impl Fact for ResourceClaim {
 
     fn gone(&self) -> Change {
         Change::ClaimGone(claim_id(self))
+    }
+}
+
+impl Fact for PodDisruptionBudget {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::BudgetApplied(Box::new(DisruptionBudget {
+            namespace: self.metadata.namespace.as_str().into(),
+            name: check_name(self)?,
+            selector: label_selector(self.spec.selector.as_ref()),
+            allowed: self.status.disruptions_allowed,
+            disrupted: self.status.disrupted_pods.keys().map(|name| name.as_str().into()).collect(),
+        })))
+    }
+
+    fn gone(&self) -> Change {
+        Change::BudgetGone(self.metadata.namespace.as_str().into(), own_name(self))
     }
 }
 

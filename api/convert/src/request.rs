@@ -28,7 +28,7 @@ pub enum Verb {
     Update,
     /// Changes an object by a strategic merge patch.
     Patch,
-    /// Takes an object away.
+    /// Deletes an object, in the way and at the time that it asks for.
     Delete,
 }
 
@@ -171,6 +171,17 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
         })),
         Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
+        Write::Evict { uid, scheduler, .. } => Ok(evict(seen, uid, scheduler)),
+        Write::Nominate { uid, node, .. } => {
+            let pod = seen.pod.filter(|pod| pod.metadata.uid == **uid).ok_or(RequestError::Gone)?;
+            let node = node.as_deref();
+            if pod.status.nominated_node_name == node.unwrap_or_default() {
+                return Ok(Next::Done);
+            }
+            // Null takes a field away.
+            let status = json!({ "nominatedNodeName": node });
+            Ok(Next::Last(patch_status(pod, &status)))
+        }
     }
 }
 
@@ -249,12 +260,44 @@ fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result
     if known.is_none_or(|known| known.status != "False") {
         condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
     }
-    Ok(Next::Last(ApiCall {
+    Ok(Next::Last(patch_status(pod, &json!({ "conditions": [condition] }))))
+}
+
+/// Changes some of a pod's status, if it is still the same pod.
+fn patch_status(pod: &Pod, status: &Value) -> ApiCall {
+    ApiCall {
         verb: Verb::Patch,
         kind: Pod::KIND,
         namespace: pod.metadata.namespace.clone(),
         name: pod.metadata.name.clone(),
         subresource: Some("status"),
-        body: json!({ "metadata": { "uid": uid }, "status": { "conditions": [condition] } }),
-    }))
+        body: json!({ "metadata": { "uid": pod.metadata.uid }, "status": status }),
+    }
+}
+
+/// First the condition that says why, so that whoever made the pod can tell, and then its deletion.
+fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str) -> Next {
+    const TYPE: &str = "DisruptionTarget";
+    const REASON: &str = "PreemptionByScheduler";
+    let is_staying = |pod: &&Pod| pod.metadata.uid == uid && pod.metadata.deletion_timestamp.is_none();
+    let Some(pod) = seen.pod.filter(is_staying) else { return Next::Done };
+    let message = format!("{scheduler}: preempting to accommodate a higher priority pod");
+    let known = pod.status.conditions.iter().find(|condition| condition.type_ == TYPE);
+    if known.is_none_or(|one| one.status != "True" || one.reason != REASON || one.message != message) {
+        let mut condition = json!({ "type": TYPE, "status": "True", "reason": REASON, "message": message });
+        if known.is_none_or(|known| known.status != "True") {
+            condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
+        }
+        return Next::Then(patch_status(pod, &json!({ "conditions": [condition] })));
+    }
+    Next::Last(ApiCall {
+        verb: Verb::Delete,
+        kind: Pod::KIND,
+        namespace: pod.metadata.namespace.clone(),
+        name: pod.metadata.name.clone(),
+        subresource: None,
+        body: json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid },
+        }),
+    })
 }

@@ -29,6 +29,7 @@ fn objects() -> Vec<Value> {
         object("v1", "ReplicationController", json!({ "selector": { "k": "v" } })),
         object("apps/v1", "ReplicaSet", json!({ "selector": { "matchLabels": { "k": "v" } } })),
         object("apps/v1", "StatefulSet", json!({ "selector": { "matchLabels": { "k": "v" } } })),
+        object("policy/v1", "PodDisruptionBudget", json!({ "selector": {} })),
     ]
 }
 
@@ -52,6 +53,8 @@ fn told(change: Option<Change>) -> String {
         Some(Change::ClaimGone(id)) => format!("no claim {id}"),
         Some(Change::NamespaceApplied(name, _)) => format!("namespace {name}"),
         Some(Change::NamespaceGone(name)) => format!("no namespace {name}"),
+        Some(Change::BudgetApplied(budget)) => format!("budget {} {}", budget.namespace, budget.name),
+        Some(Change::BudgetGone(namespace, name)) => format!("no budget {namespace} {name}"),
         Some(Change::Storage(change)) => told_of_storage(change),
         Some(Change::Companions(change)) => told_of_companions(change),
     }
@@ -109,11 +112,26 @@ fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
         ("ReplicationController ns/one of k=v", "no ReplicationController ns/one"),
         ("ReplicaSet ns/one of k=v", "no ReplicaSet ns/one"),
         ("StatefulSet ns/one of k=v", "no StatefulSet ns/one"),
+        ("budget ns one", "no budget ns one"),
     ];
     for (object, (there, away)) in objects().iter().zip(expected) {
         assert_eq!(told(applied(object, 7).expect("a good object")), there);
         assert_eq!(told(gone(object).expect("a good object")), away);
     }
+}
+
+#[test]
+fn a_budget_says_how_many_of_which_pods_may_still_go() {
+    let object = json!({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "b", "namespace": "ns" },
+        "spec": { "selector": { "matchLabels": { "app": "web" } }, "minAvailable": 1 },
+        "status": { "disruptionsAllowed": 2, "disruptedPods": { "web-1": "2026-01-02T03:04:05Z" } },
+    });
+    let Ok(Some(Change::BudgetApplied(budget))) = applied(&object, 1) else { unreachable!("it is a budget") };
+    assert_eq!((budget.allowed, budget.disrupted.len()), (2, 1));
+    assert!(budget.disrupted.contains("web-1"));
+    assert!(budget.selector.picks(&[("app".into(), "web".into())].into()));
+    assert!(!budget.selector.picks(&[("app".into(), "db".into())].into()));
 }
 
 #[test]

@@ -274,3 +274,55 @@ fn a_note_is_the_condition_that_says_why_word_for_word_and_since_when() {
     }
     assert_eq!(ask(&note(message), None, None), Err(RequestError::Gone));
 }
+
+#[test]
+fn a_pod_that_is_evicted_is_told_why_before_it_is_deleted() {
+    let evict = Write::Evict { pod: pod_id(), uid: "pu".into(), scheduler: "supercargo".into() };
+    let Ok(Next::Then(first)) = ask(&evict, None, Some(&pod(&json!([])))) else {
+        unreachable!("two calls are due")
+    };
+    assert_eq!((first.verb, first.kind, first.subresource), (Verb::Patch, "Pod", Some("status")));
+    let condition = json!({
+        "type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler",
+        "message": "supercargo: preempting to accommodate a higher priority pod",
+        "lastTransitionTime": NOW.to_string(),
+    });
+    assert_eq!(first.body["status"]["conditions"], json!([condition]));
+    let second = last(ask(&evict, None, Some(&pod(&json!([condition])))));
+    assert_eq!((second.verb, second.kind, second.subresource), (Verb::Delete, "Pod", None));
+    assert_eq!((second.namespace.as_str(), second.name.as_str()), ("ns", "p"));
+    let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": "pu" } });
+    assert_eq!(second.body, options, "how long it takes is left to the pod");
+}
+
+#[test]
+fn a_pod_that_is_gone_or_going_needs_no_eviction() {
+    let evict = Write::Evict { pod: pod_id(), uid: "pu".into(), scheduler: "supercargo".into() };
+    assert_eq!(ask(&evict, None, None), Ok(Next::Done));
+    let mut other = pod(&json!([]));
+    other["metadata"]["uid"] = json!("another");
+    assert_eq!(ask(&evict, None, Some(&other)), Ok(Next::Done));
+    let mut going = pod(&json!([]));
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    assert_eq!(ask(&evict, None, Some(&going)), Ok(Next::Done));
+}
+
+#[test]
+fn a_nomination_is_written_once_and_taken_away_with_null() {
+    let nominate = |node: Option<&str>| {
+        let node = node.map(Into::into);
+        Write::Nominate { pod: pod_id(), uid: "pu".into(), node }
+    };
+    let bare = pod(&json!([]));
+    let call = last(ask(&nominate(Some("a")), None, Some(&bare)));
+    assert_eq!((call.verb, call.subresource), (Verb::Patch, Some("status")));
+    let expected = json!({ "metadata": { "uid": "pu" }, "status": { "nominatedNodeName": "a" } });
+    assert_eq!(call.body, expected);
+    assert_eq!(ask(&nominate(None), None, Some(&bare)), Ok(Next::Done));
+    let mut nominated = bare;
+    nominated["status"]["nominatedNodeName"] = json!("a");
+    assert_eq!(ask(&nominate(Some("a")), None, Some(&nominated)), Ok(Next::Done));
+    let call = last(ask(&nominate(None), None, Some(&nominated)));
+    assert_eq!(call.body["status"], json!({ "nominatedNodeName": null }));
+    assert_eq!(ask(&nominate(None), None, None), Err(RequestError::Gone));
+}

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the ledger holds exactly what the allocations hold: of each claim the one that the API has, or else the one
 //! that we decided on and that is on its way there. When the API's own arrives it takes the place of ours, whoever wrote it.
+//! What somebody takes or gives back besides, for a trial or for a pod that waits, has holders of its own or is undone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -156,6 +157,20 @@ impl Claims {
         self.follow(id, before.as_ref())
     }
 
+    /// Takes devices for a holder that is no claim, or takes again what was given back for a trial.
+    pub fn take(&mut self, held: &[Held]) {
+        for one in held {
+            self.ledger.take(&one.device, one.share.clone(), one.holding.clone());
+        }
+    }
+
+    /// Gives devices back that were taken for a holder that is no claim, or those of a claim for a trial.
+    pub fn give_back(&mut self, held: &[Held]) {
+        for one in held {
+            self.ledger.give_back(&one.device, one.share.as_ref(), &one.holding.holder);
+        }
+    }
+
     /// Makes the ledger follow what became of an allocation.
     fn follow(&mut self, id: &ClaimId, before: Option<&Arc<Allocated>>) -> ClaimTouched {
         let after = self.allocation(id).cloned();
@@ -164,12 +179,8 @@ impl Claims {
         }
         let holds = |allocated: Option<&Arc<Allocated>>| allocated.is_some_and(|one| !one.held.is_empty());
         let touched = ClaimTouched { freed: holds(before), taken: holds(after.as_ref()) };
-        for held in before.into_iter().flat_map(|allocated| &allocated.held) {
-            self.ledger.give_back(&held.device, held.share.as_ref(), &held.holding.holder);
-        }
-        for held in after.iter().flat_map(|allocated| &allocated.held) {
-            self.ledger.take(&held.device, held.share.clone(), held.holding.clone());
-        }
+        self.give_back(before.map_or(&[], |allocated| &allocated.held));
+        self.take(after.as_ref().map_or(&[], |allocated| &allocated.held));
         touched
     }
 }

@@ -1,5 +1,6 @@
 //! The state of the cluster as decisions see it: what is published, and what of it is taken.
 
+pub mod budgets;
 pub mod claims;
 pub mod companions;
 pub mod ledger;

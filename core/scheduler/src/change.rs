@@ -1,8 +1,10 @@
 //! Facts that arrive from the API, and what is written to it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
+use cluster::budgets::DisruptionBudget;
 use cluster::claims::ClaimState;
 use cluster::published::Published;
 use cluster::taint_rules::TaintRule;
@@ -50,6 +52,10 @@ pub enum Change {
     Storage(StorageChange),
     /// Something about which pods belong together.
     Companions(CompanionChange),
+    /// A disruption budget is there, or is otherwise.
+    BudgetApplied(Box<DisruptionBudget>),
+    /// A disruption budget went: its namespace and its name.
+    BudgetGone(Arc<str>, Arc<str>),
 }
 
 /// Tells writes apart.
@@ -153,6 +159,24 @@ pub enum Write {
         /// In a sentence.
         message: String,
     },
+    /// Delete a pod, since a more important one needs its place.
+    Evict {
+        /// The pod that goes.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// The scheduler that the more important pod asks for.
+        scheduler: Arc<str>,
+    },
+    /// Note on a pod which node is being made free for it.
+    Nominate {
+        /// The pod.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// The node; none takes a note away.
+        node: Option<Arc<str>>,
+    },
 }
 
 /// What a write is about.
@@ -182,6 +206,8 @@ impl Write {
             Write::Bind { pod, uid, .. }
             | Write::Note { pod, uid, .. }
             | Write::NoteResources { pod, uid, .. }
+            | Write::Evict { pod, uid, .. }
+            | Write::Nominate { pod, uid, .. }
             | Write::MakeClaim { pod, uid, .. } => About::Pod { id: pod, uid },
         }
     }
@@ -197,7 +223,38 @@ impl Write {
             Write::Release { .. }
             | Write::Deallocate { .. }
             | Write::DeleteClaim { .. }
-            | Write::Note { .. } => None,
+            | Write::Note { .. }
+            | Write::Evict { .. }
+            | Write::Nominate { .. } => None,
+        }
+    }
+}
+
+impl Write {
+    /// What is done, in a word or two.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Write::Allocate { .. } => "allocate",
+            Write::Reserve { .. } => "reserve",
+            Write::Release { .. } => "release",
+            Write::Deallocate { .. } => "deallocate",
+            Write::MakeClaim { .. } => "make_claim",
+            Write::DeleteClaim { .. } => "delete_claim",
+            Write::Bind { .. } => "bind",
+            Write::NoteResources { .. } => "note_resources",
+            Write::Note { .. } => "note",
+            Write::Evict { .. } => "evict",
+            Write::Nominate { .. } => "nominate",
+        }
+    }
+}
+
+impl fmt::Display for Write {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.about() {
+            About::Claim(id) => write!(out, "{} claim {id}", self.name()),
+            About::Pod { id, .. } => write!(out, "{} pod {}/{}", self.name(), id.namespace, id.name),
         }
     }
 }

@@ -55,10 +55,22 @@ pub struct PodRefusal {
     nearest: Option<String>,
     /// A claim that has to give up its devices for the pod.
     in_the_way: Option<InTheWay>,
+    /// The nodes on which it could help if pods went, in order.
+    curable: Vec<NodeIdx>,
     wakes_on: Wakes,
 }
 
 impl PodRefusal {
+    /// How many nodes there are.
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The nodes on which it could help if pods went, in order.
+    pub(crate) fn curable(&self) -> &[NodeIdx] {
+        &self.curable
+    }
+
     /// The changes that could undo it.
     #[must_use]
     pub fn wakes_on(&self) -> Wakes {
@@ -71,8 +83,15 @@ impl PodRefusal {
     }
 
     fn everywhere(nodes: usize, reason: String, wakes_on: Wakes) -> Box<PodRefusal> {
-        let (reasons, nearest, in_the_way) = (BTreeMap::new(), None, None);
-        Box::new(PodRefusal { nodes, everywhere: Some(reason), reasons, nearest, in_the_way, wakes_on })
+        Box::new(PodRefusal {
+            nodes,
+            everywhere: Some(reason),
+            reasons: BTreeMap::new(),
+            nearest: None,
+            in_the_way: None,
+            curable: Vec::new(),
+            wakes_on,
+        })
     }
 }
 
@@ -121,7 +140,7 @@ pub(crate) struct Claims {
 }
 
 /// What could help a pod whose claims have no devices on a node.
-const DEVICES: Wakes = Wakes::of(&[
+pub(crate) const DEVICES: Wakes = Wakes::of(&[
     Wake::NodeAdded,
     Wake::NodeLabels,
     Wake::NodeAllocatable,
@@ -140,6 +159,7 @@ struct Tally {
     nodes: usize,
     reasons: BTreeMap<String, usize>,
     nearest: Option<String>,
+    curable: Vec<NodeIdx>,
     wakes_on: Wakes,
 }
 
@@ -153,8 +173,11 @@ impl Tally {
 impl Engine {
     /// The best node for a pod.
     pub(crate) fn choose(&mut self, pod: &Pod) -> Result<Choice, Box<PodRefusal>> {
-        let profile = self.settings.profile(pod).cloned().expect("only pods that ask for one of us wait");
+        let profile = self.settings.profile_of(pod);
         let claims = self.claims_of(pod, &profile)?;
+        if let Some(choice) = self.choose_nominated(pod, &claims, &profile) {
+            return Ok(choice);
+        }
         if !self.is_alike_to_others(pod, &claims, &profile) {
             return self.choose_anew(pod, &claims, &profile);
         }
@@ -190,10 +213,19 @@ impl Engine {
             let fits = filters::fixed(&pod.shape, node, settings)
                 .and_then(|()| filters::usage(&pod.shape, state, settings))
                 .and_then(|()| mounts.check(node))
-                .and_then(|()| around.check(state));
+                .and_then(|()| around.check(state))
+                .and_then(|()| {
+                    let who = (&*pod.uid, pod.priority);
+                    self.check_beside_nominees(&pod.shape, who, state, Some(&around), settings)
+                });
             match fits {
                 Ok(()) => candidates.push(at),
-                Err(refusal) => tally.refuse(refusal.reasons(), refusal.wakes_on()),
+                Err(refusal) => {
+                    if !refusal.is_final() {
+                        tally.curable.push(at);
+                    }
+                    tally.refuse(refusal.reasons(), refusal.wakes_on());
+                }
             }
         }
         let compares_devices = self.alternatives_weight(profile, claims) != 0;
@@ -211,6 +243,7 @@ impl Engine {
                 Err((reason, nearest)) => {
                     let room = if claims.footing.is_some() { ROOM } else { Wakes::NONE };
                     tally.refuse([reason], DEVICES.or(room));
+                    tally.curable.push(*at);
                     tally.nearest = tally.nearest.or(nearest);
                 }
             }
@@ -218,9 +251,11 @@ impl Engine {
         if let Some((at, allocations)) = self.best_of(pod, claims, found, companions, profile) {
             return Ok(choice(pod, filters::node_of(self.nodes.get(at)), claims, allocations));
         }
-        let Tally { nodes, reasons, nearest, wakes_on } = tally;
+        let Tally { nodes, reasons, nearest, mut curable, wakes_on } = tally;
+        curable.sort_unstable();
         let in_the_way = self.in_the_way(pod, claims, &candidates);
-        Err(Box::new(PodRefusal { nodes, everywhere: None, reasons, nearest, in_the_way, wakes_on }))
+        let everywhere = None;
+        Err(Box::new(PodRefusal { nodes, everywhere, reasons, nearest, in_the_way, curable, wakes_on }))
     }
 
     /// Candidates by score and what is added to each, the best first; among equals the one that was known first.
@@ -251,7 +286,7 @@ impl Engine {
     }
 
     /// The claims of a pod, if all of them can be used.
-    fn claims_of(&self, pod: &Pod, profile: &Profile) -> Result<Claims, Box<PodRefusal>> {
+    pub(crate) fn claims_of(&self, pod: &Pod, profile: &Profile) -> Result<Claims, Box<PodRefusal>> {
         let refused = |reason: String| {
             let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
             PodRefusal::everywhere(self.nodes.iter().count(), reason, wakes)

@@ -3,11 +3,11 @@
 //! Invariant: everything here follows from what came in. The same inputs at the same times give the same effects; after a
 //! restart the API's objects alone lead to a state that goes on from there.
 
-mod fold;
+pub(crate) mod fold;
 mod settle;
 mod sharing;
 mod taint_rules;
-mod turn;
+pub(crate) mod turn;
 
 pub(crate) use fold::claim_id;
 pub(crate) use turn::held;
@@ -32,10 +32,12 @@ use rustc_hash::FxHashMap;
 use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::extended::Extended;
+use crate::preempt::Preempting;
 use crate::profile::Profile;
 use crate::queue::{Counts, Patience, Queue};
 use crate::scores::images::ImageCounts;
 use crate::touches::Touches;
+use crate::wake::{Wake, Wakes};
 
 /// What comes in.
 #[derive(Clone, Debug)]
@@ -79,6 +81,15 @@ pub enum Announcement {
         /// Why.
         message: String,
     },
+    /// A pod goes, since a more important one needs its place.
+    Preempted {
+        /// The pod that goes.
+        pod: Arc<Pod>,
+        /// The other.
+        by: Arc<Pod>,
+        /// The node on which that is to be.
+        node: Arc<str>,
+    },
 }
 
 /// How the engine decides.
@@ -99,6 +110,11 @@ impl Settings {
     #[must_use]
     pub fn profile(&self, pod: &Pod) -> Option<&Arc<Profile>> {
         self.profiles.iter().find(|profile| profile.name == pod.scheduler)
+    }
+
+    /// The profile of a pod that waits.
+    pub(crate) fn profile_of(&self, pod: &Pod) -> Arc<Profile> {
+        self.profile(pod).cloned().expect("only pods that ask for one of us wait")
     }
 }
 
@@ -155,6 +171,8 @@ pub struct Engine {
     pub(crate) touches: Touches,
     /// Nodes with taints that make them worse.
     pub(crate) softly_tainted: BTreeSet<NodeIdx>,
+    /// Who makes room for whom.
+    pub(crate) preempting: Preempting,
     effects: Vec<Effect>,
 }
 
@@ -188,6 +206,7 @@ impl Engine {
             kinds: Vec::new(),
             touches: Touches::default(),
             softly_tainted: BTreeSet::new(),
+            preempting: Preempting::default(),
             effects: Vec::new(),
         }
     }
@@ -217,10 +236,10 @@ impl Engine {
         self.placing.len()
     }
 
-    /// Where a pod on its way goes.
+    /// A pod that is on its way to a node, and the node.
     #[must_use]
-    pub fn placed_on(&self, uid: &str) -> Option<&Arc<str>> {
-        self.placing.get(uid).map(|placing| &placing.node)
+    pub fn on_its_way(&self, uid: &str) -> Option<(&Arc<Pod>, &Arc<str>)> {
+        self.placing.get(uid).map(|placing| (&placing.pod, &placing.node))
     }
 
     /// Whether a turn would look at a pod.
@@ -263,5 +282,26 @@ impl Engine {
         self.next_write += 1;
         self.effects.push(Effect::Submit(id, write));
         id
+    }
+
+    pub(crate) fn announce(&mut self, announcement: Announcement) {
+        self.effects.push(Effect::Announce(announcement));
+    }
+
+    /// Wakes those that a change could help.
+    pub(crate) fn wake_others(&mut self, wakes: Wakes, now: Timestamp) {
+        if !wakes.is_empty() {
+            self.queue.wake(wakes, now);
+        }
+    }
+
+    /// Wakes a pod that sleeps, whatever it waits for.
+    pub(crate) fn wake_nominee(&mut self, uid: &str, now: Timestamp) {
+        self.queue.wake_one(uid, Wakes::of(&Wake::ALL), now);
+    }
+
+    /// Lets a pod that sleeps try again after a while.
+    pub(crate) fn wake_nominee_later(&mut self, uid: &str, now: Timestamp) {
+        self.queue.sleep_less(uid, now);
     }
 }

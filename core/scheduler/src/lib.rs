@@ -11,6 +11,7 @@ mod extended;
 pub mod filters;
 mod footprint;
 pub mod node_refusal;
+pub mod preempt;
 pub mod profile;
 pub mod queue;
 pub mod scores;

@@ -17,6 +17,7 @@ use objects::core::kinds::{
 };
 use objects::core::node::Node;
 use objects::core::pod::Pod;
+use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
@@ -57,6 +58,7 @@ const FEEDS: &[Feed] = &[
     feed::<PersistentVolume>("persistentvolumes", ""),
     feed::<PersistentVolumeClaim>("persistentvolumeclaims", ""),
     feed::<StorageClass>("storageclasses", ""),
+    feed::<PodDisruptionBudget>("poddisruptionbudgets", ""),
     feed::<Service>("services", ""),
     feed::<ReplicationController>("replicationcontrollers", ""),
     feed::<ReplicaSet>("replicasets", ""),
@@ -82,6 +84,7 @@ impl Source for DeviceTaintRule {}
 impl Source for PersistentVolume {}
 impl Source for PersistentVolumeClaim {}
 impl Source for StorageClass {}
+impl Source for PodDisruptionBudget {}
 impl Source for Service {}
 impl Source for ReplicationController {}
 impl Source for ReplicaSet {}

@@ -3,6 +3,7 @@
 //! Invariant: nothing here looks at a clock, a file or a random source. The same manifests give the same placements; time
 //! is a number that jumps to the next moment at which there is something to do.
 
+mod displaced;
 mod manifest;
 mod outcome;
 mod shelf;

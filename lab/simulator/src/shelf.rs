@@ -54,7 +54,7 @@ struct Stored {
 }
 
 /// Kinds whose status is taken as somebody wrote it: what drivers, kubelets and earlier schedulers said.
-const WITH_STATUS: [&str; 3] = ["Node", "Pod", "ResourceClaim"];
+const WITH_STATUS: [&str; 4] = ["Node", "Pod", "PodDisruptionBudget", "ResourceClaim"];
 
 /// The taint that every node is born with, until somebody sees that it is ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -203,15 +203,6 @@ impl Shelf {
                     .map_err(|error| error.to_string())?;
                 self.replace(&key, object, subresource)?;
             }
-            Verb::Delete => {
-                let finalizers = object["metadata"]["finalizers"].as_array();
-                if finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
-                    let now = self.now.to_seconds().to_string();
-                    self.store(&key, |stored| stored["metadata"]["deletionTimestamp"] = json!(now));
-                } else {
-                    self.objects.remove(&key);
-                }
-            }
             Verb::Create => {
                 let wish =
                     Wish::read(&body, &key.namespace, Some(&key.name)).map_err(|bad| bad.to_string())?;
@@ -220,8 +211,27 @@ impl Shelf {
                 wish.bind(&mut object, &labels, &self.now.to_string()).map_err(|why| why.to_string())?;
                 self.store(&key, |stored| *stored = object);
             }
+            Verb::Delete => {
+                let expected = &body["preconditions"]["uid"];
+                if expected.is_string() && *expected != object["metadata"]["uid"] {
+                    return Err(format!("{} is another by now", key.name));
+                }
+                self.delete(&key);
+            }
         }
         Ok(key)
+    }
+
+    /// Deletes an object: it goes at once, unless a finalizer keeps it. Nobody waits for its grace period.
+    pub fn delete(&mut self, key: &Key) {
+        let Some(object) = self.get(key) else { return };
+        let is_kept = object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+        if is_kept {
+            let now = self.now.to_seconds().to_string();
+            return self.store(key, |object| object["metadata"]["deletionTimestamp"] = json!(now));
+        }
+        self.revision += 1;
+        self.objects.remove(key);
     }
 
     /// Puts an object, or its status, in place of the one that is there.

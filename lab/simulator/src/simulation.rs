@@ -14,7 +14,7 @@ use model::timestamp::Timestamp;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::DeviceClass;
 use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
-use scheduler::engine::{Effect, Engine, Input, Settings};
+use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;
 use serde::Deserialize;
@@ -52,7 +52,7 @@ const UNHEEDED: [&str; 12] = [
     "Workload",
 ];
 
-type PodObject = objects::core::pod::Pod;
+pub(crate) type PodObject = objects::core::pod::Pod;
 
 /// Places the pods of these manifests in the cluster of these manifests.
 ///
@@ -67,8 +67,8 @@ pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Ending, BadInput
     Ok(simulation.ending())
 }
 
-struct Simulation {
-    shelf: Shelf,
+pub(crate) struct Simulation {
+    pub(crate) shelf: Shelf,
     engine: Engine,
     /// Classes as allocations copy from them.
     classes: BTreeMap<String, DeviceClass>,
@@ -77,6 +77,8 @@ struct Simulation {
     wake_at: Option<Timestamp>,
     /// What keeps a pod from being looked at.
     troubles: BTreeMap<Key, String>,
+    /// Pods that others displaced, and who.
+    pub(crate) displaced: BTreeMap<Key, String>,
 }
 
 impl Simulation {
@@ -95,6 +97,7 @@ impl Simulation {
             open: VecDeque::new(),
             wake_at: None,
             troubles: BTreeMap::new(),
+            displaced: BTreeMap::new(),
         }
     }
 
@@ -221,7 +224,7 @@ impl Simulation {
     }
 
     /// Tells the engine how an object is now.
-    fn tell_of(&mut self, key: &Key) {
+    pub(crate) fn tell_of(&mut self, key: &Key) {
         let Some(object) = self.shelf.get(key) else { return };
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         let revision = version.parse().expect("the shelf counts its writes");
@@ -236,12 +239,15 @@ impl Simulation {
         self.tell(Input::Changed(change));
     }
 
-    fn tell(&mut self, input: Input) {
+    pub(crate) fn tell(&mut self, input: Input) {
         self.wake_at = None;
         for effect in self.engine.handle(self.shelf.now, input) {
             match effect {
                 Effect::Submit(id, write) => self.open.push_back((id, write)),
                 Effect::WakeAt(time) => self.wake_at = Some(time),
+                Effect::Announce(Announcement::Preempted { pod, by, node }) => {
+                    self.note_displaced(&pod.id, &by.id, &node);
+                }
                 // Notes on pods say the same.
                 Effect::Announce(_) => {}
             }
@@ -309,6 +315,9 @@ impl Simulation {
                 && let Ok(Some(change)) = change::gone(&before)
             {
                 self.tell(Input::Changed(change));
+                if let Ok(pod) = PodObject::deserialize(&before) {
+                    self.pod_went(&pod);
+                }
             }
             if makes {
                 *made = Some(key);
@@ -347,8 +356,10 @@ impl Simulation {
 
     fn outcome(&self) -> Outcome {
         let pods = self.shelf.all::<PodObject>().map(|(key, object)| self.pod_outcome(key, object));
+        let mut pods: Vec<PodOutcome> = pods.chain(self.displaced_outcomes()).collect();
+        pods.sort_by(|left, right| (&left.namespace, &left.name).cmp(&(&right.namespace, &right.name)));
         let claims = self.shelf.all::<ResourceClaim>().map(|(key, object)| claim_outcome(key, object));
-        Outcome { pods: pods.collect(), claims: claims.collect() }
+        Outcome { pods, claims: claims.collect() }
     }
 
     fn pod_outcome(&self, key: &Key, object: &Value) -> PodOutcome {

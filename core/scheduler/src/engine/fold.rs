@@ -27,6 +27,7 @@ impl Engine {
                 if let Some(at) = self.nodes.remove(&name) {
                     self.touches.touch(at);
                     self.softly_tainted.remove(&at);
+                    self.wake_nominees_of(now, &name);
                 }
                 Wake::NodeRemoved.into()
             }
@@ -74,6 +75,14 @@ impl Engine {
                 self.namespaces.remove(&name);
                 Wakes::NONE
             }
+            Change::BudgetApplied(budget) => {
+                self.preempting.budgets.apply(*budget);
+                Wakes::NONE
+            }
+            Change::BudgetGone(namespace, name) => {
+                self.preempting.budgets.remove(&namespace, &name);
+                Wakes::NONE
+            }
             Change::Storage(change) => self.fold_storage(change),
             Change::Companions(change) => {
                 self.fold_companions(change);
@@ -105,7 +114,7 @@ impl Engine {
     }
 
     /// Something changed for the devices of a pool.
-    fn touch_pool(&mut self, pool: &PoolId) {
+    pub(crate) fn touch_pool(&mut self, pool: &PoolId) {
         match self.slices.node_of(pool) {
             PoolReach::Nowhere => {}
             PoolReach::Node(node) => {
@@ -135,8 +144,12 @@ impl Engine {
             let known = self.nodes.has_pod(&pod.uid);
             self.found_bound(&pod.uid, node);
             self.forget_waiting(&pod.uid);
+            let freed = self.end_nomination(&pod.uid, pod.node.as_ref());
+            if pod.deleting {
+                self.preempting.went(&pod.uid);
+            }
             self.put_pod(pod.clone());
-            return if known { Wakes::NONE } else { Wake::PodAdded.into() };
+            return if known { freed } else { freed.or(Wake::PodAdded.into()) };
         }
         let Some(profile) = self.settings.profile(pod).cloned() else { return Wakes::NONE };
         if pod.deleting {
@@ -149,10 +162,13 @@ impl Engine {
         let before = self.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = self.is_gated(pod, &profile);
         self.queue.apply(&pod.uid, pod.priority, gated, now);
+        // A pod on its way is on its node already, and needs no room beside itself.
+        let is_placing = self.placing.contains_key(&pod.uid);
+        let freed = if is_placing { Wakes::NONE } else { self.fold_nomination(before.as_deref(), pod) };
         if let Some(before) = before {
             self.queue.wake_one(&pod.uid, own_changes(&before, pod), now);
         }
-        Wakes::NONE
+        freed
     }
 
     /// Whether something else has to be done before the pod may be placed.
@@ -187,6 +203,7 @@ impl Engine {
         }
         self.note_made(&state);
         let made_for = state.owner.clone().filter(|_| state.extended);
+        let is_displaceable = self.is_displaceable(&state);
         let touched = self.claims.apply(state);
         if touched.taken {
             self.touch_claim(&id);
@@ -199,12 +216,21 @@ impl Engine {
         }
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
         let arrived = was_decided && !self.claims.is_decided(&id);
-        let is_open_again = before.is_some() && self.claims.allocation(&id).is_none();
-        if touched.freed || is_open_again || touched.taken || is_new || arrived {
-            Wake::Claim.into()
-        } else {
-            Wakes::NONE
+        if arrived || is_displaceable {
+            // No device is free that was not, but others could go now.
+            self.preempting.users_changed();
         }
+        let is_open_again = before.is_some() && self.claims.allocation(&id).is_none();
+        let of_devices = touched.freed || is_open_again || touched.taken;
+        if of_devices || is_new || arrived || is_displaceable { Wake::Claim.into() } else { Wakes::NONE }
+    }
+
+    /// Whether somebody uses a claim no more, or somebody does where nobody did, so that to displace those who do may free
+    /// its devices now.
+    fn is_displaceable(&self, state: &ClaimState) -> bool {
+        let known = self.claims.get(&state.wish.id).map_or(&[][..], |known| &known.reserved_for);
+        let is_first = known.is_empty() && !state.reserved_for.is_empty();
+        is_first || known.iter().any(|user| !state.reserved_for.contains(user))
     }
 
     /// Pods that waited for a claim to be made are looked at again.
@@ -221,7 +247,9 @@ impl Engine {
         self.forget_waiting(uid);
         self.abandon(uid);
         self.forget_unmade(uid);
-        if self.take_pod(uid) { Wake::PodRemoved.into() } else { Wakes::NONE }
+        self.preempting.went(uid);
+        let freed = self.end_nomination(uid, None);
+        if self.take_pod(uid) { freed.or(Wake::PodRemoved.into()) } else { freed }
     }
 
     /// Puts a pod on its node.
@@ -256,7 +284,7 @@ impl Engine {
 }
 
 /// The claims that a pod names.
-pub(super) fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
+pub(crate) fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
     pod.claims.iter().filter_map(|claim| claim_id(pod, claim))
 }
 

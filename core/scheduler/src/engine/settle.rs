@@ -13,7 +13,7 @@ use crate::wake::{Wake, Wakes};
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        if self.settle_given_up(now, write, outcome) {
+        if self.settle_given_up(now, write, outcome) || self.settle_eviction(now, write, outcome) {
             return;
         }
         let Some(uid) = self.writes.remove(&write) else { return };
@@ -70,6 +70,7 @@ impl Engine {
         let Some(placing) = self.placing.remove(uid) else { return };
         self.take_pod(uid);
         self.release(&placing);
+        self.withdraw(&placing.pod);
         let message = placing.failed.clone().unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message);
         self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);

@@ -13,7 +13,7 @@ use crate::wake::Wake;
 
 impl Engine {
     /// Takes note of a pod that was refused.
-    pub(super) fn watch_users(&mut self, pod: &Pod) {
+    pub(crate) fn watch_users(&mut self, pod: &Pod) {
         for id in named_claims(pod) {
             if self.claims.get(&id).is_some_and(|state| state.allocation.is_some()) {
                 self.sharing.entry(id).or_default().insert(pod.uid.clone());

@@ -24,22 +24,22 @@ impl Engine {
                 self.queue.remove(&uid);
                 continue;
             };
+            let lifted = self.lift_plans(&pod);
             match self.choose(&pod) {
-                Ok(choice) => self.place(now, &pod, choice),
-                Err(refusal) => {
-                    if let Some(one) = refusal.in_the_way() {
-                        self.ask_for(one, &pod.uid);
-                    }
-                    self.watch_users(&pod);
-                    let failure = Failure::Refused(refusal.wakes_on());
-                    self.refuse(now, &pod, failure, refusal.to_string());
+                Ok(choice) => {
+                    self.wake_dispossessed(now, &lifted, &choice);
+                    self.place(now, &pod, choice);
                 }
+                Err(refusal) => self.refused(now, &pod, &refusal),
             }
+            self.take_plans(&lifted);
         }
     }
 
     /// Sends a pod on its way: it counts as being on the node from now on, and its devices as taken.
     fn place(&mut self, now: Timestamp, pod: &Arc<Pod>, choice: Choice) {
+        let freed = self.end_nomination(&pod.uid, Some(&choice.node));
+        self.wake_others(freed, now);
         let mut assumed = Pod::clone(pod);
         assumed.node = Some(choice.node.clone());
         let (footprints, extra) = self.taken_of_node(pod, &choice.claims);
@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// Puts a pod back that has no place, and says why.
-    pub(super) fn refuse(&mut self, now: Timestamp, pod: &Arc<Pod>, failure: Failure, message: String) {
+    pub(crate) fn refuse(&mut self, now: Timestamp, pod: &Arc<Pod>, failure: Failure, message: String) {
         self.queue.put_back(&pod.uid, failure, now);
         let reason = match failure {
             Failure::Refused(_) => WaitReason::Unschedulable,

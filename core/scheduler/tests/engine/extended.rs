@@ -117,7 +117,12 @@ fn a_class_that_comes_later_wakes_who_waits_for_the_resource() {
     let mut world = with_gpus();
     world.add_pod(named_pod("p", GPU, 1, &[]));
     world.settle();
-    assert_eq!(world.told, ["p: 0/2 nodes are available: 2 Insufficient example.com/gpu."]);
+    assert_eq!(
+        world.told,
+        [
+            "p: 0/2 nodes are available: 2 Insufficient example.com/gpu. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+        ]
+    );
     world.fact(gpu_resource());
     world.later(2);
     world.settle();
@@ -133,7 +138,12 @@ fn resources_are_not_left_to_devices_while_the_feature_is_off() {
     world.fact(gpu_resource());
     world.add_pod(named_pod("p", GPU, 1, &[]));
     world.settle();
-    assert_eq!(world.told, ["p: 0/2 nodes are available: 2 Insufficient example.com/gpu."]);
+    assert_eq!(
+        world.told,
+        [
+            "p: 0/2 nodes are available: 2 Insufficient example.com/gpu. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+        ]
+    );
 }
 
 #[test]

@@ -81,11 +81,17 @@ fn what_devices_are_of_a_node_counts_like_what_pods_ask_for() {
     world.add_pod(pod("large", 600, &[]));
     world.settle();
     assert_eq!(world.node_of("p").as_deref(), Some("a"));
-    assert_eq!(told(&world, "large"), "large: 0/1 nodes are available: 1 Insufficient cpu.");
+    assert_eq!(
+        told(&world, "large"),
+        "large: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    );
     world.add_claim(claim("two"));
     world.add_pod(using("q", 100, &["two"], &[]));
     world.settle();
-    assert_eq!(told(&world, "q"), "q: 0/1 nodes are available: 1 Insufficient cpu.");
+    assert_eq!(
+        told(&world, "q"),
+        "q: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    );
     world.add_pod(pod("small", 500, &[]));
     world.settle();
     assert_eq!(world.node_of("small").as_deref(), Some("a"));
@@ -104,7 +110,10 @@ fn what_devices_cost_counts_for_the_pod_and_for_each_container() {
     // 1600 and 1000 and three times 500 are more than there is.
     world.add_pod(using("p", 1_600, &["one"], &["a", "b", "c"]));
     world.settle();
-    assert_eq!(told(&world, "p"), "p: 0/1 nodes are available: 1 Insufficient cpu.");
+    assert_eq!(
+        told(&world, "p"),
+        "p: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    );
     world.remove_pod("p");
     world.add_pod(using("q", 1_500, &["one"], &["a", "b", "c"]));
     world.settle();

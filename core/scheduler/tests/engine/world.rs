@@ -37,6 +37,8 @@ pub struct World {
     pub notes: BTreeMap<Arc<str>, Vec<ClaimFootprint>>,
     /// How many claims were made for resources by name.
     pub made: usize,
+    /// Pods that are deleted stay until they are let go.
+    pub lingering: bool,
 }
 
 pub fn settings() -> Settings {
@@ -71,6 +73,7 @@ pub fn world() -> World {
         told: Vec::new(),
         notes: BTreeMap::new(),
         made: 0,
+        lingering: false,
     }
 }
 
@@ -210,6 +213,9 @@ impl World {
                 Effect::Announce(Announcement::FailedScheduling { pod, message }) => {
                     self.told.push(format!("{}: {message}", pod.id.name));
                 }
+                Effect::Announce(Announcement::Preempted { pod, by, node }) => {
+                    self.told.push(format!("{} preempted by {} on {node}", pod.id.name, by.uid));
+                }
                 Effect::WakeAt(_) => {}
             }
         }
@@ -233,6 +239,32 @@ impl World {
         let uid: Arc<str> = format!("uid-{name}").into();
         self.pods.remove(&uid);
         self.fact(Change::PodGone(uid));
+    }
+
+    /// Removes a pod, and releases its claims as a controller would.
+    pub fn let_go(&mut self, name: &str) {
+        self.remove_pod(name);
+        self.release(name);
+    }
+
+    /// Claims that a pod used are free of it, and without devices if nobody uses them any more.
+    pub fn release(&mut self, name: &str) {
+        let uid: Arc<str> = format!("uid-{name}").into();
+        let used: Vec<ClaimId> = self
+            .claims
+            .values()
+            .filter(|claim| claim.reserved_for.contains(&uid))
+            .map(|claim| claim.wish.id.clone())
+            .collect();
+        for id in used {
+            let Some(claim) = self.claims.get_mut(&id) else { continue };
+            claim.reserved_for.retain(|user| *user != uid);
+            if claim.reserved_for.is_empty() {
+                claim.allocation = None;
+            }
+            let claim = Box::new(claim.clone());
+            self.fact(Change::ClaimApplied(claim));
+        }
     }
 
     pub fn turn(&mut self) {
@@ -342,11 +374,30 @@ impl World {
                         Arc::make_mut(&mut pod.shape).requests.cpu_milli += amount.milli_value();
                     }
                 }
+                pod.nominated_node = None;
                 let pod = Arc::new(pod.clone());
                 self.fact(Change::PodApplied(pod));
                 return WriteOutcome::Done;
             }
             Write::Note { .. } => return WriteOutcome::Done,
+            Write::Nominate { uid, node, .. } => {
+                let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
+                pod.nominated_node = node.clone();
+                let pod = Arc::new(pod.clone());
+                self.fact(Change::PodApplied(pod));
+                return WriteOutcome::Done;
+            }
+            Write::Evict { pod, uid, .. } => {
+                if self.lingering {
+                    let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
+                    pod.deleting = true;
+                    let pod = Arc::new(pod.clone());
+                    self.fact(Change::PodApplied(pod));
+                } else {
+                    self.let_go(&pod.name);
+                }
+                return WriteOutcome::Done;
+            }
         }
         let (Write::Allocate { claim, .. }
         | Write::Reserve { claim, .. }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::pod::PodId;
 use parking_lot::Mutex;
 use runtime::{AttemptResult, Comparison, Listener, Notice, State};
-use telemetry::metrics::{Metrics, Pending, Point, Profile, Status, Verdict};
+use telemetry::metrics::{Metrics, Pending, Point, Preemptor, Profile, Status, Verdict};
 use telemetry::surface::{Check, Checks, Flag, Pulse};
 use tracing::{debug, error, info, warn};
 
@@ -99,12 +100,17 @@ impl Listener for Watcher {
             Notice::ElectionTrouble { why } => warn!(error = why, "cannot take part in the election"),
             Notice::Attempt { profile, result, took } => self.attempt(profile, *result, *took),
             Notice::Bound { pod, node } => {
-                let pod = format!("{}/{}", pod.id.namespace, pod.id.name);
+                let pod = named(&pod.id);
                 debug!(pod, node, "bound");
             }
             Notice::Refused { pod, message } => {
-                let pod = format!("{}/{}", pod.id.namespace, pod.id.name);
+                let pod = named(&pod.id);
                 debug!(pod, message, "no place");
+            }
+            Notice::Preempted { pod, by, node } => {
+                self.metrics.preemption.victims(Preemptor::Pod, 1, 1, 0);
+                let (pod, by) = (named(&pod.id), named(&by.id));
+                info!(pod, by, node, "displaced by a more important pod");
             }
             Notice::WriteFailed { write, why } => {
                 warn!(write = %write, error = why, "a write was not carried out; the pod is tried again");
@@ -129,9 +135,13 @@ impl Listener for Watcher {
     }
 }
 
+fn named(pod: &PodId) -> String {
+    format!("{}/{}", pod.namespace, pod.name)
+}
+
 /// A shadow tells each pod, and how it compares.
-fn compared(pod: &model::pod::PodId, node: &str, comparison: &Comparison) {
-    let pod = format!("{}/{}", pod.namespace, pod.name);
+fn compared(pod: &PodId, node: &str, comparison: &Comparison) {
+    let pod = named(pod);
     match comparison {
         Comparison::Same => info!(pod, node, "bound as we would have"),
         Comparison::Other { ours } => info!(pod, node, ours = &**ours, "bound elsewhere than we would have"),
