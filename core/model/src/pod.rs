@@ -119,10 +119,23 @@ pub struct Shape {
     pub containers: usize,
     /// Volume claims that it uses.
     pub volume_claims: Vec<Arc<str>>,
+    /// Those of them that are made for the pod and live as long as it does.
+    pub own_volume_claims: Vec<OwnVolumeClaim>,
     /// Features that its node must declare.
     pub required_features: Vec<Arc<str>>,
     /// What keeps it and others like it alive, if that is of a kind by which pods are spread.
     pub owner: Option<Owner>,
+}
+
+/// A volume claim that is made for a pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnVolumeClaim {
+    /// Its name.
+    pub claim: Arc<str>,
+    /// The name of the pod.
+    pub pod: Arc<str>,
+    /// The uid of the pod, which owns it.
+    pub pod_uid: Arc<str>,
 }
 
 /// What keeps a number of pods alive, in their namespace.
