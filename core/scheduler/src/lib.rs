@@ -3,6 +3,7 @@
 mod alike;
 pub mod change;
 pub mod companions;
+pub mod comparison;
 mod cycle;
 pub mod engine;
 pub mod filters;

@@ -4,10 +4,11 @@
 //! is a number that jumps to the next moment at which there is something to do.
 
 mod manifest;
+mod merged_keys;
 mod outcome;
 mod shelf;
 mod simulation;
 
 pub use manifest::{BadInput, Manifest, Place, read};
 pub use outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};
-pub use simulation::simulate;
+pub use simulation::{simulate, simulate_with};
