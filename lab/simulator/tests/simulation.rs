@@ -361,7 +361,10 @@ spec:
     assert_eq!(fate(&play(false).outcome, "q"), "a", "three of four processors are free");
     let ending = play(true);
     assert_eq!(fate(&ending.outcome, "p"), "a");
-    assert_eq!(fate(&ending.outcome, "q"), "0/1 nodes are available: 1 Insufficient cpu.");
+    assert_eq!(
+        fate(&ending.outcome, "q"),
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    );
     let pod = ending.objects.iter().find(|one| one["kind"] == "Pod" && one["metadata"]["name"] == "p");
     let status = &pod.expect("it is there")["status"]["nodeAllocatableResourceClaimStatuses"];
     let expected = serde_json::json!([{
