@@ -7,11 +7,13 @@ use objects::core::affinity::Toleration;
 use objects::core::container::{Container, ContainerPort};
 use objects::core::pod::PodResourceClaim;
 
+use crate::companions::owner;
+use crate::device_containers::{claim_containers, device_containers};
 use crate::error::{ConvertError, named};
 use crate::node::{node_selector, node_term};
 use crate::pod_features::required_features;
 use crate::pod_terms::{pod_terms, spread, weighted_terms};
-use crate::requests::{requests, stays};
+use crate::requests::{requests, spare, stays};
 use crate::text::{shared_map, some};
 
 /// Which pod an object is.
@@ -85,6 +87,10 @@ fn shape(object: &objects::core::pod::Pod) -> Shape {
         containers: spec.containers.len() + spec.init_containers.len(),
         volume_claims: volume_claims(object),
         required_features: required_features(spec),
+        owner: owner(&meta.owner_references),
+        device_containers: device_containers(spec),
+        claim_containers: claim_containers(spec),
+        spare: spare(object),
         ..Shape::default()
     };
     if let Some(near) = affinity.and_then(|affinity| affinity.pod_affinity.as_ref()) {

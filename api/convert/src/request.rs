@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 use crate::allocation::allocation;
 use crate::change::CLAIM_FINALIZER;
 use crate::error::ConvertError;
+use crate::footprint;
+use crate::made_claim::{Making, delete, make};
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,7 +41,7 @@ pub struct ApiCall {
     pub kind: &'static str,
     /// The object's namespace.
     pub namespace: String,
-    /// The object's name.
+    /// The object's name; empty if the API is to find one.
     pub name: String,
     /// The part of it, if not the whole.
     pub subresource: Option<&'static str>,
@@ -61,7 +63,7 @@ pub enum Next {
 /// What a write is made from besides itself.
 #[derive(Clone, Copy)]
 pub struct Seen<'o> {
-    /// The claim that the write names, as it is.
+    /// The claim that the write names, or that it has made so far, as it is.
     pub claim: Option<&'o ResourceClaim>,
     /// The pod that the write names, as it is.
     pub pod: Option<&'o Pod>,
@@ -95,6 +97,9 @@ pub enum RequestError {
     /// The claim has no devices any more.
     #[error("it got deallocated elsewhere in the meantime")]
     Deallocated,
+    /// Somebody else uses the claim.
+    #[error("it is in use in the meantime")]
+    Used,
     /// What the write was decided by has changed.
     #[error(transparent)]
     Convert(#[from] ConvertError),
@@ -146,6 +151,11 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
                 "status": { "reservedFor": [{ "$patch": "delete", "uid": *consumer.uid }] },
             }),
         })),
+        Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user),
+        Write::MakeClaim { pod, uid, wish, allocation: granted, shares, mappings } => {
+            make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
+        }
+        Write::DeleteClaim { uid, .. } => Ok(delete(seen, uid)),
         Write::Bind { pod, uid, node } => Ok(Next::Last(ApiCall {
             verb: Verb::Create,
             kind: Pod::KIND,
@@ -159,6 +169,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
                 "target": { "apiVersion": "v1", "kind": "Node", "name": **node },
             }),
         })),
+        Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
         Write::Evict { uid, scheduler, .. } => Ok(evict(seen, uid, scheduler)),
         Write::Nominate { uid, node, .. } => {
@@ -174,8 +185,17 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
     }
 }
 
+/// What comes next to take back a write that could not be done to the end, given the claim that it has made so far.
+#[must_use]
+pub fn undo(write: &Write, seen: &Seen<'_>) -> Next {
+    match (write, seen.claim) {
+        (Write::MakeClaim { .. }, Some(claim)) => delete(seen, &claim.metadata.uid),
+        _ => Next::Done,
+    }
+}
+
 /// The claim of a write, if it can still be given something.
-fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError> {
+pub(crate) fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError> {
     let claim = seen.claim.filter(|claim| claim.metadata.uid == uid).ok_or(RequestError::Gone)?;
     if claim.metadata.deletion_timestamp.is_some() {
         return Err(RequestError::Deleting);
@@ -183,7 +203,22 @@ fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError>
     Ok(claim.clone())
 }
 
-fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
+/// Leaves a claim without devices; what kept it from vanishing stays, and does no harm.
+fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestError> {
+    let mut claim = open_claim(seen, uid)?;
+    if claim.status.allocation.is_none() {
+        return Ok(Next::Done);
+    }
+    if claim.status.reserved_for.iter().any(|one| one.uid != user) {
+        return Err(RequestError::Used);
+    }
+    claim.status.allocation = None;
+    claim.status.reserved_for.clear();
+    claim.status.devices.clear();
+    Ok(Next::Last(update(&claim, Some("status"))))
+}
+
+pub(crate) fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
     ResourceClaimConsumerReference {
         name: consumer.name.to_string(),
         resource: "pods".to_owned(),
@@ -192,15 +227,21 @@ fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
     }
 }
 
-fn update(claim: &ResourceClaim, subresource: Option<&'static str>) -> ApiCall {
-    ApiCall {
-        verb: Verb::Update,
-        kind: ResourceClaim::KIND,
-        namespace: claim.metadata.namespace.clone(),
-        name: claim.metadata.name.clone(),
-        subresource,
-        body: serde_json::to_value(claim).expect("the keys of our wire types are texts"),
-    }
+pub(crate) fn update(claim: &ResourceClaim, subresource: Option<&'static str>) -> ApiCall {
+    let body = serde_json::to_value(claim).expect("the keys of our wire types are texts");
+    let (namespace, name) = (&claim.metadata.namespace, &claim.metadata.name);
+    call(Verb::Update, ResourceClaim::KIND, namespace, name, subresource, body)
+}
+
+pub(crate) fn call(
+    verb: Verb,
+    kind: &'static str,
+    namespace: &str,
+    name: &str,
+    subresource: Option<&'static str>,
+    body: Value,
+) -> ApiCall {
+    ApiCall { verb, kind, namespace: namespace.to_owned(), name: name.to_owned(), subresource, body }
 }
 
 /// The condition that says why a pod waits. It keeps the time at which it began to.

@@ -9,7 +9,7 @@ use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
-use scheduler::change::{Consumer, WaitReason, Write};
+use scheduler::change::{ClaimFootprint, Consumer, WaitReason, Write};
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
@@ -182,6 +182,59 @@ fn a_release_takes_one_entry_of_one_claim_and_asks_for_nothing_else() {
         }),
     };
     assert_eq!(last(ask(&write, None, None)), expected);
+}
+
+#[test]
+fn a_claim_loses_its_devices_only_if_nobody_else_uses_it() {
+    let write = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: "pu".into() };
+    let user = |uid: &str| json!({ "resource": "pods", "name": "p", "uid": uid });
+    for users in [json!([]), json!([user("pu")])] {
+        let mut status = allocated(&users);
+        status["devices"] = json!([{ "driver": "d", "pool": "p", "device": "a" }]);
+        let object = claim(&json!([CLAIM_FINALIZER]), &status);
+        let call = last(ask(&write, Some(&object), None));
+        assert_eq!((call.verb, call.subresource), (Verb::Update, Some("status")));
+        let status = call.body.get("status").and_then(Value::as_object);
+        assert!(status.is_none_or(serde_json::Map::is_empty), "{status:?}");
+        assert_eq!(call.body["metadata"], object["metadata"], "nothing unseen is overwritten");
+    }
+    let used = claim(&json!([]), &allocated(&json!([user("pu"), user("qu")])));
+    assert_eq!(ask(&write, Some(&used), None), Err(RequestError::Used));
+    assert_eq!(ask(&write, Some(&claim(&json!([]), &json!({}))), None), Ok(Next::Done));
+    assert_eq!(ask(&write, None, None), Err(RequestError::Gone));
+}
+
+#[test]
+fn what_devices_take_of_a_node_replaces_what_was_noted_before() {
+    let amount = |text: &str| text.parse().expect("an amount");
+    let footprint = ClaimFootprint {
+        claim: "c".into(),
+        containers: vec!["one".into()],
+        mapping: [("cpu".into(), amount("2"))].into(),
+        overhead: [("memory".into(), (Some(amount("1Gi")), None))].into(),
+    };
+    let write = |claims: &[ClaimFootprint]| Write::NoteResources {
+        pod: pod_id(),
+        uid: "pu".into(),
+        claims: claims.to_vec(),
+    };
+    let plain = pod(&json!([]));
+    let call = last(ask(&write(std::slice::from_ref(&footprint)), None, Some(&plain)));
+    assert_eq!((call.verb, call.kind, call.subresource), (Verb::Patch, "Pod", Some("status")));
+    let noted = json!({
+        "resourceClaimName": "c", "containers": ["one"],
+        "mapping": [{ "name": "cpu", "quantity": "2" }], "overhead": [{ "name": "memory", "perPod": "1Gi" }],
+    });
+    let list = json!([{ "$patch": "replace" }, noted]);
+    let status = json!({ "nodeAllocatableResourceClaimStatuses": list });
+    assert_eq!(call.body, json!({ "metadata": { "uid": "pu" }, "status": status }));
+    assert_eq!(ask(&write(&[]), None, Some(&plain)), Ok(Next::Done));
+    let mut known = plain;
+    known["status"]["nodeAllocatableResourceClaimStatuses"] = json!([noted]);
+    assert_eq!(ask(&write(&[footprint]), None, Some(&known)), Ok(Next::Done));
+    let clear = last(ask(&write(&[]), None, Some(&known)));
+    let list = &clear.body["status"]["nodeAllocatableResourceClaimStatuses"];
+    assert_eq!(*list, json!([{ "$patch": "replace" }]));
 }
 
 #[test]

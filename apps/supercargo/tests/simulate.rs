@@ -90,15 +90,10 @@ fn a_feature_that_is_off_is_off_in_the_simulation_too() {
 
 #[test]
 fn what_the_answer_does_not_take_into_account_is_said_beside_it() {
-    let rule = "
-apiVersion: resource.k8s.io/v1
-kind: DeviceTaintRule
-metadata: {name: worn}
-spec: {deviceSelector: {driver: gpu.example.com}, taint: {key: example.com/worn, effect: NoSchedule}}
-";
-    let output = simulate(&["gpus.yaml", "-", "-o", "json"], rule);
+    let deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {}}";
+    let output = simulate(&["gpus.yaml", "-", "-o", "json"], deployment);
     assert_eq!(answer(&output), answer(&simulate(&["gpus.yaml", "-o", "json"], "")));
-    let expected = "warning: a cluster would heed each DeviceTaintRule, and this simulation does not yet\n";
+    let expected = "warning: a cluster would heed each Deployment, and this simulation does not yet\n";
     assert_eq!(text(&output.stderr), expected);
 }
 

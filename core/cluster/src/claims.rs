@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use model::claim::{Claim, ClaimId};
 use model::device::DeviceId;
-use model::node::NodeSelector;
+use model::node::{Node, NodeSelector};
 
 use crate::ledger::{Holding, Ledger, ShareId};
 
@@ -28,10 +28,21 @@ pub struct ClaimState {
     pub reserved_for: Vec<Arc<str>>,
     /// The uid of the pod or group that it was made for.
     pub owner: Option<Arc<str>>,
+    /// It was made by a scheduler for resources that its owner asks for by name.
+    pub extended: bool,
     /// It is being deleted.
     pub deleting: bool,
     /// It cannot vanish while devices are allocated to it.
     pub protected: bool,
+}
+
+impl ClaimState {
+    /// Whether the devices that it has can be used from a node. Without devices, it may get some.
+    #[must_use]
+    pub fn is_usable_on(&self, node: &Node) -> bool {
+        let nodes = self.allocation.as_ref().and_then(|allocated| allocated.nodes.as_ref());
+        nodes.is_none_or(|nodes| nodes.picks(node).unwrap_or(false))
+    }
 }
 
 /// What is allocated to a claim.
@@ -130,6 +141,13 @@ impl Claims {
         true
     }
 
+    /// Decides on an allocation for a claim that has yet to be made, under a name that no claim can have.
+    pub fn decide_unmade(&mut self, id: &ClaimId, uid: &str, allocated: Allocated) {
+        let before = self.allocation(id).cloned();
+        self.decided.insert(id.clone(), (uid.into(), Arc::new(allocated)));
+        self.follow(id, before.as_ref());
+    }
+
     /// Takes a decision back, since it could not be written.
     pub fn undecide(&mut self, id: &ClaimId) -> ClaimTouched {
         let before = self.allocation(id).cloned();
@@ -193,6 +211,7 @@ mod tests {
             allocation: allocation.map(Arc::new),
             reserved_for: Vec::new(),
             owner: None,
+            extended: false,
             deleting: false,
             protected: false,
         }

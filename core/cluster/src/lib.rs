@@ -2,9 +2,12 @@
 
 pub mod budgets;
 pub mod claims;
+pub mod companions;
 pub mod ledger;
 pub mod namespaces;
 pub mod nodes;
 pub mod pools;
 pub mod published;
+pub mod resource_classes;
+pub mod taint_rules;
 pub mod volumes;

@@ -5,16 +5,23 @@
 
 pub(crate) mod fold;
 mod settle;
+mod sharing;
+mod taint_rules;
 pub(crate) mod turn;
+
+pub(crate) use fold::claim_id;
+pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use allocation::Expressions;
 use cluster::claims::Claims;
+use cluster::companions::Companions;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, Nodes};
 use cluster::pools::Slices;
+use cluster::taint_rules::TaintRules;
 use cluster::volumes::Volumes;
 use gates::Gates;
 use model::claim::{ClaimId, Class};
@@ -24,10 +31,10 @@ use rustc_hash::FxHashMap;
 
 use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
-use crate::filters::FilterSettings;
-use crate::preempt::{Preempting, PreemptionSettings};
+use crate::extended::Extended;
+use crate::preempt::Preempting;
+use crate::profile::Profile;
 use crate::queue::{Counts, Patience, Queue};
-use crate::scores::ScoreSettings;
 use crate::scores::images::ImageCounts;
 use crate::touches::Touches;
 use crate::wake::{Wake, Wakes};
@@ -58,28 +65,28 @@ pub enum Effect {
 }
 
 /// Something that people want to know.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Announcement {
     /// A pod has its node.
     Scheduled {
-        /// The pod.
-        pod: model::pod::PodId,
+        /// The pod, as it was when it was looked at.
+        pod: Arc<Pod>,
         /// The node.
         node: Arc<str>,
     },
     /// A pod has none.
     FailedScheduling {
-        /// The pod.
-        pod: model::pod::PodId,
+        /// The pod, as it was when it was looked at.
+        pod: Arc<Pod>,
         /// Why.
         message: String,
     },
     /// A pod goes, since a more important one needs its place.
     Preempted {
         /// The pod that goes.
-        pod: model::pod::PodId,
-        /// The uid of the other.
-        by: Arc<str>,
+        pod: Arc<Pod>,
+        /// The other.
+        by: Arc<Pod>,
         /// The node on which that is to be.
         node: Arc<str>,
     },
@@ -88,20 +95,27 @@ pub enum Announcement {
 /// How the engine decides.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The name that pods ask for.
-    pub scheduler_name: Arc<str>,
+    /// The schedulers that pods can ask for, each by a name of its own; others are left alone.
+    pub profiles: Vec<Arc<Profile>>,
     /// Which features are on.
     pub gates: Gates,
     /// How long pods wait.
     pub patience: Patience,
-    /// What puts nodes out of the question.
-    pub filters: FilterSettings,
-    /// What makes nodes better.
-    pub scores: ScoreSettings,
-    /// How room is made for important pods.
-    pub preemption: PreemptionSettings,
     /// How many steps a search for devices on one node may take.
     pub search_steps_max: u64,
+}
+
+impl Settings {
+    /// The profile that a pod asks for.
+    #[must_use]
+    pub fn profile(&self, pod: &Pod) -> Option<&Arc<Profile>> {
+        self.profiles.iter().find(|profile| profile.name == pod.scheduler)
+    }
+
+    /// The profile of a pod that waits.
+    pub(crate) fn profile_of(&self, pod: &Pod) -> Arc<Profile> {
+        self.profile(pod).cloned().expect("only pods that ask for one of us wait")
+    }
 }
 
 /// A pod on its way to a node.
@@ -127,18 +141,26 @@ pub struct Engine {
     pub(crate) namespaces: Namespaces,
     pub(crate) volumes: Volumes,
     pub(crate) images: ImageCounts,
+    pub(crate) companions: Companions,
     pub(crate) slices: Slices,
+    taint_rules: TaintRules,
     pub(crate) classes: BTreeMap<Arc<str>, Class>,
     pub(crate) claims: Claims,
     /// Pods that wait for us, by uid.
     waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
     lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
-    queue: Queue,
+    /// Pods that were refused, by claims of theirs that have devices.
+    sharing: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    pub(crate) queue: Queue,
     /// Pods on their way, by uid.
     placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
     abandoned: FxHashMap<WriteId, (ClaimId, Consumer)>,
+    /// Claims for resources that pods ask for by name.
+    pub(crate) extended: Extended,
+    /// Claims that are about to lose their devices, or to go.
+    pub(crate) giving_up: BTreeMap<WriteId, ClaimId>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
     next_write: u64,
@@ -165,14 +187,19 @@ impl Engine {
             namespaces: Namespaces::default(),
             volumes: Volumes::default(),
             images: ImageCounts::default(),
+            companions: Companions::default(),
             slices: Slices::default(),
+            taint_rules: TaintRules::default(),
             classes: BTreeMap::new(),
             claims: Claims::default(),
             waiting: FxHashMap::default(),
             lacking: BTreeMap::new(),
+            sharing: BTreeMap::new(),
             queue,
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),
+            extended: Extended::default(),
+            giving_up: BTreeMap::new(),
             writes: FxHashMap::default(),
             next_write: 0,
             expressions: Expressions::default(),
@@ -209,6 +236,18 @@ impl Engine {
         self.placing.len()
     }
 
+    /// A pod that is on its way to a node, and the node.
+    #[must_use]
+    pub fn on_its_way(&self, uid: &str) -> Option<(&Arc<Pod>, &Arc<str>)> {
+        self.placing.get(uid).map(|placing| (&placing.pod, &placing.node))
+    }
+
+    /// Whether a turn would look at a pod.
+    #[must_use]
+    pub fn wants_turn(&self, now: Timestamp) -> bool {
+        self.queue.has_next(now)
+    }
+
     /// Whether there is nothing to do until something happens.
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -225,13 +264,20 @@ impl Engine {
         id
     }
 
-    /// Asks for a write whose answer changes nothing.
-    pub(crate) fn submit_and_forget(&mut self, write: Write) {
-        self.submit_unowned(write);
+    /// Whether a pod on its way is about to use a claim that has devices.
+    pub(crate) fn is_being_reserved(&self, claim: &ClaimId) -> bool {
+        let uses = |placing: &Placing| placing.open.values().chain(&placing.reserved).any(|one| one == claim);
+        self.placing.values().any(uses) || self.abandoned.values().any(|(known, _)| known == claim)
     }
 
-    /// Asks for a write that is for no pod on its way.
-    pub(crate) fn submit_unowned(&mut self, write: Write) -> WriteId {
+    /// Whether the answer to a write of a claim for a pod is still to come.
+    pub(crate) fn is_being_written(&self, pod: &str, claim: &ClaimId) -> bool {
+        let open = self.placing.get(pod).is_some_and(|placing| placing.open.values().any(|one| one == claim));
+        open || self.abandoned.values().any(|(one, _)| one == claim)
+    }
+
+    /// Asks for a write for whose answer no pod waits.
+    pub(crate) fn submit_and_forget(&mut self, write: Write) -> WriteId {
         let id = WriteId(self.next_write);
         self.next_write += 1;
         self.effects.push(Effect::Submit(id, write));

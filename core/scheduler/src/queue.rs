@@ -1,6 +1,6 @@
 //! Pods that wait for a node: who is next, who backs off, and who sleeps until something changes.
 //!
-//! Invariant: a pod is in exactly one of the five places, and every pod that sleeps or backs off leaves by itself at a time
+//! Invariant: a pod is in exactly one of the six places, and every pod that sleeps or backs off leaves by itself at a time
 //! that [`Queue::next_time`] tells. So no wake-up can be lost for good, and nothing is retried without a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,6 +42,10 @@ struct Rank {
 enum Place {
     Ready,
     BackingOff {
+        until: Timestamp,
+    },
+    /// Something went wrong with it, and it is left alone until then.
+    Resting {
         until: Timestamp,
     },
     Asleep {
@@ -92,6 +96,7 @@ pub struct Queue {
     pods: FxHashMap<Arc<str>, Waiting>,
     ready: BTreeSet<Rank>,
     backing_off: BTreeSet<(Timestamp, Rank)>,
+    resting: BTreeSet<(Timestamp, Rank)>,
     asleep: BTreeSet<(Timestamp, Rank)>,
     /// Sleepers by each change that could wake them, so that a change looks at those only.
     sleepers: BTreeMap<Wake, BTreeSet<Rank>>,
@@ -135,7 +140,7 @@ impl Queue {
     }
 
     /// Takes the next pod. While nobody is ready, the one whose backoff ends first is taken early: there is nothing better
-    /// to do.
+    /// to do. Those for whom something went wrong are not: it would go wrong again at once.
     pub fn next(&mut self, now: Timestamp) -> Option<Arc<str>> {
         self.let_go(now);
         let rank = match self.ready.first() {
@@ -158,7 +163,7 @@ impl Queue {
             Failure::Refused(wakes_on) => {
                 Place::Asleep { until: now.plus_millis(self.patience.sleep_ms_max), wakes_on }
             }
-            Failure::Failed => Place::BackingOff { until: self.backed_off(waiting.failures, now) },
+            Failure::Failed => Place::Resting { until: self.backed_off(waiting.failures, now) },
         };
         self.put(waiting);
     }
@@ -194,10 +199,18 @@ impl Queue {
     #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
         let first = |order: &BTreeSet<(Timestamp, Rank)>| order.first().map(|(until, _)| *until);
-        match (first(&self.backing_off), first(&self.asleep)) {
-            (Some(left), Some(right)) => Some(left.min(right)),
-            (left, right) => left.or(right),
-        }
+        [&self.backing_off, &self.resting, &self.asleep].into_iter().filter_map(first).min()
+    }
+
+    /// Whether [`Queue::next`] would give a pod.
+    #[must_use]
+    pub fn has_next(&self, now: Timestamp) -> bool {
+        let is_due =
+            |order: &BTreeSet<(Timestamp, Rank)>| order.first().is_some_and(|(until, _)| *until <= now);
+        !self.ready.is_empty()
+            || !self.backing_off.is_empty()
+            || is_due(&self.resting)
+            || is_due(&self.asleep)
     }
 
     /// How many pods are in each place.
@@ -206,7 +219,7 @@ impl Queue {
         let gated = self.pods.values().filter(|waiting| waiting.place == Place::Gated).count();
         Counts {
             ready: self.ready.len(),
-            backing_off: self.backing_off.len(),
+            backing_off: self.backing_off.len() + self.resting.len(),
             asleep: self.asleep.len(),
             gated,
         }
@@ -220,18 +233,11 @@ impl Queue {
 
     /// Moves on those whose time has come.
     fn let_go(&mut self, now: Timestamp) {
-        while let Some((until, rank)) = self.backing_off.first().cloned() {
-            if until > now {
-                break;
-            }
-            self.make_ready(&rank.uid);
-        }
-        while let Some((until, rank)) = self.asleep.first().cloned() {
-            if until > now {
-                break;
-            }
-            self.make_ready(&rank.uid);
-        }
+        let due = |order: &BTreeSet<(Timestamp, Rank)>| {
+            order.iter().take_while(|(until, _)| *until <= now).map(|(_, rank)| rank.uid.clone()).collect()
+        };
+        let due: [Vec<Arc<str>>; 3] = [due(&self.backing_off), due(&self.resting), due(&self.asleep)];
+        due.iter().flatten().for_each(|uid| self.make_ready(uid));
     }
 
     fn make_ready(&mut self, uid: &str) {
@@ -268,6 +274,9 @@ impl Queue {
             Place::BackingOff { until } => {
                 self.backing_off.remove(&(*until, rank.clone()));
             }
+            Place::Resting { until } => {
+                self.resting.remove(&(*until, rank.clone()));
+            }
             Place::Asleep { until, wakes_on } => {
                 self.asleep.remove(&(*until, rank.clone()));
                 for kind in wakes_on.iter() {
@@ -289,6 +298,9 @@ impl Queue {
             }
             Place::BackingOff { until } => {
                 self.backing_off.insert((*until, rank.clone()));
+            }
+            Place::Resting { until } => {
+                self.resting.insert((*until, rank.clone()));
             }
             Place::Asleep { until, wakes_on } => {
                 self.asleep.insert((*until, rank.clone()));
@@ -369,6 +381,16 @@ mod tests {
         queue.wake(Wake::Claim.into(), at(10));
         assert_eq!(queue.counts(), Counts { ready: 1, backing_off: 1, ..Counts::default() });
         assert_eq!(taken(&mut queue, 20), ["b", "a"]);
+    }
+
+    #[test]
+    fn who_failed_is_left_alone_until_its_time_even_if_nobody_else_is_ready() {
+        let mut queue = queue(&[("a", 0)]);
+        queue.next(at(0));
+        queue.put_back("a", Failure::Failed, at(0));
+        assert!(!queue.has_next(at(999)) && queue.next(at(999)).is_none());
+        assert!(queue.has_next(at(1_000)));
+        assert_eq!(queue.next(at(1_000)).as_deref(), Some("a"));
     }
 
     #[test]

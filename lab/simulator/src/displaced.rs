@@ -64,11 +64,9 @@ impl Simulation {
     }
 
     /// Keeps who displaced a pod.
-    pub(crate) fn note_displaced(&mut self, pod: &PodId, by: &str, node: &str) {
-        let is_it = |object: &Value| object["metadata"]["uid"] == by;
-        let other = self.shelf.all::<PodObject>().find(|(_, object)| is_it(object));
-        let other = other.map(|(key, _)| format!("{}/{}", key.namespace, key.name)).unwrap_or_default();
+    pub(crate) fn note_displaced(&mut self, pod: &PodId, by: &PodId, node: &str) {
         let key = Key::of::<PodObject>(&pod.namespace, &pod.name);
+        let other = format!("{}/{}", by.namespace, by.name);
         self.displaced.insert(key, format!("it was preempted by pod {other}, which goes to node {node}"));
     }
 

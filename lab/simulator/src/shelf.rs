@@ -180,12 +180,20 @@ impl Shelf {
         });
     }
 
+    /// The object that a call goes to.
+    pub fn find(&self, call: &ApiCall) -> Option<Value> {
+        let (kind, namespace, name) = (kind_of_call(call).ok()?, call.namespace.clone(), call.name.clone());
+        let key = Key { api_version: kind.api_version.clone(), kind: kind.kind.clone(), namespace, name };
+        self.get(&key).cloned()
+    }
+
     /// Carries out a call, and gives the object that came of it.
     pub fn perform(&mut self, call: ApiCall) -> Result<Key, String> {
-        let is_stored = |kind: &Kind| stored_kind(kind).api_version == kind.api_version;
-        let known = table().kinds().iter().find(|kind| kind.kind == call.kind && is_stored(kind));
-        let kind = known.ok_or_else(|| format!("there is no kind {}", call.kind))?;
+        let kind = kind_of_call(&call)?;
         let ApiCall { verb, namespace, name, subresource, body, .. } = call;
+        if verb == Verb::Create && subresource.is_none() {
+            return self.create(&body, Vec::new());
+        }
         let key = Key { api_version: kind.api_version.clone(), kind: kind.kind.clone(), namespace, name };
         let mut object = self.get(&key).cloned().ok_or_else(|| format!("{} is not there", key.name))?;
         match verb {
@@ -263,6 +271,13 @@ impl Shelf {
         self.revision += 1;
         stored.object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
     }
+}
+
+/// The kind of the object that a call goes to, in the version in which it is stored.
+fn kind_of_call(call: &ApiCall) -> Result<&'static Kind, String> {
+    let is_stored = |kind: &Kind| stored_kind(kind).api_version == kind.api_version;
+    let known = table().kinds().iter().find(|kind| kind.kind == call.kind && is_stored(kind));
+    known.ok_or_else(|| format!("there is no kind {}", call.kind))
 }
 
 /// The kind of a manifest.

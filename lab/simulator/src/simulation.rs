@@ -13,12 +13,10 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::DeviceClass;
-use scheduler::change::{Change, Write, WriteId, WriteOutcome};
+use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
-use scheduler::filters::FilterSettings;
-use scheduler::preempt::PreemptionSettings;
+use scheduler::profile::Profile;
 use scheduler::queue::Patience;
-use scheduler::scores::ScoreSettings;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -39,12 +37,11 @@ const STEPS_MAX: u64 = 1_000_000;
 const SCHEDULER: &str = "supercargo";
 
 /// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
-const UNHEEDED: [&str; 13] = [
+const UNHEEDED: [&str; 12] = [
     "CompositePodGroup",
     "CronJob",
     "DaemonSet",
     "Deployment",
-    "DeviceTaintRule",
     "Job",
     "NodeTopology",
     "PodGroup",
@@ -87,12 +84,9 @@ pub(crate) struct Simulation {
 impl Simulation {
     fn new(gates: Gates) -> Simulation {
         let engine = Engine::new(Settings {
-            scheduler_name: SCHEDULER.into(),
+            profiles: vec![Arc::new(Profile::named(SCHEDULER))],
             gates,
             patience: Patience::default(),
-            filters: FilterSettings::default(),
-            scores: ScoreSettings::default(),
-            preemption: PreemptionSettings::default(),
             search_steps_max: STEPS_MAX,
         });
         Simulation {
@@ -252,7 +246,7 @@ impl Simulation {
                 Effect::Submit(id, write) => self.open.push_back((id, write)),
                 Effect::WakeAt(time) => self.wake_at = Some(time),
                 Effect::Announce(Announcement::Preempted { pod, by, node }) => {
-                    self.note_displaced(&pod, &by, &node);
+                    self.note_displaced(&pod.id, &by.id, &node);
                 }
                 // Notes on pods say the same.
                 Effect::Announce(_) => {}
@@ -288,20 +282,45 @@ impl Simulation {
 
     /// Does what a write asks for, and tells the engine what changed before it is told that it is done.
     fn carry_out(&mut self, write: &Write) -> Result<(), String> {
+        // The claim that the write has made so far.
+        let mut made = None;
+        let done = self.call_on(&mut made, |simulation, made| {
+            simulation.seen(write, made, |seen| request::next(write, seen)).map_err(|error| error.to_string())
+        });
+        if done.is_err() {
+            self.call_on(&mut made, |simulation, made| {
+                Ok(simulation.seen(write, made, |seen| request::undo(write, seen)))
+            })?;
+        }
+        done
+    }
+
+    /// Carries out one call after the other until there is no more to call.
+    fn call_on(
+        &mut self,
+        made: &mut Option<Key>,
+        next: impl Fn(&Simulation, Option<&Key>) -> Result<Next, String>,
+    ) -> Result<(), String> {
         loop {
-            let next = self.next_call(write).map_err(|error| error.to_string())?;
-            let (call, is_last) = match next {
+            let (call, is_last) = match next(self, made.as_ref())? {
                 Next::Done => return Ok(()),
                 Next::Then(call) => (call, false),
                 Next::Last(call) => (call, true),
             };
-            let is_deletion = call.verb == Verb::Delete;
-            let pod =
-                is_deletion.then(|| self.shelf.read::<PodObject>(&call.namespace, &call.name)).flatten();
+            let (makes, deletes) = (call.name.is_empty(), call.verb == Verb::Delete);
+            let before = if deletes { self.shelf.find(&call) } else { None };
             let key = self.shelf.perform(call)?;
             self.tell_of(&key);
-            if let Some(pod) = pod.filter(|_| self.shelf.get(&key).is_none()) {
-                self.pod_went(&pod);
+            if let Some(before) = before.filter(|_| self.shelf.get(&key).is_none())
+                && let Ok(Some(change)) = change::gone(&before)
+            {
+                self.tell(Input::Changed(change));
+                if let Ok(pod) = PodObject::deserialize(&before) {
+                    self.pod_went(&pod);
+                }
+            }
+            if makes {
+                *made = Some(key);
             }
             if is_last {
                 return Ok(());
@@ -309,19 +328,12 @@ impl Simulation {
         }
     }
 
-    fn next_call(&self, write: &Write) -> Result<Next, request::RequestError> {
-        let claim = match write {
-            Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. } => {
-                self.shelf.read::<ResourceClaim>(&claim.namespace, &claim.name)
-            }
-            Write::Bind { .. } | Write::Note { .. } | Write::Evict { .. } | Write::Nominate { .. } => None,
-        };
-        let pod = match write {
-            Write::Bind { pod, .. }
-            | Write::Note { pod, .. }
-            | Write::Evict { pod, .. }
-            | Write::Nominate { pod, .. } => self.shelf.read::<PodObject>(&pod.namespace, &pod.name),
-            Write::Allocate { .. } | Write::Reserve { .. } | Write::Release { .. } => None,
+    /// What a write is made from besides itself.
+    fn seen<T>(&self, write: &Write, made: Option<&Key>, look: impl FnOnce(&Seen<'_>) -> T) -> T {
+        let made = made.and_then(|key| self.shelf.read::<ResourceClaim>(&key.namespace, &key.name));
+        let (claim, pod) = match write.about() {
+            About::Claim(id) => (self.shelf.read::<ResourceClaim>(&id.namespace, &id.name), None),
+            About::Pod { id, .. } => (made, self.shelf.read::<PodObject>(&id.namespace, &id.name)),
         };
         let seen = Seen {
             claim: claim.as_ref(),
@@ -330,7 +342,7 @@ impl Simulation {
             now: self.shelf.now,
             allocation_times: self.allocation_times,
         };
-        request::next(write, &seen)
+        look(&seen)
     }
 
     fn ending(&self) -> Ending {

@@ -9,11 +9,11 @@ use model::timestamp::Timestamp;
 use super::{Announcement, Effect, Engine, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
 use crate::queue::Failure;
-use crate::wake::Wake;
+use crate::wake::{Wake, Wakes};
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        if self.settle_eviction(now, write, outcome) {
+        if self.settle_given_up(now, write, outcome) || self.settle_eviction(now, write, outcome) {
             return;
         }
         let Some(uid) = self.writes.remove(&write) else { return };
@@ -37,6 +37,7 @@ impl Engine {
                 }
             }
         }
+        self.settle_unmade(&uid);
         self.go_on(now, &uid);
     }
 
@@ -56,10 +57,11 @@ impl Engine {
         }
     }
 
-    fn bound(&mut self, uid: &Arc<str>) {
+    /// A pod is bound where we wanted it.
+    pub(super) fn bound(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
         self.forget_waiting(uid);
-        let (pod, node) = (placing.pod.id.clone(), placing.node);
+        let (pod, node) = (placing.pod, placing.node);
         self.effects.push(Effect::Announce(Announcement::Scheduled { pod, node }));
     }
 
@@ -83,7 +85,7 @@ impl Engine {
         self.withdraw(&placing.pod);
         let message = placing.failed.clone().unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message);
-        self.queue.wake(Wake::PodRemoved.into(), now);
+        self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
     }
 
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered
@@ -96,20 +98,36 @@ impl Engine {
         self.release(&placing);
     }
 
-    /// The answer to a write for a pod that is gone.
+    /// A pod on its way turns out to be bound. If that is our own binding, its answer only comes later or got lost. If
+    /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same.
+    pub(super) fn found_bound(&mut self, uid: &Arc<str>, node: &str) {
+        let Some(placing) = self.placing.get(uid) else { return };
+        if placing.binding.is_some() && *placing.node == *node {
+            return self.bound(uid);
+        }
+        let Some(placing) = self.placing.remove(uid) else { return };
+        for (write, claim) in placing.open {
+            self.abandoned.insert(write, (claim, consumer(&placing.pod)));
+        }
+    }
+
+    /// The answer to a write for a pod that is gone, or that somebody else has bound.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some((claim, consumer)) = self.abandoned.remove(&write) else { return };
+        let user = consumer.uid.clone();
         match outcome {
+            WriteOutcome::Done if self.nodes.has_pod(&consumer.uid) => {}
             WriteOutcome::Done => self.release_claim(&claim, consumer),
             WriteOutcome::Failed(_) => {
                 self.undecide(&claim);
                 self.queue.wake(Wake::Claim.into(), now);
             }
         }
+        self.settle_unmade(&user);
     }
 
     /// Takes back what was decided for a claim.
-    fn undecide(&mut self, claim: &ClaimId) {
+    pub(crate) fn undecide(&mut self, claim: &ClaimId) {
         if self.claims.is_decided(claim) {
             self.touch_claim(claim);
             self.claims.undecide(claim);
@@ -123,6 +141,8 @@ impl Engine {
     }
 
     fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer) {
+        self.unmake(claim);
+        self.forget_note(claim, &consumer.name);
         if let Some(known) = self.claims.get(claim) {
             let uid = known.uid.clone();
             self.submit_and_forget(Write::Release { claim: claim.clone(), uid, consumer });

@@ -9,6 +9,7 @@ use model::node::{Node, NodeSelector};
 use model::pod::Shape;
 use model::volume::{Volume, VolumeClaim};
 
+use super::{Filter, FilterSettings};
 use crate::node_refusal::{NodeRefusal, VolumeRefusal};
 
 /// Labels of volumes and nodes that tell zones and regions, each with the one that replaced it.
@@ -38,7 +39,11 @@ impl Mounts {
     ///
     /// # Errors
     /// They cannot be had on any node.
-    pub fn new(shape: &Shape, volumes: &Volumes) -> Result<Mounts, NodeRefusal> {
+    pub fn new(shape: &Shape, volumes: &Volumes, settings: &FilterSettings) -> Result<Mounts, NodeRefusal> {
+        let zones = settings.has(Filter::VolumeZones);
+        if !settings.has(Filter::Volumes) {
+            return Ok(if zones { Mounts::zones_alone(shape, volumes) } else { Mounts::default() });
+        }
         let found: Result<_, _> =
             shape.volume_claims.iter().map(|name| usable(shape, name, volumes)).collect();
         let claims: Vec<&VolumeClaim> = found.map_err(NodeRefusal::Volume)?;
@@ -56,11 +61,18 @@ impl Mounts {
         }
         let mounts = claims.into_iter().filter_map(|claim| claim.volume.as_ref()).map(|name| {
             match volumes.volume(name) {
-                Some(volume) => Ok(Mount::new(volume)),
+                Some(volume) => Ok(Mount::new(volume, true, zones)),
                 None => Err(NodeRefusal::Volume(VolumeRefusal::NoVolume { volume: name.clone() })),
             }
         });
         Ok(Mounts { mounts: mounts.collect::<Result<_, _>>()? })
+    }
+
+    /// The zones of the volumes that are known, when nothing else about volumes is asked.
+    fn zones_alone(shape: &Shape, volumes: &Volumes) -> Mounts {
+        let claims = shape.volume_claims.iter().filter_map(|name| volumes.claim(&shape.namespace, name));
+        let known = claims.filter_map(|claim| volumes.volume(claim.volume.as_ref()?));
+        Mounts { mounts: known.map(|volume| Mount::new(volume, false, true)).collect() }
     }
 
     /// Whether every node will do.
@@ -105,12 +117,14 @@ fn usable<'a>(
 }
 
 impl Mount {
-    fn new(volume: &Volume) -> Mount {
+    fn new(volume: &Volume, asks_nodes: bool, asks_zones: bool) -> Mount {
         let zones = ZONES
             .iter()
             .enumerate()
+            .filter(|_| asks_zones)
             .filter_map(|(at, (key, _))| Some((at, zones(volume.labels.get(*key)?)?)));
-        Mount { volume: volume.name.clone(), nodes: volume.nodes.clone(), zones: zones.collect() }
+        let nodes = volume.nodes.clone().filter(|_| asks_nodes);
+        Mount { volume: volume.name.clone(), nodes, zones: zones.collect() }
     }
 
     fn reaches(&self, node: &Node) -> bool {
@@ -183,9 +197,16 @@ mod tests {
 
     /// What a pod with these claims is told by a node with these labels.
     fn answer(claims: &[&str], node_labels: &str) -> String {
+        answer_without(&[], claims, node_labels)
+    }
+
+    /// The same with some filters off.
+    fn answer_without(off: &[Filter], claims: &[&str], node_labels: &str) -> String {
+        let settings = FilterSettings { off: off.iter().copied().collect(), ..FilterSettings::default() };
         let mut shape = shape("");
         shape.volume_claims = claims.iter().map(|name| (*name).into()).collect();
-        let answer = Mounts::new(&shape, &volumes()).and_then(|mounts| mounts.check(&node("n", node_labels)));
+        let mounts = Mounts::new(&shape, &volumes(), &settings);
+        let answer = mounts.and_then(|mounts| mounts.check(&node("n", node_labels)));
         answer.map_or_else(|refusal| refusal.text(), |()| "fits".to_owned())
     }
 
@@ -227,5 +248,17 @@ mod tests {
         assert_eq!(answer(&["zonal"], "host=a"), "fits");
         assert_eq!(answer(&["old"], "topology.kubernetes.io/zone=z1"), "fits");
         assert_eq!(answer(&["old"], "failure-domain.beta.kubernetes.io/zone=z2"), refused);
+    }
+
+    #[test]
+    fn reach_and_zones_can_be_switched_off_one_by_one() {
+        let elsewhere = "topology.kubernetes.io/zone=z9";
+        assert_eq!(answer_without(&[Filter::Volumes], &["local", "waiting", "none"], elsewhere), "fits");
+        let refused = "node(s) had no available volume zone";
+        assert_eq!(answer_without(&[Filter::Volumes], &["zonal"], elsewhere), refused);
+        assert_eq!(answer_without(&[Filter::VolumeZones], &["zonal"], elsewhere), "fits");
+        let unreached = "node(s) didn't match PersistentVolume's node affinity";
+        assert_eq!(answer_without(&[Filter::VolumeZones], &["local"], elsewhere), unreached);
+        assert_eq!(answer_without(&[Filter::Volumes, Filter::VolumeZones], &["zonal"], elsewhere), "fits");
     }
 }

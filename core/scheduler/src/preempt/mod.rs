@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use cluster::budgets::Budgets;
 use cluster::nodes::NodeIdx;
+use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,6 +23,7 @@ use crate::cycle::{Claims, PodRefusal};
 use crate::engine::turn::held;
 use crate::engine::{Announcement, Engine};
 use crate::filters::{Around, Mounts};
+use crate::profile::Profile;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
 use nominations::{Nomination, Nominations};
@@ -86,8 +88,8 @@ pub(crate) struct Hopeless {
 
 /// What came of looking for victims.
 enum Attempt {
-    /// There are no nodes at all.
-    NoNodes,
+    /// There are no nodes at all, or nobody makes way for anybody.
+    Never,
     /// The pod may not preempt, or not now.
     NotEligible(&'static str),
     /// It would not help.
@@ -110,11 +112,18 @@ const GOING: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::Claim]);
 impl Engine {
     /// A pod has no place: room is made for it if that helps, and it is put back with the reason.
     pub(crate) fn refused(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) {
+        if let Some(one) = refusal.in_the_way() {
+            // Nobody has to go if a claim that nobody uses gives its devices back.
+            self.ask_for(one, &pod.uid);
+            let failure = Failure::Refused(refusal.wakes_on());
+            return self.refuse(now, pod, failure, refusal.to_string());
+        }
+        self.watch_users(pod);
         let mut wakes = refusal.wakes_on();
         let mut text = String::new();
         let mut is_free_already = false;
         match self.attempt(now, pod, refusal) {
-            Attempt::NoNodes => {
+            Attempt::Never => {
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
             }
@@ -151,9 +160,10 @@ impl Engine {
     }
 
     fn attempt(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) -> Attempt {
-        if refusal.nodes() == 0 {
-            return Attempt::NoNodes;
-        }
+        let profile = self.settings.profile_of(pod);
+        let Some(settings) = profile.preemption.filter(|_| refusal.nodes() > 0) else {
+            return Attempt::Never;
+        };
         if !pod.preempts {
             return Attempt::NotEligible(NEVER);
         }
@@ -166,14 +176,15 @@ impl Engine {
             return Attempt::Hopeless(Lacks { without: curable.len(), ..Lacks::default() }.hopeless(refusal));
         }
         // The pod was looked at a moment ago, so its claims can be told.
-        let Ok(claims) = self.claims_of(pod) else {
+        let Ok(claims) = self.claims_of(pod, &profile) else {
             return Attempt::Hopeless(Lacks::default().hopeless(refusal));
         };
-        let is_alike = self.is_alike_to_others(pod, &claims);
+        let is_alike = self.is_alike_to_others(pod, &claims, &profile);
         if is_alike && let Some(known) = self.known_hopeless() {
             return Attempt::Hopeless(known);
         }
-        match self.find_victims(now, pod, &claims, curable) {
+        let candidates_min = settings.candidates(curable.len());
+        match self.find_victims(now, (pod, &profile), &claims, (curable, candidates_min)) {
             Ok(candidate) => Attempt::Found(candidate),
             Err(lacks) => {
                 let hopeless = lacks.hopeless(refusal);
@@ -194,13 +205,12 @@ impl Engine {
     fn find_victims(
         &mut self,
         now: Timestamp,
-        pod: &Pod,
+        (pod, profile): (&Pod, &Profile),
         claims: &Claims,
-        curable: &[NodeIdx],
+        (curable, candidates_min): (&[NodeIdx], usize),
     ) -> Result<Candidate, Lacks> {
         let mut lacks = Lacks::default();
-        let Some(mut ground) = self.ground(now, pod, claims) else { return Err(lacks) };
-        let wanted = self.settings.preemption.candidates(curable.len());
+        let Some(mut ground) = self.ground(now, (pod, profile), claims) else { return Err(lacks) };
         let mut candidates: Vec<Candidate> = Vec::new();
         for at in curable {
             match self.try_node(&mut ground, *at) {
@@ -208,17 +218,24 @@ impl Engine {
                 Err(StillRefused::NoVictims) => lacks.without += 1,
                 Err(StillRefused::Lacks(lack)) => lacks.add(lack),
             }
-            if candidates.len() >= wanted && candidates.iter().any(|one| one.violations == 0) {
+            if candidates.len() >= candidates_min && candidates.iter().any(|one| one.violations == 0) {
                 break;
             }
         }
         least_harm(candidates, now).ok_or(lacks)
     }
 
-    fn ground<'p>(&self, now: Timestamp, pod: &'p Pod, claims: &'p Claims) -> Option<Ground<'p>> {
-        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, &self.settings.filters);
-        let mounts = Mounts::new(&pod.shape, &self.volumes).ok()?;
-        Some(Ground { pod, claims, around, mounts, now, holders: BTreeMap::new() })
+    fn ground<'p>(
+        &self,
+        now: Timestamp,
+        (pod, profile): (&'p Pod, &'p Profile),
+        claims: &'p Claims,
+    ) -> Option<Ground<'p>> {
+        let settings = &profile.filters;
+        let companions = self.companions_of(&pod.shape, profile);
+        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions.as_ref());
+        let mounts = Mounts::new(&pod.shape, &self.volumes, settings).ok()?;
+        Some(Ground { pod, profile, claims, around, mounts, now, holders: BTreeMap::new() })
     }
 
     /// Why a nominee does not preempt again yet: pods are going for it, or have gone and their devices are not back.
@@ -257,11 +274,12 @@ impl Engine {
 
     /// Plans the devices of a nominee of which only the nomination is known, as after a restart.
     fn plan_again(&mut self, now: Timestamp, pod: &Arc<Pod>, at: NodeIdx, going: &[Arc<Pod>]) {
-        let Ok(claims) = self.claims_of(pod) else { return };
-        if claims.open.is_empty() {
+        let profile = self.settings.profile_of(pod);
+        let Ok(claims) = self.claims_of(pod, &profile) else { return };
+        if !claims.need_devices() {
             return;
         }
-        let Some(ground) = self.ground(now, pod, &claims) else { return };
+        let Some(ground) = self.ground(now, (pod, &profile), &claims) else { return };
         if let Some(candidate) = self.look_ahead(&ground, at, going) {
             self.nominate_for(pod, &claims, &candidate);
         }
@@ -278,12 +296,13 @@ impl Engine {
                 self.evict(pod, victim);
             }
             self.announce(Announcement::Preempted {
-                pod: victim.id.clone(),
-                by: pod.uid.clone(),
+                pod: victim.clone(),
+                by: pod.clone(),
                 node: candidate.node.clone(),
             });
         }
-        if let Ok(claims) = self.claims_of(pod) {
+        let profile = self.settings.profile_of(pod);
+        if let Ok(claims) = self.claims_of(pod, &profile) {
             self.nominate_for(pod, &claims, &candidate);
         }
         let (id, uid, node) = (pod.id.clone(), pod.uid.clone(), Some(candidate.node));
@@ -293,13 +312,17 @@ impl Engine {
 
     fn evict(&mut self, pod: &Pod, victim: &Pod) {
         let (id, uid, scheduler) = (victim.id.clone(), victim.uid.clone(), pod.scheduler.clone());
-        let write = self.submit_unowned(Write::Evict { pod: id, uid, scheduler });
+        let write = self.submit_and_forget(Write::Evict { pod: id, uid, scheduler });
         self.preempting.evictions.insert(write, (victim.uid.clone(), pod.uid.clone()));
     }
 
     fn nominate_for(&mut self, pod: &Arc<Pod>, claims: &Claims, candidate: &Candidate) {
-        let allocations = claims.open.iter().zip(&candidate.allocations);
-        let devices = allocations.flat_map(|(state, allocation)| held(state, allocation).0.held);
+        // One more than there are claims is for the claim that has yet to be made.
+        let unmade = ClaimId { namespace: pod.id.namespace.clone(), name: "extended resources".into() };
+        let open = claims.open.iter().map(|state| &state.wish.id).chain([&unmade]);
+        let devices = open
+            .zip(&candidate.allocations)
+            .flat_map(|(claim, allocation)| held(claim, &pod.uid, allocation, None).0.held);
         let planned = nominations::planned(pod, devices);
         let victims = candidate.victims.iter().map(|victim| victim.uid.clone()).collect();
         let (node, freeing) = (candidate.node.clone(), candidate.freeing.clone());

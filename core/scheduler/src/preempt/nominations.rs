@@ -17,8 +17,9 @@ use model::timestamp::Timestamp;
 use crate::change::Write;
 use crate::cycle::{Choice, Claims, Wanted, choice};
 use crate::engine::Engine;
-use crate::filters::{self, Around, Mounts};
+use crate::filters::{self, Around, FilterSettings, Mounts};
 use crate::node_refusal::NodeRefusal;
+use crate::profile::Profile;
 use crate::wake::{Wake, Wakes};
 
 /// Room that is being made for a pod.
@@ -188,7 +189,9 @@ impl Engine {
     pub(crate) fn wake_dispossessed(&mut self, now: Timestamp, lifted: &[Arc<str>], choice: &Choice) {
         let grants = || {
             choice.claims.iter().flat_map(|wanted| match wanted {
-                Wanted::Allocation { allocation, .. } => &allocation.grants[..],
+                Wanted::Allocation { allocation, .. } | Wanted::Claim { allocation } => {
+                    &allocation.grants[..]
+                }
                 Wanted::Reserved | Wanted::Reservation { .. } => &[],
             })
         };
@@ -217,6 +220,7 @@ impl Engine {
         (uid, priority): (&str, i32),
         state: &NodeState,
         around: Option<&Around>,
+        settings: &FilterSettings,
     ) -> Result<(), NodeRefusal> {
         if self.preempting.nominations.is_empty() {
             return Ok(());
@@ -230,7 +234,7 @@ impl Engine {
         }
         let mut state = state.clone();
         nominees.iter().for_each(|pod| state.put((*pod).clone()));
-        filters::usage(shape, &state, &self.settings.filters)?;
+        filters::usage(shape, &state, settings)?;
         let Some(around) = around else { return Ok(()) };
         let mut around = around.clone();
         nominees.iter().for_each(|pod| around.add(pod, node));
@@ -238,17 +242,25 @@ impl Engine {
     }
 
     /// The node that a pod is nominated for, if it will do by now. It is taken without looking at others.
-    pub(crate) fn choose_nominated(&mut self, pod: &Pod, claims: &Claims) -> Option<Choice> {
+    pub(crate) fn choose_nominated(
+        &mut self,
+        pod: &Pod,
+        claims: &Claims,
+        profile: &Profile,
+    ) -> Option<Choice> {
         let nomination = self.preempting.nominations.get(&pod.uid)?;
         let state = self.nodes.get(self.nodes.find(&nomination.node)?);
         let node = filters::node_of(state).clone();
-        let mounts = Mounts::new(&pod.shape, &self.volumes).ok()?;
-        filters::fixed(&pod.shape, &node, &self.settings.filters).ok()?;
+        let settings = &profile.filters;
+        let mounts = Mounts::new(&pod.shape, &self.volumes, settings).ok()?;
+        filters::fixed(&pod.shape, &node, settings).ok()?;
         mounts.check(&node).ok()?;
-        filters::usage(&pod.shape, state, &self.settings.filters).ok()?;
-        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, &self.settings.filters);
+        filters::usage(&pod.shape, state, settings).ok()?;
+        let companions = self.companions_of(&pod.shape, profile);
+        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions.as_ref());
         around.check(state).ok()?;
-        self.check_beside_nominees(&pod.shape, (&pod.uid, pod.priority), state, Some(&around)).ok()?;
+        let who = (&*pod.uid, pod.priority);
+        self.check_beside_nominees(&pod.shape, who, state, Some(&around), settings).ok()?;
         let allocations = self.devices_on(&node, claims).ok()?;
         Some(choice(pod, &node, claims, allocations))
     }

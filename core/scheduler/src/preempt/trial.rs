@@ -16,11 +16,12 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::victims::{Candidate, sort_by_importance};
-use crate::cycle::{Claims, DEVICES};
+use crate::cycle::{Claims, DEVICES, ROOM};
 use crate::engine::Engine;
 use crate::engine::fold::named_claims;
 use crate::filters::{self, Around, Mounts};
 use crate::node_refusal::NodeRefusal;
+use crate::profile::Profile;
 use crate::wake::Wakes;
 
 /// How many pods on other nodes may be thought away for the devices that a node can reach: the least important ones.
@@ -31,6 +32,7 @@ const IN_VAIN: &str = "cannot allocate all claims";
 /// What trials for one pod have in common.
 pub(super) struct Ground<'p> {
     pub pod: &'p Pod,
+    pub profile: &'p Profile,
     pub claims: &'p Claims,
     pub around: Around,
     pub mounts: Mounts,
@@ -75,6 +77,11 @@ impl Lack {
         Lack { reasons: refusal.reasons(), wakes_on: refusal.wakes_on(), is_of_devices: false }
     }
 
+    /// The node has too little for what devices take of it.
+    fn footing(reason: String) -> Lack {
+        Lack { reasons: vec![reason], wakes_on: DEVICES.or(ROOM), is_of_devices: false }
+    }
+
     fn devices(reason: String) -> Lack {
         Lack { reasons: vec![reason], wakes_on: DEVICES, is_of_devices: true }
     }
@@ -97,7 +104,7 @@ impl Engine {
             Some(Err(lack)) => lack.is_of_devices,
         };
         let mut elsewhere = Vec::new();
-        if is_about_devices && !ground.claims.open.is_empty() {
+        if is_about_devices && ground.claims.need_devices() {
             elsewhere = self.holders_elsewhere(ground, at);
         }
         if elsewhere.is_empty() {
@@ -194,9 +201,14 @@ impl Engine {
             trial.around.remove(victim, node);
         }
         trial.gone.insert(victim.uid.clone());
-        for id in named_claims(victim) {
+        for id in self.claims_used_by(victim) {
             self.set_aside(trial, id);
         }
+    }
+
+    /// The claims that a pod names, and the one that was made for what it asks for by name.
+    fn claims_used_by(&self, pod: &Pod) -> Vec<ClaimId> {
+        named_claims(pod).chain(self.made_for(&pod.uid).cloned()).collect()
     }
 
     /// Sets a claim aside if all who use it are gone, and the pod itself does not use it.
@@ -226,7 +238,7 @@ impl Engine {
             trial.around.add(victim, node);
         }
         trial.gone.remove(&victim.uid);
-        for id in named_claims(victim) {
+        for id in self.claims_used_by(victim) {
             if let Some((_, allocated)) = trial.aside.remove(&id) {
                 self.claims.take(&allocated.held);
                 trial.found = None;
@@ -242,27 +254,30 @@ impl Engine {
     /// only if some became free since.
     fn check(&mut self, trial: &mut Trial<'_>, was_in_vain: bool) -> Result<(), Lack> {
         self.check_room(trial).map_err(|refusal| Lack::room(&refusal))?;
-        if trial.found.is_some() {
-            return Ok(());
-        }
         let own = trial.ground.claims;
-        if was_in_vain && trial.aside.is_empty() && own.settled.is_empty() {
+        let is_the_same = trial.aside.is_empty() && own.settled.is_empty() && own.footing.is_none();
+        if was_in_vain && is_the_same && trial.found.is_none() {
             return Err(Lack::devices(IN_VAIN.to_owned()));
         }
-        let found = self.devices_on(&trial.node, own);
-        trial.found = Some(found.map_err(|(reason, _)| Lack::devices(reason))?);
+        let found = match trial.found.take() {
+            Some(found) => found,
+            None => self.search_devices(&trial.node, own).map_err(|(reason, _)| Lack::devices(reason))?,
+        };
+        self.check_footing(&trial.state, own, &found).map_err(Lack::footing)?;
+        trial.found = Some(found);
         Ok(())
     }
 
     fn check_room(&self, trial: &Trial<'_>) -> Result<(), NodeRefusal> {
         let Trial { ground, state, around, .. } = trial;
         let pod = ground.pod;
-        filters::usage(&pod.shape, state, &self.settings.filters)
+        let settings = &ground.profile.filters;
+        filters::usage(&pod.shape, state, settings)
             .and_then(|()| ground.mounts.check(&trial.node))
             .and_then(|()| around.check(state))
             .and_then(|()| {
                 let who = (&*pod.uid, pod.priority);
-                self.check_beside_nominees(&pod.shape, who, state, Some(around))
+                self.check_beside_nominees(&pod.shape, who, state, Some(around), settings)
             })
     }
 

@@ -8,8 +8,10 @@ use model::node::{Node, NodeTaint, NodeTaintEffect, Operator, Requirement};
 use model::pod::{HostPort, LabelSelector, Pod, PodTerm, Shape, Spread};
 use model::timestamp::Timestamp;
 use scheduler::change::{Change, Write};
+use scheduler::preempt::PreemptionSettings;
+use scheduler::profile::Profile;
 
-use crate::world::{World, claim, engine, gpu_class, gpus, node, pod, world};
+use crate::world::{World, claim, engine, engine_with, gpu_class, gpus, node, pod, world};
 
 /// A pod of a priority on a node already.
 pub fn running(name: &str, priority: i32, node: &str, cpu_milli: i64) -> Pod {
@@ -216,11 +218,8 @@ fn of_equals_the_one_that_began_last_goes() {
 #[test]
 fn a_choice_is_made_among_no_more_nodes_than_the_settings_say() {
     let mut world = world();
-    world.engine = {
-        let mut settings = crate::world::settings();
-        settings.preemption.candidates_min = 1;
-        scheduler::engine::Engine::new(settings)
-    };
+    let preemption = Some(PreemptionSettings { candidates_min: 1, ..PreemptionSettings::default() });
+    world.engine = engine_with(vec![Profile { preemption, ..Profile::named("supercargo") }]);
     for (name, priority) in [("a", 3), ("b", 1)] {
         world.fact(node(name, 1_000));
         world.add_pod(running(&format!("on-{name}"), priority, name, 900));
