@@ -139,7 +139,7 @@ pub enum Write {
         /// The node.
         node: Arc<str>,
     },
-    /// Note on a pod what its devices take of its node; nothing takes back what was noted.
+    /// Note on a pod what its devices take of its node. An empty list takes back what was noted before.
     NoteResources {
         /// The pod.
         pod: PodId,
@@ -217,9 +217,8 @@ impl Write {
     pub fn places(&self) -> Option<&Arc<str>> {
         match self {
             Write::Allocate { consumer, .. } | Write::Reserve { consumer, .. } => Some(&consumer.uid),
-            Write::Bind { uid, .. } | Write::MakeClaim { uid, .. } | Write::NoteResources { uid, .. } => {
-                Some(uid)
-            }
+            Write::Bind { uid, .. } | Write::MakeClaim { uid, .. } => Some(uid),
+            Write::NoteResources { uid, claims, .. } => (!claims.is_empty()).then_some(uid),
             Write::Release { .. }
             | Write::Deallocate { .. }
             | Write::DeleteClaim { .. }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
 use model::pod::Pod;
@@ -53,7 +54,7 @@ impl Engine {
         let open = Claims { settled: Vec::new(), ..claims.clone() };
         for at in candidates {
             let node = node_of(self.nodes.get(*at)).clone();
-            let away = |state: &&&Arc<cluster::claims::ClaimState>| !state.is_usable_on(&node);
+            let away = |state: &&&Arc<ClaimState>| !state.is_usable_on(&node);
             let Some(state) = idle.iter().find(away) else { continue };
             // Of no use if the pod's other claims find no devices there.
             if self.devices_on(&node, &open).is_ok() {
@@ -72,12 +73,23 @@ impl Engine {
             Remedy::Delete => Write::DeleteClaim { claim: claim.clone(), uid },
         };
         let id = self.submit_and_forget(write);
-        self.giving_up.insert(id, claim);
+        self.giving_up.insert(id, (claim, user.clone()));
     }
 
     /// Whether a claim is about to lose its devices, or to go.
     pub(crate) fn is_given_up(&self, claim: &ClaimId) -> bool {
-        self.giving_up.values().any(|known| known == claim)
+        self.giving_up.values().any(|(known, _)| known == claim)
+    }
+
+    /// A claim that has no devices any more, or that somebody else uses, is not about to lose them.
+    pub(crate) fn heed_users(&mut self, state: &ClaimState) {
+        if self.giving_up.is_empty() || state.extended {
+            return;
+        }
+        self.giving_up.retain(|_, (claim, user)| {
+            let is_used = state.reserved_for.iter().any(|one| one != user);
+            *claim != state.wish.id || (state.allocation.is_some() && !is_used)
+        });
     }
 
     /// The answer to a claim that was to give up its devices. If it did, its change wakes who waits for it.

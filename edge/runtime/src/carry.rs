@@ -64,7 +64,7 @@ impl Carrier {
         let mut looked = false;
         let mut tries = 0;
         loop {
-            let (call, is_last) = match self.seen(|write, seen| request::next(write, seen)) {
+            let (call, is_last) = match self.seen(request::next) {
                 Ok(Next::Done) => return Ok(()),
                 Ok(Next::Then(call)) => (call, false),
                 Ok(Next::Last(call)) => (call, true),
@@ -132,6 +132,9 @@ impl Carrier {
         let pause = pause(&answer, tries);
         match answer {
             Answer::Done(body) => Came::Done(body),
+            Answer::NotFound(_) if call.verb == request::Verb::Delete => Came::Done(Bytes::new()),
+            // What the API finds a name for could be made twice, so it is not tried again if the answer got lost.
+            Answer::Unavailable(why) if call.name.is_empty() => Came::Failed(why.to_string()),
             Answer::Conflict(_) | Answer::AlreadyExists(_) if tries + 1 < TRIES_MAX => Came::Look,
             Answer::TooManyRequests { .. } | Answer::Unavailable(_) if tries + 1 < TRIES_MAX => {
                 sleep(pause).await;

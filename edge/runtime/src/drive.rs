@@ -283,6 +283,7 @@ impl Drive {
             let node = write.places().and_then(|uid| self.engine.on_its_way(uid)).map(|(_, node)| node);
             return shadow.hold(id, &write, node);
         }
+        self.options.listener.hear(&Notice::Submitted { write: &write });
         let carrier = Carrier {
             connection: self.connection.clone(),
             sources: self.kept.sources(&write),

@@ -125,6 +125,11 @@ pub enum Notice<'a> {
         /// The node on which that is to be.
         node: &'a str,
     },
+    /// A write is on its way.
+    Submitted {
+        /// The write.
+        write: &'a Write,
+    },
     /// A write was answered.
     Settled {
         /// The write.

@@ -202,6 +202,7 @@ impl Engine {
             self.users_changed(&id, now);
         }
         self.note_made(&state);
+        self.heed_users(&state);
         let made_for = state.owner.clone().filter(|_| state.extended);
         let is_displaceable = self.is_displaceable(&state);
         let touched = self.claims.apply(state);

@@ -72,8 +72,11 @@ impl Engine {
         if self.settings.gates.enabled(Gate::DRAExtendedResource) {
             self.extended.classes = resource_classes(self.classes.values());
             for profile in &mut self.settings.profiles {
-                let filters = &mut Arc::make_mut(profile).filters;
-                if filters.has(Filter::Devices) {
+                // A profile that does not look at devices must not leave anything to them.
+                let filters = &profile.filters;
+                let is_known = filters.device_resources.iter().eq(self.extended.classes.keys());
+                if filters.has(Filter::Devices) && !is_known {
+                    let filters = &mut Arc::make_mut(profile).filters;
                     filters.device_resources = self.extended.classes.keys().cloned().collect();
                 }
             }

@@ -142,3 +142,17 @@ fn a_claim_that_another_pod_is_about_to_use_keeps_its_devices() {
     assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
     assert_eq!((world.node_of("p").as_deref(), world.node_of("q")), (Some("a"), None));
 }
+
+#[test]
+fn a_claim_that_somebody_else_let_go_of_is_open_to_all_before_our_write_is_answered() {
+    let mut world = stuck(&[]);
+    // The answer never comes, as it is for a scheduler that only looks on.
+    world.open.clear();
+    world.add_claim(claim("one"));
+    world.later(2);
+    world.settle();
+    assert_eq!(
+        (world.node_of("p").as_deref(), world.devices_of("one")),
+        (Some("b"), vec!["gpu-b".to_owned()])
+    );
+}

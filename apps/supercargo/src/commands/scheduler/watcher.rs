@@ -29,11 +29,8 @@ impl Watcher {
     pub(crate) fn new(metrics: Arc<Metrics>, lease: Option<String>) -> (Watcher, Checks) {
         let (synced, synced_flag) = Check::flag("sched-handler-sync", "what is there has not been read yet");
         let (alive, pulse) = Check::pulse("loop", STUCK_AFTER);
-        let checks = Checks {
-            healthz: vec![alive.clone()],
-            livez: vec![alive.clone()],
-            readyz: vec![alive, synced],
-        };
+        let checks =
+            Checks { healthz: vec![alive.clone()], livez: vec![alive.clone()], readyz: vec![alive, synced] };
         let profiles = Mutex::default();
         (Watcher { metrics, lease, synced: synced_flag, alive: pulse, profiles }, checks)
     }
@@ -115,10 +112,13 @@ impl Listener for Watcher {
             Notice::WriteFailed { write, why } => {
                 warn!(write = %write, error = why, "a write was not carried out; the pod is tried again");
             }
+            Notice::Submitted { write } => self.metrics.writes.submitted(write.name()),
             Notice::Settled { write, done, took } => {
                 self.metrics.writes.settled(write.name(), *done, *took);
             }
-            Notice::EventsDropped { count } => warn!(count, "too many events at once; these were not written"),
+            Notice::EventsDropped { count } => {
+                warn!(count, "too many events at once; these were not written")
+            }
             Notice::Compared { pod, node, comparison } => compared(pod, node, comparison),
             Notice::Waiting { counts, .. } => {
                 self.alive.beat();
