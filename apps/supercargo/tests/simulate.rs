@@ -135,3 +135,23 @@ fn pods_are_placed_by_the_profile_that_they_name() {
     let told = text(&output.stderr);
     assert!(told.starts_with("error: ") && told.contains("scheduler.yaml:3:1: profile: "), "{told}");
 }
+
+#[test]
+fn a_pod_that_matters_more_takes_the_device_of_another_and_who_went_is_told() {
+    let output = simulate(&["../preemption/gpus.yaml", "-o", "json"], "");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), ""), "one pod has no place");
+    let answer = answer(&output);
+    let pods: Vec<_> =
+        answer["pods"].as_array().expect("a list").iter().map(|pod| (&pod["name"], &pod["node"])).collect();
+    let (server, trainer, urgent) = (json!("server"), json!("trainer"), json!("urgent"));
+    let (first, second) = (json!("node-1"), json!("node-2"));
+    assert_eq!(pods, [(&server, &first), (&trainer, &Value::Null), (&urgent, &second)]);
+    let reason = "it was preempted by pod default/urgent, which goes to node node-2";
+    assert_eq!(answer["pods"][1]["reason"], reason);
+    let claims = answer["claims"].as_array().expect("a list");
+    let pool = |name: &str| {
+        let claim = claims.iter().find(|claim| claim["name"] == name).expect("every claim is told of");
+        claim["devices"][0]["pool"].clone()
+    };
+    assert_eq!((pool("server"), pool("trainer"), pool("urgent")), (first, Value::Null, second));
+}

@@ -139,6 +139,13 @@ pub(crate) struct Claims {
     pub footing: Option<Footing>,
 }
 
+impl Claims {
+    /// Whether devices are to be found.
+    pub fn need_devices(&self) -> bool {
+        !self.open.is_empty() || self.named.is_some()
+    }
+}
+
 /// What could help a pod whose claims have no devices on a node.
 pub(crate) const DEVICES: Wakes = Wakes::of(&[
     Wake::NodeAdded,
@@ -151,7 +158,7 @@ pub(crate) const DEVICES: Wakes = Wakes::of(&[
 ]);
 
 /// What could help besides where devices take room of the node.
-const ROOM: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::PodShrunk, Wake::OwnRequests]);
+pub(crate) const ROOM: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::PodShrunk, Wake::OwnRequests]);
 
 /// Counts why nodes are out of the question.
 #[derive(Default)]
@@ -364,13 +371,16 @@ impl Engine {
         claims: &Claims,
     ) -> Result<Vec<Allocation>, (String, Option<String>)> {
         let found = self.search_devices(node, claims)?;
-        if let Some(footing) = &claims.footing {
-            self.check_footing(node, footing, claims, &found).map_err(|reason| (reason, None))?;
+        if claims.footing.is_some()
+            && let Some(at) = self.nodes.find(&node.name)
+        {
+            self.check_footing(self.nodes.get(at), claims, &found).map_err(|reason| (reason, None))?;
         }
         Ok(found)
     }
 
-    fn search_devices(
+    /// Devices on a node for the claims that need some, whatever they take of it.
+    pub(crate) fn search_devices(
         &mut self,
         node: &Node,
         claims: &Claims,

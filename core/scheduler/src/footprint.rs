@@ -7,17 +7,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
+use cluster::nodes::NodeState;
 use gates::Gate;
 use model::allocation::Allocation;
 use model::claim::ClaimId;
 use model::device::{DeviceId, Part};
-use model::node::Node;
 use model::pod::{Pod, Resources, Shape};
 use model::quantity::Quantity;
 
 use crate::change::{ClaimFootprint, Write};
 use crate::cycle::{Claims, Wanted};
 use crate::engine::{Engine, claim_id};
+use crate::filters::node_of;
 
 /// Under this name, and the pod's uid, a pod's note is on its way. No claim can have it.
 const NOTE: &str = "<node-resources>";
@@ -62,14 +63,14 @@ impl Engine {
         is_used && !is_mine && taken_by(state).iter().any(|(device, _)| is_part(device))
     }
 
-    /// Whether a node has enough for what a pod's devices take there.
+    /// Whether a node has enough for what a pod's devices take there, if that counts.
     pub(crate) fn check_footing(
         &self,
-        node: &Node,
-        footing: &Footing,
+        state: &NodeState,
         claims: &Claims,
         allocations: &[Allocation],
     ) -> Result<(), String> {
+        let Some(footing) = &claims.footing else { return Ok(()) };
         let settled = claims.settled.iter().map(|state| (state.wish.id.clone(), taken_by(state)));
         let open = claims.open.iter().zip(allocations);
         let open = open.map(|(state, allocation)| (state.wish.id.clone(), granted(allocation)));
@@ -79,7 +80,7 @@ impl Engine {
         }
         let mut needed = extra(&footing.shape, &footprints)?;
         needed.add(&footing.shape.requests, 1);
-        let Some(state) = self.nodes.find(&node.name).map(|at| self.nodes.get(at)) else { return Ok(()) };
+        let node = node_of(state);
         let is_short = |name: &str| {
             let left = node.allocatable.get(name).saturating_sub(state.used.get(name));
             needed.get(name) > 0 && needed.get(name) > left

@@ -65,10 +65,22 @@ impl Engine {
         self.effects.push(Effect::Announce(Announcement::Scheduled { pod, node }));
     }
 
+    /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once
+    /// what is being written for it is answered.
+    pub(crate) fn call_back(&mut self, now: Timestamp, uid: &Arc<str>, reason: &str) -> bool {
+        let Some(placing) = self.placing.get_mut(uid).filter(|placing| placing.binding.is_none()) else {
+            return false;
+        };
+        placing.failed.get_or_insert_with(|| reason.to_owned());
+        self.go_on(now, uid);
+        true
+    }
+
     /// Undoes a placement that failed, and puts the pod back.
     fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
         self.take_pod(uid);
+        self.preempting.went(uid);
         self.release(&placing);
         self.withdraw(&placing.pod);
         let message = placing.failed.clone().unwrap_or_default();

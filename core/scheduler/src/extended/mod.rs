@@ -130,6 +130,11 @@ impl Engine {
         (id, write)
     }
 
+    /// The claim that was made for what a pod asks for by name, if there is one.
+    pub(crate) fn made_for(&self, pod: &str) -> Option<&ClaimId> {
+        self.extended.made.get(pod)
+    }
+
     /// Takes note of a claim that was made for a pod.
     pub(crate) fn note_made(&mut self, state: &ClaimState) {
         if let Some(owner) = state.owner.as_ref().filter(|_| state.extended) {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use cluster::budgets::Budgets;
 use cluster::nodes::NodeIdx;
+use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -103,6 +104,8 @@ const RELEASING: &str = "not eligible due to devices of a preempted pod that are
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
 const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
 
+const CALLED_BACK: &str = "preempted by a higher priority pod before it was bound";
+
 /// What a pod waits for once others go for it.
 const GOING: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::Claim]);
 
@@ -118,6 +121,7 @@ impl Engine {
         self.watch_users(pod);
         let mut wakes = refusal.wakes_on();
         let mut text = String::new();
+        let mut is_free_already = false;
         match self.attempt(now, pod, refusal) {
             Attempt::Never => {
                 let freed = self.withdraw(pod);
@@ -140,7 +144,9 @@ impl Engine {
                 text =
                     format!("found a potential placement for pod on node {node}, preempting {count} victims");
                 wakes = wakes.or(GOING);
-                self.make_room(now, pod, candidate);
+                let victims = self.make_room(now, pod, candidate);
+                // Those that were called back at once are gone before the pod falls asleep.
+                is_free_already = victims.iter().all(|victim| self.nodes.pod(&victim.uid).is_none());
             }
         }
         let mut message = refusal.to_string();
@@ -148,6 +154,9 @@ impl Engine {
             let _ = write!(message, " preemption: {text}");
         }
         self.refuse(now, pod, Failure::Refused(wakes), message);
+        if is_free_already {
+            self.wake_nominee(&pod.uid, now);
+        }
     }
 
     fn attempt(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) -> Attempt {
@@ -267,7 +276,7 @@ impl Engine {
     fn plan_again(&mut self, now: Timestamp, pod: &Arc<Pod>, at: NodeIdx, going: &[Arc<Pod>]) {
         let profile = self.settings.profile_of(pod);
         let Ok(claims) = self.claims_of(pod, &profile) else { return };
-        if claims.open.is_empty() {
+        if !claims.need_devices() {
             return;
         }
         let Some(ground) = self.ground(now, (pod, &profile), &claims) else { return };
@@ -277,19 +286,15 @@ impl Engine {
     }
 
     /// Evicts the victims, and keeps the room that they leave for the pod.
-    fn make_room(&mut self, now: Timestamp, pod: &Arc<Pod>, candidate: Candidate) {
+    fn make_room(&mut self, now: Timestamp, pod: &Arc<Pod>, candidate: Candidate) -> Vec<Arc<Pod>> {
         self.withdraw_less_important(now, pod, &candidate.node);
         for victim in &candidate.victims {
             if victim.deleting || !self.preempting.leaving.insert(victim.uid.clone()) {
                 continue;
             }
-            let write = Write::Evict {
-                pod: victim.id.clone(),
-                uid: victim.uid.clone(),
-                scheduler: pod.scheduler.clone(),
-            };
-            let id = self.submit_and_forget(write);
-            self.preempting.evictions.insert(id, (victim.uid.clone(), pod.uid.clone()));
+            if !self.call_back(now, &victim.uid, CALLED_BACK) {
+                self.evict(pod, victim);
+            }
             self.announce(Announcement::Preempted {
                 pod: victim.clone(),
                 by: pod.clone(),
@@ -302,12 +307,22 @@ impl Engine {
         }
         let (id, uid, node) = (pod.id.clone(), pod.uid.clone(), Some(candidate.node));
         self.submit_and_forget(Write::Nominate { pod: id, uid, node });
+        candidate.victims
+    }
+
+    fn evict(&mut self, pod: &Pod, victim: &Pod) {
+        let (id, uid, scheduler) = (victim.id.clone(), victim.uid.clone(), pod.scheduler.clone());
+        let write = self.submit_and_forget(Write::Evict { pod: id, uid, scheduler });
+        self.preempting.evictions.insert(write, (victim.uid.clone(), pod.uid.clone()));
     }
 
     fn nominate_for(&mut self, pod: &Arc<Pod>, claims: &Claims, candidate: &Candidate) {
-        let allocations = claims.open.iter().zip(&candidate.allocations);
-        let devices = allocations
-            .flat_map(|(state, allocation)| held(&state.wish.id, &state.uid, allocation, None).0.held);
+        // One more than there are claims is for the claim that has yet to be made.
+        let unmade = ClaimId { namespace: pod.id.namespace.clone(), name: "extended resources".into() };
+        let open = claims.open.iter().map(|state| &state.wish.id).chain([&unmade]);
+        let devices = open
+            .zip(&candidate.allocations)
+            .flat_map(|(claim, allocation)| held(claim, &pod.uid, allocation, None).0.held);
         let planned = nominations::planned(pod, devices);
         let victims = candidate.victims.iter().map(|victim| victim.uid.clone()).collect();
         let (node, freeing) = (candidate.node.clone(), candidate.freeing.clone());

@@ -16,7 +16,7 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::victims::{Candidate, sort_by_importance};
-use crate::cycle::{Claims, DEVICES};
+use crate::cycle::{Claims, DEVICES, ROOM};
 use crate::engine::Engine;
 use crate::engine::fold::named_claims;
 use crate::filters::{self, Around, Mounts};
@@ -77,6 +77,11 @@ impl Lack {
         Lack { reasons: refusal.reasons(), wakes_on: refusal.wakes_on(), is_of_devices: false }
     }
 
+    /// The node has too little for what devices take of it.
+    fn footing(reason: String) -> Lack {
+        Lack { reasons: vec![reason], wakes_on: DEVICES.or(ROOM), is_of_devices: false }
+    }
+
     fn devices(reason: String) -> Lack {
         Lack { reasons: vec![reason], wakes_on: DEVICES, is_of_devices: true }
     }
@@ -99,7 +104,7 @@ impl Engine {
             Some(Err(lack)) => lack.is_of_devices,
         };
         let mut elsewhere = Vec::new();
-        if is_about_devices && !ground.claims.open.is_empty() {
+        if is_about_devices && ground.claims.need_devices() {
             elsewhere = self.holders_elsewhere(ground, at);
         }
         if elsewhere.is_empty() {
@@ -196,9 +201,14 @@ impl Engine {
             trial.around.remove(victim, node);
         }
         trial.gone.insert(victim.uid.clone());
-        for id in named_claims(victim) {
+        for id in self.claims_used_by(victim) {
             self.set_aside(trial, id);
         }
+    }
+
+    /// The claims that a pod names, and the one that was made for what it asks for by name.
+    fn claims_used_by(&self, pod: &Pod) -> Vec<ClaimId> {
+        named_claims(pod).chain(self.made_for(&pod.uid).cloned()).collect()
     }
 
     /// Sets a claim aside if all who use it are gone, and the pod itself does not use it.
@@ -228,7 +238,7 @@ impl Engine {
             trial.around.add(victim, node);
         }
         trial.gone.remove(&victim.uid);
-        for id in named_claims(victim) {
+        for id in self.claims_used_by(victim) {
             if let Some((_, allocated)) = trial.aside.remove(&id) {
                 self.claims.take(&allocated.held);
                 trial.found = None;
@@ -244,15 +254,17 @@ impl Engine {
     /// only if some became free since.
     fn check(&mut self, trial: &mut Trial<'_>, was_in_vain: bool) -> Result<(), Lack> {
         self.check_room(trial).map_err(|refusal| Lack::room(&refusal))?;
-        if trial.found.is_some() {
-            return Ok(());
-        }
         let own = trial.ground.claims;
-        if was_in_vain && trial.aside.is_empty() && own.settled.is_empty() {
+        let is_the_same = trial.aside.is_empty() && own.settled.is_empty() && own.footing.is_none();
+        if was_in_vain && is_the_same && trial.found.is_none() {
             return Err(Lack::devices(IN_VAIN.to_owned()));
         }
-        let found = self.devices_on(&trial.node, own);
-        trial.found = Some(found.map_err(|(reason, _)| Lack::devices(reason))?);
+        let found = match trial.found.take() {
+            Some(found) => found,
+            None => self.search_devices(&trial.node, own).map_err(|(reason, _)| Lack::devices(reason))?,
+        };
+        self.check_footing(&trial.state, own, &found).map_err(Lack::footing)?;
+        trial.found = Some(found);
         Ok(())
     }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cluster::budgets::DisruptionBudget;
 use cluster::claims::{Allocated, ClaimState, Held};
-use cluster::ledger::Holding;
+use cluster::ledger::{Holding, ShareId};
 use cluster::published::Published;
 use model::claim::{Amount, Claim, Wish};
-use model::device::{CounterSet, Device, DeviceId, Draw, PoolId, Reach, Slice};
+use model::device::{Capacity, CounterSet, Device, DeviceId, Draw, PoolId, Reach, Slice};
 use model::node::{NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::{LabelSelector, Pod};
 use model::quantity::{Format, Quantity};
@@ -280,6 +280,39 @@ fn counters_that_a_part_of_a_card_draws_on_are_freed_with_it() {
     );
     world.settle();
     assert_eq!(world.devices_of("high"), ["other-half"]);
+}
+
+#[test]
+fn a_share_of_a_device_is_freed_with_the_pod_that_has_it() {
+    let mut world = cards(&[], &[]);
+    let amount = |value: i64| Quantity::new(value, Format::DecimalSi);
+    let memory = Capacity { value: amount(80), policy: None };
+    let device = Device {
+        name: "card".into(),
+        capacity: [("memory".into(), memory)].into(),
+        shareable: true,
+        ..Device::default()
+    };
+    world.fact(published("shares", Reach::Node("a".into()), vec![device], Vec::new()));
+    for (name, priority, share) in [("low", 1, 40), ("lower", 0, 20)] {
+        let mut state = allocated(name, "shares", "card", &[name]);
+        let mut held = Allocated::clone(state.allocation.as_ref().expect("it has a share"));
+        held.held[0].share = Some(ShareId(format!("share-{name}").into()));
+        held.held[0].holding.consumed = [("memory".into(), amount(share))].into();
+        state.allocation = Some(Arc::new(held));
+        world.add_claim(state);
+        world.add_pod(user(name, priority, "a", name));
+    }
+    let mut state = claim("high");
+    let mut wish = Claim::clone(&state.wish);
+    if let Wish::Exactly(ask) = &mut wish.requests[0].wish {
+        ask.capacity = Some([("memory".into(), amount(40))].into());
+    }
+    state.wish = Arc::new(wish);
+    world.add_claim(state);
+    world.add_pod(Pod { priority: 10, ..pod("high", 100, &["high"]) });
+    world.turn();
+    assert_eq!(world.evicted(), ["lower"], "40 of 80 are enough");
 }
 
 #[test]

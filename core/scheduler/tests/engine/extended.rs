@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gates::{Gate, Gates};
 use model::claim::Class;
 use model::node::Node;
+use model::pod::Pod;
 use scheduler::change::{Change, RequestMapping, Write};
 use scheduler::engine::{Engine, Settings};
 
@@ -158,7 +159,7 @@ fn a_claim_that_could_not_be_made_holds_nothing_and_is_tried_again() {
     // Nothing is held: others can have both cards.
     for name in ["one", "two"] {
         world.add_claim(claim(name));
-        world.add_pod(model::pod::Pod { priority: 9, ..crate::world::pod(name, 100, &[name]) });
+        world.add_pod(Pod { priority: 9, ..crate::world::pod(name, 100, &[name]) });
     }
     world.settle();
     assert_eq!(
@@ -235,4 +236,26 @@ fn the_devices_of_a_pod_that_is_gone_stay_taken_until_its_write_is_answered() {
     assert!(world.made_for("p").is_empty());
     let given = [world.devices_of("one"), world.devices_of("two")].concat();
     assert_eq!(given.len(), 2);
+}
+
+#[test]
+fn who_asks_by_name_displaces_and_is_displaced_like_who_has_a_claim() {
+    let mut world = cluster();
+    world.add_pod(named_pod("one", GPU, 1, &[]));
+    world.add_pod(Pod { priority: 5, ..named_pod("two", GPU, 1, &[]) });
+    world.settle();
+    world.lingering = true;
+    world.add_pod(Pod { priority: 10, ..named_pod("high", GPU, 1, &[]) });
+    world.settle();
+    assert!(world.pods["uid-one"].deleting && !world.pods["uid-two"].deleting);
+    let freed = made(&world, "one");
+    world.let_go("one");
+    // What is planned for the nominee is kept from others, though it has no claim yet.
+    world.add_pod(Pod { priority: 7, ..named_pod("less", GPU, 1, &[]) });
+    world.turn();
+    world.carry_out();
+    world.later(2);
+    world.settle();
+    assert_eq!(made(&world, "high"), freed);
+    assert_eq!(world.node_of("less"), None);
 }

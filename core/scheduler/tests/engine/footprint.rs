@@ -188,3 +188,17 @@ fn nothing_of_this_counts_while_the_feature_is_off() {
     world.settle();
     assert_eq!((world.node_of("p").as_deref(), world.notes.len()), (Some("a"), 0));
 }
+
+#[test]
+fn pods_are_displaced_for_what_devices_take_of_their_node() {
+    let mut world = cluster(true, &[part(2_000)]);
+    for (name, priority, milli) in [("low", 0, 1_000), ("mid", 5, 2_000)] {
+        world.add_pod(Pod { priority, node: Some("a".into()), ..pod(name, milli, &[]) });
+    }
+    world.add_claim(claim("high"));
+    world.add_pod(Pod { priority: 10, ..using("high", 0, &["high"], &["c"]) });
+    world.turn();
+    assert_eq!(world.evicted(), ["low"], "one processor is free, and two are needed");
+    world.settle();
+    assert_eq!(world.node_of("high").as_deref(), Some("a"));
+}

@@ -11,7 +11,7 @@ use scheduler::change::{Change, Write};
 use scheduler::preempt::PreemptionSettings;
 use scheduler::profile::Profile;
 
-use crate::world::{World, engine, engine_with, node, pod, world};
+use crate::world::{World, claim, engine, engine_with, gpu_class, gpus, node, pod, world};
 
 /// A pod of a priority on a node already.
 pub fn running(name: &str, priority: i32, node: &str, cpu_milli: i64) -> Pod {
@@ -467,6 +467,31 @@ fn a_pod_on_its_way_to_its_node_can_be_displaced_too() {
     assert_eq!(world.evicted(), ["low"]);
     world.settle();
     assert_eq!(world.node_of("high").as_deref(), Some("a"));
+}
+
+#[test]
+fn a_pod_that_is_not_being_bound_yet_is_called_back_and_not_deleted() {
+    let mut world = nodes(&["a"]);
+    for change in [gpu_class(), gpus("a", &["card"])] {
+        world.fact(change);
+    }
+    world.add_claim(claim("low"));
+    world.add_pod(pod("low", 800, &["low"]));
+    world.turn();
+    assert!(matches!(world.open[..], [(_, Write::Allocate { .. })]));
+    world.add_pod(urgent("high", 500));
+    world.turn();
+    assert!(world.evicted().is_empty());
+    assert!(world.told.contains(&"low preempted by uid-high on a".to_owned()));
+    world.settle();
+    world.later(2);
+    world.settle();
+    assert_eq!((world.node_of("high").as_deref(), world.node_of("low")), (Some("a"), None));
+    assert!(world.pods.contains_key("uid-low"));
+    world.let_go("high");
+    world.later(20);
+    world.settle();
+    assert_eq!(world.node_of("low").as_deref(), Some("a"));
 }
 
 #[test]
