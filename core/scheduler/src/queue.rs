@@ -1,6 +1,6 @@
 //! Pods that wait for a node: who is next, who backs off, and who sleeps until something changes.
 //!
-//! Invariant: a pod is in exactly one of the five places, and every pod that sleeps or backs off leaves by itself at a time
+//! Invariant: a pod is in exactly one of the six places, and every pod that sleeps or backs off leaves by itself at a time
 //! that [`Queue::next_time`] tells. So no wake-up can be lost for good, and nothing is retried without a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,12 @@ struct Rank {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Place {
     Ready,
+    /// Woken: nothing went wrong, so it may be taken early.
     BackingOff {
+        until: Timestamp,
+    },
+    /// Something went wrong, and would again if it was tried at once.
+    WaitingOut {
         until: Timestamp,
     },
     Asleep {
@@ -92,6 +97,7 @@ pub struct Queue {
     pods: FxHashMap<Arc<str>, Waiting>,
     ready: BTreeSet<Rank>,
     backing_off: BTreeSet<(Timestamp, Rank)>,
+    waiting_out: BTreeSet<(Timestamp, Rank)>,
     asleep: BTreeSet<(Timestamp, Rank)>,
     /// Sleepers by each change that could wake them, so that a change looks at those only.
     sleepers: BTreeMap<Wake, BTreeSet<Rank>>,
@@ -134,8 +140,8 @@ impl Queue {
         self.pods.contains_key(uid)
     }
 
-    /// Takes the next pod. While nobody is ready, the one whose backoff ends first is taken early: there is nothing better
-    /// to do.
+    /// Takes the next pod. While nobody is ready, of those that were woken the one whose backoff ends first is taken early:
+    /// there is nothing better to do.
     pub fn next(&mut self, now: Timestamp) -> Option<Arc<str>> {
         self.let_go(now);
         let rank = match self.ready.first() {
@@ -158,7 +164,7 @@ impl Queue {
             Failure::Refused(wakes_on) => {
                 Place::Asleep { until: now.plus_millis(self.patience.sleep_ms_max), wakes_on }
             }
-            Failure::Failed => Place::BackingOff { until: self.backed_off(waiting.failures, now) },
+            Failure::Failed => Place::WaitingOut { until: self.backed_off(waiting.failures, now) },
         };
         self.put(waiting);
     }
@@ -184,10 +190,7 @@ impl Queue {
     #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
         let first = |order: &BTreeSet<(Timestamp, Rank)>| order.first().map(|(until, _)| *until);
-        match (first(&self.backing_off), first(&self.asleep)) {
-            (Some(left), Some(right)) => Some(left.min(right)),
-            (left, right) => left.or(right),
-        }
+        [&self.backing_off, &self.waiting_out, &self.asleep].into_iter().filter_map(first).min()
     }
 
     /// How many pods are in each place.
@@ -196,7 +199,7 @@ impl Queue {
         let gated = self.pods.values().filter(|waiting| waiting.place == Place::Gated).count();
         Counts {
             ready: self.ready.len(),
-            backing_off: self.backing_off.len(),
+            backing_off: self.backing_off.len() + self.waiting_out.len(),
             asleep: self.asleep.len(),
             gated,
         }
@@ -210,16 +213,10 @@ impl Queue {
 
     /// Moves on those whose time has come.
     fn let_go(&mut self, now: Timestamp) {
-        while let Some((until, rank)) = self.backing_off.first().cloned() {
-            if until > now {
-                break;
-            }
-            self.make_ready(&rank.uid);
-        }
-        while let Some((until, rank)) = self.asleep.first().cloned() {
-            if until > now {
-                break;
-            }
+        loop {
+            let orders = [&self.backing_off, &self.waiting_out, &self.asleep];
+            let due = orders.into_iter().filter_map(|order| order.first()).find(|(until, _)| *until <= now);
+            let Some((_, rank)) = due.cloned() else { return };
             self.make_ready(&rank.uid);
         }
     }
@@ -258,6 +255,9 @@ impl Queue {
             Place::BackingOff { until } => {
                 self.backing_off.remove(&(*until, rank.clone()));
             }
+            Place::WaitingOut { until } => {
+                self.waiting_out.remove(&(*until, rank.clone()));
+            }
             Place::Asleep { until, wakes_on } => {
                 self.asleep.remove(&(*until, rank.clone()));
                 for kind in wakes_on.iter() {
@@ -279,6 +279,9 @@ impl Queue {
             }
             Place::BackingOff { until } => {
                 self.backing_off.insert((*until, rank.clone()));
+            }
+            Place::WaitingOut { until } => {
+                self.waiting_out.insert((*until, rank.clone()));
             }
             Place::Asleep { until, wakes_on } => {
                 self.asleep.insert((*until, rank.clone()));
@@ -342,6 +345,15 @@ mod tests {
         queue.wake(Wake::Claim.into(), at(10));
         assert_eq!(queue.counts(), Counts { ready: 1, backing_off: 1, ..Counts::default() });
         assert_eq!(taken(&mut queue, 20), ["b", "a"]);
+    }
+
+    #[test]
+    fn who_failed_by_mistake_is_not_taken_early() {
+        let mut queue = queue(&[("a", 0)]);
+        queue.next(at(0));
+        queue.put_back("a", Failure::Failed, at(0));
+        assert_eq!((queue.next(at(999)), queue.counts().backing_off), (None, 1));
+        assert_eq!(queue.next(at(1_000)).as_deref(), Some("a"));
     }
 
     #[test]
