@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use allocation::Expressions;
 use cluster::claims::Claims;
+use cluster::ledger::Ledger;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, Nodes};
 use cluster::pools::Slices;
@@ -91,13 +92,21 @@ pub struct Settings {
     pub search_steps_max: u64,
 }
 
+/// A claim with a write that is not answered yet.
+#[derive(Clone, Debug)]
+struct OpenClaim {
+    claim: ClaimId,
+    /// The claim's uid if the write gives it devices, and nothing if it only reserves it.
+    decided: Option<Arc<str>>,
+}
+
 /// A pod on its way to a node.
 #[derive(Clone, Debug)]
 struct Placing {
     pod: Arc<Pod>,
     node: Arc<str>,
     /// Claims whose writes are not answered yet.
-    open: BTreeMap<WriteId, ClaimId>,
+    open: BTreeMap<WriteId, OpenClaim>,
     /// Claims that are reserved for the pod by now.
     reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
@@ -125,7 +134,7 @@ pub struct Engine {
     /// Pods on their way, by uid.
     placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
-    abandoned: FxHashMap<WriteId, (ClaimId, Consumer)>,
+    abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
     next_write: u64,
@@ -191,6 +200,18 @@ impl Engine {
     #[must_use]
     pub fn placing(&self) -> usize {
         self.placing.len()
+    }
+
+    /// Who holds which devices, or will once what is decided is written.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        self.claims.ledger()
+    }
+
+    /// The nodes, and the pods that are on them or on their way there.
+    #[must_use]
+    pub fn nodes(&self) -> &Nodes {
+        &self.nodes
     }
 
     /// Whether there is nothing to do until something happens.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::claims::ClaimState;
+use cluster::claims::{ClaimState, Held};
 use cluster::pools::PoolReach;
 use model::claim::ClaimId;
 use model::device::PoolId;
@@ -96,9 +96,8 @@ impl Engine {
 
     /// Something changed for the devices that a claim holds.
     pub(super) fn touch_claim(&mut self, id: &ClaimId) {
-        let held = self.claims.allocation(id).cloned();
-        for one in held.iter().flat_map(|allocated| &allocated.held) {
-            let pool = PoolId { driver: one.device.driver.clone(), pool: one.device.pool.clone() };
+        for Held { device, .. } in self.claims.held(id) {
+            let pool = PoolId { driver: device.driver, pool: device.pool };
             self.touch_pool(&pool);
         }
     }

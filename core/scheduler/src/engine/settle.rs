@@ -6,7 +6,7 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::{Announcement, Effect, Engine, Placing};
+use super::{Announcement, Effect, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
 use crate::queue::Failure;
 use crate::wake::Wake;
@@ -17,14 +17,14 @@ impl Engine {
         let Some(placing) = self.placing.get_mut(&uid) else {
             return self.settle_abandoned(now, write, outcome);
         };
-        if let Some(claim) = placing.open.remove(&write) {
+        if let Some(open) = placing.open.remove(&write) {
             match outcome {
-                WriteOutcome::Done => placing.reserved.push(claim),
+                WriteOutcome::Done => placing.reserved.push(open.claim.clone()),
                 WriteOutcome::Failed(reason) => {
-                    placing.failed.get_or_insert_with(|| format!("claim {claim}: {reason}"));
-                    self.undecide(&claim);
+                    placing.failed.get_or_insert_with(|| format!("claim {}: {reason}", open.claim));
                 }
             }
+            self.settle_claim(now, &open, outcome);
         } else if placing.binding == Some(write) {
             match outcome {
                 WriteOutcome::Done => return self.bound(&uid),
@@ -74,29 +74,32 @@ impl Engine {
     /// stay taken until they are: the API may have given them to the claim by now.
     pub(super) fn abandon(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
-        for (write, claim) in &placing.open {
-            self.abandoned.insert(*write, (claim.clone(), consumer(&placing.pod)));
+        for (write, open) in &placing.open {
+            self.abandoned.insert(*write, (open.clone(), consumer(&placing.pod)));
         }
         self.release(&placing);
     }
 
     /// The answer to a write for a pod that is gone.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        let Some((claim, consumer)) = self.abandoned.remove(&write) else { return };
-        match outcome {
-            WriteOutcome::Done => self.release_claim(&claim, consumer),
-            WriteOutcome::Failed(_) => {
-                self.undecide(&claim);
-                self.queue.wake(Wake::Claim.into(), now);
-            }
+        let Some((open, consumer)) = self.abandoned.remove(&write) else { return };
+        if *outcome == WriteOutcome::Done {
+            self.release_claim(&open.claim, consumer);
         }
+        self.settle_claim(now, &open, outcome);
     }
 
-    /// Takes back what was decided for a claim.
-    fn undecide(&mut self, claim: &ClaimId) {
-        if self.claims.is_decided(claim) {
-            self.touch_claim(claim);
-            self.claims.undecide(claim);
+    /// What was decided for a claim is written, or is taken back.
+    fn settle_claim(&mut self, now: Timestamp, open: &OpenClaim, outcome: &WriteOutcome) {
+        let Some(uid) = &open.decided else { return };
+        self.touch_claim(&open.claim);
+        match outcome {
+            WriteOutcome::Done => self.claims.written(&open.claim, uid),
+            WriteOutcome::Failed(_) => self.claims.undecide(&open.claim, uid),
+        };
+        // Devices may be free again, and pods that share the claim may be able to reserve it now.
+        if !self.claims.is_decided(&open.claim) {
+            self.queue.wake(Wake::Claim.into(), now);
         }
     }
 

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::{Holding, ShareId};
 use model::allocation::Allocation;
-use model::claim::ClaimId;
 use model::device::DeviceId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::settle::consumer;
-use super::{Announcement, Effect, Engine, Placing};
+use super::{Announcement, Effect, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, WaitReason, Write};
 use crate::cycle::{Choice, Wanted};
 use crate::queue::Failure;
@@ -50,43 +49,40 @@ impl Engine {
         self.placing.insert(pod.uid.clone(), placing);
         let consumer = consumer(pod);
         for wanted in choice.claims {
-            let write = match wanted {
+            let (open, write) = match wanted {
                 Wanted::Reserved => continue,
                 Wanted::Reservation { claim, uid } => {
-                    (claim.clone(), Write::Reserve { claim, uid, consumer: consumer.clone() })
+                    let open = OpenClaim { claim: claim.clone(), decided: None };
+                    (open, Write::Reserve { claim, uid, consumer: consumer.clone() })
                 }
-                Wanted::Allocation { state, allocation } => self.allocate(&state, allocation, &consumer),
+                Wanted::Allocation { state, allocation } => {
+                    let open = OpenClaim { claim: state.wish.id.clone(), decided: Some(state.uid.clone()) };
+                    (open, self.allocate(&state, allocation, &consumer))
+                }
             };
-            let (claim, write) = write;
             let id = self.submit(&pod.uid, write);
             if let Some(placing) = self.placing.get_mut(&pod.uid) {
-                placing.open.insert(id, claim);
+                placing.open.insert(id, open);
             }
         }
         self.go_on(now, &pod.uid);
     }
 
     /// Takes the devices of an allocation, and says what is to be written.
-    fn allocate(
-        &mut self,
-        state: &ClaimState,
-        allocation: Allocation,
-        consumer: &Consumer,
-    ) -> (ClaimId, Write) {
+    fn allocate(&mut self, state: &ClaimState, allocation: Allocation, consumer: &Consumer) -> Write {
         let id = state.wish.id.clone();
         let (allocated, shares) = held(state, &allocation);
         let decided = self.claims.decide(&id, &state.uid, allocated);
         assert!(decided, "a claim that was looked at a moment ago has no allocation");
         self.touch_claim(&id);
-        let write = Write::Allocate {
-            claim: id.clone(),
+        Write::Allocate {
+            claim: id,
             uid: state.uid.clone(),
             version: state.version.clone(),
             allocation: Box::new(allocation),
             shares,
             consumer: consumer.clone(),
-        };
-        (id, write)
+        }
     }
 
     /// Puts a pod back that has no place, and says why.

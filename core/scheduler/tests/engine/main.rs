@@ -5,12 +5,13 @@ mod world;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cluster::claims::{Allocated, Held};
+use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use model::device::DeviceId;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
-use scheduler::change::{Change, Write, WriteId};
+use scheduler::change::{Change, Write, WriteId, WriteOutcome};
+use scheduler::engine::Input;
 use world::{World, claim, claim_id, engine, gpu_class, gpus, node, pod, world};
 
 /// Two nodes with a card each.
@@ -138,6 +139,33 @@ fn a_binding_that_fails_releases_the_claim_and_the_pod_is_tried_again() {
     world.settle();
     assert!(world.node_of("p").is_some());
     assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+}
+
+#[test]
+fn a_reservation_that_fails_takes_nothing_from_who_gets_the_claim_devices_now() {
+    let mut world = world();
+    for change in [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"])] {
+        world.fact(change);
+    }
+    world.add_claim(claim("shared"));
+    world.add_pod(pod("first", 100, &["shared"]));
+    world.settle();
+    let written = world.claims[&claim_id("shared")].clone();
+    world.add_pod(pod("second", 100, &["shared"]));
+    world.turn();
+    let [(reserving, Write::Reserve { .. })] = world.open[..] else { panic!("{:?}", world.open) };
+    // The first pod is gone, its claim has no devices any more, and a third pod gets some for it.
+    world.remove_pod("first");
+    world.add_claim(ClaimState { allocation: None, reserved_for: Vec::new(), ..written });
+    world.add_pod(pod("third", 100, &["shared"]));
+    world.turn();
+    assert!(matches!(world.open[..], [_, (_, Write::Allocate { .. })]), "{:?}", world.open);
+    world.tell(Input::Settled(reserving, WriteOutcome::Failed("deallocated".to_owned())));
+    world.add_claim(claim("other"));
+    world.add_pod(pod("fourth", 100, &["other"]));
+    world.turn();
+    let allocating = |(_, write): &&(WriteId, Write)| matches!(write, Write::Allocate { .. });
+    assert_eq!(world.open.iter().filter(allocating).count(), 1, "the card is spoken for: {:?}", world.open);
 }
 
 /// One card, a pod that has just been sent to it and is gone again, and another that wants the card.
