@@ -113,6 +113,9 @@ struct Placing {
     binding: Option<WriteId>,
     /// A write failed: the rest is waited for, and then all is taken back.
     failed: Option<String>,
+    /// Writes that take reservations back. The pod is not tried again before they are answered, or they could undo what
+    /// is written for it then.
+    releasing: BTreeSet<WriteId>,
 }
 
 /// The scheduler.

@@ -33,6 +33,8 @@ impl Engine {
                     placing.failed = Some(format!("binding: {reason}"));
                 }
             }
+        } else if placing.releasing.remove(&write) {
+            return self.put_back(now, &uid);
         }
         self.go_on(now, &uid);
     }
@@ -60,14 +62,31 @@ impl Engine {
         self.effects.push(Effect::Announce(Announcement::Scheduled { pod, node }));
     }
 
-    /// Undoes a placement that failed, and puts the pod back.
+    /// Undoes a placement that failed, and puts the pod back once that is done.
     fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let Some(placing) = self.placing.remove(uid) else { return };
         self.take_pod(uid);
-        self.release(&placing);
-        let message = placing.failed.clone().unwrap_or_default();
-        self.refuse(now, &placing.pod, Failure::Failed, message);
+        let Some(placing) = self.placing.get_mut(uid) else { return };
+        let (reserved, consumer) = (std::mem::take(&mut placing.reserved), consumer(&placing.pod));
+        for claim in reserved {
+            let Some(known) = self.claims.get(&claim) else { continue };
+            let release = Write::Release { uid: known.uid.clone(), claim, consumer: consumer.clone() };
+            let write = self.submit(uid, release);
+            if let Some(placing) = self.placing.get_mut(uid) {
+                placing.releasing.insert(write);
+            }
+        }
         self.queue.wake(Wake::PodRemoved.into(), now);
+        self.put_back(now, uid);
+    }
+
+    /// Puts a pod back whose placement is undone.
+    fn put_back(&mut self, now: Timestamp, uid: &Arc<str>) {
+        if self.placing.get(uid).is_none_or(|placing| !placing.releasing.is_empty()) {
+            return;
+        }
+        let Some(placing) = self.placing.remove(uid) else { return };
+        let message = placing.failed.unwrap_or_default();
+        self.refuse(now, &placing.pod, Failure::Failed, message);
     }
 
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered

@@ -45,6 +45,7 @@ impl Engine {
             reserved: Vec::new(),
             binding: None,
             failed: None,
+            releasing: Default::default(),
         };
         self.placing.insert(pod.uid.clone(), placing);
         let consumer = consumer(pod);

@@ -142,6 +142,25 @@ fn a_binding_that_fails_releases_the_claim_and_the_pod_is_tried_again() {
 }
 
 #[test]
+fn a_pod_is_tried_again_only_when_its_reservations_are_given_back() {
+    let mut world = with_gpus();
+    world.fail.push(|write| matches!(write, Write::Bind { .. }));
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    (0..2).for_each(|_| world.carry_out());
+    assert!(matches!(world.open[..], [(_, Write::Release { .. })]), "{:?}", world.open);
+    world.later(60);
+    world.turn();
+    assert_eq!(world.open.len(), 1, "a binding would be overtaken by the release: {:?}", world.open);
+    world.settle();
+    world.later(2);
+    world.settle();
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert!(world.node_of("p").is_some());
+}
+
+#[test]
 fn a_reservation_that_fails_takes_nothing_from_who_gets_the_claim_devices_now() {
     let mut world = world();
     for change in [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"])] {
