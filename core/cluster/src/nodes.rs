@@ -90,6 +90,12 @@ impl Nodes {
         self.names.get(name).copied().filter(|at| self.get(*at).node.is_some())
     }
 
+    /// Whether a pod is on a node.
+    #[must_use]
+    pub fn has_pod(&self, uid: &str) -> bool {
+        self.places.contains_key(uid)
+    }
+
     /// How many pods have rules about which pods they must be near or apart from.
     #[must_use]
     pub fn pods_with_rules(&self) -> usize {

@@ -119,6 +119,10 @@ impl Engine {
         if pod.deleting {
             return self.pod_gone(&pod.uid);
         }
+        // The answer to a binding may overtake facts from before it, and a pod that is bound stays so.
+        if self.nodes.has_pod(&pod.uid) && !self.placing.contains_key(&pod.uid) {
+            return Wakes::NONE;
+        }
         let before = self.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = !pod.gates.is_empty() || self.lacks_claims(pod);
         self.queue.apply(&pod.uid, pod.priority, gated, now);

@@ -45,6 +45,11 @@ impl Engine {
         if !placing.open.is_empty() || placing.binding.is_some() {
             return;
         }
+        if !self.waiting.contains_key(uid) {
+            // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
+            self.placing.remove(uid);
+            return;
+        }
         if placing.failed.is_some() {
             return self.take_back(now, uid);
         }

@@ -187,6 +187,37 @@ fn a_reservation_that_fails_takes_nothing_from_who_gets_the_claim_devices_now() 
     assert_eq!(world.open.iter().filter(allocating).count(), 1, "the card is spoken for: {:?}", world.open);
 }
 
+#[test]
+fn a_fact_from_before_a_binding_does_not_make_the_pod_wait_again() {
+    let mut world = world();
+    world.fact(node("a", 1_000));
+    world.fact(node("b", 1_000));
+    world.add_pod(pod("p", 100, &[]));
+    world.settle();
+    world.fact(Change::PodApplied(Arc::new(pod("p", 100, &[]))));
+    world.turn();
+    assert!(world.open.is_empty(), "{:?}", world.open);
+}
+
+#[test]
+fn a_pod_that_somebody_else_bound_is_where_they_put_it() {
+    let mut world = world();
+    world.fact(node("a", 1_000));
+    world.fact(Change::NodeApplied(Box::new(Node {
+        name: "b".into(),
+        unschedulable: true,
+        ..Node::default()
+    })));
+    world.add_pod(pod("p", 100, &[]));
+    world.turn();
+    let [(binding, Write::Bind { .. })] = world.open[..] else { panic!("{:?}", world.open) };
+    world.fact(Change::PodApplied(Arc::new(Pod { node: Some("b".into()), ..pod("p", 100, &[]) })));
+    world.tell(Input::Settled(binding, WriteOutcome::Failed("already assigned to node b".to_owned())));
+    let at = world.engine.nodes().find("b").expect("it is there");
+    assert!(world.engine.nodes().get(at).pods.contains_key("uid-p"), "it counts as being there");
+    assert_eq!(world.engine.placing(), 0);
+}
+
 /// One card, a pod that has just been sent to it and is gone again, and another that wants the card.
 fn abandoned() -> World {
     let mut world = world();
