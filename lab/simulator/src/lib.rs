@@ -7,6 +7,7 @@ mod manifest;
 mod outcome;
 mod shelf;
 mod simulation;
+pub mod world;
 
 pub use manifest::{BadInput, Manifest, Place, read};
 pub use outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};

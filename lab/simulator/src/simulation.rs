@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use controllers::claim_templates::{self, Step};
 use convert::change;
-use convert::request::{self, Next, Seen};
+use convert::request::{self, Next, Seen, Subject};
 use gates::{Gate, Gates};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
@@ -296,17 +296,9 @@ impl Simulation {
     }
 
     fn next_call(&self, write: &Write) -> Result<Next, request::RequestError> {
-        let claim = match write {
-            Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. } => {
-                self.shelf.read::<ResourceClaim>(&claim.namespace, &claim.name)
-            }
-            Write::Bind { .. } | Write::Note { .. } => None,
-        };
-        let pod = match write {
-            Write::Bind { pod, .. } | Write::Note { pod, .. } => {
-                self.shelf.read::<PodObject>(&pod.namespace, &pod.name)
-            }
-            _ => None,
+        let (claim, pod) = match request::subject(write) {
+            Subject::Claim(id) => (self.shelf.read::<ResourceClaim>(&id.namespace, &id.name), None),
+            Subject::Pod(id) => (None, self.shelf.read::<PodObject>(&id.namespace, &id.name)),
         };
         let seen = Seen {
             claim: claim.as_ref(),
