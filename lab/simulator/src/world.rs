@@ -40,7 +40,7 @@ const START: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
 
 /// How long the world goes on when nothing goes wrong any more. It is shorter than the time after which a pod that sleeps is
 /// tried again without a reason, so that a wake-up that was lost shows.
-const CALM_MS: i64 = 60_000;
+const CALM_MS: i64 = 45_000;
 
 /// A world in which more happens than this never comes to rest.
 const HAPPENINGS_MAX: u64 = 40_000;
@@ -139,8 +139,9 @@ struct World {
     chances: Dice,
     /// When everything that goes wrong has gone wrong.
     calm_at: Option<i64>,
-    /// When controllers and nodes last looked.
+    /// What controllers have seen, and what nodes have.
     tended: u64,
+    ran: u64,
     /// Failed attempts by pod, since the world came to rest.
     attempts: BTreeMap<String, u32>,
     violations: Vec<String>,
@@ -170,6 +171,7 @@ impl World {
             chances: Dice::new(seed, 3),
             calm_at: None,
             tended: 0,
+            ran: 0,
             attempts: BTreeMap::new(),
             violations: Vec::new(),
             bound: 0,
@@ -228,7 +230,10 @@ impl World {
                 self.agenda.after(self.chances.millis(200, 1_200), Happening::Tend);
             }
             Happening::Run => {
-                actors::run_pods(&mut self.api, &mut self.chances, self.plan.calm);
+                if !self.plan.calm || self.ran < self.api.revision() {
+                    self.ran = self.api.revision();
+                    actors::run_pods(&mut self.api, &mut self.chances, self.plan.calm);
+                }
                 self.agenda.after(self.chances.millis(300, 1_500), Happening::Run);
             }
             Happening::Tell { replica, life, stream } => {

@@ -9,6 +9,7 @@ use controllers::claim_templates::{self, Step};
 use controllers::garbage::{self, Action};
 use convert::change::CLAIM_FINALIZER;
 use serde_json::{Value, json};
+use store::Key;
 
 use super::api::{Api, text};
 use super::dice::Dice;
@@ -26,36 +27,45 @@ pub(crate) fn tend(api: &mut Api) {
 
 fn make_claims(api: &mut Api) {
     for (key, pod) in api.list("Pod") {
-        if pod["spec"].get("resourceClaims").is_none() || is_over(&pod) {
-            continue;
+        if lacks_claims(api, &key.namespace, &pod) {
+            make_claims_of(api, &key, &pod);
         }
-        let claims: Vec<Value> =
-            api.list("ResourceClaim").into_iter().map(|(_, claim)| Value::clone(&claim)).collect();
-        let templates: BTreeMap<String, Arc<Value>> = api
-            .list("ResourceClaimTemplate")
-            .into_iter()
-            .map(|(key, template)| (key.name.to_string(), template))
-            .collect();
-        let template = |name: &str| templates.get(name).map(|template| Value::clone(template));
-        let mut made = Vec::new();
-        for step in claim_templates::steps(&pod, &template, &claims) {
-            match step {
-                Step::Note { entry, claim } => made.push((entry, claim)),
-                Step::Make { entry, claim } => {
-                    let claim = api.create(&claim).expect("a template makes good claims");
-                    made.push((entry, text(&claim["metadata"]["name"]).to_owned()));
-                }
-                Step::Wait { .. } => {}
-            }
-        }
-        if made.is_empty() {
-            continue;
-        }
-        let Some(pod) = api.get("Pod", &key.namespace, &key.name) else { continue };
-        let mut noted = Value::clone(&pod);
-        noted["status"]["resourceClaimStatuses"] = claim_templates::statuses(&pod, &made);
-        api.update("Pod", &noted, true).expect("a pod may name its claims");
     }
+}
+
+/// Whether a claim is to be made for a pod that is not over, or one that was made is gone.
+fn lacks_claims(api: &mut Api, namespace: &str, pod: &Value) -> bool {
+    let entries = pod["spec"]["resourceClaims"].as_array().into_iter().flatten();
+    let wanted = entries.filter(|entry| entry.get("resourceClaimTemplateName").is_some()).count();
+    let noted = pod["status"]["resourceClaimStatuses"].as_array().into_iter().flatten();
+    let names: Vec<&str> = noted.map(|status| text(&status["resourceClaimName"])).collect();
+    let is_there = |name: &&str| api.get("ResourceClaim", namespace, name).is_some();
+    !is_over(pod) && names.into_iter().filter(is_there).count() < wanted
+}
+
+fn make_claims_of(api: &mut Api, key: &Key, pod: &Value) {
+    let claims: Vec<Value> =
+        api.list("ResourceClaim").into_iter().map(|(_, claim)| Value::clone(&claim)).collect();
+    let templates: BTreeMap<Key, Arc<Value>> = api.list("ResourceClaimTemplate").into_iter().collect();
+    let template =
+        |name: &str| templates.get(&Key::new(&key.namespace, name)).map(|template| Value::clone(template));
+    let mut made = Vec::new();
+    for step in claim_templates::steps(pod, &template, &claims) {
+        match step {
+            Step::Note { entry, claim } => made.push((entry, claim)),
+            Step::Make { entry, claim } => {
+                let claim = api.create(&claim).expect("a template makes good claims");
+                made.push((entry, text(&claim["metadata"]["name"]).to_owned()));
+            }
+            Step::Wait { .. } => {}
+        }
+    }
+    if made.is_empty() {
+        return;
+    }
+    let mut noted = pod.clone();
+    noted["status"]["resourceClaimStatuses"] = claim_templates::statuses(pod, &made);
+    api.update("Pod", &noted, true).expect("a pod may name its claims");
 }
 
 /// Claims go with the pods that they were made for.

@@ -26,10 +26,11 @@ pub(crate) struct Judge {
     /// Schedulers that know nothing of each other may both give away the same.
     rivals: bool,
     pub pods: BTreeMap<Key, Pod>,
-    pub claims: BTreeMap<Key, ResourceClaim>,
+    /// Claims, slices and classes stand in rows, as the checker of allocations wants them.
+    claims: Vec<ResourceClaim>,
     nodes: BTreeMap<Key, Node>,
-    slices: BTreeMap<Key, ResourceSlice>,
-    classes: BTreeMap<Key, DeviceClass>,
+    slices: Vec<ResourceSlice>,
+    classes: Vec<DeviceClass>,
     /// Which scheduler gave a claim its devices.
     givers: BTreeMap<Key, Option<usize>>,
 }
@@ -43,16 +44,38 @@ fn keep<T: Object>(all: &mut BTreeMap<Key, T>, made: &Made, object: &Value) -> O
     all.insert(key, T::deserialize(object).expect("what was admitted is of its kind"))
 }
 
+/// The same for objects that stand in a row.
+fn keep_in_row<T: Object>(row: &mut Vec<T>, made: &Made, object: &Value) -> Option<T> {
+    let key = &made.event.key;
+    let at = row.iter().position(|one| is_at(one, key));
+    if made.event.change == Change::Deleted {
+        return at.map(|at| row.remove(at));
+    }
+    let new = T::deserialize(object).expect("what was admitted is of its kind");
+    match at {
+        Some(at) => Some(std::mem::replace(&mut row[at], new)),
+        None => {
+            row.push(new);
+            None
+        }
+    }
+}
+
+fn is_at(object: &impl Object, key: &Key) -> bool {
+    let meta = object.metadata();
+    meta.name == *key.name && meta.namespace == *key.namespace
+}
+
 impl Judge {
     pub fn new(gates: Gates, rivals: bool) -> Judge {
         Judge {
             gates,
             rivals,
             pods: BTreeMap::new(),
-            claims: BTreeMap::new(),
+            claims: Vec::new(),
             nodes: BTreeMap::new(),
-            slices: BTreeMap::new(),
-            classes: BTreeMap::new(),
+            slices: Vec::new(),
+            classes: Vec::new(),
             givers: BTreeMap::new(),
         }
     }
@@ -68,7 +91,7 @@ impl Judge {
                 wrong
             }
             "ResourceClaim" => {
-                let before = keep(&mut self.claims, made, object);
+                let before = keep_in_row(&mut self.claims, made, object);
                 let was_free = before.is_none_or(|claim| claim.status.allocation.is_none());
                 if was_free {
                     self.givers.insert(key.clone(), made.by);
@@ -82,11 +105,11 @@ impl Judge {
                 Vec::new()
             }
             "ResourceSlice" => {
-                keep(&mut self.slices, made, object);
+                keep_in_row(&mut self.slices, made, object);
                 Vec::new()
             }
             "DeviceClass" => {
-                keep(&mut self.classes, made, object);
+                keep_in_row(&mut self.classes, made, object);
                 Vec::new()
             }
             _ => Vec::new(),
@@ -101,16 +124,23 @@ impl Judge {
 
     /// The state of everything, or of what one scheduler gave away.
     pub fn check_state(&self, giver: Option<usize>, pods: Option<&[Pod]>) -> Vec<String> {
-        let is_of = |key: &&Key| giver.is_none() || self.givers.get(*key) == Some(&giver);
-        let claims: Vec<ResourceClaim> =
-            self.claims.iter().filter(|(key, _)| is_of(key)).map(|(_, claim)| claim.clone()).collect();
-        let slices: Vec<ResourceSlice> = self.slices.values().cloned().collect();
-        let classes: Vec<DeviceClass> = self.classes.values().cloned().collect();
+        let is_of = |claim: &&ResourceClaim| {
+            let key = Key::new(&claim.metadata.namespace, &claim.metadata.name);
+            self.givers.get(&key) == Some(&giver)
+        };
+        let theirs: Vec<ResourceClaim>;
+        let claims = match giver {
+            None => &self.claims,
+            Some(_) => {
+                theirs = self.claims.iter().filter(is_of).cloned().collect();
+                &theirs
+            }
+        };
         let evidence = Evidence {
             gates: self.gates,
-            slices: &slices,
-            classes: &classes,
-            claims: &claims,
+            slices: &self.slices,
+            classes: &self.classes,
+            claims,
             groups: GroupsFrom::Results,
         };
         check_state(&evidence, pods).iter().map(ToString::to_string).collect()
@@ -126,7 +156,10 @@ impl Judge {
         let mut wrong = Vec::new();
         let (name, node) = (&pod.metadata.name, &pod.spec.node_name);
         for claim_name in claims_of(pod) {
-            let Some(claim) = self.claims.get(&Key::new(&pod.metadata.namespace, claim_name)) else {
+            let named = |claim: &&ResourceClaim| {
+                claim.metadata.name == *claim_name && claim.metadata.namespace == pod.metadata.namespace
+            };
+            let Some(claim) = self.claims.iter().find(named) else {
                 wrong.push(format!("pod {name} is on {node}, and its claim {claim_name} is gone"));
                 continue;
             };

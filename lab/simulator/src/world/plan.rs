@@ -178,7 +178,7 @@ impl Plan {
             odds.extend([(Fault::TakeOver, 120), (Fault::LateEvent, 400)]);
         }
         let nodes = 2 + dice.below(2);
-        let acts = 45 + u32::try_from(dice.below(30)).unwrap_or_default();
+        let acts = 35 + u32::try_from(dice.below(30)).unwrap_or_default();
         let tries_max = [0, 0, 1, 3][dice.below(4)];
         Plan {
             tries_max,
