@@ -53,33 +53,33 @@ fn a_seed_has_one_history() {
     }
 }
 
-/// Somebody makes a mistake on purpose, and something is found wrong.
-fn is_noticed(sabotage: Sabotage) {
+/// Somebody makes a mistake on purpose, and something is found wrong. Where to begin only saves time.
+fn is_noticed(sabotage: Sabotage, first: u64) {
     let is_wrong = |seed| !play(seed, sabotage, false).violations.is_empty();
-    assert!((0..150).any(is_wrong), "{sabotage:?} goes unnoticed");
+    assert!((first..first + 150).any(is_wrong), "{sabotage:?} goes unnoticed");
 }
 
 #[test]
 fn a_scheduler_that_does_not_listen_is_noticed() {
-    is_noticed(Sabotage::DeafToClaims);
-    is_noticed(Sabotage::DeafToDepartures);
-    is_noticed(Sabotage::SleepsOn);
-    is_noticed(Sabotage::LosesBindings);
+    is_noticed(Sabotage::DeafToClaims, 0);
+    is_noticed(Sabotage::DeafToDepartures, 0);
+    is_noticed(Sabotage::SleepsOn, 4);
+    is_noticed(Sabotage::LosesBindings, 0);
 }
 
 #[test]
 fn whoever_mistakes_what_became_of_a_write_is_noticed() {
-    is_noticed(Sabotage::TrustsRefusals);
-    is_noticed(Sabotage::GivesUpUnclear);
-    is_noticed(Sabotage::KeepsReservations);
+    is_noticed(Sabotage::TrustsRefusals, 0);
+    is_noticed(Sabotage::GivesUpUnclear, 8);
+    is_noticed(Sabotage::KeepsReservations, 4);
 }
 
 #[test]
 fn a_scheduler_that_learns_nothing_from_answers_is_noticed() {
-    is_noticed(Sabotage::KeepsAnswers);
+    is_noticed(Sabotage::KeepsAnswers, 57);
 }
 
 #[test]
 fn a_leader_that_begins_before_it_has_seen_everything_is_noticed() {
-    is_noticed(Sabotage::LeadsBlindly);
+    is_noticed(Sabotage::LeadsBlindly, 73);
 }
