@@ -39,7 +39,8 @@ impl Engine {
                     self.touch_pool(&pool);
                 }
                 self.slices.remove(&name);
-                Wakes::NONE
+                // It may have contradicted the rest of its pool.
+                Wake::Slice.into()
             }
             Change::ClassApplied(class) => {
                 self.classes.insert(class.name.clone(), class);
