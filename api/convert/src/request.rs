@@ -3,6 +3,7 @@
 //! Invariant: a call is a value that follows from the write and from the objects as they are. Carrying it out is left to
 //! others; whoever does asks again with the object that the call gave, until there is no more to call.
 
+use model::claim::ClaimId;
 use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::core::kinds::Binding;
@@ -146,18 +147,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             claim.status.reserved_for.push(reference(consumer));
             Ok(Next::Last(update(&claim, Some("status"))))
         }
-        Write::Release { claim, uid, consumer } => Ok(Next::Last(ApiCall {
-            verb: Verb::Patch,
-            kind: ResourceClaim::KIND,
-            namespace: claim.namespace.to_string(),
-            name: claim.name.to_string(),
-            subresource: Some("status"),
-            // Only this one entry goes, and only of this claim, whatever else has changed.
-            body: json!({
-                "metadata": { "uid": **uid },
-                "status": { "reservedFor": [{ "$patch": "delete", "uid": *consumer.uid }] },
-            }),
-        })),
+        Write::Release { claim, uid, consumer } => Ok(release(seen, claim, uid, consumer)),
         Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user),
         Write::MakeClaim { pod, uid, wish, allocation: granted, shares, mappings } => {
             make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
@@ -187,6 +177,29 @@ pub fn undo(write: &Write, seen: &Seen<'_>) -> Next {
         (Write::MakeClaim { .. }, Some(claim)) => delete(seen, &claim.metadata.uid),
         _ => Next::Done,
     }
+}
+
+/// Takes one entry of one claim away. With the claim at hand it is taken from that version only: a call that arrives after it
+/// was given up must not take a reservation that was made since.
+fn release(seen: &Seen<'_>, id: &ClaimId, uid: &str, consumer: &Consumer) -> Next {
+    let mut metadata = json!({ "uid": uid });
+    if let Some(claim) = seen.claim {
+        if claim.metadata.uid != uid || !is_reserved(claim, consumer) {
+            return Next::Done;
+        }
+        metadata["resourceVersion"] = json!(claim.metadata.resource_version);
+    }
+    Next::Last(ApiCall {
+        verb: Verb::Patch,
+        kind: ResourceClaim::KIND,
+        namespace: id.namespace.to_string(),
+        name: id.name.to_string(),
+        subresource: Some("status"),
+        body: json!({
+            "metadata": metadata,
+            "status": { "reservedFor": [{ "$patch": "delete", "uid": *consumer.uid }] },
+        }),
+    })
 }
 
 /// The binding of a pod. Without having seen the pod it is left to the API to say that it cannot be bound.

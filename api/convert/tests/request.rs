@@ -182,6 +182,13 @@ fn a_release_takes_one_entry_of_one_claim_and_asks_for_nothing_else() {
         }),
     };
     assert_eq!(last(ask(&write, None, None)), expected);
+    let reserved = |uid: &str| {
+        claim(&json!([]), &json!({ "reservedFor": [{ "resource": "pods", "name": "p", "uid": uid }] }))
+    };
+    let call = last(ask(&write, Some(&reserved("pu")), None));
+    let version = json!({ "uid": "cu", "resourceVersion": "5" });
+    assert_eq!(call.body["metadata"], version, "a late call takes nothing that was reserved since");
+    assert_eq!(ask(&write, Some(&reserved("another")), None), Ok(Next::Done));
 }
 
 #[test]

@@ -50,8 +50,8 @@ pub enum Input {
         /// How many attempts.
         attempts: u32,
     },
-    /// It is certain what became of a write. What the answer shows of a claim is told before this as a [`Change`], unless
-    /// the claim is known to be gone by now: a watch may be late, and may never show what was undone soon after.
+    /// It is certain what became of a write. The claim that shows it, answered or read, is told before this as a [`Change`],
+    /// unless it is known to be gone by now: a watch may be late, and may never show what was undone soon after.
     Settled(WriteId, WriteOutcome),
 }
 

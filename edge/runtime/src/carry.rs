@@ -1,7 +1,7 @@
 //! Carries out one write of the engine: call after call, until it is done or cannot be done.
 //!
-//! Invariant: what is told to have failed has not happened, as far as the API can say. An answer that got lost is made up
-//! for by looking; a conflict is made up for by looking again, a bounded number of times.
+//! Invariant: what is told to have failed has not happened and will not. An answer that got lost is made up for by looking
+//! until it is certain what became of the call; a conflict by looking again, a bounded number of times.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +34,16 @@ pub(crate) struct Carrier {
     pub(crate) sources: Sources,
     pub(crate) clock: Clock,
     pub(crate) allocation_times: bool,
+    /// A call had no answer: it may have been carried out, or may be yet.
+    pub(crate) unclear: bool,
+}
+
+/// What became of a write.
+pub(crate) struct Carried {
+    pub(crate) write: Write,
+    pub(crate) outcome: WriteOutcome,
+    /// The claim as the last answer had it.
+    pub(crate) claim: Option<Arc<ResourceClaim>>,
 }
 
 /// What a call came to.
@@ -48,7 +58,7 @@ enum Came {
 
 impl Carrier {
     /// Carries the write out.
-    pub(crate) async fn carry_out(mut self) -> (Write, WriteOutcome) {
+    pub(crate) async fn carry_out(mut self) -> Carried {
         let outcome = match self.calls().await {
             Ok(()) => WriteOutcome::Done,
             Err(why) => {
@@ -56,7 +66,8 @@ impl Carrier {
                 WriteOutcome::Failed(why)
             }
         };
-        (self.write, outcome)
+        let claim = self.sources.claim.filter(|_| outcome == WriteOutcome::Done);
+        Carried { write: self.write, outcome, claim }
     }
 
     async fn calls(&mut self) -> Result<(), String> {
@@ -65,28 +76,30 @@ impl Carrier {
         let mut tries = 0;
         loop {
             let (call, is_last) = match self.seen(request::next) {
-                Ok(Next::Done) => return Ok(()),
+                // What a note says is read by people; if it was said a moment ago that is enough.
+                Ok(Next::Done) if looked || matches!(self.write, Write::Note { .. }) => return Ok(()),
                 Ok(Next::Then(call)) => (call, false),
                 Ok(Next::Last(call)) => (call, true),
-                Err(_) if self.has_landed() => return Ok(()),
                 Err(error) if looked => return Err(error.to_string()),
-                Err(_) => {
+                Ok(Next::Done) | Err(_) => {
                     self.look().await?;
                     looked = true;
                     continue;
                 }
             };
             match self.perform(&call, tries).await {
-                Came::Done(_) if is_last => return Ok(()),
-                Came::Done(body) => self.take(&call, &body)?,
+                Came::Done(body) => {
+                    let taken = self.take(&call, &body);
+                    if is_last {
+                        return Ok(());
+                    }
+                    taken?;
+                }
                 Came::Failed(why) => return Err(why),
                 Came::Look => {
                     tries += 1;
                     self.look().await?;
                     looked = true;
-                    if self.has_landed() {
-                        return Ok(());
-                    }
                 }
             }
         }
@@ -123,7 +136,7 @@ impl Carrier {
     }
 
     /// Makes a call, and waits as long as the server wants us to if it could not be made.
-    async fn perform(&self, call: &ApiCall, tries: u32) -> Came {
+    async fn perform(&mut self, call: &ApiCall, tries: u32) -> Came {
         let answer = match call.kind {
             ResourceClaim::KIND => send::<ResourceClaim>(&self.connection, "resourceclaims", call).await,
             Pod::KIND => send::<Pod>(&self.connection, "pods", call).await,
@@ -152,7 +165,9 @@ impl Carrier {
             let pause = pause(&answer, tries);
             match answer {
                 Answer::Done(()) => return Ok(()),
-                Answer::Unavailable(_) | Answer::TooManyRequests { .. } if tries < TRIES_MAX => {
+                Answer::Unavailable(_) | Answer::TooManyRequests { .. }
+                    if self.unclear || tries < TRIES_MAX =>
+                {
                     tries += 1;
                     sleep(pause).await;
                 }
@@ -188,38 +203,16 @@ impl Carrier {
     /// Goes on from the object that a call gave.
     fn take(&mut self, call: &ApiCall, body: &[u8]) -> Result<(), String> {
         let unreadable = |error: objects::Unreadable| error.to_string();
+        if call.verb == request::Verb::Delete || call.subresource == Some("binding") {
+            // These answer with something else than the object.
+            return Ok(());
+        }
         if call.kind == Pod::KIND {
             self.sources.pod = Some(Arc::new(decode(body).map_err(unreadable)?));
         } else {
             self.sources.claim = Some(Arc::new(decode(body).map_err(unreadable)?));
         }
         Ok(())
-    }
-
-    /// Whether the object is already as the write wants it: an answer got lost, and the write did not.
-    fn has_landed(&self) -> bool {
-        match &self.write {
-            Write::Allocate { uid, allocation, consumer, .. } => {
-                let Some(claim) = self.sources.claim.as_ref().filter(|claim| claim.metadata.uid == **uid)
-                else {
-                    return false;
-                };
-                let is_ours = claim.status.reserved_for.iter().any(|one| *one.uid == *consumer.uid);
-                let results = claim.status.allocation.iter().flat_map(|given| &given.devices.results);
-                let given = results.map(|one| (&*one.driver, &*one.pool, &*one.device));
-                let wanted = allocation.grants.iter().map(|grant| {
-                    let device = &grant.device;
-                    (&*device.driver, &*device.pool, &*device.device)
-                });
-                is_ours && claim.status.allocation.is_some() && given.eq(wanted)
-            }
-            Write::Bind { uid, node, .. } => {
-                let pod = self.sources.pod.as_ref().filter(|pod| pod.metadata.uid == **uid);
-                pod.is_some_and(|pod| pod.spec.node_name == **node)
-            }
-            // Of the others the next call says by itself that there is nothing left to do.
-            _ => false,
-        }
     }
 }
 

@@ -4,11 +4,14 @@
 //! that was there at the start has been told, or while another leads. Loops and waits are bounded by `writes_max`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Connection, Leadership};
+use convert::change::Fact;
 use gates::Gate;
 use model::timestamp::Timestamp;
+use objects::resource::claim::ResourceClaim;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -16,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::carry::Carrier;
+use crate::carry::{Carried, Carrier};
 use crate::clock::Clock;
 use crate::events::Recorder;
 use crate::feed::{Feed, follow_all};
@@ -48,7 +51,7 @@ pub(crate) enum Message {
     /// A stream of facts is interrupted.
     Interrupted { kind: &'static str, why: String, retry_in: Duration },
     /// A write was carried out, or was not.
-    Settled(WriteId, Write, WriteOutcome, Duration),
+    Settled(WriteId, Carried, Duration),
 }
 
 /// How a scheduler ended.
@@ -232,8 +235,11 @@ impl Drive {
             Message::Interrupted { kind, why, retry_in } => {
                 self.options.listener.hear(&Notice::Interrupted { kind, why: &why, retry_in });
             }
-            Message::Settled(id, write, outcome, took) => {
+            Message::Settled(id, Carried { write, outcome, claim }, took) => {
                 self.under_way -= 1;
+                if let Some(claim) = claim {
+                    self.answered(&claim);
+                }
                 let done = outcome == WriteOutcome::Done;
                 self.options.listener.hear(&Notice::Settled { write: &write, done, took });
                 if let WriteOutcome::Failed(why) = &outcome {
@@ -241,6 +247,18 @@ impl Drive {
                 }
                 self.tell(Input::Settled(id, outcome));
             }
+        }
+    }
+
+    /// The claim of an answer is a fact like any other, unless it is known to be gone by now. A watch may leave out what
+    /// was there for a short time only, so the engine could wait for ever to see what was written.
+    fn answered(&mut self, claim: &Arc<ResourceClaim>) {
+        if !self.kept.has_claim(claim) {
+            return;
+        }
+        if let Ok(change) = claim.applied(0) {
+            self.kept.keep_newer(claim);
+            self.tell(Input::Changed(change));
         }
     }
 
@@ -289,6 +307,7 @@ impl Drive {
             sources: self.kept.sources(&write),
             write,
             clock: self.clock,
+            unclear: false,
             allocation_times: self.options.settings.gates.enabled(Gate::DRADeviceBindingConditions),
         };
         let outbox = self.outbox.clone();
@@ -296,9 +315,9 @@ impl Drive {
         while self.writing.try_join_next().is_some() {}
         self.writing.spawn(async move {
             let began = Instant::now();
-            let (write, outcome) = carrier.carry_out().await;
+            let carried = carrier.carry_out().await;
             // If nobody listens any more it is all over.
-            let _ = outbox.send(Message::Settled(id, write, outcome, began.elapsed())).await;
+            let _ = outbox.send(Message::Settled(id, carried, began.elapsed())).await;
         });
     }
 

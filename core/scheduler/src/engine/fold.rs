@@ -44,7 +44,8 @@ impl Engine {
                 }
                 self.slices.remove(&name);
                 self.taint_rules.forget(&name);
-                Wakes::NONE
+                // It may have contradicted the rest of its pool.
+                Wake::Slice.into()
             }
             Change::TaintRuleApplied(rule) => self.fold_taint_rule(rule),
             Change::TaintRuleGone(name) => self.taint_rule_gone(&name),

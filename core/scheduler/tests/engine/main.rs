@@ -20,11 +20,13 @@ use std::sync::Arc;
 
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
-use model::device::DeviceId;
+use cluster::published::Published;
+use model::device::{DeviceId, Slice};
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
+use selector::SliceRevision;
 use world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus, named_pod, node, pod, world};
 
 /// Two nodes with a card each, as facts.
@@ -54,6 +56,27 @@ fn a_pod_goes_where_there_is_room_and_otherwise_waits_with_the_reason() {
     world.later(2);
     world.settle();
     assert_eq!(world.node_of("second").as_deref(), Some("large"));
+}
+
+#[test]
+fn a_slice_that_goes_can_make_devices_usable_again() {
+    let mut world = world();
+    for change in [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"])] {
+        world.fact(change);
+    }
+    // The same device in two slices of a pool is a contradiction.
+    let Change::SliceApplied(published) = gpus("a", &["gpu-a"]) else { panic!("it is a slice") };
+    let twin = Slice { name: "twin".into(), ..published.slice.clone() };
+    let revision = SliceRevision { slice: 7, revision: 7 };
+    world.fact(Change::SliceApplied(Arc::new(Published::new(twin, revision))));
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.settle();
+    assert_eq!(world.node_of("p"), None);
+    world.fact(Change::SliceGone("twin".into()));
+    world.later(2);
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("a"));
 }
 
 #[test]

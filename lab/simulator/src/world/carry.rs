@@ -87,7 +87,12 @@ impl World {
                 self.read(errand);
                 return self.send(errand);
             }
-            Ok(Next::Done) => return self.settle(errand, WriteOutcome::Done),
+            Ok(Next::Done) => {
+                if let Some(object) = one.object.clone() {
+                    self.tell_answer(errand, &object);
+                }
+                return self.settle(errand, WriteOutcome::Done);
+            }
             Ok(Next::Then(call)) => (Box::new(call), false),
             Ok(Next::Last(call)) => (Box::new(call), true),
             Err(why) => return self.settle(errand, WriteOutcome::Failed(why.to_string())),
@@ -176,7 +181,7 @@ impl World {
         }
     }
 
-    /// The object of an answer is a fact like any other, unless the scheduler knows by now that it is gone. That it may know
+    /// What an answer or a reading shows is a fact like any other, unless the scheduler knows by now that it is gone. That it may know
     /// a newer one is left to the engine.
     fn tell_answer(&mut self, errand: u64, object: &Arc<Value>) {
         let Some(one) = self.errands.get(&errand) else { return };

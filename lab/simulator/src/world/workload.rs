@@ -24,11 +24,7 @@ pub(crate) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
             "metadata": { "name": name }, "value": value });
         all.push(class);
     }
-    let expression = format!("device.driver == \"{DRIVER}\"");
-    all.push(
-        json!({ "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": "gpu" },
-        "spec": { "selectors": [{ "cel": { "expression": expression } }] } }),
-    );
+    all.push(class());
     for (name, count) in [("one", 1), ("two", 2)] {
         let mut template = named("resource.k8s.io/v1", "ResourceClaimTemplate", name);
         template["spec"]["spec"] = claim_spec(plan, count);
@@ -93,10 +89,21 @@ pub(crate) fn act(api: &mut Api, plan: &Plan, dice: &mut Dice, trace: &mut Trace
                 add_node(api, plan, dice, &name);
             }
         }
-        90..=96 => {
+        90..=93 => {
             let name = format!("node-{}", dice.below(plan.nodes));
             told("publishes other devices of", &name);
             publish(api, plan, dice, &name);
+        }
+        94..=95 => {
+            let name = format!("node-{}", dice.below(plan.nodes));
+            told("contradicts, or no longer, what is published of", &name);
+            contradict(api, &name);
+        }
+        96 => {
+            told("takes or gives back class", "gpu");
+            if api.delete("DeviceClass", ("", "gpu"), None, None).is_err() {
+                must(api.create(&class()));
+            }
         }
         _ => {
             let name = format!("node-{}", dice.below(plan.nodes));
@@ -191,6 +198,21 @@ fn publish(api: &mut Api, plan: &Plan, dice: &mut Dice, node: &str) {
         put_slice(api, &format!("{node}-counters"), spec(json!({ "sharedCounters": sets })));
     }
     put_slice(api, &name, spec(json!({ "devices": devices })));
+}
+
+/// A slice says again what another says already, which makes the pool unusable, or is taken away.
+fn contradict(api: &mut Api, node: &str) {
+    let twin = format!("{node}-twin");
+    let Some(slice) = api.get("ResourceSlice", "", &format!("{node}-gpus")) else { return };
+    if api.delete("ResourceSlice", ("", &twin), None, None).is_err() {
+        put_slice(api, &twin, slice["spec"].clone());
+    }
+}
+
+fn class() -> Value {
+    let expression = format!("device.driver == \"{DRIVER}\"");
+    json!({ "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": "gpu" },
+        "spec": { "selectors": [{ "cel": { "expression": expression } }] } })
 }
 
 fn put_slice(api: &mut Api, name: &str, spec: Value) {
