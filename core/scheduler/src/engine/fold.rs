@@ -164,7 +164,7 @@ impl Engine {
         self.queue.apply(&pod.uid, pod.priority, gated, now);
         // A pod on its way is on its node already, and needs no room beside itself.
         let is_placing = self.placing.contains_key(&pod.uid);
-        let freed = if is_placing { Wakes::NONE } else { self.fold_nomination(before.as_deref(), pod) };
+        let freed = if is_placing { Wakes::NONE } else { self.fold_nomination(now, before.as_deref(), pod) };
         if let Some(before) = before {
             self.queue.wake_one(&pod.uid, own_changes(&before, pod), now);
         }

@@ -109,6 +109,11 @@ impl Engine {
         let Some(placing) = self.placing.remove(uid) else { return };
         let message = placing.failed.unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message);
+        // What the API has said about its nomination meanwhile counts from now on.
+        if let Some(pod) = self.waiting.get(uid).cloned() {
+            let freed = self.fold_nomination(now, None, &pod);
+            self.wake_others(freed, now);
+        }
     }
 
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered

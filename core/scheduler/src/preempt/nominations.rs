@@ -100,7 +100,7 @@ impl Nominations {
 impl Engine {
     /// Takes note of the nomination that a waiting pod's status tells, if it is another than before. What we decided since
     /// then is newer than a status that stays the same.
-    pub(crate) fn fold_nomination(&mut self, before: Option<&Pod>, pod: &Arc<Pod>) -> Wakes {
+    pub(crate) fn fold_nomination(&mut self, now: Timestamp, before: Option<&Pod>, pod: &Arc<Pod>) -> Wakes {
         let known = self.preempting.nominations.get(&pod.uid);
         if before.is_some_and(|before| before.nominated_node == pod.nominated_node) {
             if let Some(known) = known.cloned() {
@@ -113,6 +113,10 @@ impl Engine {
             Some(node) => {
                 let same = known.filter(|known| known.node == *node).cloned();
                 let left = if same.is_none() { self.end_nomination(&pod.uid, None) } else { Wakes::NONE };
+                if same.is_none() {
+                    // It is not of our making, or of a past one. It is used or withdrawn by looking at the pod.
+                    self.wake_nominee(&pod.uid, now);
+                }
                 let nomination = same.unwrap_or_else(|| Nomination::new(node.clone(), pod.clone()));
                 self.nominate(Nomination { pod: pod.clone(), ..nomination });
                 left

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use cluster::claims::ClaimState;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
 use scheduler::change::{Change, Write};
@@ -91,6 +92,16 @@ impl Story {
         let going = self.world.pods.values().filter(|pod| pod.deleting);
         let going: Vec<String> = going.map(|pod| pod.id.name.to_string()).collect();
         going.iter().for_each(|name| self.world.let_go(name));
+        self.free_unused();
+    }
+
+    /// What a cluster's controller does: claims that nobody uses any more give their devices back.
+    fn free_unused(&mut self) {
+        let unused =
+            self.world.claims.values().filter(|one| one.allocation.is_some() && one.reserved_for.is_empty());
+        let unused: Vec<ClaimState> =
+            unused.map(|one| ClaimState { allocation: None, ..one.clone() }).collect();
+        unused.into_iter().for_each(|one| self.world.add_claim(one));
     }
 
     fn turn(&mut self) {
