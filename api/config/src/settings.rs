@@ -130,7 +130,8 @@ impl Default for Client {
             kubeconfig: String::new(),
             accept_content_types: String::new(),
             content_type: "application/vnd.kubernetes.protobuf".to_owned(),
-            queries_per_second: Some(50.0),
+            // Servers protect themselves; a pace of our own only makes pods wait.
+            queries_per_second: None,
             burst: 100,
         }
     }

@@ -127,7 +127,7 @@ fn numbers_are_those_of_kubernetes() {
     );
     assert_eq!((&*election.resource_namespace, &*election.resource_name), ("kube-system", "kube-scheduler"));
     assert_eq!(election.faults(), []);
-    assert_eq!((settings.client.queries_per_second, settings.client.burst), (Some(50.0), 100));
+    assert_eq!((settings.client.queries_per_second, settings.client.burst), (None, 100));
     assert_eq!(settings.client.content_type, "application/vnd.kubernetes.protobuf");
 
     assert_eq!(settings.profiles.len(), 1);

@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 use crate::allocation::allocation;
 use crate::change::CLAIM_FINALIZER;
 use crate::error::ConvertError;
+use crate::footprint;
+use crate::made_claim::{Making, delete, make};
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +30,8 @@ pub enum Verb {
     Update,
     /// Changes an object by a strategic merge patch.
     Patch,
+    /// Deletes an object, in the way and at the time that it asks for.
+    Delete,
 }
 
 /// One call of the API.
@@ -39,7 +43,7 @@ pub struct ApiCall {
     pub kind: &'static str,
     /// The object's namespace.
     pub namespace: String,
-    /// The object's name.
+    /// The object's name; empty if the API is to find one.
     pub name: String,
     /// The part of it, if not the whole.
     pub subresource: Option<&'static str>,
@@ -61,7 +65,7 @@ pub enum Next {
 /// What a write is made from besides itself.
 #[derive(Clone, Copy)]
 pub struct Seen<'o> {
-    /// The claim that the write names, as it is.
+    /// The claim that the write names, or that it has made so far, as it is.
     pub claim: Option<&'o ResourceClaim>,
     /// The pod that the write names, as it is.
     pub pod: Option<&'o Pod>,
@@ -95,32 +99,15 @@ pub enum RequestError {
     /// The claim has no devices any more.
     #[error("it got deallocated elsewhere in the meantime")]
     Deallocated,
+    /// Somebody else uses the claim.
+    #[error("it is in use in the meantime")]
+    Used,
     /// The pod is on another node.
     #[error("it got bound to {0} in the meantime")]
     Bound(String),
     /// What the write was decided by has changed.
     #[error(transparent)]
     Convert(#[from] ConvertError),
-}
-
-/// The object that a write goes to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Subject<'w> {
-    /// A claim.
-    Claim(&'w ClaimId),
-    /// A pod.
-    Pod(&'w PodId),
-}
-
-/// The object that a write goes to, which [`next`] is to be shown.
-#[must_use]
-pub fn subject(write: &Write) -> Subject<'_> {
-    match write {
-        Write::Allocate { claim, .. } | Write::Reserve { claim, .. } | Write::Release { claim, .. } => {
-            Subject::Claim(claim)
-        }
-        Write::Bind { pod, .. } | Write::Note { pod, .. } => Subject::Pod(pod),
-    }
 }
 
 /// What comes next for a write, given the objects as they are.
@@ -161,8 +148,34 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             Ok(Next::Last(update(&claim, Some("status"))))
         }
         Write::Release { claim, uid, consumer } => Ok(release(seen, claim, uid, consumer)),
+        Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user),
+        Write::MakeClaim { pod, uid, wish, allocation: granted, shares, mappings } => {
+            make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
+        }
+        Write::DeleteClaim { uid, .. } => Ok(delete(seen, uid)),
         Write::Bind { pod, uid, node } => bind(seen, pod, uid, node),
+        Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
+        Write::Evict { uid, scheduler, .. } => Ok(evict(seen, uid, scheduler)),
+        Write::Nominate { uid, node, .. } => {
+            let pod = seen.pod.filter(|pod| pod.metadata.uid == **uid).ok_or(RequestError::Gone)?;
+            let node = node.as_deref();
+            if pod.status.nominated_node_name == node.unwrap_or_default() {
+                return Ok(Next::Done);
+            }
+            // Null takes a field away.
+            let status = json!({ "nominatedNodeName": node });
+            Ok(Next::Last(patch_status(pod, &status)))
+        }
+    }
+}
+
+/// What comes next to take back a write that could not be done to the end, given the claim that it has made so far.
+#[must_use]
+pub fn undo(write: &Write, seen: &Seen<'_>) -> Next {
+    match (write, seen.claim) {
+        (Write::MakeClaim { .. }, Some(claim)) => delete(seen, &claim.metadata.uid),
+        _ => Next::Done,
     }
 }
 
@@ -223,7 +236,7 @@ fn is_reserved(claim: &ResourceClaim, consumer: &Consumer) -> bool {
 }
 
 /// The claim of a write, if it can still be given something.
-fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError> {
+pub(crate) fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError> {
     let claim = seen.claim.filter(|claim| claim.metadata.uid == uid).ok_or(RequestError::Gone)?;
     if claim.metadata.deletion_timestamp.is_some() {
         return Err(RequestError::Deleting);
@@ -231,7 +244,22 @@ fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError>
     Ok(claim.clone())
 }
 
-fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
+/// Leaves a claim without devices; what kept it from vanishing stays, and does no harm.
+fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestError> {
+    let mut claim = open_claim(seen, uid)?;
+    if claim.status.allocation.is_none() {
+        return Ok(Next::Done);
+    }
+    if claim.status.reserved_for.iter().any(|one| one.uid != user) {
+        return Err(RequestError::Used);
+    }
+    claim.status.allocation = None;
+    claim.status.reserved_for.clear();
+    claim.status.devices.clear();
+    Ok(Next::Last(update(&claim, Some("status"))))
+}
+
+pub(crate) fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
     ResourceClaimConsumerReference {
         name: consumer.name.to_string(),
         resource: "pods".to_owned(),
@@ -240,15 +268,21 @@ fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
     }
 }
 
-fn update(claim: &ResourceClaim, subresource: Option<&'static str>) -> ApiCall {
-    ApiCall {
-        verb: Verb::Update,
-        kind: ResourceClaim::KIND,
-        namespace: claim.metadata.namespace.clone(),
-        name: claim.metadata.name.clone(),
-        subresource,
-        body: serde_json::to_value(claim).expect("the keys of our wire types are texts"),
-    }
+pub(crate) fn update(claim: &ResourceClaim, subresource: Option<&'static str>) -> ApiCall {
+    let body = serde_json::to_value(claim).expect("the keys of our wire types are texts");
+    let (namespace, name) = (&claim.metadata.namespace, &claim.metadata.name);
+    call(Verb::Update, ResourceClaim::KIND, namespace, name, subresource, body)
+}
+
+pub(crate) fn call(
+    verb: Verb,
+    kind: &'static str,
+    namespace: &str,
+    name: &str,
+    subresource: Option<&'static str>,
+    body: Value,
+) -> ApiCall {
+    ApiCall { verb, kind, namespace: namespace.to_owned(), name: name.to_owned(), subresource, body }
 }
 
 /// The condition that says why a pod waits. It keeps the time at which it began to.
@@ -267,12 +301,44 @@ fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result
     if known.is_none_or(|known| known.status != "False") {
         condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
     }
-    Ok(Next::Last(ApiCall {
+    Ok(Next::Last(patch_status(pod, &json!({ "conditions": [condition] }))))
+}
+
+/// Changes some of a pod's status, if it is still the same pod.
+fn patch_status(pod: &Pod, status: &Value) -> ApiCall {
+    ApiCall {
         verb: Verb::Patch,
         kind: Pod::KIND,
         namespace: pod.metadata.namespace.clone(),
         name: pod.metadata.name.clone(),
         subresource: Some("status"),
-        body: json!({ "metadata": { "uid": uid }, "status": { "conditions": [condition] } }),
-    }))
+        body: json!({ "metadata": { "uid": pod.metadata.uid }, "status": status }),
+    }
+}
+
+/// First the condition that says why, so that whoever made the pod can tell, and then its deletion.
+fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str) -> Next {
+    const TYPE: &str = "DisruptionTarget";
+    const REASON: &str = "PreemptionByScheduler";
+    let is_staying = |pod: &&Pod| pod.metadata.uid == uid && pod.metadata.deletion_timestamp.is_none();
+    let Some(pod) = seen.pod.filter(is_staying) else { return Next::Done };
+    let message = format!("{scheduler}: preempting to accommodate a higher priority pod");
+    let known = pod.status.conditions.iter().find(|condition| condition.type_ == TYPE);
+    if known.is_none_or(|one| one.status != "True" || one.reason != REASON || one.message != message) {
+        let mut condition = json!({ "type": TYPE, "status": "True", "reason": REASON, "message": message });
+        if known.is_none_or(|known| known.status != "True") {
+            condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
+        }
+        return Next::Then(patch_status(pod, &json!({ "conditions": [condition] })));
+    }
+    Next::Last(ApiCall {
+        verb: Verb::Delete,
+        kind: Pod::KIND,
+        namespace: pod.metadata.namespace.clone(),
+        name: pod.metadata.name.clone(),
+        subresource: None,
+        body: json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid },
+        }),
+    })
 }

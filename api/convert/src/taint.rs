@@ -1,10 +1,15 @@
 //! Reasons to keep off devices, and leave to ignore them.
 
+use std::sync::Arc;
+
+use cluster::taint_rules::TaintRule;
 use model::claim::{Toleration, TolerationValue};
-use model::device::{Slice, Taint, TaintEffect};
+use model::device::{Taint, TaintEffect};
 use objects::resource::claim::DeviceToleration;
-use objects::resource::class::{DeviceTaintRule, DeviceTaintSelector};
+use objects::resource::class::DeviceTaintRule;
 use objects::resource::slice::DeviceTaint;
+
+use crate::error::{ConvertError, named};
 
 /// A taint. An effect that we do not know keeps nobody off.
 #[must_use]
@@ -51,33 +56,26 @@ pub fn toleration_object(toleration: &Toleration) -> DeviceToleration {
     }
 }
 
-/// Puts the taints of rules on the devices of a slice that they are for, after those that it was published with.
-pub fn taints(rules: &[DeviceTaintRule], slice: &mut Slice) {
-    for rule in rules {
-        // The API says of a rule without a selector that it is for no device. Upstream's scheduler puts it on every
-        // device, and so do we: devices that it keeps back must not be handed out by us.
-        let selector = rule.spec.device_selector.as_ref();
-        if !selector.is_none_or(|selector| names_pool(selector, slice)) {
-            continue;
-        }
-        let wanted = selector.and_then(|selector| selector.device.as_deref());
-        let taint = taint(&rule.spec.taint);
-        for device in &mut slice.devices {
-            if wanted.is_none_or(|wanted| *wanted == *device.name) {
-                device.taints.push(taint.clone());
-            }
-        }
-    }
-}
-
-fn names_pool(selector: &DeviceTaintSelector, slice: &Slice) -> bool {
-    let is = |wanted: &Option<String>, actual: &str| wanted.as_deref().is_none_or(|wanted| wanted == actual);
-    is(&selector.driver, &slice.pool.driver) && is(&selector.pool, &slice.pool.pool)
+/// A rule that puts a taint on devices.
+///
+/// # Errors
+/// It has no name.
+pub fn taint_rule(object: &DeviceTaintRule) -> Result<TaintRule, ConvertError> {
+    // The API says of a rule without a selector that it is for no device. Upstream's scheduler puts it on every device, and
+    // so do we: devices that it keeps back must not be handed out by us.
+    let selector = object.spec.device_selector.clone().unwrap_or_default();
+    let text = |text: Option<String>| text.map(Arc::from);
+    Ok(TaintRule {
+        name: named(object, &object.metadata.name, || "metadata.name".to_owned())?,
+        driver: text(selector.driver),
+        pool: text(selector.pool),
+        device: text(selector.device),
+        taint: taint(&object.spec.taint),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use model::device::{Device, PoolId, Reach};
     use serde_json::json;
 
     use super::*;
@@ -108,38 +106,24 @@ mod tests {
         assert_eq!(effect("None"), TaintEffect::Told("None".into()));
     }
 
-    /// Devices of driver d, pool p, with a taint after the rule.
-    fn tainted(selector: &serde_json::Value) -> Vec<String> {
-        let rule = json!({ "spec": { "deviceSelector": selector, "taint": { "key": "k", "effect": "NoSchedule" } } });
+    /// What a rule with this selector is for: driver, pool and device.
+    fn chosen(selector: &serde_json::Value) -> [Option<String>; 3] {
+        let rule = json!({
+            "metadata": { "name": "r" },
+            "spec": { "deviceSelector": selector, "taint": { "key": "k", "effect": "NoSchedule" } },
+        });
         let rule: DeviceTaintRule = serde_json::from_value(rule).expect("a rule");
-        let device = |name: &str| Device { name: name.into(), ..Default::default() };
-        let mut slice = Slice {
-            name: "s".into(),
-            pool: PoolId { driver: "d".into(), pool: "p".into() },
-            generation: 1,
-            slices_in_pool: 1,
-            reach: Reach::Everywhere,
-            devices: vec![device("a"), device("b")],
-            counter_sets: Vec::new(),
-            skip_node_operations: Vec::new(),
-        };
-        taints(&[rule], &mut slice);
-        let tainted = slice.devices.iter().filter(|device| !device.taints.is_empty());
-        tainted.map(|device| device.name.to_string()).collect()
+        let rule = taint_rule(&rule).expect("it has a name");
+        assert_eq!((&*rule.taint.key, rule.taint.effect), ("k", TaintEffect::NoSchedule));
+        [rule.driver, rule.pool, rule.device].map(|text| text.map(|text| text.to_string()))
     }
 
     #[test]
-    fn a_rule_taints_the_devices_that_all_of_its_selector_names() {
-        assert_eq!(tainted(&json!({ "driver": "d", "pool": "p", "device": "a" })), ["a"]);
-        assert_eq!(tainted(&json!({ "device": "b" })), ["b"]);
-        assert_eq!(tainted(&json!({ "driver": "d" })), ["a", "b"]);
-        assert_eq!(tainted(&json!({ "driver": "other", "device": "a" })), Vec::<String>::new());
-        assert_eq!(tainted(&json!({ "pool": "other" })), Vec::<String>::new());
-        assert_eq!(tainted(&json!({})), ["a", "b"]);
-    }
-
-    #[test]
-    fn a_rule_without_a_selector_taints_every_device() {
-        assert_eq!(tainted(&json!(null)), ["a", "b"]);
+    fn a_rule_is_for_what_its_selector_names_and_without_one_for_everything() {
+        let names = |texts: [&str; 3]| texts.map(|text| (!text.is_empty()).then(|| text.to_owned()));
+        assert_eq!(chosen(&json!({ "driver": "d", "pool": "p", "device": "a" })), names(["d", "p", "a"]));
+        assert_eq!(chosen(&json!({ "device": "b" })), names(["", "", "b"]));
+        assert_eq!(chosen(&json!({})), names(["", "", ""]));
+        assert_eq!(chosen(&json!(null)), names(["", "", ""]));
     }
 }

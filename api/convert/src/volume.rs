@@ -2,7 +2,10 @@
 
 use model::volume::{StorageClass, Volume, VolumeClaim, VolumeClaimId};
 use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim};
+use scheduler::change::Change;
+use scheduler::storage::StorageChange;
 
+use crate::change::Fact;
 use crate::error::{ConvertError, named};
 use crate::node::node_selector;
 use crate::text::{shared_map, some};
@@ -19,6 +22,7 @@ const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 /// It has no name.
 pub fn volume_claim(object: &PersistentVolumeClaim) -> Result<VolumeClaim, ConvertError> {
     let meta = &object.metadata;
+    let owner = meta.owner_references.iter().find(|owner| owner.controller == Some(true));
     let class = meta.annotations.get(CLASS).or(object.spec.storage_class_name.as_ref());
     Ok(VolumeClaim {
         id: VolumeClaimId {
@@ -29,6 +33,7 @@ pub fn volume_claim(object: &PersistentVolumeClaim) -> Result<VolumeClaim, Conve
         bound: !object.spec.volume_name.is_empty() && meta.annotations.contains_key(BOUND),
         lost: object.status.phase == "Lost",
         deleting: meta.deletion_timestamp.is_some(),
+        owner: owner.map(|owner| owner.uid.as_str().into()),
         class: class.and_then(|class| some(class)),
     })
 }
@@ -55,6 +60,37 @@ pub fn storage_class(object: &objects::storage::StorageClass) -> Result<StorageC
         name: named(object, &object.metadata.name, || "metadata.name".to_owned())?,
         waits_for_pod: object.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"),
     })
+}
+
+impl Fact for PersistentVolume {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::Storage(StorageChange::VolumeApplied(volume(self)?)))
+    }
+
+    fn gone(&self) -> Change {
+        Change::Storage(StorageChange::VolumeGone(self.metadata.name.as_str().into()))
+    }
+}
+
+impl Fact for PersistentVolumeClaim {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::Storage(StorageChange::VolumeClaimApplied(volume_claim(self)?)))
+    }
+
+    fn gone(&self) -> Change {
+        let (namespace, name) = (self.metadata.namespace.as_str().into(), self.metadata.name.as_str().into());
+        Change::Storage(StorageChange::VolumeClaimGone(VolumeClaimId { namespace, name }))
+    }
+}
+
+impl Fact for objects::storage::StorageClass {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::Storage(StorageChange::StorageClassApplied(storage_class(self)?)))
+    }
+
+    fn gone(&self) -> Change {
+        Change::Storage(StorageChange::StorageClassGone(self.metadata.name.as_str().into()))
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::apiserver::Apiserver;
 use crate::commands::crds::Crds;
 use crate::commands::features::Features;
+use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
 use crate::commands::up::Up;
 
@@ -16,6 +17,7 @@ Decides where pods and the devices they claim go in a Kubernetes cluster, and ex
 const EXAMPLES: &str = "\
 Examples:
   supercargo apiserver      a Kubernetes API server on this machine
+  supercargo scheduler      places the pods of a cluster
   supercargo simulate DIR   where the pods of manifests would go, without a cluster
   supercargo up             what the embedded cluster will do, and what is there today
   supercargo features       what can be turned on and off
@@ -35,6 +37,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Apiserver(Apiserver),
+    Scheduler(Scheduler),
     Up(Up),
     Crds(Crds),
     Features(Features),

@@ -6,6 +6,7 @@
 pub(crate) mod apiserver;
 pub(crate) mod crds;
 pub(crate) mod features;
+pub(crate) mod scheduler;
 pub(crate) mod simulate;
 pub(crate) mod up;
 
@@ -21,6 +22,7 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Apiserver(apiserver) => apiserver.run(out),
         Command::Crds(crds) => crds.run(out),
         Command::Features(features) => features.run(out),
+        Command::Scheduler(scheduler) => scheduler.run(out),
         Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),
         Command::Up(up) => up.run(out),
     };

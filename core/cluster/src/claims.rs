@@ -3,13 +3,14 @@
 //! Invariant: the ledger holds exactly what the allocations hold: of each claim the one that the API has, and the one that
 //! we decided on until it is known what became of it. A write that is not answered may still be carried out, whatever
 //! the API has shown meanwhile.
+//! What somebody takes or gives back besides, for a trial or for a pod that waits, has holders of its own or is undone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::claim::{Claim, ClaimId};
 use model::device::DeviceId;
-use model::node::NodeSelector;
+use model::node::{Node, NodeSelector};
 
 use crate::ledger::{Holding, Ledger, ShareId};
 
@@ -28,10 +29,21 @@ pub struct ClaimState {
     pub reserved_for: Vec<Arc<str>>,
     /// The uid of the pod or group that it was made for.
     pub owner: Option<Arc<str>>,
+    /// It was made by a scheduler for resources that its owner asks for by name.
+    pub extended: bool,
     /// It is being deleted.
     pub deleting: bool,
     /// It cannot vanish while devices are allocated to it.
     pub protected: bool,
+}
+
+impl ClaimState {
+    /// Whether the devices that it has can be used from a node. Without devices, it may get some.
+    #[must_use]
+    pub fn is_usable_on(&self, node: &Node) -> bool {
+        let nodes = self.allocation.as_ref().and_then(|allocated| allocated.nodes.as_ref());
+        nodes.is_none_or(|nodes| nodes.picks(node).unwrap_or(false))
+    }
 }
 
 /// What is allocated to a claim.
@@ -118,6 +130,12 @@ impl Claims {
         self.decided.contains_key(id)
     }
 
+    /// The uid for which an allocation of ours is on its way.
+    #[must_use]
+    pub fn decided_for(&self, id: &ClaimId) -> Option<&Arc<str>> {
+        self.decided.get(id).map(|decision| &decision.uid)
+    }
+
     /// Who holds what.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
@@ -164,6 +182,15 @@ impl Claims {
         true
     }
 
+    /// Decides on an allocation for a claim that has yet to be made, under a name that no claim can have.
+    pub fn decide_unmade(&mut self, id: &ClaimId, uid: &str, allocated: Allocated) {
+        let before = self.held(id);
+        let allocated = Arc::new(allocated);
+        let decision = Decision { uid: uid.into(), allocated, seen: false, written: false };
+        self.decided.insert(id.clone(), decision);
+        self.follow(id, &before);
+    }
+
     /// What was decided for the claim with this uid is written. It counts until the API has shown it.
     pub fn written(&mut self, id: &ClaimId, uid: &str) -> ClaimTouched {
         let before = self.held(id);
@@ -175,6 +202,20 @@ impl Claims {
             self.decided.remove(id);
         }
         self.follow(id, &before)
+    }
+
+    /// Takes devices for a holder that is no claim, or takes again what was given back for a trial.
+    pub fn take(&mut self, held: &[Held]) {
+        for one in held {
+            self.ledger.take(&one.device, one.share.clone(), one.holding.clone());
+        }
+    }
+
+    /// Gives devices back that were taken for a holder that is no claim, or those of a claim for a trial.
+    pub fn give_back(&mut self, held: &[Held]) {
+        for one in held {
+            self.ledger.give_back(&one.device, one.share.as_ref(), &one.holding.holder);
+        }
     }
 
     /// Takes back what was decided for the claim with this uid, since it could not be written.
@@ -235,6 +276,7 @@ mod tests {
             allocation: allocation.map(Arc::new),
             reserved_for: Vec::new(),
             owner: None,
+            extended: false,
             deleting: false,
             protected: false,
         }

@@ -3,19 +3,26 @@
 //! Invariant: everything here follows from what came in. The same inputs at the same times give the same effects; after a
 //! restart the API's objects alone lead to a state that goes on from there.
 
-mod fold;
+pub(crate) mod fold;
 mod settle;
-mod turn;
+mod sharing;
+mod taint_rules;
+pub(crate) mod turn;
+
+pub(crate) use fold::claim_id;
+pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use allocation::Expressions;
 use cluster::claims::Claims;
+use cluster::companions::Companions;
 use cluster::ledger::Ledger;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, Nodes};
 use cluster::pools::Slices;
+use cluster::taint_rules::TaintRules;
 use cluster::volumes::Volumes;
 use gates::Gates;
 use model::claim::{ClaimId, Class};
@@ -25,11 +32,13 @@ use rustc_hash::FxHashMap;
 
 use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
-use crate::filters::FilterSettings;
+use crate::extended::Extended;
+use crate::preempt::Preempting;
+use crate::profile::Profile;
 use crate::queue::{Counts, Patience, Queue};
-use crate::scores::ScoreSettings;
 use crate::scores::images::ImageCounts;
 use crate::touches::Touches;
+use crate::wake::{Wake, Wakes};
 
 /// What comes in.
 #[derive(Clone, Debug)]
@@ -58,39 +67,57 @@ pub enum Effect {
 }
 
 /// Something that people want to know.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Announcement {
     /// A pod has its node.
     Scheduled {
-        /// The pod.
-        pod: model::pod::PodId,
+        /// The pod, as it was when it was looked at.
+        pod: Arc<Pod>,
         /// The node.
         node: Arc<str>,
     },
     /// A pod has none.
     FailedScheduling {
-        /// The pod.
-        pod: model::pod::PodId,
+        /// The pod, as it was when it was looked at.
+        pod: Arc<Pod>,
         /// Why.
         message: String,
+    },
+    /// A pod goes, since a more important one needs its place.
+    Preempted {
+        /// The pod that goes.
+        pod: Arc<Pod>,
+        /// The other.
+        by: Arc<Pod>,
+        /// The node on which that is to be.
+        node: Arc<str>,
     },
 }
 
 /// How the engine decides.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The name that pods ask for.
-    pub scheduler_name: Arc<str>,
+    /// The schedulers that pods can ask for, each by a name of its own; others are left alone.
+    pub profiles: Vec<Arc<Profile>>,
     /// Which features are on.
     pub gates: Gates,
     /// How long pods wait.
     pub patience: Patience,
-    /// What puts nodes out of the question.
-    pub filters: FilterSettings,
-    /// What makes nodes better.
-    pub scores: ScoreSettings,
     /// How many steps a search for devices on one node may take.
     pub search_steps_max: u64,
+}
+
+impl Settings {
+    /// The profile that a pod asks for.
+    #[must_use]
+    pub fn profile(&self, pod: &Pod) -> Option<&Arc<Profile>> {
+        self.profiles.iter().find(|profile| profile.name == pod.scheduler)
+    }
+
+    /// The profile of a pod that waits.
+    pub(crate) fn profile_of(&self, pod: &Pod) -> Arc<Profile> {
+        self.profile(pod).cloned().expect("only pods that ask for one of us wait")
+    }
 }
 
 /// A claim with a write that is not answered yet.
@@ -127,18 +154,26 @@ pub struct Engine {
     pub(crate) namespaces: Namespaces,
     pub(crate) volumes: Volumes,
     pub(crate) images: ImageCounts,
+    pub(crate) companions: Companions,
     pub(crate) slices: Slices,
+    taint_rules: TaintRules,
     pub(crate) classes: BTreeMap<Arc<str>, Class>,
     pub(crate) claims: Claims,
     /// Pods that wait for us, by uid.
     waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
     lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
-    queue: Queue,
+    /// Pods that were refused, by claims of theirs that have devices.
+    sharing: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    pub(crate) queue: Queue,
     /// Pods on their way, by uid.
     placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
     abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
+    /// Claims for resources that pods ask for by name.
+    pub(crate) extended: Extended,
+    /// Claims that are about to lose their devices, or to go, and the pod for which they do.
+    pub(crate) giving_up: BTreeMap<WriteId, (ClaimId, Arc<str>)>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
     next_write: u64,
@@ -149,6 +184,8 @@ pub struct Engine {
     pub(crate) touches: Touches,
     /// Nodes with taints that make them worse.
     pub(crate) softly_tainted: BTreeSet<NodeIdx>,
+    /// Who makes room for whom.
+    pub(crate) preempting: Preempting,
     effects: Vec<Effect>,
 }
 
@@ -163,20 +200,26 @@ impl Engine {
             namespaces: Namespaces::default(),
             volumes: Volumes::default(),
             images: ImageCounts::default(),
+            companions: Companions::default(),
             slices: Slices::default(),
+            taint_rules: TaintRules::default(),
             classes: BTreeMap::new(),
             claims: Claims::default(),
             waiting: FxHashMap::default(),
             lacking: BTreeMap::new(),
+            sharing: BTreeMap::new(),
             queue,
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),
+            extended: Extended::default(),
+            giving_up: BTreeMap::new(),
             writes: FxHashMap::default(),
             next_write: 0,
             expressions: Expressions::default(),
             kinds: Vec::new(),
             touches: Touches::default(),
             softly_tainted: BTreeSet::new(),
+            preempting: Preempting::default(),
             effects: Vec::new(),
         }
     }
@@ -204,6 +247,18 @@ impl Engine {
     #[must_use]
     pub fn placing(&self) -> usize {
         self.placing.len()
+    }
+
+    /// A pod that is on its way to a node, and the node.
+    #[must_use]
+    pub fn on_its_way(&self, uid: &str) -> Option<(&Arc<Pod>, &Arc<str>)> {
+        self.placing.get(uid).map(|placing| (&placing.pod, &placing.node))
+    }
+
+    /// Whether a turn would look at a pod.
+    #[must_use]
+    pub fn wants_turn(&self, now: Timestamp) -> bool {
+        self.queue.has_next(now)
     }
 
     /// Who holds which devices, or will once what is decided is written.
@@ -234,10 +289,50 @@ impl Engine {
         id
     }
 
-    /// Asks for a write whose answer changes nothing.
-    fn submit_and_forget(&mut self, write: Write) {
+    /// Whether a pod on its way is about to use a claim that has devices.
+    pub(crate) fn is_being_reserved(&self, claim: &ClaimId) -> bool {
+        let uses = |placing: &Placing| {
+            let open = placing.open.values().map(|open| &open.claim);
+            open.chain(&placing.reserved).any(|one| one == claim)
+        };
+        self.placing.values().any(uses) || self.abandoned.values().any(|(open, _)| open.claim == *claim)
+    }
+
+    /// Whether the answer to a write of a claim for a pod is still to come.
+    pub(crate) fn is_being_written(&self, pod: &str, claim: &ClaimId) -> bool {
+        let open = self
+            .placing
+            .get(pod)
+            .is_some_and(|placing| placing.open.values().any(|open| open.claim == *claim));
+        open || self.abandoned.values().any(|(open, _)| open.claim == *claim)
+    }
+
+    /// Asks for a write for whose answer no pod waits.
+    pub(crate) fn submit_and_forget(&mut self, write: Write) -> WriteId {
         let id = WriteId(self.next_write);
         self.next_write += 1;
         self.effects.push(Effect::Submit(id, write));
+        id
+    }
+
+    pub(crate) fn announce(&mut self, announcement: Announcement) {
+        self.effects.push(Effect::Announce(announcement));
+    }
+
+    /// Wakes those that a change could help.
+    pub(crate) fn wake_others(&mut self, wakes: Wakes, now: Timestamp) {
+        if !wakes.is_empty() {
+            self.queue.wake(wakes, now);
+        }
+    }
+
+    /// Wakes a pod that sleeps, whatever it waits for.
+    pub(crate) fn wake_nominee(&mut self, uid: &str, now: Timestamp) {
+        self.queue.wake_one(uid, Wakes::of(&Wake::ALL), now);
+    }
+
+    /// Lets a pod that sleeps try again after a while.
+    pub(crate) fn wake_nominee_later(&mut self, uid: &str, now: Timestamp) {
+        self.queue.sleep_less(uid, now);
     }
 }

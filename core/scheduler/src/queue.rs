@@ -45,8 +45,8 @@ enum Place {
     BackingOff {
         until: Timestamp,
     },
-    /// Something went wrong, and would again if it was tried at once.
-    WaitingOut {
+    /// Something went wrong with it, and it is left alone until then.
+    Resting {
         until: Timestamp,
     },
     Asleep {
@@ -97,7 +97,7 @@ pub struct Queue {
     pods: FxHashMap<Arc<str>, Waiting>,
     ready: BTreeSet<Rank>,
     backing_off: BTreeSet<(Timestamp, Rank)>,
-    waiting_out: BTreeSet<(Timestamp, Rank)>,
+    resting: BTreeSet<(Timestamp, Rank)>,
     asleep: BTreeSet<(Timestamp, Rank)>,
     /// Sleepers by each change that could wake them, so that a change looks at those only.
     sleepers: BTreeMap<Wake, BTreeSet<Rank>>,
@@ -140,8 +140,8 @@ impl Queue {
         self.pods.contains_key(uid)
     }
 
-    /// Takes the next pod. While nobody is ready, of those that were woken the one whose backoff ends first is taken early:
-    /// there is nothing better to do.
+    /// Takes the next pod. While nobody is ready, the one whose backoff ends first is taken early: there is nothing better
+    /// to do. Those for whom something went wrong are not: it would go wrong again at once.
     pub fn next(&mut self, now: Timestamp) -> Option<Arc<str>> {
         self.let_go(now);
         let rank = match self.ready.first() {
@@ -164,7 +164,7 @@ impl Queue {
             Failure::Refused(wakes_on) => {
                 Place::Asleep { until: now.plus_millis(self.patience.sleep_ms_max), wakes_on }
             }
-            Failure::Failed => Place::WaitingOut { until: self.backed_off(waiting.failures, now) },
+            Failure::Failed => Place::Resting { until: self.backed_off(waiting.failures, now) },
         };
         self.put(waiting);
     }
@@ -186,11 +186,32 @@ impl Queue {
         }
     }
 
+    /// Lets a pod that sleeps try again after a backoff that begins now, though nothing happened that could help it.
+    pub fn sleep_less(&mut self, uid: &str, now: Timestamp) {
+        let Some(mut waiting) = self.take(uid) else { return };
+        let backed_off = self.backed_off(waiting.failures, now);
+        if let Place::Asleep { until, .. } = &mut waiting.place {
+            *until = backed_off.min(*until);
+        }
+        self.put(waiting);
+    }
+
     /// When something is to be done without anything happening.
     #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
         let first = |order: &BTreeSet<(Timestamp, Rank)>| order.first().map(|(until, _)| *until);
-        [&self.backing_off, &self.waiting_out, &self.asleep].into_iter().filter_map(first).min()
+        [&self.backing_off, &self.resting, &self.asleep].into_iter().filter_map(first).min()
+    }
+
+    /// Whether [`Queue::next`] would give a pod.
+    #[must_use]
+    pub fn has_next(&self, now: Timestamp) -> bool {
+        let is_due =
+            |order: &BTreeSet<(Timestamp, Rank)>| order.first().is_some_and(|(until, _)| *until <= now);
+        !self.ready.is_empty()
+            || !self.backing_off.is_empty()
+            || is_due(&self.resting)
+            || is_due(&self.asleep)
     }
 
     /// How many pods are in each place.
@@ -199,7 +220,7 @@ impl Queue {
         let gated = self.pods.values().filter(|waiting| waiting.place == Place::Gated).count();
         Counts {
             ready: self.ready.len(),
-            backing_off: self.backing_off.len() + self.waiting_out.len(),
+            backing_off: self.backing_off.len() + self.resting.len(),
             asleep: self.asleep.len(),
             gated,
         }
@@ -213,12 +234,11 @@ impl Queue {
 
     /// Moves on those whose time has come.
     fn let_go(&mut self, now: Timestamp) {
-        loop {
-            let orders = [&self.backing_off, &self.waiting_out, &self.asleep];
-            let due = orders.into_iter().filter_map(|order| order.first()).find(|(until, _)| *until <= now);
-            let Some((_, rank)) = due.cloned() else { return };
-            self.make_ready(&rank.uid);
-        }
+        let due = |order: &BTreeSet<(Timestamp, Rank)>| {
+            order.iter().take_while(|(until, _)| *until <= now).map(|(_, rank)| rank.uid.clone()).collect()
+        };
+        let due: [Vec<Arc<str>>; 3] = [due(&self.backing_off), due(&self.resting), due(&self.asleep)];
+        due.iter().flatten().for_each(|uid| self.make_ready(uid));
     }
 
     fn make_ready(&mut self, uid: &str) {
@@ -255,8 +275,8 @@ impl Queue {
             Place::BackingOff { until } => {
                 self.backing_off.remove(&(*until, rank.clone()));
             }
-            Place::WaitingOut { until } => {
-                self.waiting_out.remove(&(*until, rank.clone()));
+            Place::Resting { until } => {
+                self.resting.remove(&(*until, rank.clone()));
             }
             Place::Asleep { until, wakes_on } => {
                 self.asleep.remove(&(*until, rank.clone()));
@@ -280,8 +300,8 @@ impl Queue {
             Place::BackingOff { until } => {
                 self.backing_off.insert((*until, rank.clone()));
             }
-            Place::WaitingOut { until } => {
-                self.waiting_out.insert((*until, rank.clone()));
+            Place::Resting { until } => {
+                self.resting.insert((*until, rank.clone()));
             }
             Place::Asleep { until, wakes_on } => {
                 self.asleep.insert((*until, rank.clone()));
@@ -338,6 +358,23 @@ mod tests {
     }
 
     #[test]
+    fn who_is_to_sleep_less_is_not_taken_early_and_still_wakes_on_changes() {
+        let mut queue = queue(&[("a", 0), ("b", 0)]);
+        taken(&mut queue, 0);
+        for uid in ["a", "b"] {
+            queue.put_back(uid, Failure::Refused(Wake::PodRemoved.into()), at(0));
+        }
+        queue.sleep_less("a", at(500));
+        assert_eq!(queue.next_time(), Some(at(1_500)));
+        assert!(taken(&mut queue, 1_400).is_empty());
+        assert_eq!(taken(&mut queue, 1_500), ["a"]);
+        queue.sleep_less("a", at(1_500));
+        queue.sleep_less("b", at(1_500));
+        assert_eq!(queue.wake(Wake::PodRemoved.into(), at(2_000)), 1);
+        assert_eq!(taken(&mut queue, 2_000), ["b"]);
+    }
+
+    #[test]
     fn who_is_woken_early_waits_out_its_backoff_unless_nobody_else_is_ready() {
         let mut queue = queue(&[("a", 5), ("b", 0)]);
         assert_eq!(queue.next(at(0)).as_deref(), Some("a"));
@@ -348,11 +385,12 @@ mod tests {
     }
 
     #[test]
-    fn who_failed_by_mistake_is_not_taken_early() {
+    fn who_failed_is_left_alone_until_its_time_even_if_nobody_else_is_ready() {
         let mut queue = queue(&[("a", 0)]);
         queue.next(at(0));
         queue.put_back("a", Failure::Failed, at(0));
-        assert_eq!((queue.next(at(999)), queue.counts().backing_off), (None, 1));
+        assert!(!queue.has_next(at(999)) && queue.next(at(999)).is_none());
+        assert!(queue.has_next(at(1_000)));
         assert_eq!(queue.next(at(1_000)).as_deref(), Some("a"));
     }
 

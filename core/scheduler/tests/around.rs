@@ -221,7 +221,7 @@ proptest! {
             all.apply_pod(Arc::new(pod.clone()));
         }
         let shape = Arc::new(ours);
-        let mut around = Around::new(&shape, &all, &namespaces(), &FilterSettings::default());
+        let mut around = Around::new(&shape, &all, &namespaces(), &FilterSettings::default(), None);
         check(&around, &shape, &nodes, &first)?;
         let on = |pod: &Pod| nodes.iter().find(|node| Some(&node.name) == pod.node.as_ref()).expect("it is on a node");
         let both: Vec<Pod> = first.iter().chain(&later).cloned().collect();

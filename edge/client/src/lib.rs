@@ -20,4 +20,4 @@ pub use connection::{Connection, Options};
 pub use lease::{BadTerms, Candidacy, Election, Leadership, Observed, Step, Terms, decide, identity, lead};
 pub use resource::Resource;
 pub use watch::{Event, Gone, Selectors, WatchOptions};
-pub use write::Patch;
+pub use write::{Patch, Request, Verb};

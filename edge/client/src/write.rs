@@ -28,12 +28,58 @@ pub enum Patch {
     },
 }
 
+/// What a request does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Makes an object, or something at an object.
+    Create,
+    /// Replaces an object.
+    Update,
+    /// Changes parts of an object.
+    Patch(Patch),
+    /// Deletes an object; the body says how.
+    Delete,
+}
+
+/// A request about an object whose kind is known only to the caller.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// What it does.
+    pub verb: Verb,
+    /// The object's name.
+    pub name: &'a str,
+    /// The part of it, if not the whole.
+    pub subresource: Option<&'a str>,
+}
+
 const JSON: &str = "application/json";
 
 impl Connection {
     /// Reads one object.
     pub async fn get<K: Object>(&self, resource: &Resource<K>, name: &str) -> Answer<K> {
         object(self.call(Ask::get(resource.path_of(name))).await)
+    }
+
+    /// Whether the server serves a resource, such as `pods` of `v1`.
+    pub async fn serves(&self, api_version: &str, plural: &str) -> Answer<bool> {
+        #[derive(serde::Deserialize)]
+        struct Served {
+            #[serde(default)]
+            resources: Vec<Named>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let group = if api_version.contains('/') { "apis" } else { "api" };
+        let answer = self.call(Ask::get(format!("/{group}/{api_version}"))).await;
+        if let Answer::NotFound(_) = answer {
+            return Answer::Done(false);
+        }
+        answer.and_then(|body| match serde_json::from_slice::<Served>(&body) {
+            Ok(served) => Answer::Done(served.resources.iter().any(|one| one.name == plural)),
+            Err(error) => Answer::Unavailable(Unavailable::Unreadable(error.to_string())),
+        })
     }
 
     /// Makes an object.
@@ -100,6 +146,33 @@ impl Connection {
     pub async fn announce(&self, event: &Event) -> Answer<()> {
         let events = Resource::<Event>::named("events").within(&event.metadata.namespace);
         self.write(Method::POST, events.path(), JSON, event).await.map(drop)
+    }
+
+    /// Does what a request says, and gives the answer as it came.
+    pub async fn request<K: Object>(
+        &self,
+        resource: &Resource<K>,
+        request: &Request<'_>,
+        body: &impl Serialize,
+    ) -> Answer<Bytes> {
+        let mut path = match request.verb {
+            Verb::Create if request.subresource.is_none() => resource.path(),
+            _ => resource.path_of(request.name),
+        };
+        if let Some(subresource) = request.subresource {
+            path.push('/');
+            path.push_str(subresource);
+        }
+        let (method, content_type) = match &request.verb {
+            Verb::Create => (Method::POST, JSON),
+            Verb::Update => (Method::PUT, JSON),
+            Verb::Delete => (Method::DELETE, JSON),
+            Verb::Patch(patch) => {
+                path.push_str(&patch.query());
+                (Method::PATCH, patch.content_type())
+            }
+        };
+        self.write(method, path, content_type, body).await
     }
 
     async fn write(

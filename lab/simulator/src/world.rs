@@ -392,17 +392,22 @@ impl World {
         match announcement {
             Announcement::Scheduled { pod, node } => {
                 self.bound += 1;
-                self.trace.note(now, format_args!("scheduler {replica} has put {pod} on {node}"));
+                self.trace.note(now, format_args!("scheduler {replica} has put {} on {node}", pod.id));
             }
             Announcement::FailedScheduling { pod, message } => {
                 self.refused += 1;
                 if self.plan.calm {
-                    *self.attempts.entry(pod.to_string()).or_default() += 1;
+                    *self.attempts.entry(pod.id.to_string()).or_default() += 1;
                 }
-                self.trace.note(now, format_args!("scheduler {replica} finds no place for {pod}: {message}"));
+                self.trace
+                    .note(now, format_args!("scheduler {replica} finds no place for {}: {message}", pod.id));
             }
-            #[allow(unreachable_patterns, reason = "what else is announced decides nothing here")]
-            _ => {}
+            Announcement::Preempted { pod, by, node } => {
+                self.trace.note(
+                    now,
+                    format_args!("scheduler {replica} displaces {} for {} on {node}", pod.id, by.id),
+                );
+            }
         }
     }
 

@@ -138,7 +138,7 @@ fn failed(wrong: &str) -> Failure {
 }
 
 /// Done when the process is told to stop.
-async fn stopped() {
+pub(crate) async fn stopped() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminated) = signal(SignalKind::terminate()) else { return std::future::pending().await };
     tokio::select! {

@@ -9,10 +9,13 @@ use model::timestamp::Timestamp;
 use super::{Announcement, Effect, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
 use crate::queue::Failure;
-use crate::wake::Wake;
+use crate::wake::{Wake, Wakes};
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
+        if self.settle_given_up(now, write, outcome) || self.settle_eviction(now, write, outcome) {
+            return;
+        }
         let Some(uid) = self.writes.remove(&write) else { return };
         let Some(placing) = self.placing.get_mut(&uid) else {
             return self.settle_abandoned(now, write, outcome);
@@ -36,6 +39,7 @@ impl Engine {
         } else if placing.releasing.remove(&write) {
             return self.put_back(now, &uid);
         }
+        self.settle_unmade(&uid);
         self.go_on(now, &uid);
     }
 
@@ -60,27 +64,40 @@ impl Engine {
         }
     }
 
-    fn bound(&mut self, uid: &Arc<str>) {
+    /// A pod is bound where we wanted it.
+    pub(super) fn bound(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
         self.forget_waiting(uid);
-        let (pod, node) = (placing.pod.id.clone(), placing.node);
+        let (pod, node) = (placing.pod, placing.node);
         self.effects.push(Effect::Announce(Announcement::Scheduled { pod, node }));
+    }
+
+    /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once
+    /// what is being written for it is answered.
+    pub(crate) fn call_back(&mut self, now: Timestamp, uid: &Arc<str>, reason: &str) -> bool {
+        let Some(placing) = self.placing.get_mut(uid).filter(|placing| placing.binding.is_none()) else {
+            return false;
+        };
+        placing.failed.get_or_insert_with(|| reason.to_owned());
+        self.go_on(now, uid);
+        true
     }
 
     /// Undoes a placement that failed, and puts the pod back once that is done.
     fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
         self.take_pod(uid);
+        self.preempting.went(uid);
         let Some(placing) = self.placing.get_mut(uid) else { return };
-        let (reserved, consumer) = (std::mem::take(&mut placing.reserved), consumer(&placing.pod));
+        let (pod, reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
+        self.withdraw(&pod);
         for claim in reserved {
-            let Some(known) = self.claims.get(&claim) else { continue };
-            let release = Write::Release { uid: known.uid.clone(), claim, consumer: consumer.clone() };
+            let Some(release) = self.letting_go(&claim, consumer(&pod)) else { continue };
             let write = self.submit(uid, release);
             if let Some(placing) = self.placing.get_mut(uid) {
                 placing.releasing.insert(write);
             }
         }
-        self.queue.wake(Wake::PodRemoved.into(), now);
+        self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
         self.put_back(now, uid);
     }
 
@@ -104,13 +121,36 @@ impl Engine {
         self.release(&placing);
     }
 
-    /// The answer to a write for a pod that is gone.
+    /// A pod on its way turns out to be bound. If that is our own binding, its answer only comes later or got lost. If
+    /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same.
+    pub(super) fn found_bound(&mut self, uid: &Arc<str>, node: &str) {
+        let Some(placing) = self.placing.get(uid) else { return };
+        if placing.binding.is_some() && *placing.node == *node {
+            return self.bound(uid);
+        }
+        let Some(placing) = self.placing.remove(uid) else { return };
+        for (write, claim) in placing.open {
+            self.abandoned.insert(write, (claim, consumer(&placing.pod)));
+        }
+    }
+
+    /// The answer to a write for a pod that is gone, or that somebody else has bound.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some((open, consumer)) = self.abandoned.remove(&write) else { return };
-        if *outcome == WriteOutcome::Done {
+        let user = consumer.uid.clone();
+        if *outcome == WriteOutcome::Done && !self.nodes.has_pod(&user) {
             self.release_claim(&open.claim, consumer);
         }
         self.settle_claim(now, &open, outcome);
+        self.settle_unmade(&user);
+    }
+
+    /// Takes back what was decided for a claim.
+    pub(crate) fn undecide(&mut self, claim: &ClaimId) {
+        if let Some(uid) = self.claims.decided_for(claim).cloned() {
+            self.touch_claim(claim);
+            self.claims.undecide(claim, &uid);
+        }
     }
 
     /// What was decided for a claim is written, or is taken back.
@@ -134,10 +174,17 @@ impl Engine {
     }
 
     fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer) {
-        if let Some(known) = self.claims.get(claim) {
-            let uid = known.uid.clone();
-            self.submit_and_forget(Write::Release { claim: claim.clone(), uid, consumer });
+        if let Some(release) = self.letting_go(claim, consumer) {
+            self.submit_and_forget(release);
         }
+    }
+
+    /// Undoes what was written of a claim for a pod; a reservation is taken back by the write that this gives.
+    fn letting_go(&mut self, claim: &ClaimId, consumer: Consumer) -> Option<Write> {
+        self.unmake(claim);
+        self.forget_note(claim, &consumer.name);
+        let uid = self.claims.get(claim)?.uid.clone();
+        Some(Write::Release { claim: claim.clone(), uid, consumer })
     }
 }
 

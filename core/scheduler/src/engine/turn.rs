@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::{Holding, ShareId};
 use model::allocation::Allocation;
+use model::claim::ClaimId;
 use model::device::DeviceId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
@@ -23,24 +24,34 @@ impl Engine {
                 self.queue.remove(&uid);
                 continue;
             };
+            let lifted = self.lift_plans(&pod);
             match self.choose(&pod) {
-                Ok(choice) => self.place(now, &pod, choice),
-                Err(refusal) => {
-                    let failure = Failure::Refused(refusal.wakes_on());
-                    self.refuse(now, &pod, failure, refusal.to_string());
+                Ok(choice) => {
+                    self.wake_dispossessed(now, &lifted, &choice);
+                    self.place(now, &pod, choice);
                 }
+                Err(refusal) => self.refused(now, &pod, &refusal),
             }
+            self.take_plans(&lifted);
         }
     }
 
     /// Sends a pod on its way: it counts as being on the node from now on, and its devices as taken.
     fn place(&mut self, now: Timestamp, pod: &Arc<Pod>, choice: Choice) {
+        let freed = self.end_nomination(&pod.uid, Some(&choice.node));
+        self.wake_others(freed, now);
         let mut assumed = Pod::clone(pod);
         assumed.node = Some(choice.node.clone());
+        let (footprints, extra) = self.taken_of_node(pod, &choice.claims);
+        if !footprints.is_empty() {
+            let shape = Arc::make_mut(&mut assumed.shape);
+            shape.requests.add(&extra, 1);
+            shape.scored.add(&extra, 1);
+        }
         self.put_pod(Arc::new(assumed));
         let placing = Placing {
             pod: pod.clone(),
-            node: choice.node,
+            node: choice.node.clone(),
             open: Default::default(),
             reserved: Vec::new(),
             binding: None,
@@ -48,6 +59,10 @@ impl Engine {
             releasing: Default::default(),
         };
         self.placing.insert(pod.uid.clone(), placing);
+        if !footprints.is_empty() {
+            let (note, write) = self.note_resources(pod, footprints);
+            self.submit_for(pod, OpenClaim { claim: note, decided: None }, write);
+        }
         let consumer = consumer(pod);
         for wanted in choice.claims {
             let (open, write) = match wanted {
@@ -60,19 +75,28 @@ impl Engine {
                     let open = OpenClaim { claim: state.wish.id.clone(), decided: Some(state.uid.clone()) };
                     (open, self.allocate(&state, allocation, &consumer))
                 }
+                Wanted::Claim { allocation } => {
+                    let (claim, write) = self.make_claim(pod, &choice.node, allocation);
+                    (OpenClaim { claim, decided: Some(pod.uid.clone()) }, write)
+                }
             };
-            let id = self.submit(&pod.uid, write);
-            if let Some(placing) = self.placing.get_mut(&pod.uid) {
-                placing.open.insert(id, open);
-            }
+            self.submit_for(pod, open, write);
         }
         self.go_on(now, &pod.uid);
+    }
+
+    /// Asks for a write that has to be done before a pod is bound.
+    fn submit_for(&mut self, pod: &Pod, open: OpenClaim, write: Write) {
+        let id = self.submit(&pod.uid, write);
+        if let Some(placing) = self.placing.get_mut(&pod.uid) {
+            placing.open.insert(id, open);
+        }
     }
 
     /// Takes the devices of an allocation, and says what is to be written.
     fn allocate(&mut self, state: &ClaimState, allocation: Allocation, consumer: &Consumer) -> Write {
         let id = state.wish.id.clone();
-        let (allocated, shares) = held(state, &allocation);
+        let (allocated, shares) = held(&id, &state.uid, &allocation, None);
         let decided = self.claims.decide(&id, &state.uid, allocated);
         assert!(decided, "a claim that was looked at a moment ago has no allocation");
         self.touch_claim(&id);
@@ -87,34 +111,44 @@ impl Engine {
     }
 
     /// Puts a pod back that has no place, and says why.
-    pub(super) fn refuse(&mut self, now: Timestamp, pod: &Arc<Pod>, failure: Failure, message: String) {
+    pub(crate) fn refuse(&mut self, now: Timestamp, pod: &Arc<Pod>, failure: Failure, message: String) {
         self.queue.put_back(&pod.uid, failure, now);
         let reason = match failure {
             Failure::Refused(_) => WaitReason::Unschedulable,
             Failure::Failed => WaitReason::SchedulerError,
         };
         let (id, uid) = (pod.id.clone(), pod.uid.clone());
-        self.submit_and_forget(Write::Note { pod: id.clone(), uid, reason, message: message.clone() });
-        self.effects.push(Effect::Announce(Announcement::FailedScheduling { pod: id, message }));
+        self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
+        self.effects.push(Effect::Announce(Announcement::FailedScheduling { pod: pod.clone(), message }));
     }
 }
 
-/// What a claim holds by an allocation, and the ids of its shares in the order of grants.
-fn held(state: &ClaimState, allocation: &Allocation) -> (Allocated, Vec<Arc<str>>) {
+/// What a claim holds by an allocation, and the ids of its shares in the order of grants. The ids follow from a uid that is
+/// the claim's alone; they are held under other names if these are marked.
+pub(crate) fn held(
+    claim: &ClaimId,
+    uid: &str,
+    allocation: &Allocation,
+    mark: Option<&str>,
+) -> (Allocated, Vec<Arc<str>>) {
     let mut held = Vec::new();
     let mut shares = Vec::new();
     for grant in &allocation.grants {
-        let share = grant.share.is_some().then(|| share_id(&state.uid, &grant.device, shares.len()));
+        let share = grant.share.is_some().then(|| share_id(uid, &grant.device, shares.len()));
         shares.extend(share.clone());
         if grant.admin_access {
             continue;
         }
         let holding = Holding {
-            holder: state.wish.id.clone(),
+            holder: claim.clone(),
             groups: grant.groups.clone(),
             consumed: grant.share.clone().unwrap_or_default(),
         };
-        held.push(Held { device: grant.device.clone(), share: share.map(ShareId), holding });
+        let share = match (share, mark) {
+            (Some(share), Some(mark)) => Some(ShareId(format!("{mark} {share}").into())),
+            (share, _) => share.map(ShareId),
+        };
+        held.push(Held { device: grant.device.clone(), share, holding });
     }
     (Allocated { nodes: allocation.nodes.clone(), held }, shares)
 }

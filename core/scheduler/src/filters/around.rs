@@ -5,11 +5,11 @@ use std::sync::Arc;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeState, Nodes};
 use model::node::Node;
-use model::pod::{Pod, Shape};
+use model::pod::{LabelSelector, Pod, Shape};
 
 use super::pod_affinity::PodRules;
 use super::spread::SpreadCounts;
-use super::{FilterSettings, node_of};
+use super::{Filter, FilterSettings, node_of};
 use crate::node_refusal::NodeRefusal;
 
 /// What pods everywhere mean for pods of a shape, counted once for many nodes.
@@ -19,21 +19,24 @@ use crate::node_refusal::NodeRefusal;
 pub struct Around {
     shape: Arc<Shape>,
     spread: Option<SpreadCounts>,
-    rules: PodRules,
+    rules: Option<PodRules>,
 }
 
 impl Around {
-    /// Looks at all pods once.
+    /// Looks at all pods once. Companions are the pods that a pod without rules of its own is to be spread among.
     #[must_use]
     pub fn new(
         shape: &Arc<Shape>,
         nodes: &Nodes,
         namespaces: &Namespaces,
         settings: &FilterSettings,
+        companions: Option<&LabelSelector>,
     ) -> Around {
+        let spread = || SpreadCounts::new(shape, nodes, settings, companions);
+        let rules = || PodRules::new(shape, nodes, namespaces);
         Around {
-            spread: SpreadCounts::new(shape, nodes, settings.compares_taints),
-            rules: PodRules::new(shape, nodes, namespaces),
+            spread: settings.has(Filter::Spread).then(spread).flatten(),
+            rules: settings.has(Filter::PodAffinity).then(rules),
             shape: shape.clone(),
         }
     }
@@ -47,7 +50,7 @@ impl Around {
         if let Some(spread) = &self.spread {
             spread.check(node)?;
         }
-        self.rules.check(node)
+        self.rules.as_ref().map_or(Ok(()), |rules| rules.check(node))
     }
 
     /// Counts a pod that comes to a node.
@@ -64,14 +67,18 @@ impl Around {
         if let Some(spread) = &mut self.spread {
             spread.count(&self.shape, pod, node, sign);
         }
-        self.rules.count(&self.shape, pod, node, sign);
+        if let Some(rules) = &mut self.rules {
+            rules.count(&self.shape, pod, node, sign);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use model::pod::Spread;
+
     use super::*;
-    use crate::sample::{node, nodes, passing, pod, shape, spread, term};
+    use crate::sample::{node, nodes, passing, pod, selector, shape, spread, term};
 
     #[test]
     fn both_kinds_of_rules_count() {
@@ -83,7 +90,8 @@ mod tests {
         });
         let all = ["a", "b", "c"].map(|name| node(name, &format!("host={name}")));
         let nodes = nodes(all.clone(), [pod("p", "a", web()), pod("q", "b", shape("app=db"))]);
-        let mut around = Around::new(&ours, &nodes, &Namespaces::default(), &FilterSettings::default());
+        let settings = FilterSettings::default();
+        let mut around = Around::new(&ours, &nodes, &Namespaces::default(), &settings, None);
         let names = |around: &Around| passing(&nodes, |state| around.check(state));
         assert_eq!(names(&around), "c");
         around.add(&pod("r", "c", web()), &all[2]);
@@ -93,5 +101,43 @@ mod tests {
         around.remove(&pod("r", "c", web()), &all[2]);
         around.add(&pod("q", "b", shape("app=db")), &all[1]);
         assert_eq!(names(&around), "c");
+    }
+
+    #[test]
+    fn each_kind_of_rules_can_be_switched_off() {
+        let web = || shape("app=web");
+        let ours = Arc::new(Shape {
+            spread: vec![spread(1, "host", "app=web")],
+            apart: vec![term("app=db", "host")],
+            ..web()
+        });
+        let all = ["a", "b", "c"].map(|name| node(name, &format!("host={name}")));
+        let nodes = nodes(all, [pod("p", "a", web()), pod("q", "b", shape("app=db"))]);
+        let names = |off: &[Filter]| {
+            let settings = FilterSettings { off: off.iter().copied().collect(), ..FilterSettings::default() };
+            let around = Around::new(&ours, &nodes, &Namespaces::default(), &settings, None);
+            passing(&nodes, |state| around.check(state))
+        };
+        assert_eq!(names(&[Filter::Spread]), "a c");
+        assert_eq!(names(&[Filter::PodAffinity]), "b c");
+        assert_eq!(names(&[Filter::Spread, Filter::PodAffinity]), "a b c");
+    }
+
+    #[test]
+    fn a_pod_without_rules_is_spread_among_its_companions_if_that_is_set() {
+        let open = Spread { selector: LabelSelector::Nothing, ..spread(1, "host", "") };
+        let settings = FilterSettings { default_spread: vec![open], ..FilterSettings::default() };
+        let all = ["a", "b"].map(|name| node(name, &format!("host={name}")));
+        let nodes = nodes(all, [pod("p", "a", shape("app=web"))]);
+        let names = |ours: Shape, companions: Option<&LabelSelector>| {
+            let around = Around::new(&Arc::new(ours), &nodes, &Namespaces::default(), &settings, companions);
+            passing(&nodes, |state| around.check(state))
+        };
+        let web = selector("app=web");
+        assert_eq!(names(shape("app=web"), Some(&web)), "b");
+        assert_eq!(names(shape("app=web"), None), "a b");
+        assert_eq!(names(shape("app=web"), Some(&selector(""))), "a b");
+        let own = Shape { spread: vec![spread(2, "host", "app=web")], ..shape("app=web") };
+        assert_eq!(names(own, Some(&web)), "a b");
     }
 }

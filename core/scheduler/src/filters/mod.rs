@@ -13,6 +13,7 @@ mod pod_term;
 mod ports;
 mod resources;
 mod spread;
+mod switches;
 mod taints;
 mod unschedulable;
 mod volumes;
@@ -22,16 +23,17 @@ use std::sync::Arc;
 
 use cluster::nodes::NodeState;
 use model::node::{Node, NodeSelector};
-use model::pod::Shape;
+use model::pod::{Shape, Spread};
 
 pub use around::Around;
 pub use node_affinity::named_nodes;
 pub use node_name::check as node_name;
+pub use switches::{Filter, FilterSet};
 pub use volumes::Mounts;
 
 pub(crate) use node_affinity::wants;
 pub(crate) use pod_term::{OwnTerm, reaches};
-pub(crate) use spread::{counted, is_counted};
+pub(crate) use spread::{among, counted, is_counted};
 pub(crate) use taints::{keeps_off, tolerates};
 
 use crate::node_refusal::NodeRefusal;
@@ -39,6 +41,8 @@ use crate::node_refusal::NodeRefusal;
 /// What people may set about filters.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FilterSettings {
+    /// What is switched off.
+    pub off: FilterSet,
     /// Nodes that will do for any pod.
     pub enforced_nodes: Option<NodeSelector>,
     /// Resources of which there is always enough.
@@ -49,6 +53,28 @@ pub struct FilterSettings {
     pub device_resources: BTreeSet<Arc<str>>,
     /// Whether tolerations may compare numbers.
     pub compares_taints: bool,
+    /// How pods must be spread that say nothing about it, if it is known among which pods. Selectors are left open here.
+    pub default_spread: Vec<Spread>,
+}
+
+impl FilterSettings {
+    /// Whether a filter is on.
+    #[must_use]
+    pub const fn has(&self, filter: Filter) -> bool {
+        !self.off.contains(filter)
+    }
+}
+
+/// Whether there can be a node for a pod at all.
+///
+/// # Errors
+/// Why there cannot.
+pub fn anywhere(shape: &Shape, settings: &FilterSettings) -> Result<(), NodeRefusal> {
+    let conflicts = || named_nodes(shape).is_some_and(|names| names.is_empty());
+    if settings.has(Filter::NodeAffinity) && conflicts() {
+        return Err(NodeRefusal::NamesConflict);
+    }
+    Ok(())
 }
 
 /// Whether a node as such will do, whatever is on it.
@@ -56,11 +82,22 @@ pub struct FilterSettings {
 /// # Errors
 /// Why it will not.
 pub fn fixed(shape: &Shape, node: &Node, settings: &FilterSettings) -> Result<(), NodeRefusal> {
-    node_affinity::check_name(shape, node)?;
-    unschedulable::check(shape, node, settings)?;
-    taints::check(shape, node, settings)?;
-    node_affinity::check(shape, node, settings)?;
-    features::check(shape, node)
+    if settings.has(Filter::NodeAffinity) {
+        node_affinity::check_name(shape, node)?;
+    }
+    if settings.has(Filter::Unschedulable) {
+        unschedulable::check(shape, node, settings)?;
+    }
+    if settings.has(Filter::Taints) {
+        taints::check(shape, node, settings)?;
+    }
+    if settings.has(Filter::NodeAffinity) {
+        node_affinity::check(shape, node, settings)?;
+    }
+    if settings.has(Filter::Features) {
+        features::check(shape, node)?;
+    }
+    Ok(())
 }
 
 /// Whether what is left of a node will do.
@@ -68,8 +105,13 @@ pub fn fixed(shape: &Shape, node: &Node, settings: &FilterSettings) -> Result<()
 /// # Errors
 /// Why it will not.
 pub fn usage(shape: &Shape, state: &NodeState, settings: &FilterSettings) -> Result<(), NodeRefusal> {
-    ports::check(shape, state)?;
-    resources::check(shape, state, settings)
+    if settings.has(Filter::Ports) {
+        ports::check(shape, state)?;
+    }
+    if settings.has(Filter::Resources) {
+        resources::check(shape, state, settings)?;
+    }
+    Ok(())
 }
 
 /// The node of a state.
@@ -101,6 +143,40 @@ mod tests {
         shape.required_features.clear();
         assert_eq!(fixed(&shape, &closed, &settings), Ok(()));
         let nodes = nodes([closed], []);
+        assert_eq!(usage(&shape, state(&nodes, "a"), &settings), Ok(()));
+    }
+
+    #[test]
+    fn what_is_switched_off_keeps_nobody_away() {
+        let mut closed = node("a", "");
+        closed.unschedulable = true;
+        closed.taints.push(taint("k=v:NoSchedule"));
+        closed.pods_max = 0;
+        let mut shape = shape("");
+        shape.node_labels = crate::sample::labels("disk=ssd");
+        shape.required_features.push("F".into());
+        let mut off = Vec::new();
+        let mut told = Vec::new();
+        let nodes = nodes([closed.clone()], []);
+        for filter in
+            [Filter::Unschedulable, Filter::Taints, Filter::NodeAffinity, Filter::Features, Filter::Resources]
+        {
+            let settings = FilterSettings { off: off.iter().copied().collect(), ..FilterSettings::default() };
+            let answer =
+                fixed(&shape, &closed, &settings).and_then(|()| usage(&shape, state(&nodes, "a"), &settings));
+            told.push(answer.map_or_else(|refusal| refusal.text(), |()| "fits".to_owned()));
+            off.push(filter);
+        }
+        let expected = [
+            "node(s) were unschedulable",
+            "node(s) had untolerated taint(s)",
+            "node(s) didn't match Pod's node affinity/selector",
+            "node(s) didn't match Pod's required features",
+            "Too many pods",
+        ];
+        assert_eq!(told, expected);
+        let settings = FilterSettings { off: off.into_iter().collect(), ..FilterSettings::default() };
+        assert_eq!(fixed(&shape, &closed, &settings), Ok(()));
         assert_eq!(usage(&shape, state(&nodes, "a"), &settings), Ok(()));
     }
 }

@@ -10,7 +10,7 @@ use model::node::Node;
 use model::pod::{LabelSelector, Pod, Shape, Spread};
 use rustc_hash::FxHashMap;
 
-use super::{keeps_off, node_of, wants};
+use super::{FilterSettings, keeps_off, node_of, wants};
 use crate::node_refusal::NodeRefusal;
 
 /// How the pods of each rule that a shape must keep are spread now.
@@ -33,9 +33,19 @@ struct RuleCounts {
 
 impl SpreadCounts {
     /// Counts, if there is a rule that must be kept.
-    pub(super) fn new(shape: &Shape, nodes: &Nodes, compares_taints: bool) -> Option<SpreadCounts> {
+    pub(super) fn new(
+        shape: &Shape,
+        nodes: &Nodes,
+        settings: &FilterSettings,
+        companions: Option<&LabelSelector>,
+    ) -> Option<SpreadCounts> {
+        let compares_taints = settings.compares_taints;
         let required = shape.spread.iter().filter(|rule| rule.required);
-        let rules: Vec<_> = required.map(|rule| RuleCounts::new(rule, shape)).collect();
+        let mut rules: Vec<_> = required.map(|rule| RuleCounts::new(rule, shape)).collect();
+        if shape.spread.is_empty() {
+            let default = among(companions, &settings.default_spread);
+            rules = default.iter().map(|rule| RuleCounts::new(rule, shape)).collect();
+        }
         if rules.is_empty() {
             return None;
         }
@@ -131,6 +141,14 @@ impl RuleCounts {
     }
 }
 
+/// Rules whose selectors are left open, for a pod with these companions. Without any there is nothing to keep.
+pub(crate) fn among(companions: Option<&LabelSelector>, rules: &[Spread]) -> Vec<Spread> {
+    let picks_some =
+        |selector: &&LabelSelector| !matches!(selector, LabelSelector::All(all) if all.is_empty());
+    let Some(selector) = companions.filter(picks_some) else { return Vec::new() };
+    rules.iter().map(|rule| Spread { selector: selector.clone(), ..rule.clone() }).collect()
+}
+
 /// Whether a node is counted at all.
 pub(crate) fn counted(rule: &Spread, shape: &Shape, node: &Node, compares_taints: bool) -> bool {
     (!rule.honor_affinity || wants(shape, node))
@@ -160,7 +178,8 @@ mod tests {
     fn check(rules: Vec<Spread>, pods: &[(&str, &str)], expected: &str) {
         let shape = Shape { spread: rules, ..shape("app=web") };
         let nodes = zones(pods);
-        let counts = SpreadCounts::new(&shape, &nodes, false).expect("there is a rule");
+        let counts =
+            SpreadCounts::new(&shape, &nodes, &FilterSettings::default(), None).expect("there is a rule");
         assert_eq!(passing(&nodes, |state| counts.check(node_of(state))), expected);
     }
 
@@ -199,7 +218,8 @@ mod tests {
         shape.node_labels = labels("zone=1");
         let nodes = zones(&[("a", "app=web")]);
         let answer = |shape: &Shape| {
-            let counts = SpreadCounts::new(shape, &nodes, false).expect("there is a rule");
+            let counts =
+                SpreadCounts::new(shape, &nodes, &FilterSettings::default(), None).expect("there is a rule");
             passing(&nodes, |state| counts.check(node_of(state)))
         };
         // Zone 1 is the only place, and so has the fewest itself. Zone 2 is not counted.
@@ -215,7 +235,8 @@ mod tests {
         closed.taints.push(taint("k=v:NoSchedule"));
         let nodes = nodes([node("a", "host=a"), closed], [pod("p", "a", crate::sample::shape("app=web"))]);
         let answer = |shape: &Shape| {
-            let counts = SpreadCounts::new(shape, &nodes, false).expect("there is a rule");
+            let counts =
+                SpreadCounts::new(shape, &nodes, &FilterSettings::default(), None).expect("there is a rule");
             passing(&nodes, |state| counts.check(node_of(state)))
         };
         assert_eq!(answer(&shape), "b");
@@ -231,7 +252,8 @@ mod tests {
         going.deleting = true;
         let nodes = nodes([node("a", "host=a"), node("b", "host=b")], [other, going]);
         let shape = Shape { spread: vec![spread(1, "host", "app=web")], ..shape("app=web") };
-        let counts = SpreadCounts::new(&shape, &nodes, false).expect("there is a rule");
+        let counts =
+            SpreadCounts::new(&shape, &nodes, &FilterSettings::default(), None).expect("there is a rule");
         assert_eq!(passing(&nodes, |state| counts.check(node_of(state))), "a b");
     }
 
@@ -239,7 +261,8 @@ mod tests {
     fn pods_can_come_and_go() {
         let shape = Shape { spread: vec![spread(1, "zone", "app=web")], ..shape("app=web") };
         let nodes = zones(&[("a", "app=web")]);
-        let mut counts = SpreadCounts::new(&shape, &nodes, false).expect("there is a rule");
+        let mut counts =
+            SpreadCounts::new(&shape, &nodes, &FilterSettings::default(), None).expect("there is a rule");
         let before = format!("{:?}", counts.rules[0].levels);
         let here = pod("p0", "a", crate::sample::shape("app=web"));
         let (a, x) = (node("a", "zone=1 host=a"), node("x", "zone=2 host=x"));
@@ -257,6 +280,6 @@ mod tests {
         let mut rule = spread(1, "zone", "app=web");
         rule.required = false;
         let shape = Shape { spread: vec![rule], ..shape("app=web") };
-        assert!(SpreadCounts::new(&shape, &zones(&[]), false).is_none());
+        assert!(SpreadCounts::new(&shape, &zones(&[]), &FilterSettings::default(), None).is_none());
     }
 }

@@ -9,6 +9,7 @@ use model::node::{Node, NodeSelector};
 use model::pod::Shape;
 use model::volume::{Volume, VolumeClaim};
 
+use super::{Filter, FilterSettings};
 use crate::node_refusal::{NodeRefusal, VolumeRefusal};
 
 /// Labels of volumes and nodes that tell zones and regions, each with the one that replaced it.
@@ -38,7 +39,11 @@ impl Mounts {
     ///
     /// # Errors
     /// They cannot be had on any node.
-    pub fn new(shape: &Shape, volumes: &Volumes) -> Result<Mounts, NodeRefusal> {
+    pub fn new(shape: &Shape, volumes: &Volumes, settings: &FilterSettings) -> Result<Mounts, NodeRefusal> {
+        let zones = settings.has(Filter::VolumeZones);
+        if !settings.has(Filter::Volumes) {
+            return Ok(if zones { Mounts::zones_alone(shape, volumes) } else { Mounts::default() });
+        }
         let found: Result<_, _> =
             shape.volume_claims.iter().map(|name| usable(shape, name, volumes)).collect();
         let claims: Vec<&VolumeClaim> = found.map_err(NodeRefusal::Volume)?;
@@ -56,11 +61,18 @@ impl Mounts {
         }
         let mounts = claims.into_iter().filter_map(|claim| claim.volume.as_ref()).map(|name| {
             match volumes.volume(name) {
-                Some(volume) => Ok(Mount::new(volume)),
+                Some(volume) => Ok(Mount::new(volume, true, zones)),
                 None => Err(NodeRefusal::Volume(VolumeRefusal::NoVolume { volume: name.clone() })),
             }
         });
         Ok(Mounts { mounts: mounts.collect::<Result<_, _>>()? })
+    }
+
+    /// The zones of the volumes that are known, when nothing else about volumes is asked.
+    fn zones_alone(shape: &Shape, volumes: &Volumes) -> Mounts {
+        let claims = shape.volume_claims.iter().filter_map(|name| volumes.claim(&shape.namespace, name));
+        let known = claims.filter_map(|claim| volumes.volume(claim.volume.as_ref()?));
+        Mounts { mounts: known.map(|volume| Mount::new(volume, false, true)).collect() }
     }
 
     /// Whether every node will do.
@@ -91,8 +103,14 @@ fn usable<'a>(
     name: &Arc<str>,
     volumes: &'a Volumes,
 ) -> Result<&'a VolumeClaim, VolumeRefusal> {
+    let own = shape.own_volume_claims.iter().find(|own| own.claim == *name);
     let Some(claim) = volumes.claim(&shape.namespace, name) else {
-        return Err(VolumeRefusal::NoClaim { claim: name.clone() });
+        let claim = name.clone();
+        return Err(if own.is_some() {
+            VolumeRefusal::NotMade { claim }
+        } else {
+            VolumeRefusal::NoClaim { claim }
+        });
     };
     if claim.lost {
         let volume = claim.volume.clone().unwrap_or_default();
@@ -101,16 +119,25 @@ fn usable<'a>(
     if claim.deleting {
         return Err(VolumeRefusal::Deleting { claim: name.clone() });
     }
-    Ok(claim)
+    match own {
+        Some(own) if claim.owner.as_ref() != Some(&own.pod_uid) => Err(VolumeRefusal::NotOwn {
+            namespace: shape.namespace.clone(),
+            claim: name.clone(),
+            pod: own.pod.clone(),
+        }),
+        _ => Ok(claim),
+    }
 }
 
 impl Mount {
-    fn new(volume: &Volume) -> Mount {
+    fn new(volume: &Volume, asks_nodes: bool, asks_zones: bool) -> Mount {
         let zones = ZONES
             .iter()
             .enumerate()
+            .filter(|_| asks_zones)
             .filter_map(|(at, (key, _))| Some((at, zones(volume.labels.get(*key)?)?)));
-        Mount { volume: volume.name.clone(), nodes: volume.nodes.clone(), zones: zones.collect() }
+        let nodes = volume.nodes.clone().filter(|_| asks_nodes);
+        Mount { volume: volume.name.clone(), nodes, zones: zones.collect() }
     }
 
     fn reaches(&self, node: &Node) -> bool {
@@ -135,6 +162,7 @@ fn zones(label: &str) -> Option<Vec<Arc<str>>> {
 #[cfg(test)]
 mod tests {
     use model::node::{NodeTerm, Operator, Requirement};
+    use model::pod::OwnVolumeClaim;
     use model::volume::{StorageClass, VolumeClaimId};
 
     use super::*;
@@ -147,6 +175,7 @@ mod tests {
             bound,
             lost: name == "lost",
             deleting: name == "deleting",
+            owner: (name == "p-scratch").then(|| "u".into()),
             class: Some(class.into()),
         }
     }
@@ -155,6 +184,7 @@ mod tests {
         let mut volumes = Volumes::default();
         for (name, volume, bound, class) in [
             ("local", Some("on-a"), true, "slow"),
+            ("p-scratch", Some("on-a"), true, "slow"),
             ("zonal", Some("in-z1"), true, "slow"),
             ("old", Some("in-old"), true, "slow"),
             ("lost", Some("gone"), true, "slow"),
@@ -183,9 +213,16 @@ mod tests {
 
     /// What a pod with these claims is told by a node with these labels.
     fn answer(claims: &[&str], node_labels: &str) -> String {
+        answer_without(&[], claims, node_labels)
+    }
+
+    /// The same with some filters off.
+    fn answer_without(off: &[Filter], claims: &[&str], node_labels: &str) -> String {
+        let settings = FilterSettings { off: off.iter().copied().collect(), ..FilterSettings::default() };
         let mut shape = shape("");
         shape.volume_claims = claims.iter().map(|name| (*name).into()).collect();
-        let answer = Mounts::new(&shape, &volumes()).and_then(|mounts| mounts.check(&node("n", node_labels)));
+        let mounts = Mounts::new(&shape, &volumes(), &settings);
+        let answer = mounts.and_then(|mounts| mounts.check(&node("n", node_labels)));
         answer.map_or_else(|refusal| refusal.text(), |()| "fits".to_owned())
     }
 
@@ -227,5 +264,34 @@ mod tests {
         assert_eq!(answer(&["zonal"], "host=a"), "fits");
         assert_eq!(answer(&["old"], "topology.kubernetes.io/zone=z1"), "fits");
         assert_eq!(answer(&["old"], "failure-domain.beta.kubernetes.io/zone=z2"), refused);
+    }
+
+    #[test]
+    fn reach_and_zones_can_be_switched_off_one_by_one() {
+        let elsewhere = "topology.kubernetes.io/zone=z9";
+        assert_eq!(answer_without(&[Filter::Volumes], &["local", "waiting", "none"], elsewhere), "fits");
+        let refused = "node(s) had no available volume zone";
+        assert_eq!(answer_without(&[Filter::Volumes], &["zonal"], elsewhere), refused);
+        assert_eq!(answer_without(&[Filter::VolumeZones], &["zonal"], elsewhere), "fits");
+        let unreached = "node(s) didn't match PersistentVolume's node affinity";
+        assert_eq!(answer_without(&[Filter::VolumeZones], &["local"], elsewhere), unreached);
+        assert_eq!(answer_without(&[Filter::Volumes, Filter::VolumeZones], &["zonal"], elsewhere), "fits");
+    }
+
+    #[test]
+    fn a_claim_that_is_made_for_the_pod_must_be_its_own() {
+        let told = |claim: &str, pod_uid: &str| {
+            let own = OwnVolumeClaim { claim: claim.into(), pod: "p".into(), pod_uid: pod_uid.into() };
+            let mut shape = shape("");
+            shape.volume_claims = vec![claim.into()];
+            shape.own_volume_claims = vec![own];
+            let mounts = Mounts::new(&shape, &volumes(), &FilterSettings::default());
+            mounts.map_or_else(|refusal| refusal.text(), |_| "fits".to_owned())
+        };
+        assert_eq!(told("p-scratch", "u"), "fits");
+        let foreign = "PVC ns/p-scratch was not created for pod ns/p (pod is not owner)";
+        assert_eq!(told("p-scratch", "another"), foreign);
+        let missing = "waiting for ephemeral volume controller to create the persistentvolumeclaim \"p-tmp\"";
+        assert_eq!(told("p-tmp", "u"), missing);
     }
 }

@@ -4,6 +4,7 @@
 //! raw score for each. A kind about which a pod says nothing is left out.
 
 pub mod balanced;
+pub mod devices;
 pub mod images;
 pub mod node_affinity;
 pub mod pod_affinity;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, NodeState, Nodes};
 use model::node::NodeTerm;
-use model::pod::{LabelSelector, Shape};
+use model::pod::{LabelSelector, Shape, Spread};
 
 use self::images::ImageCounts;
 use self::pod_affinity::PodWishes;
@@ -44,6 +45,8 @@ pub enum Score {
     Balanced,
     /// Images that are there already.
     Images,
+    /// Devices that come closer to what claims would like. Told by the devices that were found, see [`devices`].
+    Devices,
 }
 
 /// What people may set about scores.
@@ -63,6 +66,10 @@ pub struct ScoreSettings {
     pub ignores_wishes_of_others: bool,
     /// Whether tolerations may compare numbers.
     pub compares_taints: bool,
+    /// How pods should be spread that say nothing about it, if it is known among which pods. Selectors are left open here.
+    pub default_spread: Vec<Spread>,
+    /// Whether nodes that lack a label of these rules are worst, as they are for the rules of pods.
+    pub default_spread_needs_labels: bool,
 }
 
 impl Default for ScoreSettings {
@@ -74,6 +81,7 @@ impl Default for ScoreSettings {
                 (Score::Resources, 1),
                 (Score::Spread, 2),
                 (Score::PodAffinity, 2),
+                (Score::Devices, 2),
                 (Score::Balanced, 1),
                 (Score::Images, 1),
             ],
@@ -83,7 +91,17 @@ impl Default for ScoreSettings {
             required_near: 1,
             ignores_wishes_of_others: false,
             compares_taints: false,
+            default_spread: spread::system_rules(),
+            default_spread_needs_labels: false,
         }
+    }
+}
+
+impl ScoreSettings {
+    /// How much a kind counts.
+    #[must_use]
+    pub fn weight(&self, kind: Score) -> i64 {
+        self.weights.iter().filter(|(weighted, _)| *weighted == kind).map(|(_, weight)| weight).sum()
     }
 }
 
@@ -107,8 +125,7 @@ pub struct View<'a> {
 pub fn totals(shape: &Shape, candidates: &[NodeIdx], view: &View<'_>) -> Vec<i64> {
     let mut totals = vec![0; candidates.len()];
     for (kind, scores) in by_kind(shape, candidates, view) {
-        let weights = view.settings.weights.iter().filter(|(weighted, _)| *weighted == kind);
-        let weight: i64 = weights.map(|(_, weight)| weight).sum();
+        let weight = view.settings.weight(kind);
         for (total, score) in totals.iter_mut().zip(scores) {
             *total += weight * score;
         }
@@ -160,6 +177,7 @@ pub fn scores(kind: Score, shape: &Shape, candidates: &[NodeIdx], view: &View<'_
             pod_affinity::normalised(each(&|state| wishes.raw(node_of(state))))
         }
         Score::Images => each(&|state| view.images.score(shape, node_of(state))),
+        Score::Devices => return None,
     })
 }
 

@@ -8,7 +8,7 @@ use model::pod::{LabelSelector, Shape, Spread};
 use rustc_hash::FxHashMap;
 
 use super::{BEST, View};
-use crate::filters::{counted, is_counted, node_of};
+use crate::filters::{among, counted, is_counted, node_of};
 
 /// The label that tells nodes apart.
 const HOST: &str = "kubernetes.io/hostname";
@@ -36,14 +36,15 @@ struct Wish {
 
 impl SpreadWishes {
     /// Counts the pods, if there is something to wish for. A pod that says nothing itself is spread among its companions
-    /// over nodes and zones, and then a node need not have all labels.
+    /// as the settings say.
     #[must_use]
     pub fn new(shape: &Shape, candidates: &[NodeIdx], view: &View<'_>) -> Option<SpreadWishes> {
-        let needs_labels = !shape.spread.is_empty();
-        let rules: Vec<Spread> = if needs_labels {
-            shape.spread.iter().filter(|rule| !rule.required).cloned().collect()
+        let settings = view.settings;
+        let needs_labels = !shape.spread.is_empty() || settings.default_spread_needs_labels;
+        let rules: Vec<Spread> = if shape.spread.is_empty() {
+            among(view.companions, &settings.default_spread)
         } else {
-            by_default(view.companions)
+            shape.spread.iter().filter(|rule| !rule.required).cloned().collect()
         };
         if rules.is_empty() {
             return None;
@@ -56,7 +57,7 @@ impl SpreadWishes {
         let mut wishes: Vec<Wish> = rules.iter().map(|rule| Wish::new(rule, &scored)).collect();
         for (_, state) in view.nodes.iter().filter(|(_, state)| has_labels(node_of(state))) {
             for wish in &mut wishes {
-                wish.count(shape, state, view.settings.compares_taints);
+                wish.count(shape, state, settings.compares_taints);
             }
         }
         Some(SpreadWishes { wishes, namespace: shape.namespace.clone(), left_out })
@@ -95,16 +96,14 @@ impl SpreadWishes {
     }
 }
 
-/// Over nodes and zones, if there are companions.
-fn by_default(companions: Option<&LabelSelector>) -> Vec<Spread> {
-    let picks_some =
-        |selector: &&LabelSelector| !matches!(selector, LabelSelector::All(all) if all.is_empty());
-    let Some(selector) = companions.filter(picks_some) else { return Vec::new() };
+/// Over nodes and zones: how pods are spread unless somebody says otherwise.
+#[must_use]
+pub fn system_rules() -> Vec<Spread> {
     let rule = |(key, max_skew): (&str, i32)| Spread {
         max_skew,
         key: key.into(),
         required: false,
-        selector: selector.clone(),
+        selector: LabelSelector::Nothing,
         min_domains: 1,
         honor_affinity: true,
         honor_taints: false,

@@ -1,5 +1,18 @@
 //! The engine against an API made of values.
 
+mod alternatives;
+mod companions;
+mod conflicts;
+mod deallocate;
+mod device_preemption;
+mod extended;
+mod footprint;
+mod images;
+mod preemption;
+mod preemption_story;
+mod profiles;
+mod taint_rules;
+mod volumes;
 mod world;
 
 use std::collections::BTreeMap;
@@ -14,16 +27,17 @@ use model::pod::Pod;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
 use selector::SliceRevision;
-use world::{World, claim, claim_id, engine, gpu_class, gpus, node, pod, world};
+use world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus, named_pod, node, pod, world};
+
+/// Two nodes with a card each, as facts.
+fn two_gpus() -> [Change; 5] {
+    [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"]), node("b", 4_000), gpus("b", &["gpu-b"])]
+}
 
 /// Two nodes with a card each.
 fn with_gpus() -> World {
     let mut world = world();
-    for change in
-        [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"]), node("b", 4_000), gpus("b", &["gpu-b"])]
-    {
-        world.fact(change);
-    }
+    two_gpus().into_iter().for_each(|change| world.fact(change));
     world
 }
 
@@ -36,7 +50,7 @@ fn a_pod_goes_where_there_is_room_and_otherwise_waits_with_the_reason() {
     world.add_pod(pod("second", 1_500, &[]));
     world.settle();
     assert_eq!((world.node_of("first").as_deref(), world.node_of("second")), (Some("large"), None));
-    let told = "second: 0/2 nodes are available: 2 Insufficient cpu.";
+    let told = "second: 0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling.";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
     world.remove_pod("first");
     world.later(2);
@@ -211,15 +225,49 @@ fn a_reservation_that_fails_takes_nothing_from_who_gets_the_claim_devices_now() 
 }
 
 #[test]
-fn a_fact_from_before_a_binding_does_not_make_the_pod_wait_again() {
-    let mut world = world();
-    world.fact(node("a", 1_000));
-    world.fact(node("b", 1_000));
+fn news_from_before_a_pod_was_bound_does_not_start_it_again() {
+    let mut world = with_gpus();
     world.add_pod(pod("p", 100, &[]));
     world.settle();
+    assert!(world.node_of("p").is_some());
     world.fact(Change::PodApplied(Arc::new(pod("p", 100, &[]))));
     world.turn();
     assert!(world.open.is_empty(), "{:?}", world.open);
+}
+
+#[test]
+fn a_pod_that_somebody_else_bound_stays_there_and_keeps_what_was_reserved_for_it() {
+    let mut world = with_gpus();
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    // Somebody else binds it while our claim is on its way; the binding that we would ask for cannot come any more.
+    let mut elsewhere = pod("p", 100, &["one"]);
+    elsewhere.node = Some("b".into());
+    world.add_pod(elsewhere);
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("b"));
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert_eq!((world.engine.placing(), world.engine.is_idle()), (0, true));
+}
+
+#[test]
+fn a_binding_whose_answer_is_lost_is_known_by_its_effect() {
+    let mut world = with_gpus();
+    world.add_pod(pod("p", 4_000, &[]));
+    world.turn();
+    let (id, write) = world.open.pop().expect("it is bound");
+    world.apply(&write);
+    assert!(world.told.iter().any(|line| line.starts_with("p on ")), "{:?}", world.told);
+    let told = world.told.len();
+    world.tell(Input::Settled(id, WriteOutcome::Failed("timed out".to_owned())));
+    world.settle();
+    assert_eq!((world.told.len(), world.engine.placing()), (told, 0), "{:?}", world.told);
+    // The node is full: the pod counts there although its answer was lost.
+    let node = world.node_of("p").expect("it is bound");
+    world.add_pod(pod("q", 4_000, &[]));
+    world.settle();
+    assert_ne!(world.node_of("q"), Some(node));
 }
 
 #[test]
@@ -374,6 +422,9 @@ fn the_same_inputs_give_the_same_effects() {
     assert_eq!(play(), play());
 }
 
+/// The resource that the class of cards always stands for.
+const GPUS_BY_CLASS: &str = "deviceclass.resource.kubernetes.io/gpu";
+
 /// Plays the same random story; with a node that is of no use but has a taint that is judged among all nodes, no answer
 /// can be kept.
 fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<String>)> {
@@ -407,11 +458,17 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
                 let name = format!("p{pods}");
                 pods += 1;
                 let cpu = 200 * (1 + below(2) as i64);
-                if below(2) == 0 {
-                    world.add_claim(claim(&name));
-                    world.add_pod(pod(&name, cpu, &[&name]));
-                } else {
-                    world.add_pod(pod(&name, cpu, &[]));
+                match below(5) {
+                    4 => world.add_pod(named_pod(&name, GPUS_BY_CLASS, 1 + below(2) as i64, &[])),
+                    0 => world.add_pod(pod(&name, cpu, &[])),
+                    1 => {
+                        world.add_claim(alternatives(&name, &[2, 1]));
+                        world.add_pod(pod(&name, cpu, &[&name]));
+                    }
+                    _ => {
+                        world.add_claim(claim(&name));
+                        world.add_pod(pod(&name, cpu, &[&name]));
+                    }
                 }
             }
         }
@@ -426,7 +483,8 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
     world.settle();
     let placed = world.pods.values().map(|pod| {
         let name = pod.id.name.to_string();
-        let devices = pod.claims.iter().flat_map(|claim| world.devices_of(&claim.name)).collect();
+        let named = pod.claims.iter().map(|claim| claim.name.to_string());
+        let devices = named.chain(world.made_for(&name)).flat_map(|claim| world.devices_of(&claim)).collect();
         (name, pod.node.as_ref().map(ToString::to_string), devices)
     });
     placed.collect()
@@ -435,10 +493,10 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
 #[test]
 fn kept_answers_are_the_answers_that_looking_anew_gives() {
     let mut placed = 0;
-    for seed in 0..200 {
+    for seed in 0..100 {
         let kept = story(seed, true);
         placed += kept.iter().filter(|(_, node, _)| node.is_some()).count();
         assert_eq!(kept, story(seed, false), "seed {seed}");
     }
-    assert!(placed > 1_000, "{placed} pods were placed");
+    assert!(placed > 500, "{placed} pods were placed");
 }

@@ -242,9 +242,9 @@ impl Api {
                 self.update(kind, &object, subresource.is_some())
             }
             (Verb::Create, Some("binding")) => self.bind(namespace, name, body),
-            (Verb::Create, Some("eviction")) => {
-                let uid = body["deleteOptions"]["preconditions"]["uid"].as_str();
-                self.delete("Pod", (namespace, name), None, uid)
+            (Verb::Delete, _) => {
+                let uid = body["preconditions"]["uid"].as_str();
+                self.delete(kind, (namespace, name), None, uid)
             }
             (Verb::Create, None) => self.create(body),
             (Verb::Create, Some(other)) => Err(Refused::Invalid(format!("there is no {other} to create"))),

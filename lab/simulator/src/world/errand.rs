@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use convert::request::{self, ApiCall, Next, RequestError, Seen, Subject};
+use convert::request::{self, ApiCall, Next, RequestError, Seen};
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
-use scheduler::change::{Write, WriteId, WriteOutcome};
+use scheduler::change::{About, Write, WriteId, WriteOutcome};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -70,9 +70,9 @@ pub(crate) struct Errand {
 impl Errand {
     /// Where the object is that the write names: kind, namespace and name.
     pub fn target(&self) -> (&'static str, String, String) {
-        match request::subject(&self.write) {
-            Subject::Claim(claim) => ("ResourceClaim", claim.namespace.to_string(), claim.name.to_string()),
-            Subject::Pod(pod) => ("Pod", pod.namespace.to_string(), pod.name.to_string()),
+        match self.write.about() {
+            About::Claim(claim) => ("ResourceClaim", claim.namespace.to_string(), claim.name.to_string()),
+            About::Pod { id, .. } => ("Pod", id.namespace.to_string(), id.name.to_string()),
         }
     }
 
@@ -83,7 +83,7 @@ impl Errand {
         now: Timestamp,
     ) -> Result<Next, RequestError> {
         let object = self.object.as_deref();
-        let is_claim = matches!(request::subject(&self.write), Subject::Claim(_));
+        let is_claim = matches!(self.write.about(), About::Claim(_));
         let claim = object.filter(|_| is_claim).and_then(|claim| ResourceClaim::deserialize(claim).ok());
         let pod = object.filter(|_| !is_claim).and_then(|pod| Pod::deserialize(pod).ok());
         let seen = Seen {

@@ -10,9 +10,8 @@ use convert::change;
 use gates::Gates;
 use scheduler::change::Change;
 use scheduler::engine::{Engine, Settings};
-use scheduler::filters::FilterSettings;
+use scheduler::profile::Profile;
 use scheduler::queue::Patience;
-use scheduler::scores::ScoreSettings;
 use serde_json::Value;
 use store::Key;
 
@@ -29,11 +28,9 @@ const STEPS_MAX: u64 = 100_000;
 /// An engine that knows nothing yet.
 pub(crate) fn engine(name: &str, gates: Gates) -> Engine {
     Engine::new(Settings {
-        scheduler_name: name.into(),
+        profiles: vec![Arc::new(Profile::named(name))],
         gates,
         patience: Patience::default(),
-        filters: FilterSettings::default(),
-        scores: ScoreSettings::default(),
         search_steps_max: STEPS_MAX,
     })
 }

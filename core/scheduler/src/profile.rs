@@ -1,0 +1,38 @@
+//! Profiles: the schedulers that pods can ask for by name, each with filters and scores of its own.
+//!
+//! They share one queue and one state, so what one of them decides the others see.
+
+use std::sync::Arc;
+
+use crate::filters::FilterSettings;
+use crate::preempt::PreemptionSettings;
+use crate::scores::ScoreSettings;
+
+/// How the pods that ask for a scheduler by a name are placed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Profile {
+    /// The name that pods ask for.
+    pub name: Arc<str>,
+    /// What puts nodes out of the question.
+    pub filters: FilterSettings,
+    /// What makes nodes better.
+    pub scores: ScoreSettings,
+    /// How room is made for important pods; nobody makes way if absent.
+    pub preemption: Option<PreemptionSettings>,
+    /// Whether pods wait as long as they have scheduling gates.
+    pub heeds_gates: bool,
+}
+
+impl Profile {
+    /// A profile about which nothing was said but its name.
+    #[must_use]
+    pub fn named(name: &str) -> Profile {
+        Profile {
+            name: name.into(),
+            filters: FilterSettings::default(),
+            scores: ScoreSettings::default(),
+            preemption: Some(PreemptionSettings::default()),
+            heeds_gates: true,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Claims whose devices are where their pods cannot go.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::claims::{Allocated, ClaimState, Held};
+use cluster::ledger::Holding;
+use model::device::DeviceId;
+use model::node::NodeSelector;
+use scheduler::change::{Change, Write};
+
+use crate::with_gpus;
+use crate::world::{World, claim, claim_id, node, pod};
+
+/// A claim that has the card of a node, and these users.
+pub fn held(name: &str, node: &str, users: &[&str]) -> ClaimState {
+    let device = DeviceId {
+        driver: "gpu.example.com".into(),
+        pool: node.into(),
+        device: format!("gpu-{node}").into(),
+    };
+    let holding = Holding { holder: claim_id(name), groups: BTreeMap::new(), consumed: BTreeMap::new() };
+    let held = vec![Held { device, share: None, holding }];
+    let nodes = Some(NodeSelector::only(&node.into()));
+    ClaimState {
+        allocation: Some(Arc::new(Allocated { nodes, held })),
+        reserved_for: users.iter().map(|user| Arc::from(*user)).collect(),
+        ..claim(name)
+    }
+}
+
+/// Node a has a card and no room, node b has both; the claim has the card of a.
+fn stuck(users: &[&str]) -> World {
+    let mut world = with_gpus();
+    world.fact(node("a", 50));
+    world.add_claim(held("one", "a", users));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    world
+}
+
+fn deallocations(world: &World) -> usize {
+    world.open.iter().filter(|(_, write)| matches!(write, Write::Deallocate { .. })).count()
+}
+
+#[test]
+fn a_claim_that_nobody_uses_gives_its_devices_back_and_gets_others() {
+    let mut world = stuck(&[]);
+    assert_eq!(deallocations(&world), 1);
+    let told = "p: 0/2 nodes are available: 1 Insufficient cpu, 1 resourceclaim not available on the node. \
+                Claim default/one gives its devices back, since nobody uses it.";
+    assert_eq!(world.told, [told]);
+    world.later(2);
+    world.settle();
+    assert_eq!(world.devices_of("one"), ["gpu-b"]);
+    assert_eq!(world.node_of("p").as_deref(), Some("b"));
+}
+
+#[test]
+fn a_claim_that_only_the_pod_uses_gives_its_devices_back_too() {
+    let mut world = stuck(&["uid-p"]);
+    assert_eq!(deallocations(&world), 1);
+    world.later(2);
+    world.settle();
+    assert_eq!(world.devices_of("one"), ["gpu-b"]);
+}
+
+#[test]
+fn a_claim_that_others_use_keeps_its_devices() {
+    for users in [&["uid-other"][..], &["uid-p", "uid-other"]] {
+        assert_eq!(deallocations(&stuck(users)), 0, "{users:?}");
+    }
+}
+
+#[test]
+fn a_claim_keeps_its_devices_if_the_pod_could_not_go_elsewhere_without_it_either() {
+    let mut world = with_gpus();
+    world.fact(node("a", 50));
+    world.add_claim(held("one", "a", &[]));
+    world.add_claim(held("other", "b", &["uid-other"]));
+    world.add_claim(claim("two"));
+    world.add_pod(pod("p", 100, &["one", "two"]));
+    world.turn();
+    assert_eq!(deallocations(&world), 0, "there is no card for the second claim on b");
+}
+
+#[test]
+fn one_claim_at_a_time_gives_its_devices_back() {
+    let mut world = with_gpus();
+    world.fact(node("c", 4_000));
+    world.add_claim(held("one", "a", &[]));
+    world.add_claim(held("two", "b", &[]));
+    world.add_pod(pod("p", 100, &["one", "two"]));
+    world.turn();
+    assert_eq!(deallocations(&world), 1);
+    world.turn();
+    assert_eq!(deallocations(&world), 1, "what is under way is not asked for again");
+}
+
+#[test]
+fn nobody_else_gets_a_claim_that_is_about_to_lose_its_devices() {
+    let mut world = stuck(&[]);
+    world.add_pod(pod("small", 10, &["one"]));
+    world.turn();
+    let waits = "resource claim default/one is in the process of being deallocated.";
+    assert!(
+        world.told.iter().any(|line| line.starts_with("small") && line.contains(waits)),
+        "{:?}",
+        world.told
+    );
+    for _ in 0..3 {
+        world.later(20);
+        world.settle();
+    }
+    assert_eq!((world.node_of("p").as_deref(), world.node_of("small").as_deref()), (Some("b"), Some("b")));
+    assert_eq!(world.claims[&claim_id("one")].reserved_for.len(), 2);
+}
+
+#[test]
+fn a_claim_that_is_taken_into_use_meanwhile_keeps_its_devices() {
+    let mut world = stuck(&[]);
+    let used = held("one", "a", &["uid-other"]);
+    world.claims.insert(claim_id("one"), used.clone());
+    world.carry_out();
+    assert_eq!(world.devices_of("one"), ["gpu-a"]);
+    world.fact(Change::ClaimApplied(Box::new(used)));
+    world.later(20);
+    world.settle();
+    assert_eq!((world.devices_of("one"), world.node_of("p")), (vec!["gpu-a".to_owned()], None));
+}
+
+#[test]
+fn a_claim_that_another_pod_is_about_to_use_keeps_its_devices() {
+    let mut world = with_gpus();
+    world.fact(node("a", 150));
+    world.add_claim(held("one", "a", &[]));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.add_pod(pod("q", 100, &["one"]));
+    world.turn();
+    assert_eq!(deallocations(&world), 0, "the reservation for the first is on its way");
+    world.settle();
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert_eq!((world.node_of("p").as_deref(), world.node_of("q")), (Some("a"), None));
+}
+
+#[test]
+fn a_claim_that_somebody_else_let_go_of_is_open_to_all_before_our_write_is_answered() {
+    let mut world = stuck(&[]);
+    // The answer never comes, as it is for a scheduler that only looks on.
+    world.open.clear();
+    world.add_claim(claim("one"));
+    world.later(2);
+    world.settle();
+    assert_eq!(
+        (world.node_of("p").as_deref(), world.devices_of("one")),
+        (Some("b"), vec!["gpu-b".to_owned()])
+    );
+}

@@ -1,0 +1,92 @@
+//! Pods that use volumes wait for them, and are woken by what they wait for.
+
+use std::sync::Arc;
+
+use model::node::{Node, NodeSelector, NodeTerm, Operator, Requirement};
+use model::pod::{Pod, Shape};
+use model::volume::{StorageClass, Volume, VolumeClaim, VolumeClaimId};
+use scheduler::change::Change;
+use scheduler::storage::StorageChange;
+
+use crate::world::{World, node, pod, world};
+
+/// A pod that uses the volume claim `disk`.
+fn with_volume() -> World {
+    let mut world = world();
+    for name in ["a", "b"] {
+        let Change::NodeApplied(node) = node(name, 4_000) else { unreachable!("a node comes") };
+        let labels = [("host".into(), name.into())].into();
+        world.fact(Change::NodeApplied(Box::new(Node { labels, ..*node })));
+    }
+    let pod = pod("p", 100, &[]);
+    let shape = Shape { volume_claims: vec!["disk".into()], ..Shape::clone(&pod.shape) };
+    world.add_pod(Pod { shape: Arc::new(shape), ..pod });
+    world
+}
+
+fn claim(volume: Option<&str>) -> Change {
+    Change::Storage(StorageChange::VolumeClaimApplied(VolumeClaim {
+        id: VolumeClaimId { namespace: "default".into(), name: "disk".into() },
+        volume: volume.map(Into::into),
+        bound: volume.is_some(),
+        lost: false,
+        deleting: false,
+        owner: None,
+        class: Some("local".into()),
+    }))
+}
+
+/// A volume that only node `b` reaches.
+fn volume() -> Change {
+    let requirement = Requirement { key: "host".into(), operator: Operator::In, values: vec!["b".into()] };
+    let term = NodeTerm { fields: Vec::new(), labels: vec![requirement] };
+    let nodes = Some(NodeSelector { terms: vec![term] });
+    Change::Storage(StorageChange::VolumeApplied(Volume { name: "v".into(), nodes, ..Volume::default() }))
+}
+
+fn told(world: &mut World) -> String {
+    world.later(20);
+    world.settle();
+    world.told.last().cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_pod_is_woken_by_its_volume_claim_and_by_the_volume_and_goes_where_it_is() {
+    let mut world = with_volume();
+    let missing = "p: 0/2 nodes are available: persistentvolumeclaim \"disk\" not found. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
+    assert_eq!(told(&mut world), missing);
+    world.fact(claim(None));
+    let unbound = "p: 0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
+    assert_eq!(told(&mut world), unbound);
+    world.fact(claim(Some("v")));
+    assert_eq!(
+        told(&mut world),
+        "p: 0/2 nodes are available: persistentvolume \"v\" not found. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    );
+    world.fact(volume());
+    assert_eq!(told(&mut world), "p on b");
+}
+
+#[test]
+fn a_claim_that_waits_for_its_pod_is_refused_and_says_so() {
+    let mut world = with_volume();
+    world.fact(claim(None));
+    told(&mut world);
+    let class = StorageClass { name: "local".into(), waits_for_pod: true };
+    world.fact(Change::Storage(StorageChange::StorageClassApplied(class)));
+    let refused = told(&mut world);
+    assert!(refused.contains("\"disk\" waits for its first consumer"), "{refused}");
+}
+
+#[test]
+fn what_is_gone_cannot_be_used() {
+    let mut world = with_volume();
+    world.fact(claim(Some("v")));
+    world.fact(volume());
+    world.fact(Change::Storage(StorageChange::VolumeGone("v".into())));
+    assert!(told(&mut world).contains("persistentvolume \"v\" not found"));
+    let id = VolumeClaimId { namespace: "default".into(), name: "disk".into() };
+    world.fact(Change::Storage(StorageChange::VolumeClaimGone(id)));
+    world.fact(volume());
+    assert!(told(&mut world).contains("persistentvolumeclaim \"disk\" not found"));
+}

@@ -1,0 +1,333 @@
+//! The loop: facts, answers and turns go to the engine one after the other, and its effects go out.
+//!
+//! Invariant: the engine is told everything in the order in which it arrived, and no pod is looked at before everything
+//! that was there at the start has been told, or while another leads. Loops and waits are bounded by `writes_max`.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use client::{Connection, Leadership};
+use gates::Gate;
+use model::timestamp::Timestamp;
+use scheduler::change::{Change, Write, WriteId, WriteOutcome};
+use scheduler::engine::{Announcement, Effect, Engine, Input};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch;
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::carry::Carrier;
+use crate::clock::Clock;
+use crate::events::Recorder;
+use crate::feed::{Feed, follow_all};
+use crate::kept::{Kept, Original};
+use crate::notice::{AttemptResult, Notice, State};
+use crate::shadow::Shadow;
+use crate::{Options, leads};
+
+/// How many messages may wait for the loop; beyond that the streams of facts wait.
+const INBOX_MAX: usize = 4096;
+
+/// How many messages are taken in between two looks at the clock.
+const BATCH: usize = 256;
+
+/// How many pods are looked at before others may run on this thread.
+const TURNS_AT_ONCE: u32 = 16;
+
+/// How often it is told how many pods wait.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
+
+/// Something for the loop.
+pub(crate) enum Message {
+    /// A fact, and the object if writes are made from it.
+    Changed(Change, Option<Original>),
+    /// Everything of a kind that was there has been told.
+    Synced(&'static str),
+    /// An object means nothing to us.
+    Unreadable { object: String, why: String },
+    /// A stream of facts is interrupted.
+    Interrupted { kind: &'static str, why: String, retry_in: Duration },
+    /// A write was carried out, or was not.
+    Settled(WriteId, Write, WriteOutcome, Duration),
+}
+
+/// How a scheduler ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// It was told to.
+    Stopped,
+    /// It leads no longer, and must not go on.
+    LostLeadership {
+        /// What happened.
+        why: String,
+    },
+}
+
+/// The loop and all that it holds.
+pub(crate) struct Drive {
+    connection: Connection,
+    options: Options,
+    engine: Engine,
+    clock: Clock,
+    kept: Kept,
+    unsynced: BTreeSet<&'static str>,
+    feeding: JoinSet<()>,
+    inbox: Receiver<Message>,
+    outbox: Sender<Message>,
+    writing: JoinSet<()>,
+    under_way: usize,
+    wake_at: Option<Timestamp>,
+    recorder: Option<Recorder>,
+    shadow: Option<Shadow>,
+    told: Option<State>,
+}
+
+impl Drive {
+    pub(crate) fn new(connection: Connection, options: Options, feeds: &[&'static Feed]) -> Drive {
+        let clock = Clock::start();
+        let (outbox, inbox) = channel(INBOX_MAX);
+        let recorder = (!options.shadow).then(|| Recorder::start(connection.clone(), clock));
+        Drive {
+            engine: Engine::new(options.settings.clone()),
+            clock,
+            kept: Kept::default(),
+            unsynced: feeds.iter().map(|feed| feed.kind).collect(),
+            feeding: follow_all(&connection, feeds, &outbox),
+            inbox,
+            outbox,
+            writing: JoinSet::new(),
+            under_way: 0,
+            wake_at: None,
+            recorder,
+            shadow: options.shadow.then(Shadow::default),
+            told: None,
+            connection,
+            options,
+        }
+    }
+
+    /// Works until it leads no longer. It can be dropped at any time; [`Drive::finish`] then ends what is under way.
+    pub(crate) async fn run(&mut self, mut leadership: Option<watch::Receiver<Leadership>>) -> Ended {
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut turns = 0;
+        let mut count_at = Instant::now();
+        loop {
+            if let Some(why) = self.follow_leadership(leadership.as_mut()) {
+                self.options.listener.hear(&Notice::LostLeadership { why: &why });
+                return Ended::LostLeadership { why };
+            }
+            let works = self.told == Some(State::Working) && self.under_way < self.options.writes_max;
+            if works && self.engine.wants_turn(self.clock.now()) {
+                self.turn();
+                turns += 1;
+                while batch.len() < BATCH
+                    && let Ok(message) = self.inbox.try_recv()
+                {
+                    batch.push(message);
+                }
+                batch.drain(..).for_each(|message| self.take(message));
+                if turns % TURNS_AT_ONCE == 0 {
+                    yield_now().await;
+                }
+                if count_at.elapsed() < COUNT_EVERY {
+                    continue;
+                }
+            }
+            if count_at.elapsed() >= COUNT_EVERY {
+                self.tell_counts();
+                count_at = Instant::now();
+            }
+            if works && self.engine.wants_turn(self.clock.now()) {
+                continue;
+            }
+            let wake_at = self.wake_at.filter(|_| works).map(|time| self.clock.instant(time));
+            let wake_at = wake_at.map_or(count_at + COUNT_EVERY, |time| time.min(count_at + COUNT_EVERY));
+            tokio::select! {
+                _ = self.inbox.recv_many(&mut batch, BATCH) => {
+                    batch.drain(..).for_each(|message| self.take(message));
+                }
+                () = sleep_until(wake_at) => {}
+                () = changed(leadership.as_mut()) => {}
+            }
+        }
+    }
+
+    /// Ends what is under way: pods that were sent on their way are bound, no others are looked at.
+    pub(crate) async fn finish(&mut self) {
+        self.feeding.abort_all();
+        let deadline = Instant::now() + self.options.stop_within;
+        while self.under_way > 0 {
+            let Ok(Some(message)) = timeout_at(deadline, self.inbox.recv()).await else { break };
+            self.take(message);
+        }
+        self.writing.abort_all();
+        if let Some(recorder) = self.recorder.take() {
+            recorder.finish(deadline.saturating_duration_since(Instant::now())).await;
+        }
+    }
+
+    /// Says where we stand if that changed, and why it is over if it is.
+    fn follow_leadership(&mut self, leadership: Option<&mut watch::Receiver<Leadership>>) -> Option<String> {
+        let mut state = State::Working;
+        if let Some(leadership) = leadership {
+            let now = leadership.borrow_and_update();
+            match &*now {
+                Leadership::Lost { why } => return Some(why.clone()),
+                Leadership::Resigned => return Some("it was given up".to_owned()),
+                Leadership::Following { leader, trouble } => {
+                    if let Some(why) = trouble.as_ref().filter(|_| now.has_changed()) {
+                        self.options.listener.hear(&Notice::ElectionTrouble { why });
+                    }
+                    state = State::Standby { leader: leader.clone() };
+                }
+                leading => debug_assert!(leads(leading), "the other ways to stand are named above"),
+            }
+        }
+        if !self.unsynced.is_empty() {
+            state = State::Reading(self.unsynced.iter().copied().collect());
+        }
+        if self.told.as_ref() != Some(&state) {
+            self.options.listener.hear(&Notice::State(&state));
+            self.told = Some(state);
+        }
+        None
+    }
+
+    fn tell_counts(&self) {
+        let (counts, placing) = (self.engine.counts(), self.engine.placing());
+        self.options.listener.hear(&Notice::Waiting { counts, placing });
+        let count = self.recorder.as_ref().map_or(0, Recorder::take_dropped);
+        if count > 0 {
+            self.options.listener.hear(&Notice::EventsDropped { count });
+        }
+    }
+
+    fn turn(&mut self) {
+        let began = Instant::now();
+        let effects = self.engine.handle(self.clock.now(), Input::Turn { attempts: 1 });
+        let took = began.elapsed();
+        let attempt = effects.iter().find_map(|effect| match effect {
+            Effect::Submit(_, write) => {
+                let (pod, _) = self.engine.on_its_way(write.places()?)?;
+                Some((pod.scheduler.clone(), AttemptResult::Scheduled))
+            }
+            Effect::Announce(Announcement::FailedScheduling { pod, .. }) => {
+                Some((pod.scheduler.clone(), AttemptResult::Unschedulable))
+            }
+            _ => None,
+        });
+        if let Some((profile, result)) = attempt {
+            self.options.listener.hear(&Notice::Attempt { profile: &profile, result, took });
+        }
+        self.follow(effects);
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Changed(change, original) => self.changed(change, original),
+            Message::Synced(kind) => drop(self.unsynced.remove(kind)),
+            Message::Unreadable { object, why } => {
+                self.options.listener.hear(&Notice::Unreadable { object: &object, why: &why });
+            }
+            Message::Interrupted { kind, why, retry_in } => {
+                self.options.listener.hear(&Notice::Interrupted { kind, why: &why, retry_in });
+            }
+            Message::Settled(id, write, outcome, took) => {
+                self.under_way -= 1;
+                let done = outcome == WriteOutcome::Done;
+                self.options.listener.hear(&Notice::Settled { write: &write, done, took });
+                if let WriteOutcome::Failed(why) = &outcome {
+                    self.options.listener.hear(&Notice::WriteFailed { write: &write, why });
+                }
+                self.tell(Input::Settled(id, outcome));
+            }
+        }
+    }
+
+    fn changed(&mut self, change: Change, original: Option<Original>) {
+        self.kept.follow(&change);
+        if let Some(original) = original {
+            self.kept.keep(original);
+        }
+        let profiles = &self.options.settings.profiles;
+        let is_ours = |name: &str| profiles.iter().any(|profile| *profile.name == *name);
+        let outcome = self.shadow.as_mut().and_then(|shadow| shadow.heed(&change, is_ours));
+        self.tell(Input::Changed(change));
+        let Some(outcome) = outcome else { return };
+        for write in outcome.writes {
+            self.tell(Input::Settled(write, WriteOutcome::Failed("another scheduler decides".to_owned())));
+        }
+        if let Some((pod, node, comparison)) = &outcome.compared {
+            self.options.listener.hear(&Notice::Compared { pod, node, comparison });
+        }
+    }
+
+    fn tell(&mut self, input: Input) {
+        let effects = self.engine.handle(self.clock.now(), input);
+        self.follow(effects);
+    }
+
+    fn follow(&mut self, effects: Vec<Effect>) {
+        self.wake_at = None;
+        for effect in effects {
+            match effect {
+                Effect::Submit(id, write) => self.submit(id, write),
+                Effect::Announce(announcement) => self.announce(&announcement),
+                Effect::WakeAt(time) => self.wake_at = Some(time),
+            }
+        }
+    }
+
+    fn submit(&mut self, id: WriteId, write: Write) {
+        if let Some(shadow) = &mut self.shadow {
+            let node = write.places().and_then(|uid| self.engine.on_its_way(uid)).map(|(_, node)| node);
+            return shadow.hold(id, &write, node);
+        }
+        self.options.listener.hear(&Notice::Submitted { write: &write });
+        let carrier = Carrier {
+            connection: self.connection.clone(),
+            sources: self.kept.sources(&write),
+            write,
+            clock: self.clock,
+            allocation_times: self.options.settings.gates.enabled(Gate::DRADeviceBindingConditions),
+        };
+        let outbox = self.outbox.clone();
+        self.under_way += 1;
+        while self.writing.try_join_next().is_some() {}
+        self.writing.spawn(async move {
+            let began = Instant::now();
+            let (write, outcome) = carrier.carry_out().await;
+            // If nobody listens any more it is all over.
+            let _ = outbox.send(Message::Settled(id, write, outcome, began.elapsed())).await;
+        });
+    }
+
+    fn announce(&mut self, announcement: &Announcement) {
+        match announcement {
+            Announcement::Scheduled { pod, node } => {
+                self.options.listener.hear(&Notice::Bound { pod, node });
+            }
+            Announcement::FailedScheduling { pod, message } => {
+                self.options.listener.hear(&Notice::Refused { pod, message });
+            }
+            Announcement::Preempted { pod, by, node } => {
+                self.options.listener.hear(&Notice::Preempted { pod, by, node });
+            }
+        }
+        if let Some(shadow) = &mut self.shadow {
+            shadow.note(announcement);
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.record(announcement);
+        }
+    }
+}
+
+/// Done when we stand otherwise in the election; never if there is none.
+async fn changed(leadership: Option<&mut watch::Receiver<Leadership>>) {
+    match leadership {
+        // An election that is over says so before it goes.
+        Some(leadership) => drop(leadership.changed().await),
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,213 @@
+//! What the API tells: one stream for each kind, turned into facts for the engine.
+//!
+//! Invariant: facts of a kind arrive in the order in which they happened, each once. Kinds may overtake each other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use client::{Answer, Connection, Event, Gone, Resource, Selectors, WatchOptions};
+use convert::change::Fact;
+use convert::claim_id;
+use futures_util::StreamExt;
+use objects::Object;
+use objects::apps::{ReplicaSet, StatefulSet};
+use objects::core::kinds::{
+    Namespace, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service,
+};
+use objects::core::node::Node;
+use objects::core::pod::Pod;
+use objects::policy::PodDisruptionBudget;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::{DeviceClass, DeviceTaintRule};
+use objects::resource::slice::ResourceSlice;
+use objects::storage::StorageClass;
+use scheduler::change::Change;
+use tokio::sync::mpsc::Sender;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::StartError;
+use crate::drive::Message;
+use crate::kept::Original;
+use crate::notice::{Listener, Notice};
+
+/// Kinds that matter, and how each is followed.
+type Follow = fn(&Connection, &Feed, Sender<Message>, &mut JoinSet<()>);
+
+/// A kind that the engine is told about.
+pub(crate) struct Feed {
+    pub(crate) kind: &'static str,
+    api_version: &'static str,
+    plural: &'static str,
+    /// Which objects matter, as a field selector.
+    fields: &'static str,
+    follow: Follow,
+}
+
+/// Every kind that the engine is told about.
+const FEEDS: &[Feed] = &[
+    feed::<Node>("nodes", ""),
+    feed::<Namespace>("namespaces", ""),
+    // What has ended uses nothing any more.
+    feed::<Pod>("pods", "status.phase!=Succeeded,status.phase!=Failed"),
+    feed::<ResourceSlice>("resourceslices", ""),
+    feed::<DeviceClass>("deviceclasses", ""),
+    feed::<ResourceClaim>("resourceclaims", ""),
+    feed::<DeviceTaintRule>("devicetaintrules", ""),
+    feed::<PersistentVolume>("persistentvolumes", ""),
+    feed::<PersistentVolumeClaim>("persistentvolumeclaims", ""),
+    feed::<StorageClass>("storageclasses", ""),
+    feed::<PodDisruptionBudget>("poddisruptionbudgets", ""),
+    feed::<Service>("services", ""),
+    feed::<ReplicationController>("replicationcontrollers", ""),
+    feed::<ReplicaSet>("replicasets", ""),
+    feed::<StatefulSet>("statefulsets", ""),
+];
+
+const fn feed<K: Source>(plural: &'static str, fields: &'static str) -> Feed {
+    Feed { kind: K::KIND, api_version: K::API_VERSION, plural, fields, follow: follow::<K> }
+}
+
+/// An object that facts come from.
+trait Source: Object + Fact + Send + Sync + 'static {
+    /// The object itself, if writes are made from it.
+    fn original(self) -> Option<Original> {
+        None
+    }
+}
+
+impl Source for Node {}
+impl Source for Namespace {}
+impl Source for ResourceSlice {}
+impl Source for DeviceTaintRule {}
+impl Source for PersistentVolume {}
+impl Source for PersistentVolumeClaim {}
+impl Source for StorageClass {}
+impl Source for PodDisruptionBudget {}
+impl Source for Service {}
+impl Source for ReplicationController {}
+impl Source for ReplicaSet {}
+impl Source for StatefulSet {}
+
+impl Source for Pod {
+    fn original(self) -> Option<Original> {
+        let waits = self.spec.node_name.is_empty();
+        waits.then(|| Original::Pod(Arc::new(self)))
+    }
+}
+
+impl Source for DeviceClass {
+    fn original(self) -> Option<Original> {
+        Some(Original::Class(Arc::new(self)))
+    }
+}
+
+impl Source for ResourceClaim {
+    fn original(mut self) -> Option<Original> {
+        // Who wrote what is of no use here, and the server keeps it if it is left out.
+        self.metadata.managed_fields = Default::default();
+        Some(Original::Claim(claim_id(&self), Arc::new(self)))
+    }
+}
+
+/// How long to wait before a server that cannot say what it serves is asked again.
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+
+/// The kinds that the server serves. One that it does not serve is told of, and left out.
+pub(crate) async fn served(
+    connection: &Connection,
+    listener: &dyn Listener,
+) -> Result<Vec<&'static Feed>, StartError> {
+    let mut served = Vec::new();
+    for feed in FEEDS {
+        loop {
+            match connection.serves(feed.api_version, feed.plural).await {
+                Answer::Done(true) => served.push(feed),
+                Answer::Done(false) => listener.hear(&Notice::NotServed { kind: feed.kind }),
+                Answer::Unavailable(why) => {
+                    let (kind, retry_in) = (feed.kind, ASK_AGAIN);
+                    listener.hear(&Notice::Interrupted { kind, why: &why.to_string(), retry_in });
+                    sleep(retry_in).await;
+                    continue;
+                }
+                other => {
+                    let why = other.trouble().unwrap_or_default();
+                    return Err(StartError::Discovery { server: connection.server().to_owned(), why });
+                }
+            }
+            break;
+        }
+    }
+    Ok(served)
+}
+
+/// Follows kinds for as long as the tasks live.
+pub(crate) fn follow_all(
+    connection: &Connection,
+    feeds: &[&'static Feed],
+    to: &Sender<Message>,
+) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    for feed in feeds {
+        (feed.follow)(connection, feed, to.clone(), &mut tasks);
+    }
+    tasks
+}
+
+fn follow<K: Source>(connection: &Connection, feed: &Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
+    let resource = Resource::<K>::named(feed.plural);
+    let selectors = Selectors { fields: feed.fields.to_owned(), ..Selectors::default() };
+    let stream = connection.list_and_watch(&resource, &selectors, &WatchOptions::default());
+    tasks.spawn(async move {
+        let mut stream = Box::pin(stream);
+        while let Some(event) = stream.next().await {
+            let Some(message) = message::<K>(event) else { continue };
+            if to.send(message).await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// What an event means for the engine; nothing, if it only says that time passes.
+fn message<K: Source>(event: Event<K>) -> Option<Message> {
+    Some(match event {
+        Event::Applied(object) => match object.applied(revision(&object.metadata().resource_version)) {
+            Ok(change) => Message::Changed(change, object.original()),
+            Err(error) => Message::Unreadable { object: error.to_string(), why: String::new() },
+        },
+        Event::Deleted(object) => Message::Changed(object.gone(), None),
+        Event::Vanished(gone) => Message::Changed(vanished::<K>(gone), None),
+        Event::Synced { .. } => Message::Synced(K::KIND),
+        Event::Progressed { .. } => return None,
+        Event::Unreadable { object, why } => {
+            let object = format!("{} {}", K::KIND, named(&object));
+            Message::Unreadable { object, why }
+        }
+        Event::Interrupted { why, retry_in } => Message::Interrupted { kind: K::KIND, why, retry_in },
+    })
+}
+
+fn named(object: &Gone) -> String {
+    if object.namespace.is_empty() {
+        object.name.clone()
+    } else {
+        format!("{}/{}", object.namespace, object.name)
+    }
+}
+
+/// The fact that an object is gone of which only the name is left.
+fn vanished<K: Source>(gone: Gone) -> Change {
+    let mut object = K::default();
+    let metadata = object.metadata_mut();
+    (metadata.namespace, metadata.name, metadata.uid) = (gone.namespace, gone.name, gone.uid);
+    object.gone()
+}
+
+/// The revision of an object's last write. Servers count their writes; one that does not gets numbers of our own, which
+/// no count reaches.
+fn revision(version: &str) -> u64 {
+    static OURS: AtomicU64 = AtomicU64::new(1 << 63);
+    version.parse().unwrap_or_else(|_| OURS.fetch_add(1, Ordering::Relaxed))
+}

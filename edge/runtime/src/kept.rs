@@ -1,0 +1,77 @@
+//! Objects that writes are made from: claims, classes, and the pods that wait.
+//!
+//! Invariant: nothing is decided by these. They are what the API said last, and a write that was made from an old one
+//! is answered with a conflict.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::claim::ClaimId;
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use rustc_hash::FxHashMap;
+use scheduler::change::{About, Change, Write};
+
+/// An object as it came.
+#[derive(Debug)]
+pub(crate) enum Original {
+    /// A claim.
+    Claim(ClaimId, Arc<ResourceClaim>),
+    /// A pod that waits.
+    Pod(Arc<Pod>),
+    /// A class.
+    Class(Arc<DeviceClass>),
+}
+
+/// Classes by name.
+pub(crate) type Classes = Arc<BTreeMap<String, Arc<DeviceClass>>>;
+
+/// The objects that are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    claims: FxHashMap<ClaimId, Arc<ResourceClaim>>,
+    pods: FxHashMap<Arc<str>, Arc<Pod>>,
+    classes: Classes,
+}
+
+/// What a write is made from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sources {
+    pub(crate) claim: Option<Arc<ResourceClaim>>,
+    pub(crate) pod: Option<Arc<Pod>>,
+    pub(crate) classes: Classes,
+}
+
+impl Kept {
+    /// Takes note of an object.
+    pub(crate) fn keep(&mut self, original: Original) {
+        match original {
+            Original::Claim(id, claim) => drop(self.claims.insert(id, claim)),
+            Original::Pod(pod) => drop(self.pods.insert(pod.metadata.uid.as_str().into(), pod)),
+            Original::Class(class) => {
+                Arc::make_mut(&mut self.classes).insert(class.metadata.name.clone(), class);
+            }
+        }
+    }
+
+    /// Drops what a change says is gone, or needs no more.
+    pub(crate) fn follow(&mut self, change: &Change) {
+        match change {
+            Change::PodApplied(pod) if pod.node.is_some() => drop(self.pods.remove(&pod.uid)),
+            Change::PodGone(uid) => drop(self.pods.remove(uid)),
+            Change::ClaimGone(id) => drop(self.claims.remove(id)),
+            Change::ClassGone(name) => drop(Arc::make_mut(&mut self.classes).remove(&**name)),
+            _ => {}
+        }
+    }
+
+    /// What a write is made from.
+    pub(crate) fn sources(&self, write: &Write) -> Sources {
+        let (claim, pod) = match write.about() {
+            About::Claim(id) => (self.claims.get(id).cloned(), None),
+            About::Pod { uid, .. } => (None, self.pods.get(uid).cloned()),
+        };
+        Sources { claim, pod, classes: self.classes.clone() }
+    }
+}

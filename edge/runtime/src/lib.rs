@@ -1,0 +1,99 @@
+//! The scheduler at work: the engine, joined to an API server.
+//!
+//! Each kind that the engine knows is listed and watched, and becomes facts ([`feed`]). One loop hands facts, turns and
+//! answers to the engine and takes its effects ([`drive`]). Writes are carried out many at a time ([`carry`]), and what
+//! people want to know becomes events ([`events`]).
+//!
+//! Invariant: nothing is decided here. All that is known can be had again from the API, so that a process that dies is
+//! replaced by one that goes on.
+
+mod carry;
+mod clock;
+mod drive;
+mod events;
+mod feed;
+mod kept;
+mod notice;
+mod shadow;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::{BadTerms, Candidacy, Connection, Leadership};
+use scheduler::engine::Settings;
+use thiserror::Error;
+
+pub use drive::Ended;
+pub use notice::{AttemptResult, Comparison, Listener, Notice, State};
+
+use drive::Drive;
+
+/// How a scheduler works on a cluster.
+pub struct Options {
+    /// How it decides.
+    pub settings: Settings,
+    /// The election of a leader that it takes part in, over a connection of its own so that nothing else delays a renewal;
+    /// without one it works at once.
+    pub candidacy: Option<(Connection, Candidacy)>,
+    /// It writes nothing, and tells where it would have decided otherwise.
+    pub shadow: bool,
+    /// How many writes may be on their way before no more pods are looked at.
+    pub writes_max: usize,
+    /// How long writes that are on their way may take once it is to stop.
+    pub stop_within: Duration,
+    /// Who hears what happens.
+    pub listener: Arc<dyn Listener>,
+}
+
+/// Why a scheduler could not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The times of the election do not fit together.
+    #[error(transparent)]
+    Terms(#[from] BadTerms),
+    /// The API server does not say what it serves.
+    #[error("cannot ask {server} what it serves: {why}")]
+    Discovery {
+        /// The server.
+        server: String,
+        /// What went wrong.
+        why: String,
+    },
+}
+
+/// Schedules pods until it is told to stop, or leads no longer.
+///
+/// # Errors
+/// When it cannot start.
+pub async fn run(
+    connection: Connection,
+    options: Options,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<Ended, StartError> {
+    tokio::pin!(stop);
+    let served = tokio::select! {
+        served = feed::served(&connection, &*options.listener) => served?,
+        () = &mut stop => return Ok(Ended::Stopped),
+    };
+    let election = match &options.candidacy {
+        Some((connection, candidacy)) => Some(client::lead(connection.clone(), candidacy.clone())?),
+        None => None,
+    };
+    let leadership = election.as_ref().map(client::Election::state);
+    let mut drive = Drive::new(connection, options, &served);
+    let ended = tokio::select! {
+        ended = drive.run(leadership) => ended,
+        () = &mut stop => Ended::Stopped,
+    };
+    drive.finish().await;
+    if let Some(election) = election {
+        election.resign().await;
+    }
+    Ok(ended)
+}
+
+/// Whether a candidate leads, as far as it knows.
+pub(crate) fn leads(leadership: &Leadership) -> bool {
+    matches!(leadership, Leadership::Leading { .. })
+}

@@ -1,0 +1,175 @@
+//! What happens while a scheduler works, told to whoever wants to know: logs, metrics, a live view.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::pod::{Pod, PodId};
+use scheduler::change::Write;
+use scheduler::queue::Counts;
+
+/// Hears what happens. It is called on the engine's loop, so it must be quick.
+pub trait Listener: Send + Sync {
+    /// Something happened.
+    fn hear(&self, notice: &Notice<'_>);
+}
+
+/// Hears nothing.
+impl Listener for () {
+    fn hear(&self, _: &Notice<'_>) {}
+}
+
+/// What came of looking at a pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AttemptResult {
+    /// It has a node.
+    Scheduled,
+    /// No node will do.
+    Unschedulable,
+    /// Something went wrong.
+    Error,
+}
+
+/// How a shadow's decision compares to what was bound.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Comparison {
+    /// The same node.
+    Same,
+    /// Another node than ours.
+    Other {
+        /// What we had chosen.
+        ours: Arc<str>,
+    },
+    /// We had found no node.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// It was bound before we looked at it.
+    Unseen,
+}
+
+/// Where a scheduler stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It reads what is there; these kinds are still to come.
+    Reading(Vec<&'static str>),
+    /// It knows what is there, and another leads.
+    Standby {
+        /// Who leads, if that is known.
+        leader: Option<String>,
+    },
+    /// It schedules pods.
+    Working,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Notice<'a> {
+    /// It stands otherwise now.
+    State(&'a State),
+    /// A kind is not served, so nothing is known of it.
+    NotServed {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// A stream of facts is interrupted, and goes on by itself.
+    Interrupted {
+        /// The kind.
+        kind: &'static str,
+        /// What went wrong.
+        why: &'a str,
+        /// When it is tried again.
+        retry_in: Duration,
+    },
+    /// An object means nothing to us.
+    Unreadable {
+        /// The object.
+        object: &'a str,
+        /// What is wrong with it.
+        why: &'a str,
+    },
+    /// The lease could not be read or written.
+    ElectionTrouble {
+        /// What went wrong.
+        why: &'a str,
+    },
+    /// A pod was looked at.
+    Attempt {
+        /// The scheduler that it asked for.
+        profile: &'a str,
+        /// What came of it.
+        result: AttemptResult,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A pod has its node.
+    Bound {
+        /// The pod.
+        pod: &'a Pod,
+        /// The node.
+        node: &'a str,
+    },
+    /// A pod has no node.
+    Refused {
+        /// The pod.
+        pod: &'a Pod,
+        /// Why.
+        message: &'a str,
+    },
+    /// A pod goes, since a more important one needs its place.
+    Preempted {
+        /// The pod that goes.
+        pod: &'a Pod,
+        /// The other.
+        by: &'a Pod,
+        /// The node on which that is to be.
+        node: &'a str,
+    },
+    /// A write is on its way.
+    Submitted {
+        /// The write.
+        write: &'a Write,
+    },
+    /// A write was answered.
+    Settled {
+        /// The write.
+        write: &'a Write,
+        /// Whether it is done.
+        done: bool,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A write was not carried out.
+    WriteFailed {
+        /// The write.
+        write: &'a Write,
+        /// Why.
+        why: &'a str,
+    },
+    /// Another leads, and the scheduler ends.
+    LostLeadership {
+        /// What happened.
+        why: &'a str,
+    },
+    /// Events were lost because there were too many.
+    EventsDropped {
+        /// How many.
+        count: u64,
+    },
+    /// In a shadow: a pod was bound by somebody else.
+    Compared {
+        /// The pod.
+        pod: &'a PodId,
+        /// The node that it was bound to.
+        node: &'a str,
+        /// How that compares to ours.
+        comparison: &'a Comparison,
+    },
+    /// How many pods wait; told now and then.
+    Waiting {
+        /// Those that wait, by how.
+        counts: Counts,
+        /// Those on their way to a node.
+        placing: usize,
+    },
+}

@@ -1,0 +1,78 @@
+//! A scheduler that writes nothing: its decisions are kept until somebody else has bound the pod, and then compared.
+//!
+//! Invariant: no write leaves the process. A decision is held, with everything that it takes, until its pod is bound or
+//! gone; then the engine is told that it came to nothing, and knows no more than what the API has.
+
+use std::sync::Arc;
+
+use model::pod::PodId;
+use rustc_hash::FxHashMap;
+use scheduler::change::{Change, Write, WriteId};
+use scheduler::engine::Announcement;
+
+use crate::notice::Comparison;
+
+/// Decisions that are held, by the uid of the pod.
+#[derive(Debug, Default)]
+pub(crate) struct Shadow {
+    plans: FxHashMap<Arc<str>, Plan>,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    node: Option<Arc<str>>,
+    refused: Option<String>,
+    writes: Vec<WriteId>,
+}
+
+/// What became of a pod that somebody else decides about.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// Writes that the engine waits for, and that will never be carried out.
+    pub(crate) writes: Vec<WriteId>,
+    /// If it was bound: which pod, where, and how that compares.
+    pub(crate) compared: Option<(PodId, Arc<str>, Comparison)>,
+}
+
+impl Shadow {
+    /// Holds a write; `node` is where its pod would go.
+    pub(crate) fn hold(&mut self, id: WriteId, write: &Write, node: Option<&Arc<str>>) {
+        let Some(uid) = write.places() else { return };
+        let plan = self.plans.entry(uid.clone()).or_default();
+        plan.node = node.cloned();
+        plan.refused = None;
+        plan.writes.push(id);
+    }
+
+    /// Takes note of a pod that has no place.
+    pub(crate) fn note(&mut self, announcement: &Announcement) {
+        if let Announcement::FailedScheduling { pod, message } = announcement {
+            self.plans.entry(pod.uid.clone()).or_default().refused = Some(message.clone());
+        }
+    }
+
+    /// What a change says about a pod of ours, if it ends the wait for it.
+    pub(crate) fn heed(&mut self, change: &Change, is_ours: impl Fn(&str) -> bool) -> Option<Outcome> {
+        match change {
+            Change::PodGone(uid) => {
+                let plan = self.plans.remove(uid)?;
+                Some(Outcome { writes: plan.writes, compared: None })
+            }
+            Change::PodApplied(pod) if is_ours(&pod.scheduler) => {
+                let node = pod.node.as_ref()?;
+                let plan = self.plans.remove(&pod.uid)?;
+                let comparison = match (plan.node, plan.refused) {
+                    (_, Some(reason)) => Comparison::Refused { reason },
+                    (Some(ours), None) if ours == *node => Comparison::Same,
+                    (Some(ours), None) => Comparison::Other { ours },
+                    (None, None) => Comparison::Unseen,
+                };
+                Some(Outcome {
+                    writes: plan.writes,
+                    compared: Some((pod.id.clone(), node.clone(), comparison)),
+                })
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Devices that are made ready after they were chosen: binding conditions.
+
+use std::time::Duration;
+
+use super::family::{Family, Named, Registry, growing};
+use super::labels::{BindingOutcome, Label};
+use super::series::{Counter, Histogram};
+
+/// Devices that are made ready after they were chosen.
+pub struct Devices {
+    allocations: Family<Counter>,
+    waits: Family<Histogram>,
+}
+
+impl Devices {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        Self {
+            allocations: registry.counter(Named {
+                name: "scheduler_dra_bindingconditions_allocations_total",
+                help: "Allocations of devices with binding conditions, for each driver and attempt.",
+                labels: &["profile", "driver", "status"],
+            }),
+            waits: registry.seconds(
+                Named {
+                    name: "scheduler_dra_bindingconditions_wait_duration_seconds",
+                    help: "How long pods waited for the binding conditions of their devices.",
+                    labels: &["profile", "driver", "status"],
+                },
+                &growing(0.1, 2.0, 14),
+            ),
+        }
+    }
+
+    /// Waiting for devices of a driver ended.
+    pub fn waited(&self, profile: &str, driver: &str, outcome: BindingOutcome, waited: Duration) {
+        let values = [profile, driver, outcome.text()];
+        self.allocations.with(&values).one();
+        self.waits.with(&values).took(waited);
+    }
+}

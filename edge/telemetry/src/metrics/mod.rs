@@ -1,0 +1,89 @@
+//! Metrics under the names of the Kubernetes scheduler, in Prometheus' text format 0.0.4.
+//!
+//! Names, labels, types and bounds of buckets are those of Kubernetes 1.37; the words that describe them are ours.
+//! Recording is an atomic addition: labels are looked up once, where handles such as [`Profile`] and [`Plugin`] are
+//! made, or without allocating. How many series a name may have is bounded.
+//!
+//! What Kubernetes measures and we do not: opportunistic batching (`scheduler_batch_*`,
+//! `scheduler_get_node_hint_duration_seconds`, `scheduler_store_schedule_results_duration_seconds`), because answers
+//! for pods that are alike are kept in another way; goroutines of preemption, because there are none; what Kubernetes'
+//! volume binder counts (`scheduler_volume_*`).
+
+mod attempts;
+mod devices;
+mod family;
+mod gangs;
+mod labels;
+mod number;
+mod plugins;
+mod preemption;
+mod queue;
+mod series;
+mod slots;
+mod state;
+mod usage;
+mod writes;
+
+pub use attempts::Attempts;
+pub use devices::Devices;
+pub use gangs::Gangs;
+pub use labels::{BindingOutcome, Entity, GangResult, Hint, Point, Preemptor, Queue, Status, Verdict};
+pub use plugins::{Plugin, Plugins, Profile};
+pub use preemption::Preemption;
+pub use queue::{Pending, Queues};
+pub use series::{Counter, Gauge, Histogram};
+pub use state::{CacheSize, Running, State};
+pub use writes::Writes;
+
+use family::Registry;
+
+/// Everything that is counted and measured. Made once, shared by reference or in an `Arc`.
+pub struct Metrics {
+    registry: Registry,
+    /// Attempts to schedule pods.
+    pub attempts: Attempts,
+    /// Pods and groups that wait, and what moves them.
+    pub queue: Queues,
+    /// Profiles, their extension points and their plugins.
+    pub plugins: Plugins,
+    /// Pods that make way for others.
+    pub preemption: Preemption,
+    /// Groups of pods that are placed together.
+    pub gangs: Gangs,
+    /// Devices that are made ready after they were chosen.
+    pub devices: Devices,
+    /// Requests to the API server.
+    pub writes: Writes,
+    /// What the scheduler holds, does and is at this moment.
+    pub state: State,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::default();
+        Self {
+            attempts: Attempts::new(&mut registry),
+            queue: Queues::new(&mut registry),
+            plugins: Plugins::new(&mut registry),
+            preemption: Preemption::new(&mut registry),
+            gangs: Gangs::new(&mut registry),
+            devices: Devices::new(&mut registry),
+            writes: Writes::new(&mut registry),
+            state: State::new(&mut registry),
+            registry,
+        }
+    }
+}
+
+impl Metrics {
+    /// The media type of [`Metrics::text`].
+    pub const MEDIA_TYPE: &'static str = "text/plain; version=0.0.4; charset=utf-8";
+
+    /// Everything as Prometheus reads it, with what this process takes from the machine.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut out = self.registry.text();
+        usage::write(&mut out);
+        out
+    }
+}

@@ -1,0 +1,150 @@
+//! Profiles, their extension points and their plugins, each with a handle whose labels are looked up once.
+
+use std::time::Duration;
+
+use super::Metrics;
+use super::family::{Family, Named, Registry, growing};
+use super::labels::{Label, Point, Status, Verdict};
+use super::series::{Counter, Gauge, Histogram};
+use super::slots::Slots;
+
+/// What is known of profiles and plugins.
+pub struct Plugins {
+    points: Family<Histogram>,
+    executions: Family<Histogram>,
+    evaluations: Family<Counter>,
+    unschedulable: Family<Gauge>,
+    permits: Family<Histogram>,
+}
+
+impl Plugins {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        Self {
+            points: registry.seconds(
+                Named {
+                    name: "scheduler_framework_extension_point_duration_seconds",
+                    help: "How long all plugins of an extension point took together.",
+                    labels: &["extension_point", "status", "profile"],
+                },
+                &growing(0.0001, 2.0, 12),
+            ),
+            executions: registry.seconds(
+                Named {
+                    name: "scheduler_plugin_execution_duration_seconds",
+                    help: "How long a plugin took at an extension point.",
+                    labels: &["plugin", "extension_point", "status"],
+                },
+                &growing(0.000_01, 1.5, 20),
+            ),
+            evaluations: registry.counter(Named {
+                name: "scheduler_plugin_evaluation_total",
+                help: "Attempts in which a plugin had a say, for PreFilter, Filter, PreScore and Score.",
+                labels: &["plugin", "extension_point", "profile"],
+            }),
+            unschedulable: registry.gauge(Named {
+                name: "scheduler_unschedulable_pods",
+                help: "Pods that wait because of a plugin. A pod that several refused counts for each of them.",
+                labels: &["plugin", "profile"],
+            }),
+            permits: registry.seconds(
+                Named {
+                    name: "scheduler_permit_wait_duration_seconds",
+                    help: "How long pods waited for a permit.",
+                    labels: &["result"],
+                },
+                &growing(0.001, 2.0, 15),
+            ),
+        }
+    }
+
+    /// A pod waited so long for a permit.
+    pub fn permit(&self, status: Status, waited: Duration) {
+        self.permits.with(&[status.text()]).took(waited);
+    }
+}
+
+/// What is counted for one profile. Made once for each; recording then neither allocates nor locks.
+pub struct Profile {
+    name: Box<str>,
+    attempts: Vec<(Counter, Histogram)>,
+    points: Family<Histogram>,
+    point_slots: Slots<Histogram>,
+    unschedulable: Family<Gauge>,
+}
+
+/// What is counted for one plugin at one extension point. Made once for each.
+pub struct Plugin {
+    name: Box<str>,
+    point: Point,
+    executions: Family<Histogram>,
+    slots: Slots<Histogram>,
+    evaluations: Option<Counter>,
+}
+
+impl Metrics {
+    /// The handle of a profile.
+    #[must_use]
+    pub fn profile(&self, name: &str) -> Profile {
+        let attempts = Verdict::ALL.iter().map(|verdict| {
+            let values = [verdict.text(), name];
+            (self.attempts.total.with(&values), self.attempts.duration.with(&values))
+        });
+        Profile {
+            name: name.into(),
+            attempts: attempts.collect(),
+            points: self.plugins.points.clone(),
+            point_slots: Slots::new(Point::ALL.len() * Status::ALL.len()),
+            unschedulable: self.plugins.unschedulable.clone(),
+        }
+    }
+
+    /// The handle of a plugin of a profile at an extension point.
+    #[must_use]
+    pub fn plugin(&self, profile: &str, plugin: &str, point: Point) -> Plugin {
+        let counts = matches!(point, Point::PreFilter | Point::Filter | Point::PreScore | Point::Score);
+        let values = [plugin, point.text(), profile];
+        Plugin {
+            name: plugin.into(),
+            point,
+            executions: self.plugins.executions.clone(),
+            slots: Slots::of::<Status>(),
+            evaluations: counts.then(|| self.plugins.evaluations.with(&values)),
+        }
+    }
+}
+
+impl Profile {
+    /// An attempt to schedule a pod ended.
+    pub fn attempt(&self, verdict: Verdict, took: Duration) {
+        let (total, duration) = &self.attempts[verdict.place()];
+        total.one();
+        duration.took(took);
+    }
+
+    /// All plugins of an extension point had their say.
+    pub fn point(&self, point: Point, status: Status, took: Duration) {
+        let place = point.place() * Status::ALL.len() + status.place();
+        let find = || self.points.with(&[point.text(), status.text(), &self.name]);
+        self.point_slots.get(place, find).took(took);
+    }
+
+    /// So many more pods wait because of this plugin, or fewer.
+    pub fn unschedulable(&self, plugin: &str, change: i64) {
+        self.unschedulable.with(&[plugin, &self.name]).add(change);
+    }
+}
+
+impl Plugin {
+    /// The plugin had a say in an attempt.
+    pub fn evaluated(&self) {
+        if let Some(evaluations) = &self.evaluations {
+            evaluations.one();
+        }
+    }
+
+    /// The plugin took so long. Kubernetes measures this in one of ten attempts.
+    pub fn ran(&self, status: Status, took: Duration) {
+        let find = || self.executions.with(&[&self.name, self.point.text(), status.text()]);
+        self.slots.get(status.place(), find).took(took);
+    }
+}

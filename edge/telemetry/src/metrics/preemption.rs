@@ -1,0 +1,113 @@
+//! Pods that make way for others.
+
+use std::time::Duration;
+
+use super::family::{Family, Named, Registry, growing};
+use super::labels::{Label, Preemptor, Status};
+use super::series::{Counter, Histogram};
+
+/// Pods that make way for others.
+pub struct Preemption {
+    attempts: Counter,
+    victims: Histogram,
+    group_attempts: Family<Counter>,
+    group_victims: Histogram,
+    disruptions: Family<Histogram>,
+    evaluation: Family<Histogram>,
+    execution: Family<Histogram>,
+    violations: Family<Counter>,
+}
+
+impl Preemption {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let attempts = Named {
+            name: "scheduler_preemption_attempts_total",
+            help: "Attempts to find pods that make way for a pod.",
+            labels: &[],
+        };
+        let victims = Named {
+            name: "scheduler_preemption_victims",
+            help: "How many pods made way for a pod.",
+            labels: &[],
+        };
+        let group_victims = Named {
+            name: "scheduler_workload_preemption_victims",
+            help: "How many pods made way for a group.",
+            labels: &[],
+        };
+        let to_a_thousand = growing(1.0, 2.0, 11);
+        let milliseconds = growing(0.001, 2.0, 16);
+        Self {
+            attempts: registry.counter(attempts).with(&[]),
+            victims: registry.amounts(victims, &growing(1.0, 2.0, 7)).with(&[]),
+            group_attempts: registry.counter(Named {
+                name: "scheduler_workload_preemption_attempts_total",
+                help: "Attempts to find pods that make way for a group, by what came of them.",
+                labels: &["result"],
+            }),
+            group_victims: registry.amounts(group_victims, &to_a_thousand).with(&[]),
+            disruptions: registry.amounts(
+                Named {
+                    name: "scheduler_preemption_workload_disruptions",
+                    help: "How many units made way: single pods, or groups that go as a whole.",
+                    labels: &["preemptor"],
+                },
+                &to_a_thousand,
+            ),
+            evaluation: registry.seconds(
+                Named {
+                    name: "scheduler_preemption_evaluation_duration_seconds",
+                    help: "How long it took to find who makes way.",
+                    labels: &["preemptor", "result"],
+                },
+                &milliseconds,
+            ),
+            execution: registry.seconds(
+                Named {
+                    name: "scheduler_preemption_execution_duration_seconds",
+                    help: "How long it took until those who make way were asked to go.",
+                    labels: &["preemptor", "result"],
+                },
+                &milliseconds,
+            ),
+            violations: registry.counter(Named {
+                name: "scheduler_preemption_pdb_violations_total",
+                help: "Disruption budgets that were overdrawn because somebody made way.",
+                labels: &["preemptor"],
+            }),
+        }
+    }
+
+    /// It was tried to find pods that make way for a pod.
+    pub fn attempt(&self) {
+        self.attempts.one();
+    }
+
+    /// It was tried to find pods that make way for a group.
+    pub fn group_attempt(&self, status: Status) {
+        self.group_attempts.with(&[status.text()]).one();
+    }
+
+    /// So many pods make way, in so many units, against so many disruption budgets.
+    pub fn victims(&self, preemptor: Preemptor, pods: u64, units: u64, violations: u64) {
+        match preemptor {
+            Preemptor::Pod => self.victims.amount(pods),
+            Preemptor::PodGroup => self.group_victims.amount(pods),
+        }
+        self.disruptions.with(&[preemptor.text()]).amount(units);
+        if violations > 0 {
+            self.violations.with(&[preemptor.text()]).add(violations);
+        }
+    }
+
+    /// It was found out who makes way, or that nobody can.
+    pub fn evaluated(&self, preemptor: Preemptor, status: Status, took: Duration) {
+        self.evaluation.with(&[preemptor.text(), status.text()]).took(took);
+    }
+
+    /// Those who make way were asked to go, or asking them failed.
+    pub fn executed(&self, preemptor: Preemptor, success: bool, took: Duration) {
+        let result = if success { "success" } else { "error" };
+        self.execution.with(&[preemptor.text(), result]).took(took);
+    }
+}

@@ -1,0 +1,148 @@
+//! Pods that wait, what moves them, and what the changes cost that arrive from the cluster.
+
+use std::time::Duration;
+
+use super::family::{Family, Named, Registry, growing};
+use super::labels::{Entity, Hint, Label, Queue};
+use super::series::{Counter, Gauge, Histogram};
+
+/// Pods and groups that wait.
+pub struct Queues {
+    pending: Vec<Gauge>,
+    entities: Family<Gauge>,
+    incoming: Family<Counter>,
+    incoming_entities: Family<Counter>,
+    handling: Family<Histogram>,
+    in_flight: Family<Gauge>,
+    hints: Family<Histogram>,
+    narrowed: Family<Counter>,
+}
+
+/// How many pods wait where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pending {
+    /// For their turn.
+    pub active: usize,
+    /// For their patience to end.
+    pub backoff: usize,
+    /// For something to change.
+    pub unschedulable: usize,
+    /// For their gates to be lifted.
+    pub gated: usize,
+    /// For the rest of their group.
+    pub incomplete: usize,
+    /// For the turn of their group.
+    pub pending: usize,
+}
+
+impl Pending {
+    fn of(&self, queue: Queue) -> usize {
+        match queue {
+            Queue::Active => self.active,
+            Queue::Backoff => self.backoff,
+            Queue::Unschedulable => self.unschedulable,
+            Queue::Gated => self.gated,
+            Queue::Incomplete => self.incomplete,
+            Queue::Pending => self.pending,
+        }
+    }
+}
+
+impl Queues {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let pending = registry.gauge(Named {
+            name: "scheduler_pending_pods",
+            help: "Pods that wait, by what they wait for: their turn (active), their patience (backoff), a change \
+                   (unschedulable), the lifting of gates (gated), the rest of their group (incomplete) or its turn (pending).",
+            labels: &["queue"],
+        });
+        let tenths = growing(0.0001, 2.0, 12);
+        Self {
+            pending: Queue::ALL.iter().map(|queue| pending.with(&[queue.text()])).collect(),
+            entities: registry.gauge(Named {
+                name: "scheduler_queued_entities",
+                help: "Pods of no group, and groups, that wait.",
+                labels: &["queue", "type"],
+            }),
+            incoming: registry.counter(Named {
+                name: "scheduler_queue_incoming_pods_total",
+                help: "Pods that came to a queue, by what brought them there.",
+                labels: &["queue", "event"],
+            }),
+            incoming_entities: registry.counter(Named {
+                name: "scheduler_queue_incoming_entities_total",
+                help: "Pods of no group, and groups, that came to a queue, by what brought them there.",
+                labels: &["queue", "event", "type"],
+            }),
+            handling: registry.seconds(
+                Named {
+                    name: "scheduler_event_handling_duration_seconds",
+                    help: "How long it took to take in a change of the cluster.",
+                    labels: &["event"],
+                },
+                &tenths,
+            ),
+            in_flight: registry.gauge(Named {
+                name: "scheduler_inflight_events",
+                help: "Changes that are kept for pods whose attempt is under way.",
+                labels: &["event"],
+            }),
+            hints: registry.seconds(
+                Named {
+                    name: "scheduler_queueing_hint_execution_duration_seconds",
+                    help: "How long it took to tell whether a change helps a pod that waits.",
+                    labels: &["plugin", "event", "hint"],
+                },
+                &growing(0.000_01, 1.5, 20),
+            ),
+            narrowed: registry.counter(Named {
+                name: "scheduler_pre_queueing_hint_evaluations_total",
+                help: "How often a change was known to concern some of the waiting pods only (narrowed), or not (all_pods).",
+                labels: &["plugin", "result"],
+            }),
+        }
+    }
+
+    /// So many pods wait now.
+    pub fn pending(&self, counts: Pending) {
+        for (queue, gauge) in Queue::ALL.iter().zip(&self.pending) {
+            gauge.set(i64::try_from(counts.of(*queue)).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// So many pods of no group, or groups, are in a queue now.
+    pub fn entities(&self, queue: Queue, entity: Entity, count: usize) {
+        let gauge = self.entities.with(&[queue.text(), entity.text()]);
+        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// A pod came to a queue because of an event such as `UnscheduledPodAdd` or `ScheduleAttemptFailure`.
+    pub fn queued(&self, queue: Queue, event: &str) {
+        self.incoming.with(&[queue.text(), event]).one();
+    }
+
+    /// The same for a pod of no group, or a group.
+    pub fn queued_entity(&self, queue: Queue, event: &str, entity: Entity) {
+        self.incoming_entities.with(&[queue.text(), event, entity.text()]).one();
+    }
+
+    /// A change such as `NodeAdd` was taken in.
+    pub fn handled(&self, event: &str, took: Duration) {
+        self.handling.with(&[event]).took(took);
+    }
+
+    /// So many more changes are kept for attempts under way, or fewer.
+    pub fn in_flight(&self, event: &str, change: i64) {
+        self.in_flight.with(&[event]).add(change);
+    }
+
+    /// It was told whether a change helps a pod that waits.
+    pub fn hint(&self, plugin: &str, event: &str, hint: Hint, took: Duration) {
+        self.hints.with(&[plugin, event, hint.text()]).took(took);
+    }
+
+    /// It was told whether a change concerns some of the waiting pods only.
+    pub fn narrowed(&self, plugin: &str, some_only: bool) {
+        self.narrowed.with(&[plugin, if some_only { "narrowed" } else { "all_pods" }]).one();
+    }
+}

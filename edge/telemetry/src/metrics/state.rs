@@ -1,0 +1,90 @@
+//! What the scheduler holds, does and is at this moment.
+
+use super::family::{Family, Named, Registry};
+use super::series::Gauge;
+
+/// What the scheduler holds, does and is.
+pub struct State {
+    nodes: Gauge,
+    pods: Gauge,
+    assumed: Gauge,
+    tasks: Family<Gauge>,
+    leader: Family<Gauge>,
+    features: Family<Gauge>,
+}
+
+/// How much of the cluster the scheduler holds in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheSize {
+    /// Nodes.
+    pub nodes: usize,
+    /// Pods on nodes, with those that are on their way.
+    pub pods: usize,
+    /// Pods that are on their way to a node, and not confirmed yet.
+    pub assumed_pods: usize,
+}
+
+impl State {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let size = registry.gauge(Named {
+            name: "scheduler_cache_size",
+            help: "Nodes, pods on nodes and pods on their way to a node that are held in memory.",
+            labels: &["type"],
+        });
+        Self {
+            nodes: size.with(&["nodes"]),
+            pods: size.with(&["pods"]),
+            assumed: size.with(&["assumed_pods"]),
+            tasks: registry.gauge(Named {
+                name: "scheduler_goroutines",
+                help: "Tasks that are under way, by what they do; the name is that of Kubernetes.",
+                labels: &["operation"],
+            }),
+            leader: registry.gauge(Named {
+                name: "leader_election_master_status",
+                help: "Whether this replica leads: 1 if it does, 0 if it stands by.",
+                labels: &["name"],
+            }),
+            features: registry.gauge(Named {
+                name: "kubernetes_feature_enabled",
+                help: "Whether a feature is on, with its stage.",
+                labels: &["name", "stage"],
+            }),
+        }
+    }
+
+    /// So much is held now.
+    pub fn cache(&self, size: CacheSize) {
+        let sizes = [(&self.nodes, size.nodes), (&self.pods, size.pods), (&self.assumed, size.assumed_pods)];
+        for (gauge, count) in sizes {
+            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// A task such as `binding` runs until what is returned is dropped.
+    #[must_use]
+    pub fn running(&self, operation: &str) -> Running {
+        let gauge = self.tasks.with(&[operation]);
+        gauge.add(1);
+        Running(gauge)
+    }
+
+    /// This replica leads, or stands by, for the lease of this name.
+    pub fn leads(&self, lease: &str, leads: bool) {
+        self.leader.with(&[lease]).set(i64::from(leads));
+    }
+
+    /// A feature is on or off; the stage is `ALPHA`, `BETA`, `DEPRECATED`, or empty once it is generally available.
+    pub fn feature(&self, name: &str, stage: &str, enabled: bool) {
+        self.features.with(&[name, stage]).set(i64::from(enabled));
+    }
+}
+
+/// A task that is under way, until it is dropped.
+pub struct Running(Gauge);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.add(-1);
+    }
+}
