@@ -149,8 +149,7 @@ impl Scheduler {
             return Ok(None);
         }
         let read = |path: &PathBuf| {
-            fs::read(path)
-                .map_err(|error| failed(format!("cannot read {}: {error}", path.display())))
+            fs::read(path).map_err(|error| failed(format!("cannot read {}: {error}", path.display())))
         };
         let transport = match (&self.tls_cert_file, &self.tls_private_key_file) {
             (Some(chain), Some(key)) => Transport::Certificate { chain: read(chain)?, key: read(key)? },
