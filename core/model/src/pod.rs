@@ -119,6 +119,8 @@ pub struct Shape {
     pub containers: usize,
     /// Volume claims that it uses.
     pub volume_claims: Vec<Arc<str>>,
+    /// Those of them that are made for the pod and live as long as it does.
+    pub own_volume_claims: Vec<OwnVolumeClaim>,
     /// Features that its node must declare.
     pub required_features: Vec<Arc<str>>,
     /// What keeps it and others like it alive, if that is of a kind by which pods are spread.
@@ -129,6 +131,17 @@ pub struct Shape {
     pub claim_containers: Vec<Vec<Arc<str>>>,
     /// Resources that it asks for as a whole, and how much of that its containers do not ask for.
     pub spare: Vec<(Arc<str>, i64)>,
+}
+
+/// A volume claim that is made for a pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnVolumeClaim {
+    /// Its name.
+    pub claim: Arc<str>,
+    /// The name of the pod.
+    pub pod: Arc<str>,
+    /// The uid of the pod, which owns it.
+    pub pod_uid: Arc<str>,
 }
 
 /// What keeps a number of pods alive, in their namespace.

@@ -98,7 +98,7 @@ impl PodRefusal {
 impl fmt::Display for PodRefusal {
     /// Kubernetes' sentence, which tools look for, and ours after it.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.nodes == 0 && self.everywhere.is_none() {
+        if self.nodes == 0 {
             return write!(out, "no nodes available to schedule pods");
         }
         write!(out, "0/{} nodes are available:", self.nodes)?;
@@ -209,7 +209,9 @@ impl Engine {
         let companions = self.companions_of(&pod.shape, profile);
         let companions = companions.as_ref();
         let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions);
-        let mounts = Mounts::new(&pod.shape, &self.volumes, settings).map_err(|refusal| {
+        let found = filters::anywhere(&pod.shape, settings);
+        let found = found.and_then(|()| Mounts::new(&pod.shape, &self.volumes, settings));
+        let mounts = found.map_err(|refusal| {
             PodRefusal::everywhere(self.nodes.iter().count(), refusal.text(), refusal.wakes_on())
         })?;
         let mut tally = Tally { wakes_on: Wake::NodeAdded.into(), ..Tally::default() };

@@ -4,6 +4,7 @@ mod alike;
 mod alternatives;
 pub mod change;
 pub mod companions;
+pub mod comparison;
 mod cycle;
 mod deallocate;
 pub mod engine;

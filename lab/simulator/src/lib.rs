@@ -5,10 +5,11 @@
 
 mod displaced;
 mod manifest;
+mod merged_keys;
 mod outcome;
 mod shelf;
 mod simulation;
 
 pub use manifest::{BadInput, Manifest, Place, read};
 pub use outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};
-pub use simulation::simulate;
+pub use simulation::{simulate, simulate_with};

@@ -20,6 +20,8 @@ use serde_json::{Value, json};
 use store::binding::Wish;
 use store::patch::strategic_merge_patch;
 
+use crate::merged_keys;
+
 /// Which object it is.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Key {
@@ -54,7 +56,8 @@ struct Stored {
 }
 
 /// Kinds whose status is taken as somebody wrote it: what drivers, kubelets and earlier schedulers said.
-const WITH_STATUS: [&str; 4] = ["Node", "Pod", "PodDisruptionBudget", "ResourceClaim"];
+const WITH_STATUS: [&str; 5] =
+    ["Node", "PersistentVolumeClaim", "Pod", "PodDisruptionBudget", "ResourceClaim"];
 
 /// The taint that every node is born with, until somebody sees that it is ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -306,6 +309,9 @@ fn without_history(manifest: &Value) -> Value {
         for field in ["resourceVersion", "managedFields", "selfLink", "creationTimestamp"] {
             meta.remove(field);
         }
+    }
+    if object["kind"] == "Pod" {
+        merged_keys::take_back(&mut object);
     }
     object
 }

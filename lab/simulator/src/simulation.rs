@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use config::SchedulerSettings;
 use controllers::claim_templates::{self, Step};
 use convert::change;
 use convert::request::{self, Next, Seen, Verb};
@@ -14,9 +15,7 @@ use model::timestamp::Timestamp;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::DeviceClass;
 use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
-use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
-use scheduler::profile::Profile;
-use scheduler::queue::Patience;
+use scheduler::engine::{Announcement, Effect, Engine, Input};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -30,11 +29,8 @@ const START: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
 /// For how long the clock goes on when pods fail again and again.
 const TIME_MS_MAX: i64 = 3_600_000;
 
-/// How many steps a search for devices on one node may take.
-const STEPS_MAX: u64 = 1_000_000;
-
-/// The name of the one scheduler that there is; pods that ask for another are taken all the same.
-const SCHEDULER: &str = "supercargo";
+/// How much time passes with a write that fails.
+const RETRY_MS: i64 = 10_000;
 
 /// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
 const UNHEEDED: [&str; 12] = [
@@ -59,7 +55,24 @@ pub(crate) type PodObject = objects::core::pod::Pod;
 /// # Errors
 /// A manifest is refused.
 pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Ending, BadInput> {
-    let mut simulation = Simulation::new(gates);
+    play(manifests, Simulation::new(gates, &SchedulerSettings::defaults(gates), gates, true))
+}
+
+/// The same with a scheduler that is configured like this, and runs with gates of its own. It leaves pods alone that ask for
+/// another scheduler.
+///
+/// # Errors
+/// A manifest is refused.
+pub fn simulate_with(
+    manifests: &[Manifest],
+    admission: Gates,
+    scheduler: &SchedulerSettings,
+    gates: Gates,
+) -> Result<Ending, BadInput> {
+    play(manifests, Simulation::new(admission, scheduler, gates, false))
+}
+
+fn play(manifests: &[Manifest], mut simulation: Simulation) -> Result<Ending, BadInput> {
     simulation.take_in(manifests)?;
     simulation.make_claims();
     simulation.tell_all();
@@ -70,6 +83,10 @@ pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Ending, BadInput
 pub(crate) struct Simulation {
     pub(crate) shelf: Shelf,
     engine: Engine,
+    /// The scheduler that all pods are taken to ask for, if they are all taken.
+    takes_all: Option<Arc<str>>,
+    /// Names of the schedulers that there are.
+    schedulers: Vec<Arc<str>>,
     /// Classes as allocations copy from them.
     classes: BTreeMap<String, DeviceClass>,
     allocation_times: bool,
@@ -82,16 +99,15 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    fn new(gates: Gates) -> Simulation {
-        let engine = Engine::new(Settings {
-            profiles: vec![Arc::new(Profile::named(SCHEDULER))],
-            gates,
-            patience: Patience::default(),
-            search_steps_max: STEPS_MAX,
-        });
+    fn new(admission: Gates, scheduler: &SchedulerSettings, gates: Gates, takes_all: bool) -> Simulation {
+        let settings = convert::settings(scheduler, gates);
+        let schedulers: Vec<Arc<str>> =
+            settings.profiles.iter().map(|profile| profile.name.clone()).collect();
         Simulation {
-            shelf: Shelf::new(gates, START),
-            engine,
+            shelf: Shelf::new(admission, START),
+            engine: Engine::new(settings),
+            takes_all: schedulers.first().filter(|_| takes_all).cloned(),
+            schedulers,
             classes: BTreeMap::new(),
             allocation_times: gates.enabled(Gate::DRADeviceBindingConditions),
             open: VecDeque::new(),
@@ -230,11 +246,11 @@ impl Simulation {
         let revision = version.parse().expect("the shelf counts its writes");
         // What is stored was converted once already, and writes keep it convertible.
         let Ok(Some(change)) = change::applied(object, revision) else { return };
-        let change = match change {
-            Change::PodApplied(pod) => {
-                Change::PodApplied(Arc::new(Pod { scheduler: SCHEDULER.into(), ..Pod::clone(&pod) }))
+        let change = match (change, &self.takes_all) {
+            (Change::PodApplied(pod), Some(scheduler)) => {
+                Change::PodApplied(Arc::new(Pod { scheduler: scheduler.clone(), ..Pod::clone(&pod) }))
             }
-            other => other,
+            (other, _) => other,
         };
         self.tell(Input::Changed(change));
     }
@@ -263,7 +279,11 @@ impl Simulation {
             while let Some((id, write)) = self.open.pop_front() {
                 let outcome = match self.carry_out(&write) {
                     Ok(()) => WriteOutcome::Done,
-                    Err(reason) => WriteOutcome::Failed(reason),
+                    Err(reason) => {
+                        // Who is idle tries again at once, and may go on like that. Time must pass, so that there is an end.
+                        self.shelf.now = self.shelf.now.plus_millis(RETRY_MS);
+                        WriteOutcome::Failed(reason)
+                    }
                 };
                 self.tell(Input::Settled(id, outcome));
             }
@@ -375,10 +395,24 @@ impl Simulation {
             noted
                 .or_else(trouble)
                 .or_else(|| self.missing_claim(key, object))
+                .or_else(|| self.held_back(object))
                 .unwrap_or_else(|| "it was not looked at before the end of the simulation".to_owned())
         };
         let reason = (node.is_none() && !is_over).then(reason);
         PodOutcome { namespace: key.namespace.clone(), name: key.name.clone(), node, reason }
+    }
+
+    /// What keeps a pod from being looked at at all.
+    fn held_back(&self, object: &Value) -> Option<String> {
+        let spec = &object["spec"];
+        let gates = spec["schedulingGates"].as_array().into_iter().flatten();
+        let gates: Vec<&str> = gates.filter_map(|gate| gate["name"].as_str()).collect();
+        if !gates.is_empty() {
+            return Some(format!("waiting for scheduling gates: [{}]", gates.join(" ")));
+        }
+        let scheduler = spec["schedulerName"].as_str().unwrap_or_default();
+        let is_known = self.takes_all.is_some() || self.schedulers.iter().any(|name| **name == *scheduler);
+        (!is_known).then(|| format!("it asks for the scheduler {scheduler:?}, and that is not here"))
     }
 
     /// A claim that a pod names and that is not there.

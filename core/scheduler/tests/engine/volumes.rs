@@ -31,6 +31,7 @@ fn claim(volume: Option<&str>) -> Change {
         bound: volume.is_some(),
         lost: false,
         deleting: false,
+        owner: None,
         class: Some("local".into()),
     }))
 }
