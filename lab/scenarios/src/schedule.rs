@@ -98,6 +98,9 @@ impl Scheduler {
             .iter()
             .find(|pod| meta["name"] == *pod.name && meta["namespace"] == *pod.namespace);
         let outcome = outcome.context("the simulator lost the pod")?;
+        for gone in gone(&manifests, &ending.objects) {
+            world.delete(&gone)?;
+        }
         for object in ending.objects {
             if matches!(object["kind"].as_str(), Some("Pod" | "ResourceClaim")) {
                 world.take_over(object)?;
@@ -126,6 +129,17 @@ fn is_told(parts: &[String], sentence: &str) -> bool {
         [whole] => sentence.starts_with(whole.as_str()),
         parts => parts.iter().all(|part| sentence.contains(part.as_str())),
     }
+}
+
+/// Pods that were displaced and claims that went with them, as `Kind/namespace/name`.
+fn gone(before: &[Manifest], after: &[Value]) -> Vec<String> {
+    let key = |object: &Value| {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let kind = object["kind"].as_str().filter(|kind| matches!(*kind, "Pod" | "ResourceClaim"))?;
+        Some(format!("{kind}/{}/{}", text("namespace"), text("name")))
+    };
+    let left: BTreeSet<String> = after.iter().filter_map(key).collect();
+    before.iter().filter_map(|manifest| key(&manifest.value)).filter(|key| !left.contains(key)).collect()
 }
 
 /// Whether this is a pod without a node.

@@ -21,13 +21,15 @@ use selector::SliceRevision;
 use serde_json::{Value, json};
 
 /// Kinds that mean something to a scenario today.
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 16] = [
     "DeviceClass",
     "Namespace",
     "Node",
     "PersistentVolume",
     "PersistentVolumeClaim",
     "Pod",
+    "PodDisruptionBudget",
+    "PriorityClass",
     "ReplicaSet",
     "ReplicationController",
     "ResourceClaim",
@@ -257,8 +259,9 @@ impl Surroundings for World {
         }
     }
 
-    fn priority_class(&self, _name: &str) -> Option<PriorityClass> {
-        None
+    fn priority_class(&self, name: &str) -> Option<PriorityClass> {
+        let classes = self.all::<PriorityClass>().unwrap_or_default();
+        classes.into_iter().find(|class| class.metadata.name == name)
     }
 
     fn default_priority_class(&self) -> Option<PriorityClass> {

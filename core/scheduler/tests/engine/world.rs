@@ -326,10 +326,6 @@ impl World {
                 self.add_claim(state);
                 return WriteOutcome::Done;
             }
-            Write::NoteResources { uid, claims, .. } => {
-                self.notes.insert(uid.clone(), claims.clone());
-                return WriteOutcome::Done;
-            }
             Write::DeleteClaim { claim, uid } => {
                 if self.claims.get(claim).is_some_and(|known| known.uid == *uid) {
                     self.claims.remove(claim);
@@ -363,6 +359,27 @@ impl World {
                 known.allocation = None;
                 known.reserved_for.clear();
             }
+            write => return self.apply_to_pod(write),
+        }
+        let (Write::Allocate { claim, .. }
+        | Write::Reserve { claim, .. }
+        | Write::Release { claim, .. }
+        | Write::Deallocate { claim, .. }) = write
+        else {
+            return WriteOutcome::Done;
+        };
+        let state = self.claims[claim].clone();
+        self.fact(Change::ClaimApplied(Box::new(state)));
+        WriteOutcome::Done
+    }
+
+    /// What the API does with a write that is about a pod.
+    fn apply_to_pod(&mut self, write: &Write) -> WriteOutcome {
+        let failed = |reason: &str| WriteOutcome::Failed(reason.to_owned());
+        match write {
+            Write::NoteResources { uid, claims, .. } => {
+                self.notes.insert(uid.clone(), claims.clone());
+            }
             Write::Bind { uid, node, .. } => {
                 let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
                 pod.node = Some(node.clone());
@@ -377,15 +394,12 @@ impl World {
                 pod.nominated_node = None;
                 let pod = Arc::new(pod.clone());
                 self.fact(Change::PodApplied(pod));
-                return WriteOutcome::Done;
             }
-            Write::Note { .. } => return WriteOutcome::Done,
             Write::Nominate { uid, node, .. } => {
                 let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
                 pod.nominated_node = node.clone();
                 let pod = Arc::new(pod.clone());
                 self.fact(Change::PodApplied(pod));
-                return WriteOutcome::Done;
             }
             Write::Evict { pod, uid, .. } => {
                 if self.lingering {
@@ -396,18 +410,9 @@ impl World {
                 } else {
                     self.let_go(&pod.name);
                 }
-                return WriteOutcome::Done;
             }
+            _ => {}
         }
-        let (Write::Allocate { claim, .. }
-        | Write::Reserve { claim, .. }
-        | Write::Release { claim, .. }
-        | Write::Deallocate { claim, .. }) = write
-        else {
-            return WriteOutcome::Done;
-        };
-        let state = self.claims[claim].clone();
-        self.fact(Change::ClaimApplied(Box::new(state)));
         WriteOutcome::Done
     }
 
