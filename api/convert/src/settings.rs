@@ -72,12 +72,13 @@ fn preemption(args: &Args) -> PreemptionSettings {
 }
 
 /// Our filters by the plugin that stands for each. The node that a pod names needs none: such a pod is bound already.
-const FILTERS: [(Plugin, Filter); 11] = [
+const FILTERS: [(Plugin, Filter); 12] = [
     (Plugin::NodeUnschedulable, Filter::Unschedulable),
     (Plugin::TaintToleration, Filter::Taints),
     (Plugin::NodeAffinity, Filter::NodeAffinity),
     (Plugin::NodePorts, Filter::Ports),
     (Plugin::NodeResourcesFit, Filter::Resources),
+    (Plugin::VolumeRestrictions, Filter::ExclusiveVolumes),
     (Plugin::VolumeBinding, Filter::Volumes),
     (Plugin::VolumeZone, Filter::VolumeZones),
     (Plugin::PodTopologySpread, Filter::Spread),

@@ -33,6 +33,7 @@ pub fn volume_claim(object: &PersistentVolumeClaim) -> Result<VolumeClaim, Conve
         bound: !object.spec.volume_name.is_empty() && meta.annotations.contains_key(BOUND),
         lost: object.status.phase == "Lost",
         deleting: meta.deletion_timestamp.is_some(),
+        one_pod: object.spec.access_modes.iter().any(|mode| mode == "ReadWriteOncePod"),
         owner: owner.map(|owner| owner.uid.as_str().into()),
         class: class.and_then(|class| some(class)),
     })

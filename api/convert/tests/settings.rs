@@ -50,6 +50,7 @@ fn a_plugin_that_is_disabled_takes_its_filter_and_its_score_with_it() {
         ("NodeAffinity", Some(Filter::NodeAffinity), Some(Score::NodeAffinity)),
         ("NodePorts", Some(Filter::Ports), None),
         ("NodeResourcesFit", Some(Filter::Resources), Some(Score::Resources)),
+        ("VolumeRestrictions", Some(Filter::ExclusiveVolumes), None),
         ("VolumeBinding", Some(Filter::Volumes), None),
         ("VolumeZone", Some(Filter::VolumeZones), None),
         ("PodTopologySpread", Some(Filter::Spread), Some(Score::Spread)),

@@ -29,6 +29,7 @@ impl Engine {
         let (shape, settings) = (&pod.shape, &profile.filters);
         let companions = self.companions_of(shape, profile);
         let around = Around::new(shape, &self.nodes, &self.namespaces, settings, companions.as_ref());
+        let around = around.with_volumes(&self.nodes, &self.volumes, settings);
         let Ok(mounts) = Mounts::new(shape, &self.volumes, settings) else { return Vec::new() };
         let fits = |(_, state): &(NodeIdx, &cluster::nodes::NodeState)| {
             let node = filters::node_of(state);

@@ -209,6 +209,7 @@ impl Engine {
         let companions = self.companions_of(&pod.shape, profile);
         let companions = companions.as_ref();
         let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions);
+        let around = around.with_volumes(&self.nodes, &self.volumes, settings);
         let found = filters::anywhere(&pod.shape, settings);
         let found = found.and_then(|()| Mounts::new(&pod.shape, &self.volumes, settings));
         let mounts = found.map_err(|refusal| {
@@ -221,6 +222,7 @@ impl Engine {
             let node = filters::node_of(state);
             let fits = filters::fixed(&pod.shape, node, settings)
                 .and_then(|()| filters::usage(&pod.shape, state, settings))
+                .and_then(|()| around.check_volumes())
                 .and_then(|()| mounts.check(node))
                 .and_then(|()| around.check(state))
                 .and_then(|()| {

@@ -5,6 +5,7 @@
 //! ([`Around`]). Within a layer the first reason in Kubernetes' order is the one that is told.
 
 mod around;
+mod exclusive;
 mod features;
 mod node_affinity;
 mod node_name;

@@ -175,6 +175,7 @@ mod tests {
             bound,
             lost: name == "lost",
             deleting: name == "deleting",
+            one_pod: false,
             owner: (name == "p-scratch").then(|| "u".into()),
             class: Some(class.into()),
         }

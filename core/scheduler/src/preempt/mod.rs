@@ -234,6 +234,7 @@ impl Engine {
         let settings = &profile.filters;
         let companions = self.companions_of(&pod.shape, profile);
         let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions.as_ref());
+        let around = around.with_volumes(&self.nodes, &self.volumes, settings);
         let mounts = Mounts::new(&pod.shape, &self.volumes, settings).ok()?;
         Some(Ground { pod, profile, claims, around, mounts, now, holders: BTreeMap::new() })
     }

@@ -262,6 +262,7 @@ impl Engine {
         filters::usage(&pod.shape, state, settings).ok()?;
         let companions = self.companions_of(&pod.shape, profile);
         let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions.as_ref());
+        let around = around.with_volumes(&self.nodes, &self.volumes, settings);
         around.check(state).ok()?;
         let who = (&*pod.uid, pod.priority);
         self.check_beside_nominees(&pod.shape, who, state, Some(&around), settings).ok()?;

@@ -32,6 +32,7 @@ fn claim(volume: Option<&str>) -> Change {
         lost: false,
         deleting: false,
         owner: None,
+        one_pod: false,
         class: Some("local".into()),
     }))
 }
