@@ -10,19 +10,21 @@ use admission::{Context, FieldValidation, Identity, Operation, Submission, Surro
 use anyhow::{Context as _, bail};
 use cluster::ledger::Ledger;
 use cluster::published::Published;
-use gates::Gates;
+use gates::{Gate, Gates};
 use model::timestamp::Timestamp;
 use objects::Object;
 use objects::core::node::Node;
 use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceTaintRule;
 use objects::scheduling::priority_class::PriorityClass;
 use schema::{Scope, table};
 use selector::SliceRevision;
 use serde_json::{Value, json};
 
 /// Kinds that mean something to a scenario today.
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 17] = [
     "DeviceClass",
+    "DeviceTaintRule",
     "Namespace",
     "Node",
     "PersistentVolume",
@@ -144,13 +146,23 @@ impl World {
         Ok(of_kind.map(|(_, object)| serde_json::from_value(object.clone())).collect::<Result<_, _>>()?)
     }
 
+    /// The rules that put taints on devices, while they count.
+    pub fn taint_rules(&self, gates: Gates) -> anyhow::Result<Vec<DeviceTaintRule>> {
+        let on = gates.enabled(Gate::DRADeviceTaints) && gates.enabled(Gate::DRADeviceTaintRules);
+        if on { self.all() } else { Ok(Vec::new()) }
+    }
+
     /// The slices as decisions see them. The revision of a slice is that of its last write, of which no two are equal.
-    pub fn published(&self) -> anyhow::Result<Vec<Arc<Published>>> {
+    pub fn published(&self, gates: Gates) -> anyhow::Result<Vec<Arc<Published>>> {
+        let rules = self.taint_rules(gates)?;
+        let rules = rules.iter().map(convert::taint_rule).collect::<Result<Vec<_>, _>>()?;
         let mut published = Vec::new();
         for slice in self.all::<objects::resource::slice::ResourceSlice>()? {
             let written: u64 = slice.metadata.resource_version.parse()?;
             let revision = SliceRevision { slice: written, revision: written };
-            published.push(Arc::new(Published::new(convert::slice(&slice)?, revision)));
+            let mut slice = convert::slice(&slice)?;
+            rules.iter().for_each(|rule| rule.put_on(&mut slice));
+            published.push(Arc::new(Published::new(slice, revision)));
         }
         Ok(published)
     }

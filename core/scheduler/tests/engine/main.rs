@@ -12,6 +12,7 @@ mod preemption;
 mod preemption_story;
 mod profiles;
 mod taint_rules;
+mod turmoil;
 mod volumes;
 mod world;
 

@@ -310,11 +310,54 @@ impl World {
 
     /// What the API does with a write.
     pub fn apply(&mut self, write: &Write) -> WriteOutcome {
-        let failed = |reason: &str| WriteOutcome::Failed(reason.to_owned());
+        let done = match write {
+            Write::Allocate { claim, .. }
+            | Write::Reserve { claim, .. }
+            | Write::Release { claim, .. }
+            | Write::Deallocate { claim, .. } => self.write_claim(claim, write),
+            Write::MakeClaim { .. } | Write::DeleteClaim { .. } => self.make_or_delete(write),
+            _ => self.write_pod(write),
+        };
+        match done {
+            Ok(()) => WriteOutcome::Done,
+            Err(reason) => WriteOutcome::Failed(reason.to_owned()),
+        }
+    }
+
+    fn write_claim(&mut self, id: &ClaimId, write: &Write) -> Result<(), &'static str> {
+        let known = self.claims.get_mut(id).ok_or("not found")?;
+        match write {
+            Write::Allocate { uid, allocation, shares, consumer, .. } => {
+                if known.uid != *uid {
+                    return Err("not found");
+                }
+                if known.allocation.is_some() {
+                    return Err("it has devices already");
+                }
+                known.allocation = Some(Arc::new(held(id, allocation, shares)));
+                known.reserved_for.push(consumer.uid.clone());
+            }
+            Write::Reserve { consumer, .. } => known.reserved_for.push(consumer.uid.clone()),
+            Write::Release { consumer, .. } => known.reserved_for.retain(|uid| *uid != consumer.uid),
+            Write::Deallocate { user, .. } => {
+                if known.reserved_for.iter().any(|uid| uid != user) {
+                    return Err("it is in use");
+                }
+                known.allocation = None;
+                known.reserved_for.clear();
+            }
+            other => unreachable!("{other:?} is about no claim that is there"),
+        }
+        let state = known.clone();
+        self.fact(Change::ClaimApplied(Box::new(state)));
+        Ok(())
+    }
+
+    fn make_or_delete(&mut self, write: &Write) -> Result<(), &'static str> {
         match write {
             Write::MakeClaim { pod, uid, wish, allocation, shares, .. } => {
                 if !self.pods.contains_key(uid) {
-                    return failed("not found");
+                    return Err("not found");
                 }
                 self.made += 1;
                 let name = format!("{}-made-{}", pod.name, self.made);
@@ -324,64 +367,22 @@ impl World {
                 state.reserved_for = vec![uid.clone()];
                 (state.owner, state.extended) = (Some(uid.clone()), true);
                 self.add_claim(state);
-                return WriteOutcome::Done;
             }
             Write::DeleteClaim { claim, uid } => {
                 if self.claims.get(claim).is_some_and(|known| known.uid == *uid) {
                     self.claims.remove(claim);
                     self.fact(Change::ClaimGone(claim.clone()));
                 }
-                return WriteOutcome::Done;
             }
-            Write::Allocate { claim, uid, allocation, shares, consumer, .. } => {
-                let Some(known) = self.claims.get_mut(claim).filter(|known| known.uid == *uid) else {
-                    return failed("not found");
-                };
-                if known.allocation.is_some() {
-                    return failed("it has devices already");
-                }
-                known.allocation = Some(Arc::new(held(claim, allocation, shares)));
-                known.reserved_for.push(consumer.uid.clone());
-            }
-            Write::Reserve { claim, consumer, .. } => {
-                let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
-                known.reserved_for.push(consumer.uid.clone());
-            }
-            Write::Release { claim, consumer, .. } => {
-                let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
-                known.reserved_for.retain(|uid| *uid != consumer.uid);
-            }
-            Write::Deallocate { claim, user, .. } => {
-                let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
-                if known.reserved_for.iter().any(|uid| uid != user) {
-                    return failed("it is in use");
-                }
-                known.allocation = None;
-                known.reserved_for.clear();
-            }
-            write => return self.apply_to_pod(write),
+            other => unreachable!("{other:?} makes and deletes nothing"),
         }
-        let (Write::Allocate { claim, .. }
-        | Write::Reserve { claim, .. }
-        | Write::Release { claim, .. }
-        | Write::Deallocate { claim, .. }) = write
-        else {
-            return WriteOutcome::Done;
-        };
-        let state = self.claims[claim].clone();
-        self.fact(Change::ClaimApplied(Box::new(state)));
-        WriteOutcome::Done
+        Ok(())
     }
 
-    /// What the API does with a write that is about a pod.
-    fn apply_to_pod(&mut self, write: &Write) -> WriteOutcome {
-        let failed = |reason: &str| WriteOutcome::Failed(reason.to_owned());
-        match write {
-            Write::NoteResources { uid, claims, .. } => {
-                self.notes.insert(uid.clone(), claims.clone());
-            }
+    fn write_pod(&mut self, write: &Write) -> Result<(), &'static str> {
+        let changed = match write {
             Write::Bind { uid, node, .. } => {
-                let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
+                let pod = self.pods.get_mut(uid).ok_or("not found")?;
                 pod.node = Some(node.clone());
                 // What was noted counts like what the pod asks for.
                 for claim in self.notes.get(uid).into_iter().flatten() {
@@ -392,28 +393,31 @@ impl World {
                     }
                 }
                 pod.nominated_node = None;
-                let pod = Arc::new(pod.clone());
-                self.fact(Change::PodApplied(pod));
+                pod
             }
             Write::Nominate { uid, node, .. } => {
-                let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
+                let pod = self.pods.get_mut(uid).ok_or("not found")?;
                 pod.nominated_node = node.clone();
-                let pod = Arc::new(pod.clone());
-                self.fact(Change::PodApplied(pod));
+                pod
             }
-            Write::Evict { pod, uid, .. } => {
-                if self.lingering {
-                    let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
-                    pod.deleting = true;
-                    let pod = Arc::new(pod.clone());
-                    self.fact(Change::PodApplied(pod));
-                } else {
-                    self.let_go(&pod.name);
-                }
+            Write::Evict { uid, .. } if self.lingering => {
+                let pod = self.pods.get_mut(uid).ok_or("not found")?;
+                pod.deleting = true;
+                pod
             }
-            _ => {}
-        }
-        WriteOutcome::Done
+            Write::Evict { pod, .. } => {
+                self.let_go(&pod.name);
+                return Ok(());
+            }
+            Write::NoteResources { uid, claims, .. } => {
+                self.notes.insert(uid.clone(), claims.clone());
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        let pod = Arc::new(changed.clone());
+        self.fact(Change::PodApplied(pod));
+        Ok(())
     }
 
     pub fn node_of(&self, pod: &str) -> Option<String> {
