@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 use crate::allocation::allocation;
 use crate::change::CLAIM_FINALIZER;
 use crate::error::ConvertError;
+use crate::footprint;
+use crate::made_claim::{Making, delete, make};
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +28,8 @@ pub enum Verb {
     Update,
     /// Changes an object by a strategic merge patch.
     Patch,
+    /// Deletes an object, in the way and at the time that it asks for.
+    Delete,
 }
 
 /// One call of the API.
@@ -37,7 +41,7 @@ pub struct ApiCall {
     pub kind: &'static str,
     /// The object's namespace.
     pub namespace: String,
-    /// The object's name.
+    /// The object's name; empty if the API is to find one.
     pub name: String,
     /// The part of it, if not the whole.
     pub subresource: Option<&'static str>,
@@ -59,7 +63,7 @@ pub enum Next {
 /// What a write is made from besides itself.
 #[derive(Clone, Copy)]
 pub struct Seen<'o> {
-    /// The claim that the write names, as it is.
+    /// The claim that the write names, or that it has made so far, as it is.
     pub claim: Option<&'o ResourceClaim>,
     /// The pod that the write names, as it is.
     pub pod: Option<&'o Pod>,
@@ -148,6 +152,10 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             }),
         })),
         Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user),
+        Write::MakeClaim { pod, uid, wish, allocation: granted, shares, mappings } => {
+            make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
+        }
+        Write::DeleteClaim { uid, .. } => Ok(delete(seen, uid)),
         Write::Bind { pod, uid, node } => Ok(Next::Last(ApiCall {
             verb: Verb::Create,
             kind: Pod::KIND,
@@ -161,12 +169,33 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
                 "target": { "apiVersion": "v1", "kind": "Node", "name": **node },
             }),
         })),
+        Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
+        Write::Evict { uid, scheduler, .. } => Ok(evict(seen, uid, scheduler)),
+        Write::Nominate { uid, node, .. } => {
+            let pod = seen.pod.filter(|pod| pod.metadata.uid == **uid).ok_or(RequestError::Gone)?;
+            let node = node.as_deref();
+            if pod.status.nominated_node_name == node.unwrap_or_default() {
+                return Ok(Next::Done);
+            }
+            // Null takes a field away.
+            let status = json!({ "nominatedNodeName": node });
+            Ok(Next::Last(patch_status(pod, &status)))
+        }
+    }
+}
+
+/// What comes next to take back a write that could not be done to the end, given the claim that it has made so far.
+#[must_use]
+pub fn undo(write: &Write, seen: &Seen<'_>) -> Next {
+    match (write, seen.claim) {
+        (Write::MakeClaim { .. }, Some(claim)) => delete(seen, &claim.metadata.uid),
+        _ => Next::Done,
     }
 }
 
 /// The claim of a write, if it can still be given something.
-fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError> {
+pub(crate) fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError> {
     let claim = seen.claim.filter(|claim| claim.metadata.uid == uid).ok_or(RequestError::Gone)?;
     if claim.metadata.deletion_timestamp.is_some() {
         return Err(RequestError::Deleting);
@@ -189,7 +218,7 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestErr
     Ok(Next::Last(update(&claim, Some("status"))))
 }
 
-fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
+pub(crate) fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
     ResourceClaimConsumerReference {
         name: consumer.name.to_string(),
         resource: "pods".to_owned(),
@@ -198,15 +227,21 @@ fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
     }
 }
 
-fn update(claim: &ResourceClaim, subresource: Option<&'static str>) -> ApiCall {
-    ApiCall {
-        verb: Verb::Update,
-        kind: ResourceClaim::KIND,
-        namespace: claim.metadata.namespace.clone(),
-        name: claim.metadata.name.clone(),
-        subresource,
-        body: serde_json::to_value(claim).expect("the keys of our wire types are texts"),
-    }
+pub(crate) fn update(claim: &ResourceClaim, subresource: Option<&'static str>) -> ApiCall {
+    let body = serde_json::to_value(claim).expect("the keys of our wire types are texts");
+    let (namespace, name) = (&claim.metadata.namespace, &claim.metadata.name);
+    call(Verb::Update, ResourceClaim::KIND, namespace, name, subresource, body)
+}
+
+pub(crate) fn call(
+    verb: Verb,
+    kind: &'static str,
+    namespace: &str,
+    name: &str,
+    subresource: Option<&'static str>,
+    body: Value,
+) -> ApiCall {
+    ApiCall { verb, kind, namespace: namespace.to_owned(), name: name.to_owned(), subresource, body }
 }
 
 /// The condition that says why a pod waits. It keeps the time at which it began to.
@@ -225,12 +260,44 @@ fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result
     if known.is_none_or(|known| known.status != "False") {
         condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
     }
-    Ok(Next::Last(ApiCall {
+    Ok(Next::Last(patch_status(pod, &json!({ "conditions": [condition] }))))
+}
+
+/// Changes some of a pod's status, if it is still the same pod.
+fn patch_status(pod: &Pod, status: &Value) -> ApiCall {
+    ApiCall {
         verb: Verb::Patch,
         kind: Pod::KIND,
         namespace: pod.metadata.namespace.clone(),
         name: pod.metadata.name.clone(),
         subresource: Some("status"),
-        body: json!({ "metadata": { "uid": uid }, "status": { "conditions": [condition] } }),
-    }))
+        body: json!({ "metadata": { "uid": pod.metadata.uid }, "status": status }),
+    }
+}
+
+/// First the condition that says why, so that whoever made the pod can tell, and then its deletion.
+fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str) -> Next {
+    const TYPE: &str = "DisruptionTarget";
+    const REASON: &str = "PreemptionByScheduler";
+    let is_staying = |pod: &&Pod| pod.metadata.uid == uid && pod.metadata.deletion_timestamp.is_none();
+    let Some(pod) = seen.pod.filter(is_staying) else { return Next::Done };
+    let message = format!("{scheduler}: preempting to accommodate a higher priority pod");
+    let known = pod.status.conditions.iter().find(|condition| condition.type_ == TYPE);
+    if known.is_none_or(|one| one.status != "True" || one.reason != REASON || one.message != message) {
+        let mut condition = json!({ "type": TYPE, "status": "True", "reason": REASON, "message": message });
+        if known.is_none_or(|known| known.status != "True") {
+            condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
+        }
+        return Next::Then(patch_status(pod, &json!({ "conditions": [condition] })));
+    }
+    Next::Last(ApiCall {
+        verb: Verb::Delete,
+        kind: Pod::KIND,
+        namespace: pod.metadata.namespace.clone(),
+        name: pod.metadata.name.clone(),
+        subresource: None,
+        body: json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid },
+        }),
+    })
 }

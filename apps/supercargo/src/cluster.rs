@@ -148,12 +148,17 @@ impl Listener for Ears {
             | Notice::Attempt { .. }
             | Notice::Bound { .. }
             | Notice::Refused { .. }
+            | Notice::Preempted { .. }
+            | Notice::Submitted { .. }
+            | Notice::Settled { .. }
             | Notice::Compared { .. }
             // Not every kind is served with every set of features.
             | Notice::NotServed { .. } => return,
             Notice::Interrupted { kind, why, .. } => Heard::Trouble(format!("cannot hear of {kind}: {why}")),
             Notice::Unreadable { object, why } => Heard::Trouble(format!("cannot read {object}: {why}")),
-            Notice::ElectionTrouble { why } => Heard::Trouble((*why).to_owned()),
+            Notice::ElectionTrouble { why } | Notice::LostLeadership { why } => {
+                Heard::Trouble((*why).to_owned())
+            }
             Notice::WriteFailed { why, .. } => Heard::Trouble(format!("scheduler: {why}")),
             Notice::EventsDropped { count } => Heard::Trouble(format!("{count} events were lost")),
         };

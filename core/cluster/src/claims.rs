@@ -2,6 +2,7 @@
 //!
 //! Invariant: the ledger holds exactly what the allocations hold: of each claim the one that the API has, or else the one
 //! that we decided on and that is on its way there. When the API's own arrives it takes the place of ours, whoever wrote it.
+//! What somebody takes or gives back besides, for a trial or for a pod that waits, has holders of its own or is undone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct ClaimState {
     pub reserved_for: Vec<Arc<str>>,
     /// The uid of the pod or group that it was made for.
     pub owner: Option<Arc<str>>,
+    /// It was made by a scheduler for resources that its owner asks for by name.
+    pub extended: bool,
     /// It is being deleted.
     pub deleting: bool,
     /// It cannot vanish while devices are allocated to it.
@@ -138,6 +141,13 @@ impl Claims {
         true
     }
 
+    /// Decides on an allocation for a claim that has yet to be made, under a name that no claim can have.
+    pub fn decide_unmade(&mut self, id: &ClaimId, uid: &str, allocated: Allocated) {
+        let before = self.allocation(id).cloned();
+        self.decided.insert(id.clone(), (uid.into(), Arc::new(allocated)));
+        self.follow(id, before.as_ref());
+    }
+
     /// Takes a decision back, since it could not be written.
     pub fn undecide(&mut self, id: &ClaimId) -> ClaimTouched {
         let before = self.allocation(id).cloned();
@@ -145,6 +155,20 @@ impl Claims {
             return ClaimTouched::default();
         }
         self.follow(id, before.as_ref())
+    }
+
+    /// Takes devices for a holder that is no claim, or takes again what was given back for a trial.
+    pub fn take(&mut self, held: &[Held]) {
+        for one in held {
+            self.ledger.take(&one.device, one.share.clone(), one.holding.clone());
+        }
+    }
+
+    /// Gives devices back that were taken for a holder that is no claim, or those of a claim for a trial.
+    pub fn give_back(&mut self, held: &[Held]) {
+        for one in held {
+            self.ledger.give_back(&one.device, one.share.as_ref(), &one.holding.holder);
+        }
     }
 
     /// Makes the ledger follow what became of an allocation.
@@ -155,12 +179,8 @@ impl Claims {
         }
         let holds = |allocated: Option<&Arc<Allocated>>| allocated.is_some_and(|one| !one.held.is_empty());
         let touched = ClaimTouched { freed: holds(before), taken: holds(after.as_ref()) };
-        for held in before.into_iter().flat_map(|allocated| &allocated.held) {
-            self.ledger.give_back(&held.device, held.share.as_ref(), &held.holding.holder);
-        }
-        for held in after.iter().flat_map(|allocated| &allocated.held) {
-            self.ledger.take(&held.device, held.share.clone(), held.holding.clone());
-        }
+        self.give_back(before.map_or(&[], |allocated| &allocated.held));
+        self.take(after.as_ref().map_or(&[], |allocated| &allocated.held));
         touched
     }
 }
@@ -191,6 +211,7 @@ mod tests {
             allocation: allocation.map(Arc::new),
             reserved_for: Vec::new(),
             owner: None,
+            extended: false,
             deleting: false,
             protected: false,
         }

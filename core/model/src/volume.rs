@@ -27,6 +27,8 @@ pub struct VolumeClaim {
     pub lost: bool,
     /// It is being deleted.
     pub deleting: bool,
+    /// The uid of what it was made for and goes with.
+    pub owner: Option<Arc<str>>,
     /// The class of storage that it asks for.
     pub class: Option<Arc<str>>,
 }

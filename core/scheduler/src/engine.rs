@@ -3,16 +3,21 @@
 //! Invariant: everything here follows from what came in. The same inputs at the same times give the same effects; after a
 //! restart the API's objects alone lead to a state that goes on from there.
 
-mod fold;
+pub(crate) mod fold;
 mod settle;
+mod sharing;
 mod taint_rules;
-mod turn;
+pub(crate) mod turn;
+
+pub(crate) use fold::claim_id;
+pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use allocation::Expressions;
 use cluster::claims::Claims;
+use cluster::companions::Companions;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, Nodes};
 use cluster::pools::Slices;
@@ -26,10 +31,13 @@ use rustc_hash::FxHashMap;
 
 use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
+use crate::extended::Extended;
+use crate::preempt::Preempting;
 use crate::profile::Profile;
 use crate::queue::{Counts, Patience, Queue};
 use crate::scores::images::ImageCounts;
 use crate::touches::Touches;
+use crate::wake::{Wake, Wakes};
 
 /// What comes in.
 #[derive(Clone, Debug)]
@@ -73,6 +81,15 @@ pub enum Announcement {
         /// Why.
         message: String,
     },
+    /// A pod goes, since a more important one needs its place.
+    Preempted {
+        /// The pod that goes.
+        pod: Arc<Pod>,
+        /// The other.
+        by: Arc<Pod>,
+        /// The node on which that is to be.
+        node: Arc<str>,
+    },
 }
 
 /// How the engine decides.
@@ -93,6 +110,11 @@ impl Settings {
     #[must_use]
     pub fn profile(&self, pod: &Pod) -> Option<&Arc<Profile>> {
         self.profiles.iter().find(|profile| profile.name == pod.scheduler)
+    }
+
+    /// The profile of a pod that waits.
+    pub(crate) fn profile_of(&self, pod: &Pod) -> Arc<Profile> {
+        self.profile(pod).cloned().expect("only pods that ask for one of us wait")
     }
 }
 
@@ -119,6 +141,7 @@ pub struct Engine {
     pub(crate) namespaces: Namespaces,
     pub(crate) volumes: Volumes,
     pub(crate) images: ImageCounts,
+    pub(crate) companions: Companions,
     pub(crate) slices: Slices,
     taint_rules: TaintRules,
     pub(crate) classes: BTreeMap<Arc<str>, Class>,
@@ -127,13 +150,17 @@ pub struct Engine {
     waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
     lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// Pods that were refused, by claims of theirs that have devices.
+    sharing: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     pub(crate) queue: Queue,
     /// Pods on their way, by uid.
     placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
     abandoned: FxHashMap<WriteId, (ClaimId, Consumer)>,
-    /// Claims that are about to lose their devices.
-    pub(crate) giving_up: BTreeMap<WriteId, ClaimId>,
+    /// Claims for resources that pods ask for by name.
+    pub(crate) extended: Extended,
+    /// Claims that are about to lose their devices, or to go, and the pod for which they do.
+    pub(crate) giving_up: BTreeMap<WriteId, (ClaimId, Arc<str>)>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
     next_write: u64,
@@ -144,6 +171,8 @@ pub struct Engine {
     pub(crate) touches: Touches,
     /// Nodes with taints that make them worse.
     pub(crate) softly_tainted: BTreeSet<NodeIdx>,
+    /// Who makes room for whom.
+    pub(crate) preempting: Preempting,
     effects: Vec<Effect>,
 }
 
@@ -158,15 +187,18 @@ impl Engine {
             namespaces: Namespaces::default(),
             volumes: Volumes::default(),
             images: ImageCounts::default(),
+            companions: Companions::default(),
             slices: Slices::default(),
             taint_rules: TaintRules::default(),
             classes: BTreeMap::new(),
             claims: Claims::default(),
             waiting: FxHashMap::default(),
             lacking: BTreeMap::new(),
+            sharing: BTreeMap::new(),
             queue,
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),
+            extended: Extended::default(),
             giving_up: BTreeMap::new(),
             writes: FxHashMap::default(),
             next_write: 0,
@@ -174,6 +206,7 @@ impl Engine {
             kinds: Vec::new(),
             touches: Touches::default(),
             softly_tainted: BTreeSet::new(),
+            preempting: Preempting::default(),
             effects: Vec::new(),
         }
     }
@@ -203,10 +236,10 @@ impl Engine {
         self.placing.len()
     }
 
-    /// Where a pod on its way goes.
+    /// A pod that is on its way to a node, and the node.
     #[must_use]
-    pub fn placed_on(&self, uid: &str) -> Option<&Arc<str>> {
-        self.placing.get(uid).map(|placing| &placing.node)
+    pub fn on_its_way(&self, uid: &str) -> Option<(&Arc<Pod>, &Arc<str>)> {
+        self.placing.get(uid).map(|placing| (&placing.pod, &placing.node))
     }
 
     /// Whether a turn would look at a pod.
@@ -237,11 +270,38 @@ impl Engine {
         self.placing.values().any(uses) || self.abandoned.values().any(|(known, _)| known == claim)
     }
 
+    /// Whether the answer to a write of a claim for a pod is still to come.
+    pub(crate) fn is_being_written(&self, pod: &str, claim: &ClaimId) -> bool {
+        let open = self.placing.get(pod).is_some_and(|placing| placing.open.values().any(|one| one == claim));
+        open || self.abandoned.values().any(|(one, _)| one == claim)
+    }
+
     /// Asks for a write for whose answer no pod waits.
     pub(crate) fn submit_and_forget(&mut self, write: Write) -> WriteId {
         let id = WriteId(self.next_write);
         self.next_write += 1;
         self.effects.push(Effect::Submit(id, write));
         id
+    }
+
+    pub(crate) fn announce(&mut self, announcement: Announcement) {
+        self.effects.push(Effect::Announce(announcement));
+    }
+
+    /// Wakes those that a change could help.
+    pub(crate) fn wake_others(&mut self, wakes: Wakes, now: Timestamp) {
+        if !wakes.is_empty() {
+            self.queue.wake(wakes, now);
+        }
+    }
+
+    /// Wakes a pod that sleeps, whatever it waits for.
+    pub(crate) fn wake_nominee(&mut self, uid: &str, now: Timestamp) {
+        self.queue.wake_one(uid, Wakes::of(&Wake::ALL), now);
+    }
+
+    /// Lets a pod that sleeps try again after a while.
+    pub(crate) fn wake_nominee_later(&mut self, uid: &str, now: Timestamp) {
+        self.queue.sleep_less(uid, now);
     }
 }

@@ -86,6 +86,20 @@ pub enum VolumeRefusal {
         /// The claim.
         claim: Arc<str>,
     },
+    /// The claim has yet to be made for the pod.
+    NotMade {
+        /// The claim.
+        claim: Arc<str>,
+    },
+    /// The claim was made for somebody else, and only has the name of the one for the pod.
+    NotOwn {
+        /// The claim's namespace.
+        namespace: Arc<str>,
+        /// The claim.
+        claim: Arc<str>,
+        /// The pod.
+        pod: Arc<str>,
+    },
     /// The claim's volume is gone.
     Lost {
         /// The claim.
@@ -168,6 +182,14 @@ impl VolumeRefusal {
     fn text(&self) -> String {
         match self {
             VolumeRefusal::NoClaim { claim } => format!("persistentvolumeclaim \"{claim}\" not found"),
+            VolumeRefusal::NotMade { claim } => {
+                format!(
+                    "waiting for ephemeral volume controller to create the persistentvolumeclaim \"{claim}\""
+                )
+            }
+            VolumeRefusal::NotOwn { namespace, claim, pod } => format!(
+                "PVC {namespace}/{claim} was not created for pod {namespace}/{pod} (pod is not owner)"
+            ),
             VolumeRefusal::Lost { claim, volume } => {
                 format!(
                     "persistentvolumeclaim \"{claim}\" bound to non-existent persistentvolume \"{volume}\""

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use client::{Answer, Connection, Patch, Request, Resource, Verb};
-use convert::request::{self, ApiCall, Next, RequestError, Seen};
+use convert::claim_id;
+use convert::request::{self, ApiCall, Next, Seen};
+use model::claim::ClaimId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::{Object, decode};
@@ -49,7 +51,10 @@ impl Carrier {
     pub(crate) async fn carry_out(mut self) -> (Write, WriteOutcome) {
         let outcome = match self.calls().await {
             Ok(()) => WriteOutcome::Done,
-            Err(why) => WriteOutcome::Failed(why),
+            Err(why) => {
+                self.undo().await;
+                WriteOutcome::Failed(why)
+            }
         };
         (self.write, outcome)
     }
@@ -59,7 +64,7 @@ impl Carrier {
         let mut looked = false;
         let mut tries = 0;
         loop {
-            let (call, is_last) = match self.next() {
+            let (call, is_last) = match self.seen(request::next) {
                 Ok(Next::Done) => return Ok(()),
                 Ok(Next::Then(call)) => (call, false),
                 Ok(Next::Last(call)) => (call, true),
@@ -73,13 +78,10 @@ impl Carrier {
             };
             match self.perform(&call, tries).await {
                 Came::Done(_) if is_last => return Ok(()),
-                Came::Done(body) => self.take(&body)?,
+                Came::Done(body) => self.take(&call, &body)?,
                 Came::Failed(why) => return Err(why),
                 Came::Look => {
                     tries += 1;
-                    if tries == TRIES_MAX {
-                        return Err(format!("gave up after {TRIES_MAX} tries"));
-                    }
                     self.look().await?;
                     looked = true;
                     if self.has_landed() {
@@ -90,7 +92,25 @@ impl Carrier {
         }
     }
 
-    fn next(&self) -> Result<Next, RequestError> {
+    /// Takes back what a write has made that could not be done to the end.
+    async fn undo(&mut self) {
+        for tries in 0..TRIES_MAX {
+            let (Next::Then(call) | Next::Last(call)) = self.seen(request::undo) else { return };
+            match self.perform(&call, tries).await {
+                Came::Done(body) if call.verb != request::Verb::Delete => {
+                    if self.take(&call, &body).is_err() {
+                        return;
+                    }
+                }
+                Came::Look if self.look().await.is_ok() => {}
+                // It is gone, or the pod that owns it takes it along.
+                _ => return,
+            }
+        }
+    }
+
+    /// Asks about the write and what it is made from.
+    fn seen<T>(&self, ask: impl FnOnce(&Write, &Seen<'_>) -> T) -> T {
         let classes = &self.sources.classes;
         let seen = Seen {
             claim: self.sources.claim.as_deref(),
@@ -99,7 +119,7 @@ impl Carrier {
             now: self.clock.now(),
             allocation_times: self.allocation_times,
         };
-        request::next(&self.write, &seen)
+        ask(&self.write, &seen)
     }
 
     /// Makes a call, and waits as long as the server wants us to if it could not be made.
@@ -109,9 +129,12 @@ impl Carrier {
             Pod::KIND => send::<Pod>(&self.connection, "pods", call).await,
             other => return Came::Failed(format!("nobody knows how to write a {other}")),
         };
-        let pause = answer.retry_after().unwrap_or(PAUSE_FIRST * 2_u32.pow(tries.min(6))).min(PAUSE_MAX);
+        let pause = pause(&answer, tries);
         match answer {
             Answer::Done(body) => Came::Done(body),
+            Answer::NotFound(_) if call.verb == request::Verb::Delete => Came::Done(Bytes::new()),
+            // What the API finds a name for could be made twice, so it is not tried again if the answer got lost.
+            Answer::Unavailable(why) if call.name.is_empty() => Came::Failed(why.to_string()),
             Answer::Conflict(_) | Answer::AlreadyExists(_) if tries + 1 < TRIES_MAX => Came::Look,
             Answer::TooManyRequests { .. } | Answer::Unavailable(_) if tries + 1 < TRIES_MAX => {
                 sleep(pause).await;
@@ -121,23 +144,12 @@ impl Carrier {
         }
     }
 
-    /// Reads the object that the write is about.
+    /// Reads the object that the write is about, and what was made for it.
     async fn look(&mut self) -> Result<(), String> {
         let mut tries = 0;
         loop {
-            let answer = match self.write.about() {
-                About::Claim(claim) => {
-                    let claims = Resource::<ResourceClaim>::named("resourceclaims").within(&claim.namespace);
-                    let answer = self.connection.get(&claims, &claim.name).await;
-                    answer.map(|claim| self.sources.claim = Some(Arc::new(claim)))
-                }
-                About::Pod { id, .. } => {
-                    let pods = Resource::<Pod>::named("pods").within(&id.namespace);
-                    let answer = self.connection.get(&pods, &id.name).await;
-                    answer.map(|pod| self.sources.pod = Some(Arc::new(pod)))
-                }
-            };
-            let pause = answer.retry_after().unwrap_or(PAUSE_FIRST * 2_u32.pow(tries.min(6))).min(PAUSE_MAX);
+            let answer = self.read().await;
+            let pause = pause(&answer, tries);
             match answer {
                 Answer::Done(()) => return Ok(()),
                 Answer::Unavailable(_) | Answer::TooManyRequests { .. } if tries < TRIES_MAX => {
@@ -149,9 +161,38 @@ impl Carrier {
         }
     }
 
-    fn take(&mut self, body: &[u8]) -> Result<(), String> {
-        let claim = decode::<ResourceClaim>(body).map_err(|error| error.to_string())?;
-        self.sources.claim = Some(Arc::new(claim));
+    async fn read(&mut self) -> Answer<()> {
+        let pod = match self.write.about() {
+            About::Claim(id) => return self.read_claim(&id.clone()).await,
+            About::Pod { id, .. } => id.clone(),
+        };
+        if let Some(made) = &self.sources.claim {
+            let made = claim_id(made);
+            match self.read_claim(&made).await {
+                Answer::Done(()) => {}
+                Answer::NotFound(_) => self.sources.claim = None,
+                other => return other,
+            }
+        }
+        let pods = Resource::<Pod>::named("pods").within(&pod.namespace);
+        let answer = self.connection.get(&pods, &pod.name).await;
+        answer.map(|pod| self.sources.pod = Some(Arc::new(pod)))
+    }
+
+    async fn read_claim(&mut self, id: &ClaimId) -> Answer<()> {
+        let claims = Resource::<ResourceClaim>::named("resourceclaims").within(&id.namespace);
+        let answer = self.connection.get(&claims, &id.name).await;
+        answer.map(|claim| self.sources.claim = Some(Arc::new(claim)))
+    }
+
+    /// Goes on from the object that a call gave.
+    fn take(&mut self, call: &ApiCall, body: &[u8]) -> Result<(), String> {
+        let unreadable = |error: objects::Unreadable| error.to_string();
+        if call.kind == Pod::KIND {
+            self.sources.pod = Some(Arc::new(decode(body).map_err(unreadable)?));
+        } else {
+            self.sources.claim = Some(Arc::new(decode(body).map_err(unreadable)?));
+        }
         Ok(())
     }
 
@@ -176,12 +217,15 @@ impl Carrier {
                 let pod = self.sources.pod.as_ref().filter(|pod| pod.metadata.uid == **uid);
                 pod.is_some_and(|pod| pod.spec.node_name == **node)
             }
-            // Done twice, these are the same as once.
-            Write::Reserve { .. } | Write::Release { .. } | Write::Deallocate { .. } | Write::Note { .. } => {
-                false
-            }
+            // Of the others the next call says by itself that there is nothing left to do.
+            _ => false,
         }
     }
+}
+
+/// How long to wait before the next try.
+fn pause<T>(answer: &Answer<T>, tries: u32) -> Duration {
+    answer.retry_after().unwrap_or(PAUSE_FIRST * 2_u32.pow(tries.min(6))).min(PAUSE_MAX)
 }
 
 async fn send<K: Object>(connection: &Connection, plural: &'static str, call: &ApiCall) -> Answer<Bytes> {
@@ -189,6 +233,7 @@ async fn send<K: Object>(connection: &Connection, plural: &'static str, call: &A
         request::Verb::Create => Verb::Create,
         request::Verb::Update => Verb::Update,
         request::Verb::Patch => Verb::Patch(Patch::Strategic),
+        request::Verb::Delete => Verb::Delete,
     };
     let request = Request { verb, name: &call.name, subresource: call.subresource };
     connection.request(&Resource::<K>::named(plural).within(&call.namespace), &request, &call.body).await

@@ -48,7 +48,7 @@ pub(crate) enum Message {
     /// A stream of facts is interrupted.
     Interrupted { kind: &'static str, why: String, retry_in: Duration },
     /// A write was carried out, or was not.
-    Settled(WriteId, Write, WriteOutcome),
+    Settled(WriteId, Write, WriteOutcome, Duration),
 }
 
 /// How a scheduler ended.
@@ -113,6 +113,7 @@ impl Drive {
         let mut count_at = Instant::now();
         loop {
             if let Some(why) = self.follow_leadership(leadership.as_mut()) {
+                self.options.listener.hear(&Notice::LostLeadership { why: &why });
                 return Ended::LostLeadership { why };
             }
             let works = self.told == Some(State::Working) && self.under_way < self.options.writes_max;
@@ -205,14 +206,18 @@ impl Drive {
         let began = Instant::now();
         let effects = self.engine.handle(self.clock.now(), Input::Turn { attempts: 1 });
         let took = began.elapsed();
-        let result = effects.iter().find_map(|effect| match effect {
-            Effect::Submit(_, Write::Note { .. }) | Effect::WakeAt(_) => None,
-            Effect::Submit(..) => Some(AttemptResult::Scheduled),
-            Effect::Announce(Announcement::FailedScheduling { .. }) => Some(AttemptResult::Unschedulable),
-            Effect::Announce(Announcement::Scheduled { .. }) => None,
+        let attempt = effects.iter().find_map(|effect| match effect {
+            Effect::Submit(_, write) => {
+                let (pod, _) = self.engine.on_its_way(write.places()?)?;
+                Some((pod.scheduler.clone(), AttemptResult::Scheduled))
+            }
+            Effect::Announce(Announcement::FailedScheduling { pod, .. }) => {
+                Some((pod.scheduler.clone(), AttemptResult::Unschedulable))
+            }
+            _ => None,
         });
-        if let Some(result) = result {
-            self.options.listener.hear(&Notice::Attempt { result, took });
+        if let Some((profile, result)) = attempt {
+            self.options.listener.hear(&Notice::Attempt { profile: &profile, result, took });
         }
         self.follow(effects);
     }
@@ -227,8 +232,10 @@ impl Drive {
             Message::Interrupted { kind, why, retry_in } => {
                 self.options.listener.hear(&Notice::Interrupted { kind, why: &why, retry_in });
             }
-            Message::Settled(id, write, outcome) => {
+            Message::Settled(id, write, outcome, took) => {
                 self.under_way -= 1;
+                let done = outcome == WriteOutcome::Done;
+                self.options.listener.hear(&Notice::Settled { write: &write, done, took });
                 if let WriteOutcome::Failed(why) = &outcome {
                     self.options.listener.hear(&Notice::WriteFailed { write: &write, why });
                 }
@@ -273,9 +280,10 @@ impl Drive {
 
     fn submit(&mut self, id: WriteId, write: Write) {
         if let Some(shadow) = &mut self.shadow {
-            let node = write.places().and_then(|uid| self.engine.placed_on(uid));
+            let node = write.places().and_then(|uid| self.engine.on_its_way(uid)).map(|(_, node)| node);
             return shadow.hold(id, &write, node);
         }
+        self.options.listener.hear(&Notice::Submitted { write: &write });
         let carrier = Carrier {
             connection: self.connection.clone(),
             sources: self.kept.sources(&write),
@@ -287,9 +295,10 @@ impl Drive {
         self.under_way += 1;
         while self.writing.try_join_next().is_some() {}
         self.writing.spawn(async move {
+            let began = Instant::now();
             let (write, outcome) = carrier.carry_out().await;
             // If nobody listens any more it is all over.
-            let _ = outbox.send(Message::Settled(id, write, outcome)).await;
+            let _ = outbox.send(Message::Settled(id, write, outcome, began.elapsed())).await;
         });
     }
 
@@ -300,6 +309,9 @@ impl Drive {
             }
             Announcement::FailedScheduling { pod, message } => {
                 self.options.listener.hear(&Notice::Refused { pod, message });
+            }
+            Announcement::Preempted { pod, by, node } => {
+                self.options.listener.hear(&Notice::Preempted { pod, by, node });
             }
         }
         if let Some(shadow) = &mut self.shadow {

@@ -9,11 +9,11 @@ use model::timestamp::Timestamp;
 use super::{Announcement, Effect, Engine, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
 use crate::queue::Failure;
-use crate::wake::Wake;
+use crate::wake::{Wake, Wakes};
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        if self.settle_given_up(now, write, outcome) {
+        if self.settle_given_up(now, write, outcome) || self.settle_eviction(now, write, outcome) {
             return;
         }
         let Some(uid) = self.writes.remove(&write) else { return };
@@ -37,6 +37,7 @@ impl Engine {
                 }
             }
         }
+        self.settle_unmade(&uid);
         self.go_on(now, &uid);
     }
 
@@ -64,14 +65,27 @@ impl Engine {
         self.effects.push(Effect::Announce(Announcement::Scheduled { pod, node }));
     }
 
+    /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once
+    /// what is being written for it is answered.
+    pub(crate) fn call_back(&mut self, now: Timestamp, uid: &Arc<str>, reason: &str) -> bool {
+        let Some(placing) = self.placing.get_mut(uid).filter(|placing| placing.binding.is_none()) else {
+            return false;
+        };
+        placing.failed.get_or_insert_with(|| reason.to_owned());
+        self.go_on(now, uid);
+        true
+    }
+
     /// Undoes a placement that failed, and puts the pod back.
     fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
         self.take_pod(uid);
+        self.preempting.went(uid);
         self.release(&placing);
+        self.withdraw(&placing.pod);
         let message = placing.failed.clone().unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message);
-        self.queue.wake(Wake::PodRemoved.into(), now);
+        self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
     }
 
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered
@@ -100,6 +114,7 @@ impl Engine {
     /// The answer to a write for a pod that is gone, or that somebody else has bound.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some((claim, consumer)) = self.abandoned.remove(&write) else { return };
+        let user = consumer.uid.clone();
         match outcome {
             WriteOutcome::Done if self.nodes.has_pod(&consumer.uid) => {}
             WriteOutcome::Done => self.release_claim(&claim, consumer),
@@ -108,10 +123,11 @@ impl Engine {
                 self.queue.wake(Wake::Claim.into(), now);
             }
         }
+        self.settle_unmade(&user);
     }
 
     /// Takes back what was decided for a claim.
-    fn undecide(&mut self, claim: &ClaimId) {
+    pub(crate) fn undecide(&mut self, claim: &ClaimId) {
         if self.claims.is_decided(claim) {
             self.touch_claim(claim);
             self.claims.undecide(claim);
@@ -125,6 +141,8 @@ impl Engine {
     }
 
     fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer) {
+        self.unmake(claim);
+        self.forget_note(claim, &consumer.name);
         if let Some(known) = self.claims.get(claim) {
             let uid = known.uid.clone();
             self.submit_and_forget(Write::Release { claim: claim.clone(), uid, consumer });

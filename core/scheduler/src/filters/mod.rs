@@ -65,6 +65,18 @@ impl FilterSettings {
     }
 }
 
+/// Whether there can be a node for a pod at all.
+///
+/// # Errors
+/// Why there cannot.
+pub fn anywhere(shape: &Shape, settings: &FilterSettings) -> Result<(), NodeRefusal> {
+    let conflicts = || named_nodes(shape).is_some_and(|names| names.is_empty());
+    if settings.has(Filter::NodeAffinity) && conflicts() {
+        return Err(NodeRefusal::NamesConflict);
+    }
+    Ok(())
+}
+
 /// Whether a node as such will do, whatever is on it.
 ///
 /// # Errors

@@ -1,7 +1,15 @@
 //! The engine against an API made of values.
 
 mod alternatives;
+mod companions;
+mod conflicts;
 mod deallocate;
+mod device_preemption;
+mod extended;
+mod footprint;
+mod images;
+mod preemption;
+mod preemption_story;
 mod profiles;
 mod taint_rules;
 mod volumes;
@@ -17,7 +25,7 @@ use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
-use world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus, node, pod, world};
+use world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus, named_pod, node, pod, world};
 
 /// Two nodes with a card each, as facts.
 fn two_gpus() -> [Change; 5] {
@@ -40,7 +48,7 @@ fn a_pod_goes_where_there_is_room_and_otherwise_waits_with_the_reason() {
     world.add_pod(pod("second", 1_500, &[]));
     world.settle();
     assert_eq!((world.node_of("first").as_deref(), world.node_of("second")), (Some("large"), None));
-    let told = "second: 0/2 nodes are available: 2 Insufficient cpu.";
+    let told = "second: 0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling.";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
     world.remove_pod("first");
     world.later(2);
@@ -326,6 +334,9 @@ fn the_same_inputs_give_the_same_effects() {
     assert_eq!(play(), play());
 }
 
+/// The resource that the class of cards always stands for.
+const GPUS_BY_CLASS: &str = "deviceclass.resource.kubernetes.io/gpu";
+
 /// Plays the same random story; with a node that is of no use but has a taint that is judged among all nodes, no answer
 /// can be kept.
 fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<String>)> {
@@ -359,7 +370,8 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
                 let name = format!("p{pods}");
                 pods += 1;
                 let cpu = 200 * (1 + below(2) as i64);
-                match below(4) {
+                match below(5) {
+                    4 => world.add_pod(named_pod(&name, GPUS_BY_CLASS, 1 + below(2) as i64, &[])),
                     0 => world.add_pod(pod(&name, cpu, &[])),
                     1 => {
                         world.add_claim(alternatives(&name, &[2, 1]));
@@ -383,7 +395,8 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
     world.settle();
     let placed = world.pods.values().map(|pod| {
         let name = pod.id.name.to_string();
-        let devices = pod.claims.iter().flat_map(|claim| world.devices_of(&claim.name)).collect();
+        let named = pod.claims.iter().map(|claim| claim.name.to_string());
+        let devices = named.chain(world.made_for(&name)).flat_map(|claim| world.devices_of(&claim)).collect();
         (name, pod.node.as_ref().map(ToString::to_string), devices)
     });
     placed.collect()
@@ -392,10 +405,10 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
 #[test]
 fn kept_answers_are_the_answers_that_looking_anew_gives() {
     let mut placed = 0;
-    for seed in 0..200 {
+    for seed in 0..100 {
         let kept = story(seed, true);
         placed += kept.iter().filter(|(_, node, _)| node.is_some()).count();
         assert_eq!(kept, story(seed, false), "seed {seed}");
     }
-    assert!(placed > 1_000, "{placed} pods were placed");
+    assert!(placed > 500, "{placed} pods were placed");
 }

@@ -8,12 +8,13 @@ use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::{Holding, ShareId};
 use cluster::published::Published;
 use gates::Gates;
+use model::allocation::Allocation;
 use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
 use model::device::{Device, DeviceId, PoolId, Reach, Slice};
 use model::node::Node;
-use model::pod::{ClaimSource, Pod, PodClaim, PodId, Resources, Shape};
+use model::pod::{ClaimSource, ContainerWish, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
-use scheduler::change::{Change, Write, WriteId, WriteOutcome};
+use scheduler::change::{Change, ClaimFootprint, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;
@@ -32,6 +33,12 @@ pub struct World {
     /// The next writes of which this says so fail.
     pub fail: Vec<fn(&Write) -> bool>,
     pub told: Vec<String>,
+    /// What is noted on pods about their devices, by uid.
+    pub notes: BTreeMap<Arc<str>, Vec<ClaimFootprint>>,
+    /// How many claims were made for resources by name.
+    pub made: usize,
+    /// Pods that are deleted stay until they are let go.
+    pub lingering: bool,
 }
 
 pub fn settings() -> Settings {
@@ -64,6 +71,9 @@ pub fn world() -> World {
         open: Vec::new(),
         fail: Vec::new(),
         told: Vec::new(),
+        notes: BTreeMap::new(),
+        made: 0,
+        lingering: false,
     }
 }
 
@@ -91,7 +101,7 @@ pub fn gpus(node: &str, names: &[&str]) -> Change {
 
 pub fn gpu_class() -> Change {
     let selector = "device.driver == \"gpu.example.com\"".into();
-    Change::ClassApplied(Class { name: "gpu".into(), selectors: vec![Some(selector)], configs: 0 })
+    Change::ClassApplied(Class { name: "gpu".into(), selectors: vec![Some(selector)], ..Class::default() })
 }
 
 pub fn claim_id(name: &str) -> ClaimId {
@@ -118,6 +128,7 @@ pub fn claim(name: &str) -> ClaimState {
         allocation: None,
         reserved_for: Vec::new(),
         owner: None,
+        extended: false,
         deleting: false,
         protected: false,
     }
@@ -165,6 +176,32 @@ pub fn pod(name: &str, cpu_milli: i64, claims: &[&str]) -> Pod {
     }
 }
 
+/// A pod that asks for cards by the name of a resource.
+pub fn named_pod(name: &str, resource: &str, count: i64, claims: &[&str]) -> Pod {
+    let mut pod = pod(name, 100, claims);
+    let mut shape = Shape::clone(&pod.shape);
+    shape.requests.others.insert(resource.into(), count);
+    let amounts = [(resource.into(), (1, count))].into();
+    shape.device_containers = vec![ContainerWish { name: "c".into(), place: 0, passes: false, amounts }];
+    pod.shape = Arc::new(shape);
+    pod
+}
+
+/// What a claim has by an allocation.
+fn held(claim: &ClaimId, allocation: &Allocation, shares: &[Arc<str>]) -> Allocated {
+    let mut shares = shares.iter();
+    let held = allocation.grants.iter().map(|grant| Held {
+        device: grant.device.clone(),
+        share: grant.share.as_ref().and_then(|_| shares.next()).cloned().map(ShareId),
+        holding: Holding {
+            holder: claim.clone(),
+            groups: grant.groups.clone(),
+            consumed: grant.share.clone().unwrap_or_default(),
+        },
+    });
+    Allocated { nodes: allocation.nodes.clone(), held: held.collect() }
+}
+
 impl World {
     pub fn tell(&mut self, input: Input) {
         for effect in self.engine.handle(self.now, input) {
@@ -175,6 +212,9 @@ impl World {
                 }
                 Effect::Announce(Announcement::FailedScheduling { pod, message }) => {
                     self.told.push(format!("{}: {message}", pod.id.name));
+                }
+                Effect::Announce(Announcement::Preempted { pod, by, node }) => {
+                    self.told.push(format!("{} preempted by {} on {node}", pod.id.name, by.uid));
                 }
                 Effect::WakeAt(_) => {}
             }
@@ -199,6 +239,32 @@ impl World {
         let uid: Arc<str> = format!("uid-{name}").into();
         self.pods.remove(&uid);
         self.fact(Change::PodGone(uid));
+    }
+
+    /// Removes a pod, and releases its claims as a controller would.
+    pub fn let_go(&mut self, name: &str) {
+        self.remove_pod(name);
+        self.release(name);
+    }
+
+    /// Claims that a pod used are free of it, and without devices if nobody uses them any more.
+    pub fn release(&mut self, name: &str) {
+        let uid: Arc<str> = format!("uid-{name}").into();
+        let used: Vec<ClaimId> = self
+            .claims
+            .values()
+            .filter(|claim| claim.reserved_for.contains(&uid))
+            .map(|claim| claim.wish.id.clone())
+            .collect();
+        for id in used {
+            let Some(claim) = self.claims.get_mut(&id) else { continue };
+            claim.reserved_for.retain(|user| *user != uid);
+            if claim.reserved_for.is_empty() {
+                claim.allocation = None;
+            }
+            let claim = Box::new(claim.clone());
+            self.fact(Change::ClaimApplied(claim));
+        }
     }
 
     pub fn turn(&mut self) {
@@ -246,6 +312,31 @@ impl World {
     pub fn apply(&mut self, write: &Write) -> WriteOutcome {
         let failed = |reason: &str| WriteOutcome::Failed(reason.to_owned());
         match write {
+            Write::MakeClaim { pod, uid, wish, allocation, shares, .. } => {
+                if !self.pods.contains_key(uid) {
+                    return failed("not found");
+                }
+                self.made += 1;
+                let name = format!("{}-made-{}", pod.name, self.made);
+                let mut state = claim(&name);
+                state.wish = Arc::new(Claim { id: claim_id(&name), ..Claim::clone(wish) });
+                state.allocation = Some(Arc::new(held(&claim_id(&name), allocation, shares)));
+                state.reserved_for = vec![uid.clone()];
+                (state.owner, state.extended) = (Some(uid.clone()), true);
+                self.add_claim(state);
+                return WriteOutcome::Done;
+            }
+            Write::NoteResources { uid, claims, .. } => {
+                self.notes.insert(uid.clone(), claims.clone());
+                return WriteOutcome::Done;
+            }
+            Write::DeleteClaim { claim, uid } => {
+                if self.claims.get(claim).is_some_and(|known| known.uid == *uid) {
+                    self.claims.remove(claim);
+                    self.fact(Change::ClaimGone(claim.clone()));
+                }
+                return WriteOutcome::Done;
+            }
             Write::Allocate { claim, uid, allocation, shares, consumer, .. } => {
                 let Some(known) = self.claims.get_mut(claim).filter(|known| known.uid == *uid) else {
                     return failed("not found");
@@ -253,18 +344,7 @@ impl World {
                 if known.allocation.is_some() {
                     return failed("it has devices already");
                 }
-                let mut shares = shares.iter();
-                let held = allocation.grants.iter().map(|grant| Held {
-                    device: grant.device.clone(),
-                    share: grant.share.as_ref().and_then(|_| shares.next()).cloned().map(ShareId),
-                    holding: Holding {
-                        holder: claim.clone(),
-                        groups: grant.groups.clone(),
-                        consumed: grant.share.clone().unwrap_or_default(),
-                    },
-                });
-                let held = held.collect();
-                known.allocation = Some(Arc::new(Allocated { nodes: allocation.nodes.clone(), held }));
+                known.allocation = Some(Arc::new(held(claim, allocation, shares)));
                 known.reserved_for.push(consumer.uid.clone());
             }
             Write::Reserve { claim, consumer, .. } => {
@@ -286,11 +366,38 @@ impl World {
             Write::Bind { uid, node, .. } => {
                 let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
                 pod.node = Some(node.clone());
+                // What was noted counts like what the pod asks for.
+                for claim in self.notes.get(uid).into_iter().flatten() {
+                    let amounts = claim.mapping.get("cpu").into_iter();
+                    let overhead = claim.overhead.get("cpu").and_then(|(per_pod, _)| per_pod.as_ref());
+                    for amount in amounts.chain(overhead) {
+                        Arc::make_mut(&mut pod.shape).requests.cpu_milli += amount.milli_value();
+                    }
+                }
+                pod.nominated_node = None;
                 let pod = Arc::new(pod.clone());
                 self.fact(Change::PodApplied(pod));
                 return WriteOutcome::Done;
             }
             Write::Note { .. } => return WriteOutcome::Done,
+            Write::Nominate { uid, node, .. } => {
+                let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
+                pod.nominated_node = node.clone();
+                let pod = Arc::new(pod.clone());
+                self.fact(Change::PodApplied(pod));
+                return WriteOutcome::Done;
+            }
+            Write::Evict { pod, uid, .. } => {
+                if self.lingering {
+                    let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
+                    pod.deleting = true;
+                    let pod = Arc::new(pod.clone());
+                    self.fact(Change::PodApplied(pod));
+                } else {
+                    self.let_go(&pod.name);
+                }
+                return WriteOutcome::Done;
+            }
         }
         let (Write::Allocate { claim, .. }
         | Write::Reserve { claim, .. }
@@ -306,6 +413,13 @@ impl World {
 
     pub fn node_of(&self, pod: &str) -> Option<String> {
         self.pods.get(&*format!("uid-{pod}")).and_then(|pod| pod.node.as_ref()).map(|node| node.to_string())
+    }
+
+    /// The claims that were made for a pod.
+    pub fn made_for(&self, pod: &str) -> Vec<String> {
+        let owner = Some(format!("uid-{pod}").into());
+        let made = self.claims.values().filter(|claim| claim.extended && claim.owner == owner);
+        made.map(|claim| claim.wish.id.name.to_string()).collect()
     }
 
     pub fn devices_of(&self, claim: &str) -> Vec<String> {
