@@ -111,8 +111,8 @@ mod tests {
 
     use super::*;
 
-    fn claim(metadata: Value, status: Value) -> ResourceClaim {
-        let mut metadata = metadata;
+    fn claim(metadata: &Value, status: &Value) -> ResourceClaim {
+        let mut metadata = metadata.clone();
         metadata["name"] = json!("c");
         serde_json::from_value(json!({ "metadata": metadata, "status": status })).expect("a claim")
     }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn who_is_done_or_gone_uses_a_claim_no_more() {
-        let left = released(&claim(protected(), used_by(&["a", "done", "gone"])));
+        let left = released(&claim(&protected(), &used_by(&["a", "done", "gone"])));
         assert_eq!(left.status.reserved_for.iter().map(|one| one.uid.as_str()).collect::<Vec<_>>(), ["a"]);
         assert!(left.status.allocation.is_some() && !left.status.devices.is_empty());
         assert_eq!(decided(&left), Step::Leave);
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_last_user_gives_the_devices_back() {
-        let left = released(&claim(protected(), used_by(&["done"])));
+        let left = released(&claim(&protected(), &used_by(&["done"])));
         assert!(left.status.allocation.is_none() && left.status.devices.is_empty());
         let free = unprotected(&left).expect("nothing is allocated");
         assert!(free.metadata.finalizers.is_empty());
@@ -162,12 +162,12 @@ mod tests {
 
     #[test]
     fn a_claim_that_nobody_uses_yet_keeps_its_devices_unless_it_goes() {
-        assert_eq!(decided(&claim(protected(), used_by(&[]))), Step::Leave);
+        assert_eq!(decided(&claim(&protected(), &used_by(&[]))), Step::Leave);
         let mut going = protected();
         going["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
-        assert!(released(&claim(going.clone(), used_by(&[]))).status.allocation.is_none());
-        assert_eq!(decided(&claim(going.clone(), json!({}))), Step::Unprotect);
-        assert_eq!(decided(&claim(going, used_by(&["a"]))), Step::Leave);
+        assert!(released(&claim(&going, &used_by(&[]))).status.allocation.is_none());
+        assert_eq!(decided(&claim(&going, &json!({}))), Step::Unprotect);
+        assert_eq!(decided(&claim(&going, &used_by(&["a"]))), Step::Leave);
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         let made_for = |pod: &str| {
             let owner =
                 json!({ "apiVersion": "v1", "kind": "Pod", "name": pod, "uid": pod, "controller": true });
-            claim(json!({ "ownerReferences": [owner] }), json!({}))
+            claim(&json!({ "ownerReferences": [owner] }), &json!({}))
         };
         assert_eq!(decided(&made_for("a")), Step::Leave);
         assert_eq!(decided(&made_for("done")), Step::Delete);
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn others_than_pods_are_left_alone() {
         let group = json!({ "apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "gone", "uid": "gone" });
-        let shared = claim(protected(), json!({ "allocation": { "devices": {} }, "reservedFor": [group] }));
+        let shared = claim(&protected(), &json!({ "allocation": { "devices": {} }, "reservedFor": [group] }));
         assert_eq!((decided(&shared), users(&shared)), (Step::Leave, Vec::new()));
     }
 

@@ -57,7 +57,8 @@ mod tests {
     #[test]
     fn taints_follow_what_a_node_says_of_itself() {
         let theirs = "example.com/theirs";
-        let table: [(Option<&str>, bool, &[&str], Option<&[&str]>); 8] = [
+        type Case<'a> = (Option<&'a str>, bool, &'a [&'a str], Option<&'a [&'a str]>);
+        let table: [Case<'_>; 8] = [
             (None, false, &[NOT_READY], None),
             (Some("True"), false, &[theirs, NOT_READY], Some(&[theirs])),
             (Some("True"), false, &[theirs], None),

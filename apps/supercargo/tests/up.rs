@@ -196,3 +196,14 @@ fn what_is_kept_on_disk_is_there_after_a_restart() {
     assert_eq!(output.status.code(), Some(2), "{answer}{}", text(&output.stderr));
     assert!(answer.lines().any(|line| line.starts_with("default/writer      running    node-")), "{answer}");
 }
+
+#[test]
+fn a_reader_that_goes_away_does_not_stop_the_cluster() {
+    let folder = Folder::new("unread");
+    let (reader, writer) = std::io::pipe().expect("a pipe can be made");
+    drop(reader);
+    let mut command = up(&folder, &["--no-examples", "--nodes=1", "--exit-when-settled"]);
+    command.stdout(writer);
+    let output = finished(command, "");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+}

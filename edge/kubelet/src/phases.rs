@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::Times;
 
-/// The annotation that says after how many seconds a pod has done its work, unless it is to run always.
+/// The annotation that says after how many seconds a pod has done its work, unless it is to run always. The start of a pod
+/// is known to the second, so it may be up to one second less.
 pub const RUN_SECONDS: &str = "supercargo.dev/run-seconds";
 
 /// What a node does with a pod.

@@ -76,7 +76,7 @@ pub(crate) fn renewal(node: &Node, now: Timestamp) -> Value {
 mod tests {
     use super::*;
 
-    fn node(conditions: Value) -> Node {
+    fn node(conditions: &Value) -> Node {
         let status = json!({ "allocatable": { "cpu": "8" }, "conditions": conditions });
         let node = json!({ "metadata": { "name": "n", "uid": "u" }, "status": status });
         serde_json::from_value(node).expect("a node")
@@ -85,20 +85,20 @@ mod tests {
     #[test]
     fn a_node_says_once_that_it_is_ready() {
         let now = Timestamp::parse("2026-01-02T03:04:05.5Z").expect("a time");
-        let said = ready(&node(json!([])), now).expect("it has not said so yet");
+        let said = ready(&node(&json!([])), now).expect("it has not said so yet");
         assert_eq!(said["status"]["conditions"][0]["lastHeartbeatTime"], "2026-01-02T03:04:05Z");
         assert_eq!(said["status"]["capacity"], json!({ "cpu": "8" }));
-        let not = node(json!([{ "type": "Ready", "status": "Unknown" }]));
+        let not = node(&json!([{ "type": "Ready", "status": "Unknown" }]));
         assert!(ready(&not, now).is_some());
-        assert_eq!(ready(&node(json!([{ "type": "Ready", "status": "True" }])), now), None);
+        assert_eq!(ready(&node(&json!([{ "type": "Ready", "status": "True" }])), now), None);
     }
 
     #[test]
     fn a_lease_belongs_to_its_node_and_is_renewed_to_the_microsecond() {
         let now = Timestamp::parse("2026-01-02T03:04:05.5Z").expect("a time");
-        let lease = serde_json::to_value(lease(&node(json!([])), now)).expect("it can be written");
+        let lease = serde_json::to_value(lease(&node(&json!([])), now)).expect("it can be written");
         assert_eq!(lease["metadata"]["ownerReferences"][0]["uid"], "u");
-        let renewed = renewal(&node(json!([])), now);
+        let renewed = renewal(&node(&json!([])), now);
         assert_eq!(renewed["spec"]["renewTime"], "2026-01-02T03:04:05.500000Z");
         assert_eq!(lease["spec"]["renewTime"], renewed["spec"]["renewTime"]);
     }
