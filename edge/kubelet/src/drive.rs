@@ -222,13 +222,13 @@ async fn live(connection: &Connection, node: &Node) -> Result<(), String> {
     if let Some(ready) = report::ready(node, now()) {
         let nodes = Resource::<Node>::named("nodes");
         let name = &node.metadata.name;
-        settled(connection.patch_status(&nodes, name, &Patch::Strategic, &ready).await)?;
+        answered(connection.patch_status(&nodes, name, &Patch::Strategic, &ready).await)?;
     }
     let leases = Resource::<Lease>::named("leases").within(report::LEASES);
     let name = &node.metadata.name;
     match connection.patch(&leases, name, &Patch::Merge, &report::renewal(node, now())).await {
-        Answer::NotFound(_) => settled(connection.create(&leases, &report::lease(node, now())).await),
-        answer => settled(answer),
+        Answer::NotFound(_) => answered(connection.create(&leases, &report::lease(node, now())).await),
+        answer => answered(answer),
     }
 }
 
@@ -236,7 +236,7 @@ async fn perform(connection: &Connection, pod: &Pod, deed: Deed) -> Result<(), S
     let pods = Resource::<Pod>::named("pods").within(&pod.metadata.namespace);
     let name = &pod.metadata.name;
     match phases::said(pod, deed, now()) {
-        Some(said) => settled(connection.patch_status(&pods, name, &Patch::Strategic, &said).await),
+        Some(said) => answered(connection.patch_status(&pods, name, &Patch::Strategic, &said).await),
         None => {
             let uid = Some(pod.metadata.uid.clone());
             let options = DeleteOptions {
@@ -244,13 +244,13 @@ async fn perform(connection: &Connection, pod: &Pod, deed: Deed) -> Result<(), S
                 preconditions: Some(Preconditions { uid, ..Preconditions::default() }),
                 ..DeleteOptions::default()
             };
-            settled(connection.delete(&pods, name, &options).await)
+            answered(connection.delete(&pods, name, &options).await)
         }
     }
 }
 
 /// Whoever was faster than we were, or took the object away, will be told of.
-fn settled<T>(answer: Answer<T>) -> Result<(), String> {
+fn answered<T>(answer: Answer<T>) -> Result<(), String> {
     match answer {
         Answer::Done(_) | Answer::Conflict(_) | Answer::NotFound(_) | Answer::AlreadyExists(_) => Ok(()),
         other => Err(other.trouble().unwrap_or_default()),

@@ -24,7 +24,7 @@ pub(crate) enum Task {
     /// Make the claims of a pod.
     MakeClaims { pod: Arc<Pod>, steps: Vec<claim_templates::Step> },
     /// See what becomes of a claim, given the pods that we know.
-    Settle { claim: Arc<ResourceClaim>, pods: BTreeMap<String, Option<User>> },
+    Review { claim: Arc<ResourceClaim>, pods: BTreeMap<String, Option<User>> },
     /// Give a node the taints that it should have.
     Taint { node: Arc<Node>, taints: Value },
 }
@@ -77,7 +77,7 @@ impl Task {
                     .map(|pod| (pod.to_owned(), known(pod).map(|pod| User::of(pod))))
                     .collect();
                 let decided = claims::decide(&claim, &|pod| pods.get(pod).cloned().flatten());
-                (decided != claims::Step::Leave).then_some(Self::Settle { claim, pods })
+                (decided != claims::Step::Leave).then_some(Self::Review { claim, pods })
             }
             Key::Node(name) => {
                 let node = world.nodes.get(name)?.clone();
@@ -93,7 +93,7 @@ impl Task {
         let mut made = Vec::new();
         let result = match self {
             Self::MakeClaims { pod, steps } => make_claims(connection, &pod, steps, &mut made).await,
-            Self::Settle { claim, pods } => settle(connection, &claim, pods).await,
+            Self::Review { claim, pods } => review(connection, &claim, pods).await,
             Self::Taint { node, taints } => {
                 let version = &node.metadata.resource_version;
                 let body =
@@ -144,7 +144,7 @@ async fn make_claims(
     done(connection.patch_status(&pods, &pod.metadata.name, &Patch::Strategic, &body).await).map(drop)
 }
 
-async fn settle(
+async fn review(
     connection: &Connection,
     claim: &ResourceClaim,
     mut pods: BTreeMap<String, Option<User>>,

@@ -17,6 +17,7 @@ const REASONS_MAX: usize = 5;
 
 /// Lines are cut at the margin, so that each row is one line; the cursor is out of the way.
 const BEGIN: &str = "\x1b[?7l\x1b[?25l";
+const WRAP: &str = "\x1b[?7h";
 const END: &str = "\x1b[?7h\x1b[?25h";
 
 /// Whether stdout is a terminal that can be drawn on.
@@ -85,11 +86,15 @@ impl Show {
         if let Way::Table { drawn, .. } = &mut self.way {
             erase(drawn, out)?;
             drawn.clear();
+            out.write_all(WRAP.as_bytes())?;
             out.flush()?;
         }
         // Whoever closed stderr does not want to know.
         let _ = writeln!(io::stderr(), "warning: {trouble}");
-        Ok(())
+        match self.way {
+            Way::Table { .. } => out.write_all(BEGIN.as_bytes()),
+            Way::Lines(_) => Ok(()),
+        }
     }
 
     /// Ends, and leaves the terminal as it was.
