@@ -3,6 +3,7 @@
 //! Invariant: a call is a value that follows from the write and from the objects as they are. Carrying it out is left to
 //! others; whoever does asks again with the object that the call gave, until there is no more to call.
 
+use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::core::kinds::Binding;
 use objects::core::pod::Pod;
@@ -88,7 +89,7 @@ pub enum RequestError {
     /// The object is not there, or another has its name.
     #[error("it is gone")]
     Gone,
-    /// The claim is on its way out.
+    /// The claim or the pod is on its way out.
     #[error("it got deleted in the meantime")]
     Deleting,
     /// Somebody else gave the claim devices.
@@ -100,6 +101,9 @@ pub enum RequestError {
     /// Somebody else uses the claim.
     #[error("it is in use in the meantime")]
     Used,
+    /// The pod is on another node.
+    #[error("it got bound to {0} in the meantime")]
+    Bound(String),
     /// What the write was decided by has changed.
     #[error(transparent)]
     Convert(#[from] ConvertError),
@@ -113,16 +117,19 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
     match write {
         Write::Allocate { uid, allocation: granted, shares, consumer, .. } => {
             let mut claim = open_claim(seen, uid)?;
-            if claim.status.allocation.is_some() {
-                return Err(RequestError::Allocated);
+            let mut shares = shares.iter();
+            let mut share = || shares.next().map(ToString::to_string).unwrap_or_default();
+            let mut result = || allocation(granted, &claim, seen.class, &mut share);
+            if let Some(found) = &claim.status.allocation {
+                // A call without an answer may have been carried out.
+                let is_ours = found.devices == result()?.devices && is_reserved(&claim, consumer);
+                return if is_ours { Ok(Next::Done) } else { Err(RequestError::Allocated) };
             }
             if !claim.metadata.finalizers.iter().any(|one| one == CLAIM_FINALIZER) {
                 claim.metadata.finalizers.push(CLAIM_FINALIZER.to_owned());
                 return Ok(Next::Then(update(&claim, None)));
             }
-            let mut shares = shares.iter();
-            let mut share = || shares.next().map(ToString::to_string).unwrap_or_default();
-            let mut result = allocation(granted, &claim, seen.class, &mut share)?;
+            let mut result = result()?;
             result.allocation_timestamp = seen.allocation_times.then_some(Time(seen.now.to_seconds()));
             claim.status.allocation = Some(result);
             claim.status.reserved_for.push(reference(consumer));
@@ -133,7 +140,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             if claim.status.allocation.is_none() {
                 return Err(RequestError::Deallocated);
             }
-            if claim.status.reserved_for.iter().any(|one| *one.uid == *consumer.uid) {
+            if is_reserved(&claim, consumer) {
                 return Ok(Next::Done);
             }
             claim.status.reserved_for.push(reference(consumer));
@@ -156,19 +163,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
         }
         Write::DeleteClaim { uid, .. } => Ok(delete(seen, uid)),
-        Write::Bind { pod, uid, node } => Ok(Next::Last(ApiCall {
-            verb: Verb::Create,
-            kind: Pod::KIND,
-            namespace: pod.namespace.to_string(),
-            name: pod.name.to_string(),
-            subresource: Some("binding"),
-            body: json!({
-                "apiVersion": Binding::API_VERSION,
-                "kind": Binding::KIND,
-                "metadata": { "namespace": *pod.namespace, "name": *pod.name, "uid": **uid },
-                "target": { "apiVersion": "v1", "kind": "Node", "name": **node },
-            }),
-        })),
+        Write::Bind { pod, uid, node } => bind(seen, pod, uid, node),
         Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
         Write::Evict { uid, scheduler, .. } => Ok(evict(seen, uid, scheduler)),
@@ -192,6 +187,39 @@ pub fn undo(write: &Write, seen: &Seen<'_>) -> Next {
         (Write::MakeClaim { .. }, Some(claim)) => delete(seen, &claim.metadata.uid),
         _ => Next::Done,
     }
+}
+
+/// The binding of a pod. Without having seen the pod it is left to the API to say that it cannot be bound.
+fn bind(seen: &Seen<'_>, pod: &PodId, uid: &str, node: &str) -> Result<Next, RequestError> {
+    if let Some(found) = seen.pod {
+        if found.metadata.uid != uid {
+            return Err(RequestError::Gone);
+        }
+        match found.spec.node_name.as_str() {
+            "" if found.metadata.deletion_timestamp.is_some() => return Err(RequestError::Deleting),
+            "" => {}
+            // A call without an answer may have been carried out.
+            found if found == node => return Ok(Next::Done),
+            found => return Err(RequestError::Bound(found.to_owned())),
+        }
+    }
+    Ok(Next::Last(ApiCall {
+        verb: Verb::Create,
+        kind: Pod::KIND,
+        namespace: pod.namespace.to_string(),
+        name: pod.name.to_string(),
+        subresource: Some("binding"),
+        body: json!({
+            "apiVersion": Binding::API_VERSION,
+            "kind": Binding::KIND,
+            "metadata": { "namespace": *pod.namespace, "name": *pod.name, "uid": uid },
+            "target": { "apiVersion": "v1", "kind": "Node", "name": node },
+        }),
+    }))
+}
+
+fn is_reserved(claim: &ResourceClaim, consumer: &Consumer) -> bool {
+    claim.status.reserved_for.iter().any(|one| *one.uid == *consumer.uid)
 }
 
 /// The claim of a write, if it can still be given something.

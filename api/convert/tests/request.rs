@@ -326,3 +326,19 @@ fn a_nomination_is_written_once_and_taken_away_with_null() {
     assert_eq!(call.body["status"], json!({ "nominatedNodeName": null }));
     assert_eq!(ask(&nominate(None), None, None), Err(RequestError::Gone));
 }
+
+#[test]
+fn a_write_without_an_answer_is_done_if_the_object_shows_it() {
+    let open = claim(&json!([CLAIM_FINALIZER]), &json!({}));
+    let Ok(Next::Last(call)) = ask(&allocate(), Some(&open), None) else { panic!("it is to be written") };
+    assert_eq!(ask(&allocate(), Some(&call.body), None), Ok(Next::Done));
+    let mut theirs = call.body.clone();
+    theirs["status"]["reservedFor"][0]["uid"] = json!("somebody");
+    assert_eq!(ask(&allocate(), Some(&theirs), None), Err(RequestError::Allocated));
+    let bind = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into() };
+    let on = |node: &str, uid: &str| json!({ "metadata": { "name": "p", "uid": uid }, "spec": { "nodeName": node } });
+    assert_eq!(ask(&bind, None, Some(&on("n", "pu"))), Ok(Next::Done));
+    assert_eq!(ask(&bind, None, Some(&on("m", "pu"))), Err(RequestError::Bound("m".to_owned())));
+    assert_eq!(ask(&bind, None, Some(&on("n", "another"))), Err(RequestError::Gone));
+    assert!(matches!(ask(&bind, None, Some(&on("", "pu"))), Ok(Next::Last(_))));
+}

@@ -300,11 +300,12 @@ pub enum WaitReason {
     SchedulerError,
 }
 
-/// The API's answer to a write.
+/// What became of a write. It is told when it is certain: while a call has no answer, whoever carries the write out reads
+/// the object and calls again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WriteOutcome {
     /// It is done.
     Done,
-    /// It is not done, and this is why.
+    /// It is not done and will not be, and this is why.
     Failed(String),
 }

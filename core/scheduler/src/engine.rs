@@ -18,6 +18,7 @@ use std::sync::Arc;
 use allocation::Expressions;
 use cluster::claims::Claims;
 use cluster::companions::Companions;
+use cluster::ledger::Ledger;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, Nodes};
 use cluster::pools::Slices;
@@ -49,7 +50,8 @@ pub enum Input {
         /// How many attempts.
         attempts: u32,
     },
-    /// The API answered.
+    /// It is certain what became of a write. What the answer shows of a claim is told before this as a [`Change`], unless
+    /// the claim is known to be gone by now: a watch may be late, and may never show what was undone soon after.
     Settled(WriteId, WriteOutcome),
 }
 
@@ -118,19 +120,30 @@ impl Settings {
     }
 }
 
+/// A claim with a write that is not answered yet.
+#[derive(Clone, Debug)]
+struct OpenClaim {
+    claim: ClaimId,
+    /// The claim's uid if the write gives it devices, and nothing if it only reserves it.
+    decided: Option<Arc<str>>,
+}
+
 /// A pod on its way to a node.
 #[derive(Clone, Debug)]
 struct Placing {
     pod: Arc<Pod>,
     node: Arc<str>,
     /// Claims whose writes are not answered yet.
-    open: BTreeMap<WriteId, ClaimId>,
+    open: BTreeMap<WriteId, OpenClaim>,
     /// Claims that are reserved for the pod by now.
     reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
     binding: Option<WriteId>,
     /// A write failed: the rest is waited for, and then all is taken back.
     failed: Option<String>,
+    /// Writes that take reservations back. The pod is not tried again before they are answered, or they could undo what
+    /// is written for it then.
+    releasing: BTreeSet<WriteId>,
 }
 
 /// The scheduler.
@@ -156,7 +169,7 @@ pub struct Engine {
     /// Pods on their way, by uid.
     placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
-    abandoned: FxHashMap<WriteId, (ClaimId, Consumer)>,
+    abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
     /// Claims for resources that pods ask for by name.
     pub(crate) extended: Extended,
     /// Claims that are about to lose their devices, or to go, and the pod for which they do.
@@ -248,6 +261,18 @@ impl Engine {
         self.queue.has_next(now)
     }
 
+    /// Who holds which devices, or will once what is decided is written.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        self.claims.ledger()
+    }
+
+    /// The nodes, and the pods that are on them or on their way there.
+    #[must_use]
+    pub fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
     /// Whether there is nothing to do until something happens.
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -266,14 +291,20 @@ impl Engine {
 
     /// Whether a pod on its way is about to use a claim that has devices.
     pub(crate) fn is_being_reserved(&self, claim: &ClaimId) -> bool {
-        let uses = |placing: &Placing| placing.open.values().chain(&placing.reserved).any(|one| one == claim);
-        self.placing.values().any(uses) || self.abandoned.values().any(|(known, _)| known == claim)
+        let uses = |placing: &Placing| {
+            let open = placing.open.values().map(|open| &open.claim);
+            open.chain(&placing.reserved).any(|one| one == claim)
+        };
+        self.placing.values().any(uses) || self.abandoned.values().any(|(open, _)| open.claim == *claim)
     }
 
     /// Whether the answer to a write of a claim for a pod is still to come.
     pub(crate) fn is_being_written(&self, pod: &str, claim: &ClaimId) -> bool {
-        let open = self.placing.get(pod).is_some_and(|placing| placing.open.values().any(|one| one == claim));
-        open || self.abandoned.values().any(|(one, _)| one == claim)
+        let open = self
+            .placing
+            .get(pod)
+            .is_some_and(|placing| placing.open.values().any(|open| open.claim == *claim));
+        open || self.abandoned.values().any(|(open, _)| open.claim == *claim)
     }
 
     /// Asks for a write for whose answer no pod waits.

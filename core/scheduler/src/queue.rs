@@ -41,6 +41,7 @@ struct Rank {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Place {
     Ready,
+    /// Woken: nothing went wrong, so it may be taken early.
     BackingOff {
         until: Timestamp,
     },

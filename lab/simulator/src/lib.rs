@@ -9,6 +9,7 @@ mod merged_keys;
 mod outcome;
 mod shelf;
 mod simulation;
+pub mod world;
 
 pub use manifest::{BadInput, Manifest, Place, read};
 pub use outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};

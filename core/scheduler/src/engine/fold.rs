@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::claims::ClaimState;
+use cluster::claims::{ClaimState, Held};
 use cluster::pools::PoolReach;
 use cluster::published::Published;
 use model::claim::ClaimId;
@@ -128,9 +128,8 @@ impl Engine {
 
     /// Something changed for the devices that a claim holds.
     pub(crate) fn touch_claim(&mut self, id: &ClaimId) {
-        let held = self.claims.allocation(id).cloned();
-        for one in held.iter().flat_map(|allocated| &allocated.held) {
-            let pool = PoolId { driver: one.device.driver.clone(), pool: one.device.pool.clone() };
+        for Held { device, .. } in self.claims.held(id) {
+            let pool = PoolId { driver: device.driver, pool: device.pool };
             self.touch_pool(&pool);
         }
     }
@@ -155,8 +154,8 @@ impl Engine {
         if pod.deleting {
             return self.pod_gone(&pod.uid);
         }
+        // The answer to a binding may overtake facts from before it, and a pod that is bound stays so.
         if self.nodes.has_pod(&pod.uid) && !self.placing.contains_key(&pod.uid) {
-            // News from before it was bound. What is bound stays so.
             return Wakes::NONE;
         }
         let before = self.waiting.insert(pod.uid.clone(), pod.clone());

@@ -6,7 +6,7 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::{Announcement, Effect, Engine, Placing};
+use super::{Announcement, Effect, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
@@ -20,14 +20,14 @@ impl Engine {
         let Some(placing) = self.placing.get_mut(&uid) else {
             return self.settle_abandoned(now, write, outcome);
         };
-        if let Some(claim) = placing.open.remove(&write) {
+        if let Some(open) = placing.open.remove(&write) {
             match outcome {
-                WriteOutcome::Done => placing.reserved.push(claim),
+                WriteOutcome::Done => placing.reserved.push(open.claim.clone()),
                 WriteOutcome::Failed(reason) => {
-                    placing.failed.get_or_insert_with(|| format!("claim {claim}: {reason}"));
-                    self.undecide(&claim);
+                    placing.failed.get_or_insert_with(|| format!("claim {}: {reason}", open.claim));
                 }
             }
+            self.settle_claim(now, &open, outcome);
         } else if placing.binding == Some(write) {
             match outcome {
                 WriteOutcome::Done => return self.bound(&uid),
@@ -36,6 +36,8 @@ impl Engine {
                     placing.failed = Some(format!("binding: {reason}"));
                 }
             }
+        } else if placing.releasing.remove(&write) {
+            return self.put_back(now, &uid);
         }
         self.settle_unmade(&uid);
         self.go_on(now, &uid);
@@ -45,6 +47,11 @@ impl Engine {
     pub(super) fn go_on(&mut self, now: Timestamp, uid: &Arc<str>) {
         let Some(placing) = self.placing.get(uid) else { return };
         if !placing.open.is_empty() || placing.binding.is_some() {
+            return;
+        }
+        if !self.waiting.contains_key(uid) {
+            // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
+            self.placing.remove(uid);
             return;
         }
         if placing.failed.is_some() {
@@ -76,24 +83,40 @@ impl Engine {
         true
     }
 
-    /// Undoes a placement that failed, and puts the pod back.
+    /// Undoes a placement that failed, and puts the pod back once that is done.
     fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let Some(placing) = self.placing.remove(uid) else { return };
         self.take_pod(uid);
         self.preempting.went(uid);
-        self.release(&placing);
-        self.withdraw(&placing.pod);
-        let message = placing.failed.clone().unwrap_or_default();
-        self.refuse(now, &placing.pod, Failure::Failed, message);
+        let Some(placing) = self.placing.get_mut(uid) else { return };
+        let (pod, reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
+        self.withdraw(&pod);
+        for claim in reserved {
+            let Some(release) = self.letting_go(&claim, consumer(&pod)) else { continue };
+            let write = self.submit(uid, release);
+            if let Some(placing) = self.placing.get_mut(uid) {
+                placing.releasing.insert(write);
+            }
+        }
         self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
+        self.put_back(now, uid);
+    }
+
+    /// Puts a pod back whose placement is undone.
+    fn put_back(&mut self, now: Timestamp, uid: &Arc<str>) {
+        if self.placing.get(uid).is_none_or(|placing| !placing.releasing.is_empty()) {
+            return;
+        }
+        let Some(placing) = self.placing.remove(uid) else { return };
+        let message = placing.failed.unwrap_or_default();
+        self.refuse(now, &placing.pod, Failure::Failed, message);
     }
 
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered
     /// stay taken until they are: the API may have given them to the claim by now.
     pub(super) fn abandon(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
-        for (write, claim) in &placing.open {
-            self.abandoned.insert(*write, (claim.clone(), consumer(&placing.pod)));
+        for (write, open) in &placing.open {
+            self.abandoned.insert(*write, (open.clone(), consumer(&placing.pod)));
         }
         self.release(&placing);
     }
@@ -113,24 +136,34 @@ impl Engine {
 
     /// The answer to a write for a pod that is gone, or that somebody else has bound.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        let Some((claim, consumer)) = self.abandoned.remove(&write) else { return };
+        let Some((open, consumer)) = self.abandoned.remove(&write) else { return };
         let user = consumer.uid.clone();
-        match outcome {
-            WriteOutcome::Done if self.nodes.has_pod(&consumer.uid) => {}
-            WriteOutcome::Done => self.release_claim(&claim, consumer),
-            WriteOutcome::Failed(_) => {
-                self.undecide(&claim);
-                self.queue.wake(Wake::Claim.into(), now);
-            }
+        if *outcome == WriteOutcome::Done && !self.nodes.has_pod(&user) {
+            self.release_claim(&open.claim, consumer);
         }
+        self.settle_claim(now, &open, outcome);
         self.settle_unmade(&user);
     }
 
     /// Takes back what was decided for a claim.
     pub(crate) fn undecide(&mut self, claim: &ClaimId) {
-        if self.claims.is_decided(claim) {
+        if let Some(uid) = self.claims.decided_for(claim).cloned() {
             self.touch_claim(claim);
-            self.claims.undecide(claim);
+            self.claims.undecide(claim, &uid);
+        }
+    }
+
+    /// What was decided for a claim is written, or is taken back.
+    fn settle_claim(&mut self, now: Timestamp, open: &OpenClaim, outcome: &WriteOutcome) {
+        let Some(uid) = &open.decided else { return };
+        self.touch_claim(&open.claim);
+        match outcome {
+            WriteOutcome::Done => self.claims.written(&open.claim, uid),
+            WriteOutcome::Failed(_) => self.claims.undecide(&open.claim, uid),
+        };
+        // Devices may be free again, and pods that share the claim may be able to reserve it now.
+        if !self.claims.is_decided(&open.claim) {
+            self.queue.wake(Wake::Claim.into(), now);
         }
     }
 
@@ -141,12 +174,17 @@ impl Engine {
     }
 
     fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer) {
+        if let Some(release) = self.letting_go(claim, consumer) {
+            self.submit_and_forget(release);
+        }
+    }
+
+    /// Undoes what was written of a claim for a pod; a reservation is taken back by the write that this gives.
+    fn letting_go(&mut self, claim: &ClaimId, consumer: Consumer) -> Option<Write> {
         self.unmake(claim);
         self.forget_note(claim, &consumer.name);
-        if let Some(known) = self.claims.get(claim) {
-            let uid = known.uid.clone();
-            self.submit_and_forget(Write::Release { claim: claim.clone(), uid, consumer });
-        }
+        let uid = self.claims.get(claim)?.uid.clone();
+        Some(Write::Release { claim: claim.clone(), uid, consumer })
     }
 }
 

@@ -11,7 +11,7 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::settle::consumer;
-use super::{Announcement, Effect, Engine, Placing};
+use super::{Announcement, Effect, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, WaitReason, Write};
 use crate::cycle::{Choice, Wanted};
 use crate::queue::Failure;
@@ -56,57 +56,58 @@ impl Engine {
             reserved: Vec::new(),
             binding: None,
             failed: None,
+            releasing: Default::default(),
         };
         self.placing.insert(pod.uid.clone(), placing);
         if !footprints.is_empty() {
             let (note, write) = self.note_resources(pod, footprints);
-            self.submit_for(pod, note, write);
+            self.submit_for(pod, OpenClaim { claim: note, decided: None }, write);
         }
         let consumer = consumer(pod);
         for wanted in choice.claims {
-            let write = match wanted {
+            let (open, write) = match wanted {
                 Wanted::Reserved => continue,
                 Wanted::Reservation { claim, uid } => {
-                    (claim.clone(), Write::Reserve { claim, uid, consumer: consumer.clone() })
+                    let open = OpenClaim { claim: claim.clone(), decided: None };
+                    (open, Write::Reserve { claim, uid, consumer: consumer.clone() })
                 }
-                Wanted::Allocation { state, allocation } => self.allocate(&state, allocation, &consumer),
-                Wanted::Claim { allocation } => self.make_claim(pod, &choice.node, allocation),
+                Wanted::Allocation { state, allocation } => {
+                    let open = OpenClaim { claim: state.wish.id.clone(), decided: Some(state.uid.clone()) };
+                    (open, self.allocate(&state, allocation, &consumer))
+                }
+                Wanted::Claim { allocation } => {
+                    let (claim, write) = self.make_claim(pod, &choice.node, allocation);
+                    (OpenClaim { claim, decided: Some(pod.uid.clone()) }, write)
+                }
             };
-            let (claim, write) = write;
-            self.submit_for(pod, claim, write);
+            self.submit_for(pod, open, write);
         }
         self.go_on(now, &pod.uid);
     }
 
     /// Asks for a write that has to be done before a pod is bound.
-    fn submit_for(&mut self, pod: &Pod, claim: ClaimId, write: Write) {
+    fn submit_for(&mut self, pod: &Pod, open: OpenClaim, write: Write) {
         let id = self.submit(&pod.uid, write);
         if let Some(placing) = self.placing.get_mut(&pod.uid) {
-            placing.open.insert(id, claim);
+            placing.open.insert(id, open);
         }
     }
 
     /// Takes the devices of an allocation, and says what is to be written.
-    fn allocate(
-        &mut self,
-        state: &ClaimState,
-        allocation: Allocation,
-        consumer: &Consumer,
-    ) -> (ClaimId, Write) {
+    fn allocate(&mut self, state: &ClaimState, allocation: Allocation, consumer: &Consumer) -> Write {
         let id = state.wish.id.clone();
         let (allocated, shares) = held(&id, &state.uid, &allocation, None);
         let decided = self.claims.decide(&id, &state.uid, allocated);
         assert!(decided, "a claim that was looked at a moment ago has no allocation");
         self.touch_claim(&id);
-        let write = Write::Allocate {
-            claim: id.clone(),
+        Write::Allocate {
+            claim: id,
             uid: state.uid.clone(),
             version: state.version.clone(),
             allocation: Box::new(allocation),
             shares,
             consumer: consumer.clone(),
-        };
-        (id, write)
+        }
     }
 
     /// Puts a pod back that has no place, and says why.

@@ -18,7 +18,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cluster::claims::{Allocated, Held};
+use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use model::device::DeviceId;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
@@ -156,6 +156,52 @@ fn a_binding_that_fails_releases_the_claim_and_the_pod_is_tried_again() {
 }
 
 #[test]
+fn a_pod_is_tried_again_only_when_its_reservations_are_given_back() {
+    let mut world = with_gpus();
+    world.fail.push(|write| matches!(write, Write::Bind { .. }));
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    (0..2).for_each(|_| world.carry_out());
+    assert!(matches!(world.open[..], [(_, Write::Release { .. })]), "{:?}", world.open);
+    world.later(60);
+    world.turn();
+    assert_eq!(world.open.len(), 1, "a binding would be overtaken by the release: {:?}", world.open);
+    world.settle();
+    world.later(2);
+    world.settle();
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert!(world.node_of("p").is_some());
+}
+
+#[test]
+fn a_reservation_that_fails_takes_nothing_from_who_gets_the_claim_devices_now() {
+    let mut world = world();
+    for change in [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"])] {
+        world.fact(change);
+    }
+    world.add_claim(claim("shared"));
+    world.add_pod(pod("first", 100, &["shared"]));
+    world.settle();
+    let written = world.claims[&claim_id("shared")].clone();
+    world.add_pod(pod("second", 100, &["shared"]));
+    world.turn();
+    let [(reserving, Write::Reserve { .. })] = world.open[..] else { panic!("{:?}", world.open) };
+    // The first pod is gone, its claim has no devices any more, and a third pod gets some for it.
+    world.remove_pod("first");
+    world.add_claim(ClaimState { allocation: None, reserved_for: Vec::new(), ..written });
+    world.add_pod(pod("third", 100, &["shared"]));
+    world.turn();
+    assert!(matches!(world.open[..], [_, (_, Write::Allocate { .. })]), "{:?}", world.open);
+    world.tell(Input::Settled(reserving, WriteOutcome::Failed("deallocated".to_owned())));
+    world.add_claim(claim("other"));
+    world.add_pod(pod("fourth", 100, &["other"]));
+    world.turn();
+    let allocating = |(_, write): &&(WriteId, Write)| matches!(write, Write::Allocate { .. });
+    assert_eq!(world.open.iter().filter(allocating).count(), 1, "the card is spoken for: {:?}", world.open);
+}
+
+#[test]
 fn news_from_before_a_pod_was_bound_does_not_start_it_again() {
     let mut world = with_gpus();
     world.add_pod(pod("p", 100, &[]));
@@ -199,6 +245,25 @@ fn a_binding_whose_answer_is_lost_is_known_by_its_effect() {
     world.add_pod(pod("q", 4_000, &[]));
     world.settle();
     assert_ne!(world.node_of("q"), Some(node));
+}
+
+#[test]
+fn a_pod_that_somebody_else_bound_is_where_they_put_it() {
+    let mut world = world();
+    world.fact(node("a", 1_000));
+    world.fact(Change::NodeApplied(Box::new(Node {
+        name: "b".into(),
+        unschedulable: true,
+        ..Node::default()
+    })));
+    world.add_pod(pod("p", 100, &[]));
+    world.turn();
+    let [(binding, Write::Bind { .. })] = world.open[..] else { panic!("{:?}", world.open) };
+    world.fact(Change::PodApplied(Arc::new(Pod { node: Some("b".into()), ..pod("p", 100, &[]) })));
+    world.tell(Input::Settled(binding, WriteOutcome::Failed("already assigned to node b".to_owned())));
+    let at = world.engine.nodes().find("b").expect("it is there");
+    assert!(world.engine.nodes().get(at).pods.contains_key("uid-p"), "it counts as being there");
+    assert_eq!(world.engine.placing(), 0);
 }
 
 /// One card, a pod that has just been sent to it and is gone again, and another that wants the card.
