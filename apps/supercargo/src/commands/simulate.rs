@@ -110,7 +110,7 @@ fn read_config(path: &Path, gates: Gates) -> Result<SchedulerSettings, Failure> 
 }
 
 /// The manifests of a file, of all files of a folder in the order of their names, or of stdin.
-fn read_path(path: &Path) -> Result<Vec<Manifest>, Failure> {
+pub(crate) fn read_path(path: &Path) -> Result<Vec<Manifest>, Failure> {
     let unreadable = |error: io::Error| failed(format!("cannot read {}: {error}", path.display()));
     if path == Path::new("-") {
         let mut text = String::new();
