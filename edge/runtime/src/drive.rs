@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::carry::{Carried, Carrier};
 use crate::clock::Clock;
 use crate::events::Recorder;
-use crate::feed::{Feed, follow_all};
+use crate::feed::{Feed, follow_all, read_again};
 use crate::kept::{Kept, Original};
 use crate::notice::{AttemptResult, Notice, State};
 use crate::shadow::Shadow;
@@ -46,6 +46,8 @@ pub(crate) enum Message {
     Changed(Change, Option<Original>),
     /// Everything of a kind that was there has been told.
     Synced(&'static str),
+    /// Everything of a kind that was there has been read once more.
+    ReadAgain(&'static str),
     /// An object means nothing to us.
     Unreadable { object: String, why: String },
     /// A stream of facts is interrupted.
@@ -73,7 +75,11 @@ pub(crate) struct Drive {
     engine: Engine,
     clock: Clock,
     kept: Kept,
+    feeds: Vec<&'static Feed>,
     unsynced: BTreeSet<&'static str>,
+    /// Kinds that are read again since we lead.
+    rereading: BTreeSet<&'static str>,
+    leads: bool,
     feeding: JoinSet<()>,
     inbox: Receiver<Message>,
     outbox: Sender<Message>,
@@ -95,6 +101,9 @@ impl Drive {
             clock,
             kept: Kept::default(),
             unsynced: feeds.iter().map(|feed| feed.kind).collect(),
+            feeds: feeds.to_vec(),
+            rereading: BTreeSet::new(),
+            leads: false,
             feeding: follow_all(&connection, feeds, &outbox),
             inbox,
             outbox,
@@ -185,9 +194,15 @@ impl Drive {
                 }
                 leading => debug_assert!(leads(leading), "the other ways to stand are named above"),
             }
+            drop(now);
+            if state == State::Working && !self.leads {
+                self.leads = true;
+                let kinds = read_again(&self.connection, &self.feeds, &self.outbox, &mut self.feeding);
+                self.rereading.extend(kinds);
+            }
         }
-        if !self.unsynced.is_empty() {
-            state = State::Reading(self.unsynced.iter().copied().collect());
+        if !self.unsynced.is_empty() || !self.rereading.is_empty() {
+            state = State::Reading(self.unsynced.union(&self.rereading).copied().collect());
         }
         if self.told.as_ref() != Some(&state) {
             self.options.listener.hear(&Notice::State(&state));
@@ -229,6 +244,7 @@ impl Drive {
         match message {
             Message::Changed(change, original) => self.changed(change, original),
             Message::Synced(kind) => drop(self.unsynced.remove(kind)),
+            Message::ReadAgain(kind) => drop(self.rereading.remove(kind)),
             Message::Unreadable { object, why } => {
                 self.options.listener.hear(&Notice::Unreadable { object: &object, why: &why });
             }
