@@ -211,7 +211,10 @@ impl Drive {
         None
     }
 
-    fn tell_counts(&self) {
+    fn tell_counts(&mut self) {
+        for ((station, cause), count) in self.engine.take_moves() {
+            self.options.listener.hear(&Notice::Queued { station, cause, count });
+        }
         let (counts, placing) = (self.engine.counts(), self.engine.placing());
         self.options.listener.hear(&Notice::Waiting { counts, placing });
         let count = self.recorder.as_ref().map_or(0, Recorder::take_dropped);
@@ -283,6 +286,9 @@ impl Drive {
         if let Some(original) = original {
             self.kept.keep(original);
         }
+        if let Some(uid) = waits_no_more(&change) {
+            self.options.listener.hear(&Notice::WaitsNoMore { uid });
+        }
         let profiles = &self.options.settings.profiles;
         let is_ours = |name: &str| profiles.iter().any(|profile| *profile.name == *name);
         let outcome = self.shadow.as_mut().and_then(|shadow| shadow.heed(&change, is_ours));
@@ -339,11 +345,13 @@ impl Drive {
 
     fn announce(&mut self, announcement: &Announcement) {
         match announcement {
-            Announcement::Scheduled { pod, node } => {
-                self.options.listener.hear(&Notice::Bound { pod, node });
+            Announcement::Scheduled { pod, node, attempts, since } => {
+                let waited = since.map_or(0, |since| self.clock.now().micros() - since.micros());
+                let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
+                self.options.listener.hear(&Notice::Bound { pod, node, attempts: *attempts, waited });
             }
-            Announcement::FailedScheduling { pod, message } => {
-                self.options.listener.hear(&Notice::Refused { pod, message });
+            Announcement::FailedScheduling { pod, message, filters } => {
+                self.options.listener.hear(&Notice::Refused { pod, message, filters: *filters });
             }
             Announcement::Preempted { pod, by, node } => {
                 self.options.listener.hear(&Notice::Preempted { pod, by, node });
@@ -355,6 +363,15 @@ impl Drive {
         if let Some(recorder) = &self.recorder {
             recorder.record(announcement);
         }
+    }
+}
+
+/// The pod of which a change says that it is gone or has a node.
+fn waits_no_more(change: &Change) -> Option<&str> {
+    match change {
+        Change::PodGone(uid) => Some(uid),
+        Change::PodApplied(pod) if pod.node.is_some() => Some(&pod.uid),
+        _ => None,
     }
 }
 

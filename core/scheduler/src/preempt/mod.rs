@@ -116,7 +116,7 @@ impl Engine {
             // Nobody has to go if a claim that nobody uses gives its devices back.
             self.ask_for(one, &pod.uid);
             let failure = Failure::Refused(refusal.wakes_on());
-            return self.refuse(now, pod, failure, refusal.to_string());
+            return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());
         }
         self.watch_users(pod);
         let mut wakes = refusal.wakes_on();
@@ -153,7 +153,7 @@ impl Engine {
         if !text.is_empty() {
             let _ = write!(message, " preemption: {text}");
         }
-        self.refuse(now, pod, Failure::Refused(wakes), message);
+        self.refuse(now, pod, Failure::Refused(wakes), message, refusal.filters());
         if is_free_already {
             self.wake_nominee(&pod.uid, now);
         }
