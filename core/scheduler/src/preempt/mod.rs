@@ -266,7 +266,11 @@ impl Engine {
         }
         let is_releasing = nomination.freeing.iter().any(|(claim, uid)| {
             self.claims.get(claim).is_some_and(|state| {
-                let is_left = state.reserved_for.iter().all(|user| nomination.victims.contains(user));
+                // Who is still there and does not go keeps its devices: its eviction failed.
+                let is_left = state
+                    .reserved_for
+                    .iter()
+                    .all(|user| nomination.victims.contains(user) && !self.nodes.has_pod(user));
                 state.uid == *uid && state.allocation.is_some() && is_left
             })
         });
