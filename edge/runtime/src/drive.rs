@@ -260,7 +260,9 @@ impl Drive {
                     self.answered(&claim);
                 }
                 let done = outcome == WriteOutcome::Done;
-                self.options.listener.hear(&Notice::Settled { write: &write, done, took });
+                let pod = write.places().and_then(|uid| self.engine.on_its_way(uid));
+                let profile = pod.map(|(pod, _)| &*pod.scheduler);
+                self.options.listener.hear(&Notice::Settled { write: &write, profile, done, took });
                 if let WriteOutcome::Failed(why) = &outcome {
                     self.options.listener.hear(&Notice::WriteFailed { write: &write, why });
                 }
