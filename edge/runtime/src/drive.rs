@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use client::{Connection, Leadership};
 use convert::change::Fact;
+use convert::claim_id;
 use gates::Gate;
 use model::timestamp::Timestamp;
 use objects::resource::claim::ResourceClaim;
@@ -256,6 +257,7 @@ impl Drive {
             }
             Message::Settled(id, Carried { write, outcome, claim }, took) => {
                 self.under_way -= 1;
+                self.note_busy();
                 if let Some(claim) = claim {
                     self.answered(&claim);
                 }
@@ -274,7 +276,7 @@ impl Drive {
     /// The claim of an answer is a fact like any other, unless it is known to be gone by now. A watch may leave out what
     /// was there for a short time only, so the engine could wait for ever to see what was written.
     fn answered(&mut self, claim: &Arc<ResourceClaim>) {
-        if !self.kept.has_claim(claim) {
+        if !self.engine.knows_claim(&claim_id(claim), &claim.metadata.uid) {
             return;
         }
         if let Ok(change) = claim.applied(0) {
@@ -336,6 +338,7 @@ impl Drive {
         };
         let outbox = self.outbox.clone();
         self.under_way += 1;
+        self.note_busy();
         while self.writing.try_join_next().is_some() {}
         self.writing.spawn(async move {
             let began = Instant::now();
@@ -343,6 +346,12 @@ impl Drive {
             // If nobody listens any more it is all over.
             let _ = outbox.send(Message::Settled(id, carried, began.elapsed())).await;
         });
+    }
+
+    fn note_busy(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note_busy(self.under_way);
+        }
     }
 
     fn announce(&mut self, announcement: &Announcement) {

@@ -161,7 +161,7 @@ impl Listener for Watcher {
             Notice::Refused { pod, message, filters } => {
                 self.refused(&pod.uid, Some((&pod.scheduler, *filters)));
                 let pod = named(&pod.id);
-                debug!(pod, message, "no place");
+                debug!(pod, reason = message, "no place");
             }
             Notice::Preempted { pod, by, node } => {
                 self.metrics.preemption.victims(Preemptor::Pod, 1, 1, 0);
