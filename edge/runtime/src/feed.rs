@@ -93,8 +93,18 @@ impl Source for StatefulSet {}
 
 impl Source for Pod {
     fn original(self) -> Option<Original> {
-        let waits = self.spec.node_name.is_empty();
-        waits.then(|| Original::Pod(Arc::new(self)))
+        if !self.spec.node_name.is_empty() {
+            return None;
+        }
+        // Writes look at who it is and at what was noted on it.
+        let mut noted = Pod::default();
+        noted.metadata.namespace = self.metadata.namespace;
+        noted.metadata.name = self.metadata.name;
+        noted.metadata.uid = self.metadata.uid;
+        noted.metadata.resource_version = self.metadata.resource_version;
+        noted.metadata.deletion_timestamp = self.metadata.deletion_timestamp;
+        noted.status = self.status;
+        Some(Original::Pod(Arc::new(noted)))
     }
 }
 
