@@ -77,7 +77,21 @@ pub struct Claims {
     known: BTreeMap<ClaimId, Arc<ClaimState>>,
     /// Allocations that are on their way to the API, with the uid of their claims.
     decided: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
+    /// The order in which the API told of allocations, which is that in which they were written.
+    arrived: BTreeMap<ClaimId, u64>,
+    arrivals: u64,
     ledger: Ledger,
+}
+
+/// A device that two claims have although they cannot share it: two schedulers gave it out at the same moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Clash {
+    /// The device.
+    pub device: DeviceId,
+    /// The other claim that has it.
+    pub rival: ClaimId,
+    /// The other one had it first.
+    pub rival_was_first: bool,
 }
 
 impl Claims {
@@ -106,6 +120,22 @@ impl Claims {
         &self.ledger
     }
 
+    /// Devices that a claim has by the API and that others have by the API as well.
+    pub fn clashes(&self, id: &ClaimId) -> impl Iterator<Item = Clash> {
+        let allocated = self.known.get(id).and_then(|known| known.allocation.as_ref());
+        let held = allocated.into_iter().flat_map(|allocated| &allocated.held);
+        held.flat_map(move |one| {
+            let holdings = self.ledger.holdings(&one.device);
+            let rivals = holdings.into_iter().flat_map(|all| all.rivals_of(id, one.share.is_some()));
+            rivals.filter_map(move |rival| {
+                // What we are about to give somebody is not out of our hands.
+                let (ours, theirs) = (self.arrived.get(id)?, self.arrived.get(rival)?);
+                let (device, rival) = (one.device.clone(), rival.clone());
+                Some(Clash { device, rival, rival_was_first: theirs < ours })
+            })
+        })
+    }
+
     /// Takes note of a claim.
     pub fn apply(&mut self, state: ClaimState) -> ClaimTouched {
         let id = state.wish.id.clone();
@@ -115,6 +145,7 @@ impl Claims {
         if decided.is_some_and(|(uid, _)| *uid != state.uid || state.allocation.is_some()) {
             self.decided.remove(&id);
         }
+        self.note_arrival(&id, &state);
         self.known.insert(id.clone(), Arc::new(state));
         self.follow(&id, before.as_ref())
     }
@@ -124,6 +155,7 @@ impl Claims {
         let before = self.allocation(id).cloned();
         self.decided.remove(id);
         self.known.remove(id);
+        self.arrived.remove(id);
         self.follow(id, before.as_ref())
     }
 
@@ -145,6 +177,19 @@ impl Claims {
             return ClaimTouched::default();
         }
         self.follow(id, before.as_ref())
+    }
+
+    /// Takes note of when a claim got its devices.
+    fn note_arrival(&mut self, id: &ClaimId, state: &ClaimState) {
+        let Some(allocation) = &state.allocation else {
+            self.arrived.remove(id);
+            return;
+        };
+        let known = self.known.get(id).filter(|known| known.uid == state.uid);
+        if known.and_then(|known| known.allocation.as_ref()) != Some(allocation) {
+            self.arrivals += 1;
+            self.arrived.insert(id.clone(), self.arrivals);
+        }
     }
 
     /// Makes the ledger follow what became of an allocation.
@@ -240,6 +285,39 @@ mod tests {
         assert!(claims.remove(&id()).freed);
         assert!(claims.ledger().is_empty());
         assert!(!claims.decide(&id(), "a", allocated("gpu-0")), "it is gone");
+    }
+
+    fn named(name: &str, allocation: Option<Allocated>) -> ClaimState {
+        let id = ClaimId { namespace: "default".into(), name: name.into() };
+        let mut state = state(name, allocation);
+        if let Some(allocated) = &mut state.allocation {
+            Arc::make_mut(allocated).held[0].holding.holder = id.clone();
+        }
+        state.wish = Arc::new(Claim { id, ..Claim::clone(&state.wish) });
+        state
+    }
+
+    #[test]
+    fn of_two_claims_with_one_device_the_one_that_had_it_first_is_known() {
+        let mut claims = Claims::default();
+        let clashes = |claims: &Claims, name: &str| -> Vec<(Arc<str>, bool)> {
+            let id = ClaimId { namespace: "default".into(), name: name.into() };
+            claims.clashes(&id).map(|clash| (clash.rival.name, clash.rival_was_first)).collect()
+        };
+        claims.apply(named("z", Some(allocated("gpu-0"))));
+        assert!(clashes(&claims, "z").is_empty());
+        claims.apply(named("a", None));
+        let id = ClaimId { namespace: "default".into(), name: "a".into() };
+        let mut ours = allocated("gpu-0");
+        ours.held[0].holding.holder = id.clone();
+        assert!(claims.decide(&id, "a", ours));
+        assert!(clashes(&claims, "z").is_empty(), "it is not written yet");
+        claims.apply(named("a", Some(allocated("gpu-0"))));
+        claims.apply(named("z", Some(allocated("gpu-0"))));
+        assert_eq!(clashes(&claims, "a"), [("z".into(), true)], "an echo changes nothing");
+        assert_eq!(clashes(&claims, "z"), [("a".into(), false)]);
+        claims.apply(named("z", None));
+        assert!(clashes(&claims, "a").is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Invariant: everything here follows from what came in. The same inputs at the same times give the same effects; after a
 //! restart the API's objects alone lead to a state that goes on from there.
 
+mod clash;
 mod fold;
 mod settle;
 mod taint_rules;
@@ -132,6 +133,8 @@ pub struct Engine {
     placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
     abandoned: FxHashMap<WriteId, (ClaimId, Consumer)>,
+    /// Pods whose claims are written, by the claim whose news they wait for before they are bound.
+    unheard: BTreeMap<ClaimId, Arc<str>>,
     /// Claims that are about to lose their devices.
     pub(crate) giving_up: BTreeMap<WriteId, ClaimId>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
@@ -167,6 +170,7 @@ impl Engine {
             queue,
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),
+            unheard: BTreeMap::new(),
             giving_up: BTreeMap::new(),
             writes: FxHashMap::default(),
             next_write: 0,

@@ -1,5 +1,6 @@
 //! A scheduler in a process of its own, which can be killed.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -16,9 +17,26 @@ pub enum Program {
     Own(PathBuf),
     /// `supercargo`, which schedules pods that ask for nobody in particular.
     Supercargo(PathBuf),
+    /// kube-scheduler, which does the same.
+    Kube(PathBuf),
 }
 
 impl Program {
+    /// The kube-scheduler that is beside the real server, if there is one.
+    #[must_use]
+    pub fn kube_scheduler() -> Option<Self> {
+        let path = caller::real::assets().ok()?.join("kube-scheduler");
+        path.is_file().then_some(Self::Kube(path))
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Own(_) => "own",
+            Self::Supercargo(_) => "supercargo",
+            Self::Kube(_) => "kube-scheduler",
+        }
+    }
+
     fn command(&self, kubeconfig: &Path, terms: &Terms) -> Command {
         let mut command = match self {
             Self::Own(path) => {
@@ -34,8 +52,14 @@ impl Program {
                 command.args(["scheduler", "--leader-elect=false"]);
                 command
             }
+            Self::Kube(path) => {
+                let mut command = Command::new(path);
+                // It would serve its health to anybody, on a port of its own.
+                command.args(["--leader-elect=false", "--secure-port=0"]);
+                command
+            }
         };
-        command.arg("--kubeconfig").arg(kubeconfig).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg("--kubeconfig").arg(kubeconfig).stdout(Stdio::null());
         command
     }
 }
@@ -46,13 +70,14 @@ pub struct Servant {
 }
 
 impl Servant {
-    /// Starts a scheduler, and waits for nothing.
+    /// Starts a scheduler, and waits for nothing. What it says is kept beside the kubeconfig.
     ///
     /// # Errors
     /// When the program cannot be run.
     pub fn start(program: &Program, cluster: &Cluster, terms: &Terms) -> Result<Self> {
         let kubeconfig = cluster.kubeconfig()?;
-        Ok(Self { process: Launched::start(&mut program.command(&kubeconfig, terms))? })
+        let log = File::create(kubeconfig.with_extension(format!("{}.log", program.name())))?;
+        Ok(Self { process: Launched::start(program.command(&kubeconfig, terms).stderr(log))? })
     }
 
     /// Whether it still runs.

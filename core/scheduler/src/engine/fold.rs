@@ -59,6 +59,7 @@ impl Engine {
             Change::ClaimGone(id) => {
                 self.touch_claim(&id);
                 let touched = self.claims.remove(&id);
+                self.heard_of(now, &id);
                 if touched.freed { Wake::Claim.into() } else { Wakes::NONE }
             }
             Change::NamespaceApplied(name, labels) => {
@@ -178,6 +179,7 @@ impl Engine {
         if is_new {
             self.look_again_at_gated(now, &id);
         }
+        self.heard_of(now, &id);
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
         let arrived = was_decided && !self.claims.is_decided(&id);
         let is_open_again = before.is_some() && self.claims.allocation(&id).is_none();

@@ -8,6 +8,7 @@ use model::timestamp::Timestamp;
 
 use super::{Announcement, Effect, Engine, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
+use crate::deallocate::InTheWay;
 use crate::queue::Failure;
 use crate::wake::Wake;
 
@@ -49,6 +50,20 @@ impl Engine {
         if placing.failed.is_some() {
             return self.take_back(now, uid);
         }
+        if let Some(claim) = self.unheard_of(uid) {
+            self.unheard.insert(claim, uid.clone());
+            return;
+        }
+        if let Some(claim) = self.lost_claim(uid) {
+            if let Some(placing) = self.placing.get_mut(uid) {
+                placing.failed = Some(format!("claim {claim}: it lost its devices in the meantime"));
+            }
+            return self.take_back(now, uid);
+        }
+        if let Some((claim, why)) = self.clash_of(uid) {
+            return self.yield_to_rival(now, uid, claim, why);
+        }
+        let Some(placing) = self.placing.get(uid) else { return };
         let (pod, node) = (placing.pod.clone(), placing.node.clone());
         let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node });
         if let Some(placing) = self.placing.get_mut(uid) {
@@ -72,6 +87,16 @@ impl Engine {
         let message = placing.failed.clone().unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message);
         self.queue.wake(Wake::PodRemoved.into(), now);
+    }
+
+    /// Gives the devices of a claim back since another has them, and puts its pod back.
+    fn yield_to_rival(&mut self, now: Timestamp, uid: &Arc<str>, one: InTheWay, why: String) {
+        let Some(placing) = self.placing.get_mut(uid) else { return };
+        placing.failed = Some(why);
+        placing.reserved.retain(|claim| *claim != one.claim);
+        let pod = placing.pod.clone();
+        self.give_up(&pod, one);
+        self.take_back(now, uid);
     }
 
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered

@@ -22,3 +22,4 @@ mod interruptions;
 mod kills;
 mod leaders;
 mod pods;
+mod rivals;

@@ -1,0 +1,139 @@
+//! Devices that another scheduler gave to another claim at the same moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::claims::{Allocated, ClaimState, Held};
+use cluster::ledger::Holding;
+use model::device::DeviceId;
+use model::node::NodeSelector;
+use model::pod::Pod;
+use scheduler::change::{Change, Write, WriteOutcome};
+use scheduler::engine::Input;
+
+use crate::with_gpus;
+use crate::world::{World, claim, claim_id, pod};
+
+/// A claim that has the card of a node, and these users.
+fn held(name: &str, node: &str, users: &[&str]) -> ClaimState {
+    let device = DeviceId {
+        driver: "gpu.example.com".into(),
+        pool: node.into(),
+        device: format!("gpu-{node}").into(),
+    };
+    let holding = Holding { holder: claim_id(name), groups: BTreeMap::new(), consumed: BTreeMap::new() };
+    let held = vec![Held { device, share: None, holding }];
+    let nodes = Some(NodeSelector::only(&node.into()));
+    ClaimState {
+        allocation: Some(Arc::new(Allocated { nodes, held })),
+        reserved_for: users.iter().map(|user| Arc::from(*user)).collect(),
+        ..claim(name)
+    }
+}
+
+/// A pod of which the claim is on its way to a card, and the node of that card.
+fn on_its_way() -> (World, &'static str) {
+    let mut world = with_gpus();
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    let [(_, Write::Allocate { allocation, .. })] = &world.open[..] else { unreachable!("{:?}", world.open) };
+    let node = if *allocation.grants[0].device.device == *"gpu-a" { "a" } else { "b" };
+    (world, node)
+}
+
+/// Carries out what is open, without asking whether a device is given twice for a moment.
+fn carry_out(world: &mut World) {
+    for (id, write) in std::mem::take(&mut world.open) {
+        let outcome = world.apply(&write);
+        world.tell(Input::Settled(id, outcome));
+    }
+}
+
+fn binds(world: &World) -> bool {
+    world.open.iter().any(|(_, write)| matches!(write, Write::Bind { .. }))
+}
+
+fn deallocates(world: &World) -> bool {
+    world.open.iter().any(|(_, write)| matches!(write, Write::Deallocate { .. }))
+}
+
+#[test]
+fn who_comes_second_gives_the_device_back_and_gets_another() {
+    let (mut world, node) = on_its_way();
+    world.add_claim(held("rival", node, &["uid-other"]));
+    carry_out(&mut world);
+    assert!(deallocates(&world) && !binds(&world), "{:?}", world.open);
+    let told = format!(
+        "p: device gpu.example.com/{node}/gpu-{node} of claim default/one was given to claim default/rival as well"
+    );
+    assert_eq!(world.told, [told]);
+    carry_out(&mut world);
+    world.later(20);
+    world.settle();
+    let elsewhere = if node == "a" { "b" } else { "a" };
+    assert_eq!(world.node_of("p").as_deref(), Some(elsewhere));
+    assert_eq!(world.devices_of("one"), [format!("gpu-{elsewhere}")]);
+}
+
+#[test]
+fn who_comes_first_keeps_the_device() {
+    let (mut world, node) = on_its_way();
+    let (id, write) = world.open.remove(0);
+    // The API tells of our devices, of the other's, and then answers.
+    assert_eq!(world.apply(&write), WriteOutcome::Done);
+    world.add_claim(held("rival", node, &["uid-other"]));
+    world.tell(Input::Settled(id, WriteOutcome::Done));
+    assert!(binds(&world) && !deallocates(&world), "{:?}", world.open);
+}
+
+#[test]
+fn a_pod_is_bound_only_once_the_api_has_told_of_its_devices() {
+    let (mut world, _) = on_its_way();
+    let (id, write) = world.open.remove(0);
+    let before = world.claims[&claim_id("one")].clone();
+    // The answer overtakes the news.
+    let mut ahead = with_gpus();
+    ahead.add_claim(before);
+    ahead.apply(&write);
+    world.tell(Input::Settled(id, WriteOutcome::Done));
+    assert!(!binds(&world), "{:?}", world.open);
+    world.add_claim(ahead.claims[&claim_id("one")].clone());
+    assert!(binds(&world), "{:?}", world.open);
+}
+
+#[test]
+fn a_pod_whose_claim_is_gone_by_then_is_not_bound() {
+    let (mut world, _) = on_its_way();
+    let (id, _) = world.open.remove(0);
+    world.tell(Input::Settled(id, WriteOutcome::Done));
+    world.fact(Change::ClaimGone(claim_id("one")));
+    assert!(!binds(&world), "{:?}", world.open);
+    assert_eq!(world.told, ["p: claim default/one: it lost its devices in the meantime"]);
+}
+
+#[test]
+fn after_a_restart_a_device_that_another_uses_is_given_back() {
+    let mut world = with_gpus();
+    // What was first is not known any more, but who uses it is.
+    world.add_claim(held("one", "a", &["uid-p"]));
+    world.add_claim(held("rival", "a", &["uid-other"]));
+    world.add_pod(Pod { node: Some("a".into()), ..pod("other", 100, &["rival"]) });
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    assert!(deallocates(&world) && !binds(&world), "{:?}", world.open);
+    carry_out(&mut world);
+    world.later(20);
+    world.settle();
+    assert_eq!(world.devices_of("one"), ["gpu-b"]);
+}
+
+#[test]
+fn a_claim_that_others_use_keeps_what_it_has() {
+    let mut world = with_gpus();
+    world.add_claim(held("rival", "a", &["uid-other"]));
+    world.add_claim(held("one", "a", &["uid-p", "uid-q"]));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    assert!(binds(&world) && !deallocates(&world), "{:?}", world.open);
+}
