@@ -269,7 +269,7 @@ impl Engine {
             if self.is_given_up(&id) {
                 return Err(refused(format!("resource claim {id} is in the process of being deallocated")));
             }
-            if let Some(why) = self.clash(&id, &pod.uid).filter(|_| !self.is_being_reserved(&id)) {
+            if let Some(why) = self.clash(&id, &pod.uid, false).filter(|_| !self.is_being_reserved(&id)) {
                 let mut refusal = refused(why);
                 refusal.in_the_way = Some(InTheWay { claim: id, uid: state.uid.clone() });
                 return Err(refusal);

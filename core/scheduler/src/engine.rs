@@ -29,6 +29,7 @@ use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::profile::Profile;
 use crate::queue::{Counts, Patience, Queue};
+use crate::rivals::Rivals;
 use crate::scores::images::ImageCounts;
 use crate::touches::Touches;
 
@@ -108,6 +109,8 @@ struct Placing {
     reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
     binding: Option<WriteId>,
+    /// Until when others may still give its devices away, as they cannot have heard of it before.
+    settles_at: Option<Timestamp>,
     /// A write failed: the rest is waited for, and then all is taken back.
     failed: Option<String>,
 }
@@ -135,6 +138,10 @@ pub struct Engine {
     abandoned: FxHashMap<WriteId, (ClaimId, Consumer)>,
     /// Pods whose claims are written, by the claim whose news they wait for before they are bound.
     unheard: BTreeMap<ClaimId, Arc<str>>,
+    /// Schedulers besides us that give out devices.
+    rivals: Rivals,
+    /// Pods whose claims are written, by the time until which rivals are waited for.
+    settling: BTreeSet<(Timestamp, Arc<str>)>,
     /// Claims that are about to lose their devices.
     pub(crate) giving_up: BTreeMap<WriteId, ClaimId>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
@@ -171,6 +178,8 @@ impl Engine {
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),
             unheard: BTreeMap::new(),
+            rivals: Rivals::default(),
+            settling: BTreeSet::new(),
             giving_up: BTreeMap::new(),
             writes: FxHashMap::default(),
             next_write: 0,
@@ -184,12 +193,14 @@ impl Engine {
 
     /// Takes something in, and tells what is to be done.
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Vec<Effect> {
+        self.end_waits(now);
         match input {
             Input::Changed(change) => self.fold(now, change),
             Input::Turn { attempts } => self.turn(now, attempts),
             Input::Settled(write, outcome) => self.settle(now, write, &outcome),
         }
-        if let Some(time) = self.queue.next_time() {
+        let settles = self.settling.first().map(|(time, _)| *time);
+        if let Some(time) = self.queue.next_time().into_iter().chain(settles).min() {
             self.effects.push(Effect::WakeAt(time));
         }
         std::mem::take(&mut self.effects)
@@ -213,10 +224,10 @@ impl Engine {
         self.placing.get(uid).map(|placing| &placing.node)
     }
 
-    /// Whether a turn would look at a pod.
+    /// Whether a turn would look at a pod, or a pod on its way has waited long enough.
     #[must_use]
     pub fn wants_turn(&self, now: Timestamp) -> bool {
-        self.queue.has_next(now)
+        self.queue.has_next(now) || self.settling.first().is_some_and(|(time, _)| *time <= now)
     }
 
     /// Whether there is nothing to do until something happens.

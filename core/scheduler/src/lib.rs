@@ -10,6 +10,7 @@ pub mod filters;
 pub mod node_refusal;
 pub mod profile;
 pub mod queue;
+mod rivals;
 pub mod scores;
 pub mod storage;
 mod touches;

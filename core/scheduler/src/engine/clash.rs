@@ -3,7 +3,9 @@
 //!
 //! Invariant: a pod is not bound before the API has told of the devices of its claims. It tells of writes in the order in
 //! which they were made, so by then everything is known that was given out before, and of two schedulers that keep to this
-//! one binds its pod and the other does not.
+//! one binds its pod and the other does not. Others do not keep to it, kube-scheduler for one: they bind their pods although
+//! they come second. While pods with claims wait for them, a pod of ours waits until they have written what they decided on
+//! before they could know of ours, and gives way to them.
 
 use std::sync::Arc;
 
@@ -36,30 +38,54 @@ impl Engine {
         }
     }
 
+    /// Whether a pod whose devices are known waits for what others may have decided on before.
+    pub(super) fn waits_for_rivals(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
+        let Some(placing) = self.placing.get_mut(uid) else { return false };
+        if placing.reserved.is_empty() {
+            return false;
+        }
+        if placing.settles_at.is_none() {
+            placing.settles_at = self.rivals.quiet_at(now);
+            self.settling.extend(placing.settles_at.map(|time| (time, uid.clone())));
+        }
+        placing.settles_at.is_some_and(|time| now < time)
+    }
+
+    /// Pods that have waited long enough go on.
+    pub(super) fn end_waits(&mut self, now: Timestamp) {
+        while self.settling.first().is_some_and(|(time, _)| *time <= now) {
+            if let Some((_, uid)) = self.settling.pop_first() {
+                self.go_on(now, &uid);
+            }
+        }
+    }
+
     /// The claim of a pod on its way that has to give its devices back, and why.
-    pub(super) fn clash_of(&self, uid: &str) -> Option<(InTheWay, String)> {
+    pub(super) fn clash_of(&self, now: Timestamp, uid: &str) -> Option<(InTheWay, String)> {
         let placing = self.placing.get(uid)?;
+        // One of ours that came second has given its own back by the end of the wait. Who has not will never do so.
+        let gives_way = placing.settles_at.is_some_and(|time| now >= time);
         placing.reserved.iter().find_map(|claim| {
             let state = self.claims.get(claim)?;
-            let why = self.clash(claim, uid)?;
+            let why = self.clash(claim, uid, gives_way)?;
             Some((InTheWay { claim: claim.clone(), uid: state.uid.clone() }, why))
         })
     }
 
     /// Why a claim that nobody but this pod uses has to give its devices back: another claim had one of them first, or is in
-    /// use by now.
-    pub(crate) fn clash(&self, claim: &ClaimId, pod: &str) -> Option<String> {
+    /// use by now, or just has it.
+    pub(crate) fn clash(&self, claim: &ClaimId, pod: &str, gives_way: bool) -> Option<String> {
         let state = self.claims.get(claim)?;
         if state.reserved_for.iter().any(|user| **user != *pod) {
             return None;
         }
         let is_in_use = |user: &Arc<str>| self.nodes.has_pod(user) && !self.placing.contains_key(user);
-        let yields = |rival: &ClaimId| {
+        let has_user = |rival: &ClaimId| {
             let rival = self.claims.get(rival);
             rival.is_some_and(|rival| rival.reserved_for.iter().any(is_in_use))
         };
         let mut clashes = self.claims.clashes(claim);
-        let clash = clashes.find(|clash| clash.rival_was_first || yields(&clash.rival))?;
+        let clash = clashes.find(|clash| gives_way || clash.rival_was_first || has_user(&clash.rival))?;
         Some(format!("device {} of claim {claim} was given to claim {} as well", clash.device, clash.rival))
     }
 }

@@ -29,7 +29,7 @@ impl Engine {
                 Wake::NodeRemoved.into()
             }
             Change::PodApplied(pod) => self.fold_pod(now, &pod),
-            Change::PodGone(uid) => self.pod_gone(&uid),
+            Change::PodGone(uid) => self.pod_gone(now, &uid),
             Change::SliceApplied(published) => {
                 let published = self.taint_rules.publish(published);
                 self.put_slice(published);
@@ -119,20 +119,24 @@ impl Engine {
 
     fn fold_pod(&mut self, now: Timestamp, pod: &Arc<Pod>) -> Wakes {
         if pod.finished {
-            return self.pod_gone(&pod.uid);
+            return self.pod_gone(now, &pod.uid);
         }
         if let Some(node) = &pod.node {
             // Bound, by us or by somebody else: it waits for nobody any more.
+            self.rivals.is_done(now, &pod.uid);
             let known = self.nodes.has_pod(&pod.uid);
             self.found_bound(&pod.uid, node);
             self.forget_waiting(&pod.uid);
             self.put_pod(pod.clone());
             return if known { Wakes::NONE } else { Wake::PodAdded.into() };
         }
-        let Some(profile) = self.settings.profile(pod).cloned() else { return Wakes::NONE };
         if pod.deleting {
-            return self.pod_gone(&pod.uid);
+            return self.pod_gone(now, &pod.uid);
         }
+        let Some(profile) = self.settings.profile(pod).cloned() else {
+            self.rivals.waits(now, pod);
+            return Wakes::NONE;
+        };
         if self.nodes.has_pod(&pod.uid) && !self.placing.contains_key(&pod.uid) {
             // News from before it was bound. What is bound stays so.
             return Wakes::NONE;
@@ -200,7 +204,8 @@ impl Engine {
         }
     }
 
-    fn pod_gone(&mut self, uid: &Arc<str>) -> Wakes {
+    fn pod_gone(&mut self, now: Timestamp, uid: &Arc<str>) -> Wakes {
+        self.rivals.is_done(now, uid);
         self.forget_waiting(uid);
         self.abandon(uid);
         if self.take_pod(uid) { Wake::PodRemoved.into() } else { Wakes::NONE }

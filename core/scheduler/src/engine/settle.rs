@@ -60,8 +60,11 @@ impl Engine {
             }
             return self.take_back(now, uid);
         }
-        if let Some((claim, why)) = self.clash_of(uid) {
+        if let Some((claim, why)) = self.clash_of(now, uid) {
             return self.yield_to_rival(now, uid, claim, why);
+        }
+        if self.waits_for_rivals(now, uid) {
+            return;
         }
         let Some(placing) = self.placing.get(uid) else { return };
         let (pod, node) = (placing.pod.clone(), placing.node.clone());

@@ -24,6 +24,12 @@ impl Engine {
                 self.queue.remove(&uid);
                 continue;
             };
+            if !pod.claims.is_empty()
+                && let Some(until) = self.rivals.stands_back(now, &uid)
+            {
+                self.queue.postpone(&uid, until);
+                continue;
+            }
             match self.choose(&pod) {
                 Ok(choice) => self.place(now, &pod, choice),
                 Err(refusal) => {
@@ -48,6 +54,7 @@ impl Engine {
             open: Default::default(),
             reserved: Vec::new(),
             binding: None,
+            settles_at: None,
             failed: None,
         };
         self.placing.insert(pod.uid.clone(), placing);

@@ -137,3 +137,63 @@ fn a_claim_that_others_use_keeps_what_it_has() {
     world.turn();
     assert!(binds(&world) && !deallocates(&world), "{:?}", world.open);
 }
+
+/// A pod with a claim that waits for another scheduler.
+fn of_another(scheduler: &str) -> Pod {
+    Pod { scheduler: scheduler.into(), ..pod("other", 100, &["rival"]) }
+}
+
+/// A pod of which the claim is written while another pod waits for another scheduler, and the node.
+fn beside_another() -> (World, &'static str) {
+    let (mut world, node) = on_its_way();
+    world.add_pod(of_another("another"));
+    carry_out(&mut world);
+    assert!(!binds(&world), "another may have decided on the same device: {:?}", world.open);
+    (world, node)
+}
+
+#[test]
+fn while_others_give_out_devices_a_pod_is_bound_a_moment_later() {
+    let (mut world, _) = beside_another();
+    world.later(1);
+    assert!(world.engine.wants_turn(world.now));
+    world.turn();
+    assert!(binds(&world), "{:?}", world.open);
+}
+
+#[test]
+fn who_comes_second_and_does_not_give_way_is_given_way_to() {
+    let (mut world, node) = beside_another();
+    world.add_claim(held("rival", node, &["uid-other"]));
+    assert!(!deallocates(&world), "it may yet give way: {:?}", world.open);
+    world.later(1);
+    world.turn();
+    assert!(deallocates(&world) && !binds(&world), "{:?}", world.open);
+}
+
+#[test]
+fn who_comes_second_and_gives_way_is_not_given_way_to() {
+    let (mut world, node) = beside_another();
+    world.add_claim(held("rival", node, &["uid-other"]));
+    world.add_claim(claim("rival"));
+    world.later(1);
+    world.turn();
+    assert!(binds(&world) && !deallocates(&world), "{:?}", world.open);
+}
+
+#[test]
+fn pods_with_claims_stand_back_while_the_default_scheduler_is_busy() {
+    let mut world = with_gpus();
+    world.add_pod(of_another("default-scheduler"));
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.add_pod(pod("plain", 100, &[]));
+    world.turn();
+    let [(_, Write::Bind { pod: bound, .. })] = &world.open[..] else { unreachable!("{:?}", world.open) };
+    assert_eq!(&*bound.name, "plain");
+    world.remove_pod("other");
+    world.later(1);
+    world.turn();
+    assert!(world.open.iter().any(|(_, write)| matches!(write, Write::Allocate { .. })), "{:?}", world.open);
+    assert!(world.told.is_empty(), "nothing is refused: {:?}", world.told);
+}

@@ -4,14 +4,16 @@
 
 mod stage;
 
-/// Makes two tests of each case: one on our server, one on a real one.
+/// Makes two tests of each case, one on our server and one on a real one; after a semicolon, one on the server that is named.
 macro_rules! on_both {
-    ($($case:ident),* $(,)?) => {
+    ($($case:ident),* $(,)? $(; embedded: $($ours:ident),*)? $(; real: $($theirs:ident),*)?) => {
         mod embedded {
             $(#[test] fn $case() -> anyhow::Result<()> { crate::stage::embedded(super::$case) })*
+            $($(#[test] fn $ours() -> anyhow::Result<()> { crate::stage::embedded(super::$ours) })*)?
         }
         mod real {
             $(#[test] fn $case() -> anyhow::Result<()> { crate::stage::real(super::$case) })*
+            $($(#[test] fn $theirs() -> anyhow::Result<()> { crate::stage::real(super::$theirs) })*)?
         }
     };
 }

@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{claim, claims_of, pod};
-use e2e::{Cluster, Terms, Worker, until};
+use e2e::{Cluster, Program, Servant, Terms, Worker, until};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use serde_json::json;
 
 use crate::devices::nodes_with_devices;
 
-crate::on_both![two_of_ours_never_bind_two_pods_to_one_device];
+crate::on_both![
+    two_of_ours_never_bind_two_pods_to_one_device;
+    real: beside_kube_scheduler_no_pod_of_ours_is_bound_to_a_device_that_another_pod_has
+];
 
 const NODES: [&str; 4] = ["n-1", "n-2", "n-3", "n-4"];
 const DEVICES: u32 = 8;
@@ -31,34 +34,46 @@ async fn pods_of_both(cluster: &Cluster, schedulers: [&str; 2]) -> Result<usize>
     Ok(count)
 }
 
-/// Waits until all pods are bound, and watches that no device is in the hands of two that are. For a moment two claims may
-/// have the same device: the API has no lock on devices. What counts is that no second pod is bound to it.
-async fn all_bound(cluster: &Cluster, count: usize) -> Result<usize> {
-    let mut contested = BTreeMap::new();
+/// What was seen until all pods were bound.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Devices that two claims had for a moment: the API has no lock on devices.
+    contested: BTreeMap<String, String>,
+    /// Devices that two pods of kube-scheduler were bound to.
+    theirs: BTreeMap<String, String>,
+}
+
+/// Waits until all pods are bound, and watches that no pod of ours is bound to a device that another pod has as well.
+async fn all_bound(cluster: &Cluster, count: usize) -> Result<Seen> {
+    let mut seen = Seen::default();
     until("all pods are bound", async || {
         let claims: Vec<ResourceClaim> = cluster.list().await?;
         let pods: Vec<Pod> = cluster.list().await?;
-        let is_bound: BTreeMap<&str, bool> =
-            pods.iter().map(|pod| (&*pod.metadata.uid, !pod.spec.node_name.is_empty())).collect();
+        let pods: BTreeMap<&str, &Pod> = pods.iter().map(|pod| (&*pod.metadata.uid, pod)).collect();
+        let is_bound = |pod: &Pod| !pod.spec.node_name.is_empty();
+        // Each claim has one pod, of the same name.
+        let user = |claim: &ResourceClaim| {
+            let users = claim.status.reserved_for.iter().filter_map(|user| pods.get(&*user.uid));
+            users.copied().find(|pod| is_bound(pod))
+        };
         let mut held: BTreeMap<String, &ResourceClaim> = BTreeMap::new();
         for claim in &claims {
-            let has_bound_user = |claim: &ResourceClaim| {
-                claim.status.reserved_for.iter().any(|user| is_bound.get(&*user.uid) == Some(&true))
-            };
             for device in devices_of(claim) {
                 let Some(other) = held.insert(device.clone(), claim) else { continue };
-                let (one, two) = (&other.metadata.name, &claim.metadata.name);
-                if has_bound_user(other) && has_bound_user(claim) {
-                    bail!("{device} is used by both {one} and {two}");
+                let both = format!("{} and {}", other.metadata.name, claim.metadata.name);
+                if let (Some(one), Some(two)) = (user(other), user(claim)) {
+                    let is_theirs = |pod: &Pod| pod.spec.scheduler_name == "default-scheduler";
+                    ensure!(is_theirs(one) && is_theirs(two), "{device} is used by both {both}");
+                    seen.theirs.insert(device.clone(), both.clone());
                 }
-                contested.insert(device, (one.clone(), two.clone()));
+                seen.contested.insert(device, both);
             }
         }
-        let bound = is_bound.values().filter(|bound| **bound).count();
-        Ok((bound == count).then_some(()))
+        Ok((pods.values().filter(|pod| is_bound(pod)).count() == count).then_some(()))
     })
     .await?;
-    Ok(contested.len())
+    println!("{} devices were seen in two claims for a moment", seen.contested.len());
+    Ok(seen)
 }
 
 async fn two_of_ours_never_bind_two_pods_to_one_device(cluster: &Cluster) -> Result<()> {
@@ -67,10 +82,38 @@ async fn two_of_ours_never_bind_two_pods_to_one_device(cluster: &Cluster) -> Res
     // Both begin with everything there, so that they want the same devices at the same time.
     let ours = Worker::start(&cluster.connect()?, &Terms::named("ours"))?;
     let theirs = Worker::start(&cluster.connect()?, &Terms::named("theirs"))?;
-    let contested = all_bound(cluster, count).await?;
-    println!("{contested} devices were seen in two claims for a moment");
+    let seen = all_bound(cluster, count).await?;
+    ensure!(seen.theirs.is_empty(), "{seen:?}");
     for worker in [ours, theirs] {
         ensure!(worker.attempts() > 0);
     }
     all_is_well(cluster).await
+}
+
+async fn beside_kube_scheduler_no_pod_of_ours_is_bound_to_a_device_that_another_pod_has(
+    cluster: &Cluster,
+) -> Result<()> {
+    let Some(program) = Program::kube_scheduler() else {
+        eprintln!("skipped: there is no kube-scheduler beside the kube-apiserver");
+        return Ok(());
+    };
+    nodes_with_devices(cluster, &NODES, DEVICES).await?;
+    let _theirs = Servant::start(&program, cluster, &Terms::default())?;
+    let ours = Worker::start(&cluster.connect()?, &Terms::named("ours"))?;
+    // Both are at work before there is anything to quarrel about.
+    for (name, scheduler) in [("first-of-ours", "ours"), ("first-of-theirs", "default-scheduler")] {
+        cluster.create(&pod(name, json!({ "schedulerName": scheduler }))?).await?;
+        cluster.bound(name).await?;
+        cluster.delete::<Pod>(name).await?;
+    }
+    let count = pods_of_both(cluster, ["ours", "default-scheduler"]).await?;
+    let seen = all_bound(cluster, count).await?;
+    ensure!(ours.attempts() > 0);
+    // When one of two claims gives a device back, kube-scheduler takes it for free although the other still has it, and may
+    // give it to one more pod of its own. We stand back for it so that this is rare, and can do no more about it.
+    if seen.theirs.is_empty() {
+        return all_is_well(cluster).await;
+    }
+    eprintln!("kube-scheduler bound two of its own pods to one device: {:?}", seen.theirs);
+    Ok(())
 }
