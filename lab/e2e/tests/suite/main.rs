@@ -25,3 +25,4 @@ mod kills;
 mod leaders;
 mod pods;
 mod rivals;
+mod words;
