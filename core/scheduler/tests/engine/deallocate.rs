@@ -7,7 +7,7 @@ use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use model::device::DeviceId;
 use model::node::NodeSelector;
-use scheduler::change::{Change, Write};
+use scheduler::change::Write;
 
 use crate::with_gpus;
 use crate::world::{World, claim, claim_id, node, pod};
@@ -123,7 +123,7 @@ fn a_claim_that_is_taken_into_use_meanwhile_keeps_its_devices() {
     world.claims.insert(claim_id("one"), used.clone());
     world.carry_out();
     assert_eq!(world.devices_of("one"), ["gpu-a"]);
-    world.fact(Change::ClaimApplied(Box::new(used)));
+    world.add_claim(used);
     world.later(20);
     world.settle();
     assert_eq!((world.devices_of("one"), world.node_of("p")), (vec!["gpu-a".to_owned()], None));

@@ -195,7 +195,7 @@ impl World {
         if known.is_some_and(|known| known["metadata"]["uid"] == object["metadata"]["uid"])
             && let Some(change) = replica::applied(object)
         {
-            self.tell(replica, Input::Changed(change));
+            self.tell(replica, Input::Changed(change.answered()));
         }
     }
 
