@@ -156,6 +156,11 @@ impl Engine {
                 self.preempting.went(&pod.uid);
             }
             self.put_pod(pod.clone());
+            if !known && self.wants_devices(pod) {
+                // Its claims may have been told of before it, and only now to displace it can free their devices.
+                self.preempting.users_changed();
+                return freed.or(Wakes::of(&[Wake::PodAdded, Wake::Claim]));
+            }
             return if known { freed } else { freed.or(Wake::PodAdded.into()) };
         }
         if pod.deleting {
