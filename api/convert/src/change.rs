@@ -4,12 +4,17 @@
 
 use std::sync::Arc;
 
+use cluster::budgets::DisruptionBudget;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::published::Published;
 use objects::Object;
-use objects::core::kinds::{Namespace, PersistentVolume, PersistentVolumeClaim};
+use objects::apps::{ReplicaSet, StatefulSet};
+use objects::core::kinds::{
+    Namespace, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service,
+};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
+use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
@@ -21,6 +26,7 @@ use serde_json::Value;
 use crate::claim::{claim, claim_id};
 use crate::class::class;
 use crate::error::{ConvertError, ObjectName, named};
+use crate::label_selector::label_selector;
 use crate::node::{node, node_selector};
 use crate::pod::pod;
 use crate::slice::slice;
@@ -30,6 +36,9 @@ use crate::text::shared_map;
 
 /// Keeps a claim that has devices from vanishing.
 pub const CLAIM_FINALIZER: &str = "resource.kubernetes.io/delete-protection";
+
+/// Says of a claim that it was made for resources that its pod asks for by name.
+pub const EXTENDED_ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
 
 /// The fact that an object is there as it is, or nothing if its kind does not matter to the engine. The revision is that
 /// of its last write, and no two writes have the same.
@@ -69,6 +78,9 @@ fn fact(
         (Node::API_VERSION, Node::KIND) => Box::new(read::<Node>(object)?),
         (Pod::API_VERSION, Pod::KIND) => Box::new(read::<Pod>(object)?),
         (Namespace::API_VERSION, Namespace::KIND) => Box::new(read::<Namespace>(object)?),
+        (PodDisruptionBudget::API_VERSION, PodDisruptionBudget::KIND) => {
+            Box::new(read::<PodDisruptionBudget>(object)?)
+        }
         (ResourceSlice::API_VERSION, ResourceSlice::KIND) => Box::new(read::<ResourceSlice>(object)?),
         (DeviceTaintRule::API_VERSION, DeviceTaintRule::KIND) => Box::new(read::<DeviceTaintRule>(object)?),
         (DeviceClass::API_VERSION, DeviceClass::KIND) => Box::new(read::<DeviceClass>(object)?),
@@ -79,6 +91,12 @@ fn fact(
         (PersistentVolumeClaim::API_VERSION, PersistentVolumeClaim::KIND) => {
             Box::new(read::<PersistentVolumeClaim>(object)?)
         }
+        (Service::API_VERSION, Service::KIND) => Box::new(read::<Service>(object)?),
+        (ReplicationController::API_VERSION, ReplicationController::KIND) => {
+            Box::new(read::<ReplicationController>(object)?)
+        }
+        (ReplicaSet::API_VERSION, ReplicaSet::KIND) => Box::new(read::<ReplicaSet>(object)?),
+        (StatefulSet::API_VERSION, StatefulSet::KIND) => Box::new(read::<StatefulSet>(object)?),
         (StorageClass::API_VERSION, StorageClass::KIND) => Box::new(read::<StorageClass>(object)?),
         _ => return Ok(None),
     };
@@ -175,6 +193,22 @@ impl Fact for ResourceClaim {
     }
 }
 
+impl Fact for PodDisruptionBudget {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::BudgetApplied(Box::new(DisruptionBudget {
+            namespace: self.metadata.namespace.as_str().into(),
+            name: check_name(self)?,
+            selector: label_selector(self.spec.selector.as_ref()),
+            allowed: self.status.disruptions_allowed,
+            disrupted: self.status.disrupted_pods.keys().map(|name| name.as_str().into()).collect(),
+        })))
+    }
+
+    fn gone(&self) -> Change {
+        Change::BudgetGone(self.metadata.namespace.as_str().into(), own_name(self))
+    }
+}
+
 /// A claim as the API has it.
 ///
 /// # Errors
@@ -195,6 +229,7 @@ pub fn claim_state(object: &ResourceClaim) -> Result<ClaimState, ConvertError> {
         allocation: allocation.map(Arc::new),
         reserved_for: status.reserved_for.iter().map(|consumer| consumer.uid.as_str().into()).collect(),
         owner: owner.map(|owner| owner.uid.as_str().into()),
+        extended: meta.annotations.get(EXTENDED_ANNOTATION).is_some_and(|value| value == "true"),
         deleting: meta.deletion_timestamp.is_some(),
         protected: meta.finalizers.iter().any(|one| one == CLAIM_FINALIZER),
     })

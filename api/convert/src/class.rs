@@ -13,6 +13,8 @@ pub fn class(object: &DeviceClass) -> Class {
         name: object.metadata.name.as_str().into(),
         selectors: selectors(&object.spec.selectors),
         configs: object.spec.config.len(),
+        resource: object.spec.extended_resource_name.as_deref().map(Arc::from),
+        created: object.metadata.creation_timestamp.as_ref().map(|time| time.0),
     }
 }
 
@@ -32,8 +34,11 @@ mod tests {
         let object = json!({ "metadata": { "name": "gpu" }, "spec": {
             "selectors": [{ "cel": { "expression": "true" } }, { "wasm": {} }],
             "config": [{ "opaque": { "driver": "d", "parameters": {} } }, {}],
+            "extendedResourceName": "example.com/gpu",
         } });
-        let expected = Class { name: "gpu".into(), selectors: vec![Some("true".into()), None], configs: 2 };
+        let selectors = vec![Some("true".into()), None];
+        let resource = Some("example.com/gpu".into());
+        let expected = Class { name: "gpu".into(), selectors, configs: 2, resource, created: None };
         assert_eq!(class(&serde_json::from_value(object).expect("a class")), expected);
     }
 }

@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use model::pod::{ClaimSource, HostPort, NodeToleration, Pod, PodClaim, PodId, Shape, TolerationOperator};
+use model::pod::{
+    ClaimSource, HostPort, NodeToleration, OwnVolumeClaim, Pod, PodClaim, PodId, Shape, TolerationOperator,
+};
 use objects::core::affinity::Toleration;
-use objects::core::container::{Container, ContainerPort};
+use objects::core::container::{Container, ContainerPort, Volume};
 use objects::core::pod::PodResourceClaim;
 
+use crate::companions::owner;
+use crate::device_containers::{claim_containers, device_containers};
 use crate::error::{ConvertError, named};
 use crate::node::{node_selector, node_term};
 use crate::pod_features::required_features;
 use crate::pod_terms::{pod_terms, spread, weighted_terms};
-use crate::requests::{requests, stays};
+use crate::requests::{requests, spare, stays};
 use crate::text::{shared_map, some};
 
 /// Which pod an object is.
@@ -84,7 +88,12 @@ fn shape(object: &objects::core::pod::Pod) -> Shape {
         images: images(object),
         containers: spec.containers.len() + spec.init_containers.len(),
         volume_claims: volume_claims(object),
+        own_volume_claims: own_volume_claims(object),
         required_features: required_features(spec),
+        owner: owner(&meta.owner_references),
+        device_containers: device_containers(spec),
+        claim_containers: claim_containers(spec),
+        spare: spare(object),
         ..Shape::default()
     };
     if let Some(near) = affinity.and_then(|affinity| affinity.pod_affinity.as_ref()) {
@@ -148,7 +157,26 @@ fn with_tag(image: &str) -> Arc<str> {
 fn volume_claims(object: &objects::core::pod::Pod) -> Vec<Arc<str>> {
     let claims = object.spec.volumes.iter().filter_map(|volume| match &volume.persistent_volume_claim {
         Some(claim) => Some(claim.claim_name.as_str().into()),
-        None => volume.ephemeral.as_ref().map(|_| format!("{}-{}", object.metadata.name, volume.name).into()),
+        None => volume.ephemeral.as_ref().map(|_| own_claim(object, &volume.name)),
     });
     claims.collect()
+}
+
+/// The volume claims that are made for a pod.
+fn own_volume_claims(object: &objects::core::pod::Pod) -> Vec<OwnVolumeClaim> {
+    let own = object
+        .spec
+        .volumes
+        .iter()
+        .filter(|volume| volume.persistent_volume_claim.is_none() && volume.ephemeral.is_some());
+    let claim = |volume: &Volume| OwnVolumeClaim {
+        claim: own_claim(object, &volume.name),
+        pod: object.metadata.name.as_str().into(),
+        pod_uid: object.metadata.uid.as_str().into(),
+    };
+    own.map(claim).collect()
+}
+
+fn own_claim(object: &objects::core::pod::Pod, volume: &str) -> Arc<str> {
+    format!("{}-{volume}", object.metadata.name).into()
 }

@@ -3,6 +3,8 @@
 //! Invariant: a call is a value that follows from the write and from the objects as they are. Carrying it out is left to
 //! others; whoever does asks again with the object that the call gave, until there is no more to call.
 
+use model::claim::ClaimId;
+use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::core::kinds::Binding;
 use objects::core::pod::Pod;
@@ -16,6 +18,8 @@ use serde_json::{Value, json};
 use crate::allocation::allocation;
 use crate::change::CLAIM_FINALIZER;
 use crate::error::ConvertError;
+use crate::footprint;
+use crate::made_claim::{Making, delete, make};
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +30,8 @@ pub enum Verb {
     Update,
     /// Changes an object by a strategic merge patch.
     Patch,
+    /// Deletes an object, in the way and at the time that it asks for.
+    Delete,
 }
 
 /// One call of the API.
@@ -37,7 +43,7 @@ pub struct ApiCall {
     pub kind: &'static str,
     /// The object's namespace.
     pub namespace: String,
-    /// The object's name.
+    /// The object's name; empty if the API is to find one.
     pub name: String,
     /// The part of it, if not the whole.
     pub subresource: Option<&'static str>,
@@ -59,7 +65,7 @@ pub enum Next {
 /// What a write is made from besides itself.
 #[derive(Clone, Copy)]
 pub struct Seen<'o> {
-    /// The claim that the write names, as it is.
+    /// The claim that the write names, or that it has made so far, as it is.
     pub claim: Option<&'o ResourceClaim>,
     /// The pod that the write names, as it is.
     pub pod: Option<&'o Pod>,
@@ -84,7 +90,7 @@ pub enum RequestError {
     /// The object is not there, or another has its name.
     #[error("it is gone")]
     Gone,
-    /// The claim is on its way out.
+    /// The claim or the pod is on its way out.
     #[error("it got deleted in the meantime")]
     Deleting,
     /// Somebody else gave the claim devices.
@@ -96,6 +102,9 @@ pub enum RequestError {
     /// Somebody else uses the claim.
     #[error("it is in use in the meantime")]
     Used,
+    /// The pod is on another node.
+    #[error("it got bound to {0} in the meantime")]
+    Bound(String),
     /// What the write was decided by has changed.
     #[error(transparent)]
     Convert(#[from] ConvertError),
@@ -109,16 +118,19 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
     match write {
         Write::Allocate { uid, allocation: granted, shares, consumer, .. } => {
             let mut claim = open_claim(seen, uid)?;
-            if claim.status.allocation.is_some() {
-                return Err(RequestError::Allocated);
+            let mut shares = shares.iter();
+            let mut share = || shares.next().map(ToString::to_string).unwrap_or_default();
+            let mut result = || allocation(granted, &claim, seen.class, &mut share);
+            if let Some(found) = &claim.status.allocation {
+                // A call without an answer may have been carried out.
+                let is_ours = found.devices == result()?.devices && is_reserved(&claim, consumer);
+                return if is_ours { Ok(Next::Done) } else { Err(RequestError::Allocated) };
             }
             if !claim.metadata.finalizers.iter().any(|one| one == CLAIM_FINALIZER) {
                 claim.metadata.finalizers.push(CLAIM_FINALIZER.to_owned());
                 return Ok(Next::Then(update(&claim, None)));
             }
-            let mut shares = shares.iter();
-            let mut share = || shares.next().map(ToString::to_string).unwrap_or_default();
-            let mut result = allocation(granted, &claim, seen.class, &mut share)?;
+            let mut result = result()?;
             result.allocation_timestamp = seen.allocation_times.then_some(Time(seen.now.to_seconds()));
             claim.status.allocation = Some(result);
             claim.status.reserved_for.push(reference(consumer));
@@ -129,44 +141,102 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             if claim.status.allocation.is_none() {
                 return Err(RequestError::Deallocated);
             }
-            if claim.status.reserved_for.iter().any(|one| *one.uid == *consumer.uid) {
+            if is_reserved(&claim, consumer) {
                 return Ok(Next::Done);
             }
             claim.status.reserved_for.push(reference(consumer));
             Ok(Next::Last(update(&claim, Some("status"))))
         }
-        Write::Release { claim, uid, consumer } => Ok(Next::Last(ApiCall {
-            verb: Verb::Patch,
-            kind: ResourceClaim::KIND,
-            namespace: claim.namespace.to_string(),
-            name: claim.name.to_string(),
-            subresource: Some("status"),
-            // Only this one entry goes, and only of this claim, whatever else has changed.
-            body: json!({
-                "metadata": { "uid": **uid },
-                "status": { "reservedFor": [{ "$patch": "delete", "uid": *consumer.uid }] },
-            }),
-        })),
+        Write::Release { claim, uid, consumer } => Ok(release(seen, claim, uid, consumer)),
         Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user),
-        Write::Bind { pod, uid, node } => Ok(Next::Last(ApiCall {
-            verb: Verb::Create,
-            kind: Pod::KIND,
-            namespace: pod.namespace.to_string(),
-            name: pod.name.to_string(),
-            subresource: Some("binding"),
-            body: json!({
-                "apiVersion": Binding::API_VERSION,
-                "kind": Binding::KIND,
-                "metadata": { "namespace": *pod.namespace, "name": *pod.name, "uid": **uid },
-                "target": { "apiVersion": "v1", "kind": "Node", "name": **node },
-            }),
-        })),
+        Write::MakeClaim { pod, uid, wish, allocation: granted, shares, mappings } => {
+            make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
+        }
+        Write::DeleteClaim { uid, .. } => Ok(delete(seen, uid)),
+        Write::Bind { pod, uid, node } => bind(seen, pod, uid, node),
+        Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
+        Write::Evict { uid, scheduler, .. } => Ok(evict(seen, uid, scheduler)),
+        Write::Nominate { uid, node, .. } => {
+            let pod = seen.pod.filter(|pod| pod.metadata.uid == **uid).ok_or(RequestError::Gone)?;
+            let node = node.as_deref();
+            if pod.status.nominated_node_name == node.unwrap_or_default() {
+                return Ok(Next::Done);
+            }
+            // Null takes a field away.
+            let status = json!({ "nominatedNodeName": node });
+            Ok(Next::Last(patch_status(pod, &status)))
+        }
     }
 }
 
+/// What comes next to take back a write that could not be done to the end, given the claim that it has made so far.
+#[must_use]
+pub fn undo(write: &Write, seen: &Seen<'_>) -> Next {
+    match (write, seen.claim) {
+        (Write::MakeClaim { .. }, Some(claim)) => delete(seen, &claim.metadata.uid),
+        _ => Next::Done,
+    }
+}
+
+/// Takes one entry of one claim away. With the claim at hand it is taken from that version only: a call that arrives after it
+/// was given up must not take a reservation that was made since.
+fn release(seen: &Seen<'_>, id: &ClaimId, uid: &str, consumer: &Consumer) -> Next {
+    let mut metadata = json!({ "uid": uid });
+    if let Some(claim) = seen.claim {
+        if claim.metadata.uid != uid || !is_reserved(claim, consumer) {
+            return Next::Done;
+        }
+        metadata["resourceVersion"] = json!(claim.metadata.resource_version);
+    }
+    Next::Last(ApiCall {
+        verb: Verb::Patch,
+        kind: ResourceClaim::KIND,
+        namespace: id.namespace.to_string(),
+        name: id.name.to_string(),
+        subresource: Some("status"),
+        body: json!({
+            "metadata": metadata,
+            "status": { "reservedFor": [{ "$patch": "delete", "uid": *consumer.uid }] },
+        }),
+    })
+}
+
+/// The binding of a pod. Without having seen the pod it is left to the API to say that it cannot be bound.
+fn bind(seen: &Seen<'_>, pod: &PodId, uid: &str, node: &str) -> Result<Next, RequestError> {
+    if let Some(found) = seen.pod {
+        if found.metadata.uid != uid {
+            return Err(RequestError::Gone);
+        }
+        match found.spec.node_name.as_str() {
+            "" if found.metadata.deletion_timestamp.is_some() => return Err(RequestError::Deleting),
+            "" => {}
+            // A call without an answer may have been carried out.
+            found if found == node => return Ok(Next::Done),
+            found => return Err(RequestError::Bound(found.to_owned())),
+        }
+    }
+    Ok(Next::Last(ApiCall {
+        verb: Verb::Create,
+        kind: Pod::KIND,
+        namespace: pod.namespace.to_string(),
+        name: pod.name.to_string(),
+        subresource: Some("binding"),
+        body: json!({
+            "apiVersion": Binding::API_VERSION,
+            "kind": Binding::KIND,
+            "metadata": { "namespace": *pod.namespace, "name": *pod.name, "uid": uid },
+            "target": { "apiVersion": "v1", "kind": "Node", "name": node },
+        }),
+    }))
+}
+
+fn is_reserved(claim: &ResourceClaim, consumer: &Consumer) -> bool {
+    claim.status.reserved_for.iter().any(|one| *one.uid == *consumer.uid)
+}
+
 /// The claim of a write, if it can still be given something.
-fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError> {
+pub(crate) fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, RequestError> {
     let claim = seen.claim.filter(|claim| claim.metadata.uid == uid).ok_or(RequestError::Gone)?;
     if claim.metadata.deletion_timestamp.is_some() {
         return Err(RequestError::Deleting);
@@ -189,7 +259,7 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestErr
     Ok(Next::Last(update(&claim, Some("status"))))
 }
 
-fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
+pub(crate) fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
     ResourceClaimConsumerReference {
         name: consumer.name.to_string(),
         resource: "pods".to_owned(),
@@ -198,15 +268,21 @@ fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
     }
 }
 
-fn update(claim: &ResourceClaim, subresource: Option<&'static str>) -> ApiCall {
-    ApiCall {
-        verb: Verb::Update,
-        kind: ResourceClaim::KIND,
-        namespace: claim.metadata.namespace.clone(),
-        name: claim.metadata.name.clone(),
-        subresource,
-        body: serde_json::to_value(claim).expect("the keys of our wire types are texts"),
-    }
+pub(crate) fn update(claim: &ResourceClaim, subresource: Option<&'static str>) -> ApiCall {
+    let body = serde_json::to_value(claim).expect("the keys of our wire types are texts");
+    let (namespace, name) = (&claim.metadata.namespace, &claim.metadata.name);
+    call(Verb::Update, ResourceClaim::KIND, namespace, name, subresource, body)
+}
+
+pub(crate) fn call(
+    verb: Verb,
+    kind: &'static str,
+    namespace: &str,
+    name: &str,
+    subresource: Option<&'static str>,
+    body: Value,
+) -> ApiCall {
+    ApiCall { verb, kind, namespace: namespace.to_owned(), name: name.to_owned(), subresource, body }
 }
 
 /// The condition that says why a pod waits. It keeps the time at which it began to.
@@ -225,12 +301,44 @@ fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result
     if known.is_none_or(|known| known.status != "False") {
         condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
     }
-    Ok(Next::Last(ApiCall {
+    Ok(Next::Last(patch_status(pod, &json!({ "conditions": [condition] }))))
+}
+
+/// Changes some of a pod's status, if it is still the same pod.
+fn patch_status(pod: &Pod, status: &Value) -> ApiCall {
+    ApiCall {
         verb: Verb::Patch,
         kind: Pod::KIND,
         namespace: pod.metadata.namespace.clone(),
         name: pod.metadata.name.clone(),
         subresource: Some("status"),
-        body: json!({ "metadata": { "uid": uid }, "status": { "conditions": [condition] } }),
-    }))
+        body: json!({ "metadata": { "uid": pod.metadata.uid }, "status": status }),
+    }
+}
+
+/// First the condition that says why, so that whoever made the pod can tell, and then its deletion.
+fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str) -> Next {
+    const TYPE: &str = "DisruptionTarget";
+    const REASON: &str = "PreemptionByScheduler";
+    let is_staying = |pod: &&Pod| pod.metadata.uid == uid && pod.metadata.deletion_timestamp.is_none();
+    let Some(pod) = seen.pod.filter(is_staying) else { return Next::Done };
+    let message = format!("{scheduler}: preempting to accommodate a higher priority pod");
+    let known = pod.status.conditions.iter().find(|condition| condition.type_ == TYPE);
+    if known.is_none_or(|one| one.status != "True" || one.reason != REASON || one.message != message) {
+        let mut condition = json!({ "type": TYPE, "status": "True", "reason": REASON, "message": message });
+        if known.is_none_or(|known| known.status != "True") {
+            condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
+        }
+        return Next::Then(patch_status(pod, &json!({ "conditions": [condition] })));
+    }
+    Next::Last(ApiCall {
+        verb: Verb::Delete,
+        kind: Pod::KIND,
+        namespace: pod.metadata.namespace.clone(),
+        name: pod.metadata.name.clone(),
+        subresource: None,
+        body: json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid },
+        }),
+    })
 }

@@ -4,6 +4,7 @@
 //! beside those of their kind that stay, so the greatest need of these moments counts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::pod::Resources;
 use model::quantity::{Format, Quantity as Amount};
@@ -45,6 +46,9 @@ fn pod_requests(pod: &Pod, unsaid: &Amounts) -> Amounts {
     let is_placed = !spec.node_name.is_empty();
     let mut sums =
         if is_placed { containers_at_most(pod, unsaid) } else { containers(pod, unsaid, Stage::Asked) };
+    if is_placed {
+        add(&mut sums, &of_devices(pod));
+    }
     if is_set_for_pod(spec) {
         let asked = spec.resources.as_ref().map(|resources| resources.requests.clone());
         let mut for_pod = asked.unwrap_or_default();
@@ -59,6 +63,38 @@ fn pod_requests(pod: &Pod, unsaid: &Amounts) -> Amounts {
     }
     add(&mut sums, &spec.overhead);
     sums
+}
+
+/// What the devices of a pod take of its node, as the scheduler that placed it has noted.
+fn of_devices(pod: &Pod) -> Amounts {
+    let mut sums = Amounts::new();
+    let mut count = |name: &String, amount: Option<&Quantity>| {
+        if let Some(amount) = amount {
+            add(&mut sums, &[(name.clone(), amount.clone())].into());
+        }
+    };
+    for claim in &pod.status.node_allocatable_resource_claim_statuses {
+        for mapping in &claim.mapping {
+            count(&mapping.name, mapping.quantity.as_ref());
+        }
+        for overhead in &claim.overhead {
+            count(&overhead.name, overhead.per_pod.as_ref());
+            for _ in &claim.containers {
+                count(&overhead.name, overhead.per_container.as_ref());
+            }
+        }
+    }
+    sums
+}
+
+/// What a pod asks for as a whole, and how much of that its containers do not ask for.
+pub(crate) fn spare(pod: &Pod) -> Vec<(Arc<str>, i64)> {
+    let Some(asked) = pod.spec.resources.as_ref().map(|resources| &resources.requests) else {
+        return Vec::new();
+    };
+    let (whole, parts) = (resources(asked), resources(&containers(pod, &Amounts::new(), Stage::Asked)));
+    let names = asked.keys().filter(|name| is_for_pods(name));
+    names.map(|name| (name.as_str().into(), whole.get(name).saturating_sub(parts.get(name)))).collect()
 }
 
 /// How far a change of what a container asks for has come.
@@ -262,6 +298,30 @@ mod tests {
         let pod = json!({ "spec": { "nodeName": node, "containers": [container] }, "status": status });
         let (exact, _) = requests(&serde_json::from_value(pod).expect("a pod"));
         assert_eq!(exact.cpu_milli, expected);
+    }
+
+    #[test]
+    fn what_devices_take_counts_once_the_pod_has_its_node() {
+        let status = json!({ "nodeAllocatableResourceClaimStatuses": [{
+            "resourceClaimName": "one",
+            "containers": ["c", "d"],
+            "mapping": [{ "name": "cpu", "quantity": "2" }],
+            "overhead": [{ "name": "cpu", "perPod": "100m", "perContainer": "10m" }],
+        }] });
+        check_changed("a", "1", &status, 3120);
+        check_changed("", "1", &status, 1000);
+    }
+
+    #[test]
+    fn what_is_asked_for_as_a_whole_and_not_by_containers_is_to_spare() {
+        let spec = json!({
+            "containers": [asks("1", "2k")],
+            "resources": { "requests": { "cpu": "5", "hugepages-2Mi": "4Mi" } },
+        });
+        let pod = serde_json::from_value(json!({ "spec": spec })).expect("a pod");
+        assert_eq!(spare(&pod), [("cpu".into(), 4000), ("hugepages-2Mi".into(), 4 << 20)]);
+        let pod = serde_json::from_value(json!({ "spec": { "containers": [asks("1", "1")] } }));
+        assert_eq!(spare(&pod.expect("a pod")), []);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use gates::Gates;
 use model::pod::{LabelSelector, Spread};
 use scheduler::engine::Settings;
 use scheduler::filters::{Filter, FilterSettings};
+use scheduler::preempt::PreemptionSettings;
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;
 use scheduler::scores::resources::{Aim, Strategy};
@@ -54,17 +55,30 @@ fn profile(profile: &config::Profile) -> Profile {
         name: scheduler_name.as_str().into(),
         filters: filters(plugins, args),
         scores: scores(plugins, args),
+        preemption: plugins
+            .at(Point::PostFilter)
+            .contains(&Plugin::DefaultPreemption)
+            .then(|| preemption(args)),
         heeds_gates: plugins.at(Point::PreEnqueue).contains(&Plugin::SchedulingGates),
     }
 }
 
+fn preemption(args: &Args) -> PreemptionSettings {
+    let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    PreemptionSettings {
+        candidates_percent_min: count(args.default_preemption.min_candidate_nodes_percentage),
+        candidates_min: count(args.default_preemption.min_candidate_nodes_absolute),
+    }
+}
+
 /// Our filters by the plugin that stands for each. The node that a pod names needs none: such a pod is bound already.
-const FILTERS: [(Plugin, Filter); 11] = [
+const FILTERS: [(Plugin, Filter); 12] = [
     (Plugin::NodeUnschedulable, Filter::Unschedulable),
     (Plugin::TaintToleration, Filter::Taints),
     (Plugin::NodeAffinity, Filter::NodeAffinity),
     (Plugin::NodePorts, Filter::Ports),
     (Plugin::NodeResourcesFit, Filter::Resources),
+    (Plugin::VolumeRestrictions, Filter::ExclusiveVolumes),
     (Plugin::VolumeBinding, Filter::Volumes),
     (Plugin::VolumeZone, Filter::VolumeZones),
     (Plugin::PodTopologySpread, Filter::Spread),

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::device::{
-    Allowed, Attribute, Binding, Capacity, CounterSet, Device, Draw, PoolId, Reach, RequestPolicy, Slice,
+    Allowed, Attribute, Binding, Capacity, CounterSet, Device, Draw, NodeShare, Part, PoolId, Reach,
+    RequestPolicy, Slice,
 };
 use model::quantity::Quantity;
 use objects::core::affinity::NodeSelector;
 use objects::resource::slice::{
-    CapacityRequestPolicy, Counter, DeviceAttribute, DeviceCapacity, DeviceCounterConsumption, ResourceSlice,
+    CapacityRequestPolicy, Counter, DeviceAttribute, DeviceCapacity, DeviceCounterConsumption,
+    NodeAllocatableResource, ResourceSlice,
 };
 
 use crate::error::{ConvertError, named};
@@ -88,7 +90,28 @@ fn device(
         },
         binds_to_node: object.binds_to_node == Some(true),
         shareable: object.allow_multiple_allocations == Some(true),
+        node_resources: by_name(&object.node_allocatable_resources, node_share),
     })
+}
+
+fn node_share(object: &NodeAllocatableResource) -> NodeShare {
+    let amount = |amount: &Option<objects::Quantity>| amount.as_ref().map(|amount| amount.0.clone());
+    let part = object.mapping.as_ref().and_then(|mapping| {
+        let key = mapping.capacity_key.as_deref().filter(|key| !key.is_empty());
+        match (key, amount(&mapping.device_multiplier)) {
+            (Some(key), _) => {
+                Some(Part::Capacity { key: key.into(), factor: amount(&mapping.capacity_multiplier) })
+            }
+            (None, Some(each)) => Some(Part::Device(each)),
+            (None, None) => None,
+        }
+    });
+    let overhead = object.overhead.as_ref();
+    NodeShare {
+        part,
+        per_pod: overhead.and_then(|overhead| amount(&overhead.per_pod)),
+        per_container: overhead.and_then(|overhead| amount(&overhead.per_container)),
+    }
 }
 
 fn by_name<T, U>(objects: &BTreeMap<String, T>, convert: fn(&T) -> U) -> BTreeMap<Arc<str>, U> {

@@ -22,6 +22,7 @@ const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 /// It has no name.
 pub fn volume_claim(object: &PersistentVolumeClaim) -> Result<VolumeClaim, ConvertError> {
     let meta = &object.metadata;
+    let owner = meta.owner_references.iter().find(|owner| owner.controller == Some(true));
     let class = meta.annotations.get(CLASS).or(object.spec.storage_class_name.as_ref());
     Ok(VolumeClaim {
         id: VolumeClaimId {
@@ -32,6 +33,8 @@ pub fn volume_claim(object: &PersistentVolumeClaim) -> Result<VolumeClaim, Conve
         bound: !object.spec.volume_name.is_empty() && meta.annotations.contains_key(BOUND),
         lost: object.status.phase == "Lost",
         deleting: meta.deletion_timestamp.is_some(),
+        one_pod: object.spec.access_modes.iter().any(|mode| mode == "ReadWriteOncePod"),
+        owner: owner.map(|owner| owner.uid.as_str().into()),
         class: class.and_then(|class| some(class)),
     })
 }

@@ -1,7 +1,9 @@
 //! Facts: what the engine is told of objects, by table.
 
 use convert::change::{CLAIM_FINALIZER, applied, claim_state, gone};
+use model::pod::LabelSelector;
 use scheduler::change::Change;
+use scheduler::companions::CompanionChange;
 use scheduler::storage::StorageChange;
 use serde_json::{Value, json};
 
@@ -23,6 +25,11 @@ fn objects() -> Vec<Value> {
         object("v1", "PersistentVolume", json!({})),
         object("v1", "PersistentVolumeClaim", json!({})),
         object("storage.k8s.io/v1", "StorageClass", json!({})),
+        object("v1", "Service", json!({ "selector": { "k": "v" } })),
+        object("v1", "ReplicationController", json!({ "selector": { "k": "v" } })),
+        object("apps/v1", "ReplicaSet", json!({ "selector": { "matchLabels": { "k": "v" } } })),
+        object("apps/v1", "StatefulSet", json!({ "selector": { "matchLabels": { "k": "v" } } })),
+        object("policy/v1", "PodDisruptionBudget", json!({ "selector": {} })),
     ]
 }
 
@@ -46,7 +53,10 @@ fn told(change: Option<Change>) -> String {
         Some(Change::ClaimGone(id)) => format!("no claim {id}"),
         Some(Change::NamespaceApplied(name, _)) => format!("namespace {name}"),
         Some(Change::NamespaceGone(name)) => format!("no namespace {name}"),
+        Some(Change::BudgetApplied(budget)) => format!("budget {} {}", budget.namespace, budget.name),
+        Some(Change::BudgetGone(namespace, name)) => format!("no budget {namespace} {name}"),
         Some(Change::Storage(change)) => told_of_storage(change),
+        Some(Change::Companions(change)) => told_of_companions(change),
     }
 }
 
@@ -63,6 +73,28 @@ fn told_of_storage(change: StorageChange) -> String {
     }
 }
 
+fn told_of_companions(change: CompanionChange) -> String {
+    let picked = |selector| match selector {
+        LabelSelector::Nothing => "nothing".to_owned(),
+        LabelSelector::All(all) => {
+            all.iter().map(|one| format!("{}={}", one.key, one.values.join("|"))).collect()
+        }
+    };
+    match change {
+        CompanionChange::ServiceApplied(namespace, name, labels) => {
+            let labels: String = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            format!("service {namespace}/{name} of {labels}")
+        }
+        CompanionChange::ServiceGone(namespace, name) => format!("no service {namespace}/{name}"),
+        CompanionChange::OwnerApplied(namespace, owner, selector) => {
+            format!("{:?} {namespace}/{} of {}", owner.kind, owner.name, picked(selector))
+        }
+        CompanionChange::OwnerGone(namespace, owner) => {
+            format!("no {:?} {namespace}/{}", owner.kind, owner.name)
+        }
+    }
+}
+
 #[test]
 fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
     let expected = [
@@ -76,11 +108,30 @@ fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
         ("volume one", "no volume one"),
         ("volume claim ns/one", "no volume claim ns/one"),
         ("storage class one", "no storage class one"),
+        ("service ns/one of k=v", "no service ns/one"),
+        ("ReplicationController ns/one of k=v", "no ReplicationController ns/one"),
+        ("ReplicaSet ns/one of k=v", "no ReplicaSet ns/one"),
+        ("StatefulSet ns/one of k=v", "no StatefulSet ns/one"),
+        ("budget ns one", "no budget ns one"),
     ];
     for (object, (there, away)) in objects().iter().zip(expected) {
         assert_eq!(told(applied(object, 7).expect("a good object")), there);
         assert_eq!(told(gone(object).expect("a good object")), away);
     }
+}
+
+#[test]
+fn a_budget_says_how_many_of_which_pods_may_still_go() {
+    let object = json!({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "b", "namespace": "ns" },
+        "spec": { "selector": { "matchLabels": { "app": "web" } }, "minAvailable": 1 },
+        "status": { "disruptionsAllowed": 2, "disruptedPods": { "web-1": "2026-01-02T03:04:05Z" } },
+    });
+    let Ok(Some(Change::BudgetApplied(budget))) = applied(&object, 1) else { unreachable!("it is a budget") };
+    assert_eq!((budget.allowed, budget.disrupted.len()), (2, 1));
+    assert!(budget.disrupted.contains("web-1"));
+    assert!(budget.selector.picks(&[("app".into(), "web".into())].into()));
+    assert!(!budget.selector.picks(&[("app".into(), "db".into())].into()));
 }
 
 #[test]

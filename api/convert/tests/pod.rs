@@ -242,6 +242,8 @@ fn images_have_a_tag_and_volumes_their_claims() {
     let texts = |texts: &[std::sync::Arc<str>]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
     assert_eq!(texts(&shape.images), ["host:5000/a:latest", "b:1", "c:latest", "m@sha256:2"]);
     assert_eq!(texts(&shape.volume_claims), ["disk", "p-tmp"]);
+    let own: Vec<_> = shape.own_volume_claims.iter().map(|own| (&*own.claim, &*own.pod)).collect();
+    assert_eq!(own, [("p-tmp", "p")]);
     assert_eq!(shape.containers, 3);
 }
 

@@ -9,7 +9,7 @@ use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
-use scheduler::change::{Consumer, WaitReason, Write};
+use scheduler::change::{ClaimFootprint, Consumer, WaitReason, Write};
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
@@ -182,6 +182,13 @@ fn a_release_takes_one_entry_of_one_claim_and_asks_for_nothing_else() {
         }),
     };
     assert_eq!(last(ask(&write, None, None)), expected);
+    let reserved = |uid: &str| {
+        claim(&json!([]), &json!({ "reservedFor": [{ "resource": "pods", "name": "p", "uid": uid }] }))
+    };
+    let call = last(ask(&write, Some(&reserved("pu")), None));
+    let version = json!({ "uid": "cu", "resourceVersion": "5" });
+    assert_eq!(call.body["metadata"], version, "a late call takes nothing that was reserved since");
+    assert_eq!(ask(&write, Some(&reserved("another")), None), Ok(Next::Done));
 }
 
 #[test]
@@ -202,6 +209,39 @@ fn a_claim_loses_its_devices_only_if_nobody_else_uses_it() {
     assert_eq!(ask(&write, Some(&used), None), Err(RequestError::Used));
     assert_eq!(ask(&write, Some(&claim(&json!([]), &json!({}))), None), Ok(Next::Done));
     assert_eq!(ask(&write, None, None), Err(RequestError::Gone));
+}
+
+#[test]
+fn what_devices_take_of_a_node_replaces_what_was_noted_before() {
+    let amount = |text: &str| text.parse().expect("an amount");
+    let footprint = ClaimFootprint {
+        claim: "c".into(),
+        containers: vec!["one".into()],
+        mapping: [("cpu".into(), amount("2"))].into(),
+        overhead: [("memory".into(), (Some(amount("1Gi")), None))].into(),
+    };
+    let write = |claims: &[ClaimFootprint]| Write::NoteResources {
+        pod: pod_id(),
+        uid: "pu".into(),
+        claims: claims.to_vec(),
+    };
+    let plain = pod(&json!([]));
+    let call = last(ask(&write(std::slice::from_ref(&footprint)), None, Some(&plain)));
+    assert_eq!((call.verb, call.kind, call.subresource), (Verb::Patch, "Pod", Some("status")));
+    let noted = json!({
+        "resourceClaimName": "c", "containers": ["one"],
+        "mapping": [{ "name": "cpu", "quantity": "2" }], "overhead": [{ "name": "memory", "perPod": "1Gi" }],
+    });
+    let list = json!([{ "$patch": "replace" }, noted]);
+    let status = json!({ "nodeAllocatableResourceClaimStatuses": list });
+    assert_eq!(call.body, json!({ "metadata": { "uid": "pu" }, "status": status }));
+    assert_eq!(ask(&write(&[]), None, Some(&plain)), Ok(Next::Done));
+    let mut known = plain;
+    known["status"]["nodeAllocatableResourceClaimStatuses"] = json!([noted]);
+    assert_eq!(ask(&write(&[footprint]), None, Some(&known)), Ok(Next::Done));
+    let clear = last(ask(&write(&[]), None, Some(&known)));
+    let list = &clear.body["status"]["nodeAllocatableResourceClaimStatuses"];
+    assert_eq!(*list, json!([{ "$patch": "replace" }]));
 }
 
 #[test]
@@ -240,4 +280,72 @@ fn a_note_is_the_condition_that_says_why_word_for_word_and_since_when() {
         assert_eq!(call.body, json!({ "metadata": { "uid": "pu" }, "status": { "conditions": [expected] } }));
     }
     assert_eq!(ask(&note(message), None, None), Err(RequestError::Gone));
+}
+
+#[test]
+fn a_pod_that_is_evicted_is_told_why_before_it_is_deleted() {
+    let evict = Write::Evict { pod: pod_id(), uid: "pu".into(), scheduler: "supercargo".into() };
+    let Ok(Next::Then(first)) = ask(&evict, None, Some(&pod(&json!([])))) else {
+        unreachable!("two calls are due")
+    };
+    assert_eq!((first.verb, first.kind, first.subresource), (Verb::Patch, "Pod", Some("status")));
+    let condition = json!({
+        "type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler",
+        "message": "supercargo: preempting to accommodate a higher priority pod",
+        "lastTransitionTime": NOW.to_string(),
+    });
+    assert_eq!(first.body["status"]["conditions"], json!([condition]));
+    let second = last(ask(&evict, None, Some(&pod(&json!([condition])))));
+    assert_eq!((second.verb, second.kind, second.subresource), (Verb::Delete, "Pod", None));
+    assert_eq!((second.namespace.as_str(), second.name.as_str()), ("ns", "p"));
+    let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": "pu" } });
+    assert_eq!(second.body, options, "how long it takes is left to the pod");
+}
+
+#[test]
+fn a_pod_that_is_gone_or_going_needs_no_eviction() {
+    let evict = Write::Evict { pod: pod_id(), uid: "pu".into(), scheduler: "supercargo".into() };
+    assert_eq!(ask(&evict, None, None), Ok(Next::Done));
+    let mut other = pod(&json!([]));
+    other["metadata"]["uid"] = json!("another");
+    assert_eq!(ask(&evict, None, Some(&other)), Ok(Next::Done));
+    let mut going = pod(&json!([]));
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    assert_eq!(ask(&evict, None, Some(&going)), Ok(Next::Done));
+}
+
+#[test]
+fn a_nomination_is_written_once_and_taken_away_with_null() {
+    let nominate = |node: Option<&str>| {
+        let node = node.map(Into::into);
+        Write::Nominate { pod: pod_id(), uid: "pu".into(), node }
+    };
+    let bare = pod(&json!([]));
+    let call = last(ask(&nominate(Some("a")), None, Some(&bare)));
+    assert_eq!((call.verb, call.subresource), (Verb::Patch, Some("status")));
+    let expected = json!({ "metadata": { "uid": "pu" }, "status": { "nominatedNodeName": "a" } });
+    assert_eq!(call.body, expected);
+    assert_eq!(ask(&nominate(None), None, Some(&bare)), Ok(Next::Done));
+    let mut nominated = bare;
+    nominated["status"]["nominatedNodeName"] = json!("a");
+    assert_eq!(ask(&nominate(Some("a")), None, Some(&nominated)), Ok(Next::Done));
+    let call = last(ask(&nominate(None), None, Some(&nominated)));
+    assert_eq!(call.body["status"], json!({ "nominatedNodeName": null }));
+    assert_eq!(ask(&nominate(None), None, None), Err(RequestError::Gone));
+}
+
+#[test]
+fn a_write_without_an_answer_is_done_if_the_object_shows_it() {
+    let open = claim(&json!([CLAIM_FINALIZER]), &json!({}));
+    let Ok(Next::Last(call)) = ask(&allocate(), Some(&open), None) else { panic!("it is to be written") };
+    assert_eq!(ask(&allocate(), Some(&call.body), None), Ok(Next::Done));
+    let mut theirs = call.body.clone();
+    theirs["status"]["reservedFor"][0]["uid"] = json!("somebody");
+    assert_eq!(ask(&allocate(), Some(&theirs), None), Err(RequestError::Allocated));
+    let bind = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into() };
+    let on = |node: &str, uid: &str| json!({ "metadata": { "name": "p", "uid": uid }, "spec": { "nodeName": node } });
+    assert_eq!(ask(&bind, None, Some(&on("n", "pu"))), Ok(Next::Done));
+    assert_eq!(ask(&bind, None, Some(&on("m", "pu"))), Err(RequestError::Bound("m".to_owned())));
+    assert_eq!(ask(&bind, None, Some(&on("n", "another"))), Err(RequestError::Gone));
+    assert!(matches!(ask(&bind, None, Some(&on("", "pu"))), Ok(Next::Last(_))));
 }

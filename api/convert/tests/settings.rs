@@ -50,11 +50,12 @@ fn a_plugin_that_is_disabled_takes_its_filter_and_its_score_with_it() {
         ("NodeAffinity", Some(Filter::NodeAffinity), Some(Score::NodeAffinity)),
         ("NodePorts", Some(Filter::Ports), None),
         ("NodeResourcesFit", Some(Filter::Resources), Some(Score::Resources)),
+        ("VolumeRestrictions", Some(Filter::ExclusiveVolumes), None),
         ("VolumeBinding", Some(Filter::Volumes), None),
         ("VolumeZone", Some(Filter::VolumeZones), None),
         ("PodTopologySpread", Some(Filter::Spread), Some(Score::Spread)),
         ("InterPodAffinity", Some(Filter::PodAffinity), Some(Score::PodAffinity)),
-        ("DynamicResources", Some(Filter::Devices), None),
+        ("DynamicResources", Some(Filter::Devices), Some(Score::Devices)),
         ("NodeDeclaredFeatures", Some(Filter::Features), None),
         ("NodeResourcesBalancedAllocation", None, Some(Score::Balanced)),
         ("ImageLocality", None, Some(Score::Images)),
@@ -70,6 +71,8 @@ fn a_plugin_that_is_disabled_takes_its_filter_and_its_score_with_it() {
     }
     let ungated = profile("plugins: {multiPoint: {disabled: [{name: SchedulingGates}]}}");
     assert!(!ungated.heeds_gates);
+    let gentle = profile("plugins: {multiPoint: {disabled: [{name: DefaultPreemption}]}}");
+    assert_eq!((ungated.preemption.is_some(), gentle.preemption), (true, None));
 }
 
 #[test]

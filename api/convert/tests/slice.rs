@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use convert::slice;
 use model::device::{
-    Allowed, Attribute, Binding, Capacity, CounterSet, Device, Draw, PoolId, Reach, RequestPolicy, Slice,
-    Taint, TaintEffect,
+    Allowed, Attribute, Binding, Capacity, CounterSet, Device, Draw, NodeShare, Part, PoolId, Reach,
+    RequestPolicy, Slice, Taint, TaintEffect,
 };
 use model::node::{NodeSelector, NodeTerm, Operator, Requirement};
 use model::quantity::Quantity;
@@ -58,6 +58,11 @@ fn full_device() -> Value {
         "bindingTimeout": "90s",
         "bindsToNode": true,
         "allowMultipleAllocations": true,
+        "nodeAllocatableResources": {
+            "cpu": { "mapping": { "deviceMultiplier": "4" }, "overhead": { "perPod": "1" } },
+            "hugepages-2Mi": { "mapping": { "capacityKey": "pages", "capacityMultiplier": "2Mi" } },
+            "memory": { "overhead": { "perContainer": "5" } },
+        },
     })
 }
 
@@ -118,6 +123,25 @@ fn expected_device() -> Device {
         },
         binds_to_node: true,
         shareable: true,
+        node_resources: [
+            (
+                "cpu".into(),
+                NodeShare {
+                    part: Some(Part::Device(amount("4"))),
+                    per_pod: Some(amount("1")),
+                    per_container: None,
+                },
+            ),
+            (
+                "hugepages-2Mi".into(),
+                NodeShare {
+                    part: Some(Part::Capacity { key: "pages".into(), factor: Some(amount("2Mi")) }),
+                    ..NodeShare::default()
+                },
+            ),
+            ("memory".into(), NodeShare { per_container: Some(amount("5")), ..NodeShare::default() }),
+        ]
+        .into(),
     }
 }
 

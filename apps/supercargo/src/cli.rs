@@ -19,7 +19,7 @@ Examples:
   supercargo apiserver      a Kubernetes API server on this machine
   supercargo scheduler      places the pods of a cluster
   supercargo simulate DIR   where the pods of manifests would go, without a cluster
-  supercargo up             what the embedded cluster will do, and what is there today
+  supercargo up             a whole cluster on this machine, with sample GPUs and pods
   supercargo features       what can be turned on and off
   supercargo crds           our own kinds, for a real API server
   supercargo help up        all about one command

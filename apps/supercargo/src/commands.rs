@@ -24,7 +24,7 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Features(features) => features.run(out),
         Command::Scheduler(scheduler) => scheduler.run(out),
         Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),
-        Command::Up(up) => up.run(out),
+        Command::Up(up) => return up.run(out),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

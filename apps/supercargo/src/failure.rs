@@ -18,6 +18,12 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Something that could not be done; what comes after `; hint: ` is the hint.
+    pub(crate) fn hinted(wrong: &str) -> Self {
+        let (wrong, hint) = wrong.split_once("; hint: ").unwrap_or((wrong, ""));
+        Self::Failed { wrong: wrong.to_owned(), hint: hint.to_owned() }
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage { .. } => ExitCode::from(2),

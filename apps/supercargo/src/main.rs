@@ -1,11 +1,16 @@
 //! The `supercargo` command.
 //!
 //! What a command answers goes to stdout and nothing else does; complaints go to stderr. Exit codes: 0 done, 1 the
-//! command failed, 2 the command line was wrong, or what `simulate` was asked about has no place. A reader that closes the pipe early has seen enough: that is no failure.
+//! command failed, 2 the command line was wrong, or a pod of `simulate` or `up` has no place. A reader that closes the
+//! pipe early has seen enough: that is no failure.
 
 mod cli;
+mod cluster;
 mod commands;
+mod embedded;
 mod failure;
+mod live;
+mod sample;
 mod yaml;
 
 use std::io::{self, Write};

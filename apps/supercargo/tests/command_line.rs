@@ -21,15 +21,9 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn answers_go_to_stdout_and_nothing_to_stderr() {
-    for arguments in [
-        &["up"][..],
-        &["--help"],
-        &["up", "--help"],
-        &["help", "up"],
-        &["--version"],
-        &["crds"],
-        &["features"],
-    ] {
+    for arguments in
+        [&["--help"][..], &["up", "--help"], &["help", "up"], &["--version"], &["crds"], &["features"]]
+    {
         let output = run(arguments);
         assert!(output.status.success(), "{arguments:?}");
         assert!(!output.stdout.is_empty(), "{arguments:?} answers nothing");
@@ -43,12 +37,6 @@ fn the_version_is_one_line() {
 }
 
 #[test]
-fn up_says_that_it_started_nothing() {
-    let answer = text(&run(&["up"]).stdout);
-    assert!(answer.starts_with("nothing was started"), "{answer}");
-}
-
-#[test]
 fn a_wrong_command_line_goes_to_stderr_with_a_hint_and_exit_code_2() {
     let output = run(&["upp"]);
     assert_eq!(output.status.code(), Some(2));
@@ -58,7 +46,7 @@ fn a_wrong_command_line_goes_to_stderr_with_a_hint_and_exit_code_2() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    for arguments in [&["up"][..], &["--help"], &["--version"], &["crds"], &["features"]] {
+    for arguments in [&["--help"][..], &["--version"], &["crds"], &["features"]] {
         let (reader, writer) = pipe().expect("a pipe can be made");
         drop(reader);
         let output =

@@ -96,3 +96,62 @@ fn what_the_answer_does_not_take_into_account_is_said_beside_it() {
     let expected = "warning: a cluster would heed each Deployment, and this simulation does not yet\n";
     assert_eq!(text(&output.stderr), expected);
 }
+
+#[test]
+fn pods_are_placed_by_the_profile_that_they_name() {
+    let config = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scheduler.yaml");
+    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    let packing = "profiles:
+  - schedulerName: packing
+    pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}]
+";
+    std::fs::write(&config, format!("{head}{packing}")).expect("the test directory is writable");
+    let pod = |name: &str, scheduler: &str| {
+        let resources = "{requests: {cpu: 1, memory: 1Gi}}";
+        format!(
+            "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{schedulerName: {scheduler}, \
+             containers: [{{name: c, image: i, resources: {resources}}}]}}}}\n"
+        )
+    };
+    let node = |name: &str, cpu: u32| {
+        format!(
+            "---\n{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}, status: {{allocatable: {{cpu: {cpu}, \
+             memory: {cpu}Gi, pods: 10}}}}}}\n"
+        )
+    };
+    let cluster =
+        [node("large", 16), node("small", 4), pod("p", "packing"), pod("q", "default-scheduler")].concat();
+    let file = config.to_str().expect("the path is a text");
+    let output = simulate(&["-", "--config", file, "-o", "json"], &cluster);
+    let pods = answer(&output)["pods"].clone();
+    assert_eq!((&pods[0]["node"], &pods[1]["node"]), (&json!("small"), &Value::Null), "{pods}");
+    let reason = "it asks for the scheduler \"default-scheduler\", and that is not here";
+    assert_eq!(pods[1]["reason"], *reason);
+    let alone = answer(&simulate(&["-", "-o", "json"], &cluster));
+    assert_eq!((&alone["pods"][0]["node"], &alone["pods"][1]["node"]), (&json!("large"), &json!("large")));
+    std::fs::write(&config, format!("{head}profile: []\n")).expect("the test directory is writable");
+    let output = simulate(&["-", "--config", file], &cluster);
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stderr);
+    assert!(told.starts_with("error: ") && told.contains("scheduler.yaml:3:1: profile: "), "{told}");
+}
+
+#[test]
+fn a_pod_that_matters_more_takes_the_device_of_another_and_who_went_is_told() {
+    let output = simulate(&["../preemption/gpus.yaml", "-o", "json"], "");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), ""), "one pod has no place");
+    let answer = answer(&output);
+    let pods: Vec<_> =
+        answer["pods"].as_array().expect("a list").iter().map(|pod| (&pod["name"], &pod["node"])).collect();
+    let (server, trainer, urgent) = (json!("server"), json!("trainer"), json!("urgent"));
+    let (first, second) = (json!("node-1"), json!("node-2"));
+    assert_eq!(pods, [(&server, &first), (&trainer, &Value::Null), (&urgent, &second)]);
+    let reason = "it was preempted by pod default/urgent, which goes to node node-2";
+    assert_eq!(answer["pods"][1]["reason"], reason);
+    let claims = answer["claims"].as_array().expect("a list");
+    let pool = |name: &str| {
+        let claim = claims.iter().find(|claim| claim["name"] == name).expect("every claim is told of");
+        claim["devices"][0]["pool"].clone()
+    };
+    assert_eq!((pool("server"), pool("trainer"), pool("urgent")), (first, Value::Null, second));
+}

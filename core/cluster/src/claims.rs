@@ -1,7 +1,9 @@
 //! Claims as the API has them and as we have decided about them, and the ledger that follows from both.
 //!
-//! Invariant: the ledger holds exactly what the allocations hold: of each claim the one that the API has, or else the one
-//! that we decided on and that is on its way there. When the API's own arrives it takes the place of ours, whoever wrote it.
+//! Invariant: the ledger holds exactly what the allocations hold: of each claim the one that the API has, and the one that
+//! we decided on until it is known what became of it. A write that is not answered may still be carried out, whatever
+//! the API has shown meanwhile.
+//! What somebody takes or gives back besides, for a trial or for a pod that waits, has holders of its own or is undone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +29,8 @@ pub struct ClaimState {
     pub reserved_for: Vec<Arc<str>>,
     /// The uid of the pod or group that it was made for.
     pub owner: Option<Arc<str>>,
+    /// It was made by a scheduler for resources that its owner asks for by name.
+    pub extended: bool,
     /// It is being deleted.
     pub deleting: bool,
     /// It cannot vanish while devices are allocated to it.
@@ -75,12 +79,23 @@ pub struct ClaimTouched {
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
     known: BTreeMap<ClaimId, Arc<ClaimState>>,
-    /// Allocations that are on their way to the API, with the uid of their claims.
-    decided: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
-    /// The order in which the API told of allocations, which is that in which they were written.
+    /// Allocations that are on their way to the API.
+    decided: BTreeMap<ClaimId, Decision>,
+    /// When the API was told of an allocation, as it counts its writes.
     arrived: BTreeMap<ClaimId, u64>,
-    arrivals: u64,
     ledger: Ledger,
+}
+
+/// An allocation that is on its way to the API.
+#[derive(Clone, Debug)]
+struct Decision {
+    /// The uid of the claim.
+    uid: Arc<str>,
+    allocated: Arc<Allocated>,
+    /// The API has shown an allocation of the claim since.
+    seen: bool,
+    /// The API says that it is written, and has yet to show it.
+    written: bool,
 }
 
 /// A device that two claims have although they cannot share it: two schedulers gave it out at the same moment.
@@ -104,14 +119,34 @@ impl Claims {
     /// What a claim has, or will have once our write arrives.
     #[must_use]
     pub fn allocation(&self, id: &ClaimId) -> Option<&Arc<Allocated>> {
-        let decided = || self.decided.get(id).map(|(_, allocated)| allocated);
+        let decided = || self.decided.get(id).map(|decision| &decision.allocated);
         self.known.get(id).and_then(|known| known.allocation.as_ref()).or_else(decided)
+    }
+
+    /// The devices that a claim has, and those that it may get by our write.
+    #[must_use]
+    pub fn held(&self, id: &ClaimId) -> Vec<Held> {
+        let known = self.known.get(id).and_then(|known| known.allocation.as_ref());
+        let mut held = known.map(|allocated| allocated.held.clone()).unwrap_or_default();
+        let decided = self.decided.get(id).map(|decision| &decision.allocated.held);
+        for one in decided.into_iter().flatten() {
+            if !held.iter().any(|other| other.device == one.device && other.share == one.share) {
+                held.push(one.clone());
+            }
+        }
+        held
     }
 
     /// Whether an allocation of ours is on its way to the API.
     #[must_use]
     pub fn is_decided(&self, id: &ClaimId) -> bool {
         self.decided.contains_key(id)
+    }
+
+    /// The uid for which an allocation of ours is on its way.
+    #[must_use]
+    pub fn decided_for(&self, id: &ClaimId) -> Option<&Arc<str>> {
+        self.decided.get(id).map(|decision| &decision.uid)
     }
 
     /// Who holds what.
@@ -136,27 +171,33 @@ impl Claims {
         })
     }
 
-    /// Takes note of a claim.
+    /// Takes note of a claim. Facts come from a watch and from answers to writes, so one may be older than what is known. It
+    /// says then no more than that an allocation had arrived.
     pub fn apply(&mut self, state: ClaimState) -> ClaimTouched {
         let id = state.wish.id.clone();
-        let before = self.allocation(&id).cloned();
-        // Another claim of the same name, or an allocation that arrived, ends what we had decided.
-        let decided = self.decided.get(&id);
-        if decided.is_some_and(|(uid, _)| *uid != state.uid || state.allocation.is_some()) {
+        let before = self.held(&id);
+        let mut is_over = false;
+        if let Some(decision) = self.decided.get_mut(&id) {
+            decision.seen |= state.allocation.is_some();
+            is_over = decision.uid != state.uid || (decision.seen && decision.written);
+        }
+        if is_over {
             self.decided.remove(&id);
         }
-        self.note_arrival(&id, &state);
-        self.known.insert(id.clone(), Arc::new(state));
-        self.follow(&id, before.as_ref())
+        if !self.known.get(&id).is_some_and(|known| is_older(&state, known)) {
+            self.note_arrival(&id, &state);
+            self.known.insert(id.clone(), Arc::new(state));
+        }
+        self.follow(&id, &before)
     }
 
     /// Forgets a claim that is gone.
     pub fn remove(&mut self, id: &ClaimId) -> ClaimTouched {
-        let before = self.allocation(id).cloned();
+        let before = self.held(id);
         self.decided.remove(id);
         self.known.remove(id);
         self.arrived.remove(id);
-        self.follow(id, before.as_ref())
+        self.follow(id, &before)
     }
 
     /// Decides on an allocation for a claim that has none. Says no if the claim is another by now, or has one.
@@ -165,18 +206,20 @@ impl Claims {
         if !free || self.decided.contains_key(id) {
             return false;
         }
-        self.decided.insert(id.clone(), (uid.into(), Arc::new(allocated)));
-        self.follow(id, None);
+        let allocated = Arc::new(allocated);
+        let decision = Decision { uid: uid.into(), allocated, seen: false, written: false };
+        self.decided.insert(id.clone(), decision);
+        self.follow(id, &[]);
         true
     }
 
-    /// Takes a decision back, since it could not be written.
-    pub fn undecide(&mut self, id: &ClaimId) -> ClaimTouched {
-        let before = self.allocation(id).cloned();
-        if self.decided.remove(id).is_none() {
-            return ClaimTouched::default();
-        }
-        self.follow(id, before.as_ref())
+    /// Decides on an allocation for a claim that has yet to be made, under a name that no claim can have.
+    pub fn decide_unmade(&mut self, id: &ClaimId, uid: &str, allocated: Allocated) {
+        let before = self.held(id);
+        let allocated = Arc::new(allocated);
+        let decision = Decision { uid: uid.into(), allocated, seen: false, written: false };
+        self.decided.insert(id.clone(), decision);
+        self.follow(id, &before);
     }
 
     /// Takes note of when a claim got its devices.
@@ -187,27 +230,68 @@ impl Claims {
         };
         let known = self.known.get(id).filter(|known| known.uid == state.uid);
         if known.and_then(|known| known.allocation.as_ref()) != Some(allocation) {
-            self.arrivals += 1;
-            self.arrived.insert(id.clone(), self.arrivals);
+            // A version that is no number is older than none.
+            self.arrived.insert(id.clone(), state.version.parse().unwrap_or(u64::MAX));
         }
     }
 
-    /// Makes the ledger follow what became of an allocation.
-    fn follow(&mut self, id: &ClaimId, before: Option<&Arc<Allocated>>) -> ClaimTouched {
-        let after = self.allocation(id).cloned();
-        if before == after.as_ref() {
+    /// What was decided for the claim with this uid is written. It counts until the API has shown it.
+    pub fn written(&mut self, id: &ClaimId, uid: &str) -> ClaimTouched {
+        let before = self.held(id);
+        let Some(decision) = self.decided.get_mut(id).filter(|decision| &*decision.uid == uid) else {
+            return ClaimTouched::default();
+        };
+        decision.written = true;
+        if decision.seen {
+            self.decided.remove(id);
+        }
+        self.follow(id, &before)
+    }
+
+    /// Takes devices for a holder that is no claim, or takes again what was given back for a trial.
+    pub fn take(&mut self, held: &[Held]) {
+        for one in held {
+            self.ledger.take(&one.device, one.share.clone(), one.holding.clone());
+        }
+    }
+
+    /// Gives devices back that were taken for a holder that is no claim, or those of a claim for a trial.
+    pub fn give_back(&mut self, held: &[Held]) {
+        for one in held {
+            self.ledger.give_back(&one.device, one.share.as_ref(), &one.holding.holder);
+        }
+    }
+
+    /// Takes back what was decided for the claim with this uid, since it could not be written.
+    pub fn undecide(&mut self, id: &ClaimId, uid: &str) -> ClaimTouched {
+        let before = self.held(id);
+        if self.decided.get(id).is_none_or(|decision| &*decision.uid != uid) {
             return ClaimTouched::default();
         }
-        let holds = |allocated: Option<&Arc<Allocated>>| allocated.is_some_and(|one| !one.held.is_empty());
-        let touched = ClaimTouched { freed: holds(before), taken: holds(after.as_ref()) };
-        for held in before.into_iter().flat_map(|allocated| &allocated.held) {
+        self.decided.remove(id);
+        self.follow(id, &before)
+    }
+
+    /// Makes the ledger follow what became of the devices of a claim.
+    fn follow(&mut self, id: &ClaimId, before: &[Held]) -> ClaimTouched {
+        let after = self.held(id);
+        let mut touched = ClaimTouched::default();
+        for held in before.iter().filter(|held| !after.contains(held)) {
             self.ledger.give_back(&held.device, held.share.as_ref(), &held.holding.holder);
+            touched.freed = true;
         }
-        for held in after.iter().flat_map(|allocated| &allocated.held) {
+        for held in after.iter().filter(|held| !before.contains(held)) {
             self.ledger.take(&held.device, held.share.clone(), held.holding.clone());
+            touched.taken = true;
         }
         touched
     }
+}
+
+/// Whether a state of a claim came before another. Versions that are no numbers cannot be compared.
+fn is_older(state: &ClaimState, known: &ClaimState) -> bool {
+    let number = |state: &ClaimState| state.version.parse::<u64>().ok();
+    state.uid == known.uid && number(state).zip(number(known)).is_some_and(|(this, that)| this < that)
 }
 
 #[cfg(test)]
@@ -236,6 +320,7 @@ mod tests {
             allocation: allocation.map(Arc::new),
             reserved_for: Vec::new(),
             owner: None,
+            extended: false,
             deleting: false,
             protected: false,
         }
@@ -252,20 +337,53 @@ mod tests {
         assert!(claims.decide(&id(), "a", allocated("gpu-0")));
         assert!(holds(&claims, "gpu-0") && claims.is_decided(&id()));
         assert_eq!(claims.apply(state("a", None)), ClaimTouched::default(), "an echo of another write");
-        assert!(holds(&claims, "gpu-0"));
+        assert_eq!(claims.written(&id(), "a"), ClaimTouched::default());
+        assert!(holds(&claims, "gpu-0") && claims.is_decided(&id()), "it has not been shown yet");
         assert_eq!(claims.apply(state("a", Some(allocated("gpu-0")))), ClaimTouched::default());
         assert!(holds(&claims, "gpu-0") && !claims.is_decided(&id()));
     }
 
     #[test]
-    fn an_allocation_by_somebody_else_takes_the_place_of_ours() {
+    fn a_write_that_is_not_answered_keeps_its_devices_whatever_was_shown_meanwhile() {
+        let mut claims = Claims::default();
+        claims.apply(state("a", None));
+        claims.decide(&id(), "a", allocated("gpu-0"));
+        claims.apply(state("a", Some(allocated("gpu-0"))));
+        claims.apply(state("a", None));
+        assert!(holds(&claims, "gpu-0"), "whoever carries it out may write it again");
+        assert!(claims.written(&id(), "a").freed, "the API had it, and has it no more");
+        assert!(claims.ledger().is_empty() && !claims.is_decided(&id()));
+    }
+
+    #[test]
+    fn an_allocation_by_somebody_else_stands_beside_ours_until_our_write_is_refused() {
         let mut claims = Claims::default();
         claims.apply(state("a", None));
         claims.decide(&id(), "a", allocated("gpu-0"));
         let touched = claims.apply(state("a", Some(allocated("gpu-1"))));
-        assert_eq!(touched, ClaimTouched { freed: true, taken: true });
+        assert_eq!(touched, ClaimTouched { freed: false, taken: true });
+        assert!(holds(&claims, "gpu-0") && holds(&claims, "gpu-1"));
+        assert!(claims.undecide(&id(), "a").freed);
         assert!(!holds(&claims, "gpu-0") && holds(&claims, "gpu-1"));
-        assert!(!claims.undecide(&id()).freed, "there is nothing of ours left to take back");
+    }
+
+    #[test]
+    fn what_is_older_than_what_is_known_says_only_that_an_allocation_had_arrived() {
+        let at = |version: &str, allocation| ClaimState { version: version.into(), ..state("a", allocation) };
+        let mut claims = Claims::default();
+        claims.apply(at("7", None));
+        claims.decide(&id(), "a", allocated("gpu-0"));
+        claims.apply(at("9", Some(allocated("gpu-0"))));
+        claims.written(&id(), "a");
+        claims.apply(at("8", None));
+        assert!(holds(&claims, "gpu-0"), "the answer to our write overtook the event before it");
+        let mut claims = Claims::default();
+        claims.apply(at("7", None));
+        claims.decide(&id(), "a", allocated("gpu-0"));
+        claims.apply(at("12", None));
+        claims.apply(at("9", Some(allocated("gpu-0"))));
+        assert!(claims.written(&id(), "a").freed, "it was there, and is gone again");
+        assert!(claims.ledger().is_empty() && !claims.is_decided(&id()));
     }
 
     #[test]
@@ -274,7 +392,8 @@ mod tests {
         claims.apply(state("a", None));
         claims.decide(&id(), "a", allocated("gpu-0"));
         assert!(!claims.decide(&id(), "a", allocated("gpu-1")), "one decision at a time");
-        assert!(claims.undecide(&id()).freed);
+        assert!(!claims.undecide(&id(), "b").freed, "that was about another claim of this name");
+        assert!(claims.undecide(&id(), "a").freed);
         assert!(claims.ledger().is_empty());
     }
 
@@ -287,9 +406,9 @@ mod tests {
         assert!(!claims.decide(&id(), "a", allocated("gpu-0")), "it is gone");
     }
 
-    fn named(name: &str, allocation: Option<Allocated>) -> ClaimState {
+    fn named(name: &str, version: &str, allocation: Option<Allocated>) -> ClaimState {
         let id = ClaimId { namespace: "default".into(), name: name.into() };
-        let mut state = state(name, allocation);
+        let mut state = ClaimState { version: version.into(), ..state(name, allocation) };
         if let Some(allocated) = &mut state.allocation {
             Arc::make_mut(allocated).held[0].holding.holder = id.clone();
         }
@@ -304,19 +423,19 @@ mod tests {
             let id = ClaimId { namespace: "default".into(), name: name.into() };
             claims.clashes(&id).map(|clash| (clash.rival.name, clash.rival_was_first)).collect()
         };
-        claims.apply(named("z", Some(allocated("gpu-0"))));
+        claims.apply(named("z", "5", Some(allocated("gpu-0"))));
         assert!(clashes(&claims, "z").is_empty());
-        claims.apply(named("a", None));
+        claims.apply(named("a", "6", None));
         let id = ClaimId { namespace: "default".into(), name: "a".into() };
         let mut ours = allocated("gpu-0");
         ours.held[0].holding.holder = id.clone();
         assert!(claims.decide(&id, "a", ours));
         assert!(clashes(&claims, "z").is_empty(), "it is not written yet");
-        claims.apply(named("a", Some(allocated("gpu-0"))));
-        claims.apply(named("z", Some(allocated("gpu-0"))));
-        assert_eq!(clashes(&claims, "a"), [("z".into(), true)], "an echo changes nothing");
+        claims.apply(named("a", "7", Some(allocated("gpu-0"))));
+        claims.apply(named("z", "8", Some(allocated("gpu-0"))));
+        assert_eq!(clashes(&claims, "a"), [("z".into(), true)], "other news of it changes nothing");
         assert_eq!(clashes(&claims, "z"), [("a".into(), false)]);
-        claims.apply(named("z", None));
+        claims.apply(named("z", "9", None));
         assert!(clashes(&claims, "a").is_empty());
     }
 

@@ -1,10 +1,13 @@
 //! The state of the cluster as decisions see it: what is published, and what of it is taken.
 
+pub mod budgets;
 pub mod claims;
+pub mod companions;
 pub mod ledger;
 pub mod namespaces;
 pub mod nodes;
 pub mod pools;
 pub mod published;
+pub mod resource_classes;
 pub mod taint_rules;
 pub mod volumes;

@@ -34,6 +34,19 @@ pub struct NodeState {
 }
 
 impl NodeState {
+    /// Adds a pod, wherever else it is.
+    pub fn put(&mut self, pod: Arc<Pod>) {
+        self.count(&pod, 1);
+        self.pods.insert(pod.uid.clone(), pod);
+    }
+
+    /// Takes a pod away, if it is here.
+    pub fn take(&mut self, uid: &str) -> Option<Arc<Pod>> {
+        let pod = self.pods.remove(uid)?;
+        self.count(&pod, -1);
+        Some(pod)
+    }
+
     fn count(&mut self, pod: &Pod, sign: i64) {
         self.used.add(&pod.shape.requests, sign);
         self.used_scored.add(&pod.shape.scored, sign);
@@ -54,7 +67,9 @@ impl NodeState {
     }
 }
 
-fn has_rules(pod: &Pod) -> bool {
+/// Whether a pod has rules about which pods it must be near or apart from.
+#[must_use]
+pub fn has_rules(pod: &Pod) -> bool {
     let shape = &pod.shape;
     !(shape.near.is_empty() && shape.apart.is_empty() && shape.preferred_pods.is_empty())
 }
@@ -68,6 +83,8 @@ pub struct Nodes {
     /// Where each pod is, by uid.
     places: FxHashMap<Arc<str>, NodeIdx>,
     pods_with_rules: usize,
+    /// How many pods have which priority.
+    priorities: BTreeMap<i32, usize>,
     revision: u64,
 }
 
@@ -102,6 +119,19 @@ impl Nodes {
         self.pods_with_rules
     }
 
+    /// The priority of the least important pod.
+    #[must_use]
+    pub fn priority_min(&self) -> Option<i32> {
+        self.priorities.keys().next().copied()
+    }
+
+    /// A pod with the number of its node.
+    #[must_use]
+    pub fn pod(&self, uid: &str) -> Option<(NodeIdx, &Arc<Pod>)> {
+        let at = *self.places.get(uid)?;
+        Some((at, &self.get(at).pods[uid]))
+    }
+
     /// Adds or replaces a node, and tells its number.
     pub fn apply(&mut self, node: Node) -> NodeIdx {
         let at = self.place(&node.name.clone());
@@ -125,18 +155,21 @@ impl Nodes {
         let at = self.place(&node);
         self.places.insert(pod.uid.clone(), at);
         self.pods_with_rules += usize::from(has_rules(&pod));
-        let state = self.touch(at);
-        state.count(&pod, 1);
-        state.pods.insert(pod.uid.clone(), pod);
+        *self.priorities.entry(pod.priority).or_default() += 1;
+        self.touch(at).put(pod);
         Some(at)
     }
 
     /// Takes a pod away, and tells the number of the node that it was on.
     pub fn remove_pod(&mut self, uid: &str) -> Option<NodeIdx> {
         let at = self.places.remove(uid)?;
-        let state = self.touch(at);
-        let pod = state.pods.remove(uid).expect("a pod is on the node that is its place");
-        state.count(&pod, -1);
+        let pod = self.touch(at).take(uid).expect("a pod is on the node that is its place");
+        if let Some(count) = self.priorities.get_mut(&pod.priority) {
+            *count -= 1;
+            if *count == 0 {
+                self.priorities.remove(&pod.priority);
+            }
+        }
         self.pods_with_rules -= usize::from(has_rules(&pod));
         if let Some(name) = &pod.node {
             self.forget_if_empty(at, name);

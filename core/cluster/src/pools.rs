@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gates::{Gate, Gates};
-use model::device::{PoolId, Reach};
+use model::device::{Device, DeviceId, PoolId, Reach};
 use model::node::{BadRequirement, Node};
 
 use crate::published::Published;
@@ -169,6 +169,18 @@ impl Slices {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<Published>> {
         self.all[*self.places.get(name)?].as_ref()
+    }
+
+    /// A device as it was published last.
+    #[must_use]
+    pub fn device(&self, id: &DeviceId) -> Option<&Device> {
+        let pool = PoolId { driver: id.driver.clone(), pool: id.pool.clone() };
+        let slices = self.of_pool.get(&pool)?.iter().map(|at| &self.at(*at).slice);
+        let found = slices.filter_map(|slice| {
+            let device = slice.devices.iter().find(|device| device.name == id.device)?;
+            Some((slice.generation, device))
+        });
+        found.max_by_key(|(generation, _)| *generation).map(|(_, device)| device)
     }
 
     /// From where devices of a pool can be used: the one node, if all of its slices name the same.

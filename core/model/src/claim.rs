@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::device::{Taint, TaintEffect};
 use crate::quantity::Quantity;
+use crate::timestamp::Timestamp;
 
 /// A claim by name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -180,7 +181,7 @@ pub enum Rule {
 }
 
 /// A name for a kind of device.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Class {
     /// Its name.
     pub name: Arc<str>,
@@ -188,4 +189,8 @@ pub struct Class {
     pub selectors: Vec<Option<Arc<str>>>,
     /// How many configurations it comes with.
     pub configs: usize,
+    /// A resource that pods ask for by name and that its devices stand for.
+    pub resource: Option<Arc<str>>,
+    /// When it was created.
+    pub created: Option<Timestamp>,
 }

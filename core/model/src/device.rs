@@ -100,6 +100,33 @@ pub struct Device {
     pub binds_to_node: bool,
     /// Several claims may hold it at the same time.
     pub shareable: bool,
+    /// What of the node's own resources it is or costs, by resource.
+    pub node_resources: BTreeMap<Arc<str>, NodeShare>,
+}
+
+/// What of a resource of its node a device is or costs.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct NodeShare {
+    /// How much of the resource it is.
+    pub part: Option<Part>,
+    /// What each pod that uses it costs on top.
+    pub per_pod: Option<Quantity>,
+    /// What each container that uses it costs on top.
+    pub per_container: Option<Quantity>,
+}
+
+/// How much of a resource a device is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Part {
+    /// So much, whoever has it.
+    Device(Quantity),
+    /// As much as is taken of a capacity.
+    Capacity {
+        /// The capacity.
+        key: Arc<str>,
+        /// How much of the resource each unit of it is; one if not said.
+        factor: Option<Quantity>,
+    },
 }
 
 /// What a device waits for between its allocation and its use.

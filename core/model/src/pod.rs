@@ -119,8 +119,62 @@ pub struct Shape {
     pub containers: usize,
     /// Volume claims that it uses.
     pub volume_claims: Vec<Arc<str>>,
+    /// Those of them that are made for the pod and live as long as it does.
+    pub own_volume_claims: Vec<OwnVolumeClaim>,
     /// Features that its node must declare.
     pub required_features: Vec<Arc<str>>,
+    /// What keeps it and others like it alive, if that is of a kind by which pods are spread.
+    pub owner: Option<Owner>,
+    /// Containers that ask for resources that devices may stand for.
+    pub device_containers: Vec<ContainerWish>,
+    /// For each claim that it names, the containers that use it.
+    pub claim_containers: Vec<Vec<Arc<str>>>,
+    /// Resources that it asks for as a whole, and how much of that its containers do not ask for.
+    pub spare: Vec<(Arc<str>, i64)>,
+}
+
+/// A volume claim that is made for a pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnVolumeClaim {
+    /// Its name.
+    pub claim: Arc<str>,
+    /// The name of the pod.
+    pub pod: Arc<str>,
+    /// The uid of the pod, which owns it.
+    pub pod_uid: Arc<str>,
+}
+
+/// What keeps a number of pods alive, in their namespace.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Owner {
+    /// Its kind.
+    pub kind: OwnerKind,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// Kinds of owners by which pods are spread.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum OwnerKind {
+    /// A ReplicationController.
+    ReplicationController,
+    /// A ReplicaSet.
+    ReplicaSet,
+    /// A StatefulSet.
+    StatefulSet,
+}
+
+/// A container that asks for resources that devices may stand for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContainerWish {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its place among the pod's containers, of which those that run before the others come first.
+    pub place: usize,
+    /// It ends before the next begins.
+    pub passes: bool,
+    /// By resource: its place among all that the container asks for, in the order of names, and how many.
+    pub amounts: BTreeMap<Arc<str>, (usize, i64)>,
 }
 
 /// Amounts of resources: processor in thousandths, the rest in whole units.

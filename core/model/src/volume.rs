@@ -27,6 +27,10 @@ pub struct VolumeClaim {
     pub lost: bool,
     /// It is being deleted.
     pub deleting: bool,
+    /// The uid of what it was made for and goes with.
+    pub owner: Option<Arc<str>>,
+    /// Whether only one pod may use it at a time.
+    pub one_pod: bool,
     /// The class of storage that it asks for.
     pub class: Option<Arc<str>>,
 }

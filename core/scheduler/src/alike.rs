@@ -16,6 +16,7 @@ use crate::alternatives::worth;
 use crate::cycle::{Choice, Claims, PodRefusal, choice};
 use crate::engine::Engine;
 use crate::filters;
+use crate::preempt::Hopeless;
 use crate::profile::Profile;
 use crate::scores::{self, View, devices};
 
@@ -28,15 +29,21 @@ pub(crate) struct Alike {
     profile: Arc<Profile>,
     shape: Arc<Shape>,
     wishes: Vec<Arc<Claim>>,
+    /// Nominees that are less important do not count.
+    priority: i32,
     /// By node number, if the node will do.
     answers: Vec<Option<Answer>>,
     /// The nodes that will do by what their devices are worth, the best first: the score is negated. Few worths are possible,
     /// and what a worth counts depends on the greatest.
     best: BTreeMap<i64, BTreeSet<(i64, NodeIdx)>>,
+    /// How common the images were, and the revision of the counts that said so.
+    images: (u64, Option<(u32, Vec<u32>)>),
     /// Touches up to this moment are taken into account.
     seen: Option<u64>,
     /// Why no node would do, and when that was.
     refused: Option<(u64, Box<PodRefusal>)>,
+    /// Why nobody's going would help, and when that was.
+    hopeless: Option<((u64, u64), Hopeless)>,
 }
 
 /// What is known about a node that will do.
@@ -99,7 +106,10 @@ impl Engine {
             && shape.volume_claims.is_empty()
             && profile.scores.preferred_nodes.is_empty()
             && self.nodes.pods_with_rules() == 0
+            && self.companions_of(shape, profile).is_none()
             && self.softly_tainted.is_empty()
+            && !self.preempting.nominations.have_rules()
+            && self.preempting.nominations.get(&pod.uid).is_none()
     }
 
     /// The best node for a pod that is alike to others; `None` if no node will do and it has to be found out why.
@@ -110,6 +120,7 @@ impl Engine {
         profile: &Arc<Profile>,
     ) -> Result<Option<Choice>, Box<PodRefusal>> {
         let mut alike = self.kind_of(pod, claims, profile);
+        self.heed_images(&mut alike);
         let now = self.touches.now();
         match alike.seen.and_then(|seen| self.touches.since(seen)) {
             Some(touched) => touched.into_iter().for_each(|at| self.look(&mut alike, at, claims)),
@@ -133,11 +144,37 @@ impl Engine {
         }
     }
 
+    /// Forgets all scores if images of the pods are more or less common than they were.
+    fn heed_images(&self, alike: &mut Alike) {
+        let revision = self.images.revision();
+        if alike.images.0 != revision {
+            let now = (revision, self.images.commonness(&alike.shape));
+            if alike.images.1 != now.1 {
+                alike.seen = None;
+            }
+            alike.images = now;
+        }
+    }
+
     /// Keeps why no node would do, until something changes.
     pub(crate) fn remember_refusal(&mut self, refusal: &PodRefusal) {
         let now = self.touches.now();
         if let Some(alike) = self.kinds.last_mut() {
             alike.refused = Some((now, Box::new(refusal.clone())));
+        }
+    }
+
+    /// Why nobody's going would help the pod that was looked at last, if that is known and nothing changed since.
+    pub(crate) fn known_hopeless(&self) -> Option<Hopeless> {
+        let (when, hopeless) = self.kinds.last()?.hopeless.as_ref()?;
+        (*when == self.moment()).then(|| hopeless.clone())
+    }
+
+    /// Keeps why nobody's going would help the pod that was looked at last, until something changes.
+    pub(crate) fn remember_hopeless(&mut self, hopeless: &Hopeless) {
+        let now = self.moment();
+        if let Some(alike) = self.kinds.last_mut() {
+            alike.hopeless = Some((now, hopeless.clone()));
         }
     }
 
@@ -152,6 +189,7 @@ impl Engine {
         let same = |alike: &Alike| {
             Arc::ptr_eq(&alike.profile, profile)
                 && alike.wishes.len() == claims.open.len()
+                && alike.priority == pod.priority
                 && (Arc::ptr_eq(&alike.shape, &pod.shape) || alike.shape == pod.shape)
                 && alike.wishes.iter().zip(&claims.open).all(same_wish)
         };
@@ -165,10 +203,13 @@ impl Engine {
             profile: profile.clone(),
             shape: pod.shape.clone(),
             wishes: claims.open.iter().map(|state| state.wish.clone()).collect(),
+            priority: pod.priority,
             answers: Vec::new(),
             best: BTreeMap::new(),
+            images: Default::default(),
             seen: None,
             refused: None,
+            hopeless: None,
         }
     }
 
@@ -178,7 +219,11 @@ impl Engine {
         let Some(node) = state.node.clone() else { return alike.set(at, None) };
         let settings = &alike.profile.filters;
         let fits = filters::fixed(&alike.shape, &node, settings)
-            .and_then(|()| filters::usage(&alike.shape, state, settings));
+            .and_then(|()| filters::usage(&alike.shape, state, settings))
+            .and_then(|()| {
+                let who = ("", alike.priority);
+                self.check_beside_nominees(&alike.shape, who, state, None, settings)
+            });
         if fits.is_err() {
             return alike.set(at, None);
         }

@@ -3,7 +3,7 @@
 use cluster::nodes::NodeIdx;
 use gates::Gate;
 use model::allocation::Allocation;
-use model::pod::Pod;
+use model::pod::{LabelSelector, Pod};
 
 use crate::cycle::Claims;
 use crate::engine::Engine;
@@ -26,12 +26,13 @@ impl Engine {
         pod: &Pod,
         claims: &Claims,
         mut found: Vec<(NodeIdx, Vec<Allocation>)>,
+        companions: Option<&LabelSelector>,
         profile: &Profile,
     ) -> Option<(NodeIdx, Vec<Allocation>)> {
         let raw = found.iter().map(|(_, allocations)| worth(claims, allocations)).collect();
         let extra = devices::weighted(raw, self.alternatives_weight(profile, claims));
         let nodes = found.iter().map(|(at, _)| *at).collect();
-        let best = *self.ranked(pod, nodes, &extra, profile).first()?;
+        let best = *self.ranked(pod, nodes, &extra, companions, profile).first()?;
         let place = found.iter().position(|(at, _)| *at == best)?;
         Some(found.swap_remove(place))
     }

@@ -1,16 +1,20 @@
 //! Facts that arrive from the API, and what is written to it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
+use cluster::budgets::DisruptionBudget;
 use cluster::claims::ClaimState;
 use cluster::published::Published;
 use cluster::taint_rules::TaintRule;
 use model::allocation::Allocation;
-use model::claim::{ClaimId, Class};
+use model::claim::{Claim, ClaimId, Class};
 use model::node::Node;
 use model::pod::{Pod, PodId};
+use model::quantity::Quantity;
 
+use crate::companions::CompanionChange;
 use crate::storage::StorageChange;
 
 /// A fact that arrived. Names are those of the objects; a thing that is applied twice is the same as once.
@@ -46,6 +50,12 @@ pub enum Change {
     NamespaceGone(Arc<str>),
     /// Something about volumes.
     Storage(StorageChange),
+    /// Something about which pods belong together.
+    Companions(CompanionChange),
+    /// A disruption budget is there, or is otherwise.
+    BudgetApplied(Box<DisruptionBudget>),
+    /// A disruption budget went: its namespace and its name.
+    BudgetGone(Arc<str>, Arc<str>),
 }
 
 /// Tells writes apart.
@@ -97,6 +107,29 @@ pub enum Write {
         /// The uid of the one pod that may use it.
         user: Arc<str>,
     },
+    /// Make a claim for resources that a pod asks for by name, give it its devices, reserve it for the pod, and note on the pod
+    /// which container gets what. If it cannot be done to the end, what was made is deleted before it is told.
+    MakeClaim {
+        /// The pod, which owns the claim.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// What the claim asks for; its name is left to the API.
+        wish: Box<Claim>,
+        /// The devices.
+        allocation: Box<Allocation>,
+        /// The ids of its shares, in the order of grants.
+        shares: Vec<Arc<str>>,
+        /// Which container gets what.
+        mappings: Vec<RequestMapping>,
+    },
+    /// Delete a claim that was made for a pod, whatever it has.
+    DeleteClaim {
+        /// The claim.
+        claim: ClaimId,
+        /// Its uid.
+        uid: Arc<str>,
+    },
     /// Bind a pod to a node.
     Bind {
         /// The pod.
@@ -105,6 +138,15 @@ pub enum Write {
         uid: Arc<str>,
         /// The node.
         node: Arc<str>,
+    },
+    /// Note on a pod what its devices take of its node. An empty list takes back what was noted before.
+    NoteResources {
+        /// The pod.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// By claim.
+        claims: Vec<ClaimFootprint>,
     },
     /// Note on a pod why it waits.
     Note {
@@ -116,6 +158,24 @@ pub enum Write {
         reason: WaitReason,
         /// In a sentence.
         message: String,
+    },
+    /// Delete a pod, since a more important one needs its place.
+    Evict {
+        /// The pod that goes.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// The scheduler that the more important pod asks for.
+        scheduler: Arc<str>,
+    },
+    /// Note on a pod which node is being made free for it.
+    Nominate {
+        /// The pod.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// The node; none takes a note away.
+        node: Option<Arc<str>>,
     },
 }
 
@@ -134,15 +194,21 @@ pub enum About<'a> {
 }
 
 impl Write {
-    /// The object that is written.
+    /// The object that is written, or that something is made for.
     #[must_use]
     pub fn about(&self) -> About<'_> {
         match self {
             Write::Allocate { claim, .. }
             | Write::Reserve { claim, .. }
             | Write::Release { claim, .. }
-            | Write::Deallocate { claim, .. } => About::Claim(claim),
-            Write::Bind { pod, uid, .. } | Write::Note { pod, uid, .. } => About::Pod { id: pod, uid },
+            | Write::Deallocate { claim, .. }
+            | Write::DeleteClaim { claim, .. } => About::Claim(claim),
+            Write::Bind { pod, uid, .. }
+            | Write::Note { pod, uid, .. }
+            | Write::NoteResources { pod, uid, .. }
+            | Write::Evict { pod, uid, .. }
+            | Write::Nominate { pod, uid, .. }
+            | Write::MakeClaim { pod, uid, .. } => About::Pod { id: pod, uid },
         }
     }
 
@@ -151,10 +217,69 @@ impl Write {
     pub fn places(&self) -> Option<&Arc<str>> {
         match self {
             Write::Allocate { consumer, .. } | Write::Reserve { consumer, .. } => Some(&consumer.uid),
-            Write::Bind { uid, .. } => Some(uid),
-            Write::Release { .. } | Write::Deallocate { .. } | Write::Note { .. } => None,
+            Write::Bind { uid, .. } | Write::MakeClaim { uid, .. } => Some(uid),
+            Write::NoteResources { uid, claims, .. } => (!claims.is_empty()).then_some(uid),
+            Write::Release { .. }
+            | Write::Deallocate { .. }
+            | Write::DeleteClaim { .. }
+            | Write::Note { .. }
+            | Write::Evict { .. }
+            | Write::Nominate { .. } => None,
         }
     }
+}
+
+impl Write {
+    /// What is done, in a word or two.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Write::Allocate { .. } => "allocate",
+            Write::Reserve { .. } => "reserve",
+            Write::Release { .. } => "release",
+            Write::Deallocate { .. } => "deallocate",
+            Write::MakeClaim { .. } => "make_claim",
+            Write::DeleteClaim { .. } => "delete_claim",
+            Write::Bind { .. } => "bind",
+            Write::NoteResources { .. } => "note_resources",
+            Write::Note { .. } => "note",
+            Write::Evict { .. } => "evict",
+            Write::Nominate { .. } => "nominate",
+        }
+    }
+}
+
+impl fmt::Display for Write {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.about() {
+            About::Claim(id) => write!(out, "{} claim {id}", self.name()),
+            About::Pod { id, .. } => write!(out, "{} pod {}/{}", self.name(), id.namespace, id.name),
+        }
+    }
+}
+
+/// A container that gets the devices of a request in place of a resource.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequestMapping {
+    /// The container.
+    pub container: Arc<str>,
+    /// The resource that it asks for.
+    pub resource: Arc<str>,
+    /// The request.
+    pub request: Arc<str>,
+}
+
+/// What the devices of a claim take of their node.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ClaimFootprint {
+    /// The claim.
+    pub claim: Arc<str>,
+    /// The containers that use it.
+    pub containers: Vec<Arc<str>>,
+    /// How much of each resource the devices are.
+    pub mapping: BTreeMap<Arc<str>, Quantity>,
+    /// How much of each resource it costs to use them: for the pod, and for each container.
+    pub overhead: BTreeMap<Arc<str>, (Option<Quantity>, Option<Quantity>)>,
 }
 
 /// A pod that uses a claim.
@@ -175,11 +300,12 @@ pub enum WaitReason {
     SchedulerError,
 }
 
-/// The API's answer to a write.
+/// What became of a write. It is told when it is certain: while a call has no answer, whoever carries the write out reads
+/// the object and calls again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WriteOutcome {
     /// It is done.
     Done,
-    /// It is not done, and this is why.
+    /// It is not done and will not be, and this is why.
     Failed(String),
 }

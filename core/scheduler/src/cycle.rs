@@ -13,11 +13,12 @@ use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId};
 use model::node::Node;
-use model::pod::{ClaimSource, Pod};
+use model::pod::{ClaimSource, LabelSelector, Pod, Shape};
 
-use crate::deallocate::InTheWay;
+use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 use crate::filters::{self, Around, Filter, Mounts};
+use crate::footprint::Footing;
 use crate::profile::Profile;
 use crate::scores::{self, View};
 use crate::wake::{Wake, Wakes};
@@ -38,6 +39,8 @@ pub(crate) enum Wanted {
     Reservation { claim: ClaimId, uid: Arc<str> },
     /// Devices, and a reservation.
     Allocation { state: Arc<ClaimState>, allocation: Allocation },
+    /// To be made, for resources that the pod asks for by name.
+    Claim { allocation: Allocation },
 }
 
 /// Why no node will do.
@@ -52,10 +55,22 @@ pub struct PodRefusal {
     nearest: Option<String>,
     /// A claim that has to give up its devices for the pod.
     in_the_way: Option<InTheWay>,
+    /// The nodes on which it could help if pods went, in order.
+    curable: Vec<NodeIdx>,
     wakes_on: Wakes,
 }
 
 impl PodRefusal {
+    /// How many nodes there are.
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The nodes on which it could help if pods went, in order.
+    pub(crate) fn curable(&self) -> &[NodeIdx] {
+        &self.curable
+    }
+
     /// The changes that could undo it.
     #[must_use]
     pub fn wakes_on(&self) -> Wakes {
@@ -68,15 +83,22 @@ impl PodRefusal {
     }
 
     fn everywhere(nodes: usize, reason: String, wakes_on: Wakes) -> Box<PodRefusal> {
-        let (reasons, nearest, in_the_way) = (BTreeMap::new(), None, None);
-        Box::new(PodRefusal { nodes, everywhere: Some(reason), reasons, nearest, in_the_way, wakes_on })
+        Box::new(PodRefusal {
+            nodes,
+            everywhere: Some(reason),
+            reasons: BTreeMap::new(),
+            nearest: None,
+            in_the_way: None,
+            curable: Vec::new(),
+            wakes_on,
+        })
     }
 }
 
 impl fmt::Display for PodRefusal {
     /// Kubernetes' sentence, which tools look for, and ours after it.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.nodes == 0 && self.everywhere.is_none() {
+        if self.nodes == 0 {
             return write!(out, "no nodes available to schedule pods");
         }
         write!(out, "0/{} nodes are available:", self.nodes)?;
@@ -93,23 +115,39 @@ impl fmt::Display for PodRefusal {
             write!(out, " {nearest}.")?;
         }
         match &self.in_the_way {
-            Some(one) => write!(out, " Claim {} gives its devices back, since nobody uses it.", one.claim),
+            Some(InTheWay { claim, remedy: Remedy::Deallocate, .. }) => {
+                write!(out, " Claim {claim} gives its devices back, since nobody uses it.")
+            }
+            Some(InTheWay { claim, remedy: Remedy::Delete, .. }) => {
+                write!(out, " Claim {claim}, which an earlier attempt left, is deleted.")
+            }
             None => Ok(()),
         }
     }
 }
 
 /// What a pod's claims ask of a node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Claims {
     /// Those that have devices: where they can be used, and what is left to write.
     pub settled: Vec<Arc<ClaimState>>,
     /// Those that need devices.
     pub open: Vec<Arc<ClaimState>>,
+    /// What the pod asks for by name, if devices may stand for any of it.
+    pub named: Option<Arc<Shape>>,
+    /// What is needed to tell what devices take of the node, if that counts.
+    pub footing: Option<Footing>,
+}
+
+impl Claims {
+    /// Whether devices are to be found.
+    pub fn need_devices(&self) -> bool {
+        !self.open.is_empty() || self.named.is_some()
+    }
 }
 
 /// What could help a pod whose claims have no devices on a node.
-const DEVICES: Wakes = Wakes::of(&[
+pub(crate) const DEVICES: Wakes = Wakes::of(&[
     Wake::NodeAdded,
     Wake::NodeLabels,
     Wake::NodeAllocatable,
@@ -119,12 +157,16 @@ const DEVICES: Wakes = Wakes::of(&[
     Wake::OwnClaims,
 ]);
 
+/// What could help besides where devices take room of the node.
+pub(crate) const ROOM: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::PodShrunk, Wake::OwnRequests]);
+
 /// Counts why nodes are out of the question.
 #[derive(Default)]
 struct Tally {
     nodes: usize,
     reasons: BTreeMap<String, usize>,
     nearest: Option<String>,
+    curable: Vec<NodeIdx>,
     wakes_on: Wakes,
 }
 
@@ -138,8 +180,11 @@ impl Tally {
 impl Engine {
     /// The best node for a pod.
     pub(crate) fn choose(&mut self, pod: &Pod) -> Result<Choice, Box<PodRefusal>> {
-        let profile = self.settings.profile(pod).cloned().expect("only pods that ask for one of us wait");
+        let profile = self.settings.profile_of(pod);
         let claims = self.claims_of(pod, &profile)?;
+        if let Some(choice) = self.choose_nominated(pod, &claims, &profile) {
+            return Ok(choice);
+        }
         if !self.is_alike_to_others(pod, &claims, &profile) {
             return self.choose_anew(pod, &claims, &profile);
         }
@@ -161,8 +206,13 @@ impl Engine {
         profile: &Profile,
     ) -> Result<Choice, Box<PodRefusal>> {
         let settings = &profile.filters;
-        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, None);
-        let mounts = Mounts::new(&pod.shape, &self.volumes, settings).map_err(|refusal| {
+        let companions = self.companions_of(&pod.shape, profile);
+        let companions = companions.as_ref();
+        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions);
+        let around = around.with_volumes(&self.nodes, &self.volumes, settings);
+        let found = filters::anywhere(&pod.shape, settings);
+        let found = found.and_then(|()| Mounts::new(&pod.shape, &self.volumes, settings));
+        let mounts = found.map_err(|refusal| {
             PodRefusal::everywhere(self.nodes.iter().count(), refusal.text(), refusal.wakes_on())
         })?;
         let mut tally = Tally { wakes_on: Wake::NodeAdded.into(), ..Tally::default() };
@@ -172,16 +222,29 @@ impl Engine {
             let node = filters::node_of(state);
             let fits = filters::fixed(&pod.shape, node, settings)
                 .and_then(|()| filters::usage(&pod.shape, state, settings))
+                .and_then(|()| around.check_volumes())
                 .and_then(|()| mounts.check(node))
-                .and_then(|()| around.check(state));
+                .and_then(|()| around.check(state))
+                .and_then(|()| {
+                    let who = (&*pod.uid, pod.priority);
+                    self.check_beside_nominees(&pod.shape, who, state, Some(&around), settings)
+                });
             match fits {
                 Ok(()) => candidates.push(at),
-                Err(refusal) => tally.refuse(refusal.reasons(), refusal.wakes_on()),
+                Err(refusal) => {
+                    if !refusal.is_final() {
+                        tally.curable.push(at);
+                    }
+                    tally.refuse(refusal.reasons(), refusal.wakes_on());
+                }
             }
         }
         let compares_devices = self.alternatives_weight(profile, claims) != 0;
-        let candidates =
-            if compares_devices { candidates } else { self.ranked(pod, candidates, &[], profile) };
+        let candidates = if compares_devices {
+            candidates
+        } else {
+            self.ranked(pod, candidates, &[], companions, profile)
+        };
         let mut found = Vec::new();
         for at in &candidates {
             let node = filters::node_of(self.nodes.get(*at)).clone();
@@ -189,17 +252,21 @@ impl Engine {
                 Ok(allocations) if compares_devices => found.push((*at, allocations)),
                 Ok(allocations) => return Ok(choice(pod, &node, claims, allocations)),
                 Err((reason, nearest)) => {
-                    tally.refuse([reason], DEVICES);
+                    let room = if claims.footing.is_some() { ROOM } else { Wakes::NONE };
+                    tally.refuse([reason], DEVICES.or(room));
+                    tally.curable.push(*at);
                     tally.nearest = tally.nearest.or(nearest);
                 }
             }
         }
-        if let Some((at, allocations)) = self.best_of(pod, claims, found, profile) {
+        if let Some((at, allocations)) = self.best_of(pod, claims, found, companions, profile) {
             return Ok(choice(pod, filters::node_of(self.nodes.get(at)), claims, allocations));
         }
-        let Tally { nodes, reasons, nearest, wakes_on } = tally;
+        let Tally { nodes, reasons, nearest, mut curable, wakes_on } = tally;
+        curable.sort_unstable();
         let in_the_way = self.in_the_way(pod, claims, &candidates);
-        Err(Box::new(PodRefusal { nodes, everywhere: None, reasons, nearest, in_the_way, wakes_on }))
+        let everywhere = None;
+        Err(Box::new(PodRefusal { nodes, everywhere, reasons, nearest, in_the_way, curable, wakes_on }))
     }
 
     /// Candidates by score and what is added to each, the best first; among equals the one that was known first.
@@ -208,6 +275,7 @@ impl Engine {
         pod: &Pod,
         candidates: Vec<NodeIdx>,
         extra: &[i64],
+        companions: Option<&LabelSelector>,
         profile: &Profile,
     ) -> Vec<NodeIdx> {
         if candidates.len() < 2 {
@@ -217,7 +285,7 @@ impl Engine {
             nodes: &self.nodes,
             namespaces: &self.namespaces,
             images: &self.images,
-            companions: None,
+            companions,
             settings: &profile.scores,
         };
         let mut totals = scores::totals(&pod.shape, &candidates, &view);
@@ -229,14 +297,22 @@ impl Engine {
     }
 
     /// The claims of a pod, if all of them can be used.
-    fn claims_of(&self, pod: &Pod, profile: &Profile) -> Result<Claims, Box<PodRefusal>> {
+    pub(crate) fn claims_of(&self, pod: &Pod, profile: &Profile) -> Result<Claims, Box<PodRefusal>> {
         let refused = |reason: String| {
             let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
             PodRefusal::everywhere(self.nodes.iter().count(), reason, wakes)
         };
-        let mut claims = Claims { settled: Vec::new(), open: Vec::new() };
         if !profile.filters.has(Filter::Devices) {
-            return Ok(claims);
+            return Ok(Claims::default());
+        }
+        let mut claims = Claims {
+            settled: Vec::new(),
+            open: Vec::new(),
+            named: self.named_needs(pod),
+            footing: self.footing(pod),
+        };
+        if let Some((reason, in_the_way)) = claims.named.as_ref().and_then(|_| self.cannot_make(pod)) {
+            return Err(Box::new(PodRefusal { in_the_way, ..*refused(reason) }));
         }
         for claim in &pod.claims {
             let name = match &claim.source {
@@ -271,7 +347,8 @@ impl Engine {
             }
             if let Some(why) = self.clash(&id, &pod.uid, false).filter(|_| !self.is_being_reserved(&id)) {
                 let mut refusal = refused(why);
-                refusal.in_the_way = Some(InTheWay { claim: id, uid: state.uid.clone() });
+                refusal.in_the_way =
+                    Some(InTheWay { claim: id, uid: state.uid.clone(), remedy: Remedy::Deallocate });
                 return Err(refusal);
             }
             let consumers = state.reserved_for.len();
@@ -283,14 +360,35 @@ impl Engine {
                     "resourceclaim \"{name}\" has {consumers} consumers, the most there may be"
                 )));
             }
+            if self.is_for_another(state, pod) {
+                return Err(refused(format!(
+                    "resourceclaim \"{name}\" has a device that is a part of its node, and cannot be shared"
+                )));
+            }
             if state.allocation.is_some() { &mut claims.settled } else { &mut claims.open }
                 .push(state.clone());
         }
         Ok(claims)
     }
 
-    /// Devices on a node for the claims that need some, or the reason in Kubernetes' words and in ours.
+    /// Devices on a node for the claims that need some, if the node has room for what they take of it, or the reason in
+    /// Kubernetes' words and in ours.
     pub(crate) fn devices_on(
+        &mut self,
+        node: &Node,
+        claims: &Claims,
+    ) -> Result<Vec<Allocation>, (String, Option<String>)> {
+        let found = self.search_devices(node, claims)?;
+        if claims.footing.is_some()
+            && let Some(at) = self.nodes.find(&node.name)
+        {
+            self.check_footing(self.nodes.get(at), claims, &found).map_err(|reason| (reason, None))?;
+        }
+        Ok(found)
+    }
+
+    /// Devices on a node for the claims that need some, whatever they take of it.
+    pub(crate) fn search_devices(
         &mut self,
         node: &Node,
         claims: &Claims,
@@ -298,12 +396,14 @@ impl Engine {
         if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
             return Err(("resourceclaim not available on the node".to_owned(), None));
         }
-        if claims.open.is_empty() {
+        let made = claims.named.as_ref().and_then(|shape| self.extended.wish_on(shape, node));
+        if claims.open.is_empty() && made.is_none() {
             return Ok(Vec::new());
         }
         let pools =
             self.slices.pools_for(node, self.settings.gates).map_err(|bad| (bad.to_string(), None))?;
-        let wishes: Vec<&Claim> = claims.open.iter().map(|state| &*state.wish).collect();
+        let open = claims.open.iter().map(|state| &*state.wish);
+        let wishes: Vec<&Claim> = open.chain(made.as_ref().map(|(wish, _)| wish)).collect();
         let question = Question {
             node,
             pools: &pools,
@@ -330,7 +430,9 @@ impl Engine {
 }
 
 /// What has to be written for a pod on a node.
-pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, allocations: Vec<Allocation>) -> Choice {
+pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, mut allocations: Vec<Allocation>) -> Choice {
+    // One more than there are claims is for the claim that has yet to be made.
+    let made = allocations.drain(claims.open.len().min(allocations.len())..).collect::<Vec<_>>();
     let settled = claims.settled.iter().map(|state| {
         if state.reserved_for.contains(&pod.uid) {
             return Wanted::Reserved;
@@ -339,7 +441,8 @@ pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, allocations: Vec<A
     });
     let open = claims.open.iter().cloned().zip(allocations);
     let open = open.map(|(state, allocation)| Wanted::Allocation { state, allocation });
-    Choice { node: node.name.clone(), claims: settled.chain(open).collect() }
+    let made = made.into_iter().map(|allocation| Wanted::Claim { allocation });
+    Choice { node: node.name.clone(), claims: settled.chain(open).chain(made).collect() }
 }
 
 /// The most pods that may share a claim.

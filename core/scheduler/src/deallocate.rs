@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
 use model::pod::Pod;
@@ -17,11 +18,21 @@ use crate::engine::Engine;
 use crate::filters::node_of;
 use crate::wake::Wake;
 
-/// A claim that is to give up its devices.
+/// A claim that is to give up its devices, or to go.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct InTheWay {
     pub claim: ClaimId,
     pub uid: Arc<str>,
+    pub remedy: Remedy,
+}
+
+/// What is done about a claim in the way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Remedy {
+    /// It gives its devices back.
+    Deallocate,
+    /// It is deleted.
+    Delete,
 }
 
 impl Engine {
@@ -43,27 +54,42 @@ impl Engine {
         let open = Claims { settled: Vec::new(), ..claims.clone() };
         for at in candidates {
             let node = node_of(self.nodes.get(*at)).clone();
-            let away = |state: &&&Arc<cluster::claims::ClaimState>| !state.is_usable_on(&node);
+            let away = |state: &&&Arc<ClaimState>| !state.is_usable_on(&node);
             let Some(state) = idle.iter().find(away) else { continue };
             // Of no use if the pod's other claims find no devices there.
             if self.devices_on(&node, &open).is_ok() {
-                return Some(InTheWay { claim: state.wish.id.clone(), uid: state.uid.clone() });
+                let (claim, uid) = (state.wish.id.clone(), state.uid.clone());
+                return Some(InTheWay { claim, uid, remedy: Remedy::Deallocate });
             }
         }
         None
     }
 
-    /// Asks for the devices of a claim to be given back.
-    pub(crate) fn give_up(&mut self, pod: &Pod, one: InTheWay) {
-        let InTheWay { claim, uid } = one;
-        let write = Write::Deallocate { claim: claim.clone(), uid, user: pod.uid.clone() };
+    /// Asks for the devices of a claim to be given back, unless somebody else uses it by now, or for it to be deleted.
+    pub(crate) fn ask_for(&mut self, one: InTheWay, user: &Arc<str>) {
+        let InTheWay { claim, uid, remedy } = one;
+        let write = match remedy {
+            Remedy::Deallocate => Write::Deallocate { claim: claim.clone(), uid, user: user.clone() },
+            Remedy::Delete => Write::DeleteClaim { claim: claim.clone(), uid },
+        };
         let id = self.submit_and_forget(write);
-        self.giving_up.insert(id, claim);
+        self.giving_up.insert(id, (claim, user.clone()));
     }
 
-    /// Whether a claim is about to lose its devices.
+    /// Whether a claim is about to lose its devices, or to go.
     pub(crate) fn is_given_up(&self, claim: &ClaimId) -> bool {
-        self.giving_up.values().any(|known| known == claim)
+        self.giving_up.values().any(|(known, _)| known == claim)
+    }
+
+    /// A claim that has no devices any more, or that somebody else uses, is not about to lose them.
+    pub(crate) fn heed_users(&mut self, state: &ClaimState) {
+        if self.giving_up.is_empty() || state.extended {
+            return;
+        }
+        self.giving_up.retain(|_, (claim, user)| {
+            let is_used = state.reserved_for.iter().any(|one| one != user);
+            *claim != state.wish.id || (state.allocation.is_some() && !is_used)
+        });
     }
 
     /// The answer to a claim that was to give up its devices. If it did, its change wakes who waits for it.

@@ -4,16 +4,22 @@
 //! restart the API's objects alone lead to a state that goes on from there.
 
 mod clash;
-mod fold;
+pub(crate) mod fold;
 mod settle;
+mod sharing;
 mod taint_rules;
-mod turn;
+pub(crate) mod turn;
+
+pub(crate) use fold::claim_id;
+pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use allocation::Expressions;
 use cluster::claims::Claims;
+use cluster::companions::Companions;
+use cluster::ledger::Ledger;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, Nodes};
 use cluster::pools::Slices;
@@ -27,11 +33,14 @@ use rustc_hash::FxHashMap;
 
 use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
+use crate::extended::Extended;
+use crate::preempt::Preempting;
 use crate::profile::Profile;
 use crate::queue::{Counts, Patience, Queue};
 use crate::rivals::Rivals;
 use crate::scores::images::ImageCounts;
 use crate::touches::Touches;
+use crate::wake::{Wake, Wakes};
 
 /// What comes in.
 #[derive(Clone, Debug)]
@@ -43,7 +52,8 @@ pub enum Input {
         /// How many attempts.
         attempts: u32,
     },
-    /// The API answered.
+    /// It is certain what became of a write. The claim that shows it, answered or read, is told before this as a [`Change`],
+    /// unless it is known to be gone by now: a watch may be late, and may never show what was undone soon after.
     Settled(WriteId, WriteOutcome),
 }
 
@@ -75,6 +85,15 @@ pub enum Announcement {
         /// Why.
         message: String,
     },
+    /// A pod goes, since a more important one needs its place.
+    Preempted {
+        /// The pod that goes.
+        pod: Arc<Pod>,
+        /// The other.
+        by: Arc<Pod>,
+        /// The node on which that is to be.
+        node: Arc<str>,
+    },
 }
 
 /// How the engine decides.
@@ -96,6 +115,19 @@ impl Settings {
     pub fn profile(&self, pod: &Pod) -> Option<&Arc<Profile>> {
         self.profiles.iter().find(|profile| profile.name == pod.scheduler)
     }
+
+    /// The profile of a pod that waits.
+    pub(crate) fn profile_of(&self, pod: &Pod) -> Arc<Profile> {
+        self.profile(pod).cloned().expect("only pods that ask for one of us wait")
+    }
+}
+
+/// A claim with a write that is not answered yet.
+#[derive(Clone, Debug)]
+struct OpenClaim {
+    claim: ClaimId,
+    /// The claim's uid if the write gives it devices, and nothing if it only reserves it.
+    decided: Option<Arc<str>>,
 }
 
 /// A pod on its way to a node.
@@ -104,7 +136,7 @@ struct Placing {
     pod: Arc<Pod>,
     node: Arc<str>,
     /// Claims whose writes are not answered yet.
-    open: BTreeMap<WriteId, ClaimId>,
+    open: BTreeMap<WriteId, OpenClaim>,
     /// Claims that are reserved for the pod by now.
     reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
@@ -113,6 +145,9 @@ struct Placing {
     settles_at: Option<Timestamp>,
     /// A write failed: the rest is waited for, and then all is taken back.
     failed: Option<String>,
+    /// Writes that take reservations back. The pod is not tried again before they are answered, or they could undo what
+    /// is written for it then.
+    releasing: BTreeSet<WriteId>,
 }
 
 /// The scheduler.
@@ -123,6 +158,7 @@ pub struct Engine {
     pub(crate) namespaces: Namespaces,
     pub(crate) volumes: Volumes,
     pub(crate) images: ImageCounts,
+    pub(crate) companions: Companions,
     pub(crate) slices: Slices,
     taint_rules: TaintRules,
     pub(crate) classes: BTreeMap<Arc<str>, Class>,
@@ -131,19 +167,21 @@ pub struct Engine {
     waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
     lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// Pods that were refused, by claims of theirs that have devices.
+    sharing: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     pub(crate) queue: Queue,
     /// Pods on their way, by uid.
     placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
-    abandoned: FxHashMap<WriteId, (ClaimId, Consumer)>,
-    /// Pods whose claims are written, by the claim whose news they wait for before they are bound.
-    unheard: BTreeMap<ClaimId, Arc<str>>,
+    abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
+    /// Claims for resources that pods ask for by name.
+    pub(crate) extended: Extended,
     /// Schedulers besides us that give out devices.
     rivals: Rivals,
     /// Pods whose claims are written, by the time until which rivals are waited for.
     settling: BTreeSet<(Timestamp, Arc<str>)>,
-    /// Claims that are about to lose their devices.
-    pub(crate) giving_up: BTreeMap<WriteId, ClaimId>,
+    /// Claims that are about to lose their devices, or to go, and the pod for which they do.
+    pub(crate) giving_up: BTreeMap<WriteId, (ClaimId, Arc<str>)>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
     next_write: u64,
@@ -154,6 +192,8 @@ pub struct Engine {
     pub(crate) touches: Touches,
     /// Nodes with taints that make them worse.
     pub(crate) softly_tainted: BTreeSet<NodeIdx>,
+    /// Who makes room for whom.
+    pub(crate) preempting: Preempting,
     effects: Vec<Effect>,
 }
 
@@ -168,18 +208,20 @@ impl Engine {
             namespaces: Namespaces::default(),
             volumes: Volumes::default(),
             images: ImageCounts::default(),
+            companions: Companions::default(),
             slices: Slices::default(),
             taint_rules: TaintRules::default(),
             classes: BTreeMap::new(),
             claims: Claims::default(),
             waiting: FxHashMap::default(),
             lacking: BTreeMap::new(),
+            sharing: BTreeMap::new(),
             queue,
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),
-            unheard: BTreeMap::new(),
             rivals: Rivals::default(),
             settling: BTreeSet::new(),
+            extended: Extended::default(),
             giving_up: BTreeMap::new(),
             writes: FxHashMap::default(),
             next_write: 0,
@@ -187,6 +229,7 @@ impl Engine {
             kinds: Vec::new(),
             touches: Touches::default(),
             softly_tainted: BTreeSet::new(),
+            preempting: Preempting::default(),
             effects: Vec::new(),
         }
     }
@@ -218,16 +261,28 @@ impl Engine {
         self.placing.len()
     }
 
-    /// Where a pod on its way goes.
+    /// A pod that is on its way to a node, and the node.
     #[must_use]
-    pub fn placed_on(&self, uid: &str) -> Option<&Arc<str>> {
-        self.placing.get(uid).map(|placing| &placing.node)
+    pub fn on_its_way(&self, uid: &str) -> Option<(&Arc<Pod>, &Arc<str>)> {
+        self.placing.get(uid).map(|placing| (&placing.pod, &placing.node))
     }
 
     /// Whether a turn would look at a pod, or a pod on its way has waited long enough.
     #[must_use]
     pub fn wants_turn(&self, now: Timestamp) -> bool {
         self.queue.has_next(now) || self.settling.first().is_some_and(|(time, _)| *time <= now)
+    }
+
+    /// Who holds which devices, or will once what is decided is written.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        self.claims.ledger()
+    }
+
+    /// The nodes, and the pods that are on them or on their way there.
+    #[must_use]
+    pub fn nodes(&self) -> &Nodes {
+        &self.nodes
     }
 
     /// Whether there is nothing to do until something happens.
@@ -248,8 +303,20 @@ impl Engine {
 
     /// Whether a pod on its way is about to use a claim that has devices.
     pub(crate) fn is_being_reserved(&self, claim: &ClaimId) -> bool {
-        let uses = |placing: &Placing| placing.open.values().chain(&placing.reserved).any(|one| one == claim);
-        self.placing.values().any(uses) || self.abandoned.values().any(|(known, _)| known == claim)
+        let uses = |placing: &Placing| {
+            let open = placing.open.values().map(|open| &open.claim);
+            open.chain(&placing.reserved).any(|one| one == claim)
+        };
+        self.placing.values().any(uses) || self.abandoned.values().any(|(open, _)| open.claim == *claim)
+    }
+
+    /// Whether the answer to a write of a claim for a pod is still to come.
+    pub(crate) fn is_being_written(&self, pod: &str, claim: &ClaimId) -> bool {
+        let open = self
+            .placing
+            .get(pod)
+            .is_some_and(|placing| placing.open.values().any(|open| open.claim == *claim));
+        open || self.abandoned.values().any(|(open, _)| open.claim == *claim)
     }
 
     /// Asks for a write for whose answer no pod waits.
@@ -258,5 +325,26 @@ impl Engine {
         self.next_write += 1;
         self.effects.push(Effect::Submit(id, write));
         id
+    }
+
+    pub(crate) fn announce(&mut self, announcement: Announcement) {
+        self.effects.push(Effect::Announce(announcement));
+    }
+
+    /// Wakes those that a change could help.
+    pub(crate) fn wake_others(&mut self, wakes: Wakes, now: Timestamp) {
+        if !wakes.is_empty() {
+            self.queue.wake(wakes, now);
+        }
+    }
+
+    /// Wakes a pod that sleeps, whatever it waits for.
+    pub(crate) fn wake_nominee(&mut self, uid: &str, now: Timestamp) {
+        self.queue.wake_one(uid, Wakes::of(&Wake::ALL), now);
+    }
+
+    /// Lets a pod that sleeps try again after a while.
+    pub(crate) fn wake_nominee_later(&mut self, uid: &str, now: Timestamp) {
+        self.queue.sleep_less(uid, now);
     }
 }

@@ -3,11 +3,16 @@
 mod alike;
 mod alternatives;
 pub mod change;
+pub mod companions;
+pub mod comparison;
 mod cycle;
 mod deallocate;
 pub mod engine;
+mod extended;
 pub mod filters;
+mod footprint;
 pub mod node_refusal;
+pub mod preempt;
 pub mod profile;
 pub mod queue;
 mod rivals;

@@ -59,6 +59,8 @@ pub enum NodeRefusal {
         /// The label that tells places apart.
         key: Arc<str>,
     },
+    /// Another pod uses a volume claim of which only one may make use.
+    ClaimInUse,
     /// The pod's volumes cannot be had on any node.
     Volume(VolumeRefusal),
     /// The volume cannot be reached from the node.
@@ -85,6 +87,20 @@ pub enum VolumeRefusal {
     NoClaim {
         /// The claim.
         claim: Arc<str>,
+    },
+    /// The claim has yet to be made for the pod.
+    NotMade {
+        /// The claim.
+        claim: Arc<str>,
+    },
+    /// The claim was made for somebody else, and only has the name of the one for the pod.
+    NotOwn {
+        /// The claim's namespace.
+        namespace: Arc<str>,
+        /// The claim.
+        claim: Arc<str>,
+        /// The pod.
+        pod: Arc<str>,
     },
     /// The claim's volume is gone.
     Lost {
@@ -168,6 +184,14 @@ impl VolumeRefusal {
     fn text(&self) -> String {
         match self {
             VolumeRefusal::NoClaim { claim } => format!("persistentvolumeclaim \"{claim}\" not found"),
+            VolumeRefusal::NotMade { claim } => {
+                format!(
+                    "waiting for ephemeral volume controller to create the persistentvolumeclaim \"{claim}\""
+                )
+            }
+            VolumeRefusal::NotOwn { namespace, claim, pod } => format!(
+                "PVC {namespace}/{claim} was not created for pod {namespace}/{pod} (pod is not owner)"
+            ),
             VolumeRefusal::Lost { claim, volume } => {
                 format!(
                     "persistentvolumeclaim \"{claim}\" bound to non-existent persistentvolume \"{volume}\""
@@ -205,6 +229,9 @@ impl NodeRefusal {
             NodeRefusal::NamesConflict => "pod affinity terms conflict",
             NodeRefusal::NodeAffinity => "node(s) didn't match Pod's node affinity/selector",
             NodeRefusal::EnforcedNodeAffinity => "node(s) didn't match scheduler-enforced node affinity",
+            NodeRefusal::ClaimInUse => {
+                "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+            }
             NodeRefusal::Port(_) => "node(s) didn't have free ports for the requested pod ports",
             NodeRefusal::NoSpreadLabel { .. } => {
                 "node(s) didn't match pod topology spread constraints (missing required label)"
@@ -224,7 +251,8 @@ impl NodeRefusal {
     #[must_use]
     pub fn is_final(&self) -> bool {
         match self {
-            NodeRefusal::Port(_)
+            NodeRefusal::ClaimInUse
+            | NodeRefusal::Port(_)
             | NodeRefusal::Skewed { .. }
             | NodeRefusal::NotApart { .. }
             | NodeRefusal::Unwelcome { .. } => false,
@@ -263,6 +291,7 @@ impl NodeRefusal {
             | NodeRefusal::NamesConflict
             | NodeRefusal::NodeAffinity
             | NodeRefusal::EnforcedNodeAffinity => Wakes::of(&[Wake::NodeAdded, Wake::NodeLabels]),
+            NodeRefusal::ClaimInUse => Wakes::of(&[Wake::PodRemoved, Wake::VolumeClaim]),
             NodeRefusal::Port(_) => Wakes::of(&[Wake::PodRemoved, Wake::NodeAdded]),
             NodeRefusal::Short(_) => SHORT,
             NodeRefusal::NoSpreadLabel { .. } | NodeRefusal::Skewed { .. } => SPREAD,

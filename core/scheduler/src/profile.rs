@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::filters::FilterSettings;
+use crate::preempt::PreemptionSettings;
 use crate::scores::ScoreSettings;
 
 /// How the pods that ask for a scheduler by a name are placed.
@@ -16,6 +17,8 @@ pub struct Profile {
     pub filters: FilterSettings,
     /// What makes nodes better.
     pub scores: ScoreSettings,
+    /// How room is made for important pods; nobody makes way if absent.
+    pub preemption: Option<PreemptionSettings>,
     /// Whether pods wait as long as they have scheduling gates.
     pub heeds_gates: bool,
 }
@@ -28,6 +31,7 @@ impl Profile {
             name: name.into(),
             filters: FilterSettings::default(),
             scores: ScoreSettings::default(),
+            preemption: Some(PreemptionSettings::default()),
             heeds_gates: true,
         }
     }

@@ -41,6 +41,7 @@ struct Rank {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Place {
     Ready,
+    /// Woken: nothing went wrong, so it may be taken early.
     BackingOff {
         until: Timestamp,
     },
@@ -191,6 +192,16 @@ impl Queue {
         if matches!(place, Some(Place::Asleep { wakes_on, .. }) if wakes_on.meets(changes)) {
             self.rouse(uid, now);
         }
+    }
+
+    /// Lets a pod that sleeps try again after a backoff that begins now, though nothing happened that could help it.
+    pub fn sleep_less(&mut self, uid: &str, now: Timestamp) {
+        let Some(mut waiting) = self.take(uid) else { return };
+        let backed_off = self.backed_off(waiting.failures, now);
+        if let Place::Asleep { until, .. } = &mut waiting.place {
+            *until = backed_off.min(*until);
+        }
+        self.put(waiting);
     }
 
     /// When something is to be done without anything happening.
@@ -352,6 +363,23 @@ mod tests {
         assert_eq!(queue.wake(Wake::Slice.into(), at(5_000)), 1);
         assert_eq!(taken(&mut queue, 5_000), ["b"]);
         assert_eq!(queue.counts().asleep, 1);
+    }
+
+    #[test]
+    fn who_is_to_sleep_less_is_not_taken_early_and_still_wakes_on_changes() {
+        let mut queue = queue(&[("a", 0), ("b", 0)]);
+        taken(&mut queue, 0);
+        for uid in ["a", "b"] {
+            queue.put_back(uid, Failure::Refused(Wake::PodRemoved.into()), at(0));
+        }
+        queue.sleep_less("a", at(500));
+        assert_eq!(queue.next_time(), Some(at(1_500)));
+        assert!(taken(&mut queue, 1_400).is_empty());
+        assert_eq!(taken(&mut queue, 1_500), ["a"]);
+        queue.sleep_less("a", at(1_500));
+        queue.sleep_less("b", at(1_500));
+        assert_eq!(queue.wake(Wake::PodRemoved.into(), at(2_000)), 1);
+        assert_eq!(taken(&mut queue, 2_000), ["b"]);
     }
 
     #[test]

@@ -34,15 +34,7 @@ impl<K: Object> Resource<K> {
 
     /// The path of all of them.
     pub(crate) fn path(&self) -> String {
-        let group = if K::API_VERSION.contains('/') { "apis" } else { "api" };
-        let mut path = format!("/{group}/{}", K::API_VERSION);
-        if let Some(namespace) = &self.namespace {
-            path.push_str("/namespaces/");
-            escape(namespace, &mut path);
-        }
-        path.push('/');
-        path.push_str(self.plural);
-        path
+        untyped_path(K::API_VERSION, self.plural, self.namespace.as_deref().unwrap_or_default())
     }
 
     /// The path of one of them.
@@ -58,6 +50,19 @@ impl<K: Object> Resource<K> {
         let namespace = &object.metadata().namespace;
         if namespace.is_empty() { self.clone() } else { self.within(namespace) }
     }
+}
+
+/// The path of all objects of a kind, in one namespace or, if that is empty, in all.
+pub(crate) fn untyped_path(api_version: &str, plural: &str, namespace: &str) -> String {
+    let group = if api_version.contains('/') { "apis" } else { "api" };
+    let mut path = format!("/{group}/{api_version}");
+    if !namespace.is_empty() {
+        path.push_str("/namespaces/");
+        escape(namespace, &mut path);
+    }
+    path.push('/');
+    path.push_str(plural);
+    path
 }
 
 /// Names are nearly always plain; a name from elsewhere must not become another path.

@@ -11,9 +11,9 @@ mod lines;
 
 use std::time::Duration;
 
-use futures_util::Stream;
-use futures_util::stream;
+use futures_util::{Stream, StreamExt, stream};
 use objects::Object;
+use tokio::sync::mpsc::Sender;
 
 use crate::connection::Connection;
 use crate::resource::Resource;
@@ -120,5 +120,21 @@ impl Connection {
             let event = follower.next().await;
             Some((event, follower))
         })
+    }
+
+    /// Sends what is there and what changes to somebody, in their words, until they listen no more.
+    pub async fn follow<K: Object + Send + 'static, M: Send>(
+        self,
+        resource: Resource<K>,
+        selectors: Selectors,
+        word: fn(Event<K>) -> M,
+        to: Sender<M>,
+    ) {
+        let mut stream = Box::pin(self.list_and_watch(&resource, &selectors, &WatchOptions::default()));
+        while let Some(event) = stream.next().await {
+            if to.send(word(event)).await.is_err() {
+                return;
+            }
+        }
     }
 }

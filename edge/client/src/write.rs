@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::answer::{Answer, Unavailable};
 use crate::connection::{Ask, Connection};
-use crate::resource::Resource;
+use crate::resource::{Resource, untyped_path};
 
 /// How a patch is to be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +86,18 @@ impl Connection {
     pub async fn create<K: Object>(&self, resource: &Resource<K>, new: &K) -> Answer<K> {
         let path = resource.home_of(new).path();
         object(self.write(Method::POST, path, JSON, new).await)
+    }
+
+    /// Makes an object whose kind only the caller knows, by the names that paths have for it: `v1` and `pods`. The
+    /// namespace is empty if the kind has none.
+    pub async fn create_untyped(
+        &self,
+        api_version: &str,
+        plural: &str,
+        namespace: &str,
+        new: &impl Serialize,
+    ) -> Answer<Bytes> {
+        self.write(Method::POST, untyped_path(api_version, plural, namespace), JSON, new).await
     }
 
     /// Replaces an object. If it has a resource version, only that version is replaced.

@@ -1,14 +1,16 @@
 //! Carries out one write of the engine: call after call, until it is done or cannot be done.
 //!
-//! Invariant: what is told to have failed has not happened, as far as the API can say. An answer that got lost is made up
-//! for by looking; a conflict is made up for by looking again, a bounded number of times.
+//! Invariant: what is told to have failed has not happened and will not. An answer that got lost is made up for by looking
+//! until it is certain what became of the call; a conflict by looking again, a bounded number of times.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use client::{Answer, Connection, Patch, Request, Resource, Verb};
-use convert::request::{self, ApiCall, Next, RequestError, Seen};
+use convert::claim_id;
+use convert::request::{self, ApiCall, Next, Seen};
+use model::claim::ClaimId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::{Object, decode};
@@ -32,6 +34,16 @@ pub(crate) struct Carrier {
     pub(crate) sources: Sources,
     pub(crate) clock: Clock,
     pub(crate) allocation_times: bool,
+    /// A call had no answer: it may have been carried out, or may be yet.
+    pub(crate) unclear: bool,
+}
+
+/// What became of a write.
+pub(crate) struct Carried {
+    pub(crate) write: Write,
+    pub(crate) outcome: WriteOutcome,
+    /// The claim as the last answer had it.
+    pub(crate) claim: Option<Arc<ResourceClaim>>,
 }
 
 /// What a call came to.
@@ -46,12 +58,16 @@ enum Came {
 
 impl Carrier {
     /// Carries the write out.
-    pub(crate) async fn carry_out(mut self) -> (Write, WriteOutcome) {
+    pub(crate) async fn carry_out(mut self) -> Carried {
         let outcome = match self.calls().await {
             Ok(()) => WriteOutcome::Done,
-            Err(why) => WriteOutcome::Failed(why),
+            Err(why) => {
+                self.undo().await;
+                WriteOutcome::Failed(why)
+            }
         };
-        (self.write, outcome)
+        let claim = self.sources.claim.filter(|_| outcome == WriteOutcome::Done);
+        Carried { write: self.write, outcome, claim }
     }
 
     async fn calls(&mut self) -> Result<(), String> {
@@ -59,38 +75,55 @@ impl Carrier {
         let mut looked = false;
         let mut tries = 0;
         loop {
-            let (call, is_last) = match self.next() {
-                Ok(Next::Done) => return Ok(()),
+            let (call, is_last) = match self.seen(request::next) {
+                // What a note says is read by people; if it was said a moment ago that is enough.
+                Ok(Next::Done) if looked || matches!(self.write, Write::Note { .. }) => return Ok(()),
                 Ok(Next::Then(call)) => (call, false),
                 Ok(Next::Last(call)) => (call, true),
-                Err(_) if self.has_landed() => return Ok(()),
                 Err(error) if looked => return Err(error.to_string()),
-                Err(_) => {
+                Ok(Next::Done) | Err(_) => {
                     self.look().await?;
                     looked = true;
                     continue;
                 }
             };
             match self.perform(&call, tries).await {
-                Came::Done(_) if is_last => return Ok(()),
-                Came::Done(body) => self.take(&body)?,
+                Came::Done(body) => {
+                    let taken = self.take(&call, &body);
+                    if is_last {
+                        return Ok(());
+                    }
+                    taken?;
+                }
                 Came::Failed(why) => return Err(why),
                 Came::Look => {
                     tries += 1;
-                    if tries == TRIES_MAX {
-                        return Err(format!("gave up after {TRIES_MAX} tries"));
-                    }
                     self.look().await?;
                     looked = true;
-                    if self.has_landed() {
-                        return Ok(());
-                    }
                 }
             }
         }
     }
 
-    fn next(&self) -> Result<Next, RequestError> {
+    /// Takes back what a write has made that could not be done to the end.
+    async fn undo(&mut self) {
+        for tries in 0..TRIES_MAX {
+            let (Next::Then(call) | Next::Last(call)) = self.seen(request::undo) else { return };
+            match self.perform(&call, tries).await {
+                Came::Done(body) if call.verb != request::Verb::Delete => {
+                    if self.take(&call, &body).is_err() {
+                        return;
+                    }
+                }
+                Came::Look if self.look().await.is_ok() => {}
+                // It is gone, or the pod that owns it takes it along.
+                _ => return,
+            }
+        }
+    }
+
+    /// Asks about the write and what it is made from.
+    fn seen<T>(&self, ask: impl FnOnce(&Write, &Seen<'_>) -> T) -> T {
         let classes = &self.sources.classes;
         let seen = Seen {
             claim: self.sources.claim.as_deref(),
@@ -99,19 +132,22 @@ impl Carrier {
             now: self.clock.now(),
             allocation_times: self.allocation_times,
         };
-        request::next(&self.write, &seen)
+        ask(&self.write, &seen)
     }
 
     /// Makes a call, and waits as long as the server wants us to if it could not be made.
-    async fn perform(&self, call: &ApiCall, tries: u32) -> Came {
+    async fn perform(&mut self, call: &ApiCall, tries: u32) -> Came {
         let answer = match call.kind {
             ResourceClaim::KIND => send::<ResourceClaim>(&self.connection, "resourceclaims", call).await,
             Pod::KIND => send::<Pod>(&self.connection, "pods", call).await,
             other => return Came::Failed(format!("nobody knows how to write a {other}")),
         };
-        let pause = answer.retry_after().unwrap_or(PAUSE_FIRST * 2_u32.pow(tries.min(6))).min(PAUSE_MAX);
+        let pause = pause(&answer, tries);
         match answer {
             Answer::Done(body) => Came::Done(body),
+            Answer::NotFound(_) if call.verb == request::Verb::Delete => Came::Done(Bytes::new()),
+            // What the API finds a name for could be made twice, so it is not tried again if the answer got lost.
+            Answer::Unavailable(why) if call.name.is_empty() => Came::Failed(why.to_string()),
             Answer::Conflict(_) | Answer::AlreadyExists(_) if tries + 1 < TRIES_MAX => Came::Look,
             Answer::TooManyRequests { .. } | Answer::Unavailable(_) if tries + 1 < TRIES_MAX => {
                 sleep(pause).await;
@@ -121,26 +157,17 @@ impl Carrier {
         }
     }
 
-    /// Reads the object that the write is about.
+    /// Reads the object that the write is about, and what was made for it.
     async fn look(&mut self) -> Result<(), String> {
         let mut tries = 0;
         loop {
-            let answer = match self.write.about() {
-                About::Claim(claim) => {
-                    let claims = Resource::<ResourceClaim>::named("resourceclaims").within(&claim.namespace);
-                    let answer = self.connection.get(&claims, &claim.name).await;
-                    answer.map(|claim| self.sources.claim = Some(Arc::new(claim)))
-                }
-                About::Pod { id, .. } => {
-                    let pods = Resource::<Pod>::named("pods").within(&id.namespace);
-                    let answer = self.connection.get(&pods, &id.name).await;
-                    answer.map(|pod| self.sources.pod = Some(Arc::new(pod)))
-                }
-            };
-            let pause = answer.retry_after().unwrap_or(PAUSE_FIRST * 2_u32.pow(tries.min(6))).min(PAUSE_MAX);
+            let answer = self.read().await;
+            let pause = pause(&answer, tries);
             match answer {
                 Answer::Done(()) => return Ok(()),
-                Answer::Unavailable(_) | Answer::TooManyRequests { .. } if tries < TRIES_MAX => {
+                Answer::Unavailable(_) | Answer::TooManyRequests { .. }
+                    if self.unclear || tries < TRIES_MAX =>
+                {
                     tries += 1;
                     sleep(pause).await;
                 }
@@ -149,39 +176,49 @@ impl Carrier {
         }
     }
 
-    fn take(&mut self, body: &[u8]) -> Result<(), String> {
-        let claim = decode::<ResourceClaim>(body).map_err(|error| error.to_string())?;
-        self.sources.claim = Some(Arc::new(claim));
-        Ok(())
-    }
-
-    /// Whether the object is already as the write wants it: an answer got lost, and the write did not.
-    fn has_landed(&self) -> bool {
-        match &self.write {
-            Write::Allocate { uid, allocation, consumer, .. } => {
-                let Some(claim) = self.sources.claim.as_ref().filter(|claim| claim.metadata.uid == **uid)
-                else {
-                    return false;
-                };
-                let is_ours = claim.status.reserved_for.iter().any(|one| *one.uid == *consumer.uid);
-                let results = claim.status.allocation.iter().flat_map(|given| &given.devices.results);
-                let given = results.map(|one| (&*one.driver, &*one.pool, &*one.device));
-                let wanted = allocation.grants.iter().map(|grant| {
-                    let device = &grant.device;
-                    (&*device.driver, &*device.pool, &*device.device)
-                });
-                is_ours && claim.status.allocation.is_some() && given.eq(wanted)
-            }
-            Write::Bind { uid, node, .. } => {
-                let pod = self.sources.pod.as_ref().filter(|pod| pod.metadata.uid == **uid);
-                pod.is_some_and(|pod| pod.spec.node_name == **node)
-            }
-            // Done twice, these are the same as once.
-            Write::Reserve { .. } | Write::Release { .. } | Write::Deallocate { .. } | Write::Note { .. } => {
-                false
+    async fn read(&mut self) -> Answer<()> {
+        let pod = match self.write.about() {
+            About::Claim(id) => return self.read_claim(&id.clone()).await,
+            About::Pod { id, .. } => id.clone(),
+        };
+        if let Some(made) = &self.sources.claim {
+            let made = claim_id(made);
+            match self.read_claim(&made).await {
+                Answer::Done(()) => {}
+                Answer::NotFound(_) => self.sources.claim = None,
+                other => return other,
             }
         }
+        let pods = Resource::<Pod>::named("pods").within(&pod.namespace);
+        let answer = self.connection.get(&pods, &pod.name).await;
+        answer.map(|pod| self.sources.pod = Some(Arc::new(pod)))
     }
+
+    async fn read_claim(&mut self, id: &ClaimId) -> Answer<()> {
+        let claims = Resource::<ResourceClaim>::named("resourceclaims").within(&id.namespace);
+        let answer = self.connection.get(&claims, &id.name).await;
+        answer.map(|claim| self.sources.claim = Some(Arc::new(claim)))
+    }
+
+    /// Goes on from the object that a call gave.
+    fn take(&mut self, call: &ApiCall, body: &[u8]) -> Result<(), String> {
+        let unreadable = |error: objects::Unreadable| error.to_string();
+        if call.verb == request::Verb::Delete || call.subresource == Some("binding") {
+            // These answer with something else than the object.
+            return Ok(());
+        }
+        if call.kind == Pod::KIND {
+            self.sources.pod = Some(Arc::new(decode(body).map_err(unreadable)?));
+        } else {
+            self.sources.claim = Some(Arc::new(decode(body).map_err(unreadable)?));
+        }
+        Ok(())
+    }
+}
+
+/// How long to wait before the next try.
+fn pause<T>(answer: &Answer<T>, tries: u32) -> Duration {
+    answer.retry_after().unwrap_or(PAUSE_FIRST * 2_u32.pow(tries.min(6))).min(PAUSE_MAX)
 }
 
 async fn send<K: Object>(connection: &Connection, plural: &'static str, call: &ApiCall) -> Answer<Bytes> {
@@ -189,6 +226,7 @@ async fn send<K: Object>(connection: &Connection, plural: &'static str, call: &A
         request::Verb::Create => Verb::Create,
         request::Verb::Update => Verb::Update,
         request::Verb::Patch => Verb::Patch(Patch::Strategic),
+        request::Verb::Delete => Verb::Delete,
     };
     let request = Request { verb, name: &call.name, subresource: call.subresource };
     connection.request(&Resource::<K>::named(plural).within(&call.namespace), &request, &call.body).await

@@ -4,11 +4,14 @@
 //! that was there at the start has been told, or while another leads. Loops and waits are bounded by `writes_max`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Connection, Leadership};
+use convert::change::Fact;
 use gates::Gate;
 use model::timestamp::Timestamp;
+use objects::resource::claim::ResourceClaim;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -16,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::carry::Carrier;
+use crate::carry::{Carried, Carrier};
 use crate::clock::Clock;
 use crate::events::Recorder;
 use crate::feed::{Feed, follow_all};
@@ -48,7 +51,7 @@ pub(crate) enum Message {
     /// A stream of facts is interrupted.
     Interrupted { kind: &'static str, why: String, retry_in: Duration },
     /// A write was carried out, or was not.
-    Settled(WriteId, Write, WriteOutcome),
+    Settled(WriteId, Carried, Duration),
 }
 
 /// How a scheduler ended.
@@ -113,6 +116,7 @@ impl Drive {
         let mut count_at = Instant::now();
         loop {
             if let Some(why) = self.follow_leadership(leadership.as_mut()) {
+                self.options.listener.hear(&Notice::LostLeadership { why: &why });
                 return Ended::LostLeadership { why };
             }
             let works = self.told == Some(State::Working) && self.under_way < self.options.writes_max;
@@ -205,14 +209,18 @@ impl Drive {
         let began = Instant::now();
         let effects = self.engine.handle(self.clock.now(), Input::Turn { attempts: 1 });
         let took = began.elapsed();
-        let result = effects.iter().find_map(|effect| match effect {
-            Effect::Submit(_, Write::Note { .. }) | Effect::WakeAt(_) => None,
-            Effect::Submit(..) => Some(AttemptResult::Scheduled),
-            Effect::Announce(Announcement::FailedScheduling { .. }) => Some(AttemptResult::Unschedulable),
-            Effect::Announce(Announcement::Scheduled { .. }) => None,
+        let attempt = effects.iter().find_map(|effect| match effect {
+            Effect::Submit(_, write) => {
+                let (pod, _) = self.engine.on_its_way(write.places()?)?;
+                Some((pod.scheduler.clone(), AttemptResult::Scheduled))
+            }
+            Effect::Announce(Announcement::FailedScheduling { pod, .. }) => {
+                Some((pod.scheduler.clone(), AttemptResult::Unschedulable))
+            }
+            _ => None,
         });
-        if let Some(result) = result {
-            self.options.listener.hear(&Notice::Attempt { result, took });
+        if let Some((profile, result)) = attempt {
+            self.options.listener.hear(&Notice::Attempt { profile: &profile, result, took });
         }
         self.follow(effects);
     }
@@ -227,13 +235,30 @@ impl Drive {
             Message::Interrupted { kind, why, retry_in } => {
                 self.options.listener.hear(&Notice::Interrupted { kind, why: &why, retry_in });
             }
-            Message::Settled(id, write, outcome) => {
+            Message::Settled(id, Carried { write, outcome, claim }, took) => {
                 self.under_way -= 1;
+                if let Some(claim) = claim {
+                    self.answered(&claim);
+                }
+                let done = outcome == WriteOutcome::Done;
+                self.options.listener.hear(&Notice::Settled { write: &write, done, took });
                 if let WriteOutcome::Failed(why) = &outcome {
                     self.options.listener.hear(&Notice::WriteFailed { write: &write, why });
                 }
                 self.tell(Input::Settled(id, outcome));
             }
+        }
+    }
+
+    /// The claim of an answer is a fact like any other, unless it is known to be gone by now. A watch may leave out what
+    /// was there for a short time only, so the engine could wait for ever to see what was written.
+    fn answered(&mut self, claim: &Arc<ResourceClaim>) {
+        if !self.kept.has_claim(claim) {
+            return;
+        }
+        if let Ok(change) = claim.applied(0) {
+            self.kept.keep_newer(claim);
+            self.tell(Input::Changed(change));
         }
     }
 
@@ -273,23 +298,26 @@ impl Drive {
 
     fn submit(&mut self, id: WriteId, write: Write) {
         if let Some(shadow) = &mut self.shadow {
-            let node = write.places().and_then(|uid| self.engine.placed_on(uid));
+            let node = write.places().and_then(|uid| self.engine.on_its_way(uid)).map(|(_, node)| node);
             return shadow.hold(id, &write, node);
         }
+        self.options.listener.hear(&Notice::Submitted { write: &write });
         let carrier = Carrier {
             connection: self.connection.clone(),
             sources: self.kept.sources(&write),
             write,
             clock: self.clock,
+            unclear: false,
             allocation_times: self.options.settings.gates.enabled(Gate::DRADeviceBindingConditions),
         };
         let outbox = self.outbox.clone();
         self.under_way += 1;
         while self.writing.try_join_next().is_some() {}
         self.writing.spawn(async move {
-            let (write, outcome) = carrier.carry_out().await;
+            let began = Instant::now();
+            let carried = carrier.carry_out().await;
             // If nobody listens any more it is all over.
-            let _ = outbox.send(Message::Settled(id, write, outcome)).await;
+            let _ = outbox.send(Message::Settled(id, carried, began.elapsed())).await;
         });
     }
 
@@ -300,6 +328,9 @@ impl Drive {
             }
             Announcement::FailedScheduling { pod, message } => {
                 self.options.listener.hear(&Notice::Refused { pod, message });
+            }
+            Announcement::Preempted { pod, by, node } => {
+                self.options.listener.hear(&Notice::Preempted { pod, by, node });
             }
         }
         if let Some(shadow) = &mut self.shadow {

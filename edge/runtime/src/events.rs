@@ -50,6 +50,8 @@ struct Report {
     action: &'static str,
     is_warning: bool,
     note: String,
+    /// Another pod that has to do with it.
+    related: Option<Arc<Pod>>,
 }
 
 impl Recorder {
@@ -75,6 +77,7 @@ impl Recorder {
                 action: "Binding",
                 is_warning: false,
                 note: format!("Successfully assigned {}/{} to {node}", pod.id.namespace, pod.id.name),
+                related: None,
             },
             Announcement::FailedScheduling { pod, message } => Report {
                 pod: pod.clone(),
@@ -82,6 +85,15 @@ impl Recorder {
                 action: "Scheduling",
                 is_warning: true,
                 note: message.clone(),
+                related: None,
+            },
+            Announcement::Preempted { pod, by, node } => Report {
+                pod: pod.clone(),
+                reason: "Preempted",
+                action: "Preempting",
+                is_warning: false,
+                note: format!("Preempted by pod {} on node {node}", by.uid),
+                related: Some(by.clone()),
             },
         };
         if self.to.try_send(report).is_err() {
@@ -161,20 +173,16 @@ impl Writer {
         let mut event = Event::default();
         event.metadata.namespace = pod.id.namespace.to_string();
         event.metadata.name = format!("{}.{:x}{:04x}", pod.id.name, now.0.micros(), self.made & 0xffff);
-        event.regarding = ObjectReference {
-            api_version: objects::core::pod::Pod::API_VERSION.to_owned(),
-            kind: objects::core::pod::Pod::KIND.to_owned(),
-            namespace: pod.id.namespace.to_string(),
-            name: pod.id.name.to_string(),
-            uid: pod.uid.to_string(),
-            ..ObjectReference::default()
-        };
+        event.regarding = reference(pod);
+        event.related = report.related.as_deref().map(reference);
         event.event_time = Some(now);
         event.reason = report.reason.to_owned();
         event.action = report.action.to_owned();
         event.type_ = if report.is_warning { "Warning" } else { "Normal" }.to_owned();
         event.note = shortened(&report.note);
-        event.reporting_controller = pod.scheduler.to_string();
+        // Who displaces a pod reports it, not who placed it.
+        let reporter = report.related.as_deref().unwrap_or(pod);
+        event.reporting_controller = reporter.scheduler.to_string();
         event.reporting_instance = self.instance.clone();
         self.remember(key, &event.metadata.name);
         Some(Writing::First(Box::new(event)))
@@ -198,6 +206,17 @@ impl Writer {
 enum Writing {
     First(Box<Event>),
     Series(String, serde_json::Value),
+}
+
+fn reference(pod: &Pod) -> ObjectReference {
+    ObjectReference {
+        api_version: objects::core::pod::Pod::API_VERSION.to_owned(),
+        kind: objects::core::pod::Pod::KIND.to_owned(),
+        namespace: pod.id.namespace.to_string(),
+        name: pod.id.name.to_string(),
+        uid: pod.uid.to_string(),
+        ..ObjectReference::default()
+    }
 }
 
 /// A note that the API takes.

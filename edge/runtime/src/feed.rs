@@ -11,9 +11,13 @@ use convert::change::Fact;
 use convert::claim_id;
 use futures_util::StreamExt;
 use objects::Object;
-use objects::core::kinds::{Namespace, PersistentVolume, PersistentVolumeClaim};
+use objects::apps::{ReplicaSet, StatefulSet};
+use objects::core::kinds::{
+    Namespace, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service,
+};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
+use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
@@ -54,6 +58,11 @@ const FEEDS: &[Feed] = &[
     feed::<PersistentVolume>("persistentvolumes", ""),
     feed::<PersistentVolumeClaim>("persistentvolumeclaims", ""),
     feed::<StorageClass>("storageclasses", ""),
+    feed::<PodDisruptionBudget>("poddisruptionbudgets", ""),
+    feed::<Service>("services", ""),
+    feed::<ReplicationController>("replicationcontrollers", ""),
+    feed::<ReplicaSet>("replicasets", ""),
+    feed::<StatefulSet>("statefulsets", ""),
 ];
 
 const fn feed<K: Source>(plural: &'static str, fields: &'static str) -> Feed {
@@ -75,6 +84,11 @@ impl Source for DeviceTaintRule {}
 impl Source for PersistentVolume {}
 impl Source for PersistentVolumeClaim {}
 impl Source for StorageClass {}
+impl Source for PodDisruptionBudget {}
+impl Source for Service {}
+impl Source for ReplicationController {}
+impl Source for ReplicaSet {}
+impl Source for StatefulSet {}
 
 impl Source for Pod {
     fn original(self) -> Option<Original> {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use convert::claim_id;
 use model::claim::ClaimId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -52,6 +53,21 @@ impl Kept {
             Original::Class(class) => {
                 Arc::make_mut(&mut self.classes).insert(class.metadata.name.clone(), class);
             }
+        }
+    }
+
+    /// Whether a claim is there, and not another of its name.
+    pub(crate) fn has_claim(&self, claim: &ResourceClaim) -> bool {
+        self.claims.get(&claim_id(claim)).is_some_and(|known| known.metadata.uid == claim.metadata.uid)
+    }
+
+    /// Takes note of a claim unless a newer state of it is known.
+    pub(crate) fn keep_newer(&mut self, claim: &Arc<ResourceClaim>) {
+        let version = |claim: &ResourceClaim| claim.metadata.resource_version.parse::<u64>().ok();
+        let id = claim_id(claim);
+        let known = self.claims.get(&id);
+        if known.is_some_and(|known| version(known) < version(claim)) {
+            self.claims.insert(id, claim.clone());
         }
     }
 

@@ -95,6 +95,8 @@ pub enum Notice<'a> {
     },
     /// A pod was looked at.
     Attempt {
+        /// The scheduler that it asked for.
+        profile: &'a str,
         /// What came of it.
         result: AttemptResult,
         /// How long it took.
@@ -114,11 +116,39 @@ pub enum Notice<'a> {
         /// Why.
         message: &'a str,
     },
+    /// A pod goes, since a more important one needs its place.
+    Preempted {
+        /// The pod that goes.
+        pod: &'a Pod,
+        /// The other.
+        by: &'a Pod,
+        /// The node on which that is to be.
+        node: &'a str,
+    },
+    /// A write is on its way.
+    Submitted {
+        /// The write.
+        write: &'a Write,
+    },
+    /// A write was answered.
+    Settled {
+        /// The write.
+        write: &'a Write,
+        /// Whether it is done.
+        done: bool,
+        /// How long it took.
+        took: Duration,
+    },
     /// A write was not carried out.
     WriteFailed {
         /// The write.
         write: &'a Write,
         /// Why.
+        why: &'a str,
+    },
+    /// Another leads, and the scheduler ends.
+    LostLeadership {
+        /// What happened.
         why: &'a str,
     },
     /// Events were lost because there were too many.

@@ -130,6 +130,7 @@ fn claim(number: usize) -> ClaimState {
         allocation: None,
         reserved_for: Vec::new(),
         owner: None,
+        extended: false,
         deleting: false,
         protected: false,
     }
@@ -174,7 +175,7 @@ fn play(nodes: usize, devices: usize) -> anyhow::Result<Run> {
     });
     let now = Timestamp::from_micros(1_000_000);
     let selector = format!("device.driver == \"{DRIVER}\"").into();
-    let class = Class { name: "gpu".into(), selectors: vec![Some(selector)], configs: 0 };
+    let class = Class { name: "gpu".into(), selectors: vec![Some(selector)], ..Class::default() };
     let mut fact = |change: Change| drop(engine.handle(now, Input::Changed(change)));
     fact(Change::ClassApplied(class));
     for number in 0..nodes {

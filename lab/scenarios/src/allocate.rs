@@ -7,7 +7,7 @@ use allocation::{Answer, DeviceOrder, Expressions, Question, Reply, allocate};
 use anyhow::{Context as _, bail, ensure};
 use cluster::pools::Slices;
 use gates::Gates;
-use invariants::{Evidence, GroupsFrom, Made, check_allocations, check_state, search};
+use invariants::{Evidence, GroupsFrom, Made, check_allocations, check_state, search, with_taint_rules};
 use objects::core::node::Node;
 use objects::resource::allocation::AllocationResult;
 use objects::resource::claim::ResourceClaim;
@@ -87,7 +87,8 @@ pub(crate) fn decide(
         ensure!(claim.status.allocation.is_none(), "claim {name} is allocated already");
     }
     let node = world.node(node)?;
-    let seen = Seen { node, slices: world.all()?, classes: world.all()?, claims: world.all()?, wanting };
+    let slices = with_taint_rules(&world.all::<ResourceSlice>()?, &world.taint_rules(gates)?);
+    let seen = Seen { node, slices, classes: world.all()?, claims: world.all()?, wanting };
     let allocations = match ask(world, expressions, &seen, gates, order)? {
         Asked::Refused { sentence, tried_all } => {
             let objections = if tried_all { objections_to_refusal(&seen, gates) } else { Vec::new() };
@@ -133,7 +134,7 @@ fn ask(
         seen.classes.iter().map(convert::class).map(|class| (class.name.clone(), class)).collect();
     let claims: Vec<_> = seen.wanting.iter().map(convert::claim).collect::<Result<_, _>>()?;
     let ledger = world.ledger()?;
-    let pools = match Slices::new(world.published()?).pools_for(&node, gates) {
+    let pools = match Slices::new(world.published(gates)?).pools_for(&node, gates) {
         Ok(pools) => pools,
         Err(error) => return refused(error.to_string()),
     };

@@ -26,6 +26,8 @@ pub struct Scenario {
     pub(crate) line: u64,
     pub(crate) gates: Settings,
     pub(crate) order: DeviceOrder,
+    /// How the scheduler is configured.
+    pub(crate) configuration: Value,
     pub(crate) given: Arc<[Located<Value>]>,
     pub(crate) steps: Vec<Located<Step>>,
 }
@@ -56,6 +58,8 @@ pub(crate) struct Located<T> {
 pub(crate) enum Step {
     /// Claims of one pod are to be allocated together, for a node.
     Allocate { claims: Vec<String>, node: String, expected: Expected },
+    /// A pod is to be placed, and nodes to be compared for it.
+    Schedule { pod: String, expected: Placed, scores: Scores },
     /// A claim gives its devices back.
     Release { claim: String },
     /// A new object.
@@ -79,6 +83,20 @@ pub(crate) enum Expected {
     Refused(Vec<String>),
 }
 
+/// What must come of a pod.
+#[derive(Clone, Debug)]
+pub(crate) enum Placed {
+    /// It goes to this node.
+    On(String),
+    /// It waits, with a sentence that begins like this, or with all of these parts in it.
+    Refused(Vec<String>),
+    /// It stays as it is; only the scores are looked at.
+    Untouched,
+}
+
+/// Scores by the plugin that gives them, or `total`, and by node.
+pub(crate) type Scores = BTreeMap<String, BTreeMap<String, i64>>;
+
 /// Reads the scenarios of a file.
 ///
 /// # Errors
@@ -96,12 +114,13 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Scenario>, Failure> {
     let form: FileForm = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         failure(error.location().map_or(0, |location| location.line()), error.to_string())
     })?;
-    let FileForm { title, pending, gates, order, given, steps, scenarios } = form;
+    let FileForm { title, pending, gates, order, configuration, given, steps, scenarios } = form;
+    let configuration = configuration.unwrap_or_else(|| Value::Object(Default::default()));
     let given: Arc<[_]> = given.into_iter().map(located).collect();
     let scenarios = match (steps, scenarios) {
         (Some(steps), None) => {
-            let value =
-                ScenarioForm { title, pending: pending.clone(), gates: Settings::new(), order: None, steps };
+            let (pending, gates) = (pending.clone(), Settings::new());
+            let value = ScenarioForm { title, pending, gates, order: None, configuration: None, steps };
             vec![Located { line: 1, value }]
         }
         (None, Some(scenarios)) => scenarios.into_iter().map(located).collect(),
@@ -134,6 +153,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Scenario>, Failure> {
             line,
             gates: settings,
             order,
+            configuration: form.configuration.unwrap_or_else(|| configuration.clone()),
             given: given.clone(),
             steps,
         });
@@ -154,6 +174,7 @@ fn located<T>(spanned: Spanned<T>) -> Located<T> {
 fn step(form: StepForm) -> Result<Step, String> {
     let verbs = [
         ("allocate", form.allocate.is_some()),
+        ("schedule", form.schedule.is_some()),
         ("release", form.release.is_some()),
         ("create", form.create.is_some()),
         ("replace", form.replace.is_some()),
@@ -170,20 +191,37 @@ fn step(form: StepForm) -> Result<Step, String> {
             known.join(", ")
         ));
     };
-    for (key, owner, used) in [
-        ("on", "allocate", form.on.is_some()),
-        ("gives", "allocate", form.gives.is_some()),
-        ("refused", "allocate", form.refused.is_some()),
-        ("shows", "status", form.shows.is_some()),
+    let both = ["allocate", "schedule"].as_slice();
+    for (key, owners, used) in [
+        ("on", both, form.on.is_some()),
+        ("gives", &["allocate"], form.gives.is_some()),
+        ("refused", both, form.refused.is_some()),
+        ("scores", &["schedule"], form.scores.is_some()),
+        ("shows", &["status"], form.shows.is_some()),
     ] {
-        if used && owner != *verb {
-            return Err(format!("`{key}` belongs to `{owner}`, and this step does {verb}"));
+        if used && !owners.contains(verb) {
+            return Err(format!(
+                "`{key}` belongs to `{}`, and this step does {verb}",
+                owners.join("` and `")
+            ));
         }
     }
     if let Some(OneOrMany(claims)) = form.allocate {
         let node = form.on.ok_or("`allocate` needs `on`, with the name of a node")?;
         let expected = expected(form.gives, form.refused)?;
         return Ok(Step::Allocate { claims, node, expected });
+    }
+    if let Some(pod) = form.schedule {
+        let scores = form.scores.unwrap_or_default();
+        let expected = match (form.on, form.refused) {
+            (Some(node), None) => Placed::On(node),
+            (None, Some(OneOrMany(parts))) if parts.iter().all(|one| !one.trim().is_empty()) => {
+                Placed::Refused(parts)
+            }
+            (None, None) if !scores.is_empty() => Placed::Untouched,
+            (_, _) => return Err("`schedule` needs either `on` or `refused`, or `scores`".to_owned()),
+        };
+        return Ok(Step::Schedule { pod, expected, scores });
     }
     if let Some(claim) = form.status {
         let shows = form.shows.ok_or("`status` needs `shows`, with what must be in it")?;
@@ -220,6 +258,7 @@ impl Step {
     pub(crate) fn told(&self) -> String {
         match self {
             Step::Allocate { claims, node, .. } => format!("allocate {} on {node}", claims.join(" and ")),
+            Step::Schedule { pod, .. } => format!("schedule {pod}"),
             Step::Release { claim } => format!("release {claim}"),
             Step::Create { manifest } => format!("create {}", name_of(manifest)),
             Step::Replace { manifest } => format!("replace {}", name_of(manifest)),

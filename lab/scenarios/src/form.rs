@@ -22,6 +22,7 @@ pub(crate) struct FileForm {
     #[serde(default)]
     pub gates: Settings,
     pub order: Option<OrderForm>,
+    pub configuration: Option<Value>,
     pub given: Vec<Spanned<Value>>,
     /// Of a file with a single scenario.
     pub steps: Option<Vec<Spanned<StepForm>>>,
@@ -38,6 +39,7 @@ pub(crate) struct ScenarioForm {
     #[serde(default)]
     pub gates: Settings,
     pub order: Option<OrderForm>,
+    pub configuration: Option<Value>,
     pub steps: Vec<Spanned<StepForm>>,
 }
 
@@ -57,6 +59,9 @@ pub(crate) struct StepForm {
     pub on: Option<String>,
     pub gives: Option<BTreeMap<String, OneOrMany<String>>>,
     pub refused: Option<OneOrMany<String>>,
+
+    pub schedule: Option<String>,
+    pub scores: Option<BTreeMap<String, BTreeMap<String, i64>>>,
 
     pub release: Option<String>,
     pub create: Option<Value>,

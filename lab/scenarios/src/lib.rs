@@ -12,6 +12,7 @@ mod failure;
 mod folder;
 mod form;
 mod run;
+mod schedule;
 mod verdict;
 mod world;
 

@@ -8,6 +8,7 @@ use crate::difference;
 use crate::document::{Expected, Located, Scenario, Step, parse_gates};
 use crate::failure::{Failure, Fault};
 use crate::form::Settings;
+use crate::schedule::Scheduler;
 use crate::world::World;
 
 /// Runs a scenario to its end.
@@ -53,6 +54,13 @@ impl Run<'_> {
     fn step(&mut self, step: &Step) -> anyhow::Result<Vec<String>> {
         match step {
             Step::Allocate { claims, node, expected } => return self.allocate(claims, node, expected),
+            Step::Schedule { pod, expected, scores } => {
+                let gates = parse_gates(&self.settings)?;
+                let scheduler = Scheduler::new(&self.scenario.configuration, gates)?;
+                let mut lines = scheduler.scores(&self.world, pod, scores)?;
+                lines.extend(scheduler.place(&mut self.world, pod, expected)?);
+                return Ok(lines);
+            }
             Step::Release { claim } => {
                 anyhow::ensure!(
                     self.world.claim(claim)?.status.allocation.is_some(),

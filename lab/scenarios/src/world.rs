@@ -10,18 +10,40 @@ use admission::{Context, FieldValidation, Identity, Operation, Submission, Surro
 use anyhow::{Context as _, bail};
 use cluster::ledger::Ledger;
 use cluster::published::Published;
-use gates::Gates;
+use gates::{Gate, Gates};
 use model::timestamp::Timestamp;
 use objects::Object;
 use objects::core::node::Node;
 use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceTaintRule;
 use objects::scheduling::priority_class::PriorityClass;
 use schema::{Scope, table};
 use selector::SliceRevision;
 use serde_json::{Value, json};
 
 /// Kinds that mean something to a scenario today.
-const KINDS: [&str; 5] = ["DeviceClass", "Namespace", "Node", "ResourceClaim", "ResourceSlice"];
+const KINDS: [&str; 17] = [
+    "DeviceClass",
+    "DeviceTaintRule",
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "ReplicaSet",
+    "ReplicationController",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "ResourceSlice",
+    "Service",
+    "StatefulSet",
+    "StorageClass",
+];
+
+/// The taint that every node is born with, until somebody sees that it is ready.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 /// Kind, namespace and name.
 type Key = (String, String, String);
@@ -86,6 +108,30 @@ impl World {
         self.write_status(&key, &object)
     }
 
+    /// A pod as it is stored, by `name` or `namespace/name`.
+    pub fn pod(&self, name: &str) -> anyhow::Result<&Value> {
+        let (namespace, name) = name.split_once('/').unwrap_or(("default", name));
+        let key = ("Pod".to_owned(), namespace.to_owned(), name.to_owned());
+        self.objects.get(&key).with_context(|| format!("there is no pod {name}"))
+    }
+
+    /// Everything there is, in the order in which it was written last.
+    pub fn in_order(&self) -> Vec<&Value> {
+        let mut all: Vec<&Value> = self.objects.values().collect();
+        all.sort_by_key(|object| revision_of(object));
+        all
+    }
+
+    /// Takes over what became of objects that are there; other objects are taken in as they are.
+    pub fn take_over(&mut self, object: Value) -> anyhow::Result<()> {
+        let key = key(&object)?;
+        self.revision += 1;
+        let mut object = object;
+        object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        self.objects.insert(key, object);
+        Ok(())
+    }
+
     /// A node by name.
     pub fn node(&self, name: &str) -> anyhow::Result<Node> {
         let all = self.all::<Node>()?;
@@ -100,13 +146,23 @@ impl World {
         Ok(of_kind.map(|(_, object)| serde_json::from_value(object.clone())).collect::<Result<_, _>>()?)
     }
 
+    /// The rules that put taints on devices, while they count.
+    pub fn taint_rules(&self, gates: Gates) -> anyhow::Result<Vec<DeviceTaintRule>> {
+        let on = gates.enabled(Gate::DRADeviceTaints) && gates.enabled(Gate::DRADeviceTaintRules);
+        if on { self.all() } else { Ok(Vec::new()) }
+    }
+
     /// The slices as decisions see them. The revision of a slice is that of its last write, of which no two are equal.
-    pub fn published(&self) -> anyhow::Result<Vec<Arc<Published>>> {
+    pub fn published(&self, gates: Gates) -> anyhow::Result<Vec<Arc<Published>>> {
+        let rules = self.taint_rules(gates)?;
+        let rules = rules.iter().map(convert::taint_rule).collect::<Result<Vec<_>, _>>()?;
         let mut published = Vec::new();
         for slice in self.all::<objects::resource::slice::ResourceSlice>()? {
             let written: u64 = slice.metadata.resource_version.parse()?;
             let revision = SliceRevision { slice: written, revision: written };
-            published.push(Arc::new(Published::new(convert::slice(&slice)?, revision)));
+            let mut slice = convert::slice(&slice)?;
+            rules.iter().for_each(|rule| rule.put_on(&mut slice));
+            published.push(Arc::new(Published::new(slice, revision)));
         }
         Ok(published)
     }
@@ -141,6 +197,7 @@ impl World {
         let kind = table()
             .kind(api_version, &key.0)
             .with_context(|| format!("there is no {} in apiVersion {api_version:?}", key.0))?;
+        let submitted = object;
         let submission = Submission {
             kind,
             namespace: &key.1,
@@ -158,10 +215,27 @@ impl World {
         let admitted = admit(submission, operation, identity, &context)
             .map_err(|rejection| anyhow::anyhow!("{}/{} is not admitted: {rejection}", key.0, key.2))?;
         let mut object = admitted.object;
+        // Nodes are ready here, unless they say that they are not.
+        let says = |taints: &Value| taints.as_array().is_some_and(|all| all.iter().any(is_not_ready));
+        if key.0 == Node::KIND
+            && !says(&submitted["spec"]["taints"])
+            && let Some(taints) = object["spec"]["taints"].as_array_mut()
+        {
+            taints.retain(|taint| !is_not_ready(taint));
+        }
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
         self.objects.insert(key.clone(), object);
         Ok(())
     }
+}
+
+/// The revision of an object's last write.
+pub(crate) fn revision_of(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+fn is_not_ready(taint: &Value) -> bool {
+    taint["key"] == NOT_READY
 }
 
 fn key(manifest: &Value) -> anyhow::Result<Key> {
@@ -197,8 +271,9 @@ impl Surroundings for World {
         }
     }
 
-    fn priority_class(&self, _name: &str) -> Option<PriorityClass> {
-        None
+    fn priority_class(&self, name: &str) -> Option<PriorityClass> {
+        let classes = self.all::<PriorityClass>().unwrap_or_default();
+        classes.into_iter().find(|class| class.metadata.name == name)
     }
 
     fn default_priority_class(&self) -> Option<PriorityClass> {

@@ -34,6 +34,28 @@ fn the_example_of_the_readme_passes() {
 }
 
 #[test]
+fn the_example_of_pods_in_the_readme_passes() {
+    let readme = fs::read_to_string(folder().join("README.md")).expect("there is a README");
+    let example = readme.split("```yaml\n").nth(2).expect("it has a second example");
+    let example = example.split_once("```").expect("the example has an end").0;
+    let outcomes = verdicts("README.md", example).expect("the example is a scenario");
+    assert!(matches!(outcomes[..], [ref only] if only.verdict == Verdict::Passed), "{outcomes:?}");
+    let told = |old: &str, new: &str| {
+        let outcomes = match verdicts("f.yaml", &example.replacen(old, new, 1)) {
+            Ok(outcomes) => outcomes,
+            Err(failure) => return failure.to_string(),
+        };
+        format!("{:?}", outcomes[0].verdict)
+    };
+    assert!(told("small: 25", "small: 26").contains("NodeResourcesFit of small: found    25"));
+    assert!(told("schedule: packed, on: small", "schedule: packed, on: large").contains("found    on small"));
+    assert!(told("2 Insufficient cpu", "1 Insufficient cpu").contains("found    refused: 0/2 nodes"));
+    assert!(told("NodeResourcesFit: {small", "NodeResourceFit: {small").contains("gives no scores"));
+    assert!(told("type: MostAllocated", "type: Most").contains("the configuration is wrong"));
+    assert!(told(", on: small}", "}").contains("`schedule` needs either `on` or `refused`, or `scores`"));
+}
+
+#[test]
 fn unknown_keys_are_errors_with_file_and_line() {
     let told = complaint("steps:", "stages:");
     assert!(told.starts_with("f.yaml:30\n") && told.contains("unknown field `stages`"), "{told}");
@@ -59,7 +81,7 @@ fn a_step_does_one_thing() {
     let told = complaint("  - release: mine", "  - {release: mine, delete: Node/node-1}");
     assert!(told.contains("a step does one thing, and this does release and delete"), "{told}");
     let told = complaint("  - release: mine", "  - {release: mine, on: node-1}");
-    assert!(told.contains("`on` belongs to `allocate`, and this step does release"), "{told}");
+    assert!(told.contains("`on` belongs to `allocate` and `schedule`, and this step does release"), "{told}");
     let told = complaint("    gives: {mine/gpu: gpu-0}\n", "");
     assert!(told.contains("`allocate` needs either `gives` or `refused`"), "{told}");
 }

@@ -3,11 +3,14 @@
 //! Invariant: nothing here looks at a clock, a file or a random source. The same manifests give the same placements; time
 //! is a number that jumps to the next moment at which there is something to do.
 
+mod displaced;
 mod manifest;
+mod merged_keys;
 mod outcome;
 mod shelf;
 mod simulation;
+pub mod world;
 
 pub use manifest::{BadInput, Manifest, Place, read};
 pub use outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};
-pub use simulation::simulate;
+pub use simulation::{simulate, simulate_with};

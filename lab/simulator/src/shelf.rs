@@ -20,6 +20,8 @@ use serde_json::{Value, json};
 use store::binding::Wish;
 use store::patch::strategic_merge_patch;
 
+use crate::merged_keys;
+
 /// Which object it is.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Key {
@@ -54,7 +56,8 @@ struct Stored {
 }
 
 /// Kinds whose status is taken as somebody wrote it: what drivers, kubelets and earlier schedulers said.
-const WITH_STATUS: [&str; 3] = ["Node", "Pod", "ResourceClaim"];
+const WITH_STATUS: [&str; 5] =
+    ["Node", "PersistentVolumeClaim", "Pod", "PodDisruptionBudget", "ResourceClaim"];
 
 /// The taint that every node is born with, until somebody sees that it is ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -180,12 +183,20 @@ impl Shelf {
         });
     }
 
+    /// The object that a call goes to.
+    pub fn find(&self, call: &ApiCall) -> Option<Value> {
+        let (kind, namespace, name) = (kind_of_call(call).ok()?, call.namespace.clone(), call.name.clone());
+        let key = Key { api_version: kind.api_version.clone(), kind: kind.kind.clone(), namespace, name };
+        self.get(&key).cloned()
+    }
+
     /// Carries out a call, and gives the object that came of it.
     pub fn perform(&mut self, call: ApiCall) -> Result<Key, String> {
-        let is_stored = |kind: &Kind| stored_kind(kind).api_version == kind.api_version;
-        let known = table().kinds().iter().find(|kind| kind.kind == call.kind && is_stored(kind));
-        let kind = known.ok_or_else(|| format!("there is no kind {}", call.kind))?;
+        let kind = kind_of_call(&call)?;
         let ApiCall { verb, namespace, name, subresource, body, .. } = call;
+        if verb == Verb::Create && subresource.is_none() {
+            return self.create(&body, Vec::new());
+        }
         let key = Key { api_version: kind.api_version.clone(), kind: kind.kind.clone(), namespace, name };
         let mut object = self.get(&key).cloned().ok_or_else(|| format!("{} is not there", key.name))?;
         match verb {
@@ -203,8 +214,27 @@ impl Shelf {
                 wish.bind(&mut object, &labels, &self.now.to_string()).map_err(|why| why.to_string())?;
                 self.store(&key, |stored| *stored = object);
             }
+            Verb::Delete => {
+                let expected = &body["preconditions"]["uid"];
+                if expected.is_string() && *expected != object["metadata"]["uid"] {
+                    return Err(format!("{} is another by now", key.name));
+                }
+                self.delete(&key);
+            }
         }
         Ok(key)
+    }
+
+    /// Deletes an object: it goes at once, unless a finalizer keeps it. Nobody waits for its grace period.
+    pub fn delete(&mut self, key: &Key) {
+        let Some(object) = self.get(key) else { return };
+        let is_kept = object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+        if is_kept {
+            let now = self.now.to_seconds().to_string();
+            return self.store(key, |object| object["metadata"]["deletionTimestamp"] = json!(now));
+        }
+        self.revision += 1;
+        self.objects.remove(key);
     }
 
     /// Puts an object, or its status, in place of the one that is there.
@@ -246,6 +276,13 @@ impl Shelf {
     }
 }
 
+/// The kind of the object that a call goes to, in the version in which it is stored.
+fn kind_of_call(call: &ApiCall) -> Result<&'static Kind, String> {
+    let is_stored = |kind: &Kind| stored_kind(kind).api_version == kind.api_version;
+    let known = table().kinds().iter().find(|kind| kind.kind == call.kind && is_stored(kind));
+    known.ok_or_else(|| format!("there is no kind {}", call.kind))
+}
+
 /// The kind of a manifest.
 pub(crate) fn kind_of(manifest: &Value) -> Result<&'static Kind, String> {
     let text = |field: &str| {
@@ -272,6 +309,9 @@ fn without_history(manifest: &Value) -> Value {
         for field in ["resourceVersion", "managedFields", "selfLink", "creationTimestamp"] {
             meta.remove(field);
         }
+    }
+    if object["kind"] == "Pod" {
+        merged_keys::take_back(&mut object);
     }
     object
 }

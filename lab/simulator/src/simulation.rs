@@ -5,18 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use config::SchedulerSettings;
 use controllers::claim_templates::{self, Step};
 use convert::change;
-use convert::request::{self, Next, Seen};
+use convert::request::{self, Next, Seen, Verb};
 use gates::{Gate, Gates};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::DeviceClass;
 use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
-use scheduler::engine::{Effect, Engine, Input, Settings};
-use scheduler::profile::Profile;
-use scheduler::queue::Patience;
+use scheduler::engine::{Announcement, Effect, Engine, Input};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -30,11 +29,8 @@ const START: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
 /// For how long the clock goes on when pods fail again and again.
 const TIME_MS_MAX: i64 = 3_600_000;
 
-/// How many steps a search for devices on one node may take.
-const STEPS_MAX: u64 = 1_000_000;
-
-/// The name of the one scheduler that there is; pods that ask for another are taken all the same.
-const SCHEDULER: &str = "supercargo";
+/// How much time passes with a write that fails.
+const RETRY_MS: i64 = 10_000;
 
 /// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
 const UNHEEDED: [&str; 12] = [
@@ -52,14 +48,31 @@ const UNHEEDED: [&str; 12] = [
     "Workload",
 ];
 
-type PodObject = objects::core::pod::Pod;
+pub(crate) type PodObject = objects::core::pod::Pod;
 
 /// Places the pods of these manifests in the cluster of these manifests.
 ///
 /// # Errors
 /// A manifest is refused.
 pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Ending, BadInput> {
-    let mut simulation = Simulation::new(gates);
+    play(manifests, Simulation::new(gates, &SchedulerSettings::defaults(gates), gates, true))
+}
+
+/// The same with a scheduler that is configured like this, and runs with gates of its own. It leaves pods alone that ask for
+/// another scheduler.
+///
+/// # Errors
+/// A manifest is refused.
+pub fn simulate_with(
+    manifests: &[Manifest],
+    admission: Gates,
+    scheduler: &SchedulerSettings,
+    gates: Gates,
+) -> Result<Ending, BadInput> {
+    play(manifests, Simulation::new(admission, scheduler, gates, false))
+}
+
+fn play(manifests: &[Manifest], mut simulation: Simulation) -> Result<Ending, BadInput> {
     simulation.take_in(manifests)?;
     simulation.make_claims();
     simulation.tell_all();
@@ -67,9 +80,13 @@ pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Ending, BadInput
     Ok(simulation.ending())
 }
 
-struct Simulation {
-    shelf: Shelf,
+pub(crate) struct Simulation {
+    pub(crate) shelf: Shelf,
     engine: Engine,
+    /// The scheduler that all pods are taken to ask for, if they are all taken.
+    takes_all: Option<Arc<str>>,
+    /// Names of the schedulers that there are.
+    schedulers: Vec<Arc<str>>,
     /// Classes as allocations copy from them.
     classes: BTreeMap<String, DeviceClass>,
     allocation_times: bool,
@@ -77,24 +94,26 @@ struct Simulation {
     wake_at: Option<Timestamp>,
     /// What keeps a pod from being looked at.
     troubles: BTreeMap<Key, String>,
+    /// Pods that others displaced, and who.
+    pub(crate) displaced: BTreeMap<Key, String>,
 }
 
 impl Simulation {
-    fn new(gates: Gates) -> Simulation {
-        let engine = Engine::new(Settings {
-            profiles: vec![Arc::new(Profile::named(SCHEDULER))],
-            gates,
-            patience: Patience::default(),
-            search_steps_max: STEPS_MAX,
-        });
+    fn new(admission: Gates, scheduler: &SchedulerSettings, gates: Gates, takes_all: bool) -> Simulation {
+        let settings = convert::settings(scheduler, gates);
+        let schedulers: Vec<Arc<str>> =
+            settings.profiles.iter().map(|profile| profile.name.clone()).collect();
         Simulation {
-            shelf: Shelf::new(gates, START),
-            engine,
+            shelf: Shelf::new(admission, START),
+            engine: Engine::new(settings),
+            takes_all: schedulers.first().filter(|_| takes_all).cloned(),
+            schedulers,
             classes: BTreeMap::new(),
             allocation_times: gates.enabled(Gate::DRADeviceBindingConditions),
             open: VecDeque::new(),
             wake_at: None,
             troubles: BTreeMap::new(),
+            displaced: BTreeMap::new(),
         }
     }
 
@@ -221,27 +240,30 @@ impl Simulation {
     }
 
     /// Tells the engine how an object is now.
-    fn tell_of(&mut self, key: &Key) {
+    pub(crate) fn tell_of(&mut self, key: &Key) {
         let Some(object) = self.shelf.get(key) else { return };
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         let revision = version.parse().expect("the shelf counts its writes");
         // What is stored was converted once already, and writes keep it convertible.
         let Ok(Some(change)) = change::applied(object, revision) else { return };
-        let change = match change {
-            Change::PodApplied(pod) => {
-                Change::PodApplied(Arc::new(Pod { scheduler: SCHEDULER.into(), ..Pod::clone(&pod) }))
+        let change = match (change, &self.takes_all) {
+            (Change::PodApplied(pod), Some(scheduler)) => {
+                Change::PodApplied(Arc::new(Pod { scheduler: scheduler.clone(), ..Pod::clone(&pod) }))
             }
-            other => other,
+            (other, _) => other,
         };
         self.tell(Input::Changed(change));
     }
 
-    fn tell(&mut self, input: Input) {
+    pub(crate) fn tell(&mut self, input: Input) {
         self.wake_at = None;
         for effect in self.engine.handle(self.shelf.now, input) {
             match effect {
                 Effect::Submit(id, write) => self.open.push_back((id, write)),
                 Effect::WakeAt(time) => self.wake_at = Some(time),
+                Effect::Announce(Announcement::Preempted { pod, by, node }) => {
+                    self.note_displaced(&pod.id, &by.id, &node);
+                }
                 // Notes on pods say the same.
                 Effect::Announce(_) => {}
             }
@@ -257,7 +279,11 @@ impl Simulation {
             while let Some((id, write)) = self.open.pop_front() {
                 let outcome = match self.carry_out(&write) {
                     Ok(()) => WriteOutcome::Done,
-                    Err(reason) => WriteOutcome::Failed(reason),
+                    Err(reason) => {
+                        // Who is idle tries again at once, and may go on like that. Time must pass, so that there is an end.
+                        self.shelf.now = self.shelf.now.plus_millis(RETRY_MS);
+                        WriteOutcome::Failed(reason)
+                    }
                 };
                 self.tell(Input::Settled(id, outcome));
             }
@@ -276,25 +302,58 @@ impl Simulation {
 
     /// Does what a write asks for, and tells the engine what changed before it is told that it is done.
     fn carry_out(&mut self, write: &Write) -> Result<(), String> {
+        // The claim that the write has made so far.
+        let mut made = None;
+        let done = self.call_on(&mut made, |simulation, made| {
+            simulation.seen(write, made, |seen| request::next(write, seen)).map_err(|error| error.to_string())
+        });
+        if done.is_err() {
+            self.call_on(&mut made, |simulation, made| {
+                Ok(simulation.seen(write, made, |seen| request::undo(write, seen)))
+            })?;
+        }
+        done
+    }
+
+    /// Carries out one call after the other until there is no more to call.
+    fn call_on(
+        &mut self,
+        made: &mut Option<Key>,
+        next: impl Fn(&Simulation, Option<&Key>) -> Result<Next, String>,
+    ) -> Result<(), String> {
         loop {
-            let next = self.next_call(write).map_err(|error| error.to_string())?;
-            let (call, is_last) = match next {
+            let (call, is_last) = match next(self, made.as_ref())? {
                 Next::Done => return Ok(()),
                 Next::Then(call) => (call, false),
                 Next::Last(call) => (call, true),
             };
+            let (makes, deletes) = (call.name.is_empty(), call.verb == Verb::Delete);
+            let before = if deletes { self.shelf.find(&call) } else { None };
             let key = self.shelf.perform(call)?;
             self.tell_of(&key);
+            if let Some(before) = before.filter(|_| self.shelf.get(&key).is_none())
+                && let Ok(Some(change)) = change::gone(&before)
+            {
+                self.tell(Input::Changed(change));
+                if let Ok(pod) = PodObject::deserialize(&before) {
+                    self.pod_went(&pod);
+                }
+            }
+            if makes {
+                *made = Some(key);
+            }
             if is_last {
                 return Ok(());
             }
         }
     }
 
-    fn next_call(&self, write: &Write) -> Result<Next, request::RequestError> {
+    /// What a write is made from besides itself.
+    fn seen<T>(&self, write: &Write, made: Option<&Key>, look: impl FnOnce(&Seen<'_>) -> T) -> T {
+        let made = made.and_then(|key| self.shelf.read::<ResourceClaim>(&key.namespace, &key.name));
         let (claim, pod) = match write.about() {
             About::Claim(id) => (self.shelf.read::<ResourceClaim>(&id.namespace, &id.name), None),
-            About::Pod { id, .. } => (None, self.shelf.read::<PodObject>(&id.namespace, &id.name)),
+            About::Pod { id, .. } => (made, self.shelf.read::<PodObject>(&id.namespace, &id.name)),
         };
         let seen = Seen {
             claim: claim.as_ref(),
@@ -303,7 +362,7 @@ impl Simulation {
             now: self.shelf.now,
             allocation_times: self.allocation_times,
         };
-        request::next(write, &seen)
+        look(&seen)
     }
 
     fn ending(&self) -> Ending {
@@ -317,8 +376,10 @@ impl Simulation {
 
     fn outcome(&self) -> Outcome {
         let pods = self.shelf.all::<PodObject>().map(|(key, object)| self.pod_outcome(key, object));
+        let mut pods: Vec<PodOutcome> = pods.chain(self.displaced_outcomes()).collect();
+        pods.sort_by(|left, right| (&left.namespace, &left.name).cmp(&(&right.namespace, &right.name)));
         let claims = self.shelf.all::<ResourceClaim>().map(|(key, object)| claim_outcome(key, object));
-        Outcome { pods: pods.collect(), claims: claims.collect() }
+        Outcome { pods, claims: claims.collect() }
     }
 
     fn pod_outcome(&self, key: &Key, object: &Value) -> PodOutcome {
@@ -334,10 +395,24 @@ impl Simulation {
             noted
                 .or_else(trouble)
                 .or_else(|| self.missing_claim(key, object))
+                .or_else(|| self.held_back(object))
                 .unwrap_or_else(|| "it was not looked at before the end of the simulation".to_owned())
         };
         let reason = (node.is_none() && !is_over).then(reason);
         PodOutcome { namespace: key.namespace.clone(), name: key.name.clone(), node, reason }
+    }
+
+    /// What keeps a pod from being looked at at all.
+    fn held_back(&self, object: &Value) -> Option<String> {
+        let spec = &object["spec"];
+        let gates = spec["schedulingGates"].as_array().into_iter().flatten();
+        let gates: Vec<&str> = gates.filter_map(|gate| gate["name"].as_str()).collect();
+        if !gates.is_empty() {
+            return Some(format!("waiting for scheduling gates: [{}]", gates.join(" ")));
+        }
+        let scheduler = spec["schedulerName"].as_str().unwrap_or_default();
+        let is_known = self.takes_all.is_some() || self.schedulers.iter().any(|name| **name == *scheduler);
+        (!is_known).then(|| format!("it asks for the scheduler {scheduler:?}, and that is not here"))
     }
 
     /// A claim that a pod names and that is not there.

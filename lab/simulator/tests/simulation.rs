@@ -217,6 +217,81 @@ fn the_same_manifests_give_the_same_placements_and_names() {
     assert!(fewer.iter().all(|name| more.contains(name)), "{fewer:?} {more:?}");
 }
 
+const CLASSES: &str = "---
+{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 9}
+---
+{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: mid}, value: 5}
+";
+
+/// A pod on a node already, with a claim that was made for it.
+fn settled(name: &str, node: &str, more: &str) -> String {
+    let uid = format!("{:0>8}-0000-4000-8000-000000000000", name.len());
+    let owner = format!(
+        "{{apiVersion: v1, kind: Pod, name: {name}, uid: {uid}, controller: true, blockOwnerDeletion: true}}"
+    );
+    format!(
+        "---
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, uid: {uid}, labels: {{app: {name}}}{more}}}
+spec: {{nodeName: {node}, containers: [{{name: c, image: i}}], {OWN}}}
+status: {{resourceClaimStatuses: [{{name: gpu, resourceClaimName: {name}-gpu}}]}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: {name}-gpu, annotations: {{resource.kubernetes.io/pod-claim-name: gpu}}, ownerReferences: [{owner}]}}
+spec: {{devices: {{requests: [{{name: gpu, exactly: {{deviceClassName: gpu}}}}]}}}}
+status:
+  allocation: {{devices: {{results: [{{request: gpu, driver: gpu.example.com, pool: {node}, device: gpu-{node}}}]}}}}
+  reservedFor: [{{resource: pods, name: {name}, uid: {uid}}}]
+"
+    )
+}
+
+fn urgent() -> String {
+    pod("urgent", &format!("priorityClassName: high, {OWN}"))
+}
+
+#[test]
+fn a_claim_that_was_made_for_a_pod_goes_with_it_when_it_is_displaced() {
+    let outcome = run(&[CLASSES.to_owned(), settled("one", "a", ""), settled("other", "b", ""), urgent()]);
+    assert_eq!(fate(&outcome, "urgent"), "a");
+    assert_eq!(fate(&outcome, "one"), "it was preempted by pod default/urgent, which goes to node a");
+    assert_eq!(fate(&outcome, "other"), "b");
+    assert!(outcome.claims.iter().all(|claim| claim.name != "one-gpu"), "{:?}", outcome.claims);
+    assert_eq!(devices(&outcome, "urgent-gpu"), ["gpu-a"]);
+}
+
+#[test]
+fn a_pod_that_a_budget_covers_stays_if_another_can_go() {
+    let budget = "---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: one}
+spec: {minAvailable: 1, selector: {matchLabels: {app: one}}}
+status: {disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1}
+";
+    let outcome = run(&[
+        CLASSES.to_owned(),
+        budget.to_owned(),
+        settled("one", "a", ""),
+        settled("other", "b", ""),
+        urgent(),
+    ]);
+    assert_eq!((fate(&outcome, "urgent"), fate(&outcome, "one")), ("b", "a"));
+}
+
+#[test]
+fn a_pod_that_a_finalizer_keeps_keeps_its_device_too() {
+    let kept = settled("one", "a", ", finalizers: [example.com/keep]");
+    let top =
+        settled("other", "b", "").replace("spec: {nodeName", "spec: {priorityClassName: high, nodeName");
+    let outcome = run(&[CLASSES.to_owned(), kept, top, urgent()]);
+    assert_eq!((fate(&outcome, "one"), fate(&outcome, "other")), ("a", "b"));
+    let reason = fate(&outcome, "urgent");
+    assert!(reason.contains("preemption: "), "{reason}");
+}
+
 #[test]
 fn a_device_that_a_rule_taints_is_not_given() {
     let rule = "---
@@ -246,4 +321,130 @@ status:
     let wants = "nodeSelector: {zone: z2}, resourceClaims: [{name: gpu, resourceClaimName: held}]";
     let outcome = run(&[held.to_owned(), pod("p", wants)]);
     assert_eq!((fate(&outcome, "p"), devices(&outcome, "held")), ("b", vec!["gpu-b"]));
+}
+
+const BY_NAME: &str = "---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: by-name}
+spec: {extendedResourceName: example.com/gpu, selectors: [{cel: {expression: device.driver == 'gpu.example.com'}}]}
+";
+
+/// A pod with a container that asks for resources.
+fn asking(name: &str, resources: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: c, image: i, resources: {{limits: {{{resources}}}}}}}]}}\n"
+    )
+}
+
+#[test]
+fn a_claim_is_made_for_a_resource_that_a_class_stands_for() {
+    let text = [
+        CLUSTER,
+        BY_NAME,
+        &asking("one", "cpu: 1, example.com/gpu: 1"),
+        &asking("two", "deviceclass.resource.kubernetes.io/gpu: 1"),
+        &asking("three", "example.com/gpu: 1"),
+    ]
+    .concat();
+    let ending = simulate(&read("test.yaml", &text).expect("good YAML"), Gates::default());
+    let ending = ending.expect("good manifests");
+    judge(&ending.objects);
+    let outcome = &ending.outcome;
+    assert_eq!(devices(outcome, "one-extended-resources-"), [format!("gpu-{}", fate(outcome, "one"))]);
+    assert_eq!(devices(outcome, "two-extended-resources-"), [format!("gpu-{}", fate(outcome, "two"))]);
+    let reason = fate(outcome, "three");
+    assert!(reason.starts_with("0/2 nodes are available: 2 cannot allocate all claims."), "{reason}");
+    let find = |kind: &str, name: &str| {
+        let is_it = |one: &&Value| {
+            one["kind"] == kind && one["metadata"]["name"].as_str().is_some_and(|it| it.starts_with(name))
+        };
+        ending.objects.iter().find(is_it).cloned().unwrap_or_default()
+    };
+    let (claim, pod) = (find("ResourceClaim", "one-extended"), find("Pod", "one"));
+    let status = &pod["status"]["extendedResourceClaimStatus"];
+    assert_eq!(status["resourceClaimName"], claim["metadata"]["name"]);
+    let mapping = serde_json::json!([
+        { "containerName": "c", "resourceName": "example.com/gpu", "requestName": "container-0-request-1" },
+    ]);
+    assert_eq!(status["requestMappings"], mapping);
+    let meta = &claim["metadata"];
+    assert_eq!(meta["annotations"]["resource.kubernetes.io/extended-resource-claim"], "true");
+    assert_eq!(meta["ownerReferences"][0]["uid"], pod["metadata"]["uid"]);
+    assert_eq!(meta["ownerReferences"][0]["controller"], true);
+    assert_eq!(claim["status"]["reservedFor"][0]["uid"], pod["metadata"]["uid"]);
+    let request = &claim["spec"]["devices"]["requests"][0];
+    assert_eq!(request["exactly"]["deviceClassName"], "by-name");
+    assert_eq!(
+        (&request["name"], &request["exactly"]["count"]),
+        (&"container-0-request-1".into(), &1.into())
+    );
+}
+
+#[test]
+fn a_node_that_has_the_resource_itself_is_used_without_a_claim() {
+    let own = "---
+apiVersion: v1
+kind: Node
+metadata: {name: own}
+status: {allocatable: {cpu: 2, pods: 10, example.com/gpu: 1}, capacity: {example.com/gpu: 1}}
+";
+    let pods: Vec<String> = ["p", "q", "r", "s"].map(|name| asking(name, "example.com/gpu: 1")).to_vec();
+    let outcome = run(&[&[BY_NAME.to_owned(), own.to_owned()][..], &pods].concat());
+    let fates: Vec<&str> = ["p", "q", "r", "s"].iter().map(|pod| fate(&outcome, pod)).collect();
+    assert_eq!(fates.iter().filter(|fate| **fate == "own").count(), 1, "{fates:?}");
+    assert_eq!(outcome.claims.iter().filter(|claim| claim.name.contains("extended")).count(), 2);
+    assert_eq!(outcome.pending(), 1);
+}
+
+#[test]
+fn devices_that_are_processors_count_as_such() {
+    let cluster = "
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, pods: 10}, declaredFeatures: [DRANodeAllocatableResources]}}
+- {apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: cpu}, spec: {}}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceSlice
+  metadata: {name: a-cpus}
+  spec:
+    driver: cpu.example.com
+    pool: {name: a, generation: 1, resourceSliceCount: 1}
+    nodeName: a
+    devices:
+    - name: socket
+      nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 2}, overhead: {perContainer: 500m}}}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaim
+  metadata: {name: socket}
+  spec: {devices: {requests: [{name: cpu, exactly: {deviceClassName: cpu}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  resourceClaims: [{name: mine, resourceClaimName: socket}]
+  containers: [{name: c, image: i, resources: {requests: {cpu: 1}, claims: [{name: mine}]}}]
+";
+    let late = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: q}\nspec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n";
+    let play = |on: bool| {
+        let gates = Gates::default().with(gates::Gate::DRANodeAllocatableResources, on);
+        simulate(&read("test.yaml", &format!("{cluster}{late}")).expect("good YAML"), gates)
+            .expect("good manifests")
+    };
+    assert_eq!(fate(&play(false).outcome, "q"), "a", "three of four processors are free");
+    let ending = play(true);
+    assert_eq!(fate(&ending.outcome, "p"), "a");
+    let reason = fate(&ending.outcome, "q");
+    assert!(reason.starts_with("0/1 nodes are available: 1 Insufficient cpu. "), "{reason}");
+    let pod = ending.objects.iter().find(|one| one["kind"] == "Pod" && one["metadata"]["name"] == "p");
+    let status = &pod.expect("it is there")["status"]["nodeAllocatableResourceClaimStatuses"];
+    let expected = serde_json::json!([{
+        "resourceClaimName": "socket",
+        "containers": ["c"],
+        "mapping": [{ "name": "cpu", "quantity": "2" }],
+        "overhead": [{ "name": "cpu", "perContainer": "500m" }],
+    }]);
+    assert_eq!(*status, expected);
 }

@@ -1,7 +1,10 @@
 //! `supercargo scheduler`: places the pods of a cluster.
 
+mod watcher;
+
 use std::fs;
 use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +13,13 @@ use clap::Args;
 use client::{Candidacy, Connection, Terms, identity};
 use config::{LeaderElection, SchedulerSettings};
 use gates::Gates;
-use runtime::{Ended, Listener, Notice};
+use runtime::Ended;
+use telemetry::logs::{self, Format};
+use telemetry::metrics::Metrics;
+use telemetry::surface::{self, Checks, PORT, Readers, Surface, Transport};
+use tokio::sync::watch;
+use tracing::info;
+use watcher::Watcher;
 
 use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
@@ -48,6 +57,24 @@ pub(crate) struct Scheduler {
     /// Whether one of several schedulers is elected to do the work, if not as the configuration says
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     leader_elect: Option<bool>,
+    /// Where to serve metrics and health; they are for everybody who reaches it
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    bind_address: IpAddr,
+    /// The port for metrics and health; 0 serves none
+    #[arg(long, value_name = "PORT", default_value_t = PORT)]
+    secure_port: u16,
+    /// The certificate for that port, if it is not to be made at the start
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    tls_cert_file: Option<PathBuf>,
+    /// The key of that certificate
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    tls_private_key_file: Option<PathBuf>,
+    /// How to write the log: text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    logging_format: Format,
+    /// How much to log: 0 what matters, 4 every decision, 6 everything
+    #[arg(short, long, value_name = "LEVEL", default_value_t = 0)]
+    v: u8,
     /// Decide, but write nothing, and tell where what is bound differs from what we would have done
     #[arg(long)]
     shadow: bool,
@@ -57,6 +84,7 @@ impl Scheduler {
     pub(crate) fn run(&self, _: &mut dyn Write) -> Result<(), Failure> {
         let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
         let mut settings = self.settings(gates)?;
+        logs::start(self.logging_format, self.v).map_err(|error| failed(error.to_string()))?;
         if let Some(elect) = self.leader_elect {
             settings.leader_election.elect = elect;
         }
@@ -78,16 +106,29 @@ impl Scheduler {
             Some(candidacy) => Some((self.connect(settings).await?, candidacy)),
             None => None,
         };
+        let metrics = Arc::new(Metrics::default());
+        let lease = candidacy.as_ref().map(|(_, candidacy)| candidacy.name.clone());
+        let (watcher, checks) = Watcher::new(metrics.clone(), lease);
         let options = runtime::Options {
             settings: convert::settings(settings, gates),
             candidacy,
             shadow: self.shadow,
             writes_max: WRITES_MAX,
             stop_within: STOP_WITHIN,
-            listener: Arc::new(Lines),
+            listener: Arc::new(watcher),
         };
-        let ended =
-            runtime::run(connection, options, stopped()).await.map_err(|error| failed(error.to_string()))?;
+        info!(server = connection.server(), shadow = self.shadow, "starting");
+        let (stop_surface, stopping) = watch::channel(());
+        let surface = self.surface(settings, metrics, checks).await?;
+        let serving = surface.map(|surface| tokio::spawn(surface.serve(closed(stopping))));
+        let ended = runtime::run(connection, options, stopped()).await;
+        drop(stop_surface);
+        if let Some(serving) = serving {
+            // Whoever still reads is cut off soon.
+            let _ = serving.await;
+        }
+        let ended = ended.map_err(|error| failed(error.to_string()))?;
+        info!("stopped");
         match ended {
             Ended::Stopped => Ok(()),
             Ended::LostLeadership { why } => Err(Failure::Failed {
@@ -95,6 +136,41 @@ impl Scheduler {
                 hint: "start it again; whoever leads now goes on".to_owned(),
             }),
         }
+    }
+
+    /// The port for metrics and health, if there is to be one.
+    async fn surface(
+        &self,
+        settings: &SchedulerSettings,
+        metrics: Arc<Metrics>,
+        checks: Checks,
+    ) -> Result<Option<Surface>, Failure> {
+        if self.secure_port == 0 {
+            return Ok(None);
+        }
+        let read = |path: &PathBuf| {
+            fs::read(path).map_err(|error| failed(format!("cannot read {}: {error}", path.display())))
+        };
+        let transport = match (&self.tls_cert_file, &self.tls_private_key_file) {
+            (Some(chain), Some(key)) => Transport::Certificate { chain: read(chain)?, key: read(key)? },
+            _ => Transport::SelfSigned,
+        };
+        let options = surface::Options {
+            listen: SocketAddr::new(self.bind_address, self.secure_port),
+            transport,
+            checks,
+            configuration: settings.document(),
+            metrics,
+            readers: Readers::Everyone,
+        };
+        let surface = Surface::bind(options).await.map_err(|error| {
+            let hint = "name another port with --secure-port, or none with --secure-port 0";
+            Failure::Failed { wrong: error.to_string(), hint: hint.to_owned() }
+        })?;
+        if let Ok(address) = surface.address() {
+            info!(%address, "serving metrics and health");
+        }
+        Ok(Some(surface))
     }
 
     async fn connect(&self, settings: &SchedulerSettings) -> Result<Connection, Failure> {
@@ -118,6 +194,11 @@ impl Scheduler {
     }
 }
 
+/// Done when the other end is dropped.
+async fn closed(mut stopping: watch::Receiver<()>) {
+    while stopping.changed().await.is_ok() {}
+}
+
 /// What it takes to be elected, if anybody is.
 fn candidacy(election: &LeaderElection) -> Option<Candidacy> {
     let terms = Terms {
@@ -131,17 +212,6 @@ fn candidacy(election: &LeaderElection) -> Option<Candidacy> {
         identity: identity(),
         terms,
     })
-}
-
-struct Lines;
-
-impl Listener for Lines {
-    fn hear(&self, notice: &Notice<'_>) {
-        match notice {
-            Notice::Attempt { .. } | Notice::Waiting { .. } | Notice::Bound { .. } | Notice::Refused { .. } => {}
-            other => eprintln!("{other:?}"),
-        }
-    }
 }
 
 fn failed(wrong: String) -> Failure {

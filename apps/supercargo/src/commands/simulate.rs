@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use config::SchedulerSettings;
 use gates::Gates;
-use simulator::{Ending, Manifest, Outcome, read, simulate};
+use simulator::{Ending, Manifest, Outcome, read, simulate, simulate_with};
 
 use crate::commands::features::refusal;
 use crate::failure::Failure;
@@ -18,6 +19,7 @@ Examples:
   supercargo simulate examples/simulate/gpus.yaml       where each pod would go, or why nowhere
   supercargo simulate cluster/ pods.yaml -o json        the same for programs
   kubectl get nodes,resourceslices,deviceclasses -o yaml | supercargo simulate - pods.yaml
+  supercargo simulate cluster/ --config scheduler.yaml  with a KubeSchedulerConfiguration
 
 Exit codes: 0 every pod has a node, 1 a manifest is wrong, 2 a pod waits";
 
@@ -28,6 +30,9 @@ pub(crate) struct Simulate {
     /// Manifests in YAML or JSON; a folder stands for the manifests in it, and - for stdin
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// A KubeSchedulerConfiguration to place pods by; those that ask for none of its profiles are left alone
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// How to write the answer
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
@@ -58,7 +63,11 @@ impl Simulate {
         for file in &self.files {
             manifests.extend(read_path(file)?);
         }
-        let ending = simulate(&manifests, gates).map_err(|bad| failed(bad.to_string()))?;
+        let ending = match &self.config {
+            None => simulate(&manifests, gates),
+            Some(file) => simulate_with(&manifests, gates, &read_config(file, gates)?, gates),
+        };
+        let ending = ending.map_err(|bad| failed(bad.to_string()))?;
         let Ending { outcome, unheeded, .. } = ending;
         for kind in unheeded {
             // Whoever closed stderr does not want to know.
@@ -86,8 +95,22 @@ fn failed(wrong: String) -> Failure {
     Failure::Failed { wrong, hint: String::new() }
 }
 
+/// The configuration of a scheduler.
+fn read_config(path: &Path, gates: Gates) -> Result<SchedulerSettings, Failure> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| failed(format!("cannot read {}: {error}", path.display())))?;
+    SchedulerSettings::read(&text, gates).map_err(|bad| {
+        let told = |fault: &config::Fault| {
+            let (file, at) = (path.display(), fault.at);
+            let field = if fault.path.is_empty() { String::new() } else { format!("{}: ", fault.path) };
+            format!("{file}:{}:{}: {field}{}", at.line, at.column, fault.problem)
+        };
+        failed(bad.faults.iter().map(told).collect::<Vec<_>>().join("\n"))
+    })
+}
+
 /// The manifests of a file, of all files of a folder in the order of their names, or of stdin.
-fn read_path(path: &Path) -> Result<Vec<Manifest>, Failure> {
+pub(crate) fn read_path(path: &Path) -> Result<Vec<Manifest>, Failure> {
     let unreadable = |error: io::Error| failed(format!("cannot read {}: {error}", path.display()));
     if path == Path::new("-") {
         let mut text = String::new();

@@ -1,37 +1,295 @@
-//! `supercargo up`: a whole cluster's control plane in one process.
-//!
-//! Until there is a scheduler to run it starts nothing, and says so instead of pretending.
+//! `supercargo up`: a whole cluster in one process, with sample GPUs and pods, shown live.
 
-use std::io::Write;
+use std::env;
+use std::fs;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use clap::Args;
+use client::{Answer, Connection, Event, Resource, Selectors};
+use gates::Gates;
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use simulator::Manifest;
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
 
+use crate::cluster::{Base, Cluster, Heard};
+use crate::commands::apiserver::stopped;
+use crate::commands::features::refusal;
+use crate::commands::simulate::read_path;
+use crate::embedded::write_kubeconfig;
 use crate::failure::Failure;
+use crate::live::{Board, Show, is_live};
+use crate::sample::{self, Wanted};
 
 const EXAMPLES: &str = "\
 Examples:
-  supercargo up               from an installed binary
-  cargo run --release -- up   from the source";
+  supercargo up                                       four nodes with eight GPUs each, and pods that want them
+  supercargo up --nodes 100 -f pods.yaml              a larger cluster, and pods of yours besides
+  supercargo up --no-examples --data-dir data         an empty cluster that is kept
+  supercargo up --no-examples -f cluster/ --exit-when-settled   for scripts
+  cargo run --release -- up                           from the source
 
-const PLAN: &str = "\
-nothing was started: `up` is not there yet
+Exit codes: 0 stopped; with --exit-when-settled 0 if every pod has its place, 2 if one waits; 1 if something failed";
 
-what it will do
-  start a Kubernetes API server on 127.0.0.1 that keeps its objects on disk
-  start the scheduler beside it, in the same process
-  write a kubeconfig, so that kubectl and device drivers can connect
+/// Where to listen unless told otherwise, if nobody else does.
+const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 6443);
 
-what is there today
-  `supercargo apiserver` and `supercargo simulate`; no scheduler to run yet: README.md lists what there is
-";
+/// How many nodes the sample cluster has.
+const NODES: u32 = 4;
 
-/// Start an API server and the scheduler on this machine, in one process (not there yet: says what it will do)
+/// How often what is shown is brought up to date.
+const DRAW_EVERY: Duration = Duration::from_millis(100);
+
+/// Everything is settled when nothing has happened for so long.
+const QUIET: Duration = Duration::from_millis(1500);
+
+/// How many facts may wait to be shown; beyond that their streams do.
+const INBOX_MAX: usize = 1024;
+
+/// Start a whole cluster on this machine: API server, scheduler, simulated nodes, and pods to place
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Up {}
+pub(crate) struct Up {
+    /// How many nodes of the sample cluster to make, with eight GPUs each [default: 4, or none without examples]
+    #[arg(long, value_name = "N")]
+    nodes: Option<u32>,
+    /// Begin without the sample cluster and its pods
+    #[arg(long)]
+    no_examples: bool,
+    /// Make the objects of these manifests too; a folder stands for the manifests in it, and - for stdin
+    #[arg(short, long = "filename", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Keep everything here; without it everything is in memory and gone when the process ends
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Where to listen; port 0 takes any that is free [default: 127.0.0.1:6443, or any free port if that is taken]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// Write the kubeconfig here [default: in the data directory, or in the user's state directory]
+    #[arg(long, value_name = "FILE")]
+    write_kubeconfig: Option<PathBuf>,
+    /// Stop when every pod runs, has ended, or waits for something that nobody is about to change
+    #[arg(long)]
+    exit_when_settled: bool,
+    /// Features to switch on or off, such as AllAlpha=true,DRADeviceTaints=false
+    #[arg(long, value_name = "GATES", default_value = "")]
+    feature_gates: String,
+}
+
+/// Something that happened to what is shown.
+enum Fact {
+    Pod(Box<Event<Pod>>),
+    Claim(Box<Event<ResourceClaim>>),
+}
+
+/// How it ended.
+enum Ending {
+    Stopped,
+    Settled,
+}
 
 impl Up {
-    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        Ok(out.write_all(PLAN.as_bytes())?)
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+        let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(self.up(gates, out))
     }
+
+    async fn up(&self, gates: Gates, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+        // What is wrong with a manifest is said before anything is started.
+        let wanted = sample::wanted(self.manifests()?)?;
+        let base = Base::listen(self.address(), self.data_dir.as_deref(), gates).await?;
+        let kubeconfig = self.kubeconfig();
+        if let Some(folder) = kubeconfig.parent() {
+            fs::create_dir_all(folder).map_err(|error| {
+                Failure::hinted(&format!("cannot make the folder {}: {error}", folder.display()))
+            })?;
+        }
+        write_kubeconfig(&kubeconfig, base.address, &base.credentials)?;
+        let nodes = wanted.iter().filter(|one| one.plural == "nodes").count();
+        let nodes = format!("{nodes} simulated {}", if nodes == 1 { "node" } else { "nodes" });
+        let path = kubeconfig.display();
+        let head = format!(
+            "address     https://{}\nkubeconfig  {path}\nstorage     {}\nruns        API server, scheduler, \
+             controllers, {nodes}\ntry         kubectl --kubeconfig {path} get pods -o wide\n",
+            base.address, base.storage,
+        );
+        heard(out.write_all(head.as_bytes()).and_then(|()| writeln!(out)).and_then(|()| out.flush()))?;
+        let (ears, hearing) = channel(INBOX_MAX);
+        let mut cluster = base.start(&ears)?;
+        let ending = self.watch(&mut cluster, wanted, hearing, out).await;
+        tokio::select! {
+            () = cluster.stop() => {}
+            // Whoever asks twice does not want to wait.
+            () = stopped() => {}
+        }
+        ending
+    }
+
+    fn manifests(&self) -> Result<Vec<Manifest>, Failure> {
+        let nodes = self.nodes.unwrap_or(if self.no_examples { 0 } else { NODES });
+        let mut manifests = sample::nodes(nodes)?;
+        if !self.no_examples {
+            manifests.extend(sample::workloads()?);
+        }
+        for file in &self.files {
+            manifests.extend(read_path(file)?);
+        }
+        Ok(manifests)
+    }
+
+    fn address(&self) -> SocketAddr {
+        let any = SocketAddr::new(LISTEN.ip(), 0);
+        self.listen.unwrap_or_else(|| if TcpListener::bind(LISTEN).is_ok() { LISTEN } else { any })
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        if let Some(path) = self.write_kubeconfig.clone() {
+            return path;
+        }
+        if let Some(dir) = &self.data_dir {
+            return dir.join("kubeconfig");
+        }
+        let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = || folder("HOME").map(|home| home.join(".local/state"));
+        let state = folder("XDG_STATE_HOME").or_else(home).unwrap_or_else(env::temp_dir);
+        state.join("supercargo").join("kubeconfig")
+    }
+
+    /// Makes what is wanted, and shows what comes of it until it is over.
+    async fn watch(
+        &self,
+        cluster: &mut Cluster,
+        wanted: Vec<Wanted>,
+        hearing: Receiver<Heard>,
+        out: &mut dyn Write,
+    ) -> Result<ExitCode, Failure> {
+        let mut board = Board::default();
+        let mut show = heard(Show::begin(is_live(), out)).map(|show| show.unwrap_or_else(Show::silent))?;
+        let ending = self.follow(cluster, wanted, hearing, &mut board, &mut show, out).await;
+        heard(show.end(&board, out))?;
+        match ending? {
+            Ending::Settled if board.tally().waiting > 0 => Ok(ExitCode::from(2)),
+            Ending::Settled => Ok(ExitCode::SUCCESS),
+            Ending::Stopped if self.exit_when_settled => {
+                Err(Failure::hinted("stopped before everything was settled"))
+            }
+            Ending::Stopped => Ok(ExitCode::SUCCESS),
+        }
+    }
+
+    async fn follow(
+        &self,
+        cluster: &mut Cluster,
+        wanted: Vec<Wanted>,
+        mut hearing: Receiver<Heard>,
+        board: &mut Board,
+        show: &mut Show,
+        out: &mut dyn Write,
+    ) -> Result<Ending, Failure> {
+        let (sender, mut inbox) = channel(INBOX_MAX);
+        let mut streams = JoinSet::new();
+        let (from, all) = (|| cluster.connection.clone(), Selectors::default);
+        let pod = |event| Fact::Pod(Box::new(event));
+        streams.spawn(from().follow(Resource::named("pods"), all(), pod, sender.clone()));
+        let claim = |event| Fact::Claim(Box::new(event));
+        streams.spawn(from().follow(Resource::named("resourceclaims"), all(), claim, sender));
+        let mut making = Some(tokio::spawn(make(from(), wanted)));
+        let mut ticks = interval(DRAW_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut stop = std::pin::pin!(stopped());
+        let mut calm = Calm::default();
+        loop {
+            tokio::select! {
+                () = &mut stop => return Ok(Ending::Stopped),
+                broken = cluster.broken() => return Err(broken),
+                Some(fact) = inbox.recv() => {
+                    let is_new = match fact {
+                        Fact::Pod(event) => board.take_pod(*event),
+                        Fact::Claim(event) => board.take_claim(*event),
+                    };
+                    if is_new {
+                        calm.disturb();
+                    }
+                }
+                Some(told) = hearing.recv() => match told {
+                    Heard::Busy(busy) => calm.idle(!busy),
+                    Heard::Trouble(trouble) => heard(show.warn(&trouble, out))?.unwrap_or_default(),
+                },
+                made = async { making.as_mut().expect("it is there").await }, if making.is_some() => {
+                    made.map_err(|error| Failure::hinted(&error.to_string()))??;
+                    making = None;
+                    calm.disturb();
+                }
+                _ = ticks.tick() => {
+                    heard(show.update(board, out))?;
+                    let is_settled = making.is_none() && calm.is_calm() && board.is_at_rest();
+                    if self.exit_when_settled && is_settled {
+                        return Ok(Ending::Settled);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether anything happens.
+struct Calm {
+    since: Instant,
+    /// The scheduler said, after the last thing that happened, that it has nothing to do.
+    is_idle: bool,
+}
+
+impl Default for Calm {
+    fn default() -> Self {
+        Self { since: Instant::now(), is_idle: false }
+    }
+}
+
+impl Calm {
+    fn disturb(&mut self) {
+        *self = Self::default();
+    }
+
+    fn idle(&mut self, is_idle: bool) {
+        if is_idle {
+            self.is_idle = true;
+        } else {
+            self.disturb();
+        }
+    }
+
+    fn is_calm(&self) -> bool {
+        self.is_idle && self.since.elapsed() >= QUIET
+    }
+}
+
+/// Who closed the pipe has seen enough, and may still want the cluster.
+fn heard<T>(written: io::Result<T>) -> io::Result<Option<T>> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(None),
+        written => written.map(Some),
+    }
+}
+
+/// Makes objects, one after the other. What is there already is left as it is.
+async fn make(connection: Connection, wanted: Vec<Wanted>) -> Result<(), Failure> {
+    for one in wanted {
+        let Wanted { manifest, plural, namespace } = one;
+        let api_version = manifest.value["apiVersion"].as_str().unwrap_or_default();
+        match connection.create_untyped(api_version, plural, &namespace, &manifest.value).await {
+            Answer::Done(_) | Answer::AlreadyExists(_) => {}
+            refused => {
+                let why = refused.trouble().unwrap_or_default();
+                return Err(Failure::hinted(&format!("{}: {why}", manifest.place)));
+            }
+        }
+    }
+    Ok(())
 }

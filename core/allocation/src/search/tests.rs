@@ -150,7 +150,7 @@ impl World {
         let pools = Slices::new(self.published()).pools_for(&node, gates).expect("no selector");
         let class = |name: &&'static str| {
             let selector = format!("device.driver == \"{name}\"").into();
-            let class = Class { name: (*name).into(), selectors: vec![Some(selector)], configs: 0 };
+            let class = Class { name: (*name).into(), selectors: vec![Some(selector)], ..Class::default() };
             (class.name.clone(), class)
         };
         let question = Question {

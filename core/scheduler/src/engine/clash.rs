@@ -1,11 +1,11 @@
 //! Devices that another scheduler gave to another claim at the same moment. The API has no lock on devices, so that both
 //! are written; who comes second finds out, and gives its own back.
 //!
-//! Invariant: a pod is not bound before the API has told of the devices of its claims. It tells of writes in the order in
-//! which they were made, so by then everything is known that was given out before, and of two schedulers that keep to this
-//! one binds its pod and the other does not. Others do not keep to it, kube-scheduler for one: they bind their pods although
-//! they come second. While pods with claims wait for them, a pod of ours waits until they have written what they decided on
-//! before they could know of ours, and gives way to them.
+//! Invariant: a pod is not bound to a device that another claim is known to have had first, by the versions that the API
+//! gave to both. While pods with claims wait for other schedulers, a pod of ours waits a moment between what was written and
+//! the binding: what they wrote before is heard of by then, and what they had decided on is written. Of two schedulers that
+//! keep to this one binds its pod and the other does not. Others do not keep to it, kube-scheduler for one: they bind their
+//! pods although they come second, and are given way to.
 
 use std::sync::Arc;
 
@@ -13,29 +13,15 @@ use model::claim::ClaimId;
 use model::timestamp::Timestamp;
 
 use super::Engine;
-use crate::deallocate::InTheWay;
+use crate::deallocate::{InTheWay, Remedy};
 
 impl Engine {
-    /// The first claim of a pod on its way of which nothing was heard since it was written.
-    pub(super) fn unheard_of(&self, uid: &str) -> Option<ClaimId> {
-        let placing = self.placing.get(uid)?;
-        placing.reserved.iter().find(|claim| self.claims.is_decided(claim)).cloned()
-    }
-
     /// A claim of a pod on its way that has no devices any more.
     pub(super) fn lost_claim(&self, uid: &str) -> Option<ClaimId> {
         let placing = self.placing.get(uid)?;
-        placing.reserved.iter().find(|claim| self.claims.allocation(claim).is_none()).cloned()
-    }
-
-    /// The API told of a claim. A pod that waited for that goes on.
-    pub(super) fn heard_of(&mut self, now: Timestamp, claim: &ClaimId) {
-        if self.claims.is_decided(claim) {
-            return;
-        }
-        if let Some(uid) = self.unheard.remove(claim) {
-            self.go_on(now, &uid);
-        }
+        let is_lost =
+            |claim: &&ClaimId| self.claims.get(claim).is_some() && self.claims.allocation(claim).is_none();
+        placing.reserved.iter().find(is_lost).cloned()
     }
 
     /// Whether a pod whose devices are known waits for what others may have decided on before.
@@ -68,7 +54,7 @@ impl Engine {
         placing.reserved.iter().find_map(|claim| {
             let state = self.claims.get(claim)?;
             let why = self.clash(claim, uid, gives_way)?;
-            Some((InTheWay { claim: claim.clone(), uid: state.uid.clone() }, why))
+            Some((InTheWay { claim: claim.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate }, why))
         })
     }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use cluster::claims::ClaimState;
+use cluster::claims::{ClaimState, Held};
 use cluster::pools::PoolReach;
 use cluster::published::Published;
 use model::claim::ClaimId;
 use model::device::PoolId;
 use model::node::Node;
-use model::pod::{ClaimSource, Pod};
+use model::pod::{ClaimSource, Pod, PodClaim};
 use model::timestamp::Timestamp;
 
 use super::Engine;
@@ -22,9 +22,12 @@ impl Engine {
         let wakes = match change {
             Change::NodeApplied(node) => self.fold_node(*node),
             Change::NodeGone(name) => {
+                let known = self.nodes.find(&name).and_then(|at| self.nodes.get(at).node.clone());
+                self.images.replace(known.as_deref(), None);
                 if let Some(at) = self.nodes.remove(&name) {
                     self.touches.touch(at);
                     self.softly_tainted.remove(&at);
+                    self.wake_nominees_of(now, &name);
                 }
                 Wake::NodeRemoved.into()
             }
@@ -41,26 +44,29 @@ impl Engine {
                 }
                 self.slices.remove(&name);
                 self.taint_rules.forget(&name);
-                Wakes::NONE
+                // It may have contradicted the rest of its pool.
+                Wake::Slice.into()
             }
             Change::TaintRuleApplied(rule) => self.fold_taint_rule(rule),
             Change::TaintRuleGone(name) => self.taint_rule_gone(&name),
             Change::ClassApplied(class) => {
                 self.classes.insert(class.name.clone(), class);
+                self.follow_classes();
                 self.touches.touch_all();
                 Wake::Class.into()
             }
             Change::ClassGone(name) => {
                 self.classes.remove(&name);
+                self.follow_classes();
                 self.touches.touch_all();
                 Wakes::NONE
             }
             Change::ClaimApplied(state) => self.fold_claim(now, *state),
             Change::ClaimGone(id) => {
                 self.touch_claim(&id);
+                let was_made = self.forget_made(&id);
                 let touched = self.claims.remove(&id);
-                self.heard_of(now, &id);
-                if touched.freed { Wake::Claim.into() } else { Wakes::NONE }
+                if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
             }
             Change::NamespaceApplied(name, labels) => {
                 self.namespaces.apply(name, labels);
@@ -70,17 +76,30 @@ impl Engine {
                 self.namespaces.remove(&name);
                 Wakes::NONE
             }
+            Change::BudgetApplied(budget) => {
+                self.preempting.budgets.apply(*budget);
+                Wakes::NONE
+            }
+            Change::BudgetGone(namespace, name) => {
+                self.preempting.budgets.remove(&namespace, &name);
+                Wakes::NONE
+            }
             Change::Storage(change) => self.fold_storage(change),
+            Change::Companions(change) => {
+                self.fold_companions(change);
+                Wakes::NONE
+            }
         };
         self.queue.wake(wakes, now);
     }
 
     fn fold_node(&mut self, node: Node) -> Wakes {
         let known = self.nodes.find(&node.name).and_then(|at| self.nodes.get(at).node.clone());
-        let wakes = match known {
+        let wakes = match &known {
             None => Wake::NodeAdded.into(),
-            Some(known) => node_changes(&known, &node),
+            Some(known) => node_changes(known, &node),
         };
+        self.images.replace(known.as_deref(), Some(&node));
         let at = self.nodes.apply(node);
         self.touches.touch(at);
         self.note_soft_taints(at);
@@ -96,7 +115,7 @@ impl Engine {
     }
 
     /// Something changed for the devices of a pool.
-    fn touch_pool(&mut self, pool: &PoolId) {
+    pub(crate) fn touch_pool(&mut self, pool: &PoolId) {
         match self.slices.node_of(pool) {
             PoolReach::Nowhere => {}
             PoolReach::Node(node) => {
@@ -109,10 +128,9 @@ impl Engine {
     }
 
     /// Something changed for the devices that a claim holds.
-    pub(super) fn touch_claim(&mut self, id: &ClaimId) {
-        let held = self.claims.allocation(id).cloned();
-        for one in held.iter().flat_map(|allocated| &allocated.held) {
-            let pool = PoolId { driver: one.device.driver.clone(), pool: one.device.pool.clone() };
+    pub(crate) fn touch_claim(&mut self, id: &ClaimId) {
+        for Held { device, .. } in self.claims.held(id) {
+            let pool = PoolId { driver: device.driver, pool: device.pool };
             self.touch_pool(&pool);
         }
     }
@@ -127,8 +145,12 @@ impl Engine {
             let known = self.nodes.has_pod(&pod.uid);
             self.found_bound(&pod.uid, node);
             self.forget_waiting(&pod.uid);
+            let freed = self.end_nomination(&pod.uid, pod.node.as_ref());
+            if pod.deleting {
+                self.preempting.went(&pod.uid);
+            }
             self.put_pod(pod.clone());
-            return if known { Wakes::NONE } else { Wake::PodAdded.into() };
+            return if known { freed } else { freed.or(Wake::PodAdded.into()) };
         }
         if pod.deleting {
             return self.pod_gone(now, &pod.uid);
@@ -137,17 +159,20 @@ impl Engine {
             self.rivals.waits(now, pod);
             return Wakes::NONE;
         };
+        // The answer to a binding may overtake facts from before it, and a pod that is bound stays so.
         if self.nodes.has_pod(&pod.uid) && !self.placing.contains_key(&pod.uid) {
-            // News from before it was bound. What is bound stays so.
             return Wakes::NONE;
         }
         let before = self.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = self.is_gated(pod, &profile);
         self.queue.apply(&pod.uid, pod.priority, gated, now);
+        // A pod on its way is on its node already, and needs no room beside itself.
+        let is_placing = self.placing.contains_key(&pod.uid);
+        let freed = if is_placing { Wakes::NONE } else { self.fold_nomination(now, before.as_deref(), pod) };
         if let Some(before) = before {
             self.queue.wake_one(&pod.uid, own_changes(&before, pod), now);
         }
-        Wakes::NONE
+        freed
     }
 
     /// Whether something else has to be done before the pod may be placed.
@@ -176,22 +201,41 @@ impl Engine {
         if before.as_ref() != state.allocation.as_ref() {
             self.touch_claim(&id);
         }
+        let users = self.claims.get(&id).map(|known| &known.reserved_for);
+        if users.is_some_and(|users| *users != state.reserved_for) {
+            self.users_changed(&id, now);
+        }
+        self.note_made(&state);
+        self.heed_users(&state);
+        let made_for = state.owner.clone().filter(|_| state.extended);
+        let is_displaceable = self.is_displaceable(&state);
         let touched = self.claims.apply(state);
         if touched.taken {
             self.touch_claim(&id);
         }
+        if let Some(pod) = made_for {
+            self.settle_unmade(&pod);
+        }
         if is_new {
             self.look_again_at_gated(now, &id);
         }
-        self.heard_of(now, &id);
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
         let arrived = was_decided && !self.claims.is_decided(&id);
-        let is_open_again = before.is_some() && self.claims.allocation(&id).is_none();
-        if touched.freed || is_open_again || touched.taken || is_new || arrived {
-            Wake::Claim.into()
-        } else {
-            Wakes::NONE
+        if arrived || is_displaceable {
+            // No device is free that was not, but others could go now.
+            self.preempting.users_changed();
         }
+        let is_open_again = before.is_some() && self.claims.allocation(&id).is_none();
+        let of_devices = touched.freed || is_open_again || touched.taken;
+        if of_devices || is_new || arrived || is_displaceable { Wake::Claim.into() } else { Wakes::NONE }
+    }
+
+    /// Whether somebody uses a claim no more, or somebody does where nobody did, so that to displace those who do may free
+    /// its devices now.
+    fn is_displaceable(&self, state: &ClaimState) -> bool {
+        let known = self.claims.get(&state.wish.id).map_or(&[][..], |known| &known.reserved_for);
+        let is_first = known.is_empty() && !state.reserved_for.is_empty();
+        is_first || known.iter().any(|user| !state.reserved_for.contains(user))
     }
 
     /// Pods that waited for a claim to be made are looked at again.
@@ -208,7 +252,10 @@ impl Engine {
         self.rivals.is_done(now, uid);
         self.forget_waiting(uid);
         self.abandon(uid);
-        if self.take_pod(uid) { Wake::PodRemoved.into() } else { Wakes::NONE }
+        self.forget_unmade(uid);
+        self.preempting.went(uid);
+        let freed = self.end_nomination(uid, None);
+        if self.take_pod(uid) { freed.or(Wake::PodRemoved.into()) } else { freed }
     }
 
     /// Puts a pod on its node.
@@ -230,6 +277,7 @@ impl Engine {
     pub(super) fn forget_waiting(&mut self, uid: &str) {
         self.queue.remove(uid);
         let Some(pod) = self.waiting.remove(uid) else { return };
+        self.forget_users(&pod);
         for id in named_claims(&pod) {
             if let Some(pods) = self.lacking.get_mut(&id) {
                 pods.remove(uid);
@@ -242,13 +290,18 @@ impl Engine {
 }
 
 /// The claims that a pod names.
-fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
-    pod.claims.iter().filter_map(|claim| match &claim.source {
+pub(crate) fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
+    pod.claims.iter().filter_map(|claim| claim_id(pod, claim))
+}
+
+/// The claim that an entry of a pod names.
+pub(crate) fn claim_id(pod: &Pod, claim: &PodClaim) -> Option<ClaimId> {
+    match &claim.source {
         ClaimSource::Named(name) | ClaimSource::Generated(name) => {
             Some(ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() })
         }
         ClaimSource::ToBeGenerated | ClaimSource::NotNeeded | ClaimSource::Unknown => None,
-    })
+    }
 }
 
 /// What changed of a node that could help somebody.

@@ -6,29 +6,29 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::{Announcement, Effect, Engine, Placing};
+use super::{Announcement, Effect, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
 use crate::deallocate::InTheWay;
 use crate::queue::Failure;
-use crate::wake::Wake;
+use crate::wake::{Wake, Wakes};
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        if self.settle_given_up(now, write, outcome) {
+        if self.settle_given_up(now, write, outcome) || self.settle_eviction(now, write, outcome) {
             return;
         }
         let Some(uid) = self.writes.remove(&write) else { return };
         let Some(placing) = self.placing.get_mut(&uid) else {
             return self.settle_abandoned(now, write, outcome);
         };
-        if let Some(claim) = placing.open.remove(&write) {
+        if let Some(open) = placing.open.remove(&write) {
             match outcome {
-                WriteOutcome::Done => placing.reserved.push(claim),
+                WriteOutcome::Done => placing.reserved.push(open.claim.clone()),
                 WriteOutcome::Failed(reason) => {
-                    placing.failed.get_or_insert_with(|| format!("claim {claim}: {reason}"));
-                    self.undecide(&claim);
+                    placing.failed.get_or_insert_with(|| format!("claim {}: {reason}", open.claim));
                 }
             }
+            self.settle_claim(now, &open, outcome);
         } else if placing.binding == Some(write) {
             match outcome {
                 WriteOutcome::Done => return self.bound(&uid),
@@ -37,7 +37,10 @@ impl Engine {
                     placing.failed = Some(format!("binding: {reason}"));
                 }
             }
+        } else if placing.releasing.remove(&write) {
+            return self.put_back(now, &uid);
         }
+        self.settle_unmade(&uid);
         self.go_on(now, &uid);
     }
 
@@ -47,12 +50,13 @@ impl Engine {
         if !placing.open.is_empty() || placing.binding.is_some() {
             return;
         }
+        if !self.waiting.contains_key(uid) {
+            // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
+            self.placing.remove(uid);
+            return;
+        }
         if placing.failed.is_some() {
             return self.take_back(now, uid);
-        }
-        if let Some(claim) = self.unheard_of(uid) {
-            self.unheard.insert(claim, uid.clone());
-            return;
         }
         if let Some(claim) = self.lost_claim(uid) {
             if let Some(placing) = self.placing.get_mut(uid) {
@@ -82,14 +86,48 @@ impl Engine {
         self.effects.push(Effect::Announce(Announcement::Scheduled { pod, node }));
     }
 
-    /// Undoes a placement that failed, and puts the pod back.
+    /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once
+    /// what is being written for it is answered.
+    pub(crate) fn call_back(&mut self, now: Timestamp, uid: &Arc<str>, reason: &str) -> bool {
+        let Some(placing) = self.placing.get_mut(uid).filter(|placing| placing.binding.is_none()) else {
+            return false;
+        };
+        placing.failed.get_or_insert_with(|| reason.to_owned());
+        self.go_on(now, uid);
+        true
+    }
+
+    /// Undoes a placement that failed, and puts the pod back once that is done.
     fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let Some(placing) = self.placing.remove(uid) else { return };
         self.take_pod(uid);
-        self.release(&placing);
-        let message = placing.failed.clone().unwrap_or_default();
+        self.preempting.went(uid);
+        let Some(placing) = self.placing.get_mut(uid) else { return };
+        let (pod, reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
+        self.withdraw(&pod);
+        for claim in reserved {
+            let Some(release) = self.letting_go(&claim, consumer(&pod)) else { continue };
+            let write = self.submit(uid, release);
+            if let Some(placing) = self.placing.get_mut(uid) {
+                placing.releasing.insert(write);
+            }
+        }
+        self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
+        self.put_back(now, uid);
+    }
+
+    /// Puts a pod back whose placement is undone.
+    fn put_back(&mut self, now: Timestamp, uid: &Arc<str>) {
+        if self.placing.get(uid).is_none_or(|placing| !placing.releasing.is_empty()) {
+            return;
+        }
+        let Some(placing) = self.placing.remove(uid) else { return };
+        let message = placing.failed.unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message);
-        self.queue.wake(Wake::PodRemoved.into(), now);
+        // What the API has said about its nomination meanwhile counts from now on.
+        if let Some(pod) = self.waiting.get(uid).cloned() {
+            let freed = self.fold_nomination(now, None, &pod);
+            self.wake_others(freed, now);
+        }
     }
 
     /// Gives the devices of a claim back since another has them, and puts its pod back.
@@ -97,8 +135,7 @@ impl Engine {
         let Some(placing) = self.placing.get_mut(uid) else { return };
         placing.failed = Some(why);
         placing.reserved.retain(|claim| *claim != one.claim);
-        let pod = placing.pod.clone();
-        self.give_up(&pod, one);
+        self.ask_for(one, uid);
         self.take_back(now, uid);
     }
 
@@ -106,8 +143,8 @@ impl Engine {
     /// stay taken until they are: the API may have given them to the claim by now.
     pub(super) fn abandon(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
-        for (write, claim) in &placing.open {
-            self.abandoned.insert(*write, (claim.clone(), consumer(&placing.pod)));
+        for (write, open) in &placing.open {
+            self.abandoned.insert(*write, (open.clone(), consumer(&placing.pod)));
         }
         self.release(&placing);
     }
@@ -127,22 +164,34 @@ impl Engine {
 
     /// The answer to a write for a pod that is gone, or that somebody else has bound.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        let Some((claim, consumer)) = self.abandoned.remove(&write) else { return };
-        match outcome {
-            WriteOutcome::Done if self.nodes.has_pod(&consumer.uid) => {}
-            WriteOutcome::Done => self.release_claim(&claim, consumer),
-            WriteOutcome::Failed(_) => {
-                self.undecide(&claim);
-                self.queue.wake(Wake::Claim.into(), now);
-            }
+        let Some((open, consumer)) = self.abandoned.remove(&write) else { return };
+        let user = consumer.uid.clone();
+        if *outcome == WriteOutcome::Done && !self.nodes.has_pod(&user) {
+            self.release_claim(&open.claim, consumer);
         }
+        self.settle_claim(now, &open, outcome);
+        self.settle_unmade(&user);
     }
 
     /// Takes back what was decided for a claim.
-    fn undecide(&mut self, claim: &ClaimId) {
-        if self.claims.is_decided(claim) {
+    pub(crate) fn undecide(&mut self, claim: &ClaimId) {
+        if let Some(uid) = self.claims.decided_for(claim).cloned() {
             self.touch_claim(claim);
-            self.claims.undecide(claim);
+            self.claims.undecide(claim, &uid);
+        }
+    }
+
+    /// What was decided for a claim is written, or is taken back.
+    fn settle_claim(&mut self, now: Timestamp, open: &OpenClaim, outcome: &WriteOutcome) {
+        let Some(uid) = &open.decided else { return };
+        self.touch_claim(&open.claim);
+        match outcome {
+            WriteOutcome::Done => self.claims.written(&open.claim, uid),
+            WriteOutcome::Failed(_) => self.claims.undecide(&open.claim, uid),
+        };
+        // Devices may be free again, and pods that share the claim may be able to reserve it now.
+        if !self.claims.is_decided(&open.claim) {
+            self.queue.wake(Wake::Claim.into(), now);
         }
     }
 
@@ -153,10 +202,17 @@ impl Engine {
     }
 
     fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer) {
-        if let Some(known) = self.claims.get(claim) {
-            let uid = known.uid.clone();
-            self.submit_and_forget(Write::Release { claim: claim.clone(), uid, consumer });
+        if let Some(release) = self.letting_go(claim, consumer) {
+            self.submit_and_forget(release);
         }
+    }
+
+    /// Undoes what was written of a claim for a pod; a reservation is taken back by the write that this gives.
+    fn letting_go(&mut self, claim: &ClaimId, consumer: Consumer) -> Option<Write> {
+        self.unmake(claim);
+        self.forget_note(claim, &consumer.name);
+        let uid = self.claims.get(claim)?.uid.clone();
+        Some(Write::Release { claim: claim.clone(), uid, consumer })
     }
 }
 

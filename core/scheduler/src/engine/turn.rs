@@ -11,7 +11,7 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::settle::consumer;
-use super::{Announcement, Effect, Engine, Placing};
+use super::{Announcement, Effect, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, WaitReason, Write};
 use crate::cycle::{Choice, Wanted};
 use crate::queue::Failure;
@@ -30,77 +30,95 @@ impl Engine {
                 self.queue.postpone(&uid, until);
                 continue;
             }
+            let lifted = self.lift_plans(&pod);
             match self.choose(&pod) {
-                Ok(choice) => self.place(now, &pod, choice),
-                Err(refusal) => {
-                    if let Some(one) = refusal.in_the_way() {
-                        self.give_up(&pod, one);
-                    }
-                    let failure = Failure::Refused(refusal.wakes_on());
-                    self.refuse(now, &pod, failure, refusal.to_string());
+                Ok(choice) => {
+                    self.wake_dispossessed(now, &lifted, &choice);
+                    self.place(now, &pod, choice);
                 }
+                Err(refusal) => self.refused(now, &pod, &refusal),
             }
+            self.take_plans(&lifted);
         }
     }
 
     /// Sends a pod on its way: it counts as being on the node from now on, and its devices as taken.
     fn place(&mut self, now: Timestamp, pod: &Arc<Pod>, choice: Choice) {
+        let freed = self.end_nomination(&pod.uid, Some(&choice.node));
+        self.wake_others(freed, now);
         let mut assumed = Pod::clone(pod);
         assumed.node = Some(choice.node.clone());
+        let (footprints, extra) = self.taken_of_node(pod, &choice.claims);
+        if !footprints.is_empty() {
+            let shape = Arc::make_mut(&mut assumed.shape);
+            shape.requests.add(&extra, 1);
+            shape.scored.add(&extra, 1);
+        }
         self.put_pod(Arc::new(assumed));
         let placing = Placing {
             pod: pod.clone(),
-            node: choice.node,
+            node: choice.node.clone(),
             open: Default::default(),
             reserved: Vec::new(),
             binding: None,
             settles_at: None,
             failed: None,
+            releasing: Default::default(),
         };
         self.placing.insert(pod.uid.clone(), placing);
+        if !footprints.is_empty() {
+            let (note, write) = self.note_resources(pod, footprints);
+            self.submit_for(pod, OpenClaim { claim: note, decided: None }, write);
+        }
         let consumer = consumer(pod);
         for wanted in choice.claims {
-            let write = match wanted {
+            let (open, write) = match wanted {
                 Wanted::Reserved => continue,
                 Wanted::Reservation { claim, uid } => {
-                    (claim.clone(), Write::Reserve { claim, uid, consumer: consumer.clone() })
+                    let open = OpenClaim { claim: claim.clone(), decided: None };
+                    (open, Write::Reserve { claim, uid, consumer: consumer.clone() })
                 }
-                Wanted::Allocation { state, allocation } => self.allocate(&state, allocation, &consumer),
+                Wanted::Allocation { state, allocation } => {
+                    let open = OpenClaim { claim: state.wish.id.clone(), decided: Some(state.uid.clone()) };
+                    (open, self.allocate(&state, allocation, &consumer))
+                }
+                Wanted::Claim { allocation } => {
+                    let (claim, write) = self.make_claim(pod, &choice.node, allocation);
+                    (OpenClaim { claim, decided: Some(pod.uid.clone()) }, write)
+                }
             };
-            let (claim, write) = write;
-            let id = self.submit(&pod.uid, write);
-            if let Some(placing) = self.placing.get_mut(&pod.uid) {
-                placing.open.insert(id, claim);
-            }
+            self.submit_for(pod, open, write);
         }
         self.go_on(now, &pod.uid);
     }
 
+    /// Asks for a write that has to be done before a pod is bound.
+    fn submit_for(&mut self, pod: &Pod, open: OpenClaim, write: Write) {
+        let id = self.submit(&pod.uid, write);
+        if let Some(placing) = self.placing.get_mut(&pod.uid) {
+            placing.open.insert(id, open);
+        }
+    }
+
     /// Takes the devices of an allocation, and says what is to be written.
-    fn allocate(
-        &mut self,
-        state: &ClaimState,
-        allocation: Allocation,
-        consumer: &Consumer,
-    ) -> (ClaimId, Write) {
+    fn allocate(&mut self, state: &ClaimState, allocation: Allocation, consumer: &Consumer) -> Write {
         let id = state.wish.id.clone();
-        let (allocated, shares) = held(state, &allocation);
+        let (allocated, shares) = held(&id, &state.uid, &allocation, None);
         let decided = self.claims.decide(&id, &state.uid, allocated);
         assert!(decided, "a claim that was looked at a moment ago has no allocation");
         self.touch_claim(&id);
-        let write = Write::Allocate {
-            claim: id.clone(),
+        Write::Allocate {
+            claim: id,
             uid: state.uid.clone(),
             version: state.version.clone(),
             allocation: Box::new(allocation),
             shares,
             consumer: consumer.clone(),
-        };
-        (id, write)
+        }
     }
 
     /// Puts a pod back that has no place, and says why.
-    pub(super) fn refuse(&mut self, now: Timestamp, pod: &Arc<Pod>, failure: Failure, message: String) {
+    pub(crate) fn refuse(&mut self, now: Timestamp, pod: &Arc<Pod>, failure: Failure, message: String) {
         self.queue.put_back(&pod.uid, failure, now);
         let reason = match failure {
             Failure::Refused(_) => WaitReason::Unschedulable,
@@ -112,22 +130,32 @@ impl Engine {
     }
 }
 
-/// What a claim holds by an allocation, and the ids of its shares in the order of grants.
-fn held(state: &ClaimState, allocation: &Allocation) -> (Allocated, Vec<Arc<str>>) {
+/// What a claim holds by an allocation, and the ids of its shares in the order of grants. The ids follow from a uid that is
+/// the claim's alone; they are held under other names if these are marked.
+pub(crate) fn held(
+    claim: &ClaimId,
+    uid: &str,
+    allocation: &Allocation,
+    mark: Option<&str>,
+) -> (Allocated, Vec<Arc<str>>) {
     let mut held = Vec::new();
     let mut shares = Vec::new();
     for grant in &allocation.grants {
-        let share = grant.share.is_some().then(|| share_id(&state.uid, &grant.device, shares.len()));
+        let share = grant.share.is_some().then(|| share_id(uid, &grant.device, shares.len()));
         shares.extend(share.clone());
         if grant.admin_access {
             continue;
         }
         let holding = Holding {
-            holder: state.wish.id.clone(),
+            holder: claim.clone(),
             groups: grant.groups.clone(),
             consumed: grant.share.clone().unwrap_or_default(),
         };
-        held.push(Held { device: grant.device.clone(), share: share.map(ShareId), holding });
+        let share = match (share, mark) {
+            (Some(share), Some(mark)) => Some(ShareId(format!("{mark} {share}").into())),
+            (share, _) => share.map(ShareId),
+        };
+        held.push(Held { device: grant.device.clone(), share, holding });
     }
     (Allocated { nodes: allocation.nodes.clone(), held }, shares)
 }

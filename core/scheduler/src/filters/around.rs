@@ -1,12 +1,15 @@
-//! What pods everywhere mean for a pod: rules about spreading, being near and being apart.
+//! What pods everywhere mean for a pod: rules about spreading, being near and being apart, and volumes of which only one pod may
+//! make use.
 
 use std::sync::Arc;
 
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeState, Nodes};
+use cluster::volumes::Volumes;
 use model::node::Node;
 use model::pod::{LabelSelector, Pod, Shape};
 
+use super::exclusive::ExclusiveClaims;
 use super::pod_affinity::PodRules;
 use super::spread::SpreadCounts;
 use super::{Filter, FilterSettings, node_of};
@@ -18,6 +21,7 @@ use crate::node_refusal::NodeRefusal;
 #[derive(Clone, Debug)]
 pub struct Around {
     shape: Arc<Shape>,
+    exclusive: Option<ExclusiveClaims>,
     spread: Option<SpreadCounts>,
     rules: Option<PodRules>,
 }
@@ -35,10 +39,19 @@ impl Around {
         let spread = || SpreadCounts::new(shape, nodes, settings, companions);
         let rules = || PodRules::new(shape, nodes, namespaces);
         Around {
+            exclusive: None,
             spread: settings.has(Filter::Spread).then(spread).flatten(),
             rules: settings.has(Filter::PodAffinity).then(rules),
             shape: shape.clone(),
         }
+    }
+
+    /// The same with an eye on volumes of which only one pod may make use.
+    #[must_use]
+    pub fn with_volumes(self, nodes: &Nodes, volumes: &Volumes, settings: &FilterSettings) -> Around {
+        let exclusive = || ExclusiveClaims::new(&self.shape, nodes, volumes);
+        let exclusive = settings.has(Filter::ExclusiveVolumes).then(exclusive).flatten();
+        Around { exclusive, ..self }
     }
 
     /// Whether the pod may come to a node.
@@ -47,10 +60,20 @@ impl Around {
     /// Why it may not.
     pub fn check(&self, state: &NodeState) -> Result<(), NodeRefusal> {
         let node = node_of(state);
+        self.check_volumes()?;
         if let Some(spread) = &self.spread {
             spread.check(node)?;
         }
         self.rules.as_ref().map_or(Ok(()), |rules| rules.check(node))
+    }
+
+    /// Whether nobody uses a volume of which only one pod may make use. Kubernetes tells this before what it says of volumes
+    /// and nodes.
+    ///
+    /// # Errors
+    /// Somebody does.
+    pub fn check_volumes(&self) -> Result<(), NodeRefusal> {
+        self.exclusive.as_ref().map_or(Ok(()), ExclusiveClaims::check)
     }
 
     /// Counts a pod that comes to a node.
@@ -64,6 +87,9 @@ impl Around {
     }
 
     fn count(&mut self, pod: &Pod, node: &Node, sign: i64) {
+        if let Some(exclusive) = &mut self.exclusive {
+            exclusive.count(pod, sign);
+        }
         if let Some(spread) = &mut self.spread {
             spread.count(&self.shape, pod, node, sign);
         }
@@ -76,6 +102,7 @@ impl Around {
 #[cfg(test)]
 mod tests {
     use model::pod::Spread;
+    use model::volume::{VolumeClaim, VolumeClaimId};
 
     use super::*;
     use crate::sample::{node, nodes, passing, pod, selector, shape, spread, term};
@@ -139,5 +166,41 @@ mod tests {
         assert_eq!(names(shape("app=web"), Some(&selector(""))), "a b");
         let own = Shape { spread: vec![spread(2, "host", "app=web")], ..shape("app=web") };
         assert_eq!(names(own, Some(&web)), "a b");
+    }
+
+    #[test]
+    fn a_volume_for_one_pod_is_free_when_its_user_is_gone() {
+        let claim = VolumeClaim {
+            id: VolumeClaimId { namespace: "ns".into(), name: "disk".into() },
+            volume: Some("v".into()),
+            bound: true,
+            lost: false,
+            deleting: false,
+            owner: None,
+            one_pod: true,
+            class: None,
+        };
+        let mut volumes = Volumes::default();
+        volumes.apply_claim(claim);
+        let using = || Shape { volume_claims: vec!["disk".into()], ..shape("") };
+        let far = Shape { namespace: "far".into(), ..using() };
+        let all = ["a", "b"].map(|name| node(name, ""));
+        let nodes = nodes(all.clone(), [pod("p", "a", using()), pod("q", "b", far)]);
+        let settings = FilterSettings::default();
+        let around = |shape: Shape, settings: &FilterSettings| {
+            let around = Around::new(&Arc::new(shape), &nodes, &Namespaces::default(), settings, None);
+            around.with_volumes(&nodes, &volumes, settings)
+        };
+        let names = |around: &Around| passing(&nodes, |state| around.check(state));
+        let mut ours = around(using(), &settings);
+        assert_eq!(names(&ours), "");
+        ours.remove(&pod("p", "a", using()), &all[0]);
+        assert_eq!(names(&ours), "a b");
+        ours.add(&pod("r", "b", using()), &all[1]);
+        assert_eq!(names(&ours), "");
+        assert_eq!(names(&around(shape(""), &settings)), "a b");
+        let off =
+            FilterSettings { off: [Filter::ExclusiveVolumes].into_iter().collect(), ..settings.clone() };
+        assert_eq!(names(&around(using(), &off)), "a b");
     }
 }

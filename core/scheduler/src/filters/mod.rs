@@ -5,6 +5,7 @@
 //! ([`Around`]). Within a layer the first reason in Kubernetes' order is the one that is told.
 
 mod around;
+mod exclusive;
 mod features;
 mod node_affinity;
 mod node_name;
@@ -63,6 +64,18 @@ impl FilterSettings {
     pub const fn has(&self, filter: Filter) -> bool {
         !self.off.contains(filter)
     }
+}
+
+/// Whether there can be a node for a pod at all.
+///
+/// # Errors
+/// Why there cannot.
+pub fn anywhere(shape: &Shape, settings: &FilterSettings) -> Result<(), NodeRefusal> {
+    let conflicts = || named_nodes(shape).is_some_and(|names| names.is_empty());
+    if settings.has(Filter::NodeAffinity) && conflicts() {
+        return Err(NodeRefusal::NamesConflict);
+    }
+    Ok(())
 }
 
 /// Whether a node as such will do, whatever is on it.

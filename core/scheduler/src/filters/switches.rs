@@ -14,6 +14,8 @@ pub enum Filter {
     Ports,
     /// Processor, memory and the like, and places for pods.
     Resources,
+    /// Volumes that only one pod may use.
+    ExclusiveVolumes,
     /// Volumes that must exist and be within reach.
     Volumes,
     /// Volumes that are in one zone.

@@ -103,8 +103,14 @@ fn usable<'a>(
     name: &Arc<str>,
     volumes: &'a Volumes,
 ) -> Result<&'a VolumeClaim, VolumeRefusal> {
+    let own = shape.own_volume_claims.iter().find(|own| own.claim == *name);
     let Some(claim) = volumes.claim(&shape.namespace, name) else {
-        return Err(VolumeRefusal::NoClaim { claim: name.clone() });
+        let claim = name.clone();
+        return Err(if own.is_some() {
+            VolumeRefusal::NotMade { claim }
+        } else {
+            VolumeRefusal::NoClaim { claim }
+        });
     };
     if claim.lost {
         let volume = claim.volume.clone().unwrap_or_default();
@@ -113,7 +119,14 @@ fn usable<'a>(
     if claim.deleting {
         return Err(VolumeRefusal::Deleting { claim: name.clone() });
     }
-    Ok(claim)
+    match own {
+        Some(own) if claim.owner.as_ref() != Some(&own.pod_uid) => Err(VolumeRefusal::NotOwn {
+            namespace: shape.namespace.clone(),
+            claim: name.clone(),
+            pod: own.pod.clone(),
+        }),
+        _ => Ok(claim),
+    }
 }
 
 impl Mount {
@@ -149,6 +162,7 @@ fn zones(label: &str) -> Option<Vec<Arc<str>>> {
 #[cfg(test)]
 mod tests {
     use model::node::{NodeTerm, Operator, Requirement};
+    use model::pod::OwnVolumeClaim;
     use model::volume::{StorageClass, VolumeClaimId};
 
     use super::*;
@@ -161,6 +175,8 @@ mod tests {
             bound,
             lost: name == "lost",
             deleting: name == "deleting",
+            one_pod: false,
+            owner: (name == "p-scratch").then(|| "u".into()),
             class: Some(class.into()),
         }
     }
@@ -169,6 +185,7 @@ mod tests {
         let mut volumes = Volumes::default();
         for (name, volume, bound, class) in [
             ("local", Some("on-a"), true, "slow"),
+            ("p-scratch", Some("on-a"), true, "slow"),
             ("zonal", Some("in-z1"), true, "slow"),
             ("old", Some("in-old"), true, "slow"),
             ("lost", Some("gone"), true, "slow"),
@@ -260,5 +277,22 @@ mod tests {
         let unreached = "node(s) didn't match PersistentVolume's node affinity";
         assert_eq!(answer_without(&[Filter::VolumeZones], &["local"], elsewhere), unreached);
         assert_eq!(answer_without(&[Filter::Volumes, Filter::VolumeZones], &["zonal"], elsewhere), "fits");
+    }
+
+    #[test]
+    fn a_claim_that_is_made_for_the_pod_must_be_its_own() {
+        let told = |claim: &str, pod_uid: &str| {
+            let own = OwnVolumeClaim { claim: claim.into(), pod: "p".into(), pod_uid: pod_uid.into() };
+            let mut shape = shape("");
+            shape.volume_claims = vec![claim.into()];
+            shape.own_volume_claims = vec![own];
+            let mounts = Mounts::new(&shape, &volumes(), &FilterSettings::default());
+            mounts.map_or_else(|refusal| refusal.text(), |_| "fits".to_owned())
+        };
+        assert_eq!(told("p-scratch", "u"), "fits");
+        let foreign = "PVC ns/p-scratch was not created for pod ns/p (pod is not owner)";
+        assert_eq!(told("p-scratch", "another"), foreign);
+        let missing = "waiting for ephemeral volume controller to create the persistentvolumeclaim \"p-tmp\"";
+        assert_eq!(told("p-tmp", "u"), missing);
     }
 }

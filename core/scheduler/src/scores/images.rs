@@ -24,6 +24,8 @@ const MOST: i64 = 1000 * MEGABYTE;
 pub struct ImageCounts {
     nodes: u32,
     having: FxHashMap<Arc<str>, u32>,
+    /// Grows with every change of the counts.
+    revision: u64,
 }
 
 impl ImageCounts {
@@ -37,8 +39,35 @@ impl ImageCounts {
         counts
     }
 
+    /// Takes note that a node came, changed or went.
+    pub fn replace(&mut self, before: Option<&Node>, after: Option<&Node>) {
+        if let (Some(before), Some(after)) = (before, after)
+            && before.images.keys().eq(after.images.keys())
+        {
+            return;
+        }
+        before.into_iter().for_each(|node| self.remove(node));
+        after.into_iter().for_each(|node| self.add(node));
+    }
+
+    /// Grows with every change of the counts.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// How common the images of a shape are: scores of one node stay the same as long as this does. Nothing if no node has
+    /// any of them.
+    #[must_use]
+    pub fn commonness(&self, shape: &Shape) -> Option<(u32, Vec<u32>)> {
+        let having: Vec<u32> =
+            shape.images.iter().map(|name| self.having.get(name).copied().unwrap_or(0)).collect();
+        having.iter().any(|count| *count > 0).then_some((self.nodes, having))
+    }
+
     /// Counts a node that came.
     pub fn add(&mut self, node: &Node) {
+        self.revision += 1;
         self.nodes += 1;
         for name in node.images.keys() {
             *self.having.entry(name.clone()).or_default() += 1;
@@ -47,6 +76,7 @@ impl ImageCounts {
 
     /// Counts a node that went.
     pub fn remove(&mut self, node: &Node) {
+        self.revision += 1;
         self.nodes = self.nodes.saturating_sub(1);
         for name in node.images.keys() {
             if let Some(count) = self.having.get_mut(name) {
@@ -114,5 +144,26 @@ mod tests {
         let mut shape = shape("");
         shape.images = vec!["huge:1".into()];
         assert_eq!(counts.score(&shape, &a), 100);
+    }
+
+    #[test]
+    fn nodes_that_keep_their_images_change_nothing() {
+        let a = with_images("a", &[("web:1", 500)]);
+        let mut counts = ImageCounts::default();
+        counts.replace(None, Some(&a));
+        let (revision, common) = (counts.revision(), counts.commonness(&running("web:1")));
+        assert_eq!((common, counts.commonness(&running("db:1"))), (Some((1, vec![1])), None));
+        let relabelled = Node { labels: crate::sample::labels("k=v"), ..a.clone() };
+        counts.replace(Some(&a), Some(&relabelled));
+        assert_eq!(counts.revision(), revision);
+        counts.replace(Some(&relabelled), Some(&with_images("a", &[("db:1", 500)])));
+        assert!(counts.revision() > revision);
+        assert_eq!(counts.commonness(&running("web:1")), None);
+        counts.replace(Some(&with_images("a", &[("db:1", 500)])), None);
+        assert!(counts.nodes == 0 && counts.having.is_empty());
+    }
+
+    fn running(image: &str) -> Shape {
+        Shape { images: vec![image.into()], ..shape("") }
     }
 }

@@ -13,7 +13,7 @@ use crate::with_gpus;
 use crate::world::{World, claim, claim_id, node, pod};
 
 /// A claim that has the card of a node, and these users.
-fn held(name: &str, node: &str, users: &[&str]) -> ClaimState {
+pub fn held(name: &str, node: &str, users: &[&str]) -> ClaimState {
     let device = DeviceId {
         driver: "gpu.example.com".into(),
         pool: node.into(),
@@ -104,7 +104,7 @@ fn nobody_else_gets_a_claim_that_is_about_to_lose_its_devices() {
     world.turn();
     let waits = "resource claim default/one is in the process of being deallocated.";
     assert!(
-        world.told.iter().any(|line| line.starts_with("small") && line.ends_with(waits)),
+        world.told.iter().any(|line| line.starts_with("small") && line.contains(waits)),
         "{:?}",
         world.told
     );
@@ -141,4 +141,18 @@ fn a_claim_that_another_pod_is_about_to_use_keeps_its_devices() {
     world.settle();
     assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
     assert_eq!((world.node_of("p").as_deref(), world.node_of("q")), (Some("a"), None));
+}
+
+#[test]
+fn a_claim_that_somebody_else_let_go_of_is_open_to_all_before_our_write_is_answered() {
+    let mut world = stuck(&[]);
+    // The answer never comes, as it is for a scheduler that only looks on.
+    world.open.clear();
+    world.add_claim(claim("one"));
+    world.later(2);
+    world.settle();
+    assert_eq!(
+        (world.node_of("p").as_deref(), world.devices_of("one")),
+        (Some("b"), vec!["gpu-b".to_owned()])
+    );
 }

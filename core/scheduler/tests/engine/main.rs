@@ -2,23 +2,34 @@
 
 mod alternatives;
 mod clash;
+mod companions;
+mod conflicts;
 mod deallocate;
+mod device_preemption;
+mod extended;
+mod footprint;
+mod images;
+mod preemption;
+mod preemption_story;
 mod profiles;
 mod taint_rules;
+mod turmoil;
 mod volumes;
 mod world;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cluster::claims::{Allocated, Held};
+use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
-use model::device::DeviceId;
+use cluster::published::Published;
+use model::device::{DeviceId, Slice};
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
-use world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus, node, pod, world};
+use selector::SliceRevision;
+use world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus, named_pod, node, pod, world};
 
 /// Two nodes with a card each, as facts.
 fn two_gpus() -> [Change; 5] {
@@ -41,12 +52,33 @@ fn a_pod_goes_where_there_is_room_and_otherwise_waits_with_the_reason() {
     world.add_pod(pod("second", 1_500, &[]));
     world.settle();
     assert_eq!((world.node_of("first").as_deref(), world.node_of("second")), (Some("large"), None));
-    let told = "second: 0/2 nodes are available: 2 Insufficient cpu.";
+    let told = "second: 0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling.";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
     world.remove_pod("first");
     world.later(2);
     world.settle();
     assert_eq!(world.node_of("second").as_deref(), Some("large"));
+}
+
+#[test]
+fn a_slice_that_goes_can_make_devices_usable_again() {
+    let mut world = world();
+    for change in [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"])] {
+        world.fact(change);
+    }
+    // The same device in two slices of a pool is a contradiction.
+    let Change::SliceApplied(published) = gpus("a", &["gpu-a"]) else { panic!("it is a slice") };
+    let twin = Slice { name: "twin".into(), ..published.slice.clone() };
+    let revision = SliceRevision { slice: 7, revision: 7 };
+    world.fact(Change::SliceApplied(Arc::new(Published::new(twin, revision))));
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.settle();
+    assert_eq!(world.node_of("p"), None);
+    world.fact(Change::SliceGone("twin".into()));
+    world.later(2);
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("a"));
 }
 
 #[test]
@@ -149,6 +181,52 @@ fn a_binding_that_fails_releases_the_claim_and_the_pod_is_tried_again() {
 }
 
 #[test]
+fn a_pod_is_tried_again_only_when_its_reservations_are_given_back() {
+    let mut world = with_gpus();
+    world.fail.push(|write| matches!(write, Write::Bind { .. }));
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    (0..2).for_each(|_| world.carry_out());
+    assert!(matches!(world.open[..], [(_, Write::Release { .. })]), "{:?}", world.open);
+    world.later(60);
+    world.turn();
+    assert_eq!(world.open.len(), 1, "a binding would be overtaken by the release: {:?}", world.open);
+    world.settle();
+    world.later(2);
+    world.settle();
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert!(world.node_of("p").is_some());
+}
+
+#[test]
+fn a_reservation_that_fails_takes_nothing_from_who_gets_the_claim_devices_now() {
+    let mut world = world();
+    for change in [gpu_class(), node("a", 4_000), gpus("a", &["gpu-a"])] {
+        world.fact(change);
+    }
+    world.add_claim(claim("shared"));
+    world.add_pod(pod("first", 100, &["shared"]));
+    world.settle();
+    let written = world.claims[&claim_id("shared")].clone();
+    world.add_pod(pod("second", 100, &["shared"]));
+    world.turn();
+    let [(reserving, Write::Reserve { .. })] = world.open[..] else { panic!("{:?}", world.open) };
+    // The first pod is gone, its claim has no devices any more, and a third pod gets some for it.
+    world.remove_pod("first");
+    world.add_claim(ClaimState { allocation: None, reserved_for: Vec::new(), ..written });
+    world.add_pod(pod("third", 100, &["shared"]));
+    world.turn();
+    assert!(matches!(world.open[..], [_, (_, Write::Allocate { .. })]), "{:?}", world.open);
+    world.tell(Input::Settled(reserving, WriteOutcome::Failed("deallocated".to_owned())));
+    world.add_claim(claim("other"));
+    world.add_pod(pod("fourth", 100, &["other"]));
+    world.turn();
+    let allocating = |(_, write): &&(WriteId, Write)| matches!(write, Write::Allocate { .. });
+    assert_eq!(world.open.iter().filter(allocating).count(), 1, "the card is spoken for: {:?}", world.open);
+}
+
+#[test]
 fn news_from_before_a_pod_was_bound_does_not_start_it_again() {
     let mut world = with_gpus();
     world.add_pod(pod("p", 100, &[]));
@@ -192,6 +270,25 @@ fn a_binding_whose_answer_is_lost_is_known_by_its_effect() {
     world.add_pod(pod("q", 4_000, &[]));
     world.settle();
     assert_ne!(world.node_of("q"), Some(node));
+}
+
+#[test]
+fn a_pod_that_somebody_else_bound_is_where_they_put_it() {
+    let mut world = world();
+    world.fact(node("a", 1_000));
+    world.fact(Change::NodeApplied(Box::new(Node {
+        name: "b".into(),
+        unschedulable: true,
+        ..Node::default()
+    })));
+    world.add_pod(pod("p", 100, &[]));
+    world.turn();
+    let [(binding, Write::Bind { .. })] = world.open[..] else { panic!("{:?}", world.open) };
+    world.fact(Change::PodApplied(Arc::new(Pod { node: Some("b".into()), ..pod("p", 100, &[]) })));
+    world.tell(Input::Settled(binding, WriteOutcome::Failed("already assigned to node b".to_owned())));
+    let at = world.engine.nodes().find("b").expect("it is there");
+    assert!(world.engine.nodes().get(at).pods.contains_key("uid-p"), "it counts as being there");
+    assert_eq!(world.engine.placing(), 0);
 }
 
 /// One card, a pod that has just been sent to it and is gone again, and another that wants the card.
@@ -327,6 +424,9 @@ fn the_same_inputs_give_the_same_effects() {
     assert_eq!(play(), play());
 }
 
+/// The resource that the class of cards always stands for.
+const GPUS_BY_CLASS: &str = "deviceclass.resource.kubernetes.io/gpu";
+
 /// Plays the same random story; with a node that is of no use but has a taint that is judged among all nodes, no answer
 /// can be kept.
 fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<String>)> {
@@ -360,7 +460,8 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
                 let name = format!("p{pods}");
                 pods += 1;
                 let cpu = 200 * (1 + below(2) as i64);
-                match below(4) {
+                match below(5) {
+                    4 => world.add_pod(named_pod(&name, GPUS_BY_CLASS, 1 + below(2) as i64, &[])),
                     0 => world.add_pod(pod(&name, cpu, &[])),
                     1 => {
                         world.add_claim(alternatives(&name, &[2, 1]));
@@ -384,7 +485,8 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
     world.settle();
     let placed = world.pods.values().map(|pod| {
         let name = pod.id.name.to_string();
-        let devices = pod.claims.iter().flat_map(|claim| world.devices_of(&claim.name)).collect();
+        let named = pod.claims.iter().map(|claim| claim.name.to_string());
+        let devices = named.chain(world.made_for(&name)).flat_map(|claim| world.devices_of(&claim)).collect();
         (name, pod.node.as_ref().map(ToString::to_string), devices)
     });
     placed.collect()
@@ -393,10 +495,10 @@ fn story(seed: u64, keeps_answers: bool) -> Vec<(String, Option<String>, Vec<Str
 #[test]
 fn kept_answers_are_the_answers_that_looking_anew_gives() {
     let mut placed = 0;
-    for seed in 0..200 {
+    for seed in 0..100 {
         let kept = story(seed, true);
         placed += kept.iter().filter(|(_, node, _)| node.is_some()).count();
         assert_eq!(kept, story(seed, false), "seed {seed}");
     }
-    assert!(placed > 1_000, "{placed} pods were placed");
+    assert!(placed > 500, "{placed} pods were placed");
 }

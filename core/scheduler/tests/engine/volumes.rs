@@ -31,6 +31,8 @@ fn claim(volume: Option<&str>) -> Change {
         bound: volume.is_some(),
         lost: false,
         deleting: false,
+        owner: None,
+        one_pod: false,
         class: Some("local".into()),
     }))
 }
@@ -52,13 +54,16 @@ fn told(world: &mut World) -> String {
 #[test]
 fn a_pod_is_woken_by_its_volume_claim_and_by_the_volume_and_goes_where_it_is() {
     let mut world = with_volume();
-    let missing = "p: 0/2 nodes are available: persistentvolumeclaim \"disk\" not found.";
+    let missing = "p: 0/2 nodes are available: persistentvolumeclaim \"disk\" not found. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
     assert_eq!(told(&mut world), missing);
     world.fact(claim(None));
-    let unbound = "p: 0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims.";
+    let unbound = "p: 0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
     assert_eq!(told(&mut world), unbound);
     world.fact(claim(Some("v")));
-    assert_eq!(told(&mut world), "p: 0/2 nodes are available: persistentvolume \"v\" not found.");
+    assert_eq!(
+        told(&mut world),
+        "p: 0/2 nodes are available: persistentvolume \"v\" not found. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    );
     world.fact(volume());
     assert_eq!(told(&mut world), "p on b");
 }

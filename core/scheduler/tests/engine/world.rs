@@ -8,12 +8,13 @@ use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::{Holding, ShareId};
 use cluster::published::Published;
 use gates::Gates;
+use model::allocation::Allocation;
 use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
 use model::device::{Device, DeviceId, PoolId, Reach, Slice};
 use model::node::Node;
-use model::pod::{ClaimSource, Pod, PodClaim, PodId, Resources, Shape};
+use model::pod::{ClaimSource, ContainerWish, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
-use scheduler::change::{Change, Write, WriteId, WriteOutcome};
+use scheduler::change::{Change, ClaimFootprint, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;
@@ -32,6 +33,12 @@ pub struct World {
     /// The next writes of which this says so fail.
     pub fail: Vec<fn(&Write) -> bool>,
     pub told: Vec<String>,
+    /// What is noted on pods about their devices, by uid.
+    pub notes: BTreeMap<Arc<str>, Vec<ClaimFootprint>>,
+    /// How many claims were made for resources by name.
+    pub made: usize,
+    /// Pods that are deleted stay until they are let go.
+    pub lingering: bool,
 }
 
 pub fn settings() -> Settings {
@@ -64,6 +71,9 @@ pub fn world() -> World {
         open: Vec::new(),
         fail: Vec::new(),
         told: Vec::new(),
+        notes: BTreeMap::new(),
+        made: 0,
+        lingering: false,
     }
 }
 
@@ -91,7 +101,7 @@ pub fn gpus(node: &str, names: &[&str]) -> Change {
 
 pub fn gpu_class() -> Change {
     let selector = "device.driver == \"gpu.example.com\"".into();
-    Change::ClassApplied(Class { name: "gpu".into(), selectors: vec![Some(selector)], configs: 0 })
+    Change::ClassApplied(Class { name: "gpu".into(), selectors: vec![Some(selector)], ..Class::default() })
 }
 
 pub fn claim_id(name: &str) -> ClaimId {
@@ -118,6 +128,7 @@ pub fn claim(name: &str) -> ClaimState {
         allocation: None,
         reserved_for: Vec::new(),
         owner: None,
+        extended: false,
         deleting: false,
         protected: false,
     }
@@ -165,6 +176,32 @@ pub fn pod(name: &str, cpu_milli: i64, claims: &[&str]) -> Pod {
     }
 }
 
+/// A pod that asks for cards by the name of a resource.
+pub fn named_pod(name: &str, resource: &str, count: i64, claims: &[&str]) -> Pod {
+    let mut pod = pod(name, 100, claims);
+    let mut shape = Shape::clone(&pod.shape);
+    shape.requests.others.insert(resource.into(), count);
+    let amounts = [(resource.into(), (1, count))].into();
+    shape.device_containers = vec![ContainerWish { name: "c".into(), place: 0, passes: false, amounts }];
+    pod.shape = Arc::new(shape);
+    pod
+}
+
+/// What a claim has by an allocation.
+fn held(claim: &ClaimId, allocation: &Allocation, shares: &[Arc<str>]) -> Allocated {
+    let mut shares = shares.iter();
+    let held = allocation.grants.iter().map(|grant| Held {
+        device: grant.device.clone(),
+        share: grant.share.as_ref().and_then(|_| shares.next()).cloned().map(ShareId),
+        holding: Holding {
+            holder: claim.clone(),
+            groups: grant.groups.clone(),
+            consumed: grant.share.clone().unwrap_or_default(),
+        },
+    });
+    Allocated { nodes: allocation.nodes.clone(), held: held.collect() }
+}
+
 impl World {
     pub fn tell(&mut self, input: Input) {
         for effect in self.engine.handle(self.now, input) {
@@ -175,6 +212,9 @@ impl World {
                 }
                 Effect::Announce(Announcement::FailedScheduling { pod, message }) => {
                     self.told.push(format!("{}: {message}", pod.id.name));
+                }
+                Effect::Announce(Announcement::Preempted { pod, by, node }) => {
+                    self.told.push(format!("{} preempted by {} on {node}", pod.id.name, by.uid));
                 }
                 Effect::WakeAt(_) => {}
             }
@@ -199,6 +239,32 @@ impl World {
         let uid: Arc<str> = format!("uid-{name}").into();
         self.pods.remove(&uid);
         self.fact(Change::PodGone(uid));
+    }
+
+    /// Removes a pod, and releases its claims as a controller would.
+    pub fn let_go(&mut self, name: &str) {
+        self.remove_pod(name);
+        self.release(name);
+    }
+
+    /// Claims that a pod used are free of it, and without devices if nobody uses them any more.
+    pub fn release(&mut self, name: &str) {
+        let uid: Arc<str> = format!("uid-{name}").into();
+        let used: Vec<ClaimId> = self
+            .claims
+            .values()
+            .filter(|claim| claim.reserved_for.contains(&uid))
+            .map(|claim| claim.wish.id.clone())
+            .collect();
+        for id in used {
+            let Some(claim) = self.claims.get_mut(&id) else { continue };
+            claim.reserved_for.retain(|user| *user != uid);
+            if claim.reserved_for.is_empty() {
+                claim.allocation = None;
+            }
+            let claim = Box::new(claim.clone());
+            self.fact(Change::ClaimApplied(claim));
+        }
     }
 
     pub fn turn(&mut self) {
@@ -244,68 +310,125 @@ impl World {
 
     /// What the API does with a write.
     pub fn apply(&mut self, write: &Write) -> WriteOutcome {
-        let failed = |reason: &str| WriteOutcome::Failed(reason.to_owned());
+        let done = match write {
+            Write::Allocate { claim, .. }
+            | Write::Reserve { claim, .. }
+            | Write::Release { claim, .. }
+            | Write::Deallocate { claim, .. } => self.write_claim(claim, write),
+            Write::MakeClaim { .. } | Write::DeleteClaim { .. } => self.make_or_delete(write),
+            _ => self.write_pod(write),
+        };
+        match done {
+            Ok(()) => WriteOutcome::Done,
+            Err(reason) => WriteOutcome::Failed(reason.to_owned()),
+        }
+    }
+
+    fn write_claim(&mut self, id: &ClaimId, write: &Write) -> Result<(), &'static str> {
+        let known = self.claims.get_mut(id).ok_or("not found")?;
         match write {
-            Write::Allocate { claim, uid, allocation, shares, consumer, .. } => {
-                let Some(known) = self.claims.get_mut(claim).filter(|known| known.uid == *uid) else {
-                    return failed("not found");
-                };
-                if known.allocation.is_some() {
-                    return failed("it has devices already");
+            Write::Allocate { uid, allocation, shares, consumer, .. } => {
+                if known.uid != *uid {
+                    return Err("not found");
                 }
-                let mut shares = shares.iter();
-                let held = allocation.grants.iter().map(|grant| Held {
-                    device: grant.device.clone(),
-                    share: grant.share.as_ref().and_then(|_| shares.next()).cloned().map(ShareId),
-                    holding: Holding {
-                        holder: claim.clone(),
-                        groups: grant.groups.clone(),
-                        consumed: grant.share.clone().unwrap_or_default(),
-                    },
-                });
-                let held = held.collect();
-                known.allocation = Some(Arc::new(Allocated { nodes: allocation.nodes.clone(), held }));
+                if known.allocation.is_some() {
+                    return Err("it has devices already");
+                }
+                known.allocation = Some(Arc::new(held(id, allocation, shares)));
                 known.reserved_for.push(consumer.uid.clone());
             }
-            Write::Reserve { claim, consumer, .. } => {
-                let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
-                known.reserved_for.push(consumer.uid.clone());
-            }
-            Write::Release { claim, consumer, .. } => {
-                let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
-                known.reserved_for.retain(|uid| *uid != consumer.uid);
-            }
-            Write::Deallocate { claim, user, .. } => {
-                let Some(known) = self.claims.get_mut(claim) else { return failed("not found") };
+            Write::Reserve { consumer, .. } => known.reserved_for.push(consumer.uid.clone()),
+            Write::Release { consumer, .. } => known.reserved_for.retain(|uid| *uid != consumer.uid),
+            Write::Deallocate { user, .. } => {
                 if known.reserved_for.iter().any(|uid| uid != user) {
-                    return failed("it is in use");
+                    return Err("it is in use");
                 }
                 known.allocation = None;
                 known.reserved_for.clear();
             }
-            Write::Bind { uid, node, .. } => {
-                let Some(pod) = self.pods.get_mut(uid) else { return failed("not found") };
-                pod.node = Some(node.clone());
-                let pod = Arc::new(pod.clone());
-                self.fact(Change::PodApplied(pod));
-                return WriteOutcome::Done;
-            }
-            Write::Note { .. } => return WriteOutcome::Done,
+            other => unreachable!("{other:?} is about no claim that is there"),
         }
-        let (Write::Allocate { claim, .. }
-        | Write::Reserve { claim, .. }
-        | Write::Release { claim, .. }
-        | Write::Deallocate { claim, .. }) = write
-        else {
-            return WriteOutcome::Done;
-        };
-        let state = self.claims[claim].clone();
+        let state = known.clone();
         self.fact(Change::ClaimApplied(Box::new(state)));
-        WriteOutcome::Done
+        Ok(())
+    }
+
+    fn make_or_delete(&mut self, write: &Write) -> Result<(), &'static str> {
+        match write {
+            Write::MakeClaim { pod, uid, wish, allocation, shares, .. } => {
+                if !self.pods.contains_key(uid) {
+                    return Err("not found");
+                }
+                self.made += 1;
+                let name = format!("{}-made-{}", pod.name, self.made);
+                let mut state = claim(&name);
+                state.wish = Arc::new(Claim { id: claim_id(&name), ..Claim::clone(wish) });
+                state.allocation = Some(Arc::new(held(&claim_id(&name), allocation, shares)));
+                state.reserved_for = vec![uid.clone()];
+                (state.owner, state.extended) = (Some(uid.clone()), true);
+                self.add_claim(state);
+            }
+            Write::DeleteClaim { claim, uid } => {
+                if self.claims.get(claim).is_some_and(|known| known.uid == *uid) {
+                    self.claims.remove(claim);
+                    self.fact(Change::ClaimGone(claim.clone()));
+                }
+            }
+            other => unreachable!("{other:?} makes and deletes nothing"),
+        }
+        Ok(())
+    }
+
+    fn write_pod(&mut self, write: &Write) -> Result<(), &'static str> {
+        let changed = match write {
+            Write::Bind { uid, node, .. } => {
+                let pod = self.pods.get_mut(uid).ok_or("not found")?;
+                pod.node = Some(node.clone());
+                // What was noted counts like what the pod asks for.
+                for claim in self.notes.get(uid).into_iter().flatten() {
+                    let amounts = claim.mapping.get("cpu").into_iter();
+                    let overhead = claim.overhead.get("cpu").and_then(|(per_pod, _)| per_pod.as_ref());
+                    for amount in amounts.chain(overhead) {
+                        Arc::make_mut(&mut pod.shape).requests.cpu_milli += amount.milli_value();
+                    }
+                }
+                pod.nominated_node = None;
+                pod
+            }
+            Write::Nominate { uid, node, .. } => {
+                let pod = self.pods.get_mut(uid).ok_or("not found")?;
+                pod.nominated_node = node.clone();
+                pod
+            }
+            Write::Evict { uid, .. } if self.lingering => {
+                let pod = self.pods.get_mut(uid).ok_or("not found")?;
+                pod.deleting = true;
+                pod
+            }
+            Write::Evict { pod, .. } => {
+                self.let_go(&pod.name);
+                return Ok(());
+            }
+            Write::NoteResources { uid, claims, .. } => {
+                self.notes.insert(uid.clone(), claims.clone());
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        let pod = Arc::new(changed.clone());
+        self.fact(Change::PodApplied(pod));
+        Ok(())
     }
 
     pub fn node_of(&self, pod: &str) -> Option<String> {
         self.pods.get(&*format!("uid-{pod}")).and_then(|pod| pod.node.as_ref()).map(|node| node.to_string())
+    }
+
+    /// The claims that were made for a pod.
+    pub fn made_for(&self, pod: &str) -> Vec<String> {
+        let owner = Some(format!("uid-{pod}").into());
+        let made = self.claims.values().filter(|claim| claim.extended && claim.owner == owner);
+        made.map(|claim| claim.wish.id.name.to_string()).collect()
     }
 
     pub fn devices_of(&self, claim: &str) -> Vec<String> {

@@ -101,7 +101,7 @@ pub(super) fn take(ledger: &mut Ledger, node: &Arc<str>, device: &str) {
 /// The one class.
 pub(super) fn classes() -> BTreeMap<Arc<str>, Class> {
     let selector = format!("device.driver == '{DRIVER}'").into();
-    let class = Class { name: CLASS.into(), selectors: vec![Some(selector)], configs: 0 };
+    let class = Class { name: CLASS.into(), selectors: vec![Some(selector)], ..Class::default() };
     BTreeMap::from([(CLASS.into(), class)])
 }
 

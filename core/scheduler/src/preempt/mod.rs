@@ -1,0 +1,387 @@
+//! Preemption: a pod that fits nowhere makes room for itself by the going of less important pods.
+//!
+//! Invariant: nobody is evicted unless a trial has shown that the pod then fits on the node, with its devices. What was
+//! decided is written, and the pod waits for it asleep: it wakes when a victim or a claim of one goes, or by the clock.
+
+mod nominations;
+mod trial;
+mod victims;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use cluster::budgets::Budgets;
+use cluster::nodes::NodeIdx;
+use model::claim::ClaimId;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::change::{Write, WriteId, WriteOutcome};
+use crate::cycle::{Claims, PodRefusal};
+use crate::engine::turn::held;
+use crate::engine::{Announcement, Engine};
+use crate::filters::{Around, Mounts};
+use crate::profile::Profile;
+use crate::queue::Failure;
+use crate::wake::{Wake, Wakes};
+use nominations::{Nomination, Nominations};
+use trial::{Ground, Lack, StillRefused};
+use victims::{Candidate, least_harm};
+
+/// What people may set about preemption.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PreemptionSettings {
+    /// Among how many nodes a choice is made at least, in percent of those where it could help.
+    pub candidates_percent_min: usize,
+    /// Among how many at least.
+    pub candidates_min: usize,
+}
+
+impl Default for PreemptionSettings {
+    fn default() -> Self {
+        PreemptionSettings { candidates_percent_min: 10, candidates_min: 100 }
+    }
+}
+
+impl PreemptionSettings {
+    /// Among how many a choice is made, of so many where it could help.
+    fn candidates(self, nodes: usize) -> usize {
+        (nodes * self.candidates_percent_min / 100).max(self.candidates_min).min(nodes)
+    }
+}
+
+/// What is under way.
+#[derive(Debug, Default)]
+pub(crate) struct Preempting {
+    pub nominations: Nominations,
+    pub budgets: Budgets,
+    /// Pods whose eviction was asked for and that are not seen to go yet, by uid.
+    leaving: FxHashSet<Arc<str>>,
+    /// Evictions that are not answered yet: who goes, and for whom.
+    evictions: FxHashMap<WriteId, (Arc<str>, Arc<str>)>,
+    /// Grows when the users of a claim change, though its devices stay the same.
+    users_changed: u64,
+}
+
+impl Preempting {
+    /// A pod is gone, or is seen to go.
+    pub fn went(&mut self, uid: &str) {
+        self.leaving.remove(uid);
+    }
+
+    /// Other pods use a claim now, whose devices stay the same.
+    pub fn users_changed(&mut self) {
+        self.users_changed += 1;
+    }
+}
+
+/// Why nobody's going would help a pod.
+#[derive(Clone, Debug)]
+pub(crate) struct Hopeless {
+    /// Nodes counted by reasons, as a sentence.
+    text: String,
+    /// What could give hope, besides what undoes the refusal.
+    wakes_on: Wakes,
+}
+
+/// What came of looking for victims.
+enum Attempt {
+    /// There are no nodes at all, or nobody makes way for anybody.
+    Never,
+    /// The pod may not preempt, or not now.
+    NotEligible(&'static str),
+    /// It would not help.
+    Hopeless(Hopeless),
+    /// Somebody goes.
+    Found(Candidate),
+}
+
+const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
+const TERMINATING: &str = "not eligible due to a terminating pod on the nominated node.";
+const RELEASING: &str = "not eligible due to devices of a preempted pod that are yet to be released.";
+const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
+const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
+
+const CALLED_BACK: &str = "preempted by a higher priority pod before it was bound";
+
+/// What a pod waits for once others go for it.
+const GOING: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::Claim]);
+
+impl Engine {
+    /// A pod has no place: room is made for it if that helps, and it is put back with the reason.
+    pub(crate) fn refused(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) {
+        if let Some(one) = refusal.in_the_way() {
+            // Nobody has to go if a claim that nobody uses gives its devices back.
+            self.ask_for(one, &pod.uid);
+            let failure = Failure::Refused(refusal.wakes_on());
+            return self.refuse(now, pod, failure, refusal.to_string());
+        }
+        self.watch_users(pod);
+        let mut wakes = refusal.wakes_on();
+        let mut text = String::new();
+        let mut is_free_already = false;
+        match self.attempt(now, pod, refusal) {
+            Attempt::Never => {
+                let freed = self.withdraw(pod);
+                self.wake_others(freed, now);
+            }
+            Attempt::NotEligible(reason) => {
+                reason.clone_into(&mut text);
+                if self.preempting.nominations.get(&pod.uid).is_some() {
+                    wakes = wakes.or(GOING);
+                }
+            }
+            Attempt::Hopeless(hopeless) => {
+                text = hopeless.text;
+                wakes = wakes.or(hopeless.wakes_on);
+                let freed = self.withdraw(pod);
+                self.wake_others(freed, now);
+            }
+            Attempt::Found(candidate) => {
+                let (node, count) = (&candidate.node, candidate.victims.len());
+                text =
+                    format!("found a potential placement for pod on node {node}, preempting {count} victims");
+                wakes = wakes.or(GOING);
+                let victims = self.make_room(now, pod, candidate);
+                // Those that were called back at once are gone before the pod falls asleep.
+                is_free_already = victims.iter().all(|victim| self.nodes.pod(&victim.uid).is_none());
+            }
+        }
+        let mut message = refusal.to_string();
+        if !text.is_empty() {
+            let _ = write!(message, " preemption: {text}");
+        }
+        self.refuse(now, pod, Failure::Refused(wakes), message);
+        if is_free_already {
+            self.wake_nominee(&pod.uid, now);
+        }
+    }
+
+    fn attempt(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) -> Attempt {
+        let profile = self.settings.profile_of(pod);
+        let Some(settings) = profile.preemption.filter(|_| refusal.nodes() > 0) else {
+            return Attempt::Never;
+        };
+        if !pod.preempts {
+            return Attempt::NotEligible(NEVER);
+        }
+        if let Some(reason) = self.waits_for_victims(now, pod, refusal) {
+            return Attempt::NotEligible(reason);
+        }
+        let curable = refusal.curable();
+        let nobody = self.nodes.priority_min().is_none_or(|lowest| lowest >= pod.priority);
+        if curable.is_empty() || nobody {
+            return Attempt::Hopeless(Lacks { without: curable.len(), ..Lacks::default() }.hopeless(refusal));
+        }
+        // The pod was looked at a moment ago, so its claims can be told.
+        let Ok(claims) = self.claims_of(pod, &profile) else {
+            return Attempt::Hopeless(Lacks::default().hopeless(refusal));
+        };
+        let is_alike = self.is_alike_to_others(pod, &claims, &profile);
+        if is_alike && let Some(known) = self.known_hopeless() {
+            return Attempt::Hopeless(known);
+        }
+        let candidates_min = settings.candidates(curable.len());
+        match self.find_victims(now, (pod, &profile), &claims, (curable, candidates_min)) {
+            Ok(candidate) => Attempt::Found(candidate),
+            Err(lacks) => {
+                let hopeless = lacks.hopeless(refusal);
+                if is_alike {
+                    self.remember_hopeless(&hopeless);
+                }
+                Attempt::Hopeless(hopeless)
+            }
+        }
+    }
+
+    /// The moment until which all is known that decides who could go.
+    pub(crate) fn moment(&self) -> (u64, u64) {
+        (self.touches.now(), self.preempting.users_changed)
+    }
+
+    /// The candidate that does the least harm, or why there is none.
+    fn find_victims(
+        &mut self,
+        now: Timestamp,
+        (pod, profile): (&Pod, &Profile),
+        claims: &Claims,
+        (curable, candidates_min): (&[NodeIdx], usize),
+    ) -> Result<Candidate, Lacks> {
+        let mut lacks = Lacks::default();
+        let Some(mut ground) = self.ground(now, (pod, profile), claims) else { return Err(lacks) };
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for at in curable {
+            match self.try_node(&mut ground, *at) {
+                Ok(candidate) => candidates.push(candidate),
+                Err(StillRefused::NoVictims) => lacks.without += 1,
+                Err(StillRefused::Lacks(lack)) => lacks.add(lack),
+            }
+            if candidates.len() >= candidates_min && candidates.iter().any(|one| one.violations == 0) {
+                break;
+            }
+        }
+        least_harm(candidates, now).ok_or(lacks)
+    }
+
+    fn ground<'p>(
+        &self,
+        now: Timestamp,
+        (pod, profile): (&'p Pod, &'p Profile),
+        claims: &'p Claims,
+    ) -> Option<Ground<'p>> {
+        let settings = &profile.filters;
+        let companions = self.companions_of(&pod.shape, profile);
+        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions.as_ref());
+        let around = around.with_volumes(&self.nodes, &self.volumes, settings);
+        let mounts = Mounts::new(&pod.shape, &self.volumes, settings).ok()?;
+        Some(Ground { pod, profile, claims, around, mounts, now, holders: BTreeMap::new() })
+    }
+
+    /// Why a nominee does not preempt again yet: pods are going for it, or have gone and their devices are not back.
+    fn waits_for_victims(
+        &mut self,
+        now: Timestamp,
+        pod: &Arc<Pod>,
+        refusal: &PodRefusal,
+    ) -> Option<&'static str> {
+        let nomination = self.preempting.nominations.get(&pod.uid)?;
+        let at = self.nodes.find(&nomination.node)?;
+        // If the node is out of the question by now, nobody goes for any use.
+        refusal.curable().binary_search(&at).ok()?;
+        let is_going = |one: &Pod| {
+            one.priority < pod.priority && (one.deleting || self.preempting.leaving.contains(&one.uid))
+        };
+        let here = self.nodes.get(at).pods.values();
+        let elsewhere = nomination.victims.iter().filter_map(|uid| Some(self.nodes.pod(uid)?.1));
+        let mut going: Vec<Arc<Pod>> = here.chain(elsewhere).filter(|one| is_going(one)).cloned().collect();
+        going.sort_by(|left, right| left.uid.cmp(&right.uid));
+        going.dedup_by(|left, right| left.uid == right.uid);
+        if !going.is_empty() {
+            if nomination.victims.is_empty() {
+                self.plan_again(now, pod, at, &going);
+            }
+            return Some(TERMINATING);
+        }
+        let is_releasing = nomination.freeing.iter().any(|(claim, uid)| {
+            self.claims.get(claim).is_some_and(|state| {
+                let is_left = state.reserved_for.iter().all(|user| nomination.victims.contains(user));
+                state.uid == *uid && state.allocation.is_some() && is_left
+            })
+        });
+        is_releasing.then_some(RELEASING)
+    }
+
+    /// Plans the devices of a nominee of which only the nomination is known, as after a restart.
+    fn plan_again(&mut self, now: Timestamp, pod: &Arc<Pod>, at: NodeIdx, going: &[Arc<Pod>]) {
+        let profile = self.settings.profile_of(pod);
+        let Ok(claims) = self.claims_of(pod, &profile) else { return };
+        if !claims.need_devices() {
+            return;
+        }
+        let Some(ground) = self.ground(now, (pod, &profile), &claims) else { return };
+        if let Some(candidate) = self.look_ahead(&ground, at, going) {
+            self.nominate_for(pod, &claims, &candidate);
+        }
+    }
+
+    /// Evicts the victims, and keeps the room that they leave for the pod.
+    fn make_room(&mut self, now: Timestamp, pod: &Arc<Pod>, candidate: Candidate) -> Vec<Arc<Pod>> {
+        self.withdraw_less_important(now, pod, &candidate.node);
+        for victim in &candidate.victims {
+            if victim.deleting || !self.preempting.leaving.insert(victim.uid.clone()) {
+                continue;
+            }
+            if !self.call_back(now, &victim.uid, CALLED_BACK) {
+                self.evict(pod, victim);
+            }
+            self.announce(Announcement::Preempted {
+                pod: victim.clone(),
+                by: pod.clone(),
+                node: candidate.node.clone(),
+            });
+        }
+        let profile = self.settings.profile_of(pod);
+        if let Ok(claims) = self.claims_of(pod, &profile) {
+            self.nominate_for(pod, &claims, &candidate);
+        }
+        let (id, uid, node) = (pod.id.clone(), pod.uid.clone(), Some(candidate.node));
+        self.submit_and_forget(Write::Nominate { pod: id, uid, node });
+        candidate.victims
+    }
+
+    fn evict(&mut self, pod: &Pod, victim: &Pod) {
+        let (id, uid, scheduler) = (victim.id.clone(), victim.uid.clone(), pod.scheduler.clone());
+        let write = self.submit_and_forget(Write::Evict { pod: id, uid, scheduler });
+        self.preempting.evictions.insert(write, (victim.uid.clone(), pod.uid.clone()));
+    }
+
+    fn nominate_for(&mut self, pod: &Arc<Pod>, claims: &Claims, candidate: &Candidate) {
+        // One more than there are claims is for the claim that has yet to be made.
+        let unmade = ClaimId { namespace: pod.id.namespace.clone(), name: "extended resources".into() };
+        let open = claims.open.iter().map(|state| &state.wish.id).chain([&unmade]);
+        let devices = open
+            .zip(&candidate.allocations)
+            .flat_map(|(claim, allocation)| held(claim, &pod.uid, allocation, None).0.held);
+        let planned = nominations::planned(pod, devices);
+        let victims = candidate.victims.iter().map(|victim| victim.uid.clone()).collect();
+        let (node, freeing) = (candidate.node.clone(), candidate.freeing.clone());
+        self.nominate(Nomination { node, pod: pod.clone(), planned, victims, freeing });
+    }
+
+    /// Less important nominees of a node look for another place at once.
+    fn withdraw_less_important(&mut self, now: Timestamp, pod: &Pod, node: &str) {
+        let lower = self.preempting.nominations.on(node).map(|one| one.pod.clone());
+        let lower: Vec<Arc<Pod>> = lower.filter(|one| one.priority < pod.priority).collect();
+        for nominee in lower {
+            let freed = self.withdraw(&nominee);
+            self.wake_others(freed, now);
+            self.wake_nominee(&nominee.uid, now);
+        }
+    }
+
+    /// The API's answer to an eviction, if the write is one.
+    pub(crate) fn settle_eviction(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
+        let Some((victim, preemptor)) = self.preempting.evictions.remove(&write) else { return false };
+        if let WriteOutcome::Failed(_) = outcome {
+            self.preempting.leaving.remove(&victim);
+            // Nothing will happen that wakes it, and at once it would be the same again.
+            self.wake_nominee_later(&preemptor, now);
+        }
+        true
+    }
+}
+
+/// What would be lacking still if pods went.
+#[derive(Default)]
+struct Lacks {
+    /// On how many nodes there is nobody who could go.
+    without: usize,
+    /// On how many others it would not be enough, by reasons.
+    reasons: BTreeMap<String, usize>,
+    wakes_on: Wakes,
+}
+
+impl Lacks {
+    fn add(&mut self, lack: Lack) {
+        lack.reasons.into_iter().for_each(|reason| *self.reasons.entry(reason).or_default() += 1);
+        self.wakes_on = self.wakes_on.or(lack.wakes_on);
+    }
+
+    /// Why preemption would not help, in Kubernetes' words. Nodes that are neither without victims nor lack something are
+    /// out of the question anyway.
+    fn hopeless(self, refusal: &PodRefusal) -> Hopeless {
+        let Lacks { without, mut reasons, wakes_on } = self;
+        let nodes = refusal.nodes();
+        for (reason, count) in [(NO_VICTIMS, without), (NOT_HELPFUL, nodes - refusal.curable().len())] {
+            if count > 0 {
+                reasons.insert(reason.to_owned(), count);
+            }
+        }
+        let mut lines: Vec<String> =
+            reasons.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        lines.sort_unstable();
+        Hopeless { text: format!("0/{nodes} nodes are available: {}.", lines.join(", ")), wakes_on }
+    }
+}

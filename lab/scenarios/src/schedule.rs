@@ -1,0 +1,175 @@
+//! A pod is placed by the engine, in a cluster made of the objects of a run.
+//!
+//! Invariant: the scheduler of a step knows nothing but the objects. Other pods that wait are not there for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, ensure};
+use config::SchedulerSettings;
+use convert::change;
+use gates::Gates;
+use model::timestamp::Timestamp;
+use scheduler::change::Change;
+use scheduler::comparison::NodeScores;
+use scheduler::engine::{Engine, Input};
+use scheduler::scores::Score;
+use serde_json::{Value, json};
+use simulator::{Manifest, Place, simulate_with};
+
+use crate::document::{Placed, Scores};
+use crate::world::{World, revision_of};
+
+/// The key under which the weighted sum stands.
+const TOTAL: &str = "total";
+
+/// A scheduler with its settings.
+pub(crate) struct Scheduler {
+    settings: SchedulerSettings,
+    gates: Gates,
+}
+
+impl Scheduler {
+    /// A scheduler with this configuration, which need not say what it is.
+    pub fn new(configuration: &Value, gates: Gates) -> anyhow::Result<Scheduler> {
+        let mut file = json!({
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+        });
+        let fields = configuration.as_object().context("the configuration is no map")?;
+        file.as_object_mut().into_iter().for_each(|file| file.extend(fields.clone()));
+        let settings = SchedulerSettings::read(&file.to_string(), gates)
+            .map_err(|bad| anyhow::anyhow!("the configuration is wrong: {bad}"))?;
+        Ok(Scheduler { settings, gates })
+    }
+
+    /// Scores that are otherwise than expected.
+    pub fn scores(&self, world: &World, pod: &str, expected: &Scores) -> anyhow::Result<Vec<String>> {
+        if expected.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pod = world.pod(pod)?;
+        let found = self.compared(world, pod)?;
+        let mut lines = Vec::new();
+        for (kind, expected) in expected {
+            ensure!(kind == TOTAL || KINDS.iter().any(|(_, name)| name == kind), "{kind} gives no scores");
+            let found = of_kind(&found, kind);
+            let nodes: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+            for node in nodes {
+                let (expected, found) = (expected.get(node), found.get(node));
+                if expected != found {
+                    let told = |score: Option<&i64>| score.map_or("no score".to_owned(), i64::to_string);
+                    lines.push(format!("{kind} of {node}: expected {}", told(expected)));
+                    lines.push(format!("{kind} of {node}: found    {}", told(found)));
+                }
+            }
+        }
+        Ok(lines)
+    }
+
+    /// How nodes compare for a pod.
+    fn compared(&self, world: &World, pod: &Value) -> anyhow::Result<Vec<NodeScores>> {
+        let mut engine = Engine::new(convert::settings(&self.settings, self.gates));
+        for object in world.in_order().into_iter().filter(|object| !waits(object)) {
+            if let Some(change) = change::applied(object, revision_of(object))? {
+                engine.handle(Timestamp::from_micros(0), Input::Changed(change));
+            }
+        }
+        match change::applied(pod, 0)? {
+            Some(Change::PodApplied(pod)) => Ok(engine.compare(&pod)),
+            _ => anyhow::bail!("it is no pod"),
+        }
+    }
+
+    /// Places a pod, and says what is otherwise than expected.
+    pub fn place(&self, world: &mut World, pod: &str, expected: &Placed) -> anyhow::Result<Vec<String>> {
+        if matches!(expected, Placed::Untouched) {
+            return Ok(Vec::new());
+        }
+        let wanted = world.pod(pod)?.clone();
+        ensure!(waits(&wanted), "pod {pod} has a node already");
+        let is_there = |object: &&Value| !waits(object) || **object == wanted;
+        let manifests: Vec<Manifest> = world.in_order().into_iter().filter(is_there).map(manifest).collect();
+        let ending = simulate_with(&manifests, Gates::all_on(), &self.settings, self.gates)
+            .map_err(|bad| anyhow::anyhow!("the simulator refuses what is there: {}", bad.what))?;
+        let meta = &wanted["metadata"];
+        let outcome = ending
+            .outcome
+            .pods
+            .iter()
+            .find(|pod| meta["name"] == *pod.name && meta["namespace"] == *pod.namespace);
+        let outcome = outcome.context("the simulator lost the pod")?;
+        for gone in gone(&manifests, &ending.objects) {
+            world.delete(&gone)?;
+        }
+        for object in ending.objects {
+            if matches!(object["kind"].as_str(), Some("Pod" | "ResourceClaim")) {
+                world.take_over(object)?;
+            }
+        }
+        Ok(match (expected, &outcome.node, &outcome.reason) {
+            (Placed::On(expected), Some(node), _) if expected == node => Vec::new(),
+            (Placed::Refused(parts), None, Some(reason)) if is_told(parts, reason) => Vec::new(),
+            (_, node, reason) => {
+                let expected = match expected {
+                    Placed::On(node) => format!("on {node}"),
+                    Placed::Refused(parts) => format!("refused: {}", parts.join(" … ")),
+                    Placed::Untouched => String::new(),
+                };
+                let found = node.as_ref().map(|node| format!("on {node}"));
+                let reason = || format!("refused: {}", reason.clone().unwrap_or_default());
+                vec![format!("expected {expected}"), format!("found    {}", found.unwrap_or_else(reason))]
+            }
+        })
+    }
+}
+
+/// One text is how the sentence begins; several are parts of it.
+fn is_told(parts: &[String], sentence: &str) -> bool {
+    match parts {
+        [whole] => sentence.starts_with(whole.as_str()),
+        parts => parts.iter().all(|part| sentence.contains(part.as_str())),
+    }
+}
+
+/// Pods that were displaced and claims that went with them, as `Kind/namespace/name`.
+fn gone(before: &[Manifest], after: &[Value]) -> Vec<String> {
+    let key = |object: &Value| {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let kind = object["kind"].as_str().filter(|kind| matches!(*kind, "Pod" | "ResourceClaim"))?;
+        Some(format!("{kind}/{}/{}", text("namespace"), text("name")))
+    };
+    let left: BTreeSet<String> = after.iter().filter_map(key).collect();
+    before.iter().filter_map(|manifest| key(&manifest.value)).filter(|key| !left.contains(key)).collect()
+}
+
+/// Whether this is a pod without a node.
+fn waits(object: &Value) -> bool {
+    object["kind"] == "Pod" && object["spec"]["nodeName"].as_str().is_none_or(str::is_empty)
+}
+
+fn manifest(object: &Value) -> Manifest {
+    let place = Place { file: "the objects of the scenario".to_owned(), line: 0 };
+    Manifest { place, value: object.clone(), duplicates: Vec::new() }
+}
+
+fn of_kind(nodes: &[NodeScores], kind: &str) -> BTreeMap<String, i64> {
+    let of_node = |node: &NodeScores| {
+        let score = match KINDS.iter().find(|(_, name)| *name == kind) {
+            None => node.total,
+            Some((kind, _)) => node.scores.iter().find(|(scored, _)| scored == kind)?.1,
+        };
+        Some((node.node.to_string(), score))
+    };
+    nodes.iter().filter_map(of_node).collect()
+}
+
+/// Scores by the plugins that people know them by.
+const KINDS: [(Score, &str); 7] = [
+    (Score::Taints, "TaintToleration"),
+    (Score::NodeAffinity, "NodeAffinity"),
+    (Score::Resources, "NodeResourcesFit"),
+    (Score::Spread, "PodTopologySpread"),
+    (Score::PodAffinity, "InterPodAffinity"),
+    (Score::Balanced, "NodeResourcesBalancedAllocation"),
+    (Score::Images, "ImageLocality"),
+];

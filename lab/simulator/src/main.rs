@@ -1,0 +1,72 @@
+//! Plays worlds by their seeds, and exits with 1 if something was wrong in one.
+
+use std::ops::Range;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use anyhow::{Context, ensure};
+use clap::Parser;
+use simulator::world::{Faults, Sabotage, play, replay_command};
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "simulator", about = "Plays clusters in which everything goes wrong, each by its seed")]
+struct Cli {
+    /// Play the world of this seed
+    #[arg(long, conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// Play the worlds of these seeds, such as 0..1000
+    #[arg(long, default_value = "0..300")]
+    seeds: Seeds,
+    /// Make a mistake on purpose, to see that it is noticed, such as DeafToClaims
+    #[arg(long, value_parser = mistake, default_value = "None", hide_default_value = true)]
+    mistake: Sabotage,
+    /// Print what happened, line by line
+    #[arg(long)]
+    trace: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Seeds(Range<u64>);
+
+impl FromStr for Seeds {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Seeds> {
+        let (first, end) = text.split_once("..").context("seeds are a range, such as 0..1000")?;
+        let range = first.parse()?..end.parse()?;
+        ensure!(!range.is_empty(), "the range has no seed");
+        Ok(Seeds(range))
+    }
+}
+
+fn mistake(text: &str) -> Result<Sabotage, String> {
+    let names = || Sabotage::ALL.map(|one| format!("{one:?}")).join(", ");
+    let mut all = Sabotage::ALL.into_iter().chain([Sabotage::None]);
+    all.find(|one| format!("{one:?}") == text).ok_or_else(|| format!("mistakes are {}", names()))
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let seeds = cli.seed.map_or(cli.seeds.0, |seed| seed..seed + 1);
+    let (mut faults, mut wrong) = (Faults::new(), 0_u64);
+    let (mut bound, mut refused, mut revisions) = (0, 0, 0);
+    let count = seeds.end - seeds.start;
+    for seed in seeds {
+        let report = play(seed, cli.mistake, cli.trace);
+        report.lines.iter().for_each(|line| println!("{line}"));
+        report.faults.iter().for_each(|(fault, count)| *faults.entry(*fault).or_default() += count);
+        (bound, refused) = (bound + report.bound, refused + report.refused);
+        revisions += report.revisions;
+        if let Some(first) = report.violations.first() {
+            wrong += 1;
+            println!("seed {seed} ({:?}): {first}", report.arrangement);
+            println!("  {}", replay_command(seed));
+        }
+    }
+    println!(
+        "{count} worlds, {wrong} with something wrong; {bound} pods placed, {refused} attempts refused, {revisions} writes"
+    );
+    faults.iter().for_each(|(fault, count)| println!("{count:>8} {fault}"));
+    if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

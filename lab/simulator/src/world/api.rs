@@ -1,0 +1,361 @@
+//! The API of a simulated cluster: admitted objects in `api/store`, with revisions, conflicts and preconditions.
+//!
+//! Invariant: an object is changed in no other way than the embedded API server changes it. What that does between two
+//! threads is not here: a request is carried out at one moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use admission::{
+    Context, FieldValidation, Identity, Operation, Submission, Surroundings, admit, stored_kind,
+};
+use convert::request::{ApiCall, Verb};
+use gates::Gates;
+use model::timestamp::Timestamp;
+use objects::core::node::Node;
+use objects::scheduling::priority_class::PriorityClass;
+use schema::{Kind, fill, table};
+use serde_json::{Value, json};
+use store::binding;
+use store::deletion::{self, Deletion};
+use store::patch::strategic_merge_patch;
+use store::{Body, Event, Expected, Key, ListAt, Resource, Selection, Store, WriteError, selectable};
+use thiserror::Error;
+
+use crate::shelf::{kind_of, namespace_of};
+
+/// Why the API did not do something. Nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub(crate) enum Refused {
+    /// The object is another, or at another revision, than the request wants.
+    #[error("conflict: {0}")]
+    Conflict(String),
+    /// There is no such object.
+    #[error("not found")]
+    NotFound,
+    /// It makes no sense, and never will.
+    #[error("refused: {0}")]
+    Invalid(String),
+    /// The server has too much to do.
+    #[error("too many requests")]
+    Busy,
+}
+
+/// A kind of the API and where its objects are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    pub kind: &'static Kind,
+    pub resource: Resource,
+}
+
+/// A change that was made, and by whom: the number of a scheduler, or nobody in particular.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub site: Site,
+    pub event: Arc<Event>,
+    pub by: Option<usize>,
+}
+
+/// The API server.
+#[derive(Debug)]
+pub(crate) struct Api {
+    store: Store,
+    sites: BTreeMap<&'static str, Site>,
+    /// Objects by the revision of their last change: no two changes share one.
+    values: BTreeMap<u64, Arc<Value>>,
+    gates: Gates,
+    pub now: Timestamp,
+    created: u64,
+    /// Who makes the changes that follow.
+    pub by: Option<usize>,
+    /// Changes that nobody has looked at yet.
+    made: Vec<Made>,
+}
+
+impl Api {
+    pub fn new(gates: Gates, now: Timestamp) -> Api {
+        let stored = |kind: &&'static Kind| stored_kind(kind).api_version == kind.api_version;
+        let site = |kind: &'static Kind| {
+            Resource::of(kind).map(|resource| (kind.kind.as_str(), Site { kind, resource }))
+        };
+        Api {
+            store: Store::default(),
+            sites: table().kinds().iter().filter(stored).filter_map(site).collect(),
+            values: BTreeMap::new(),
+            gates,
+            now,
+            created: 0,
+            by: None,
+            made: Vec::new(),
+        }
+    }
+
+    /// The changes since the last time that somebody asked.
+    pub fn take_made(&mut self) -> Vec<Made> {
+        std::mem::take(&mut self.made)
+    }
+
+    pub fn revision(&self) -> u64 {
+        self.store.revision()
+    }
+
+    pub fn site(&self, kind: &str) -> Site {
+        self.sites[kind]
+    }
+
+    /// The object of an event, as it is told to those who watch.
+    pub fn shown(&mut self, site: Site, entry: &store::Entry) -> Arc<Value> {
+        let read = || Arc::new(entry.value(&site.kind.api_version, &site.kind.kind));
+        Arc::clone(self.values.entry(entry.revision()).or_insert_with(read))
+    }
+
+    /// Changes of a kind after a revision, at most so many.
+    pub fn events_after(&self, site: Site, revision: u64, most: usize) -> Vec<Arc<Event>> {
+        let events = self.store.events_after(site.resource, revision, most);
+        events.expect("a world is shorter than the window of changes")
+    }
+
+    /// Everything of a kind.
+    pub fn list(&mut self, kind: &str) -> Vec<(Key, Arc<Value>)> {
+        let site = self.site(kind);
+        let page = self.store.list(site.resource, None, &Selection::default(), ListAt::Latest, None, None);
+        let items = page.expect("the latest is always there").items;
+        items.into_iter().map(|(key, entry)| (key, self.shown(site, &entry))).collect()
+    }
+
+    pub fn get(&mut self, kind: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        let site = self.site(kind);
+        let entry = self.store.get(site.resource, &Key::new(namespace, name))?;
+        Some(self.shown(site, &entry))
+    }
+
+    /// Makes an object. Its status, if it has one, is written at once, as drivers and kubelets soon would.
+    pub fn create(&mut self, object: &Value) -> Result<Arc<Value>, Refused> {
+        let kind = kind_of(object).map_err(Refused::Invalid)?;
+        let namespace = namespace_of(kind, object);
+        self.created += 1;
+        let uid = format!("00000000-0000-4000-8000-{:012}", self.created);
+        let suffix = suffix(self.created);
+        let identity = Identity { uid: &uid, suffix: &suffix };
+        let admitted = self.admitted(kind, &namespace, object.clone(), Operation::Create, identity)?;
+        let name = text(&admitted["metadata"]["name"]).to_owned();
+        let site = self.site(&kind.kind);
+        let made = self.put(site, Key::new(&namespace, &name), &admitted, Expected::Absent)?;
+        if !object["status"].is_object() {
+            return Ok(made);
+        }
+        let mut with_status = Value::clone(&made);
+        with_status["status"] = object["status"].clone();
+        self.update(&kind.kind, &with_status, true)
+    }
+
+    /// Puts an object, or its status, in place of the one that is there.
+    pub fn update(&mut self, kind: &str, object: &Value, status: bool) -> Result<Arc<Value>, Refused> {
+        let site = self.site(kind);
+        let meta = &object["metadata"];
+        let key = Key::new(text(&meta["namespace"]), text(&meta["name"]));
+        let entry = self.store.get(site.resource, &key).ok_or(Refused::NotFound)?;
+        let sent = text(&meta["resourceVersion"]);
+        if !matches!(sent, "" | "0") && sent.parse() != Ok(entry.revision()) {
+            return Err(Refused::Conflict("the object has been modified".to_owned()));
+        }
+        let old = self.shown(site, &entry);
+        let operation = if status { Operation::UpdateStatus(&old) } else { Operation::Update(&old) };
+        let nobody = Identity { uid: "", suffix: "" };
+        let admitted = self.admitted(site.kind, &key.namespace, object.clone(), operation, nobody)?;
+        if admitted == *old {
+            return Ok(old);
+        }
+        self.put(site, key, &admitted, Expected::Revision(entry.revision()))
+    }
+
+    /// Changes an object without admission, as the server itself does.
+    pub fn adjust(
+        &mut self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        change: impl FnOnce(&mut Value) -> Result<(), Refused>,
+    ) -> Result<Arc<Value>, Refused> {
+        let site = self.site(kind);
+        let old = self.get(kind, namespace, name).ok_or(Refused::NotFound)?;
+        let mut object = Value::clone(&old);
+        change(&mut object)?;
+        fill(table(), site.kind.object, &mut object);
+        let revision = text(&old["metadata"]["resourceVersion"]).parse().unwrap_or_default();
+        self.put(site, Key::new(namespace, name), &object, Expected::Revision(revision))
+    }
+
+    /// Deletes an object, or marks it; with a uid only the object that has it.
+    pub fn delete(
+        &mut self,
+        kind: &str,
+        (namespace, name): (&str, &str),
+        grace_seconds: Option<i64>,
+        uid: Option<&str>,
+    ) -> Result<Arc<Value>, Refused> {
+        let site = self.site(kind);
+        let old = self.get(kind, namespace, name).ok_or(Refused::NotFound)?;
+        if uid.is_some_and(|uid| old["metadata"]["uid"] != uid) {
+            return Err(Refused::Conflict("the precondition on uid does not hold".to_owned()));
+        }
+        let wish = deletion::Wish { grace_seconds, propagation: None };
+        let decided = deletion::delete(kind, &old, wish, self.now)
+            .map_err(|protected| Refused::Invalid(protected.to_string()))?;
+        let key = Key::new(namespace, name);
+        let mut revision = text(&old["metadata"]["resourceVersion"]).parse().unwrap_or_default();
+        let (marked, then_remove) = match decided {
+            Deletion::Pending => return Ok(old),
+            Deletion::Mark(object) => (Some(object), false),
+            Deletion::MarkAndRemove(object) => (Some(object), true),
+            Deletion::Remove => (None, true),
+        };
+        let mut shown = old;
+        if let Some(object) = marked {
+            let body = Body::new(&object, selectable(site.kind, &object));
+            let made = self.store.put(site.resource, key.clone(), body, Expected::Revision(revision));
+            let made = made.map_err(|error| too_late(&error))?;
+            revision = made.event.revision();
+            shown = self.shown(site, &made.event.entry);
+            self.made.push(Made { site, event: made.event, by: self.by });
+        }
+        if then_remove {
+            self.remove(site, key, Expected::Revision(revision))?;
+        }
+        Ok(shown)
+    }
+
+    /// Carries out a call, and gives the object that came of it.
+    pub fn perform(&mut self, call: &ApiCall) -> Result<Arc<Value>, Refused> {
+        let ApiCall { verb, kind, namespace, name, subresource, body } = call;
+        match (verb, *subresource) {
+            (Verb::Update, subresource) => self.update(kind, body, subresource.is_some()),
+            (Verb::Patch, subresource) => {
+                let site = self.site(kind);
+                let old = self.get(kind, namespace, name).ok_or(Refused::NotFound)?;
+                if body["metadata"]["uid"].as_str().is_some_and(|uid| old["metadata"]["uid"] != uid) {
+                    return Err(Refused::Conflict("the object is another".to_owned()));
+                }
+                let mut object = Value::clone(&old);
+                strategic_merge_patch(table(), site.kind.object, &mut object, body.clone())
+                    .map_err(|error| Refused::Invalid(error.to_string()))?;
+                self.update(kind, &object, subresource.is_some())
+            }
+            (Verb::Create, Some("binding")) => self.bind(namespace, name, body),
+            (Verb::Delete, _) => {
+                let uid = body["preconditions"]["uid"].as_str();
+                self.delete(kind, (namespace, name), None, uid)
+            }
+            (Verb::Create, None) => self.create(body),
+            (Verb::Create, Some(other)) => Err(Refused::Invalid(format!("there is no {other} to create"))),
+        }
+    }
+
+    fn bind(&mut self, namespace: &str, name: &str, body: &Value) -> Result<Arc<Value>, Refused> {
+        let wish = binding::Wish::read(body, namespace, Some(name))
+            .map_err(|bad| Refused::Invalid(bad.to_string()))?;
+        let node = self.get("Node", "", wish.node);
+        let labels = node.map(|node| node["metadata"]["labels"].clone()).unwrap_or_default();
+        let now = self.now.to_string();
+        self.adjust("Pod", namespace, name, |pod| {
+            wish.bind(pod, &labels, &now).map_err(|why| Refused::Conflict(why.to_string()))
+        })
+    }
+
+    fn admitted(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        object: Value,
+        operation: Operation<'_>,
+        identity: Identity<'_>,
+    ) -> Result<Value, Refused> {
+        let submission = Submission {
+            kind,
+            namespace,
+            object,
+            owners: None,
+            duplicates: Vec::new(),
+            field_validation: FieldValidation::Ignore,
+        };
+        let context = Context { now: self.now, gates: &self.gates, surroundings: self };
+        let admitted = admit(submission, operation, identity, &context);
+        admitted.map(|admitted| admitted.object).map_err(|why| Refused::Invalid(why.to_string()))
+    }
+
+    /// Writes an object, or removes it if it was only waiting for this change.
+    fn put(
+        &mut self,
+        site: Site,
+        key: Key,
+        object: &Value,
+        expected: Expected,
+    ) -> Result<Arc<Value>, Refused> {
+        if expected != Expected::Absent && deletion::is_done(object) {
+            self.remove(site, key, expected)?;
+            return Ok(Arc::new(object.clone()));
+        }
+        let body = Body::new(object, selectable(site.kind, object));
+        let made = self.store.put(site.resource, key, body, expected).map_err(|error| too_late(&error))?;
+        let shown = self.shown(site, &made.event.entry);
+        self.made.push(Made { site, event: made.event, by: self.by });
+        Ok(shown)
+    }
+
+    fn remove(&mut self, site: Site, key: Key, expected: Expected) -> Result<(), Refused> {
+        let made = self.store.remove(site.resource, key, expected).map_err(|error| too_late(&error))?;
+        self.made.push(Made { site, event: made.event, by: self.by });
+        Ok(())
+    }
+
+    fn stored<T: objects::Object>(&self, name: &str) -> Option<T> {
+        let site = self.site(T::KIND);
+        let entry = self.store.get(site.resource, &Key::new("", name))?;
+        T::deserialize(entry.value(&site.kind.api_version, &site.kind.kind)).ok()
+    }
+}
+
+impl Surroundings for Api {
+    fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        let namespace: objects::core::kinds::Namespace = self.stored(name)?;
+        Some(namespace.metadata.labels)
+    }
+
+    fn priority_class(&self, name: &str) -> Option<PriorityClass> {
+        self.stored(name)
+    }
+
+    /// A world has none.
+    fn default_priority_class(&self) -> Option<PriorityClass> {
+        None
+    }
+
+    /// Nothing that a world is made of asks for nodes when it is admitted.
+    fn nodes(&self, _: &dyn Fn(&Node) -> bool) -> Vec<Node> {
+        Vec::new()
+    }
+}
+
+/// A text, or nothing.
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn too_late(error: &WriteError) -> Refused {
+    match error {
+        WriteError::Missing => Refused::NotFound,
+        WriteError::Exists | WriteError::Changed { .. } => Refused::Conflict(error.to_string()),
+    }
+}
+
+/// Five characters for a generated name.
+fn suffix(number: u64) -> String {
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let places = (0..5).map(|place| (number / 27_u64.pow(place)) % 27);
+    places.map(|at| char::from(LETTERS[usize::try_from(at).unwrap_or_default()])).collect()
+}
+
+/// An object with the namespace of all of them.
+pub(crate) fn named(api_version: &str, kind: &str, name: &str) -> Value {
+    json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name, "namespace": "default" } })
+}

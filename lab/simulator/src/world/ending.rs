@@ -1,0 +1,122 @@
+//! What must hold when nothing has gone wrong for a while: nobody waits without need, and nothing is left over.
+
+use objects::core::pod::Pod;
+use scheduler::change::Write;
+use scheduler::engine::{Effect, Engine, Input};
+
+use super::plan::Arrangement;
+use super::replica::{self, FOLLOWED};
+use super::{World, workload};
+
+/// How often an attempt for a pod may fail after everything has come to rest.
+const ATTEMPTS_MAX: u32 = 12;
+
+impl World {
+    pub(super) fn check_ending(&mut self) {
+        let mut wrong: Vec<String> = Vec::new();
+        let pods: Vec<Pod> = self.judge.pods.values().cloned().collect();
+        if self.plan.arrangement != Arrangement::Rivals {
+            wrong.extend(self.judge.check_state(None, Some(&pods)));
+        }
+        if !self.errands.is_empty() {
+            wrong.push(format!("{} writes never end", self.errands.len()));
+        }
+        for (pod, attempts) in &self.attempts {
+            if *attempts > ATTEMPTS_MAX {
+                wrong.push(format!("{attempts} attempts for {pod} failed although nothing goes wrong"));
+            }
+        }
+        for at in 0..self.replicas.len() {
+            let fresh = self.fresh(self.replicas[at].name);
+            wrong.extend(self.compare(at, &fresh));
+        }
+        for name in workload::SCHEDULERS {
+            let mut fresh = self.fresh(name);
+            wrong.extend(
+                places(&mut fresh, self).into_iter().map(|what| format!("lost wake-up: {name} could {what}")),
+            );
+        }
+        let now = self.agenda.now();
+        for what in wrong {
+            self.trace.note(now, format_args!("WRONG at the end: {what}"));
+            self.violations.push(what);
+        }
+    }
+
+    /// An engine that was told everything there is, and nothing else.
+    fn fresh(&mut self, name: &str) -> Engine {
+        let mut engine = replica::engine(name, self.gates);
+        for kind in FOLLOWED {
+            for (_, object) in self.api.list(kind) {
+                if let Some(change) = replica::applied(&object) {
+                    engine.handle(self.api.now, Input::Changed(change));
+                }
+            }
+        }
+        engine
+    }
+
+    /// What an engine remembers that the API's objects do not say, or the other way round.
+    fn compare(&self, at: usize, fresh: &Engine) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let replica = &self.replicas[at];
+        let engine = &replica.engine;
+        if engine.ledger() != fresh.ledger() {
+            wrong.push(format!(
+                "scheduler {at} remembers {:?} and there is {:?}",
+                engine.ledger(),
+                fresh.ledger()
+            ));
+        }
+        let (known, there) = (usage(engine), usage(fresh));
+        if known != there {
+            wrong.push(format!("scheduler {at} remembers on nodes {known:?} and there is {there:?}"));
+        }
+        if engine.placing() > 0 {
+            wrong.push(format!("scheduler {at} has {} pods on their way for ever", engine.placing()));
+        }
+        let total = |engine: &Engine| {
+            let counts = engine.counts();
+            counts.ready + counts.backing_off + counts.asleep + counts.gated
+        };
+        if total(engine) != total(fresh) {
+            wrong.push(format!(
+                "scheduler {at} thinks that {} pods wait, and {} do",
+                total(engine),
+                total(fresh)
+            ));
+        }
+        wrong
+    }
+}
+
+/// What pods use on each node.
+fn usage(engine: &Engine) -> Vec<String> {
+    let mut nodes: Vec<String> = engine
+        .nodes()
+        .iter()
+        .filter_map(|(_, state)| {
+            let node = state.node.as_ref()?;
+            let pods: Vec<&str> = state.pods.values().map(|pod| &*pod.id.name).collect();
+            Some(format!("{}: {:?} by {}", node.name, state.used, pods.join(", ")))
+        })
+        .collect();
+    nodes.sort();
+    nodes
+}
+
+/// What an engine would do for the pods that wait.
+fn places(engine: &mut Engine, world: &World) -> Vec<String> {
+    let waiting = engine.counts().ready;
+    let effects =
+        engine.handle(world.api.now, Input::Turn { attempts: u32::try_from(waiting).unwrap_or(u32::MAX) });
+    let mut found = Vec::new();
+    for effect in effects {
+        if let Effect::Submit(_, write) = effect
+            && !matches!(write, Write::Note { .. })
+        {
+            found.push(super::errand::shown(&write));
+        }
+    }
+    found
+}

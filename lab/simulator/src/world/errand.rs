@@ -1,0 +1,146 @@
+//! The way of a write: which call comes next, what was answered, and when it may be called done or failed.
+//!
+//! Invariant: a write is called failed only when it is certain that it was not carried out and will not be. An answer that
+//! leaves this open is followed by reading the object and asking again: the server refuses a second writing of the same
+//! version, so one of the two is carried out at most.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use convert::request::{self, ApiCall, Next, RequestError, Seen};
+use model::timestamp::Timestamp;
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use scheduler::change::{About, Write, WriteId, WriteOutcome};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::api::Refused;
+
+/// What was heard of a call.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// It is done, and this is the object now.
+    Done(Arc<Value>),
+    /// It was not done.
+    Refused(Refused),
+    /// Nothing: it may have been done, or may be yet.
+    Unclear,
+}
+
+/// What to do about an answer.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Step {
+    /// Make the next call from the object as it was answered.
+    GoOn,
+    /// Read the object, and make the call again after so many milliseconds.
+    Repeat(i64),
+    /// It is over.
+    Settle(WriteOutcome),
+}
+
+/// How far an object that was read can be relied on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reading {
+    /// It has to be read before the next call.
+    Due,
+    /// It is as a scheduler was told of it some time ago.
+    Old,
+    /// It is as the API has it, or as it answered.
+    Fresh,
+}
+
+/// A write on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Errand {
+    pub replica: usize,
+    pub id: WriteId,
+    pub write: Write,
+    /// The object that the write names, as far as it was read.
+    pub object: Option<Arc<Value>>,
+    /// How far the object can be relied on.
+    pub reading: Reading,
+    /// A call had no answer: it may have been carried out, or may be yet.
+    pub unclear: bool,
+    pub tries: u32,
+    pub tries_max: u32,
+}
+
+impl Errand {
+    /// Where the object is that the write names: kind, namespace and name.
+    pub fn target(&self) -> (&'static str, String, String) {
+        match self.write.about() {
+            About::Claim(claim) => ("ResourceClaim", claim.namespace.to_string(), claim.name.to_string()),
+            About::Pod { id, .. } => ("Pod", id.namespace.to_string(), id.name.to_string()),
+        }
+    }
+
+    /// The next call.
+    pub fn next(
+        &self,
+        classes: &BTreeMap<String, DeviceClass>,
+        now: Timestamp,
+    ) -> Result<Next, RequestError> {
+        let object = self.object.as_deref();
+        let is_claim = matches!(self.write.about(), About::Claim(_));
+        let claim = object.filter(|_| is_claim).and_then(|claim| ResourceClaim::deserialize(claim).ok());
+        let pod = object.filter(|_| !is_claim).and_then(|pod| Pod::deserialize(pod).ok());
+        let seen = Seen {
+            claim: claim.as_ref(),
+            pod: pod.as_ref(),
+            class: &|name| classes.get(name),
+            now,
+            allocation_times: false,
+        };
+        request::next(&self.write, &seen)
+    }
+
+    /// Takes an answer in.
+    pub fn answered(&mut self, answer: Answer, is_last: bool) -> Step {
+        let failed = |why: &Refused| Step::Settle(WriteOutcome::Failed(why.to_string()));
+        match answer {
+            Answer::Done(_) if is_last => Step::Settle(WriteOutcome::Done),
+            Answer::Done(object) => {
+                (self.object, self.reading) = (Some(object), Reading::Fresh);
+                Step::GoOn
+            }
+            Answer::Unclear => {
+                self.unclear = true;
+                self.again()
+            }
+            Answer::Refused(why @ (Refused::Conflict(_) | Refused::Busy)) => {
+                // Only the object can tell what became of a call that had no answer.
+                if self.unclear || self.tries < self.tries_max { self.again() } else { failed(&why) }
+            }
+            Answer::Refused(why @ (Refused::NotFound | Refused::Invalid(_))) => failed(&why),
+        }
+    }
+
+    fn again(&mut self) -> Step {
+        self.tries += 1;
+        self.reading = Reading::Due;
+        Step::Repeat(200 * i64::from(self.tries.min(10)))
+    }
+}
+
+/// A call in a few words.
+pub(crate) fn told(call: &ApiCall) -> String {
+    let part = call.subresource.map(|part| format!("/{part}")).unwrap_or_default();
+    format!("{:?} {}{part} {}", call.verb, call.kind, call.name)
+}
+
+/// A write in a few words.
+pub(crate) fn shown(write: &Write) -> String {
+    match write {
+        Write::Allocate { claim, allocation, consumer, .. } => {
+            let devices: Vec<String> =
+                allocation.grants.iter().map(|grant| grant.device.to_string()).collect();
+            format!("allocate {claim} for {}: {}", consumer.name, devices.join(", "))
+        }
+        Write::Reserve { claim, consumer, .. } => format!("reserve {claim} for {}", consumer.name),
+        Write::Release { claim, consumer, .. } => format!("release {claim} from {}", consumer.name),
+        Write::Bind { pod, node, .. } => format!("bind {pod} to {node}"),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,252 @@
+//! Judges what is written by the objects of the API alone.
+//!
+//! Nothing of the schedulers is looked at here, and nothing that they know is used.
+
+use std::collections::BTreeMap;
+
+use gates::Gates;
+use invariants::{Evidence, GroupsFrom, check_state};
+use model::quantity::Quantity;
+use objects::Object;
+use objects::core::affinity::{NodeSelector, NodeSelectorRequirement};
+use objects::core::node::Node;
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use objects::resource::slice::ResourceSlice;
+use serde_json::Value;
+use store::{Change, Key};
+
+use super::api::Made;
+
+/// The objects that matter, as the API has them.
+#[derive(Debug)]
+pub(crate) struct Judge {
+    gates: Gates,
+    /// Schedulers that know nothing of each other may both give away the same.
+    rivals: bool,
+    pub pods: BTreeMap<Key, Pod>,
+    /// Claims, slices and classes stand in rows, as the checker of allocations wants them.
+    claims: Vec<ResourceClaim>,
+    nodes: BTreeMap<Key, Node>,
+    slices: Vec<ResourceSlice>,
+    classes: Vec<DeviceClass>,
+    /// Which scheduler gave a claim its devices.
+    givers: BTreeMap<Key, Option<usize>>,
+}
+
+/// Keeps an object as it is, and gives it as it was.
+fn keep<T: Object>(all: &mut BTreeMap<Key, T>, made: &Made, object: &Value) -> Option<T> {
+    let key = made.event.key.clone();
+    if made.event.change == Change::Deleted {
+        return all.remove(&key);
+    }
+    all.insert(key, T::deserialize(object).expect("what was admitted is of its kind"))
+}
+
+/// The same for objects that stand in a row.
+fn keep_in_row<T: Object>(row: &mut Vec<T>, made: &Made, object: &Value) -> Option<T> {
+    let key = &made.event.key;
+    let at = row.iter().position(|one| is_at(one, key));
+    if made.event.change == Change::Deleted {
+        return at.map(|at| row.remove(at));
+    }
+    let new = T::deserialize(object).expect("what was admitted is of its kind");
+    match at {
+        Some(at) => Some(std::mem::replace(&mut row[at], new)),
+        None => {
+            row.push(new);
+            None
+        }
+    }
+}
+
+fn is_at(object: &impl Object, key: &Key) -> bool {
+    let meta = object.metadata();
+    meta.name == *key.name && meta.namespace == *key.namespace
+}
+
+impl Judge {
+    pub fn new(gates: Gates, rivals: bool) -> Judge {
+        Judge {
+            gates,
+            rivals,
+            pods: BTreeMap::new(),
+            claims: Vec::new(),
+            nodes: BTreeMap::new(),
+            slices: Vec::new(),
+            classes: Vec::new(),
+            givers: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a change in, and says what is wrong since.
+    pub fn see(&mut self, made: &Made, object: &Value) -> Vec<String> {
+        let key = &made.event.key;
+        match made.site.kind.kind.as_str() {
+            "Pod" => {
+                let before = keep(&mut self.pods, made, object);
+                let mut wrong = self.check_users();
+                wrong.extend(self.check_pod(key, before.as_ref()));
+                wrong
+            }
+            "ResourceClaim" => {
+                let before = keep_in_row(&mut self.claims, made, object);
+                let was_free = before.is_none_or(|claim| claim.status.allocation.is_none());
+                if was_free {
+                    self.givers.insert(key.clone(), made.by);
+                }
+                let mut wrong = self.check_devices();
+                wrong.extend(self.check_users());
+                wrong
+            }
+            "Node" => {
+                keep(&mut self.nodes, made, object);
+                Vec::new()
+            }
+            "ResourceSlice" => {
+                keep_in_row(&mut self.slices, made, object);
+                Vec::new()
+            }
+            "DeviceClass" => {
+                keep_in_row(&mut self.classes, made, object);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// No device has two holders that may not share it, and no counter or capacity is overdrawn: by one scheduler.
+    fn check_devices(&self) -> Vec<String> {
+        let givers: Vec<Option<usize>> = if self.rivals { vec![Some(0), Some(1)] } else { vec![None] };
+        givers.into_iter().flat_map(|giver| self.check_state(giver, None)).collect()
+    }
+
+    /// The state of everything, or of what one scheduler gave away.
+    pub fn check_state(&self, giver: Option<usize>, pods: Option<&[Pod]>) -> Vec<String> {
+        let is_of = |claim: &&ResourceClaim| {
+            let key = Key::new(&claim.metadata.namespace, &claim.metadata.name);
+            self.givers.get(&key) == Some(&giver)
+        };
+        let theirs: Vec<ResourceClaim>;
+        let claims = match giver {
+            None => &self.claims,
+            Some(_) => {
+                theirs = self.claims.iter().filter(is_of).cloned().collect();
+                &theirs
+            }
+        };
+        let evidence = Evidence {
+            gates: self.gates,
+            slices: &self.slices,
+            classes: &self.classes,
+            claims,
+            groups: GroupsFrom::Results,
+        };
+        check_state(&evidence, pods).iter().map(ToString::to_string).collect()
+    }
+
+    /// Pods that are on a node and have not ended use claims that have devices and are reserved for them.
+    fn check_users(&self) -> Vec<String> {
+        let on_node = |pod: &&Pod| !pod.spec.node_name.is_empty() && !is_over(pod);
+        self.pods.values().filter(on_node).flat_map(|pod| self.check_user(pod)).collect()
+    }
+
+    fn check_user(&self, pod: &Pod) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let (name, node) = (&pod.metadata.name, &pod.spec.node_name);
+        for claim_name in claims_of(pod) {
+            let named = |claim: &&ResourceClaim| {
+                claim.metadata.name == *claim_name && claim.metadata.namespace == pod.metadata.namespace
+            };
+            let Some(claim) = self.claims.iter().find(named) else {
+                wrong.push(format!("pod {name} is on {node}, and its claim {claim_name} is gone"));
+                continue;
+            };
+            let Some(allocation) = &claim.status.allocation else {
+                wrong.push(format!("pod {name} is on {node}, and its claim {claim_name} has no devices"));
+                continue;
+            };
+            if !claim.status.reserved_for.iter().any(|one| one.uid == pod.metadata.uid) {
+                wrong.push(format!(
+                    "pod {name} is on {node}, and its claim {claim_name} is not reserved for it"
+                ));
+            }
+            let labels = self.nodes.get(&Key::new("", node)).map(|node| &node.metadata.labels);
+            let selector = allocation.node_selector.as_ref();
+            if selector.is_some_and(|selector| !picks(selector, node, labels)) {
+                wrong.push(format!(
+                    "pod {name} is on {node}, and the devices of its claim {claim_name} are not"
+                ));
+            }
+        }
+        wrong
+    }
+
+    /// A pod is put on a node once, and only if the node has room for it.
+    fn check_pod(&self, key: &Key, before: Option<&Pod>) -> Vec<String> {
+        let Some(pod) = self.pods.get(key) else { return Vec::new() };
+        let node = &pod.spec.node_name;
+        let was = before.map(|before| before.spec.node_name.as_str()).unwrap_or_default();
+        if node == was {
+            return Vec::new();
+        }
+        let mut wrong = Vec::new();
+        if !was.is_empty() {
+            wrong.push(format!("pod {} was on {was} and is on {node:?} now", key.name));
+        }
+        if !pod.spec.scheduling_gates.is_empty() {
+            wrong.push(format!("pod {} is gated and on {node}", key.name));
+        }
+        // Who knows nothing of a rival cannot keep room for it.
+        if !self.rivals {
+            wrong.extend(self.check_room(node));
+        }
+        wrong
+    }
+
+    fn check_room(&self, name: &str) -> Vec<String> {
+        let Some(node) = self.nodes.get(&Key::new("", name)) else { return Vec::new() };
+        let pods: Vec<&Pod> =
+            self.pods.values().filter(|pod| pod.spec.node_name == name && !is_over(pod)).collect();
+        let mut used = Quantity::default();
+        for container in pods.iter().flat_map(|pod| &pod.spec.containers) {
+            container.resources.requests.get("cpu").into_iter().for_each(|cpu| used += &cpu.0);
+        }
+        let mut wrong = Vec::new();
+        if let Some(room) = node.status.allocatable.get("cpu").filter(|room| used > room.0) {
+            wrong.push(format!("pods on {name} ask for {used} cpu, and it has {}", room.0));
+        }
+        let most = node.status.allocatable.get("pods").map(|most| most.0.to_string());
+        if most.and_then(|most| most.parse().ok()).is_some_and(|most: usize| pods.len() > most) {
+            wrong.push(format!("{name} has {} pods, which is too many", pods.len()));
+        }
+        wrong
+    }
+}
+
+/// The names of the claims that a pod uses.
+fn claims_of(pod: &Pod) -> impl Iterator<Item = &String> {
+    let named = pod.spec.resource_claims.iter().filter_map(|claim| claim.resource_claim_name.as_ref());
+    let made =
+        pod.status.resource_claim_statuses.iter().filter_map(|status| status.resource_claim_name.as_ref());
+    named.chain(made)
+}
+
+fn is_over(pod: &Pod) -> bool {
+    matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
+}
+
+/// Whether a selector of an allocation picks a node, as far as devices of nodes make such selectors. Labels of a node that
+/// is gone are not known, and are no mistake.
+fn picks(selector: &NodeSelector, node: &str, labels: Option<&BTreeMap<String, String>>) -> bool {
+    let field =
+        |one: &NodeSelectorRequirement| one.operator == "In" && one.values.iter().any(|value| value == node);
+    let label = |one: &NodeSelectorRequirement| {
+        labels.is_none_or(|labels| labels.get(&one.key).is_some_and(|value| one.values.contains(value)))
+    };
+    selector
+        .node_selector_terms
+        .iter()
+        .any(|term| term.match_fields.iter().all(field) && term.match_expressions.iter().all(label))
+}

@@ -1,0 +1,205 @@
+//! What a world is like, and what goes wrong in it: all of it follows from the seed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::dice::Dice;
+
+/// Something that goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Fault {
+    /// A write is told that somebody else was faster, although nobody was.
+    Conflict,
+    /// A write is told to come again later.
+    Busy,
+    /// A write is not carried out, and nobody says so.
+    NeverArrived,
+    /// A write is carried out, and nobody says so.
+    LostAnswer,
+    /// A write is given up by its sender, and carried out after that.
+    LateArrival,
+    /// An answer takes seconds.
+    LateAnswer,
+    /// A write is made from an object as it was.
+    StaleRead,
+    /// An event is told twice.
+    RepeatedEvent,
+    /// An event takes seconds, and those of other kinds overtake it.
+    LateEvent,
+    /// A watch breaks, and everything is listed again later.
+    BrokenWatch,
+    /// A scheduler dies, and starts again with nothing.
+    Crash,
+    /// Another replica leads from now on.
+    TakeOver,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Fault::Conflict => "conflicts",
+            Fault::Busy => "too many requests",
+            Fault::NeverArrived => "writes that never arrived",
+            Fault::LostAnswer => "lost answers",
+            Fault::LateArrival => "writes that arrived after they were given up",
+            Fault::LateAnswer => "late answers",
+            Fault::StaleRead => "writes from stale objects",
+            Fault::RepeatedEvent => "repeated events",
+            Fault::LateEvent => "late events",
+            Fault::BrokenWatch => "broken watches",
+            Fault::Crash => "crashes",
+            Fault::TakeOver => "changes of the leader",
+        };
+        out.write_str(name)
+    }
+}
+
+/// How often what went wrong.
+pub type Faults = BTreeMap<Fault, u64>;
+
+/// Who schedules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrangement {
+    /// One scheduler.
+    Alone,
+    /// Two replicas of one scheduler, of which one leads.
+    Replicas,
+    /// Two schedulers that know nothing of each other, with the same nodes and devices.
+    Rivals,
+}
+
+/// What the devices of a world are like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Devices {
+    /// Each belongs to one claim.
+    Whole,
+    /// A card is taken whole or in halves, which draw from the same counters.
+    Partitioned,
+    /// Several claims share a device, each with a part of its capacity.
+    Shared,
+}
+
+/// A mistake that a scheduler or whoever carries out its writes makes on purpose, to see that it is noticed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sabotage {
+    /// None.
+    #[default]
+    None,
+    /// Once it has listed the claims, it hears no more of them.
+    DeafToClaims,
+    /// Once it has listed the pods, it never hears that one is gone.
+    DeafToDepartures,
+    /// It takes a refusal of the API for a success.
+    TrustsRefusals,
+    /// It takes a write without an answer for one that was not carried out.
+    GivesUpUnclear,
+    /// What answers show of claims is not told as a fact.
+    KeepsAnswers,
+    /// It never hears that a binding is done.
+    LosesBindings,
+    /// The reservations of pods that are put back stay.
+    KeepsReservations,
+    /// A new leader begins before it has seen what the last one did.
+    LeadsBlindly,
+    /// It is never told that there is time to place pods after something changed.
+    SleepsOn,
+}
+
+impl Sabotage {
+    /// Every mistake.
+    pub const ALL: [Sabotage; 9] = [
+        Sabotage::DeafToClaims,
+        Sabotage::DeafToDepartures,
+        Sabotage::TrustsRefusals,
+        Sabotage::GivesUpUnclear,
+        Sabotage::KeepsAnswers,
+        Sabotage::LosesBindings,
+        Sabotage::KeepsReservations,
+        Sabotage::LeadsBlindly,
+        Sabotage::SleepsOn,
+    ];
+}
+
+/// What a world is like.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub arrangement: Arrangement,
+    pub devices: Devices,
+    pub sabotage: Sabotage,
+    pub nodes: usize,
+    /// How often those who use the cluster do something.
+    pub acts: u32,
+    /// How often a write that was refused for the moment is tried again.
+    pub tries_max: u32,
+    /// How often each fault occurs, in a thousand chances.
+    odds: BTreeMap<Fault, u32>,
+    pub counts: Faults,
+    /// No more faults.
+    pub calm: bool,
+}
+
+impl Plan {
+    pub fn new(seed: u64, sabotage: Sabotage) -> Plan {
+        let mut dice = Dice::new(seed, 1);
+        let arrangement = match (sabotage, dice.below(10)) {
+            (Sabotage::LeadsBlindly, _) => Arrangement::Replicas,
+            (_, 0..=4) => Arrangement::Alone,
+            (_, 5..=7) => Arrangement::Replicas,
+            _ => Arrangement::Rivals,
+        };
+        let devices = match dice.below(5) {
+            0..=2 => Devices::Whole,
+            3 => Devices::Partitioned,
+            _ => Devices::Shared,
+        };
+        // Some worlds are nearly free of faults, and some are full of them.
+        let strength = [0, 1, 2, 4][dice.below(4)];
+        let usual = [
+            (Fault::Conflict, 40),
+            (Fault::Busy, 30),
+            (Fault::NeverArrived, 20),
+            (Fault::LostAnswer, 30),
+            (Fault::LateArrival, 15),
+            (Fault::LateAnswer, 60),
+            (Fault::StaleRead, 150),
+            (Fault::RepeatedEvent, 30),
+            (Fault::LateEvent, 40),
+            (Fault::BrokenWatch, 15),
+            (Fault::Crash, 20),
+            (Fault::TakeOver, 20),
+        ];
+        let mut odds: BTreeMap<Fault, u32> =
+            usual.iter().map(|(fault, odds)| (*fault, odds * strength)).collect();
+        // And in some a single fault is everywhere.
+        if let Some((fault, usual)) = dice.pick(&usual).filter(|_| strength < 2) {
+            odds.insert(*fault, usual * 8);
+        }
+        if sabotage == Sabotage::LeadsBlindly {
+            odds.extend([(Fault::TakeOver, 120), (Fault::LateEvent, 400)]);
+        }
+        let nodes = 2 + dice.below(2);
+        let acts = 35 + u32::try_from(dice.below(30)).unwrap_or_default();
+        let tries_max = [0, 0, 1, 3][dice.below(4)];
+        Plan {
+            tries_max,
+            arrangement,
+            devices,
+            sabotage,
+            nodes,
+            acts,
+            odds,
+            counts: Faults::new(),
+            calm: false,
+        }
+    }
+
+    /// Whether a fault occurs at this chance.
+    pub fn strikes(&mut self, fault: Fault, dice: &mut Dice) -> bool {
+        let odds = self.odds.get(&fault).copied().unwrap_or_default();
+        let strikes = dice.per_mille(odds) && !self.calm;
+        if strikes {
+            *self.counts.entry(fault).or_default() += 1;
+        }
+        strikes
+    }
+}

@@ -1,0 +1,167 @@
+//! A scheduler of a world: an engine, and what it was told of each kind.
+//!
+//! Invariant: of each kind it hears what happened in the order in which it happened, sooner or later. Between kinds there
+//! is no order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use convert::change;
+use gates::Gates;
+use scheduler::change::Change;
+use scheduler::engine::{Engine, Settings};
+use scheduler::profile::Profile;
+use scheduler::queue::Patience;
+use serde_json::Value;
+use store::Key;
+
+use super::api::{Api, Site, text};
+use super::plan::Sabotage;
+
+/// The kinds that a scheduler follows.
+pub(crate) const FOLLOWED: [&str; 6] =
+    ["Namespace", "DeviceClass", "Node", "ResourceSlice", "ResourceClaim", "Pod"];
+
+/// How many steps a search for devices on one node may take.
+const STEPS_MAX: u64 = 100_000;
+
+/// An engine that knows nothing yet.
+pub(crate) fn engine(name: &str, gates: Gates) -> Engine {
+    Engine::new(Settings {
+        profiles: vec![Arc::new(Profile::named(name))],
+        gates,
+        patience: Patience::default(),
+        search_steps_max: STEPS_MAX,
+    })
+}
+
+/// What a scheduler was told of one kind.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub site: Site,
+    /// Everything up to this revision was told.
+    pub seen: u64,
+    /// The objects as they were told.
+    pub known: BTreeMap<Key, Arc<Value>>,
+    pub listed: bool,
+    /// Something will be told without anybody asking for it.
+    pub planned: bool,
+    pub broken: bool,
+}
+
+impl Stream {
+    fn new(site: Site) -> Stream {
+        Stream { site, seen: 0, known: BTreeMap::new(), listed: false, planned: false, broken: false }
+    }
+
+    /// The next facts, at most so many.
+    pub fn follow(&mut self, api: &mut Api, most: usize) -> Vec<Change> {
+        let mut facts = Vec::new();
+        for event in api.events_after(self.site, self.seen, most) {
+            self.seen = event.revision();
+            let object = api.shown(self.site, &event.entry);
+            if event.change == store::Change::Deleted {
+                self.known.remove(&event.key);
+                facts.extend(gone(&object));
+            } else {
+                facts.extend(applied(&object));
+                self.known.insert(event.key.clone(), object);
+            }
+        }
+        facts
+    }
+
+    /// Lists everything: what went since is told first, then what is new or has changed.
+    pub fn list(&mut self, api: &mut Api) -> Vec<Change> {
+        let listed: BTreeMap<Key, Arc<Value>> = api.list(&self.site.kind.kind).into_iter().collect();
+        let mut facts = Vec::new();
+        let before = std::mem::take(&mut self.known);
+        for (key, old) in &before {
+            let is_same = |new: &Arc<Value>| new["metadata"]["uid"] == old["metadata"]["uid"];
+            if !listed.get(key).is_some_and(is_same) {
+                facts.extend(gone(old));
+            }
+        }
+        let version = |object: &Value| text(&object["metadata"]["resourceVersion"]).to_owned();
+        for (key, new) in &listed {
+            if before.get(key).is_none_or(|old| version(old) != version(new)) {
+                facts.extend(applied(new));
+            }
+        }
+        self.known = listed;
+        self.seen = api.revision();
+        (self.listed, self.broken) = (true, false);
+        facts
+    }
+
+    /// Everything up to a revision was told.
+    pub fn has_seen(&self, api: &Api, revision: u64) -> bool {
+        let next = api.events_after(self.site, self.seen, 1);
+        self.listed && next.first().is_none_or(|event| event.revision() > revision)
+    }
+}
+
+/// The fact that an object is there as it is.
+pub(crate) fn applied(object: &Value) -> Option<Change> {
+    let revision = text(&object["metadata"]["resourceVersion"]).parse().unwrap_or_default();
+    change::applied(object, revision).expect("what was admitted can be converted")
+}
+
+fn gone(object: &Value) -> Option<Change> {
+    change::gone(object).expect("what was admitted can be converted")
+}
+
+/// A scheduler.
+#[derive(Debug)]
+pub(crate) struct Replica {
+    /// The name that pods ask for.
+    pub name: &'static str,
+    pub engine: Engine,
+    pub streams: Vec<Stream>,
+    /// Counts its starts; what was planned for an earlier life does not happen.
+    pub life: u32,
+    pub alive: bool,
+    pub leads: bool,
+    /// It may not decide before it has seen everything up to here.
+    pub reach: u64,
+    pub turn_planned: bool,
+    /// The earliest time at which it will be woken.
+    pub wake_planned: Option<i64>,
+}
+
+impl Replica {
+    pub fn new(name: &'static str, gates: Gates, api: &Api, leads: bool) -> Replica {
+        Replica {
+            name,
+            engine: engine(name, gates),
+            streams: streams(api),
+            life: 0,
+            alive: true,
+            leads,
+            reach: 0,
+            turn_planned: false,
+            wake_planned: None,
+        }
+    }
+
+    /// Starts again with nothing.
+    pub fn restart(&mut self, gates: Gates, api: &Api) {
+        self.engine = engine(self.name, gates);
+        self.streams = streams(api);
+        self.alive = true;
+        (self.turn_planned, self.wake_planned) = (false, None);
+    }
+
+    /// Whether it may decide: it leads, and has seen what was there when it began to.
+    pub fn may_decide(&self, api: &Api, sabotage: Sabotage) -> bool {
+        let caught_up = |stream: &Stream| match sabotage {
+            Sabotage::LeadsBlindly | Sabotage::DeafToClaims => stream.listed,
+            _ => stream.has_seen(api, self.reach),
+        };
+        self.alive && self.leads && self.streams.iter().all(caught_up)
+    }
+}
+
+fn streams(api: &Api) -> Vec<Stream> {
+    FOLLOWED.iter().map(|kind| Stream::new(api.site(kind))).collect()
+}

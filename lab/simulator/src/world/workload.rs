@@ -1,0 +1,286 @@
+//! Those who use a cluster: nodes and devices come and go, pods are made, gated, deleted, and make use of claims.
+//!
+//! Names are few, so that what is made often has the name of something that went.
+
+use serde_json::{Value, json};
+
+use super::api::{Api, named, text};
+use super::dice::Dice;
+use super::plan::{Arrangement, Devices, Plan};
+use super::trace::Trace;
+
+/// The names that pods ask for.
+pub(crate) const SCHEDULERS: [&str; 2] = ["supercargo", "rival"];
+
+const DRIVER: &str = "gpu.example.com";
+const CLAIMS: [&str; 3] = ["shared-0", "shared-1", "shared-2"];
+const POD_NAMES: usize = 12;
+
+/// Everything that is there from the beginning.
+pub(crate) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
+    let mut all = vec![json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "default" } })];
+    for (name, value) in [("low", 0), ("middle", 10), ("high", 100)] {
+        let class = json!({ "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": { "name": name }, "value": value });
+        all.push(class);
+    }
+    all.push(class());
+    for (name, count) in [("one", 1), ("two", 2)] {
+        let mut template = named("resource.k8s.io/v1", "ResourceClaimTemplate", name);
+        template["spec"]["spec"] = claim_spec(plan, count);
+        all.push(template);
+    }
+    for object in &all {
+        must(api.create(object));
+    }
+    for at in 0..plan.nodes {
+        add_node(api, plan, dice, &format!("node-{at}"));
+    }
+    for name in &CLAIMS[..2] {
+        add_claim(api, plan, dice, name);
+    }
+}
+
+/// Somebody does something.
+pub(crate) fn act(api: &mut Api, plan: &Plan, dice: &mut Dice, trace: &mut Trace, now: i64) {
+    let mut told = |what: &str, name: &str| trace.note(now, format_args!("somebody {what} {name}"));
+    match dice.below(100) {
+        0..=44 => {
+            if let Some(name) = add_pod(api, plan, dice) {
+                told("makes pod", &name);
+            }
+        }
+        45..=58 => {
+            if let Some(pod) = any(api, "Pod", dice) {
+                told("deletes pod", &pod);
+                let _ = api.delete("Pod", ("default", &pod), None, None);
+            }
+        }
+        59..=66 => {
+            let gated = |pod: &Value| pod["spec"].get("schedulingGates").is_some();
+            let pods = api.list("Pod");
+            let gated: Vec<_> = pods.iter().filter(|(_, pod)| gated(pod)).collect();
+            if let Some((key, _)) = dice.pick(&gated) {
+                told("ungates pod", &key.name);
+                change(api, "Pod", &key.namespace, &key.name, &|pod| {
+                    pod["spec"].as_object_mut().map(|spec| spec.remove("schedulingGates"));
+                });
+            }
+        }
+        67..=73 => touch(api, dice, "ResourceClaim", &mut told),
+        74..=76 => touch(api, dice, "Pod", &mut told),
+        77..=83 => {
+            let name = CLAIMS[dice.below(CLAIMS.len())];
+            if api.get("ResourceClaim", "default", name).is_some() {
+                told("deletes claim", name);
+                let _ = api.delete("ResourceClaim", ("default", name), None, None);
+            } else {
+                told("makes claim", name);
+                add_claim(api, plan, dice, name);
+            }
+        }
+        84..=89 => {
+            let name = format!("node-{}", dice.below(plan.nodes));
+            if api.get("Node", "", &name).is_some() {
+                told("removes", &name);
+                let _ = api.delete("Node", ("", &name), None, None);
+            } else {
+                told("adds", &name);
+                add_node(api, plan, dice, &name);
+            }
+        }
+        90..=93 => {
+            let name = format!("node-{}", dice.below(plan.nodes));
+            told("publishes other devices of", &name);
+            publish(api, plan, dice, &name);
+        }
+        94..=95 => {
+            let name = format!("node-{}", dice.below(plan.nodes));
+            told("contradicts, or no longer, what is published of", &name);
+            contradict(api, &name);
+        }
+        96 => {
+            told("takes or gives back class", "gpu");
+            if api.delete("DeviceClass", ("", "gpu"), None, None).is_err() {
+                must(api.create(&class()));
+            }
+        }
+        _ => {
+            let name = format!("node-{}", dice.below(plan.nodes));
+            told("takes pods from or gives them to", &name);
+            change(api, "Node", "", &name, &|node| {
+                node["spec"]["unschedulable"] = json!(node["spec"]["unschedulable"] != true);
+            });
+        }
+    }
+}
+
+fn must<T, E: std::fmt::Debug>(made: Result<T, E>) -> T {
+    made.expect("what a world is made of can be admitted")
+}
+
+/// The name of any object of a kind.
+fn any(api: &mut Api, kind: &str, dice: &mut Dice) -> Option<String> {
+    let all = api.list(kind);
+    dice.pick(&all).map(|(key, _)| key.name.to_string())
+}
+
+fn change(api: &mut Api, kind: &str, namespace: &str, name: &str, with: &dyn Fn(&mut Value)) {
+    let Some(object) = api.get(kind, namespace, name) else { return };
+    let mut object = Value::clone(&object);
+    with(&mut object);
+    must(api.update(kind, &object, false));
+}
+
+/// Something changes about an object that decides nothing.
+fn touch(api: &mut Api, dice: &mut Dice, kind: &str, told: &mut dyn FnMut(&str, &str)) {
+    let label = format!("{}", dice.below(1_000));
+    if let Some(name) = any(api, kind, dice) {
+        told("labels", &name);
+        change(api, kind, "default", &name, &|object| object["metadata"]["labels"]["touched"] = json!(label));
+    }
+}
+
+fn add_node(api: &mut Api, plan: &Plan, dice: &mut Dice, name: &str) {
+    let room = json!({ "cpu": "2", "memory": "4Gi", "pods": "6" });
+    let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": { "kubernetes.io/hostname": name } },
+        "status": { "allocatable": room, "capacity": room } });
+    must(api.create(&node));
+    // Every node is born with a taint, until somebody sees that it is ready.
+    must(api.adjust("Node", "", name, |node| {
+        node["spec"].as_object_mut().map(|spec| spec.remove("taints"));
+        Ok(())
+    }));
+    publish(api, plan, dice, name);
+}
+
+/// The driver of a node tells which devices it has now.
+fn publish(api: &mut Api, plan: &Plan, dice: &mut Dice, node: &str) {
+    let name = format!("{node}-gpus");
+    let known = api.get("ResourceSlice", "", &name);
+    let generation =
+        known.as_ref().and_then(|slice| slice["spec"]["pool"]["generation"].as_i64()).unwrap_or(0);
+    let count = dice.below(3);
+    let mut devices: Vec<Value> = (0..count).map(|at| json!({ "name": format!("gpu-{at}") })).collect();
+    let mut slices = 1;
+    match plan.devices {
+        Devices::Whole => {}
+        Devices::Shared => devices.iter_mut().for_each(|device| {
+            device["allowMultipleAllocations"] = json!(true);
+            device["capacity"] = json!({ "memory": { "value": "3Gi",
+                "requestPolicy": { "default": "1Gi", "validRange": { "min": "1Gi", "step": "1Gi" } } } });
+        }),
+        Devices::Partitioned => {
+            slices = 2;
+            let draws = |of: usize, amount: &str| json!([{ "counterSet": format!("card-{of}"), "counters": { "memory": { "value": amount } } }]);
+            for at in 0..count {
+                devices[at]["consumesCounters"] = draws(at, "2Gi");
+                for half in 0..2 {
+                    devices.push(
+                        json!({ "name": format!("half-{at}-{half}"), "consumesCounters": draws(at, "1Gi") }),
+                    );
+                }
+            }
+        }
+    }
+    let spec = |part: Value| {
+        let pool = json!({ "name": node, "generation": generation + 1, "resourceSliceCount": slices });
+        let mut spec = json!({ "driver": DRIVER, "pool": pool, "nodeName": node });
+        for (field, value) in part.as_object().into_iter().flatten() {
+            spec[field] = value.clone();
+        }
+        spec
+    };
+    if slices == 2 {
+        let set =
+            |at: usize| json!({ "name": format!("card-{at}"), "counters": { "memory": { "value": "2Gi" } } });
+        let sets: Vec<Value> = (0..3).map(set).collect();
+        put_slice(api, &format!("{node}-counters"), spec(json!({ "sharedCounters": sets })));
+    }
+    put_slice(api, &name, spec(json!({ "devices": devices })));
+}
+
+/// A slice says again what another says already, which makes the pool unusable, or is taken away.
+fn contradict(api: &mut Api, node: &str) {
+    let twin = format!("{node}-twin");
+    let Some(slice) = api.get("ResourceSlice", "", &format!("{node}-gpus")) else { return };
+    if api.delete("ResourceSlice", ("", &twin), None, None).is_err() {
+        put_slice(api, &twin, slice["spec"].clone());
+    }
+}
+
+fn class() -> Value {
+    let expression = format!("device.driver == \"{DRIVER}\"");
+    json!({ "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": "gpu" },
+        "spec": { "selectors": [{ "cel": { "expression": expression } }] } })
+}
+
+fn put_slice(api: &mut Api, name: &str, spec: Value) {
+    let Some(known) = api.get("ResourceSlice", "", name) else {
+        let slice = json!({ "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
+            "metadata": { "name": name }, "spec": spec });
+        must(api.create(&slice));
+        return;
+    };
+    let mut slice = Value::clone(&known);
+    slice["spec"] = spec;
+    must(api.update("ResourceSlice", &slice, false));
+}
+
+fn claim_spec(plan: &Plan, count: u32) -> Value {
+    let mut exactly = json!({ "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count });
+    if plan.devices == Devices::Shared {
+        exactly["capacity"] = json!({ "requests": { "memory": format!("{count}Gi") } });
+        exactly["count"] = json!(1);
+    }
+    json!({ "devices": { "requests": [{ "name": "gpu", "exactly": exactly }] } })
+}
+
+fn add_claim(api: &mut Api, plan: &Plan, dice: &mut Dice, name: &str) {
+    let mut claim = named("resource.k8s.io/v1", "ResourceClaim", name);
+    claim["spec"] = claim_spec(plan, 1 + u32::from(dice.per_mille(200)));
+    must(api.create(&claim));
+}
+
+fn add_pod(api: &mut Api, plan: &Plan, dice: &mut Dice) -> Option<String> {
+    let name = format!("p{}", dice.below(POD_NAMES));
+    if api.get("Pod", "default", &name).is_some() {
+        return None;
+    }
+    let scheduler = match plan.arrangement {
+        Arrangement::Rivals => SCHEDULERS[dice.below(2)],
+        Arrangement::Alone | Arrangement::Replicas => SCHEDULERS[0],
+    };
+    let priority = ["low", "low", "middle", "high"][dice.below(4)];
+    let cpu = ["100m", "500m", "900m"][dice.below(3)];
+    let mut claims = Vec::new();
+    for entry in 0..[0, 1, 1, 1, 2][dice.below(5)] {
+        let entry_name = format!("c{entry}");
+        claims.push(match dice.below(5) {
+            0 | 1 => json!({ "name": entry_name, "resourceClaimName": CLAIMS[dice.below(CLAIMS.len())] }),
+            2 | 3 => json!({ "name": entry_name, "resourceClaimTemplateName": "one" }),
+            _ => json!({ "name": entry_name, "resourceClaimTemplateName": "two" }),
+        });
+    }
+    // A pod that names a claim twice is refused.
+    claims.dedup_by(|a, b| {
+        text(&a["resourceClaimName"]) == text(&b["resourceClaimName"]) && a.get("resourceClaimName").is_some()
+    });
+    let mut pod = named("v1", "Pod", &name);
+    pod["spec"] = json!({
+        "schedulerName": scheduler,
+        "priorityClassName": priority,
+        "terminationGracePeriodSeconds": 5,
+        "containers": [{ "name": "c", "image": "i", "resources": { "requests": { "cpu": cpu } } }],
+        "resourceClaims": claims,
+    });
+    if dice.per_mille(120) {
+        pod["spec"]["schedulingGates"] = json!([{ "name": "example.com/wait" }]);
+    }
+    if dice.per_mille(100) {
+        let node = format!("node-{}", dice.below(plan.nodes));
+        pod["spec"]["nodeSelector"] = json!({ "kubernetes.io/hostname": node });
+    }
+    must(api.create(&pod));
+    Some(name)
+}

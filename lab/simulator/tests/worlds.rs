@@ -1,0 +1,85 @@
+//! Worlds in which everything goes wrong: nothing that must never be true is, and what waits is placed when it can be.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use simulator::world::{Arrangement, Report, Sabotage, play, replay_command};
+
+/// Plays worlds, and tells how to play the first one again in which something is wrong.
+fn all_is_well(seeds: Range<u64>) -> Vec<Report> {
+    let play_one = |seed| {
+        let report = play(seed, Sabotage::None, false);
+        let wrong = report.violations.join("\n  ");
+        assert!(
+            wrong.is_empty(),
+            "seed {seed}: {wrong}\nto see how it came to that: {}",
+            replay_command(seed)
+        );
+        report
+    };
+    seeds.map(play_one).collect()
+}
+
+#[test]
+fn all_is_well_in_the_first_hundred_worlds() {
+    let reports = all_is_well(0..100);
+    let faults: BTreeSet<String> =
+        reports.iter().flat_map(|report| report.faults.keys()).map(ToString::to_string).collect();
+    assert_eq!(faults.len(), 12, "every kind of fault occurs: {faults:?}");
+    for wanted in [Arrangement::Alone, Arrangement::Replicas, Arrangement::Rivals] {
+        assert!(reports.iter().any(|report| report.arrangement == wanted), "{wanted:?} occurs");
+    }
+    assert!(reports.iter().map(|report| report.bound).sum::<u64>() > 300, "pods are placed");
+    assert!(reports.iter().map(|report| report.refused).sum::<u64>() > 300, "pods have to wait");
+}
+
+#[test]
+fn all_is_well_in_the_second_hundred_worlds() {
+    all_is_well(100..200);
+}
+
+#[test]
+fn all_is_well_in_the_third_hundred_worlds() {
+    all_is_well(200..300);
+}
+
+#[test]
+fn a_seed_has_one_history() {
+    for seed in 0..4 {
+        let (once, again) = (play(seed, Sabotage::None, true), play(seed, Sabotage::None, true));
+        assert_eq!(once.lines, again.lines, "seed {seed}");
+        assert_eq!((once.hash, once.faults), (again.hash, again.faults), "seed {seed}");
+        assert_ne!(once.hash, play(seed + 1, Sabotage::None, false).hash, "seed {seed}");
+    }
+}
+
+/// Somebody makes a mistake on purpose, and something is found wrong. Where to begin only saves time.
+fn is_noticed(sabotage: Sabotage, first: u64) {
+    let is_wrong = |seed| !play(seed, sabotage, false).violations.is_empty();
+    assert!((first..first + 150).any(is_wrong), "{sabotage:?} goes unnoticed");
+}
+
+#[test]
+fn a_scheduler_that_does_not_listen_is_noticed() {
+    is_noticed(Sabotage::DeafToClaims, 0);
+    is_noticed(Sabotage::DeafToDepartures, 0);
+    is_noticed(Sabotage::SleepsOn, 4);
+    is_noticed(Sabotage::LosesBindings, 0);
+}
+
+#[test]
+fn whoever_mistakes_what_became_of_a_write_is_noticed() {
+    is_noticed(Sabotage::TrustsRefusals, 0);
+    is_noticed(Sabotage::GivesUpUnclear, 8);
+    is_noticed(Sabotage::KeepsReservations, 4);
+}
+
+#[test]
+fn a_scheduler_that_learns_nothing_from_answers_is_noticed() {
+    is_noticed(Sabotage::KeepsAnswers, 57);
+}
+
+#[test]
+fn a_leader_that_begins_before_it_has_seen_everything_is_noticed() {
+    is_noticed(Sabotage::LeadsBlindly, 73);
+}
