@@ -100,8 +100,10 @@ impl Listener for Heard {
                 let compared = (pod.name.to_string(), (*node).to_owned(), (*comparison).clone());
                 self.compared.lock().push(compared);
             }
-            Notice::Bound { .. } | Notice::Refused { .. } | Notice::Waiting { .. } => {}
-            trouble => self.troubles.lock().push(format!("{trouble:?}")),
+            Notice::WriteFailed { .. } | Notice::Unreadable { .. } | Notice::EventsDropped { .. } => {
+                self.troubles.lock().push(format!("{notice:?}"));
+            }
+            _ => {}
         }
     }
 }
