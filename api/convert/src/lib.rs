@@ -34,7 +34,7 @@ pub use error::{ConvertError, ObjectName};
 pub use label_selector::label_selector;
 pub use node::{node, node_selector, node_selector_object};
 pub use pod::{pod, pod_id};
-pub use settings::settings;
+pub use settings::{plugins_of, settings};
 pub use slice::slice;
 pub use taint::{taint, taint_rule, toleration, toleration_object};
 pub use taken::{Taken, give_back_from, take_into, taken};

@@ -13,7 +13,7 @@ use config::{
 use gates::Gates;
 use model::pod::{LabelSelector, Spread};
 use scheduler::engine::Settings;
-use scheduler::filters::{Filter, FilterSettings};
+use scheduler::filters::{Filter, FilterSet, FilterSettings};
 use scheduler::preempt::PreemptionSettings;
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;
@@ -86,6 +86,12 @@ const FILTERS: [(Plugin, Filter); 12] = [
     (Plugin::DynamicResources, Filter::Devices),
     (Plugin::NodeDeclaredFeatures, Filter::Features),
 ];
+
+/// The plugins that stand for filters, by the names that Kubernetes has for them.
+pub fn plugins_of(filters: FilterSet) -> impl Iterator<Item = &'static str> {
+    let named = FILTERS.iter().filter(move |(_, filter)| filters.contains(*filter));
+    named.map(|(plugin, _)| plugin.name())
+}
 
 fn filters(plugins: &Plugins, args: &Args) -> FilterSettings {
     let is_off = |plugin: &Plugin| !plugins.filters().contains(plugin);

@@ -147,6 +147,8 @@ impl Listener for Ears {
             Notice::State(State::Working | State::Reading(_) | State::Standby { .. })
             | Notice::Attempt { .. }
             | Notice::Bound { .. }
+            | Notice::Queued { .. }
+            | Notice::WaitsNoMore { .. }
             | Notice::Refused { .. }
             | Notice::Preempted { .. }
             | Notice::Submitted { .. }

@@ -17,7 +17,7 @@ use model::pod::{ClaimSource, LabelSelector, Pod, Shape};
 
 use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
-use crate::filters::{self, Around, Filter, Mounts};
+use crate::filters::{self, Around, Filter, FilterSet, Mounts};
 use crate::footprint::Footing;
 use crate::profile::Profile;
 use crate::scores::{self, View};
@@ -57,10 +57,17 @@ pub struct PodRefusal {
     in_the_way: Option<InTheWay>,
     /// The nodes on which it could help if pods went, in order.
     curable: Vec<NodeIdx>,
+    /// The filters that say so.
+    filters: FilterSet,
     wakes_on: Wakes,
 }
 
 impl PodRefusal {
+    /// The filters that say so.
+    pub(crate) fn filters(&self) -> FilterSet {
+        self.filters
+    }
+
     /// How many nodes there are.
     pub(crate) fn nodes(&self) -> usize {
         self.nodes
@@ -82,7 +89,7 @@ impl PodRefusal {
         self.in_the_way.clone()
     }
 
-    fn everywhere(nodes: usize, reason: String, wakes_on: Wakes) -> Box<PodRefusal> {
+    fn everywhere(nodes: usize, reason: String, filter: Option<Filter>, wakes_on: Wakes) -> Box<PodRefusal> {
         Box::new(PodRefusal {
             nodes,
             everywhere: Some(reason),
@@ -90,6 +97,7 @@ impl PodRefusal {
             nearest: None,
             in_the_way: None,
             curable: Vec::new(),
+            filters: filter.into_iter().collect(),
             wakes_on,
         })
     }
@@ -167,11 +175,13 @@ struct Tally {
     reasons: BTreeMap<String, usize>,
     nearest: Option<String>,
     curable: Vec<NodeIdx>,
+    filters: FilterSet,
     wakes_on: Wakes,
 }
 
 impl Tally {
-    fn refuse(&mut self, reasons: impl IntoIterator<Item = String>, wakes_on: Wakes) {
+    fn refuse(&mut self, filter: Option<Filter>, reasons: impl IntoIterator<Item = String>, wakes_on: Wakes) {
+        filter.into_iter().for_each(|filter| self.filters.insert(filter));
         reasons.into_iter().for_each(|reason| *self.reasons.entry(reason).or_default() += 1);
         self.wakes_on = self.wakes_on.or(wakes_on);
     }
@@ -213,7 +223,12 @@ impl Engine {
         let found = filters::anywhere(&pod.shape, settings);
         let found = found.and_then(|()| Mounts::new(&pod.shape, &self.volumes, settings));
         let mounts = found.map_err(|refusal| {
-            PodRefusal::everywhere(self.nodes.iter().count(), refusal.text(), refusal.wakes_on())
+            PodRefusal::everywhere(
+                self.nodes.iter().count(),
+                refusal.text(),
+                refusal.filter(),
+                refusal.wakes_on(),
+            )
         })?;
         let mut tally = Tally { wakes_on: Wake::NodeAdded.into(), ..Tally::default() };
         let mut candidates: Vec<NodeIdx> = Vec::new();
@@ -235,7 +250,7 @@ impl Engine {
                     if !refusal.is_final() {
                         tally.curable.push(at);
                     }
-                    tally.refuse(refusal.reasons(), refusal.wakes_on());
+                    tally.refuse(refusal.filter(), refusal.reasons(), refusal.wakes_on());
                 }
             }
         }
@@ -253,7 +268,7 @@ impl Engine {
                 Ok(allocations) => return Ok(choice(pod, &node, claims, allocations)),
                 Err((reason, nearest)) => {
                     let room = if claims.footing.is_some() { ROOM } else { Wakes::NONE };
-                    tally.refuse([reason], DEVICES.or(room));
+                    tally.refuse(Some(Filter::Devices), [reason], DEVICES.or(room));
                     tally.curable.push(*at);
                     tally.nearest = tally.nearest.or(nearest);
                 }
@@ -262,11 +277,20 @@ impl Engine {
         if let Some((at, allocations)) = self.best_of(pod, claims, found, companions, profile) {
             return Ok(choice(pod, filters::node_of(self.nodes.get(at)), claims, allocations));
         }
-        let Tally { nodes, reasons, nearest, mut curable, wakes_on } = tally;
+        let Tally { nodes, reasons, nearest, mut curable, filters, wakes_on } = tally;
         curable.sort_unstable();
         let in_the_way = self.in_the_way(pod, claims, &candidates);
         let everywhere = None;
-        Err(Box::new(PodRefusal { nodes, everywhere, reasons, nearest, in_the_way, curable, wakes_on }))
+        Err(Box::new(PodRefusal {
+            nodes,
+            everywhere,
+            reasons,
+            nearest,
+            in_the_way,
+            curable,
+            filters,
+            wakes_on,
+        }))
     }
 
     /// Candidates by score and what is added to each, the best first; among equals the one that was known first.
@@ -300,7 +324,7 @@ impl Engine {
     pub(crate) fn claims_of(&self, pod: &Pod, profile: &Profile) -> Result<Claims, Box<PodRefusal>> {
         let refused = |reason: String| {
             let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
-            PodRefusal::everywhere(self.nodes.iter().count(), reason, wakes)
+            PodRefusal::everywhere(self.nodes.iter().count(), reason, Some(Filter::Devices), wakes)
         };
         if !profile.filters.has(Filter::Devices) {
             return Ok(Claims::default());

@@ -34,9 +34,10 @@ use rustc_hash::FxHashMap;
 use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::extended::Extended;
+use crate::filters::FilterSet;
 use crate::preempt::Preempting;
 use crate::profile::Profile;
-use crate::queue::{Counts, Patience, Queue};
+use crate::queue::{Cause, Counts, Patience, Queue, Station};
 use crate::rivals::Rivals;
 use crate::scores::images::ImageCounts;
 use crate::touches::Touches;
@@ -77,6 +78,10 @@ pub enum Announcement {
         pod: Arc<Pod>,
         /// The node.
         node: Arc<str>,
+        /// How often it was looked at.
+        attempts: u32,
+        /// When it first was ready to be placed.
+        since: Option<Timestamp>,
     },
     /// A pod has none.
     FailedScheduling {
@@ -84,6 +89,8 @@ pub enum Announcement {
         pod: Arc<Pod>,
         /// Why.
         message: String,
+        /// The filters that say so; none if something went wrong.
+        filters: FilterSet,
     },
     /// A pod goes, since a more important one needs its place.
     Preempted {
@@ -270,6 +277,11 @@ impl Engine {
     #[must_use]
     pub fn on_its_way(&self, uid: &str) -> Option<(&Arc<Pod>, &Arc<str>)> {
         self.placing.get(uid).map(|placing| (&placing.pod, &placing.node))
+    }
+
+    /// How many pods came to which place of the queue and why, since this was asked the last time.
+    pub fn take_moves(&mut self) -> BTreeMap<(Station, Cause), u64> {
+        self.queue.take_moves()
     }
 
     /// Whether a turn would look at a pod, or a pod on its way has waited long enough.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use model::node::NodeTaint;
 use model::pod::HostPort;
 
+use crate::filters::Filter;
 use crate::wake::{Wake, Wakes};
 
 /// Why a pod cannot go to a node.
@@ -277,6 +278,30 @@ impl NodeRefusal {
     #[must_use]
     pub fn is_everywhere(&self) -> bool {
         matches!(self, NodeRefusal::Volume(_) | NodeRefusal::NamesConflict)
+    }
+
+    /// The filter that says so; the name of a node is no filter of ours.
+    #[must_use]
+    pub fn filter(&self) -> Option<Filter> {
+        Some(match self {
+            NodeRefusal::OtherNode => return None,
+            NodeRefusal::Unschedulable => Filter::Unschedulable,
+            NodeRefusal::Taint(_) => Filter::Taints,
+            NodeRefusal::NotNamed
+            | NodeRefusal::NamesConflict
+            | NodeRefusal::NodeAffinity
+            | NodeRefusal::EnforcedNodeAffinity => Filter::NodeAffinity,
+            NodeRefusal::Port(_) => Filter::Ports,
+            NodeRefusal::Short(_) => Filter::Resources,
+            NodeRefusal::NoSpreadLabel { .. } | NodeRefusal::Skewed { .. } => Filter::Spread,
+            NodeRefusal::NotNear | NodeRefusal::NotApart { .. } | NodeRefusal::Unwelcome { .. } => {
+                Filter::PodAffinity
+            }
+            NodeRefusal::ClaimInUse => Filter::ExclusiveVolumes,
+            NodeRefusal::Volume(_) | NodeRefusal::VolumeElsewhere { .. } => Filter::Volumes,
+            NodeRefusal::VolumeZone { .. } => Filter::VolumeZones,
+            NodeRefusal::Feature { .. } => Filter::Features,
+        })
     }
 
     /// The changes that could undo it.

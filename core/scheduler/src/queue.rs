@@ -66,6 +66,40 @@ struct Waiting {
     failures: u32,
     /// How often it was taken.
     attempts: u32,
+    /// When it first was ready.
+    began: Option<Timestamp>,
+}
+
+/// Where a pod comes to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Station {
+    /// Ready to be placed.
+    Ready,
+    /// Waiting out a backoff.
+    BackingOff,
+    /// Asleep until something changes.
+    Asleep,
+    /// Held back by gates.
+    Gated,
+}
+
+/// What brought it there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Cause {
+    /// It is new, or was given free.
+    Added,
+    /// There was no place for it.
+    Refused,
+    /// Something went wrong.
+    Failed,
+    /// A change could help it.
+    Woken(Wake),
+    /// Something of its own changed.
+    OwnChange,
+    /// Its backoff is over.
+    BackoffOver,
+    /// It has slept for as long as anybody may.
+    SleptLong,
 }
 
 /// What came of an attempt that did not place a pod.
@@ -99,6 +133,8 @@ pub struct Queue {
     backing_off: BTreeSet<(Timestamp, Rank)>,
     resting: BTreeSet<(Timestamp, Rank)>,
     asleep: BTreeSet<(Timestamp, Rank)>,
+    /// How many pods came to which place and why, since somebody asked.
+    moves: BTreeMap<(Station, Cause), u64>,
     /// Sleepers by each change that could wake them, so that a change looks at those only.
     sleepers: BTreeMap<Wake, BTreeSet<Rank>>,
 }
@@ -113,12 +149,16 @@ impl Queue {
     /// Adds a pod, or takes note that it is gated or not, and how important it is. This alone wakes nobody: what of a pod
     /// changed is told to [`Queue::wake_one`].
     pub fn apply(&mut self, uid: &Arc<str>, priority: i32, gated: bool, now: Timestamp) {
-        let mut waiting = self.take(uid).unwrap_or_else(|| Waiting {
+        let known = self.take(uid);
+        let is_new = known.is_none();
+        let mut waiting = known.unwrap_or_else(|| Waiting {
             rank: Rank { importance: 0, since: now, uid: uid.clone() },
             place: Place::Ready,
             failures: 0,
             attempts: 0,
+            began: None,
         });
+        let was_gated = waiting.place == Place::Gated;
         waiting.rank.importance = -i64::from(priority);
         waiting.place = match (gated, waiting.place) {
             (_, Place::Out) => Place::Out,
@@ -126,7 +166,24 @@ impl Queue {
             (false, Place::Gated) => Place::Ready,
             (false, place) => place,
         };
+        match waiting.place {
+            Place::Gated if is_new || !was_gated => self.moved(Station::Gated, Cause::Added),
+            Place::Ready if is_new || was_gated => {
+                waiting.began.get_or_insert(now);
+                self.moved(Station::Ready, Cause::Added);
+            }
+            _ => {}
+        }
         self.put(waiting);
+    }
+
+    fn moved(&mut self, station: Station, cause: Cause) {
+        *self.moves.entry((station, cause)).or_default() += 1;
+    }
+
+    /// How many pods came to which place and why, since this was asked the last time.
+    pub fn take_moves(&mut self) -> BTreeMap<(Station, Cause), u64> {
+        std::mem::take(&mut self.moves)
     }
 
     /// Forgets a pod.
@@ -160,6 +217,10 @@ impl Queue {
         let Some(mut waiting) = self.take(uid) else { return };
         waiting.failures = waiting.failures.saturating_add(1);
         waiting.rank.since = now;
+        match failure {
+            Failure::Refused(_) => self.moved(Station::Asleep, Cause::Refused),
+            Failure::Failed => self.moved(Station::BackingOff, Cause::Failed),
+        }
         waiting.place = match failure {
             Failure::Refused(wakes_on) => {
                 Place::Asleep { until: now.plus_millis(self.patience.sleep_ms_max), wakes_on }
@@ -179,10 +240,12 @@ impl Queue {
 
     /// Wakes the pods that a change could help, and says how many those are.
     pub fn wake(&mut self, changes: Wakes, now: Timestamp) -> usize {
-        let sleepers = changes.iter().filter_map(|kind| self.sleepers.get(&kind));
-        let woken: BTreeSet<Rank> = sleepers.flatten().cloned().collect();
+        let sleepers = |kind: Wake| self.sleepers.get(&kind).map(|ranks| (kind, ranks));
+        let sleepers = changes.iter().filter_map(sleepers);
+        let woken: BTreeMap<Rank, Wake> =
+            sleepers.flat_map(|(kind, ranks)| ranks.iter().map(move |rank| (rank.clone(), kind))).collect();
         let count = woken.len();
-        woken.into_iter().for_each(|rank| self.rouse(&rank.uid, now));
+        woken.into_iter().for_each(|(rank, kind)| self.rouse(&rank.uid, Cause::Woken(kind), now));
         count
     }
 
@@ -190,7 +253,7 @@ impl Queue {
     pub fn wake_one(&mut self, uid: &str, changes: Wakes, now: Timestamp) {
         let place = self.pods.get(uid).map(|waiting| &waiting.place);
         if matches!(place, Some(Place::Asleep { wakes_on, .. }) if wakes_on.meets(changes)) {
-            self.rouse(uid, now);
+            self.rouse(uid, Cause::OwnChange, now);
         }
     }
 
@@ -240,27 +303,38 @@ impl Queue {
         self.pods.get(uid).map_or(0, |waiting| waiting.attempts)
     }
 
+    /// When a pod was first ready to be placed.
+    #[must_use]
+    pub fn began(&self, uid: &str) -> Option<Timestamp> {
+        self.pods.get(uid).and_then(|waiting| waiting.began)
+    }
+
     /// Moves on those whose time has come.
     fn let_go(&mut self, now: Timestamp) {
         let due = |order: &BTreeSet<(Timestamp, Rank)>| {
             order.iter().take_while(|(until, _)| *until <= now).map(|(_, rank)| rank.uid.clone()).collect()
         };
-        let due: [Vec<Arc<str>>; 3] = [due(&self.backing_off), due(&self.resting), due(&self.asleep)];
-        due.iter().flatten().for_each(|uid| self.make_ready(uid));
+        let [woken, failed, asleep]: [Vec<Arc<str>>; 3] =
+            [due(&self.backing_off), due(&self.resting), due(&self.asleep)];
+        woken.iter().chain(&failed).for_each(|uid| self.make_ready(uid, Cause::BackoffOver));
+        asleep.iter().for_each(|uid| self.make_ready(uid, Cause::SleptLong));
     }
 
-    fn make_ready(&mut self, uid: &str) {
+    fn make_ready(&mut self, uid: &str, cause: Cause) {
         if let Some(mut waiting) = self.take(uid) {
             waiting.place = Place::Ready;
+            self.moved(Station::Ready, cause);
             self.put(waiting);
         }
     }
 
     /// Wakes a sleeper: it waits out the rest of its backoff, counted from when it failed.
-    fn rouse(&mut self, uid: &str, now: Timestamp) {
+    fn rouse(&mut self, uid: &str, cause: Cause, now: Timestamp) {
         let Some(mut waiting) = self.take(uid) else { return };
         let until = self.backed_off(waiting.failures, waiting.rank.since);
-        waiting.place = if until > now { Place::BackingOff { until } } else { Place::Ready };
+        let is_early = until > now;
+        waiting.place = if is_early { Place::BackingOff { until } } else { Place::Ready };
+        self.moved(if is_early { Station::BackingOff } else { Station::Ready }, cause);
         self.put(waiting);
     }
 
@@ -426,6 +500,27 @@ mod tests {
         assert_eq!(queue.next_time(), Some(at(300_000)));
         assert_eq!(queue.next(at(299_999)), None);
         assert_eq!(queue.next(at(300_000)).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn it_is_counted_who_comes_where_and_why() {
+        let mut queue = queue(&[("a", 0), ("b", 0)]);
+        queue.apply(&"c".into(), 0, true, at(2));
+        taken(&mut queue, 3);
+        queue.put_back("a", Failure::Refused(Wake::Slice.into()), at(3));
+        queue.put_back("b", Failure::Failed, at(3));
+        queue.wake(Wake::Slice.into(), at(2_000));
+        queue.apply(&"c".into(), 0, false, at(2_000));
+        let expected = [
+            ((Station::Ready, Cause::Added), 3),
+            ((Station::Ready, Cause::Woken(Wake::Slice)), 1),
+            ((Station::BackingOff, Cause::Failed), 1),
+            ((Station::Asleep, Cause::Refused), 1),
+            ((Station::Gated, Cause::Added), 1),
+        ];
+        assert_eq!(queue.take_moves().into_iter().collect::<Vec<_>>(), expected);
+        assert_eq!(queue.take_moves().len(), 0);
+        assert_eq!((queue.began("a"), queue.began("c")), (Some(at(0)), Some(at(2_000))));
     }
 
     #[test]

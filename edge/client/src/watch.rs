@@ -114,7 +114,7 @@ impl Connection {
         resource: &Resource<K>,
         selectors: &Selectors,
         options: &WatchOptions,
-    ) -> impl Stream<Item = Event<K>> + Send + 'static {
+    ) -> impl Stream<Item = Event<K>> + Send + 'static + use<K> {
         let follower = Follower::new(self.clone(), resource.path(), selectors, options.clone());
         stream::unfold(follower, |mut follower| async move {
             let event = follower.next().await;

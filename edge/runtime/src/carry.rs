@@ -142,14 +142,22 @@ impl Carrier {
             Pod::KIND => send::<Pod>(&self.connection, "pods", call).await,
             other => return Came::Failed(format!("nobody knows how to write a {other}")),
         };
+        self.unclear |= matches!(&answer, Answer::Unavailable(why) if why.may_have_happened());
         let pause = pause(&answer, tries);
+        // Only the object can tell what became of a call that had no answer.
+        let goes_on = self.unclear || tries + 1 < TRIES_MAX;
         match answer {
             Answer::Done(body) => Came::Done(body),
             Answer::NotFound(_) if call.verb == request::Verb::Delete => Came::Done(Bytes::new()),
             // What the API finds a name for could be made twice, so it is not tried again if the answer got lost.
             Answer::Unavailable(why) if call.name.is_empty() => Came::Failed(why.to_string()),
-            Answer::Conflict(_) | Answer::AlreadyExists(_) if tries + 1 < TRIES_MAX => Came::Look,
-            Answer::TooManyRequests { .. } | Answer::Unavailable(_) if tries + 1 < TRIES_MAX => {
+            Answer::Conflict(_) | Answer::AlreadyExists(_) if goes_on => {
+                if tries > 0 {
+                    sleep(pause).await;
+                }
+                Came::Look
+            }
+            Answer::TooManyRequests { .. } | Answer::Unavailable(_) if goes_on => {
                 sleep(pause).await;
                 Came::Look
             }
@@ -185,19 +193,16 @@ impl Carrier {
             let made = claim_id(made);
             match self.read_claim(&made).await {
                 Answer::Done(()) => {}
-                Answer::NotFound(_) => self.sources.claim = None,
                 other => return other,
             }
         }
         let pods = Resource::<Pod>::named("pods").within(&pod.namespace);
-        let answer = self.connection.get(&pods, &pod.name).await;
-        answer.map(|pod| self.sources.pod = Some(Arc::new(pod)))
+        found(self.connection.get(&pods, &pod.name).await).map(|pod| self.sources.pod = pod)
     }
 
     async fn read_claim(&mut self, id: &ClaimId) -> Answer<()> {
         let claims = Resource::<ResourceClaim>::named("resourceclaims").within(&id.namespace);
-        let answer = self.connection.get(&claims, &id.name).await;
-        answer.map(|claim| self.sources.claim = Some(Arc::new(claim)))
+        found(self.connection.get(&claims, &id.name).await).map(|claim| self.sources.claim = claim)
     }
 
     /// Goes on from the object that a call gave.
@@ -213,6 +218,14 @@ impl Carrier {
             self.sources.claim = Some(Arc::new(decode(body).map_err(unreadable)?));
         }
         Ok(())
+    }
+}
+
+/// The object, if it is there.
+fn found<K>(answer: Answer<K>) -> Answer<Option<Arc<K>>> {
+    match answer {
+        Answer::NotFound(_) => Answer::Done(None),
+        other => other.map(|object| Some(Arc::new(object))),
     }
 }
 

@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::carry::{Carried, Carrier};
 use crate::clock::Clock;
 use crate::events::Recorder;
-use crate::feed::{Feed, follow_all};
+use crate::feed::{Feed, follow_all, read_again};
 use crate::kept::{Kept, Original};
 use crate::notice::{AttemptResult, Notice, State};
 use crate::shadow::Shadow;
@@ -46,6 +46,8 @@ pub(crate) enum Message {
     Changed(Change, Option<Original>),
     /// Everything of a kind that was there has been told.
     Synced(&'static str),
+    /// Everything of a kind that was there has been read once more.
+    ReadAgain(&'static str),
     /// An object means nothing to us.
     Unreadable { object: String, why: String },
     /// A stream of facts is interrupted.
@@ -73,7 +75,11 @@ pub(crate) struct Drive {
     engine: Engine,
     clock: Clock,
     kept: Kept,
+    feeds: Vec<&'static Feed>,
     unsynced: BTreeSet<&'static str>,
+    /// Kinds that are read again since we lead.
+    rereading: BTreeSet<&'static str>,
+    leads: bool,
     feeding: JoinSet<()>,
     inbox: Receiver<Message>,
     outbox: Sender<Message>,
@@ -95,6 +101,9 @@ impl Drive {
             clock,
             kept: Kept::default(),
             unsynced: feeds.iter().map(|feed| feed.kind).collect(),
+            feeds: feeds.to_vec(),
+            rereading: BTreeSet::new(),
+            leads: false,
             feeding: follow_all(&connection, feeds, &outbox),
             inbox,
             outbox,
@@ -185,9 +194,15 @@ impl Drive {
                 }
                 leading => debug_assert!(leads(leading), "the other ways to stand are named above"),
             }
+            drop(now);
+            if state == State::Working && !self.leads {
+                self.leads = true;
+                let kinds = read_again(&self.connection, &self.feeds, &self.outbox, &mut self.feeding);
+                self.rereading.extend(kinds);
+            }
         }
-        if !self.unsynced.is_empty() {
-            state = State::Reading(self.unsynced.iter().copied().collect());
+        if !self.unsynced.is_empty() || !self.rereading.is_empty() {
+            state = State::Reading(self.unsynced.union(&self.rereading).copied().collect());
         }
         if self.told.as_ref() != Some(&state) {
             self.options.listener.hear(&Notice::State(&state));
@@ -196,7 +211,10 @@ impl Drive {
         None
     }
 
-    fn tell_counts(&self) {
+    fn tell_counts(&mut self) {
+        for ((station, cause), count) in self.engine.take_moves() {
+            self.options.listener.hear(&Notice::Queued { station, cause, count });
+        }
         let (counts, placing) = (self.engine.counts(), self.engine.placing());
         self.options.listener.hear(&Notice::Waiting { counts, placing });
         let count = self.recorder.as_ref().map_or(0, Recorder::take_dropped);
@@ -233,6 +251,7 @@ impl Drive {
         match message {
             Message::Changed(change, original) => self.changed(change, original),
             Message::Synced(kind) => drop(self.unsynced.remove(kind)),
+            Message::ReadAgain(kind) => drop(self.rereading.remove(kind)),
             Message::Unreadable { object, why } => {
                 self.options.listener.hear(&Notice::Unreadable { object: &object, why: &why });
             }
@@ -270,6 +289,9 @@ impl Drive {
         self.kept.follow(&change);
         if let Some(original) = original {
             self.kept.keep(original);
+        }
+        if let Some(uid) = waits_no_more(&change) {
+            self.options.listener.hear(&Notice::WaitsNoMore { uid });
         }
         let profiles = &self.options.settings.profiles;
         let is_ours = |name: &str| profiles.iter().any(|profile| *profile.name == *name);
@@ -327,11 +349,13 @@ impl Drive {
 
     fn announce(&mut self, announcement: &Announcement) {
         match announcement {
-            Announcement::Scheduled { pod, node } => {
-                self.options.listener.hear(&Notice::Bound { pod, node });
+            Announcement::Scheduled { pod, node, attempts, since } => {
+                let waited = since.map_or(0, |since| self.clock.now().micros() - since.micros());
+                let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
+                self.options.listener.hear(&Notice::Bound { pod, node, attempts: *attempts, waited });
             }
-            Announcement::FailedScheduling { pod, message } => {
-                self.options.listener.hear(&Notice::Refused { pod, message });
+            Announcement::FailedScheduling { pod, message, filters } => {
+                self.options.listener.hear(&Notice::Refused { pod, message, filters: *filters });
             }
             Announcement::Preempted { pod, by, node } => {
                 self.options.listener.hear(&Notice::Preempted { pod, by, node });
@@ -343,6 +367,15 @@ impl Drive {
         if let Some(recorder) = &self.recorder {
             recorder.record(announcement);
         }
+    }
+}
+
+/// The pod of which a change says that it is gone or has a node.
+fn waits_no_more(change: &Change) -> Option<&str> {
+    match change {
+        Change::PodGone(uid) => Some(uid),
+        Change::PodApplied(pod) if pod.node.is_some() => Some(&pod.uid),
+        _ => None,
     }
 }
 

@@ -71,7 +71,7 @@ impl Recorder {
     /// Has an announcement written, unless too many wait already.
     pub(crate) fn record(&self, announcement: &Announcement) {
         let report = match announcement {
-            Announcement::Scheduled { pod, node } => Report {
+            Announcement::Scheduled { pod, node, .. } => Report {
                 pod: pod.clone(),
                 reason: "Scheduled",
                 action: "Binding",
@@ -79,7 +79,7 @@ impl Recorder {
                 note: format!("Successfully assigned {}/{} to {node}", pod.id.namespace, pod.id.name),
                 related: None,
             },
-            Announcement::FailedScheduling { pod, message } => Report {
+            Announcement::FailedScheduling { pod, message, .. } => Report {
                 pod: pod.clone(),
                 reason: "FailedScheduling",
                 action: "Scheduling",

@@ -9,7 +9,7 @@ use std::time::Duration;
 use client::{Answer, Connection, Event, Gone, Resource, Selectors, WatchOptions};
 use convert::change::Fact;
 use convert::claim_id;
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use objects::Object;
 use objects::apps::{ReplicaSet, StatefulSet};
 use objects::core::kinds::{
@@ -43,6 +43,7 @@ pub(crate) struct Feed {
     /// Which objects matter, as a field selector.
     fields: &'static str,
     follow: Follow,
+    read: Follow,
 }
 
 /// Every kind that the engine is told about.
@@ -66,7 +67,7 @@ const FEEDS: &[Feed] = &[
 ];
 
 const fn feed<K: Source>(plural: &'static str, fields: &'static str) -> Feed {
-    Feed { kind: K::KIND, api_version: K::API_VERSION, plural, fields, follow: follow::<K> }
+    Feed { kind: K::KIND, api_version: K::API_VERSION, plural, fields, follow: follow::<K>, read: read::<K> }
 }
 
 /// An object that facts come from.
@@ -155,12 +156,50 @@ pub(crate) fn follow_all(
     tasks
 }
 
-fn follow<K: Source>(connection: &Connection, feed: &Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
+/// Kinds that a leader before us may have written a moment ago.
+const WRITTEN: [&str; 2] = [Pod::KIND, ResourceClaim::KIND];
+
+/// Reads again what a leader before us may have written: what we were told may be older than its last writes.
+pub(crate) fn read_again(
+    connection: &Connection,
+    feeds: &[&'static Feed],
+    to: &Sender<Message>,
+    tasks: &mut JoinSet<()>,
+) -> Vec<&'static str> {
+    let written = feeds.iter().filter(|feed| WRITTEN.contains(&feed.kind));
+    written.inspect(|feed| (feed.read)(connection, feed, to.clone(), tasks)).map(|feed| feed.kind).collect()
+}
+
+/// Says what is there once.
+fn read<K: Source>(connection: &Connection, feed: &Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
+    let mut stream = Box::pin(stream::<K>(connection, feed));
+    tasks.spawn(async move {
+        while let Some(event) = stream.next().await {
+            let message = match message::<K>(event, true) {
+                Some(Message::Synced(kind)) => Message::ReadAgain(kind),
+                Some(message) => message,
+                None => continue,
+            };
+            let is_last = matches!(message, Message::ReadAgain(_));
+            if to.send(message).await.is_err() || is_last {
+                return;
+            }
+        }
+    });
+}
+
+fn stream<K: Source>(
+    connection: &Connection,
+    feed: &Feed,
+) -> impl Stream<Item = Event<K>> + Send + 'static + use<K> {
     let resource = Resource::<K>::named(feed.plural);
     let selectors = Selectors { fields: feed.fields.to_owned(), ..Selectors::default() };
-    let stream = connection.list_and_watch(&resource, &selectors, &WatchOptions::default());
+    connection.list_and_watch(&resource, &selectors, &WatchOptions::default())
+}
+
+fn follow<K: Source>(connection: &Connection, feed: &Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
+    let mut stream = Box::pin(stream::<K>(connection, feed));
     tasks.spawn(async move {
-        let mut stream = Box::pin(stream);
         let mut lists = true;
         while let Some(event) = stream.next().await {
             lists = may_list(lists, &event);

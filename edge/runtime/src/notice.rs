@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use model::pod::{Pod, PodId};
 use scheduler::change::Write;
-use scheduler::queue::Counts;
+use scheduler::filters::FilterSet;
+use scheduler::queue::{Cause, Counts, Station};
 
 /// Hears what happens. It is called on the engine's loop, so it must be quick.
 pub trait Listener: Send + Sync {
@@ -108,6 +109,19 @@ pub enum Notice<'a> {
         pod: &'a Pod,
         /// The node.
         node: &'a str,
+        /// How often it was looked at.
+        attempts: u32,
+        /// How long it has waited since it first was ready to be placed.
+        waited: Duration,
+    },
+    /// Pods came to a place of the queue; told now and then.
+    Queued {
+        /// Which place.
+        station: Station,
+        /// Why.
+        cause: Cause,
+        /// How many.
+        count: u64,
     },
     /// A pod has no node.
     Refused {
@@ -115,6 +129,13 @@ pub enum Notice<'a> {
         pod: &'a Pod,
         /// Why.
         message: &'a str,
+        /// The filters that say so; none if something went wrong.
+        filters: FilterSet,
+    },
+    /// A pod waits no more: it is gone, or has a node.
+    WaitsNoMore {
+        /// Its uid.
+        uid: &'a str,
     },
     /// A pod goes, since a more important one needs its place.
     Preempted {

@@ -46,7 +46,7 @@ impl Shadow {
 
     /// Takes note of a pod that has no place.
     pub(crate) fn note(&mut self, announcement: &Announcement) {
-        if let Announcement::FailedScheduling { pod, message } = announcement {
+        if let Announcement::FailedScheduling { pod, message, .. } = announcement {
             self.plans.entry(pod.uid.clone()).or_default().refused = Some(message.clone());
         }
     }

@@ -390,11 +390,11 @@ impl World {
     fn hear(&mut self, replica: usize, announcement: &Announcement) {
         let now = self.agenda.now();
         match announcement {
-            Announcement::Scheduled { pod, node } => {
+            Announcement::Scheduled { pod, node, .. } => {
                 self.bound += 1;
                 self.trace.note(now, format_args!("scheduler {replica} has put {} on {node}", pod.id));
             }
-            Announcement::FailedScheduling { pod, message } => {
+            Announcement::FailedScheduling { pod, message, .. } => {
                 self.refused += 1;
                 if self.plan.calm {
                     *self.attempts.entry(pod.id.to_string()).or_default() += 1;

@@ -64,7 +64,6 @@ fn a_scheduler_that_does_not_listen_is_noticed() {
     is_noticed(Sabotage::DeafToClaims, 0);
     is_noticed(Sabotage::DeafToDepartures, 0);
     is_noticed(Sabotage::SleepsOn, 4);
-    is_noticed(Sabotage::LosesBindings, 0);
 }
 
 #[test]

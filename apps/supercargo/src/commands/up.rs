@@ -49,6 +49,9 @@ const DRAW_EVERY: Duration = Duration::from_millis(100);
 /// Everything is settled when nothing has happened for so long.
 const QUIET: Duration = Duration::from_millis(1500);
 
+/// How long to wait for the reason of a pod that waits; there may be none, as when nobody places pods of its kind.
+const QUIET_UNEXPLAINED: Duration = Duration::from_secs(10);
+
 /// How many facts may wait to be shown; beyond that their streams do.
 const INBOX_MAX: usize = 1024;
 
@@ -229,7 +232,8 @@ impl Up {
                 }
                 _ = ticks.tick() => {
                     heard(show.update(board, out))?;
-                    let is_settled = making.is_none() && calm.is_calm() && board.is_at_rest();
+                    let quiet = if board.is_explained() { QUIET } else { QUIET_UNEXPLAINED };
+                    let is_settled = making.is_none() && calm.lasts(quiet) && board.is_at_rest();
                     if self.exit_when_settled && is_settled {
                         return Ok(Ending::Settled);
                     }
@@ -265,8 +269,8 @@ impl Calm {
         }
     }
 
-    fn is_calm(&self) -> bool {
-        self.is_idle && self.since.elapsed() >= QUIET
+    fn lasts(&self, quiet: Duration) -> bool {
+        self.is_idle && self.since.elapsed() >= quiet
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use client::Event;
+use controllers::claims::{self, User};
 use objects::Object;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -121,13 +122,22 @@ impl Board {
         tally
     }
 
-    /// Whether no pod is on its way to something else by itself.
+    /// Whether nothing is on its way to something else by itself: no pod, and no claim that controllers would touch.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.pods.values().all(|pod| match self.state(pod) {
+        let pods = self.pods.values().all(|pod| match self.state(pod) {
             State::Placed | State::Ends => false,
             State::Runs => !kubelet::ends_by_itself(pod),
             State::Waits(_) | State::Succeeded | State::Failed => true,
+        });
+        pods && self.claims.iter().all(|((namespace, _), claim)| {
+            let user = |pod: &str| self.pods.get(&(namespace.clone(), pod.to_owned())).map(User::of);
+            claims::decide(claim, &user) == claims::Step::Leave
         })
+    }
+
+    /// Whether every pod that waits has a reason.
+    pub(crate) fn is_explained(&self) -> bool {
+        self.pods.values().all(|pod| self.state(pod) != State::Waits(None))
     }
 
     fn row(&self, pod: &Pod) -> Row {
@@ -243,7 +253,7 @@ mod tests {
         let mut board = Board::default();
         assert!(board.take_pod(Event::Applied(pod("n", "Pending"))));
         board.take_claim(Event::Applied(claim("c", &["one"])));
-        assert_eq!(row(&board).state, State::Waits(None));
+        assert_eq!((row(&board).state, board.is_explained()), (State::Waits(None), false));
         board.take_claim(Event::Applied(claim("d", &["one", "two"])));
         let expected = Row {
             pod: "ns/p".to_owned(),
@@ -254,8 +264,17 @@ mod tests {
         assert_eq!((row(&board), board.placed(), board.is_at_rest()), (expected, 1, false));
         board.take_pod(Event::Applied(pod("n", "Running")));
         assert_eq!((row(&board).state, board.placed(), board.is_at_rest()), (State::Runs, 1, true));
+        let mut used = claim("c", &["one"]);
+        used.metadata.finalizers = vec![claims::PROTECTION.to_owned()];
+        used.status.reserved_for = vec![
+            serde_json::from_value(json!({ "resource": "pods", "name": "p", "uid": "u" })).expect("a user"),
+        ];
+        board.take_claim(Event::Applied(used));
+        assert!(board.is_at_rest());
         assert!(board.take_pod(Event::Deleted(pod("n", "Running"))));
-        assert!(board.rows().is_empty() && board.is_at_rest());
+        assert!(board.rows().is_empty() && !board.is_at_rest(), "the claim has yet to be released");
+        board.take_claim(Event::Applied(claim("c", &["one"])));
+        assert!(board.is_at_rest());
     }
 
     #[test]
@@ -267,7 +286,7 @@ mod tests {
         board.take_pod(Event::Applied(waiting));
         assert_eq!(row(&board).state, State::Waits(Some("no [2Jroom".to_owned())));
         assert_eq!(board.tally(), Tally { pods: 1, waiting: 1, ..Tally::default() });
-        assert!(board.is_at_rest());
+        assert!(board.is_at_rest() && board.is_explained());
     }
 
     #[test]

@@ -108,7 +108,12 @@ impl Show {
                     write!(out, "\n{pod} waits: {reason}\n")?;
                 }
             }
-            Way::Lines(_) => writeln!(out, "{}", sum(board.tally()))?,
+            Way::Lines(_) => {
+                for row in board.rows().iter().filter(|row| row.state == State::Waits(None)) {
+                    writeln!(out, "{:18}  waits      for a reason that nobody has told", row.pod)?;
+                }
+                writeln!(out, "{}", sum(board.tally()))?;
+            }
         }
         out.flush()
     }

@@ -6,8 +6,9 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::{Announcement, Effect, Engine, OpenClaim, Placing};
+use super::{Announcement, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
+use crate::filters::FilterSet;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
 
@@ -71,9 +72,10 @@ impl Engine {
     /// A pod is bound where we wanted it.
     pub(super) fn bound(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
+        let (attempts, since) = (self.queue.attempts(uid), self.queue.began(uid));
         self.forget_waiting(uid);
         let (pod, node) = (placing.pod, placing.node);
-        self.effects.push(Effect::Announce(Announcement::Scheduled { pod, node }));
+        self.announce(Announcement::Scheduled { pod, node, attempts, since });
     }
 
     /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once
@@ -112,7 +114,7 @@ impl Engine {
         }
         let Some(placing) = self.placing.remove(uid) else { return };
         let message = placing.failed.unwrap_or_default();
-        self.refuse(now, &placing.pod, Failure::Failed, message);
+        self.refuse(now, &placing.pod, Failure::Failed, message, FilterSet::default());
         // What the API has said about its nomination meanwhile counts from now on.
         if let Some(pod) = self.waiting.get(uid).cloned() {
             let freed = self.fold_nomination(now, None, &pod);

@@ -11,9 +11,10 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::settle::consumer;
-use super::{Announcement, Effect, Engine, OpenClaim, Placing};
+use super::{Announcement, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, WaitReason, Write};
 use crate::cycle::{Choice, Wanted};
+use crate::filters::FilterSet;
 use crate::queue::Failure;
 
 impl Engine {
@@ -119,7 +120,14 @@ impl Engine {
     }
 
     /// Puts a pod back that has no place, and says why.
-    pub(crate) fn refuse(&mut self, now: Timestamp, pod: &Arc<Pod>, failure: Failure, message: String) {
+    pub(crate) fn refuse(
+        &mut self,
+        now: Timestamp,
+        pod: &Arc<Pod>,
+        failure: Failure,
+        message: String,
+        filters: FilterSet,
+    ) {
         self.queue.put_back(&pod.uid, failure, now);
         let reason = match failure {
             Failure::Refused(_) => WaitReason::Unschedulable,
@@ -127,7 +135,7 @@ impl Engine {
         };
         let (id, uid) = (pod.id.clone(), pod.uid.clone());
         self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
-        self.effects.push(Effect::Announce(Announcement::FailedScheduling { pod: pod.clone(), message }));
+        self.announce(Announcement::FailedScheduling { pod: pod.clone(), message, filters });
     }
 }
 

@@ -35,6 +35,11 @@ pub enum Filter {
 pub struct FilterSet(u16);
 
 impl FilterSet {
+    /// Puts a filter into the set.
+    pub fn insert(&mut self, filter: Filter) {
+        self.0 |= 1 << filter as u16;
+    }
+
     /// Whether a filter is in the set.
     #[must_use]
     pub const fn contains(self, filter: Filter) -> bool {

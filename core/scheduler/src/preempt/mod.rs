@@ -116,7 +116,7 @@ impl Engine {
             // Nobody has to go if a claim that nobody uses gives its devices back.
             self.ask_for(one, &pod.uid);
             let failure = Failure::Refused(refusal.wakes_on());
-            return self.refuse(now, pod, failure, refusal.to_string());
+            return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());
         }
         self.watch_users(pod);
         let mut wakes = refusal.wakes_on();
@@ -153,7 +153,7 @@ impl Engine {
         if !text.is_empty() {
             let _ = write!(message, " preemption: {text}");
         }
-        self.refuse(now, pod, Failure::Refused(wakes), message);
+        self.refuse(now, pod, Failure::Refused(wakes), message, refusal.filters());
         if is_free_already {
             self.wake_nominee(&pod.uid, now);
         }
@@ -266,7 +266,11 @@ impl Engine {
         }
         let is_releasing = nomination.freeing.iter().any(|(claim, uid)| {
             self.claims.get(claim).is_some_and(|state| {
-                let is_left = state.reserved_for.iter().all(|user| nomination.victims.contains(user));
+                // Who is still there and does not go keeps its devices: its eviction failed.
+                let is_left = state
+                    .reserved_for
+                    .iter()
+                    .all(|user| nomination.victims.contains(user) && !self.nodes.has_pod(user));
                 state.uid == *uid && state.allocation.is_some() && is_left
             })
         });

@@ -113,6 +113,24 @@ fn an_important_pod_gets_the_device_of_a_less_important_one() {
 }
 
 #[test]
+fn a_victim_whose_eviction_failed_is_asked_to_go_again() {
+    let mut world = cards(&["gpu-a"], &[]);
+    world.add_claim(allocated("low", "a", "gpu-a", &["low"]));
+    world.add_pod(user("low", 1, "a", "low"));
+    world.add_claim(claim("high"));
+    world.fail.push(|write| matches!(write, Write::Evict { .. }));
+    world.add_pod(Pod { priority: 10, ..pod("high", 100, &["high"]) });
+    world.turn();
+    world.carry_out();
+    assert!(world.pods.contains_key("uid-low"), "the API had too much to do");
+    for _ in 0..3 {
+        world.later(30);
+        world.settle();
+    }
+    assert_eq!((world.node_of("high").as_deref(), world.pods.contains_key("uid-low")), (Some("a"), false));
+}
+
+#[test]
 fn only_as_many_holders_go_as_are_needed_and_the_least_important() {
     let mut world = cards(&["one", "two", "three"], &[]);
     for (name, priority, card) in [("mid", 3, "one"), ("low", 1, "two"), ("lower", 0, "three")] {

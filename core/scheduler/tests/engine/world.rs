@@ -210,10 +210,10 @@ impl World {
         for effect in self.engine.handle(self.now, input) {
             match effect {
                 Effect::Submit(id, write) => self.open.push((id, write)),
-                Effect::Announce(Announcement::Scheduled { pod, node }) => {
+                Effect::Announce(Announcement::Scheduled { pod, node, .. }) => {
                     self.told.push(format!("{} on {node}", pod.id.name));
                 }
-                Effect::Announce(Announcement::FailedScheduling { pod, message }) => {
+                Effect::Announce(Announcement::FailedScheduling { pod, message, .. }) => {
                     self.told.push(format!("{}: {message}", pod.id.name));
                 }
                 Effect::Announce(Announcement::Preempted { pod, by, node }) => {

@@ -203,10 +203,6 @@ impl World {
         let Some(one) = self.errands.remove(&errand) else { return };
         let (now, what) = (self.agenda.now(), errand::shown(&one.write));
         self.trace.note(now, format_args!("scheduler {} hears of {what}: {outcome:?}", one.replica));
-        let is_binding = matches!(one.write, Write::Bind { .. });
-        if self.plan.sabotage == Sabotage::LosesBindings && is_binding && outcome == WriteOutcome::Done {
-            return;
-        }
         self.tell(one.replica, Input::Settled(one.id, outcome));
     }
 }

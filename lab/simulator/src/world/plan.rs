@@ -95,8 +95,6 @@ pub enum Sabotage {
     GivesUpUnclear,
     /// What answers show of claims is not told as a fact.
     KeepsAnswers,
-    /// It never hears that a binding is done.
-    LosesBindings,
     /// The reservations of pods that are put back stay.
     KeepsReservations,
     /// A new leader begins before it has seen what the last one did.
@@ -107,13 +105,12 @@ pub enum Sabotage {
 
 impl Sabotage {
     /// Every mistake.
-    pub const ALL: [Sabotage; 9] = [
+    pub const ALL: [Sabotage; 8] = [
         Sabotage::DeafToClaims,
         Sabotage::DeafToDepartures,
         Sabotage::TrustsRefusals,
         Sabotage::GivesUpUnclear,
         Sabotage::KeepsAnswers,
-        Sabotage::LosesBindings,
         Sabotage::KeepsReservations,
         Sabotage::LeadsBlindly,
         Sabotage::SleepsOn,

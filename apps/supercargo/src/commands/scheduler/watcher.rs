@@ -1,12 +1,16 @@
 //! What a scheduler does, as lines of its log, as metrics, and as answers about its health.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use model::pod::PodId;
 use parking_lot::Mutex;
 use runtime::{AttemptResult, Comparison, Listener, Notice, State};
-use telemetry::metrics::{Metrics, Pending, Point, Preemptor, Profile, Status, Verdict};
+use scheduler::filters::FilterSet;
+use scheduler::queue::{Cause, Station};
+use scheduler::wake::Wake;
+use telemetry::metrics::{Metrics, Pending, Point, Preemptor, Profile, Queue, Status, Verdict};
 use telemetry::surface::{Check, Checks, Flag, Pulse};
 use tracing::{debug, error, info, warn};
 
@@ -19,6 +23,8 @@ pub(crate) struct Watcher {
     /// The loop still turns.
     alive: Pulse,
     profiles: Mutex<Vec<(String, Profile)>>,
+    /// Pods that were refused, by uid: their profiles, and the filters that said so.
+    refused: Mutex<HashMap<String, (Arc<str>, FilterSet)>>,
 }
 
 /// After this long without a sign the loop counts as stuck: it gives one each second.
@@ -31,8 +37,8 @@ impl Watcher {
         let (alive, pulse) = Check::pulse("loop", STUCK_AFTER);
         let checks =
             Checks { healthz: vec![alive.clone()], livez: vec![alive.clone()], readyz: vec![alive, synced] };
-        let profiles = Mutex::default();
-        (Watcher { metrics, lease, synced: synced_flag, alive: pulse, profiles }, checks)
+        let (profiles, refused) = (Mutex::default(), Mutex::default());
+        (Watcher { metrics, lease, synced: synced_flag, alive: pulse, profiles, refused }, checks)
     }
 
     fn with_profile(&self, name: &str, tell: impl FnOnce(&Profile)) {
@@ -66,6 +72,38 @@ impl Watcher {
         }
     }
 
+    /// Counts who is refused by which plugin: what was said of a pod before counts no more.
+    fn refused(&self, uid: &str, now: Option<(&Arc<str>, FilterSet)>) {
+        let mut refused = self.refused.lock();
+        let before = match now {
+            Some((profile, filters)) => refused.insert(uid.to_owned(), (profile.clone(), filters)),
+            None => refused.remove(uid),
+        };
+        let count = |profile: &str, filters: FilterSet, change: i64| {
+            self.with_profile(profile, |profile| {
+                convert::plugins_of(filters).for_each(|plugin| profile.unschedulable(plugin, change));
+            });
+        };
+        if let Some((profile, filters)) = before {
+            count(&profile, filters, -1);
+        }
+        if let Some((profile, filters)) = now {
+            count(profile, filters, 1);
+        }
+    }
+
+    fn queued(&self, station: Station, cause: Cause, count: u64) {
+        let queue = match station {
+            Station::Ready => Queue::Active,
+            Station::BackingOff => Queue::Backoff,
+            Station::Asleep => Queue::Unschedulable,
+            Station::Gated => Queue::Gated,
+        };
+        for _ in 0..count {
+            self.metrics.queue.queued(queue, event(cause));
+        }
+    }
+
     fn attempt(&self, profile: &str, result: AttemptResult, took: Duration) {
         let (verdict, status) = match result {
             AttemptResult::Scheduled => (Verdict::Scheduled, Status::Success),
@@ -89,18 +127,27 @@ impl Listener for Watcher {
             }
             Notice::Interrupted { kind, why, retry_in } => {
                 let retry_ms = retry_in.as_millis();
-                warn!(kind, error = why, retry_ms, "cannot follow what changes for a while");
+                // Servers end watches at any time; only what lasts is worth a line.
+                if *retry_in < Duration::from_secs(1) {
+                    debug!(kind, error = why, retry_ms, "following what changes anew");
+                } else {
+                    warn!(kind, error = why, retry_ms, "cannot follow what changes for a while");
+                }
             }
             Notice::Unreadable { object, why } => {
                 warn!(object, error = why, "an object means nothing to us; what it was before counts");
             }
             Notice::ElectionTrouble { why } => warn!(error = why, "cannot take part in the election"),
             Notice::Attempt { profile, result, took } => self.attempt(profile, *result, *took),
-            Notice::Bound { pod, node } => {
+            Notice::Bound { pod, node, attempts, waited } => {
+                self.metrics.attempts.bound(*attempts, *waited);
                 let pod = named(&pod.id);
                 debug!(pod, node, "bound");
             }
-            Notice::Refused { pod, message } => {
+            Notice::Queued { station, cause, count } => self.queued(*station, *cause, *count),
+            Notice::WaitsNoMore { uid } => self.refused(uid, None),
+            Notice::Refused { pod, message, filters } => {
+                self.refused(&pod.uid, Some((&pod.scheduler, *filters)));
                 let pod = named(&pod.id);
                 debug!(pod, message, "no place");
             }
@@ -132,6 +179,42 @@ impl Listener for Watcher {
             }
             Notice::LostLeadership { why } => error!(error = why, "leads no longer"),
         }
+    }
+}
+
+/// What brought a pod to a queue, as Kubernetes names it.
+fn event(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Added => "UnscheduledPodAdd",
+        Cause::Refused | Cause::Failed => "ScheduleAttemptFailure",
+        Cause::OwnChange => "UnscheduledPodUpdate",
+        Cause::BackoffOver => "BackoffComplete",
+        Cause::SleptLong => "UnschedulableTimeout",
+        Cause::Woken(change) => match change {
+            Wake::NodeAdded => "NodeAdd",
+            Wake::NodeRemoved => "NodeDelete",
+            Wake::NodeLabels => "NodeUpdateNodeLabel",
+            Wake::NodeTaints => "NodeUpdateNodeTaint",
+            Wake::NodeAllocatable => "NodeUpdateNodeAllocatable",
+            Wake::NodeFeatures => "NodeUpdateNodeDeclaredFeature",
+            Wake::PodAdded => "AssignedPodAdd",
+            Wake::PodRemoved => "AssignedPodDelete",
+            Wake::PodLabels => "AssignedPodUpdatePodLabel",
+            Wake::PodShrunk => "AssignedPodUpdatePodScaleDown",
+            Wake::OwnLabels => "UnscheduledPodUpdatePodLabel",
+            Wake::OwnTolerations => "UnscheduledPodUpdatePodToleration",
+            Wake::OwnRequests | Wake::OwnSpec => "UnscheduledPodUpdate",
+            Wake::OwnGates => "UnscheduledPodUpdatePodSchedulingGatesEliminated",
+            Wake::OwnClaims => "UnscheduledPodUpdatePodGeneratedResourceClaim",
+            Wake::Claim => "ResourceClaimUpdate",
+            Wake::Class => "DeviceClassUpdate",
+            Wake::Slice => "ResourceSliceUpdate",
+            Wake::VolumeClaim => "PersistentVolumeClaimUpdate",
+            Wake::Volume => "PersistentVolumeUpdate",
+            Wake::StorageClass => "StorageClassUpdate",
+            Wake::Namespace => "NamespaceUpdate",
+            Wake::Group => "PodGroupUpdate",
+        },
     }
 }
 
