@@ -124,27 +124,33 @@ impl Engine {
         claims.iter().find_map(|claim| Some((claim.clone(), self.clash(claim, uid, gives_way)?)))
     }
 
-    /// Why a claim that nobody but this pod uses has to give its devices back: another claim had one of them first, or is in
-    /// use by now, or just has it.
+    /// Why a claim has to give its devices back, unless pods run with it: another claim had one of them first, or is in use
+    /// by now, or just has it.
     pub(crate) fn clash(&self, claim: &ClaimId, pod: &str, gives_way: bool) -> Option<String> {
-        let state = self.claims.get(claim)?;
-        if state.reserved_for.iter().any(|user| **user != *pod) {
+        let is_in_use = |user: &Arc<str>| self.nodes.has_pod(user) && !self.placing.contains_key(user);
+        let has_user = |claim: &ClaimId| {
+            let state = self.claims.get(claim);
+            state.is_some_and(|state| state.reserved_for.iter().any(|user| **user != *pod && is_in_use(user)))
+        };
+        if has_user(claim) {
             return None;
         }
-        let is_in_use = |user: &Arc<str>| self.nodes.has_pod(user) && !self.placing.contains_key(user);
-        let has_user = |rival: &ClaimId| {
-            let rival = self.claims.get(rival);
-            rival.is_some_and(|rival| rival.reserved_for.iter().any(is_in_use))
-        };
         let mut clashes = self.claims.clashes(claim);
         let clash = clashes.find(|clash| gives_way || clash.rival_was_first || has_user(&clash.rival))?;
         Some(format!("device {} of claim {claim} was given to claim {} as well", clash.device, clash.rival))
     }
 
+    /// Whether a claim is reserved for others than this pod.
+    pub(crate) fn has_other_users(&self, claim: &ClaimId, pod: &str) -> bool {
+        self.claims.get(claim).is_some_and(|state| state.reserved_for.iter().any(|user| **user != *pod))
+    }
+
     /// Gives the devices of a claim back since another has them, and puts its pod back.
     fn yield_to_rival(&mut self, now: Timestamp, uid: &Arc<str>, claim: ClaimId, why: String) {
-        let state = self.claims.get(&claim).filter(|state| !state.extended);
-        // One that was made for the pod is deleted anyway when the pod is taken back.
+        // One that was made for the pod is deleted anyway when the pod is taken back, and one that others want too gives its
+        // devices back when all of them have let it go.
+        let is_others = self.has_other_users(&claim, uid);
+        let state = self.claims.get(&claim).filter(|state| !state.extended && !is_others);
         if let Some(state) = state.cloned() {
             if let Some(placing) = self.placing.get_mut(uid) {
                 placing.reserved.retain(|one| *one != claim);

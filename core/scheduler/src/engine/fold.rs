@@ -66,6 +66,7 @@ impl Engine {
             Change::ClaimAnswered(state) => self.fold_claim(now, *state, Shown::Answer),
             Change::ClaimGone(id) => {
                 self.touch_claim(&id);
+                self.forget_given_up(&id);
                 let was_made = self.forget_made(&id);
                 let touched = self.claims.remove(&id);
                 self.heard_of(now, &id);
