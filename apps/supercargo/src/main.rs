@@ -7,6 +7,7 @@
 mod cli;
 mod cluster;
 mod commands;
+mod configuration;
 mod embedded;
 mod failure;
 mod live;

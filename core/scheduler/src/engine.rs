@@ -279,6 +279,12 @@ impl Engine {
         self.placing.get(uid).map(|placing| (&placing.pod, &placing.node))
     }
 
+    /// Whether a claim is there, and not another of its name.
+    #[must_use]
+    pub fn knows_claim(&self, id: &ClaimId, uid: &str) -> bool {
+        self.claims.get(id).is_some_and(|known| &*known.uid == uid)
+    }
+
     /// How many pods came to which place of the queue and why, since this was asked the last time.
     pub fn take_moves(&mut self) -> BTreeMap<(Station, Cause), u64> {
         self.queue.take_moves()

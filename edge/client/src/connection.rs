@@ -39,7 +39,7 @@ impl Default for Options {
             user_agent: concat!("supercargo/", env!("CARGO_PKG_VERSION")).to_owned(),
             qps: 0.0,
             burst: 0,
-            in_flight_max: 64,
+            in_flight_max: 32,
             answer_timeout: Duration::from_secs(60),
         }
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use client::{Connection, Leadership};
 use convert::change::Fact;
+use convert::claim_id;
 use gates::Gate;
 use model::timestamp::Timestamp;
 use objects::resource::claim::ResourceClaim;
@@ -260,11 +261,14 @@ impl Drive {
             }
             Message::Settled(id, Carried { write, outcome, claim }, took) => {
                 self.under_way -= 1;
+                self.note_busy();
                 if let Some(claim) = claim {
                     self.answered(&claim);
                 }
                 let done = outcome == WriteOutcome::Done;
-                self.options.listener.hear(&Notice::Settled { write: &write, done, took });
+                let pod = write.places().and_then(|uid| self.engine.on_its_way(uid));
+                let profile = pod.map(|(pod, _)| &*pod.scheduler);
+                self.options.listener.hear(&Notice::Settled { write: &write, profile, done, took });
                 if let WriteOutcome::Failed(why) = &outcome {
                     self.options.listener.hear(&Notice::WriteFailed { write: &write, why });
                 }
@@ -276,7 +280,7 @@ impl Drive {
     /// The claim of an answer is a fact too, unless it is known to be gone by now; it may overtake the watch. A watch may leave out what
     /// was there for a short time only, so the engine could wait for ever to see what was written.
     fn answered(&mut self, claim: &Arc<ResourceClaim>) {
-        if !self.kept.has_claim(claim) {
+        if !self.engine.knows_claim(&claim_id(claim), &claim.metadata.uid) {
             return;
         }
         if let Ok(change) = claim.applied(0) {
@@ -338,6 +342,7 @@ impl Drive {
         };
         let outbox = self.outbox.clone();
         self.under_way += 1;
+        self.note_busy();
         while self.writing.try_join_next().is_some() {}
         self.writing.spawn(async move {
             let began = Instant::now();
@@ -345,6 +350,12 @@ impl Drive {
             // If nobody listens any more it is all over.
             let _ = outbox.send(Message::Settled(id, carried, began.elapsed())).await;
         });
+    }
+
+    fn note_busy(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note_busy(self.under_way);
+        }
     }
 
     fn announce(&mut self, announcement: &Announcement) {

@@ -1,10 +1,10 @@
 //! Announcements as events of the API, written in the background.
 //!
-//! Invariant: events never hold up scheduling. When there are too many, the newest are dropped and counted; what repeats
-//! itself becomes a series of one event and not many events.
+//! Invariant: events never hold up scheduling. While many pods are being bound they wait for a moment; when there are too
+//! many, the newest are dropped and counted; what repeats itself becomes a series of one event and not many events.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use client::{Answer, Connection, Patch, Resource, identity};
@@ -17,15 +17,24 @@ use scheduler::engine::Announcement;
 use serde_json::json;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::clock::Clock;
 
 /// How many events may wait to be written.
-const WAITING_MAX: usize = 4096;
+const WAITING_MAX: usize = 16_384;
 
 /// How many events are written at the same time; pods come before events.
 const UNDER_WAY_MAX: usize = 4;
+
+/// While more writes than this are under way, events wait.
+const BUSY_FROM: usize = 16;
+
+/// For how long an event waits at most while there are more important things to write.
+const WAIT_MAX: Duration = Duration::from_secs(3);
+
+/// How often it is looked whether there still are.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How many events are remembered, to recognise repetitions.
 const REMEMBERED_MAX: usize = 4096;
@@ -41,6 +50,8 @@ pub(crate) struct Recorder {
     to: Sender<Report>,
     task: JoinHandle<()>,
     dropped: Arc<AtomicU64>,
+    /// How many other writes are under way.
+    busy: Arc<AtomicUsize>,
 }
 
 /// What an event says, before it is one.
@@ -49,6 +60,7 @@ struct Report {
     reason: &'static str,
     action: &'static str,
     is_warning: bool,
+    at: Instant,
     note: String,
     /// Another pod that has to do with it.
     related: Option<Arc<Pod>>,
@@ -57,25 +69,34 @@ struct Report {
 impl Recorder {
     pub(crate) fn start(connection: Connection, clock: Clock) -> Recorder {
         let (to, reports) = channel(WAITING_MAX);
+        let busy = Arc::new(AtomicUsize::new(0));
         let writer = Writer {
             connection,
             clock,
             // Events of one process are told from those of others by the instance.
             instance: identity(),
+            busy: busy.clone(),
             made: 0,
             said: FxHashMap::default(),
         };
-        Recorder { to, task: tokio::spawn(writer.run(reports)), dropped: Arc::default() }
+        Recorder { to, task: tokio::spawn(writer.run(reports)), dropped: Arc::default(), busy }
+    }
+
+    /// Says how many other writes are under way.
+    pub(crate) fn note_busy(&self, writes: usize) {
+        self.busy.store(writes, Ordering::Relaxed);
     }
 
     /// Has an announcement written, unless too many wait already.
     pub(crate) fn record(&self, announcement: &Announcement) {
+        let at = Instant::now();
         let report = match announcement {
             Announcement::Scheduled { pod, node, .. } => Report {
                 pod: pod.clone(),
                 reason: "Scheduled",
                 action: "Binding",
                 is_warning: false,
+                at,
                 note: format!("Successfully assigned {}/{} to {node}", pod.id.namespace, pod.id.name),
                 related: None,
             },
@@ -84,6 +105,7 @@ impl Recorder {
                 reason: "FailedScheduling",
                 action: "Scheduling",
                 is_warning: true,
+                at,
                 note: message.clone(),
                 related: None,
             },
@@ -92,6 +114,7 @@ impl Recorder {
                 reason: "Preempted",
                 action: "Preempting",
                 is_warning: false,
+                at,
                 note: format!("Preempted by pod {} on node {node}", by.uid),
                 related: Some(by.clone()),
             },
@@ -108,6 +131,7 @@ impl Recorder {
 
     /// Writes what waits, and ends.
     pub(crate) async fn finish(self, within: Duration) {
+        self.note_busy(0);
         drop(self.to);
         // Whoever stops does not wait for ever for events.
         let _ = tokio::time::timeout(within, self.task).await;
@@ -127,6 +151,7 @@ struct Writer {
     connection: Connection,
     clock: Clock,
     instance: String,
+    busy: Arc<AtomicUsize>,
     made: u64,
     said: FxHashMap<Key, Said>,
 }
@@ -137,6 +162,12 @@ impl Writer {
         while let Some(report) = reports.recv().await {
             while under_way.len() >= UNDER_WAY_MAX {
                 under_way.join_next().await;
+            }
+            while self.busy.load(Ordering::Relaxed) > BUSY_FROM
+                && report.at.elapsed() < WAIT_MAX
+                && reports.len() < WAITING_MAX / 2
+            {
+                sleep(LOOK_EVERY).await;
             }
             let connection = self.connection.clone();
             match self.event(&report) {

@@ -48,6 +48,8 @@ impl Kept {
     /// Takes note of an object.
     pub(crate) fn keep(&mut self, original: Original) {
         match original {
+            // One that has devices is read again by the few writes that are made from it.
+            Original::Claim(id, claim) if claim.status.allocation.is_some() => drop(self.claims.remove(&id)),
             Original::Claim(id, claim) => drop(self.claims.insert(id, claim)),
             Original::Pod(pod) => drop(self.pods.insert(pod.metadata.uid.as_str().into(), pod)),
             Original::Class(class) => {
@@ -56,18 +58,12 @@ impl Kept {
         }
     }
 
-    /// Whether a claim is there, and not another of its name.
-    pub(crate) fn has_claim(&self, claim: &ResourceClaim) -> bool {
-        self.claims.get(&claim_id(claim)).is_some_and(|known| known.metadata.uid == claim.metadata.uid)
-    }
-
     /// Takes note of a claim unless a newer state of it is known.
     pub(crate) fn keep_newer(&mut self, claim: &Arc<ResourceClaim>) {
         let version = |claim: &ResourceClaim| claim.metadata.resource_version.parse::<u64>().ok();
         let id = claim_id(claim);
-        let known = self.claims.get(&id);
-        if known.is_some_and(|known| version(known) < version(claim)) {
-            self.claims.insert(id, claim.clone());
+        if self.claims.get(&id).is_some_and(|known| version(known) < version(claim)) {
+            self.keep(Original::Claim(id, claim.clone()));
         }
     }
 

@@ -155,6 +155,8 @@ pub enum Notice<'a> {
     Settled {
         /// The write.
         write: &'a Write,
+        /// The scheduler that its pod asked for, if it brings a pod nearer to its node.
+        profile: Option<&'a str>,
         /// Whether it is done.
         done: bool,
         /// How long it took.

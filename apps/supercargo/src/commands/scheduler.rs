@@ -23,6 +23,7 @@ use watcher::Watcher;
 
 use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
+use crate::configuration;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -94,10 +95,7 @@ impl Scheduler {
 
     fn settings(&self, gates: Gates) -> Result<SchedulerSettings, Failure> {
         let Some(path) = &self.config else { return Ok(SchedulerSettings::defaults(gates)) };
-        let text = fs::read_to_string(path)
-            .map_err(|error| failed(format!("cannot read {}: {error}", path.display())))?;
-        SchedulerSettings::read(&text, gates)
-            .map_err(|bad| failed(format!("{} is no good configuration: {bad}", path.display())))
+        configuration::read(path, gates)
     }
 
     async fn schedule(&self, settings: &SchedulerSettings, gates: Gates) -> Result<(), Failure> {

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use config::SchedulerSettings;
 use gates::Gates;
 use simulator::{Ending, Manifest, Outcome, read, simulate, simulate_with};
 
 use crate::commands::features::refusal;
+use crate::configuration;
 use crate::failure::Failure;
 use crate::yaml;
 
@@ -65,7 +65,7 @@ impl Simulate {
         }
         let ending = match &self.config {
             None => simulate(&manifests, gates),
-            Some(file) => simulate_with(&manifests, gates, &read_config(file, gates)?, gates),
+            Some(file) => simulate_with(&manifests, gates, &configuration::read(file, gates)?, gates),
         };
         let ending = ending.map_err(|bad| failed(bad.to_string()))?;
         let Ending { outcome, unheeded, .. } = ending;
@@ -93,20 +93,6 @@ impl Simulate {
 
 fn failed(wrong: String) -> Failure {
     Failure::Failed { wrong, hint: String::new() }
-}
-
-/// The configuration of a scheduler.
-fn read_config(path: &Path, gates: Gates) -> Result<SchedulerSettings, Failure> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| failed(format!("cannot read {}: {error}", path.display())))?;
-    SchedulerSettings::read(&text, gates).map_err(|bad| {
-        let told = |fault: &config::Fault| {
-            let (file, at) = (path.display(), fault.at);
-            let field = if fault.path.is_empty() { String::new() } else { format!("{}: ", fault.path) };
-            format!("{file}:{}:{}: {field}{}", at.line, at.column, fault.problem)
-        };
-        failed(bad.faults.iter().map(told).collect::<Vec<_>>().join("\n"))
-    })
 }
 
 /// The manifests of a file, of all files of a folder in the order of their names, or of stdin.

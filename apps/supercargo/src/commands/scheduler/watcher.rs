@@ -7,6 +7,7 @@ use std::time::Duration;
 use model::pod::PodId;
 use parking_lot::Mutex;
 use runtime::{AttemptResult, Comparison, Listener, Notice, State};
+use scheduler::change::Write;
 use scheduler::filters::FilterSet;
 use scheduler::queue::{Cause, Station};
 use scheduler::wake::Wake;
@@ -92,6 +93,17 @@ impl Watcher {
         }
     }
 
+    /// Writes are what plugins do at the points that touch the API.
+    fn executed(&self, profile: &str, write: &Write, done: bool, took: Duration) {
+        let (plugin, point) = match write {
+            Write::Bind { .. } => ("DefaultBinder", Point::Bind),
+            _ => ("DynamicResources", Point::PreBind),
+        };
+        let status = if done { Status::Success } else { Status::Error };
+        self.metrics.plugin(profile, plugin, point).ran(status, took);
+        self.with_profile(profile, |profile| profile.point(point, status, took));
+    }
+
     fn queued(&self, station: Station, cause: Cause, count: u64) {
         let queue = match station {
             Station::Ready => Queue::Active,
@@ -149,7 +161,7 @@ impl Listener for Watcher {
             Notice::Refused { pod, message, filters } => {
                 self.refused(&pod.uid, Some((&pod.scheduler, *filters)));
                 let pod = named(&pod.id);
-                debug!(pod, message, "no place");
+                debug!(pod, reason = message, "no place");
             }
             Notice::Preempted { pod, by, node } => {
                 self.metrics.preemption.victims(Preemptor::Pod, 1, 1, 0);
@@ -160,8 +172,11 @@ impl Listener for Watcher {
                 warn!(write = %write, error = why, "a write was not carried out; the pod is tried again");
             }
             Notice::Submitted { write } => self.metrics.writes.submitted(write.name()),
-            Notice::Settled { write, done, took } => {
+            Notice::Settled { write, profile, done, took } => {
                 self.metrics.writes.settled(write.name(), *done, *took);
+                if let Some(profile) = profile {
+                    self.executed(profile, write, *done, *took);
+                }
             }
             Notice::EventsDropped { count } => {
                 warn!(count, "too many events at once; these were not written")
