@@ -5,6 +5,8 @@
 //! the API has shown meanwhile.
 //! What somebody takes or gives back besides, for a trial or for a pod that waits, has holders of its own or is undone.
 
+mod arrival;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,6 +15,9 @@ use model::device::DeviceId;
 use model::node::{Node, NodeSelector};
 
 use crate::ledger::{Holding, Ledger, ShareId};
+
+use arrival::Arrival;
+pub use arrival::{Clash, Shown};
 
 /// A claim as the API has it.
 #[derive(Clone, PartialEq, Debug)]
@@ -81,6 +86,8 @@ pub struct Claims {
     known: BTreeMap<ClaimId, Arc<ClaimState>>,
     /// Allocations that are on their way to the API.
     decided: BTreeMap<ClaimId, Decision>,
+    /// When the claims that have devices by the API got them.
+    arrived: BTreeMap<ClaimId, Arrival>,
     ledger: Ledger,
 }
 
@@ -142,9 +149,14 @@ impl Claims {
         &self.ledger
     }
 
+    /// Takes note of a claim that a watch shows.
+    pub fn apply(&mut self, state: ClaimState) -> ClaimTouched {
+        self.show(state, Shown::Watch)
+    }
+
     /// Takes note of a claim. Facts come from a watch and from answers to writes, so one may be older than what is known. It
     /// says then no more than that an allocation had arrived.
-    pub fn apply(&mut self, state: ClaimState) -> ClaimTouched {
+    pub fn show(&mut self, state: ClaimState, shown: Shown) -> ClaimTouched {
         let id = state.wish.id.clone();
         let before = self.held(&id);
         let mut is_over = false;
@@ -155,6 +167,7 @@ impl Claims {
         if is_over {
             self.decided.remove(&id);
         }
+        self.note_arrival(&id, &state, shown);
         if !self.known.get(&id).is_some_and(|known| is_older(&state, known)) {
             self.known.insert(id.clone(), Arc::new(state));
         }
@@ -166,6 +179,7 @@ impl Claims {
         let before = self.held(id);
         self.decided.remove(id);
         self.known.remove(id);
+        self.arrived.remove(id);
         self.follow(id, &before)
     }
 
@@ -244,9 +258,13 @@ impl Claims {
     }
 }
 
+/// The version of a claim, if it is a number.
+fn number(state: &ClaimState) -> Option<u64> {
+    state.version.parse().ok()
+}
+
 /// Whether a state of a claim came before another. Versions that are no numbers cannot be compared.
 fn is_older(state: &ClaimState, known: &ClaimState) -> bool {
-    let number = |state: &ClaimState| state.version.parse::<u64>().ok();
     state.uid == known.uid && number(state).zip(number(known)).is_some_and(|(this, that)| this < that)
 }
 

@@ -61,6 +61,13 @@ impl Holdings {
         self.dedicated.values().chain(self.shares.values())
     }
 
+    /// Other claims that hold the device although that leaves nothing for this one, which holds it alone or as a share.
+    pub fn rivals_of(&self, holder: &ClaimId, as_share: bool) -> impl Iterator<Item = &ClaimId> {
+        let shares = self.shares.values().filter(move |_| !as_share);
+        let others = self.dedicated.values().chain(shares).map(|holding| &holding.holder);
+        others.filter(move |other| *other != holder)
+    }
+
     fn is_empty(&self) -> bool {
         self.dedicated.is_empty() && self.shares.is_empty()
     }

@@ -40,8 +40,13 @@ pub enum Change {
     ClassApplied(Class),
     /// A class went.
     ClassGone(Arc<str>),
-    /// A claim is there, or is otherwise.
+    /// A claim is there, or is otherwise. These are told in the order in which claims were written, and none is left out.
     ClaimApplied(Box<ClaimState>),
+    /// A claim that is there, among all that are; there may have been others, and other states of it, since the last that was
+    /// told.
+    ClaimListed(Box<ClaimState>),
+    /// A claim as it was read, or as the answer to a write shows it. It may overtake what else is told of claims.
+    ClaimAnswered(Box<ClaimState>),
     /// A claim went.
     ClaimGone(ClaimId),
     /// A namespace is there, or has other labels.
@@ -56,6 +61,26 @@ pub enum Change {
     BudgetApplied(Box<DisruptionBudget>),
     /// A disruption budget went: its namespace and its name.
     BudgetGone(Arc<str>, Arc<str>),
+}
+
+impl Change {
+    /// The same fact, if it comes from a list.
+    #[must_use]
+    pub fn listed(self) -> Change {
+        match self {
+            Change::ClaimApplied(state) => Change::ClaimListed(state),
+            other => other,
+        }
+    }
+
+    /// The same fact, if it comes from an answer.
+    #[must_use]
+    pub fn answered(self) -> Change {
+        match self {
+            Change::ClaimApplied(state) => Change::ClaimAnswered(state),
+            other => other,
+        }
+    }
 }
 
 /// Tells writes apart.

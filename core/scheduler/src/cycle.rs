@@ -369,6 +369,15 @@ impl Engine {
             if self.is_given_up(&id) {
                 return Err(refused(format!("resource claim {id} is in the process of being deallocated")));
             }
+            if let Some(why) = self
+                .clash(&id, &pod.uid, false)
+                .filter(|_| !self.is_being_reserved(&id) && !self.has_other_users(&id, &pod.uid))
+            {
+                let mut refusal = refused(why);
+                let (uid, remedy) = (state.uid.clone(), Remedy::Deallocate);
+                refusal.in_the_way = Some(InTheWay { claim: id, uid, remedy });
+                return Err(refusal);
+            }
             let consumers = state.reserved_for.len();
             if state.allocation.is_some()
                 && consumers >= CONSUMERS_MAX

@@ -12,7 +12,7 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use crate::change::{Write, WriteId, WriteOutcome};
+use crate::change::{Write, WriteId};
 use crate::cycle::Claims;
 use crate::engine::Engine;
 use crate::filters::node_of;
@@ -81,21 +81,29 @@ impl Engine {
         self.giving_up.values().any(|(known, _)| known == claim)
     }
 
-    /// A claim that has no devices any more, or that somebody else uses, is not about to lose them.
+    /// A claim that somebody else uses is not about to lose its devices. That it has none any more does not end it: a write
+    /// that is not answered may be carried out once more, and take what the claim gets meanwhile.
     pub(crate) fn heed_users(&mut self, state: &ClaimState) {
         if self.giving_up.is_empty() || state.extended {
             return;
         }
         self.giving_up.retain(|_, (claim, user)| {
             let is_used = state.reserved_for.iter().any(|one| one != user);
-            *claim != state.wish.id || (state.allocation.is_some() && !is_used)
+            *claim != state.wish.id || !is_used
         });
     }
 
-    /// The answer to a claim that was to give up its devices. If it did, its change wakes who waits for it.
-    pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
+    /// A claim that is gone has nothing to give up, and another of its name is none of it.
+    pub(crate) fn forget_given_up(&mut self, claim: &ClaimId) {
+        if !self.giving_up.is_empty() {
+            self.giving_up.retain(|_, (known, _)| known != claim);
+        }
+    }
+
+    /// The answer to a claim that was to give up its devices. Who waits for it looks again.
+    pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId) -> bool {
         let known = self.giving_up.remove(&write).is_some();
-        if known && matches!(outcome, WriteOutcome::Failed(_)) {
+        if known {
             self.queue.wake(Wake::Claim.into(), now);
         }
         known

@@ -3,6 +3,7 @@
 //! Invariant: everything here follows from what came in. The same inputs at the same times give the same effects; after a
 //! restart the API's objects alone lead to a state that goes on from there.
 
+mod clash;
 pub(crate) mod fold;
 mod settle;
 mod sharing;
@@ -37,6 +38,7 @@ use crate::filters::FilterSet;
 use crate::preempt::Preempting;
 use crate::profile::Profile;
 use crate::queue::{Cause, Counts, Patience, Queue, Station};
+use crate::rivals::Rivals;
 use crate::scores::images::ImageCounts;
 use crate::touches::Touches;
 use crate::wake::{Wake, Wakes};
@@ -146,6 +148,10 @@ struct Placing {
     reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
     binding: Option<WriteId>,
+    /// Until when news of its claims are waited for.
+    hears_by: Option<Timestamp>,
+    /// Until when others may still give its devices away, as they cannot have heard of it before.
+    settles_at: Option<Timestamp>,
     /// A write failed: the rest is waited for, and then all is taken back.
     failed: Option<String>,
     /// Writes that take reservations back. The pod is not tried again before they are answered, or they could undo what
@@ -177,6 +183,12 @@ pub struct Engine {
     placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
     abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
+    /// Pods whose claims are written, by the claim whose news they wait for before they are bound.
+    unheard: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// Schedulers besides us that give out devices.
+    rivals: Rivals,
+    /// Pods whose claims are written, by the time until which rivals or news are waited for.
+    settling: BTreeSet<(Timestamp, Arc<str>)>,
     /// Claims for resources that pods ask for by name.
     pub(crate) extended: Extended,
     /// Claims that are about to lose their devices, or to go, and the pod for which they do.
@@ -218,6 +230,9 @@ impl Engine {
             queue,
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),
+            unheard: BTreeMap::new(),
+            rivals: Rivals::default(),
+            settling: BTreeSet::new(),
             extended: Extended::default(),
             giving_up: BTreeMap::new(),
             writes: FxHashMap::default(),
@@ -233,12 +248,14 @@ impl Engine {
 
     /// Takes something in, and tells what is to be done.
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Vec<Effect> {
+        self.end_waits(now);
         match input {
             Input::Changed(change) => self.fold(now, change),
             Input::Turn { attempts } => self.turn(now, attempts),
             Input::Settled(write, outcome) => self.settle(now, write, &outcome),
         }
-        if let Some(time) = self.queue.next_time() {
+        let settles = self.settling.first().map(|(time, _)| *time);
+        if let Some(time) = self.queue.next_time().into_iter().chain(settles).min() {
             self.effects.push(Effect::WakeAt(time));
         }
         std::mem::take(&mut self.effects)
@@ -273,10 +290,16 @@ impl Engine {
         self.queue.take_moves()
     }
 
-    /// Whether a turn would look at a pod.
+    /// Whether a turn would look at a pod, or a pod on its way has waited long enough.
     #[must_use]
     pub fn wants_turn(&self, now: Timestamp) -> bool {
-        self.queue.has_next(now)
+        self.queue.has_next(now) || self.ends_wait(now)
+    }
+
+    /// Whether a pod on its way has waited long enough, and a turn lets it go on.
+    #[must_use]
+    pub fn ends_wait(&self, now: Timestamp) -> bool {
+        self.settling.first().is_some_and(|(time, _)| *time <= now)
     }
 
     /// Who holds which devices, or will once what is decided is written.

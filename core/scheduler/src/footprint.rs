@@ -34,6 +34,11 @@ pub(crate) struct Footing {
     users: BTreeMap<ClaimId, Vec<Arc<str>>>,
 }
 
+/// Whether this is the name that stands for a note on a pod, and no claim.
+pub(crate) fn is_note(claim: &ClaimId) -> bool {
+    claim.name.starts_with(NOTE)
+}
+
 impl Engine {
     /// What is needed to tell what a pod's devices take of a node, if that counts.
     pub(crate) fn footing(&self, pod: &Pod) -> Option<Footing> {
@@ -118,7 +123,7 @@ impl Engine {
 
     /// Takes back what was noted on a pod, if this is the name that stands for it.
     pub(crate) fn forget_note(&mut self, claim: &ClaimId, pod: &str) {
-        if claim.name.starts_with(NOTE) {
+        if is_note(claim) {
             let id = model::pod::PodId { namespace: claim.namespace.clone(), name: pod.into() };
             let uid = claim.name[NOTE.len() + 1..].into();
             self.submit_and_forget(Write::NoteResources { pod: id, uid, claims: Vec::new() });

@@ -15,6 +15,7 @@ pub mod node_refusal;
 pub mod preempt;
 pub mod profile;
 pub mod queue;
+mod rivals;
 pub mod scores;
 pub mod storage;
 mod touches;

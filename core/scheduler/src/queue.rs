@@ -230,6 +230,14 @@ impl Queue {
         self.put(waiting);
     }
 
+    /// Says that a pod that was taken is to be taken again later, and keeps its rank.
+    pub fn postpone(&mut self, uid: &str, until: Timestamp) {
+        let Some(mut waiting) = self.take(uid) else { return };
+        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.place = Place::Resting { until };
+        self.put(waiting);
+    }
+
     /// Wakes the pods that a change could help, and says how many those are.
     pub fn wake(&mut self, changes: Wakes, now: Timestamp) -> usize {
         let sleepers = |kind: Wake| self.sleepers.get(&kind).map(|ranks| (kind, ranks));

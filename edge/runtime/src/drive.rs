@@ -225,6 +225,10 @@ impl Drive {
     }
 
     fn turn(&mut self) {
+        if self.engine.ends_wait(self.clock.now()) {
+            // Pods that were looked at before go on, which is no attempt.
+            self.tell(Input::Turn { attempts: 0 });
+        }
         let began = Instant::now();
         let effects = self.engine.handle(self.clock.now(), Input::Turn { attempts: 1 });
         let took = began.elapsed();
@@ -273,7 +277,7 @@ impl Drive {
         }
     }
 
-    /// The claim of an answer is a fact like any other, unless it is known to be gone by now. A watch may leave out what
+    /// The claim of an answer is a fact too, unless it is known to be gone by now; it may overtake the watch. A watch may leave out what
     /// was there for a short time only, so the engine could wait for ever to see what was written.
     fn answered(&mut self, claim: &Arc<ResourceClaim>) {
         if !self.engine.knows_claim(&claim_id(claim), &claim.metadata.uid) {
@@ -281,7 +285,7 @@ impl Drive {
         }
         if let Ok(change) = claim.applied(0) {
             self.kept.keep_newer(claim);
-            self.tell(Input::Changed(change));
+            self.tell(Input::Changed(change.answered()));
         }
     }
 

@@ -185,7 +185,7 @@ fn read<K: Source>(connection: &Connection, feed: &Feed, to: Sender<Message>, ta
     let mut stream = Box::pin(stream::<K>(connection, feed));
     tasks.spawn(async move {
         while let Some(event) = stream.next().await {
-            let message = match message::<K>(event) {
+            let message = match message::<K>(event, true) {
                 Some(Message::Synced(kind)) => Message::ReadAgain(kind),
                 Some(message) => message,
                 None => continue,
@@ -210,8 +210,10 @@ fn stream<K: Source>(
 fn follow<K: Source>(connection: &Connection, feed: &Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
     let mut stream = Box::pin(stream::<K>(connection, feed));
     tasks.spawn(async move {
+        let mut lists = true;
         while let Some(event) = stream.next().await {
-            let Some(message) = message::<K>(event) else { continue };
+            lists = may_list(lists, &event);
+            let Some(message) = message::<K>(event, lists) else { continue };
             if to.send(message).await.is_err() {
                 return;
             }
@@ -219,10 +221,21 @@ fn follow<K: Source>(connection: &Connection, feed: &Feed, to: Sender<Message>, 
     });
 }
 
+/// Whether objects may come from a list from here on, rather than one by one as they are written. An interruption may end with
+/// a list, and nothing says so before the list is over; what only a watch says shows that there was none.
+fn may_list<K>(lists: bool, event: &Event<K>) -> bool {
+    match event {
+        Event::Interrupted { .. } => true,
+        Event::Synced { .. } | Event::Progressed { .. } => false,
+        _ => lists,
+    }
+}
+
 /// What an event means for the engine; nothing, if it only says that time passes.
-fn message<K: Source>(event: Event<K>) -> Option<Message> {
+fn message<K: Source>(event: Event<K>, lists: bool) -> Option<Message> {
     Some(match event {
         Event::Applied(object) => match object.applied(revision(&object.metadata().resource_version)) {
+            Ok(change) if lists => Message::Changed(change.listed(), object.original()),
             Ok(change) => Message::Changed(change, object.original()),
             Err(error) => Message::Unreadable { object: error.to_string(), why: String::new() },
         },

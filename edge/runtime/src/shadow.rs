@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use model::claim::ClaimId;
 use model::pod::PodId;
 use rustc_hash::FxHashMap;
 use scheduler::change::{Change, Write, WriteId};
@@ -16,6 +17,8 @@ use crate::notice::Comparison;
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
     plans: FxHashMap<Arc<str>, Plan>,
+    /// Writes that would take a claim's devices or the claim itself.
+    takings: FxHashMap<ClaimId, Vec<WriteId>>,
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +40,9 @@ pub(crate) struct Outcome {
 impl Shadow {
     /// Holds a write; `node` is where its pod would go.
     pub(crate) fn hold(&mut self, id: WriteId, write: &Write, node: Option<&Arc<str>>) {
+        if let Write::Deallocate { claim, .. } | Write::DeleteClaim { claim, .. } = write {
+            return self.takings.entry(claim.clone()).or_default().push(id);
+        }
         let Some(uid) = write.places() else { return };
         let plan = self.plans.entry(uid.clone()).or_default();
         plan.node = node.cloned();
@@ -51,7 +57,7 @@ impl Shadow {
         }
     }
 
-    /// What a change says about a pod of ours, if it ends the wait for it.
+    /// What a change says about a pod of ours or a claim, if it ends the wait for it.
     pub(crate) fn heed(&mut self, change: &Change, is_ours: impl Fn(&str) -> bool) -> Option<Outcome> {
         match change {
             Change::PodGone(uid) => {
@@ -71,6 +77,15 @@ impl Shadow {
                     writes: plan.writes,
                     compared: Some((pod.id.clone(), node.clone(), comparison)),
                 })
+            }
+            // Somebody else has done it.
+            Change::ClaimApplied(state) | Change::ClaimListed(state) if state.allocation.is_none() => {
+                let writes = self.takings.remove(&state.wish.id)?;
+                Some(Outcome { writes, compared: None })
+            }
+            Change::ClaimGone(id) => {
+                let writes = self.takings.remove(id)?;
+                Some(Outcome { writes, compared: None })
             }
             _ => None,
         }

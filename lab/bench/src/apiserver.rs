@@ -6,7 +6,6 @@
 
 mod contestant;
 mod load;
-mod real;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -5,6 +5,9 @@
 
 mod connection;
 mod launched;
+mod leashed;
+pub mod real;
 
 pub use connection::{Answer, CallError, Caller, Lines, Place};
 pub use launched::{LaunchError, Launched};
+pub use leashed::Leashed;

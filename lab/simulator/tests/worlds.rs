@@ -79,6 +79,11 @@ fn a_scheduler_that_learns_nothing_from_answers_is_noticed() {
 }
 
 #[test]
+fn a_scheduler_that_takes_answers_for_news_is_noticed_beside_another() {
+    is_noticed(Sabotage::MistakesAnswers, 79);
+}
+
+#[test]
 fn a_leader_that_begins_before_it_has_seen_everything_is_noticed() {
     is_noticed(Sabotage::LeadsBlindly, 73);
 }

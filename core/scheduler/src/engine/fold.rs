@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::claims::{ClaimState, Held};
+use cluster::claims::{ClaimState, Held, Shown};
 use cluster::pools::PoolReach;
 use cluster::published::Published;
 use model::claim::ClaimId;
@@ -32,7 +32,7 @@ impl Engine {
                 Wake::NodeRemoved.into()
             }
             Change::PodApplied(pod) => self.fold_pod(now, &pod),
-            Change::PodGone(uid) => self.pod_gone(&uid),
+            Change::PodGone(uid) => self.pod_gone(now, &uid),
             Change::SliceApplied(published) => {
                 let published = self.taint_rules.publish(published);
                 self.put_slice(published);
@@ -61,11 +61,15 @@ impl Engine {
                 self.touches.touch_all();
                 Wakes::NONE
             }
-            Change::ClaimApplied(state) => self.fold_claim(now, *state),
+            Change::ClaimApplied(state) => self.fold_claim(now, *state, Shown::Watch),
+            Change::ClaimListed(state) => self.fold_claim(now, *state, Shown::List),
+            Change::ClaimAnswered(state) => self.fold_claim(now, *state, Shown::Answer),
             Change::ClaimGone(id) => {
                 self.touch_claim(&id);
+                self.forget_given_up(&id);
                 let was_made = self.forget_made(&id);
                 let touched = self.claims.remove(&id);
+                self.heard_of(now, &id);
                 if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
             }
             Change::NamespaceApplied(name, labels) => {
@@ -137,10 +141,14 @@ impl Engine {
 
     fn fold_pod(&mut self, now: Timestamp, pod: &Arc<Pod>) -> Wakes {
         if pod.finished {
-            return self.pod_gone(&pod.uid);
+            return self.pod_gone(now, &pod.uid);
         }
         if let Some(node) = &pod.node {
             // Bound, by us or by somebody else: it waits for nobody any more.
+            self.rivals.is_done(now, &pod.uid);
+            if self.settings.profile(pod).is_none() && self.wants_devices(pod) {
+                self.rivals.meet();
+            }
             let known = self.nodes.has_pod(&pod.uid);
             self.found_bound(&pod.uid, node);
             self.forget_waiting(&pod.uid);
@@ -149,12 +157,20 @@ impl Engine {
                 self.preempting.went(&pod.uid);
             }
             self.put_pod(pod.clone());
+            if !known && self.wants_devices(pod) {
+                // Its claims may have been told of before it, and only now to displace it can free their devices.
+                self.preempting.users_changed();
+                return freed.or(Wakes::of(&[Wake::PodAdded, Wake::Claim]));
+            }
             return if known { freed } else { freed.or(Wake::PodAdded.into()) };
         }
-        let Some(profile) = self.settings.profile(pod).cloned() else { return Wakes::NONE };
         if pod.deleting {
-            return self.pod_gone(&pod.uid);
+            return self.pod_gone(now, &pod.uid);
         }
+        let Some(profile) = self.settings.profile(pod).cloned() else {
+            self.rivals.waits(now, pod, self.wants_devices(pod));
+            return Wakes::NONE;
+        };
         // The answer to a binding may overtake facts from before it, and a pod that is bound stays so.
         if self.nodes.has_pod(&pod.uid) && !self.placing.contains_key(&pod.uid) {
             return Wakes::NONE;
@@ -189,7 +205,7 @@ impl Engine {
         lacks
     }
 
-    fn fold_claim(&mut self, now: Timestamp, state: ClaimState) -> Wakes {
+    fn fold_claim(&mut self, now: Timestamp, state: ClaimState, shown: Shown) -> Wakes {
         let id = state.wish.id.clone();
         let is_new = self.claims.get(&id).is_none();
         let was_decided = self.claims.is_decided(&id);
@@ -201,20 +217,23 @@ impl Engine {
         if users.is_some_and(|users| *users != state.reserved_for) {
             self.users_changed(&id, now);
         }
+        self.notice_rival(&state, shown);
         self.note_made(&state);
         self.heed_users(&state);
         let made_for = state.owner.clone().filter(|_| state.extended);
         let is_displaceable = self.is_displaceable(&state);
-        let touched = self.claims.apply(state);
+        let touched = self.claims.show(state, shown);
         if touched.taken {
             self.touch_claim(&id);
         }
         if let Some(pod) = made_for {
             self.settle_unmade(&pod);
+            self.go_on(now, &pod);
         }
         if is_new {
             self.look_again_at_gated(now, &id);
         }
+        self.heard_of(now, &id);
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
         let arrived = was_decided && !self.claims.is_decided(&id);
         if arrived || is_displaceable {
@@ -244,7 +263,8 @@ impl Engine {
         }
     }
 
-    fn pod_gone(&mut self, uid: &Arc<str>) -> Wakes {
+    fn pod_gone(&mut self, now: Timestamp, uid: &Arc<str>) -> Wakes {
+        self.rivals.is_done(now, uid);
         self.forget_waiting(uid);
         self.abandon(uid);
         self.forget_unmade(uid);

@@ -14,7 +14,7 @@ use crate::wake::{Wake, Wakes};
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        if self.settle_given_up(now, write, outcome) || self.settle_eviction(now, write, outcome) {
+        if self.settle_given_up(now, write) || self.settle_eviction(now, write, outcome) {
             return;
         }
         let Some(uid) = self.writes.remove(&write) else { return };
@@ -47,7 +47,7 @@ impl Engine {
     /// Binds a pod whose claims are all written, or takes back what was done for one that cannot be.
     pub(super) fn go_on(&mut self, now: Timestamp, uid: &Arc<str>) {
         let Some(placing) = self.placing.get(uid) else { return };
-        if !placing.open.is_empty() || placing.binding.is_some() {
+        if !placing.open.is_empty() || placing.binding.is_some() || !placing.releasing.is_empty() {
             return;
         }
         if !self.waiting.contains_key(uid) {
@@ -58,6 +58,10 @@ impl Engine {
         if placing.failed.is_some() {
             return self.take_back(now, uid);
         }
+        if !placing.reserved.is_empty() && !self.has_devices_alone(now, uid) {
+            return;
+        }
+        let Some(placing) = self.placing.get(uid) else { return };
         let (pod, node) = (placing.pod.clone(), placing.node.clone());
         let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node });
         if let Some(placing) = self.placing.get_mut(uid) {
@@ -86,7 +90,7 @@ impl Engine {
     }
 
     /// Undoes a placement that failed, and puts the pod back once that is done.
-    fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
+    pub(super) fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
         self.take_pod(uid);
         self.preempting.went(uid);
         let Some(placing) = self.placing.get_mut(uid) else { return };

@@ -25,6 +25,12 @@ impl Engine {
                 self.queue.remove(&uid);
                 continue;
             };
+            if self.wants_devices(&pod)
+                && let Some(until) = self.rivals.stands_back(now, &uid)
+            {
+                self.queue.postpone(&uid, until);
+                continue;
+            }
             let lifted = self.lift_plans(&pod);
             match self.choose(&pod) {
                 Ok(choice) => {
@@ -56,6 +62,8 @@ impl Engine {
             open: Default::default(),
             reserved: Vec::new(),
             binding: None,
+            hears_by: None,
+            settles_at: None,
             failed: None,
             releasing: Default::default(),
         };

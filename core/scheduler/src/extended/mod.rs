@@ -135,6 +135,11 @@ impl Engine {
         self.extended.made.get(pod)
     }
 
+    /// The claim that was made, if this is the name under which its devices were held.
+    pub(crate) fn made_under(&self, claim: &ClaimId) -> Option<&ClaimId> {
+        pod_of(claim).and_then(|pod| self.made_for(pod))
+    }
+
     /// Takes note of a claim that was made for a pod.
     pub(crate) fn note_made(&mut self, state: &ClaimState) {
         if let Some(owner) = state.owner.as_ref().filter(|_| state.extended) {
@@ -175,7 +180,7 @@ impl Engine {
 
     /// Deletes the claim that was made for a pod, if this is the name under which its devices were held.
     pub(crate) fn unmake(&mut self, claim: &ClaimId) {
-        let Some(made) = pod_of(claim).and_then(|pod| self.extended.made.get(pod)).cloned() else { return };
+        let Some(made) = self.made_under(claim).cloned() else { return };
         if self.is_given_up(&made) {
             return;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use model::pod::Pod;
-use scheduler::change::{Change, Write};
+use scheduler::change::Write;
 
 use crate::deallocate::held;
 use crate::with_gpus;
@@ -19,7 +19,7 @@ fn told<'w>(world: &'w World, pod: &str) -> &'w str {
 fn elsewhere(world: &mut World, state: ClaimState, is_told: bool) {
     world.claims.insert(state.wish.id.clone(), state.clone());
     if is_told {
-        world.fact(Change::ClaimApplied(Box::new(state)));
+        world.add_claim(state);
     }
 }
 

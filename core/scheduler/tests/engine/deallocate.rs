@@ -7,7 +7,8 @@ use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use model::device::DeviceId;
 use model::node::NodeSelector;
-use scheduler::change::{Change, Write};
+use scheduler::change::{Write, WriteOutcome};
+use scheduler::engine::Input;
 
 use crate::with_gpus;
 use crate::world::{World, claim, claim_id, node, pod};
@@ -123,7 +124,7 @@ fn a_claim_that_is_taken_into_use_meanwhile_keeps_its_devices() {
     world.claims.insert(claim_id("one"), used.clone());
     world.carry_out();
     assert_eq!(world.devices_of("one"), ["gpu-a"]);
-    world.fact(Change::ClaimApplied(Box::new(used)));
+    world.add_claim(used);
     world.later(20);
     world.settle();
     assert_eq!((world.devices_of("one"), world.node_of("p")), (vec!["gpu-a".to_owned()], None));
@@ -144,15 +145,39 @@ fn a_claim_that_another_pod_is_about_to_use_keeps_its_devices() {
 }
 
 #[test]
-fn a_claim_that_somebody_else_let_go_of_is_open_to_all_before_our_write_is_answered() {
+fn a_claim_that_somebody_else_let_go_of_is_open_to_all_once_our_write_is_answered() {
     let mut world = stuck(&[]);
-    // The answer never comes, as it is for a scheduler that only looks on.
-    world.open.clear();
+    let asked = std::mem::take(&mut world.open);
     world.add_claim(claim("one"));
+    for (id, _) in asked {
+        world.tell(Input::Settled(id, WriteOutcome::Failed("another scheduler decides".to_owned())));
+    }
     world.later(2);
     world.settle();
     assert_eq!(
         (world.node_of("p").as_deref(), world.devices_of("one")),
         (Some("b"), vec!["gpu-b".to_owned()])
     );
+}
+
+#[test]
+fn a_claim_gets_no_devices_while_it_may_lose_them_once_more() {
+    let mut world = stuck(&[]);
+    let (id, write) = world
+        .open
+        .iter()
+        .find(|(_, write)| matches!(write, Write::Deallocate { .. }))
+        .cloned()
+        .expect("it gives up");
+    // It is done, and the answer is lost: whoever carries it out does it again.
+    assert_eq!(world.apply(&write), WriteOutcome::Done);
+    world.open.clear();
+    world.later(20);
+    world.turn();
+    assert!(world.open.iter().all(|(_, write)| !matches!(write, Write::Allocate { .. })), "{:?}", world.open);
+    world.open.clear();
+    world.tell(Input::Settled(id, WriteOutcome::Done));
+    world.later(20);
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("b"));
 }

@@ -39,6 +39,8 @@ pub struct World {
     pub made: usize,
     /// Pods that are deleted stay until they are let go.
     pub lingering: bool,
+    /// Counts what is written to claims.
+    pub revision: u64,
 }
 
 pub fn settings() -> Settings {
@@ -74,6 +76,7 @@ pub fn world() -> World {
         notes: BTreeMap::new(),
         made: 0,
         lingering: false,
+        revision: 0,
     }
 }
 
@@ -225,9 +228,16 @@ impl World {
         self.tell(Input::Changed(change));
     }
 
-    pub fn add_claim(&mut self, state: ClaimState) {
+    pub fn add_claim(&mut self, mut state: ClaimState) {
+        state.version = self.next_version();
         self.claims.insert(state.wish.id.clone(), state.clone());
         self.fact(Change::ClaimApplied(Box::new(state)));
+    }
+
+    /// The version that the next write gets.
+    pub fn next_version(&mut self) -> Arc<str> {
+        self.revision += 1;
+        self.revision.to_string().into()
     }
 
     pub fn add_pod(&mut self, pod: Pod) {
@@ -262,6 +272,8 @@ impl World {
             if claim.reserved_for.is_empty() {
                 claim.allocation = None;
             }
+            self.revision += 1;
+            claim.version = self.revision.to_string().into();
             let claim = Box::new(claim.clone());
             self.fact(Change::ClaimApplied(claim));
         }
@@ -348,6 +360,8 @@ impl World {
             }
             other => unreachable!("{other:?} is about no claim that is there"),
         }
+        self.revision += 1;
+        known.version = self.revision.to_string().into();
         let state = known.clone();
         self.fact(Change::ClaimApplied(Box::new(state)));
         Ok(())

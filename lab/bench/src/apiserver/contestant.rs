@@ -1,16 +1,16 @@
 //! A server that is measured, with all of its processes.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use anyhow::{Context, bail, ensure};
+use caller::real::Files;
 use caller::{Caller, Launched, Place};
 use hyper::Method;
 use tokio::time::sleep;
 
-use super::real;
 use crate::memory::resident_bytes_of;
 
 pub(crate) const TOKEN: &str = "bench";
@@ -56,13 +56,17 @@ impl Contestant {
     /// Starts a server on what an earlier start left in the folder, and says how long that took until it served pods.
     pub(crate) async fn start(program: &Program, dir: &Path) -> anyhow::Result<(Self, Duration)> {
         // Certificates of the real one are made by us, and do not count.
-        let files = real::Files::make(dir)?;
+        let files = Files::make(dir, TOKEN)?;
         let began = Instant::now();
         let server = match program {
             Program::Ours(path) => ours(path, dir)?,
             Program::Real(folder) => {
-                let (processes, place) = real::start(folder, &files)?;
-                Self { place, processes }
+                let mut real = files.programs(folder)?;
+                let (etcd_log, server_log) = (files.log("etcd")?, files.log("kube-apiserver")?);
+                let server = Launched::start(real.server.stdout(Stdio::null()).stderr(server_log))?;
+                let etcd = Launched::start(real.etcd.stdout(Stdio::null()).stderr(etcd_log))?;
+                let processes = vec![server, etcd];
+                Self { place: Place::new(real.address, real.authority.as_bytes(), TOKEN)?, processes }
             }
         };
         server.ready(began).await

@@ -195,6 +195,8 @@ impl World {
         if known.is_some_and(|known| known["metadata"]["uid"] == object["metadata"]["uid"])
             && let Some(change) = replica::applied(object)
         {
+            let mistakes = self.plan.sabotage == Sabotage::MistakesAnswers;
+            let change = if mistakes { change } else { change.answered() };
             self.tell(replica, Input::Changed(change));
         }
     }

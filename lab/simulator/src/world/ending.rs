@@ -49,7 +49,7 @@ impl World {
         for kind in FOLLOWED {
             for (_, object) in self.api.list(kind) {
                 if let Some(change) = replica::applied(&object) {
-                    engine.handle(self.api.now, Input::Changed(change));
+                    engine.handle(self.api.now, Input::Changed(change.listed()));
                 }
             }
         }

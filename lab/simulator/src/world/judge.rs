@@ -2,10 +2,10 @@
 //!
 //! Nothing of the schedulers is looked at here, and nothing that they know is used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gates::Gates;
-use invariants::{Evidence, GroupsFrom, check_state};
+use invariants::{Evidence, GroupsFrom, Violation, check_state};
 use model::quantity::Quantity;
 use objects::Object;
 use objects::core::affinity::{NodeSelector, NodeSelectorRequirement};
@@ -23,7 +23,7 @@ use super::api::Made;
 #[derive(Debug)]
 pub(crate) struct Judge {
     gates: Gates,
-    /// Schedulers that know nothing of each other may both give away the same.
+    /// Schedulers that do not wait for each other may both give away the same, and one of them takes it back.
     rivals: bool,
     pub pods: BTreeMap<Key, Pod>,
     /// Claims, slices and classes stand in rows, as the checker of allocations wants them.
@@ -88,6 +88,7 @@ impl Judge {
                 let before = keep(&mut self.pods, made, object);
                 let mut wrong = self.check_users();
                 wrong.extend(self.check_pod(key, before.as_ref()));
+                wrong.extend(self.check_rivals());
                 wrong
             }
             "ResourceClaim" => {
@@ -98,6 +99,7 @@ impl Judge {
                 }
                 let mut wrong = self.check_devices();
                 wrong.extend(self.check_users());
+                wrong.extend(self.check_rivals());
                 wrong
             }
             "Node" => {
@@ -122,6 +124,35 @@ impl Judge {
         givers.into_iter().flat_map(|giver| self.check_state(giver, None)).collect()
     }
 
+    /// No device is used by pods of two schedulers that may not share it. That counters or capacities are overdrawn by both
+    /// together is not found out by them.
+    fn check_rivals(&self) -> Vec<String> {
+        if !self.rivals {
+            return Vec::new();
+        }
+        let on_node = |pod: &&Pod| !pod.spec.node_name.is_empty() && !is_over(pod);
+        let users: BTreeSet<&str> =
+            self.pods.values().filter(on_node).map(|pod| pod.metadata.uid.as_str()).collect();
+        let is_used = |claim: &&ResourceClaim| {
+            claim.status.reserved_for.iter().any(|user| users.contains(user.uid.as_str()))
+        };
+        let claims: Vec<ResourceClaim> = self.claims.iter().filter(is_used).cloned().collect();
+        let violations = check_state(&self.evidence(&claims), None);
+        let is_twice =
+            |one: &&Violation| matches!(one, Violation::TakenTwice { .. } | Violation::WholeAndShared { .. });
+        violations.iter().filter(is_twice).map(|one| format!("in use: {one}")).collect()
+    }
+
+    fn evidence<'e>(&'e self, claims: &'e [ResourceClaim]) -> Evidence<'e> {
+        Evidence {
+            gates: self.gates,
+            slices: &self.slices,
+            classes: &self.classes,
+            claims,
+            groups: GroupsFrom::Results,
+        }
+    }
+
     /// The state of everything, or of what one scheduler gave away.
     pub fn check_state(&self, giver: Option<usize>, pods: Option<&[Pod]>) -> Vec<String> {
         let is_of = |claim: &&ResourceClaim| {
@@ -136,14 +167,7 @@ impl Judge {
                 &theirs
             }
         };
-        let evidence = Evidence {
-            gates: self.gates,
-            slices: &self.slices,
-            classes: &self.classes,
-            claims,
-            groups: GroupsFrom::Results,
-        };
-        check_state(&evidence, pods).iter().map(ToString::to_string).collect()
+        check_state(&self.evidence(claims), pods).iter().map(ToString::to_string).collect()
     }
 
     /// Pods that are on a node and have not ended use claims that have devices and are reserved for them.

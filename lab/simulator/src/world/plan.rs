@@ -95,6 +95,8 @@ pub enum Sabotage {
     GivesUpUnclear,
     /// What answers show of claims is not told as a fact.
     KeepsAnswers,
+    /// What answers show of claims is told as if the watch had shown it, beside another scheduler.
+    MistakesAnswers,
     /// The reservations of pods that are put back stay.
     KeepsReservations,
     /// A new leader begins before it has seen what the last one did.
@@ -105,12 +107,13 @@ pub enum Sabotage {
 
 impl Sabotage {
     /// Every mistake.
-    pub const ALL: [Sabotage; 8] = [
+    pub const ALL: [Sabotage; 9] = [
         Sabotage::DeafToClaims,
         Sabotage::DeafToDepartures,
         Sabotage::TrustsRefusals,
         Sabotage::GivesUpUnclear,
         Sabotage::KeepsAnswers,
+        Sabotage::MistakesAnswers,
         Sabotage::KeepsReservations,
         Sabotage::LeadsBlindly,
         Sabotage::SleepsOn,
@@ -140,6 +143,7 @@ impl Plan {
         let mut dice = Dice::new(seed, 1);
         let arrangement = match (sabotage, dice.below(10)) {
             (Sabotage::LeadsBlindly, _) => Arrangement::Replicas,
+            (Sabotage::MistakesAnswers, _) => Arrangement::Rivals,
             (_, 0..=4) => Arrangement::Alone,
             (_, 5..=7) => Arrangement::Replicas,
             _ => Arrangement::Rivals,

@@ -85,7 +85,7 @@ impl Stream {
         let version = |object: &Value| text(&object["metadata"]["resourceVersion"]).to_owned();
         for (key, new) in &listed {
             if before.get(key).is_none_or(|old| version(old) != version(new)) {
-                facts.extend(applied(new));
+                facts.extend(applied(new).map(Change::listed));
             }
         }
         self.known = listed;

@@ -16,6 +16,9 @@ const DRIVER: &str = "gpu.example.com";
 const CLAIMS: [&str; 3] = ["shared-0", "shared-1", "shared-2"];
 const POD_NAMES: usize = 12;
 
+/// Where pods are that nobody touches.
+const RESIDENTS: &str = "residents";
+
 /// Everything that is there from the beginning.
 pub(crate) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
     let mut all = vec![json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "default" } })];
@@ -39,6 +42,26 @@ pub(crate) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
     for name in &CLAIMS[..2] {
         add_claim(api, plan, dice, name);
     }
+    if plan.arrangement == Arrangement::Rivals {
+        add_residents(api);
+    }
+}
+
+/// A pod of each scheduler that never goes anywhere, by which each knows that there is another.
+fn add_residents(api: &mut Api) {
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": RESIDENTS } });
+    must(api.create(&namespace));
+    for scheduler in SCHEDULERS {
+        let mut pod = named("v1", "Pod", scheduler);
+        pod["metadata"]["namespace"] = json!(RESIDENTS);
+        pod["spec"] = json!({
+            "schedulerName": scheduler,
+            "containers": [{ "name": "c", "image": "i" }],
+            "resourceClaims": [{ "name": "c", "resourceClaimName": "absent" }],
+            "schedulingGates": [{ "name": "example.com/wait" }],
+        });
+        must(api.create(&pod));
+    }
 }
 
 /// Somebody does something.
@@ -59,7 +82,8 @@ pub(crate) fn act(api: &mut Api, plan: &Plan, dice: &mut Dice, trace: &mut Trace
         59..=66 => {
             let gated = |pod: &Value| pod["spec"].get("schedulingGates").is_some();
             let pods = api.list("Pod");
-            let gated: Vec<_> = pods.iter().filter(|(_, pod)| gated(pod)).collect();
+            let gated: Vec<_> =
+                pods.iter().filter(|(key, pod)| gated(pod) && &*key.namespace != RESIDENTS).collect();
             if let Some((key, _)) = dice.pick(&gated) {
                 told("ungates pod", &key.name);
                 change(api, "Pod", &key.namespace, &key.name, &|pod| {

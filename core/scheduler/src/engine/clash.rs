@@ -1,0 +1,171 @@
+//! Devices that another scheduler gave to another claim at the same moment. The API has no lock on devices, so that both
+//! are written; who comes second finds out, and gives its own back.
+//!
+//! Invariant: where others give out devices too, a pod is not bound before the watch has told of the devices of its claims.
+//! It tells of writes in the order in which they were made, so by then everything is known that was given out before, and
+//! of two schedulers that keep to this one binds its pod and the other does not. Others do not keep to it, kube-scheduler
+//! for one: they bind their pods although they come second. While pods with claims wait for them, a pod of ours waits until
+//! they have written what they decided on before they could know of ours, and gives way to them.
+//! Where nobody else gives out devices, nothing is waited for.
+
+use std::sync::Arc;
+
+use cluster::claims::{ClaimState, Shown};
+use model::claim::ClaimId;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+
+use super::Engine;
+use crate::deallocate::{InTheWay, Remedy};
+use crate::footprint::is_note;
+
+/// How long news of a claim that is written are waited for. A watch that is interrupted may never show a claim that was made
+/// and deleted meanwhile.
+const HEARS_WITHIN_MS: i64 = 30_000;
+
+impl Engine {
+    /// Whether a pod may use devices: those of claims, or such that stand for what it asks for by name.
+    pub(super) fn wants_devices(&self, pod: &Pod) -> bool {
+        !pod.claims.is_empty() || self.named_needs(pod).is_some()
+    }
+
+    /// Takes note of somebody else who gives out devices, by a claim that has some which we did not give it.
+    pub(super) fn notice_rival(&mut self, state: &ClaimState, shown: Shown) {
+        let id = &state.wish.id;
+        if shown != Shown::Watch || state.allocation.is_none() || self.claims.allocation(id).is_some() {
+            return;
+        }
+        // Claims for pods of ours may be from an earlier life of ours, or from a replica.
+        let is_known = |user: &Arc<str>| self.waiting.contains_key(user) || self.nodes.has_pod(user);
+        if !state.reserved_for.iter().any(is_known) {
+            self.rivals.meet();
+        }
+    }
+
+    /// Whether a pod whose claims are written has their devices for itself, as far as can be known. If not it waits, or is
+    /// taken back.
+    pub(super) fn has_devices_alone(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
+        let claims = self.written_claims(uid);
+        if self.waits_for_news(now, uid, &claims) {
+            return false;
+        }
+        if let Some(lost) = claims.iter().find(|claim| self.claims.allocation(claim).is_none()) {
+            let why = format!("claim {lost}: it lost its devices in the meantime");
+            self.fail(now, uid, why);
+            return false;
+        }
+        if let Some((claim, why)) = self.clash_of(now, uid, &claims) {
+            self.yield_to_rival(now, uid, claim, why);
+            return false;
+        }
+        !self.waits_for_rivals(now, uid)
+    }
+
+    /// The claims that are written for a pod on its way. One that was made for it and is not known yet has a name that no
+    /// claim has.
+    fn written_claims(&self, uid: &str) -> Vec<ClaimId> {
+        let reserved = self.placing.get(uid).map(|placing| &placing.reserved);
+        let claims = reserved.into_iter().flatten().filter(|claim| !is_note(claim));
+        claims.map(|claim| self.made_under(claim).unwrap_or(claim).clone()).collect()
+    }
+
+    /// Whether nobody has told yet of the devices of one of the claims, and that is worth waiting for.
+    fn waits_for_news(&mut self, now: Timestamp, uid: &Arc<str>, claims: &[ClaimId]) -> bool {
+        if !self.rivals.are_met() {
+            return false;
+        }
+        let is_unheard = |claim: &&ClaimId| self.claims.is_decided(claim) || !self.claims.is_told(claim);
+        let Some(claim) = claims.iter().find(is_unheard).cloned() else { return false };
+        let Some(placing) = self.placing.get_mut(uid) else { return false };
+        let until = *placing.hears_by.get_or_insert_with(|| now.plus_millis(HEARS_WITHIN_MS));
+        if until <= now {
+            self.fail(now, uid, format!("claim {claim}: nothing was heard of it since it was written"));
+            return true;
+        }
+        self.settling.insert((until, uid.clone()));
+        self.unheard.entry(claim).or_default().insert(uid.clone());
+        true
+    }
+
+    /// The API told of a claim. Pods that waited for that go on.
+    pub(super) fn heard_of(&mut self, now: Timestamp, claim: &ClaimId) {
+        if self.unheard.is_empty() || self.claims.is_decided(claim) || !self.claims.is_told(claim) {
+            return;
+        }
+        for uid in self.unheard.remove(claim).unwrap_or_default() {
+            self.go_on(now, &uid);
+        }
+    }
+
+    /// Whether a pod whose devices are known waits for what others may have decided on before.
+    fn waits_for_rivals(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
+        let Some(placing) = self.placing.get_mut(uid) else { return false };
+        if placing.settles_at.is_none() {
+            placing.settles_at = self.rivals.quiet_at(now);
+            self.settling.extend(placing.settles_at.map(|time| (time, uid.clone())));
+        }
+        placing.settles_at.is_some_and(|time| now < time)
+    }
+
+    /// Pods that have waited long enough go on.
+    pub(super) fn end_waits(&mut self, now: Timestamp) {
+        while self.ends_wait(now) {
+            if let Some((_, uid)) = self.settling.pop_first() {
+                self.go_on(now, &uid);
+            }
+        }
+    }
+
+    /// The claim of a pod on its way that has to give its devices back, and why.
+    fn clash_of(&self, now: Timestamp, uid: &str, claims: &[ClaimId]) -> Option<(ClaimId, String)> {
+        let placing = self.placing.get(uid)?;
+        // One of ours that came second has given its own back by the end of the wait. Who has not will never do so.
+        let gives_way = placing.settles_at.is_some_and(|time| now >= time);
+        claims.iter().find_map(|claim| Some((claim.clone(), self.clash(claim, uid, gives_way)?)))
+    }
+
+    /// Why a claim has to give its devices back, unless pods run with it: another claim had one of them first, or is in use
+    /// by now, or just has it.
+    pub(crate) fn clash(&self, claim: &ClaimId, pod: &str, gives_way: bool) -> Option<String> {
+        let is_in_use = |user: &Arc<str>| self.nodes.has_pod(user) && !self.placing.contains_key(user);
+        let has_user = |claim: &ClaimId| {
+            let state = self.claims.get(claim);
+            state.is_some_and(|state| state.reserved_for.iter().any(|user| **user != *pod && is_in_use(user)))
+        };
+        if has_user(claim) {
+            return None;
+        }
+        let mut clashes = self.claims.clashes(claim);
+        let clash = clashes.find(|clash| gives_way || clash.rival_was_first || has_user(&clash.rival))?;
+        Some(format!("device {} of claim {claim} was given to claim {} as well", clash.device, clash.rival))
+    }
+
+    /// Whether a claim is reserved for others than this pod.
+    pub(crate) fn has_other_users(&self, claim: &ClaimId, pod: &str) -> bool {
+        self.claims.get(claim).is_some_and(|state| state.reserved_for.iter().any(|user| **user != *pod))
+    }
+
+    /// Gives the devices of a claim back since another has them, and puts its pod back.
+    fn yield_to_rival(&mut self, now: Timestamp, uid: &Arc<str>, claim: ClaimId, why: String) {
+        // One that was made for the pod is deleted anyway when the pod is taken back, and one that others want too gives its
+        // devices back when all of them have let it go.
+        let is_others = self.has_other_users(&claim, uid);
+        let state = self.claims.get(&claim).filter(|state| !state.extended && !is_others);
+        if let Some(state) = state.cloned() {
+            if let Some(placing) = self.placing.get_mut(uid) {
+                placing.reserved.retain(|one| *one != claim);
+            }
+            let one = InTheWay { claim, uid: state.uid.clone(), remedy: Remedy::Deallocate };
+            self.ask_for(one, uid);
+        }
+        self.fail(now, uid, why);
+    }
+
+    /// Takes a pod on its way back.
+    fn fail(&mut self, now: Timestamp, uid: &Arc<str>, why: String) {
+        if let Some(placing) = self.placing.get_mut(uid) {
+            placing.failed = Some(why);
+            self.take_back(now, uid);
+        }
+    }
+}

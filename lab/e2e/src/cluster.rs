@@ -1,0 +1,309 @@
+//! A cluster: an API server, ours or a real one, and the few things that tests do with it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use client::{Answer, Connection, Event as Watched, Options, Patch, Selectors, WatchOptions};
+use futures_util::StreamExt;
+use objects::coordination::Lease;
+use objects::core::node::Node;
+use objects::core::pod::Pod;
+use objects::events::Event;
+use objects::meta::DeleteOptions;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use objects::resource::slice::ResourceSlice;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::embedded::Embedded;
+use crate::kind::Kind;
+use crate::real::Real;
+
+/// The administrator's token.
+pub(crate) const TOKEN: &str = "a-secret-of-the-tests";
+
+/// How long anything may take before it counts as not happening. Machines that run tests have other things to do.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often is looked.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A cluster.
+pub struct Cluster {
+    connection: Connection,
+    place: Place,
+    _server: Option<Embedded>,
+}
+
+/// Where a server is, and how it is recognised.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) address: String,
+    pub(crate) authority: String,
+    /// Where tests may leave files.
+    pub(crate) dir: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn connect(&self, options: &Options) -> Result<Connection> {
+        let server = format!("https://{}", self.address);
+        Ok(Connection::from_parts(&server, Some(TOKEN), Some(self.authority.as_bytes()), options)?)
+    }
+}
+
+impl Cluster {
+    /// A new cluster on our own server, in memory and in this process; files of tests go to the folder.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn embedded(dir: &Path) -> Result<Self> {
+        let server = Embedded::start()?;
+        let (address, authority) = (server.address.to_string(), server.authority.clone());
+        let place = Place { address, authority, dir: dir.to_owned() };
+        Ok(Self { connection: place.connect(&Options::default())?, place, _server: Some(server) })
+    }
+
+    /// The cluster on a real server, which all tests of this process share, emptied of what the last one left; or why there
+    /// is none.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub async fn real(dir: &Path) -> Result<Result<Self, String>> {
+        let place = match Real::shared(dir)? {
+            Ok(place) => place.clone(),
+            Err(why) => return Ok(Err(why.clone())),
+        };
+        let connection = place.connect(&Options::default())?;
+        let cluster = Self { connection, place, _server: None };
+        cluster.ready().await?;
+        cluster.empty().await?;
+        Ok(Ok(cluster))
+    }
+
+    /// A connection that everybody may use.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// A connection of one's own.
+    ///
+    /// # Errors
+    /// When the server's certificate is no good.
+    pub fn connect(&self) -> Result<Connection> {
+        self.place.connect(&Options::default())
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Writes a kubeconfig for programs, and says where.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn kubeconfig(&self) -> Result<PathBuf> {
+        let Place { address, authority, dir } = &self.place;
+        let pem = dir.join(format!("{}.crt", address.replace(':', "-")));
+        std::fs::create_dir_all(dir)?;
+        std::fs::write(&pem, authority)?;
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{ "name": "test", "cluster": {
+                "server": format!("https://{address}"), "certificate-authority": pem,
+            } }],
+            "users": [{ "name": "test", "user": { "token": TOKEN } }],
+            "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "test" } }],
+        });
+        let path = dir.join(format!("{}.kubeconfig", address.replace(':', "-")));
+        std::fs::write(&path, config.to_string())?;
+        Ok(path)
+    }
+
+    /// Makes an object.
+    ///
+    /// # Errors
+    /// When the server does not want it.
+    pub async fn create<K: Kind>(&self, new: &K) -> Result<K> {
+        let name = &new.metadata().name;
+        done(self.connection.create(&K::resource(), new).await).with_context(|| named::<K>("make", name))
+    }
+
+    /// Makes a node that is ready. Servers taint new nodes until somebody finds them so, and here nobody else does.
+    ///
+    /// # Errors
+    /// When the server does not want it.
+    pub async fn create_node(&self, new: &Node) -> Result<Node> {
+        self.create(new).await?;
+        self.patch(&new.metadata.name, json!({ "spec": { "taints": new.spec.taints } })).await
+    }
+
+    /// An object, if it is there.
+    ///
+    /// # Errors
+    /// When the server does not say.
+    pub async fn get<K: Kind>(&self, name: &str) -> Result<Option<K>> {
+        match self.connection.get(&K::resource(), name).await {
+            Answer::NotFound(_) => Ok(None),
+            answer => done(answer).map(Some).with_context(|| named::<K>("get", name)),
+        }
+    }
+
+    /// An object that must be there.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub async fn read<K: Kind>(&self, name: &str) -> Result<K> {
+        self.get(name).await?.ok_or_else(|| anyhow!("there is no {} {name}", K::KIND))
+    }
+
+    /// Changes an object, by a merge patch.
+    ///
+    /// # Errors
+    /// When the server does not want it.
+    pub async fn patch<K: Kind>(&self, name: &str, body: Value) -> Result<K> {
+        let answer = self.connection.patch(&K::resource(), name, &Patch::Merge, &body).await;
+        done(answer).with_context(|| named::<K>("patch", name))
+    }
+
+    /// Changes the status of an object, by a merge patch.
+    ///
+    /// # Errors
+    /// When the server does not want it.
+    pub async fn patch_status<K: Kind>(&self, name: &str, body: Value) -> Result<K> {
+        let answer = self.connection.patch_status(&K::resource(), name, &Patch::Merge, &body).await;
+        done(answer).with_context(|| named::<K>("patch", name))
+    }
+
+    /// Deletes an object at once; one that is gone already is as good.
+    ///
+    /// # Errors
+    /// When the server does not want it.
+    pub async fn delete<K: Kind>(&self, name: &str) -> Result<()> {
+        let at_once = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
+        match self.connection.delete(&K::resource(), name, &at_once).await {
+            Answer::NotFound(_) => Ok(()),
+            answer => done(answer).with_context(|| named::<K>("delete", name)),
+        }
+    }
+
+    /// All objects of a kind.
+    ///
+    /// # Errors
+    /// When the server does not say.
+    pub async fn list<K: Kind>(&self) -> Result<Vec<K>> {
+        let pages = WatchOptions { streamed: false, ..WatchOptions::default() };
+        let stream = self.connection.list_and_watch(&K::resource(), &Selectors::default(), &pages);
+        let mut stream = Box::pin(stream);
+        let mut found = Vec::new();
+        loop {
+            match stream.next().await {
+                Some(Watched::Applied(object)) => found.push(object),
+                Some(Watched::Synced { .. }) => return Ok(found),
+                Some(Watched::Interrupted { why, .. }) | Some(Watched::Unreadable { why, .. }) => {
+                    bail!("cannot list {}: {why}", K::PLURAL)
+                }
+                Some(_) => {}
+                None => bail!("the list of {} has no end", K::PLURAL),
+            }
+        }
+    }
+
+    /// Waits until a pod is bound, and gives it.
+    ///
+    /// # Errors
+    /// When it is not bound in time; what the pod says about that is part of the error.
+    pub async fn bound(&self, name: &str) -> Result<Pod> {
+        self.pod_when(name, "is bound", |pod| !pod.spec.node_name.is_empty()).await
+    }
+
+    /// Waits until something is so about a pod, and gives it.
+    ///
+    /// # Errors
+    /// When it is not so in time; how the pod is then is part of the error.
+    pub async fn pod_when(&self, name: &str, what: &str, is_so: impl Fn(&Pod) -> bool) -> Result<Pod> {
+        let mut last = None;
+        let look = async || {
+            last = self.get::<Pod>(name).await?;
+            Ok(last.clone().filter(&is_so))
+        };
+        let met = until(&format!("pod {name} {what}"), look).await;
+        met.with_context(|| {
+            format!("it is {:?}", last.map(|pod| (pod.spec.node_name, pod.status.conditions)))
+        })
+    }
+
+    /// Waits for an event about a pod, and gives it.
+    ///
+    /// # Errors
+    /// When there is none in time.
+    pub async fn event(&self, pod: &str, reason: &str) -> Result<Event> {
+        until(&format!("event {reason} about {pod}"), async || {
+            let mut events = self.list::<Event>().await?.into_iter();
+            Ok(events.find(|event| event.regarding.name == pod && event.reason == reason))
+        })
+        .await
+    }
+
+    async fn ready(&self) -> Result<()> {
+        until("the server is ready", async || {
+            let leases = client::Resource::<objects::core::kinds::Namespace>::named("namespaces");
+            let mut ready = true;
+            for name in ["default", "kube-system"] {
+                ready &= self.connection.get(&leases, name).await.done().is_some();
+            }
+            Ok(ready.then_some(()))
+        })
+        .await
+    }
+
+    /// Deletes what tests make.
+    async fn empty(&self) -> Result<()> {
+        self.delete_all::<Pod>().await?;
+        for claim in self.list::<ResourceClaim>().await? {
+            let name = &claim.metadata.name;
+            // Nobody is left who would do it.
+            self.patch::<ResourceClaim>(name, json!({"metadata": {"finalizers": null}})).await?;
+        }
+        self.delete_all::<ResourceClaim>().await?;
+        self.delete_all::<ResourceSlice>().await?;
+        self.delete_all::<DeviceClass>().await?;
+        self.delete_all::<Node>().await?;
+        self.delete_all::<Event>().await?;
+        self.delete_all::<Lease>().await
+    }
+
+    async fn delete_all<K: Kind>(&self) -> Result<()> {
+        for object in self.list::<K>().await? {
+            self.delete::<K>(&object.metadata().name).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Looks again and again until there is something to see.
+///
+/// # Errors
+/// When there is nothing after [`PATIENCE`], or looking goes wrong.
+pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(seen) = look().await? {
+            return Ok(seen);
+        }
+        if Instant::now() > deadline {
+            bail!("waited {PATIENCE:?} in vain until {what}");
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+fn done<T>(answer: Answer<T>) -> Result<T> {
+    let trouble = answer.trouble();
+    answer.done().ok_or_else(|| anyhow!(trouble.unwrap_or_default()))
+}
+
+fn named<K: Kind>(verb: &str, name: &str) -> String {
+    format!("cannot {verb} {} {name}", K::KIND)
+}

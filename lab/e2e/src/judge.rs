@@ -1,0 +1,118 @@
+//! What may be said about a cluster by looking at its objects alone.
+//!
+//! Invariant: nothing here asks a scheduler. What is looked at was in the API at some moment; lists of different kinds are
+//! of different moments, so what must hold at every moment is told from what must hold once all is done.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use gates::Gates;
+use invariants::{Evidence, GroupsFrom, check_state};
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use objects::resource::slice::ResourceSlice;
+
+use crate::cluster::Cluster;
+
+/// What keeps a claim with devices from vanishing.
+const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
+
+/// Devices that two claims hold at once, in words. They may hold at a moment, while two schedulers find out about each other.
+///
+/// # Errors
+/// When the server does not say.
+pub async fn held_twice(cluster: &Cluster) -> Result<Vec<String>> {
+    let claims: Vec<ResourceClaim> = cluster.list().await?;
+    let mut holders: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for claim in &claims {
+        for device in devices_of(claim) {
+            holders.entry(device).or_default().push(&claim.metadata.name);
+        }
+    }
+    holders.retain(|_, claims| claims.len() > 1);
+    Ok(holders.into_iter().map(|(device, claims)| format!("{device} by {}", claims.join(" and "))).collect())
+}
+
+/// The devices that a claim has, as `pool/device`.
+#[must_use]
+pub fn devices_of(claim: &ResourceClaim) -> Vec<String> {
+    let results = claim.status.allocation.iter().flat_map(|given| &given.devices.results);
+    results.map(|result| format!("{}/{}", result.pool, result.device)).collect()
+}
+
+/// Holds a cluster to all that must be so once every pod is bound: devices are where their pods are and held once, claims
+/// are reserved for those who use them and for nobody else, and claims that nobody uses hold nothing.
+///
+/// # Errors
+/// When something is not so.
+pub async fn all_is_well(cluster: &Cluster) -> Result<()> {
+    let (pods, claims): (Vec<Pod>, Vec<ResourceClaim>) = (cluster.list().await?, cluster.list().await?);
+    let (slices, classes): (Vec<ResourceSlice>, Vec<DeviceClass>) =
+        (cluster.list().await?, cluster.list().await?);
+    let evidence = Evidence {
+        gates: Gates::default(),
+        slices: &slices,
+        classes: &classes,
+        claims: &claims,
+        groups: GroupsFrom::Results,
+    };
+    let mut wrong: Vec<String> =
+        check_state(&evidence, Some(&pods)).iter().map(ToString::to_string).collect();
+    let mut users: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
+    for pod in &pods {
+        if pod.spec.node_name.is_empty() {
+            wrong.push(format!("pod {} has no node", pod.metadata.name));
+        }
+        for claim in &pod.spec.resource_claims {
+            users.entry(claim.resource_claim_name.as_deref().unwrap_or_default()).or_default().push(pod);
+        }
+    }
+    let nodes: BTreeMap<&str, &str> = slices
+        .iter()
+        .map(|slice| (&*slice.spec.pool.name, slice.spec.node_name.as_deref().unwrap_or_default()))
+        .collect();
+    for claim in &claims {
+        let users = users.remove(&*claim.metadata.name).unwrap_or_default();
+        wrong.extend(claim_troubles(claim, &users, &nodes));
+    }
+    wrong.extend(users.keys().map(|claim| format!("claim {claim} is used and is not there")));
+    let shown = wrong.iter().take(20).cloned().collect::<Vec<_>>().join("\n  ");
+    ensure!(wrong.is_empty(), "{} things are wrong:\n  {shown}", wrong.len());
+    Ok(())
+}
+
+fn claim_troubles(claim: &ResourceClaim, users: &[&Pod], nodes: &BTreeMap<&str, &str>) -> Vec<String> {
+    let name = &claim.metadata.name;
+    let mut wrong = Vec::new();
+    let Some(allocation) = &claim.status.allocation else {
+        if !users.is_empty() {
+            wrong.push(format!("claim {name} is used and has no devices"));
+        }
+        if !claim.status.reserved_for.is_empty() {
+            wrong.push(format!("claim {name} has no devices and is reserved"));
+        }
+        return wrong;
+    };
+    if users.is_empty() {
+        wrong.push(format!("claim {name} has devices and no user"));
+    }
+    if !claim.metadata.finalizers.iter().any(|one| one == FINALIZER) {
+        wrong.push(format!("claim {name} has devices and may vanish"));
+    }
+    let mut reserved: Vec<&str> = claim.status.reserved_for.iter().map(|one| &*one.uid).collect();
+    let mut wanted: Vec<&str> = users.iter().map(|pod| &*pod.metadata.uid).collect();
+    reserved.sort_unstable();
+    wanted.sort_unstable();
+    if reserved != wanted {
+        wrong.push(format!("claim {name} is reserved for {reserved:?} and used by {wanted:?}"));
+    }
+    for result in &allocation.devices.results {
+        let at = nodes.get(&*result.pool).copied().unwrap_or_default();
+        for user in users.iter().filter(|user| user.spec.node_name != at) {
+            let (pod, node) = (&user.metadata.name, &user.spec.node_name);
+            wrong.push(format!("claim {name} has devices on {at} and its pod {pod} is on {node}"));
+        }
+    }
+    wrong
+}

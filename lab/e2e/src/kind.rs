@@ -1,0 +1,66 @@
+//! Kinds that tests make and look at, and where the API has them.
+
+use client::Resource;
+use objects::Object;
+use objects::coordination::Lease;
+use objects::core::node::Node;
+use objects::core::pod::Pod;
+use objects::events::Event;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use objects::resource::slice::ResourceSlice;
+use objects::scheduling::priority_class::PriorityClass;
+
+/// A kind, and where its objects are.
+pub trait Kind: Object + Send + Sync + 'static {
+    /// The last part of the path to all of them.
+    const PLURAL: &'static str;
+    /// The namespace that tests keep them in; empty if there is none.
+    const NAMESPACE: &'static str;
+
+    /// All of them.
+    #[must_use]
+    fn resource() -> Resource<Self> {
+        Resource::named(Self::PLURAL).within(Self::NAMESPACE)
+    }
+}
+
+impl Kind for Node {
+    const PLURAL: &'static str = "nodes";
+    const NAMESPACE: &'static str = "";
+}
+
+impl Kind for Pod {
+    const PLURAL: &'static str = "pods";
+    const NAMESPACE: &'static str = "default";
+}
+
+impl Kind for Event {
+    const PLURAL: &'static str = "events";
+    const NAMESPACE: &'static str = "default";
+}
+
+impl Kind for Lease {
+    const PLURAL: &'static str = "leases";
+    const NAMESPACE: &'static str = "kube-system";
+}
+
+impl Kind for ResourceClaim {
+    const PLURAL: &'static str = "resourceclaims";
+    const NAMESPACE: &'static str = "default";
+}
+
+impl Kind for ResourceSlice {
+    const PLURAL: &'static str = "resourceslices";
+    const NAMESPACE: &'static str = "";
+}
+
+impl Kind for DeviceClass {
+    const PLURAL: &'static str = "deviceclasses";
+    const NAMESPACE: &'static str = "";
+}
+
+impl Kind for PriorityClass {
+    const PLURAL: &'static str = "priorityclasses";
+    const NAMESPACE: &'static str = "";
+}

@@ -1,0 +1,23 @@
+//! Schedulers at work on whole clusters, on our API server and on a real one.
+//!
+//! A [`Cluster`] is a server with objects in it. [`Worker`]s are schedulers in this process, [`Servant`]s such in processes
+//! of their own, which can be killed. What became of the cluster is judged by its objects alone ([`judge`]).
+//!
+//! Invariant: nothing is taken for done because time has passed. Every wait is for something to be so, and has a limit.
+
+mod cluster;
+mod embedded;
+pub mod judge;
+pub mod kill;
+mod kind;
+mod real;
+mod servant;
+pub mod shapes;
+mod wire;
+mod worker;
+
+pub use cluster::{Cluster, PATIENCE, until};
+pub use kind::Kind;
+pub use servant::{Program, Servant};
+pub use wire::Wire;
+pub use worker::{Terms, Worker, serve};

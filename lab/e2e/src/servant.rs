@@ -1,0 +1,98 @@
+//! A scheduler in a process of its own, which can be killed.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Result;
+use caller::Launched;
+
+use crate::cluster::Cluster;
+use crate::worker::Terms;
+
+/// A program that schedules pods.
+#[derive(Clone, Debug)]
+pub enum Program {
+    /// This crate's own, which is `supercargo scheduler` without its command line.
+    Own(PathBuf),
+    /// `supercargo`, which schedules pods that ask for nobody in particular.
+    Supercargo(PathBuf),
+    /// kube-scheduler, which does the same.
+    Kube(PathBuf),
+}
+
+impl Program {
+    /// The kube-scheduler that is beside the real server, if there is one.
+    #[must_use]
+    pub fn kube_scheduler() -> Option<Self> {
+        let path = caller::real::assets().ok()?.join("kube-scheduler");
+        path.is_file().then_some(Self::Kube(path))
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Own(_) => "own",
+            Self::Supercargo(_) => "supercargo",
+            Self::Kube(_) => "kube-scheduler",
+        }
+    }
+
+    fn command(&self, kubeconfig: &Path, terms: &Terms) -> Command {
+        let mut command = match self {
+            Self::Own(path) => {
+                let mut command = Command::new(path);
+                command.args(["scheduler", "--name", &terms.name]);
+                if let Some(candidate) = &terms.candidate {
+                    command.args(["--candidate", candidate]);
+                }
+                command
+            }
+            Self::Supercargo(path) => {
+                let mut command = Command::new(path);
+                command.args(["scheduler", "--leader-elect=false"]);
+                command
+            }
+            Self::Kube(path) => {
+                let mut command = Command::new(path);
+                // It would serve its health to anybody, on a port of its own.
+                command.args(["--leader-elect=false", "--secure-port=0"]);
+                command
+            }
+        };
+        command.arg("--kubeconfig").arg(kubeconfig).stdout(Stdio::null());
+        command
+    }
+}
+
+/// A scheduler in a process of its own. Dropped, it is killed.
+pub struct Servant {
+    process: Launched,
+}
+
+impl Servant {
+    /// Starts a scheduler, and waits for nothing. What it says is kept beside the kubeconfig.
+    ///
+    /// # Errors
+    /// When the program cannot be run.
+    pub fn start(program: &Program, cluster: &Cluster, terms: &Terms) -> Result<Self> {
+        let kubeconfig = cluster.kubeconfig()?;
+        let log = File::create(kubeconfig.with_extension(format!("{}.log", program.name())))?;
+        Ok(Self { process: Launched::start(program.command(&kubeconfig, terms).stderr(log))? })
+    }
+
+    /// Whether it still runs.
+    ///
+    /// # Errors
+    /// When the operating system does not say.
+    pub fn runs(&mut self) -> Result<bool> {
+        Ok(self.process.runs()?)
+    }
+
+    /// Kills it with SIGKILL, and waits until it is gone.
+    ///
+    /// # Errors
+    /// When the operating system refuses.
+    pub fn kill(mut self) -> Result<()> {
+        Ok(self.process.kill()?)
+    }
+}

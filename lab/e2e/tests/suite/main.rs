@@ -1,0 +1,28 @@
+//! Every case runs unchanged on our own server and on a real one; where there is none, that half says that it was skipped.
+//!
+//! `cargo test -p e2e embedded::` runs the first half, `cargo test -p e2e real::` the other.
+
+mod stage;
+
+/// Makes two tests of each case, one on our server and one on a real one; after a semicolon, one on the server that is named.
+macro_rules! on_both {
+    ($($case:ident),* $(,)? $(; embedded: $($ours:ident),*)? $(; real: $($theirs:ident),*)?) => {
+        mod embedded {
+            $(#[test] fn $case() -> anyhow::Result<()> { crate::stage::embedded(super::$case) })*
+            $($(#[test] fn $ours() -> anyhow::Result<()> { crate::stage::embedded(super::$ours) })*)?
+        }
+        mod real {
+            $(#[test] fn $case() -> anyhow::Result<()> { crate::stage::real(super::$case) })*
+            $($(#[test] fn $theirs() -> anyhow::Result<()> { crate::stage::real(super::$theirs) })*)?
+        }
+    };
+}
+use on_both;
+
+mod devices;
+mod interruptions;
+mod kills;
+mod leaders;
+mod pods;
+mod rivals;
+mod words;

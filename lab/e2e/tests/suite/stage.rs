@@ -1,0 +1,42 @@
+//! Where cases play: a new cluster for each on our own server, one after the other on the real one.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Result;
+use e2e::{Cluster, Program};
+use tokio::runtime::{Builder, Runtime};
+
+/// Cases on the real server share it, so they take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+pub fn embedded(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
+    runtime()?.block_on(async { case(&Cluster::embedded(&folder())?).await })
+}
+
+pub fn real(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
+    // A case that failed has left nothing that the next one does not put away.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    runtime()?.block_on(async {
+        match Cluster::real(&folder()).await? {
+            Ok(cluster) => case(&cluster).await,
+            Err(why) => {
+                eprintln!("skipped: {why}");
+                Ok(())
+            }
+        }
+    })
+}
+
+/// A scheduler that can be killed.
+pub fn program() -> Program {
+    Program::Own(PathBuf::from(env!("CARGO_BIN_EXE_e2e")))
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("e2e")
+}
+
+fn runtime() -> Result<Runtime> {
+    Ok(Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+}
