@@ -94,6 +94,7 @@ impl Base {
         let options = runtime::Options {
             settings: convert::settings(&SchedulerSettings::defaults(self.gates), self.gates),
             candidacy: None,
+            aside: None,
             shadow: false,
             writes_max: WRITES_MAX,
             stop_within: STOP_WITHIN,

@@ -31,7 +31,7 @@ const UNDER_WAY_MAX: usize = 4;
 const BUSY_FROM: usize = 16;
 
 /// For how long an event waits at most while there are more important things to write.
-const WAIT_MAX: Duration = Duration::from_secs(3);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// How often it is looked whether there still are.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -36,6 +36,8 @@ pub struct Options {
     /// The election of a leader that it takes part in, over a connection of its own so that nothing else delays a renewal;
     /// without one it works at once.
     pub candidacy: Option<(Connection, Candidacy)>,
+    /// Where the election runs, so that a long search does not delay a renewal; by default beside everything else.
+    pub aside: Option<tokio::runtime::Handle>,
     /// It writes nothing, and tells where it would have decided otherwise.
     pub shadow: bool,
     /// How many writes may be on their way before no more pods are looked at.
@@ -77,7 +79,10 @@ pub async fn run(
         () = &mut stop => return Ok(Ended::Stopped),
     };
     let election = match &options.candidacy {
-        Some((connection, candidacy)) => Some(client::lead(connection.clone(), candidacy.clone())?),
+        Some((connection, candidacy)) => {
+            let _elsewhere = options.aside.as_ref().map(tokio::runtime::Handle::enter);
+            Some(client::lead(connection.clone(), candidacy.clone())?)
+        }
         None => None,
     };
     let leadership = election.as_ref().map(client::Election::state);

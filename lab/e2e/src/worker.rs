@@ -72,6 +72,7 @@ impl Terms {
         Ok(Options {
             settings: convert::settings(&SchedulerSettings::read(&file, gates)?, gates),
             candidacy: self.candidacy().map(|candidacy| (election, candidacy)),
+            aside: None,
             shadow: self.shadow,
             writes_max: 256,
             stop_within: Duration::from_secs(20),

@@ -17,6 +17,7 @@ use runtime::Ended;
 use telemetry::logs::{self, Format};
 use telemetry::metrics::Metrics;
 use telemetry::surface::{self, Checks, PORT, Readers, Surface, Transport};
+use tokio::runtime::{Builder, Handle};
 use tokio::sync::watch;
 use tracing::info;
 use watcher::Watcher;
@@ -89,8 +90,11 @@ impl Scheduler {
         if let Some(elect) = self.leader_elect {
             settings.leader_election.elect = elect;
         }
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        runtime.block_on(self.schedule(&settings, gates))
+        // One thread decides and talks to the API server: handing things from thread to thread costs more than it gains. What
+        // must not wait for a long search, the election and the answers about health, has a thread of its own.
+        let aside = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(self.schedule(&settings, gates, aside.handle()))
     }
 
     fn settings(&self, gates: Gates) -> Result<SchedulerSettings, Failure> {
@@ -98,7 +102,12 @@ impl Scheduler {
         configuration::read(path, gates)
     }
 
-    async fn schedule(&self, settings: &SchedulerSettings, gates: Gates) -> Result<(), Failure> {
+    async fn schedule(
+        &self,
+        settings: &SchedulerSettings,
+        gates: Gates,
+        aside: &Handle,
+    ) -> Result<(), Failure> {
         let connection = self.connect(settings).await?;
         let candidacy = match candidacy(&settings.leader_election).filter(|_| !self.shadow) {
             Some(candidacy) => Some((self.connect(settings).await?, candidacy)),
@@ -110,6 +119,7 @@ impl Scheduler {
         let options = runtime::Options {
             settings: convert::settings(settings, gates),
             candidacy,
+            aside: Some(aside.clone()),
             shadow: self.shadow,
             writes_max: WRITES_MAX,
             stop_within: STOP_WITHIN,
@@ -117,8 +127,8 @@ impl Scheduler {
         };
         info!(server = connection.server(), shadow = self.shadow, "starting");
         let (stop_surface, stopping) = watch::channel(());
-        let surface = self.surface(settings, metrics, checks).await?;
-        let serving = surface.map(|surface| tokio::spawn(surface.serve(closed(stopping))));
+        let surface = self.surface(settings, metrics, checks, aside).await?;
+        let serving = surface.map(|surface| aside.spawn(surface.serve(closed(stopping))));
         let ended = runtime::run(connection, options, stopped()).await;
         drop(stop_surface);
         if let Some(serving) = serving {
@@ -142,6 +152,7 @@ impl Scheduler {
         settings: &SchedulerSettings,
         metrics: Arc<Metrics>,
         checks: Checks,
+        aside: &Handle,
     ) -> Result<Option<Surface>, Failure> {
         if self.secure_port == 0 {
             return Ok(None);
@@ -161,7 +172,9 @@ impl Scheduler {
             metrics,
             readers: Readers::Everyone,
         };
-        let surface = Surface::bind(options).await.map_err(|error| {
+        // What listens is driven by the thread that it was made on.
+        let bound = aside.spawn(Surface::bind(options)).await.map_err(|error| failed(error.to_string()))?;
+        let surface = bound.map_err(|error| {
             let hint = "name another port with --secure-port, or none with --secure-port 0";
             Failure::Failed { wrong: error.to_string(), hint: hint.to_owned() }
         })?;
