@@ -110,7 +110,7 @@ fn what_is_written_shows_what_takes_effect() {
     for lines in [
         "apiVersion: kubescheduler.config.k8s.io/v1\n",
         "  leaseDuration: \"15s\"\n",
-        "  qps: 50\n",
+        "  qps: -1\n",
         "    bind:\n      enabled:\n      - name: DefaultBinder\n",
         "      - name: TaintToleration\n        weight: 3\n",
         "      bindingTimeout: \"10m0s\"\n",
