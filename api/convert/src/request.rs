@@ -288,6 +288,10 @@ pub(crate) fn call(
 /// The condition that says why a pod waits. It keeps the time at which it began to.
 fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result<Next, RequestError> {
     let pod = seen.pod.filter(|pod| pod.metadata.uid == uid).ok_or(RequestError::Gone)?;
+    if !pod.spec.node_name.is_empty() {
+        // It waits no more.
+        return Ok(Next::Done);
+    }
     let reason = match reason {
         WaitReason::Unschedulable => "Unschedulable",
         WaitReason::SchedulerError => "SchedulerError",
@@ -304,15 +308,20 @@ fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result
     Ok(Next::Last(patch_status(pod, &json!({ "conditions": [condition] }))))
 }
 
-/// Changes some of a pod's status, if it is still the same pod.
+/// Changes some of a pod's status, if it is still the same pod and as it was seen: a call that is late must not undo what
+/// its binding has said since.
 fn patch_status(pod: &Pod, status: &Value) -> ApiCall {
+    let mut metadata = json!({ "uid": pod.metadata.uid });
+    if !pod.metadata.resource_version.is_empty() {
+        metadata["resourceVersion"] = json!(pod.metadata.resource_version);
+    }
     ApiCall {
         verb: Verb::Patch,
         kind: Pod::KIND,
         namespace: pod.metadata.namespace.clone(),
         name: pod.metadata.name.clone(),
         subresource: Some("status"),
-        body: json!({ "metadata": { "uid": pod.metadata.uid }, "status": status }),
+        body: json!({ "metadata": metadata, "status": status }),
     }
 }
 

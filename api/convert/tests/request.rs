@@ -283,6 +283,23 @@ fn a_note_is_the_condition_that_says_why_word_for_word_and_since_when() {
 }
 
 #[test]
+fn a_note_that_is_late_does_not_undo_what_a_binding_said() {
+    let note = Write::Note {
+        pod: pod_id(),
+        uid: "pu".into(),
+        reason: WaitReason::Unschedulable,
+        message: "no room".to_owned(),
+    };
+    let mut waiting = pod(&json!([]));
+    waiting["metadata"]["resourceVersion"] = json!("7");
+    let call = last(ask(&note, None, Some(&waiting)));
+    assert_eq!(call.body["metadata"], json!({ "uid": "pu", "resourceVersion": "7" }));
+    let mut bound = waiting;
+    bound["spec"]["nodeName"] = json!("n");
+    assert_eq!(ask(&note, None, Some(&bound)), Ok(Next::Done));
+}
+
+#[test]
 fn a_pod_that_is_evicted_is_told_why_before_it_is_deleted() {
     let evict = Write::Evict { pod: pod_id(), uid: "pu".into(), scheduler: "supercargo".into() };
     let Ok(Next::Then(first)) = ask(&evict, None, Some(&pod(&json!([])))) else {
