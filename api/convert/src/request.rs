@@ -305,23 +305,23 @@ fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result
     if known.is_none_or(|known| known.status != "False") {
         condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
     }
-    Ok(Next::Last(patch_status(pod, &json!({ "conditions": [condition] }))))
+    let mut call = patch_status(pod, &json!({ "conditions": [condition] }));
+    if !pod.metadata.resource_version.is_empty() {
+        // A call that is late must not undo what the pod's binding has said since.
+        call.body["metadata"]["resourceVersion"] = json!(pod.metadata.resource_version);
+    }
+    Ok(Next::Last(call))
 }
 
-/// Changes some of a pod's status, if it is still the same pod and as it was seen: a call that is late must not undo what
-/// its binding has said since.
+/// Changes some of a pod's status, if it is still the same pod.
 fn patch_status(pod: &Pod, status: &Value) -> ApiCall {
-    let mut metadata = json!({ "uid": pod.metadata.uid });
-    if !pod.metadata.resource_version.is_empty() {
-        metadata["resourceVersion"] = json!(pod.metadata.resource_version);
-    }
     ApiCall {
         verb: Verb::Patch,
         kind: Pod::KIND,
         namespace: pod.metadata.namespace.clone(),
         name: pod.metadata.name.clone(),
         subresource: Some("status"),
-        body: json!({ "metadata": metadata, "status": status }),
+        body: json!({ "metadata": { "uid": pod.metadata.uid }, "status": status }),
     }
 }
 

@@ -185,6 +185,8 @@ pub struct Engine {
     abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
     /// Pods whose claims are written, by the claim whose news they wait for before they are bound.
     unheard: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// When a list told of a claim the last time.
+    claims_listed: Option<Timestamp>,
     /// Schedulers besides us that give out devices.
     rivals: Rivals,
     /// Pods whose claims are written, by the time until which rivals or news are waited for.
@@ -231,6 +233,7 @@ impl Engine {
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),
             unheard: BTreeMap::new(),
+            claims_listed: None,
             rivals: Rivals::default(),
             settling: BTreeSet::new(),
             extended: Extended::default(),

@@ -20,6 +20,9 @@ use crate::deallocate::{InTheWay, Remedy};
 use crate::footprint::is_note;
 
 /// How long news of a claim that is written are waited for. A watch that is interrupted may never show a claim that was made
+/// How long a list of claims may take from one claim to the next.
+const LISTED_WITHIN_MS: i64 = 2_000;
+
 /// and deleted meanwhile.
 const HEARS_WITHIN_MS: i64 = 30_000;
 
@@ -75,7 +78,9 @@ impl Engine {
             return false;
         }
         let is_unheard = |claim: &&ClaimId| self.claims.is_decided(claim) || !self.claims.is_told(claim);
-        let Some(claim) = claims.iter().find(is_unheard).cloned() else { return false };
+        let Some(claim) = claims.iter().find(is_unheard).cloned() else {
+            return self.waits_for_list(now, uid, claims);
+        };
         let Some(placing) = self.placing.get_mut(uid) else { return false };
         let until = *placing.hears_by.get_or_insert_with(|| now.plus_millis(HEARS_WITHIN_MS));
         if until <= now {
@@ -84,6 +89,14 @@ impl Engine {
         }
         self.settling.insert((until, uid.clone()));
         self.unheard.entry(claim).or_default().insert(uid.clone());
+        true
+    }
+
+    /// Whether claims are being listed. A list tells of them in any order: what was given out before may come yet.
+    fn waits_for_list(&mut self, now: Timestamp, uid: &Arc<str>, claims: &[ClaimId]) -> bool {
+        let until = self.claims_listed.map(|time| time.plus_millis(LISTED_WITHIN_MS));
+        let Some(until) = until.filter(|until| now < *until && !claims.is_empty()) else { return false };
+        self.settling.insert((until, uid.clone()));
         true
     }
 

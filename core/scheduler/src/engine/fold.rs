@@ -62,7 +62,10 @@ impl Engine {
                 Wakes::NONE
             }
             Change::ClaimApplied(state) => self.fold_claim(now, *state, Shown::Watch),
-            Change::ClaimListed(state) => self.fold_claim(now, *state, Shown::List),
+            Change::ClaimListed(state) => {
+                self.claims_listed = Some(now);
+                self.fold_claim(now, *state, Shown::List)
+            }
             Change::ClaimAnswered(state) => self.fold_claim(now, *state, Shown::Answer),
             Change::ClaimGone(id) => {
                 self.touch_claim(&id);
