@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use crate::Options;
 use crate::carry::{Carried, Carrier};
 use crate::clock::Clock;
 use crate::events::Recorder;
@@ -27,7 +28,6 @@ use crate::feed::{Feed, follow_all, read_again};
 use crate::kept::{Kept, Original};
 use crate::notice::{AttemptResult, Notice, State};
 use crate::shadow::Shadow;
-use crate::{Options, leads};
 
 /// How many messages may wait for the loop; beyond that the streams of facts wait.
 const INBOX_MAX: usize = 4096;
@@ -193,7 +193,7 @@ impl Drive {
                     }
                     state = State::Standby { leader: leader.clone() };
                 }
-                leading => debug_assert!(leads(leading), "the other ways to stand are named above"),
+                Leadership::Leading { .. } => {}
             }
             drop(now);
             if state == State::Working && !self.leads {

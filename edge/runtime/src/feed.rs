@@ -237,26 +237,26 @@ fn message<K: Source>(event: Event<K>, lists: bool) -> Option<Message> {
         Event::Applied(object) => match object.applied(revision(&object.metadata().resource_version)) {
             Ok(change) if lists => Message::Changed(change.listed(), object.original()),
             Ok(change) => Message::Changed(change, object.original()),
-            Err(error) => Message::Unreadable { object: error.to_string(), why: String::new() },
+            Err(error) => {
+                let metadata = object.metadata();
+                let object = format!("{} {}", K::KIND, placed(&metadata.namespace, &metadata.name));
+                Message::Unreadable { object, why: error.to_string() }
+            }
         },
         Event::Deleted(object) => Message::Changed(object.gone(), None),
         Event::Vanished(gone) => Message::Changed(vanished::<K>(gone), None),
         Event::Synced { .. } => Message::Synced(K::KIND),
         Event::Progressed { .. } => return None,
         Event::Unreadable { object, why } => {
-            let object = format!("{} {}", K::KIND, named(&object));
+            let object = format!("{} {}", K::KIND, placed(&object.namespace, &object.name));
             Message::Unreadable { object, why }
         }
         Event::Interrupted { why, retry_in } => Message::Interrupted { kind: K::KIND, why, retry_in },
     })
 }
 
-fn named(object: &Gone) -> String {
-    if object.namespace.is_empty() {
-        object.name.clone()
-    } else {
-        format!("{}/{}", object.namespace, object.name)
-    }
+fn placed(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
 /// The fact that an object is gone of which only the name is left.

@@ -20,7 +20,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{BadTerms, Candidacy, Connection, Leadership};
+use client::{BadTerms, Candidacy, Connection};
 use scheduler::engine::Settings;
 use thiserror::Error;
 
@@ -96,9 +96,4 @@ pub async fn run(
         election.resign().await;
     }
     Ok(ended)
-}
-
-/// Whether a candidate leads, as far as it knows.
-pub(crate) fn leads(leadership: &Leadership) -> bool {
-    matches!(leadership, Leadership::Leading { .. })
 }
