@@ -1,0 +1,1 @@
+//! The protocol between a node and the drivers of its devices: messages, clients and servers.
