@@ -107,8 +107,8 @@ impl Base {
         };
         let mut others = JoinSet::new();
         others.spawn(upkeep::run(connection.clone(), complain("controllers"), until(stopped.clone())));
-        let times = kubelet::Times::default();
-        others.spawn(kubelet::run(connection, times, complain("simulated nodes"), until(stopped)));
+        let times = kubelet::simulated::Times::default();
+        others.spawn(kubelet::simulated::run(connection, times, complain("simulated nodes"), until(stopped)));
         Ok(Cluster { connection: ours, stop, scheduler, others, stop_server, serving })
     }
 }
