@@ -154,6 +154,8 @@ impl Listener for Ears {
             | Notice::Queued { .. }
             | Notice::WaitsNoMore { .. }
             | Notice::Refused { .. }
+            | Notice::DevicesPending { .. }
+            | Notice::DevicesDone { .. }
             | Notice::Preempted { .. }
             | Notice::Submitted { .. }
             | Notice::Settled { .. }

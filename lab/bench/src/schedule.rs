@@ -133,6 +133,7 @@ fn claim(number: usize) -> ClaimState {
         extended: false,
         deleting: false,
         protected: false,
+        preparation: None,
     }
 }
 
