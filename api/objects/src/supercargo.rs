@@ -1,5 +1,6 @@
 //! supercargo.dev/v1alpha1: our own kinds.
 
+pub mod device_attachment;
 pub mod node_topology;
 pub mod pod_scheduling_context;
 pub mod workload;
