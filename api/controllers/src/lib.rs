@@ -2,6 +2,7 @@
 
 pub mod claim_templates;
 pub mod claims;
+pub mod fabric;
 pub mod garbage;
 pub mod jobs;
 pub mod namespaces;
