@@ -5,5 +5,6 @@ pub mod claim_templates;
 pub mod claimants;
 pub mod claims;
 pub mod garbage;
+pub mod jobs;
 pub mod namespaces;
 pub mod nodes;
