@@ -184,6 +184,7 @@ impl upkeep::Listener for Ears {
             upkeep::Notice::Added { .. }
             | upkeep::Notice::Retried { .. }
             | upkeep::Notice::Worked { .. }
+            | upkeep::Notice::ClaimMade { .. }
             | upkeep::Notice::Waiting { .. } => return,
         };
         tell(&self.0, Heard::Trouble(trouble));
