@@ -9,6 +9,7 @@
 mod backoff;
 mod count;
 mod failure;
+pub mod group;
 mod indexes;
 pub(crate) mod make;
 mod staff;

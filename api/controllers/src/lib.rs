@@ -6,3 +6,4 @@ pub mod garbage;
 pub mod jobs;
 pub mod namespaces;
 pub mod nodes;
+pub mod pod_groups;
