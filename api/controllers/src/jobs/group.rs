@@ -68,6 +68,11 @@ pub fn grouping<'a>(
     }
 }
 
+/// A job that says which template of its parent's workload it is for.
+pub fn is_delegated(job: &Job) -> bool {
+    job.metadata.annotations.contains_key(TEMPLATE)
+}
+
 /// A job that belongs to nobody has a workload with one template.
 fn own_group<'a>(
     job: &Job,
@@ -256,7 +261,7 @@ mod tests {
         serde_json::from_value(job).expect("a job")
     }
 
-    fn gang(least: Value) -> Value {
+    fn gang(least: &Value) -> Value {
         json!({ "spec": { "scheduling": { "schedulingPolicy": { "gang": least } } } })
     }
 
@@ -269,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_job_gets_a_workload_and_a_group() {
-        let job = job(&gang(json!({})));
+        let job = job(&gang(&json!({})));
         let (workload, group) = made(&job);
         assert_eq!(grouping(&job, &[], &[&workload], &[&group]), Grouping::Settled(Some(&group)));
         let written = serde_json::to_value(&workload).expect("it can be written");
@@ -316,8 +321,8 @@ mod tests {
 
     #[test]
     fn a_gang_that_changes_its_size_changes_both() {
-        let (workload, group) = made(&job(&gang(json!({ "minCount": 2 }))));
-        let smaller = job(&gang(json!({ "minCount": 3 })));
+        let (workload, group) = made(&job(&gang(&json!({ "minCount": 2 }))));
+        let smaller = job(&gang(&json!({ "minCount": 3 })));
         let Grouping::ResizeWorkload(workload) = grouping(&smaller, &[], &[&workload], &[&group]) else {
             panic!("the workload comes first")
         };
