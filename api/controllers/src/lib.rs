@@ -7,3 +7,4 @@ pub mod jobs;
 pub mod namespaces;
 pub mod nodes;
 pub mod pod_groups;
+pub mod simulated;
