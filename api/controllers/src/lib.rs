@@ -8,3 +8,5 @@ pub mod garbage;
 pub mod jobs;
 pub mod namespaces;
 pub mod nodes;
+pub mod pod_groups;
+pub mod simulated;

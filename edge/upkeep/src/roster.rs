@@ -4,11 +4,13 @@ use thiserror::Error;
 
 use crate::claims::Claims;
 use crate::controller::Controller;
+use crate::jobs::Jobs;
 use crate::nodes::Nodes;
+use crate::pod_groups::{Protection, Workloads};
 
 /// Every controller that there is; a new one is added here.
 fn all() -> Vec<Box<dyn Controller>> {
-    vec![Box::new(Claims), Box::new(Nodes)]
+    vec![Box::new(Claims), Box::new(Jobs), Box::new(Nodes), Box::new(Protection), Box::new(Workloads)]
 }
 
 /// The names of all controllers.
