@@ -2,6 +2,8 @@
 
 pub mod claim_templates;
 pub mod claims;
+pub mod device_taints;
+pub mod evictions;
 pub mod garbage;
 pub mod namespaces;
 pub mod nodes;
