@@ -2,8 +2,12 @@
 
 pub mod claim_templates;
 pub mod claims;
+pub mod contexts;
 pub mod device_taints;
 pub mod evictions;
 pub mod garbage;
 pub mod namespaces;
+pub mod node_life;
+pub mod node_taints;
 pub mod nodes;
+pub mod pod_garbage;

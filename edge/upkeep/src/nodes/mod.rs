@@ -1,47 +1,135 @@
-//! Taints of nodes, as what they say of themselves wants them.
+//! Nodes: those that are silent are said to be unknown, and all get the taints that their state wants.
+//!
+//! When a node was last heard is noted by our own clock and nowhere written down. Who begins anew has heard nobody, and
+//! gives everybody their full time.
 
-use std::sync::Arc;
+mod life;
+mod taint;
 
-use client::Patch;
-use controllers::nodes;
+use std::collections::BTreeMap;
+
+use controllers::node_life::{self, Pulse, is_ready};
+use controllers::nodes::Census;
+use model::timestamp::Timestamp;
+use objects::Object;
+use objects::coordination::Lease;
 use objects::core::node::Node;
-use serde_json::json;
+use objects::core::pod::Pod;
 
-use crate::controller::{Controller, Done, Look, Subject, Tools, Undone, done};
-use crate::kinds::{Kind, kind, resource};
-use crate::world::{Change, World};
+use crate::controller::{Controller, Look, Reception, Subject, Tools};
+use crate::kinds::{Kind, KindId, Mark, kind};
+use crate::world::{Change, Name, World};
 
-/// Gives nodes their taints.
-pub(crate) struct Nodes;
+/// The name of the controller.
+const NAME: &str = "node-lifecycle-controller";
+
+/// Where the leases of nodes are.
+const LEASES: &str = "kube-node-lease";
+
+/// Looks after nodes.
+#[derive(Default)]
+pub(crate) struct Nodes {
+    pulses: BTreeMap<String, Pulse>,
+    /// When any node was last heard.
+    any_heard: Timestamp,
+    /// Since when we listen without a break.
+    listening: Timestamp,
+    census: Census,
+}
 
 impl Controller for Nodes {
     fn name(&self) -> &'static str {
-        "node-lifecycle-controller"
+        NAME
     }
 
     fn follows(&self) -> Vec<Kind> {
-        vec![kind::<Node>()]
+        vec![kind::<Node>(), kind::<Lease>(), kind::<Pod>()]
     }
 
-    fn touched(&self, change: &Change, _: &World) -> Vec<Subject> {
-        change.of::<Node>().map(|node| Subject::of(node.object())).into_iter().collect()
+    fn tune(&mut self, _: KindId, _: Reception, now: Timestamp) {
+        self.listening = now;
+    }
+
+    fn note(&mut self, change: &Change, world: &World, now: Timestamp) {
+        if let Some(node) = change.of::<Node>() {
+            self.census.count(node.before, node.after);
+            match node.after {
+                Some(after) => self.listen(after, world, now),
+                None => drop(self.pulses.remove(&node.object().metadata.name)),
+            }
+        }
+        let lease = change.of::<Lease>().filter(|lease| lease.object().metadata.namespace == LEASES);
+        let named = lease.map(|lease| node_name(&lease.object().metadata.name));
+        if let Some(node) = named.and_then(|name| world.get::<Node>(&name)) {
+            self.listen(node, world, now);
+        }
+    }
+
+    fn touched(&self, change: &Change, world: &World) -> Vec<Subject> {
+        if let Some(pod) = change.of::<Pod>() {
+            return pod.after.map(Subject::of).into_iter().collect();
+        }
+        if let Some(lease) = change.of::<Lease>() {
+            // What was heard only puts off what was to be done; an appointment finds it there.
+            let is_ours = lease.object().metadata.namespace == LEASES && lease.before.is_none();
+            let name = node_name(&lease.object().metadata.name);
+            return is_ours.then(|| Subject::named::<Node>(name)).into_iter().collect();
+        }
+        let Some(node) = change.of::<Node>() else { return Vec::new() };
+        let itself = Subject::of(node.object());
+        if node.before.is_some_and(is_ready) == node.after.is_some_and(is_ready) && node.before.is_some() {
+            return vec![itself];
+        }
+        // Whether pods are driven from nodes depends on how many are ready, and pods are as ready as their node.
+        let lost = world.all::<Node>().filter(|node| !is_ready(node)).map(|node| Subject::of(&**node));
+        let pods = world.marked::<Pod>(&Mark::Node(node.object().metadata.name.clone()));
+        [itself].into_iter().chain(lost).chain(pods.map(|pod| Subject::of(&**pod))).collect()
     }
 
     fn look(&self, subject: &Subject, world: &World, tools: &Tools) -> Look {
-        let Some(node) = world.get::<Node>(&subject.name) else { return Look::NOTHING };
-        let Some(taints) = nodes::taints(node) else { return Look::NOTHING };
-        let taints = serde_json::to_value(taints).expect("taints can be written as JSON");
-        Look::work(taint(tools.clone(), node.clone(), taints))
+        match subject.kind {
+            Pod::KIND => life::look_at_pod(&subject.name, world, tools),
+            _ => self.look_at_node(&subject.name, world, tools),
+        }
     }
 }
 
-async fn taint(tools: Tools, node: Arc<Node>, taints: serde_json::Value) -> Result<Done, Undone> {
-    // The version keeps taints that somebody else gave it meanwhile.
-    let version = &node.metadata.resource_version;
-    let body = json!({ "metadata": { "resourceVersion": version }, "spec": { "taints": taints } });
-    let nodes = resource::<Node>("");
-    let tainted = done(tools.connection.patch(&nodes, &node.metadata.name, &Patch::Merge, &body).await)?;
-    let mut done = Done::default();
-    done.learn(tainted);
-    Ok(done)
+impl Nodes {
+    fn listen(&mut self, node: &Node, world: &World, now: Timestamp) {
+        let name = &node.metadata.name;
+        let lease = world.get::<Lease>(&(LEASES.to_owned(), name.clone())).map(|lease| &**lease);
+        let is_heard = match self.pulses.get_mut(name) {
+            Some(pulse) => pulse.listen(node, lease, now),
+            None => self.pulses.insert(name.clone(), Pulse::new(node, lease, now)).is_none(),
+        };
+        if is_heard {
+            self.any_heard = now;
+        }
+    }
+
+    fn look_at_node(&self, name: &Name, world: &World, tools: &Tools) -> Look {
+        let (Some(node), Some(pulse)) = (world.get::<Node>(name), self.pulses.get(&name.1)) else {
+            return Look::NOTHING;
+        };
+        let now = tools.clock.now();
+        let view = node_life::View {
+            node,
+            heard: pulse.heard,
+            any_heard: self.any_heard,
+            listening: self.listening,
+            grace: tools.limits.grace,
+        };
+        let again_at = match node_life::step(&view, now) {
+            node_life::Step::Leave => None,
+            node_life::Step::Wait(until) => Some(until),
+            node_life::Step::GiveUp(conditions) => {
+                return Look::work(life::give_up(tools.clone(), node.clone(), pulse.clone(), conditions));
+            }
+        };
+        Look { again_at, ..taint::look(node, self.census, now, tools) }
+    }
+}
+
+fn node_name(name: &str) -> Name {
+    (String::new(), name.to_owned())
 }
