@@ -110,8 +110,8 @@ impl Base {
         others.spawn(upkeep::run(connection.clone(), controllers, until(stopped.clone())));
         let nodes_ears = ears.clone();
         let complain = move |why: &str| tell(&nodes_ears, Heard::Trouble(format!("simulated nodes: {why}")));
-        let times = kubelet::Times::default();
-        others.spawn(kubelet::run(connection, times, Arc::new(complain), until(stopped)));
+        let times = kubelet::simulated::Times::default();
+        others.spawn(kubelet::simulated::run(connection, times, Arc::new(complain), until(stopped)));
         Ok(Cluster { connection: ours, stop, scheduler, others, stop_server, serving })
     }
 }
@@ -182,6 +182,7 @@ impl upkeep::Listener for Ears {
             upkeep::Notice::Added { .. }
             | upkeep::Notice::Retried { .. }
             | upkeep::Notice::Worked { .. }
+            | upkeep::Notice::ClaimMade { .. }
             | upkeep::Notice::Waiting { .. }
             | upkeep::Notice::Evicted { .. }
             | upkeep::Notice::Removed { .. } => return,

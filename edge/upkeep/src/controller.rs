@@ -7,6 +7,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use client::{Answer, Clock, Connection, Recorder, Report};
 use gates::Gates;
@@ -111,6 +112,8 @@ impl Look {
 pub(crate) struct Done {
     /// What answers said, which the streams may say only later.
     pub(crate) learnt: Vec<Fact>,
+    /// What was not done beside it.
+    pub(crate) trouble: Option<Undone>,
 }
 
 impl Done {
@@ -128,7 +131,6 @@ pub(crate) enum Undone {
     /// It went wrong, and is tried again.
     Failed(String),
     /// It went wrong, and would again unless something changes.
-    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
     Hopeless(String),
 }
 
@@ -148,11 +150,18 @@ pub(crate) struct Tools {
     pub(crate) clock: Clock,
     pub(crate) gates: Gates,
     pub(crate) limits: Limits,
+    /// How long something is left alone that looks forgotten.
+    pub(crate) patience: Duration,
     pub(crate) listener: Arc<dyn Listener>,
     pub(crate) recorder: Arc<Recorder>,
 }
 
 impl Tools {
+    /// Until when something is left alone that looks forgotten since then.
+    pub(crate) fn after_patience(&self, since: Timestamp) -> Timestamp {
+        since.plus_millis(i64::try_from(self.patience.as_millis()).unwrap_or(i64::MAX))
+    }
+
     /// Has an event written that somebody should look at.
     pub(crate) fn warn<K: Object>(&self, object: &K, controller: &str, reason: &'static str, note: String) {
         self.event(object, controller, reason, note, true);

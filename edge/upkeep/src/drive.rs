@@ -149,6 +149,7 @@ impl Drive {
     }
 
     fn learn(&mut self, fact: Fact) {
+        self.world.now = self.tools.clock.now();
         let Some(change) = fact(&mut self.world) else { return };
         let now = self.tools.clock.now();
         for post in &mut self.posts {
@@ -164,29 +165,28 @@ impl Drive {
 
     fn settle(&mut self, worked: Worked) {
         let Worked { post: at, subject, result, took } = worked;
-        let post = &mut self.posts[at];
-        let controller = post.controller.name();
+        let controller = self.posts[at].controller.name();
         self.tools.listener.hear(&Notice::Worked { controller, took });
-        let failed = match result {
-            Ok(done) => {
-                post.queue.end(&subject);
-                done.learnt.into_iter().for_each(|fact| self.learn(fact));
-                return;
-            }
-            Err(Undone::Hopeless(why)) => {
-                post.queue.end(&subject);
-                Some((why, None))
-            }
-            Err(Undone::Failed(why)) => Some((why, Some(post.queue.fail(&subject, Instant::now())))),
-            Err(Undone::Overtaken) => {
-                post.queue.fail(&subject, Instant::now());
-                None
-            }
+        let (learnt, trouble) = match result {
+            Ok(done) => (done.learnt, done.trouble),
+            Err(undone) => (Vec::new(), Some(undone)),
         };
-        if !matches!(failed, Some((_, None))) {
+        // Before the subject may be looked at again: it would be seen as it was.
+        learnt.into_iter().for_each(|fact| self.learn(fact));
+        let queue = &mut self.posts[at].queue;
+        let (why, retry_in) = match trouble {
+            None => return queue.end(&subject),
+            Some(Undone::Hopeless(why)) => {
+                queue.end(&subject);
+                (Some(why), None)
+            }
+            Some(Undone::Failed(why)) => (Some(why), Some(queue.fail(&subject, Instant::now()))),
+            Some(Undone::Overtaken) => (None, Some(queue.fail(&subject, Instant::now()))),
+        };
+        if retry_in.is_some() {
             self.tools.listener.hear(&Notice::Retried { controller });
         }
-        if let Some((why, retry_in)) = failed {
+        if let Some(why) = why {
             let subject = subject.to_string();
             self.tools.listener.hear(&Notice::Failed { controller, subject: &subject, why: &why, retry_in });
         }

@@ -46,6 +46,8 @@ pub struct Options {
     pub gates: Gates,
     /// How long controllers wait, and how much they keep.
     pub limits: Limits,
+    /// How long something is left alone that looks forgotten, because somebody may be about to go on with it.
+    pub patience: Duration,
     /// How long work that is under way may take once it is to stop.
     pub stop_within: Duration,
     /// Who hears what happens.
@@ -55,9 +57,14 @@ pub struct Options {
 impl Default for Options {
     /// All controllers with the features that are on by default, and nobody listens.
     fn default() -> Self {
-        let stop_within = Duration::from_secs(20);
-        let (controllers, gates, limits) = (Choice::default(), Gates::default(), Limits::default());
-        Self { controllers, gates, limits, stop_within, listener: Arc::new(()) }
+        Self {
+            controllers: Choice::default(),
+            gates: Gates::default(),
+            limits: Limits::default(),
+            patience: Duration::from_secs(30),
+            stop_within: Duration::from_secs(20),
+            listener: Arc::new(()),
+        }
     }
 }
 
@@ -65,8 +72,8 @@ impl Default for Options {
 pub async fn run(connection: Connection, options: Options, stop: impl Future<Output = ()> + Send) {
     let clock = Clock::start();
     let recorder = Arc::new(Recorder::start(connection.clone(), clock));
-    let Options { controllers, gates, limits, stop_within, listener } = options;
-    let tools = Tools { connection, clock, gates, limits, listener, recorder: recorder.clone() };
+    let Options { controllers, gates, limits, patience, stop_within, listener } = options;
+    let tools = Tools { connection, clock, gates, limits, patience, listener, recorder: recorder.clone() };
     let mut drive = Drive::start(controllers.controllers(), tools);
     tokio::select! {
         () = drive.run() => {}

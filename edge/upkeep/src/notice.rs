@@ -52,6 +52,17 @@ pub enum Notice<'a> {
         /// How long it took.
         took: Duration,
     },
+    /// A claim was made from a template, or could not be made.
+    ClaimMade {
+        /// It was made.
+        is_made: bool,
+        /// It asks for devices that others use.
+        admin_access: bool,
+        /// The API group of what it was made for.
+        owner_group: &'a str,
+        /// The kind of what it was made for.
+        owner_kind: &'a str,
+    },
     /// How much a controller has to do; told when it changes.
     Waiting {
         /// The controller.

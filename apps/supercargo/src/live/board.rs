@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use client::Event;
-use controllers::claims::{self, User};
+use controllers::claims::{self, Around, User, UserKind};
 use objects::Object;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -126,12 +126,18 @@ impl Board {
     pub(crate) fn is_at_rest(&self) -> bool {
         let pods = self.pods.values().all(|pod| match self.state(pod) {
             State::Placed | State::Ends => false,
-            State::Runs => !kubelet::ends_by_itself(pod),
+            State::Runs => !kubelet::simulated::ends_by_itself(pod),
             State::Waits(_) | State::Succeeded | State::Failed => true,
         });
         pods && self.claims.iter().all(|((namespace, _), claim)| {
-            let user = |pod: &str| self.pods.get(&(namespace.clone(), pod.to_owned())).map(User::of);
-            claims::decide(claim, &user) == claims::Step::Leave
+            // Of groups nothing is known here, and a claim that somebody may want changes only with its users.
+            let is_gone = |user: &User| {
+                let pod = self.pods.get(&(namespace.clone(), user.name.clone()));
+                let pod = pod.filter(|pod| pod.metadata.uid == user.uid);
+                user.kind == UserKind::Pod && pod.is_none_or(claims::is_done)
+            };
+            let around = Around { is_gone: &is_gone, is_wanted: true };
+            claims::decide(claim, &around) == claims::Step::Leave
         })
     }
 
@@ -293,7 +299,7 @@ mod tests {
     fn nothing_is_at_rest_while_a_pod_ends() {
         let mut board = Board::default();
         let mut job = pod("n", "Running");
-        job.metadata.annotations.insert(kubelet::RUN_SECONDS.to_owned(), "2".to_owned());
+        job.metadata.annotations.insert(kubelet::simulated::RUN_SECONDS.to_owned(), "2".to_owned());
         job.spec.restart_policy = "Never".to_owned();
         board.take_pod(Event::Applied(job.clone()));
         assert!(!board.is_at_rest());
