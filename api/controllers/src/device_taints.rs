@@ -20,6 +20,7 @@ use objects::core::pod::Pod;
 use objects::resource::claim::{DeviceToleration, ResourceClaim};
 use objects::resource::slice::DeviceTaint;
 
+use crate::claimants::{self, Claimant};
 use crate::claims::is_done;
 
 /// When somebody must go, and why.
@@ -114,15 +115,13 @@ struct Used<'a> {
 impl Used<'_> {
     /// Whether the claim of this name is the one that the pod uses, and not another that took its name.
     fn is(&self, claim: &ResourceClaim, pod: &Pod) -> bool {
-        let group = pod.spec.scheduling_group.as_ref().and_then(|group| group.pod_group_name.as_deref());
+        let group = claimants::group_of(pod);
         let is_groups =
             |api: &str, name: &str| group == Some(name) && api.split('/').next() == Some("scheduling.k8s.io");
         let mut owners =
             claim.metadata.owner_references.iter().filter(|owner| owner.controller == Some(true));
-        let is_own = owners.any(|owner| {
-            owner.uid == pod.metadata.uid
-                || (owner.kind == "PodGroup" && is_groups(&owner.api_version, &owner.name))
-        });
+        let is_own = claimants::is_controlled_by(claim, &pod.metadata.uid)
+            || owners.any(|owner| owner.kind == "PodGroup" && is_groups(&owner.api_version, &owner.name));
         // A pod knows its group by name only.
         let is_reserved = claim.status.reserved_for.iter().any(|user| {
             user.uid == pod.metadata.uid
@@ -133,16 +132,10 @@ impl Used<'_> {
 }
 
 fn claims_of(pod: &Pod) -> Vec<Used<'_>> {
-    let made = pod.status.resource_claim_statuses.as_slice();
-    let made_for = |entry: &str| {
-        let mut notes = made.iter().filter(|note| note.name == entry);
-        notes.find_map(|note| note.resource_claim_name.as_deref())
-    };
-    let entries =
-        pod.spec.resource_claims.iter().filter_map(|entry| match entry.resource_claim_name.as_deref() {
-            Some(name) => Some(Used { name, is_made: false }),
-            None => made_for(&entry.name).map(|name| Used { name, is_made: true }),
-        });
+    let entries = pod.entries().filter_map(|entry| {
+        let name = claimants::claim_of(pod, &entry)?;
+        Some(Used { name, is_made: entry.claim.is_none() })
+    });
     // Resources that devices stand for come from a claim that the scheduler made.
     let extended = pod.status.extended_resource_claim_status.iter();
     let extended = extended.map(|status| Used { name: &status.resource_claim_name, is_made: true });
