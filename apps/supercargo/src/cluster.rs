@@ -185,7 +185,9 @@ impl upkeep::Listener for Ears {
             | upkeep::Notice::Retried { .. }
             | upkeep::Notice::Worked { .. }
             | upkeep::Notice::ClaimMade { .. }
-            | upkeep::Notice::Waiting { .. } => return,
+            | upkeep::Notice::Waiting { .. }
+            | upkeep::Notice::Evicted { .. }
+            | upkeep::Notice::Removed { .. } => return,
         };
         tell(&self.0, Heard::Trouble(trouble));
     }
