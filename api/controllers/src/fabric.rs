@@ -128,6 +128,8 @@ pub enum Step {
     Withdraw(Box<ResourceSlice>),
     /// Create the entry of the ledger, or replace it if it has a version.
     Record(Box<DeviceAttachment>),
+    /// The same, for a claim that had no device before: it must not be given two at once, so the step is about the claim.
+    Assign(Box<DeviceAttachment>),
     /// Delete the entry of the ledger.
     Forget(Box<DeviceAttachment>),
     /// Attach the device, then record what came of it: [`ledger::attached`] or [`ledger::failed`].
@@ -153,6 +155,11 @@ impl Step {
             Self::Record(entry) | Self::Forget(entry) | Self::Attach(entry) | Self::Detach(entry) => {
                 of(&**entry)
             }
+            Self::Assign(entry) => entry
+                .spec
+                .claim
+                .as_ref()
+                .map_or(of(&**entry), |claim| (ResourceClaim::KIND, &claim.namespace, &claim.name)),
             Self::Report(claim) => of(&**claim),
             Self::Guard(rule) | Self::Unguard(rule) => of(&**rule),
         }

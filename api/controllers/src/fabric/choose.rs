@@ -62,11 +62,10 @@ impl Pass<'_> {
             return None;
         }
         let (scene, taken) = (self.scene, &self.taken);
-        let entry = scene.entries.values().find(|entry| {
-            let is_its = entry.spec.claim.as_ref().is_some_and(|claim| claim.uid == want.claim.metadata.uid);
+        let mut its = scene.assigned.get(want.claim.metadata.uid.as_str())?.iter();
+        let entry = its.find(|entry| {
             let is_on_its_way = matches!(phase(entry), Phase::Attaching | Phase::Attached);
-            is_its
-                && is_on_its_way
+            is_on_its_way
                 && part(&entry.spec.model) == want.model
                 && scene.want_of(entry).is_none()
                 && scene.user_of_local(&entry.spec.unit).is_none()
@@ -76,7 +75,7 @@ impl Pass<'_> {
         let is_published = scene.local.contains_key(entry.spec.unit.as_str());
         if entry.spec.node == node && !is_published {
             let given = ledger::given((*entry).clone(), want.noted());
-            return Some(Answer::Step(Box::new(Step::Record(Box::new(given)))));
+            return Some(Answer::Step(Box::new(Step::Assign(Box::new(given)))));
         }
         let message = format!("a device waits for it on node {} already", entry.spec.node);
         Some(Answer::Refused(Reason::AttachedAlready, message))
@@ -96,7 +95,7 @@ impl Pass<'_> {
         })?;
         self.taken.insert(entry.spec.unit.clone());
         let given = ledger::given((*entry).clone(), want.noted());
-        Some(Answer::Step(Box::new(Step::Record(Box::new(given)))))
+        Some(Answer::Step(Box::new(Step::Assign(Box::new(given)))))
     }
 
     /// A free one is to be attached.
@@ -137,7 +136,7 @@ impl Pass<'_> {
             entry.metadata = old.metadata.clone();
             entry.status = old.status.clone();
         }
-        Answer::Step(Box::new(Step::Record(Box::new(ledger::attaching(entry, self.scene.now)))))
+        Answer::Step(Box::new(Step::Assign(Box::new(ledger::attaching(entry, self.scene.now)))))
     }
 }
 

@@ -52,6 +52,10 @@ pub(super) struct Scene<'a> {
     pub(super) now: Timestamp,
     pub(super) inventory: &'a Inventory,
     pub(super) wants: Vec<Want<'a>>,
+    /// Which want a claim has for a device of a pool.
+    wanted: BTreeMap<(&'a str, &'a str, &'a str), usize>,
+    /// Entries by the claim that they were made for.
+    pub(super) assigned: BTreeMap<&'a str, Vec<&'a DeviceAttachment>>,
     /// Entries of this fabric, by the device that they are about.
     pub(super) entries: BTreeMap<&'a str, &'a DeviceAttachment>,
     /// Devices of the fabric that a node's driver publishes.
@@ -76,6 +80,8 @@ impl<'a> Scene<'a> {
             now: view.now,
             inventory: view.inventory,
             wants: Vec::new(),
+            wanted: BTreeMap::new(),
+            assigned: BTreeMap::new(),
             entries: BTreeMap::new(),
             local: BTreeMap::new(),
             holders: BTreeMap::new(),
@@ -91,6 +97,11 @@ impl<'a> Scene<'a> {
                 && entry.spec.driver == options.driver
         });
         scene.entries = ours.map(|entry| (entry.spec.unit.as_str(), *entry)).collect();
+        for entry in scene.entries.values() {
+            if let Some(claim) = &entry.spec.claim {
+                scene.assigned.entry(&claim.uid).or_default().push(entry);
+            }
+        }
         for claim in view.claims {
             scene.see_claim(claim);
         }
@@ -151,6 +162,7 @@ impl<'a> Scene<'a> {
             let Some(pool) = Pool::parse(&result.pool, &self.options.fabric) else { continue };
             let (reported, unit) = reported(claim, result);
             let hand_over = self.hand_over(claim, result, pool.model());
+            self.wanted.insert((&claim.metadata.uid, &result.pool, &result.device), self.wants.len());
             self.wants.push(Want {
                 claim,
                 pool: &result.pool,
@@ -196,12 +208,15 @@ impl<'a> Scene<'a> {
 
     /// The want that an entry was made for, if it still is one.
     pub(super) fn want_of(&self, entry: &DeviceAttachment) -> Option<&Want<'a>> {
-        self.wants.iter().find(|want| self.is_for(entry, want))
+        let claim = entry.spec.claim.as_ref()?;
+        let want = self.wanted.get(&(&claim.uid, &claim.pool, &claim.device))?;
+        Some(&self.wants[*want]).filter(|want| self.is_for(entry, want))
     }
 
     /// The entry that was made for a want.
     pub(super) fn entry_of(&self, want: &Want<'_>) -> Option<&'a DeviceAttachment> {
-        self.entries.values().copied().find(|entry| self.is_for(entry, want))
+        let entries = self.assigned.get(want.claim.metadata.uid.as_str()).into_iter().flatten();
+        entries.copied().find(|entry| self.is_for(entry, want))
     }
 
     /// Whether an entry was made for a want. A claim may get a device of the same name again, on another node; and what has

@@ -148,7 +148,7 @@ impl World {
         match step {
             Step::Publish(slice) => self.put(*slice, |world| &mut world.slices),
             Step::Withdraw(slice) => drop(self.slices.remove(&slice.metadata.name)),
-            Step::Record(entry) => self.put(*entry, |world| &mut world.ledger),
+            Step::Record(entry) | Step::Assign(entry) => self.put(*entry, |world| &mut world.ledger),
             Step::Forget(entry) => drop(self.ledger.remove(&entry.metadata.name)),
             Step::Report(claim) => {
                 let stored = self.claims.get_mut(&claim.metadata.name).expect("reports are about claims");
