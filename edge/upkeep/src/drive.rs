@@ -65,7 +65,9 @@ impl Drive {
         }
         let posts = controllers.into_iter().map(|controller| {
             let kinds: BTreeSet<KindId> = controller.follows().iter().map(|kind| kind.id).collect();
-            Post { controller, queue: Queue::default(), awaits: kinds.clone(), kinds, told: 0 }
+            let mut queue = Queue::default();
+            queue.touch_all(controller.begins_with());
+            Post { controller, queue, awaits: kinds.clone(), kinds, told: 0 }
         });
         let posts = posts.collect();
         Self { tools, world: World::default(), posts, streams, inbox, working: JoinSet::new() }
@@ -108,6 +110,7 @@ impl Drive {
             if let Some(time) = look.again_at {
                 post.queue.look_at(subject.clone(), self.tools.clock.instant(time));
             }
+            post.queue.touch_all(look.besides);
             let Some(work) = look.work else {
                 post.queue.end(&subject);
                 continue;
@@ -167,13 +170,12 @@ impl Drive {
         let Worked { post: at, subject, result, took } = worked;
         let controller = self.posts[at].controller.name();
         self.tools.listener.hear(&Notice::Worked { controller, took });
-        let (learnt, trouble) = match result {
-            Ok(done) => (done.learnt, done.trouble),
-            Err(undone) => (Vec::new(), Some(undone)),
-        };
+        let Done { learnt, trouble, besides } =
+            result.unwrap_or_else(|undone| Done { trouble: Some(undone), ..Done::default() });
         // Before the subject may be looked at again: it would be seen as it was.
         learnt.into_iter().for_each(|fact| self.learn(fact));
         let queue = &mut self.posts[at].queue;
+        queue.touch_all(besides);
         let (why, retry_in) = match trouble {
             None => return queue.end(&subject),
             Some(Undone::Hopeless(why)) => {

@@ -9,6 +9,7 @@ use anyhow::{Result, ensure};
 use gates::Gates;
 use invariants::{Evidence, GroupsFrom, check_state};
 use objects::core::pod::Pod;
+use objects::resource::allocation::AllocationResult;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::resource::slice::ResourceSlice;
@@ -108,11 +109,20 @@ fn claim_troubles(claim: &ResourceClaim, users: &[&Pod], nodes: &BTreeMap<&str, 
         wrong.push(format!("claim {name} is reserved for {reserved:?} and used by {wanted:?}"));
     }
     for result in &allocation.devices.results {
-        let at = nodes.get(&*result.pool).copied().unwrap_or_default();
+        let at = nodes.get(&*result.pool).copied().filter(|node| !node.is_empty());
+        let at = at.or_else(|| bound_to(allocation)).unwrap_or_default();
         for user in users.iter().filter(|user| user.spec.node_name != at) {
             let (pod, node) = (&user.metadata.name, &user.spec.node_name);
             wrong.push(format!("claim {name} has devices on {at} and its pod {pod} is on {node}"));
         }
     }
     wrong
+}
+
+/// The node that an allocation is bound to, where its devices are those of no node.
+fn bound_to(allocation: &AllocationResult) -> Option<&str> {
+    let terms = &allocation.node_selector.as_ref()?.node_selector_terms;
+    let mut fields = terms.iter().flat_map(|term| &term.match_fields);
+    let field = fields.find(|field| field.key == "metadata.name" && field.operator == "In")?;
+    field.values.first().map(String::as_str)
 }

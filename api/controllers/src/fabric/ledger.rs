@@ -103,7 +103,7 @@ pub(super) fn given(mut entry: DeviceAttachment, claim: AttachmentClaim) -> Devi
     entry
 }
 
-/// Somebody uses it whom it was not attached for.
+/// Somebody took it from the node's driver, and it is that one's until it is given back there.
 pub(super) fn taken(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
     entry.spec.claim = None;
     entry.status.retry_at = None;

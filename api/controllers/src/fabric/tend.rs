@@ -71,9 +71,9 @@ fn attached(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, report
         // A driver that publishes it all the same would have it given away twice.
         return plan.steps.extend(guard(scene, entry));
     }
-    if let Some(user) = scene.user_of_local(&entry.spec.unit) {
-        let is_owner = entry.spec.claim.as_ref().is_some_and(|claim| claim.uid == user);
-        if !is_owner && (entry.spec.claim.is_some() || entry.status.idle_since.is_some()) {
+    if scene.user_of_local(&entry.spec.unit).is_some() {
+        // Whoever it was attached for has it now, or somebody was faster; either way it waits for nobody.
+        if entry.spec.claim.is_some() || entry.status.idle_since.is_some() {
             record(plan, ledger::taken(entry.clone(), scene.now));
         }
         return;

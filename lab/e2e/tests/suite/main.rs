@@ -20,6 +20,7 @@ macro_rules! on_both {
 use on_both;
 
 mod devices;
+mod fabric;
 mod interruptions;
 mod kills;
 mod leaders;

@@ -1,0 +1,126 @@
+//! Steps, carried out: each is one call of the API or of the fabric, or one of the fabric and the note of what came of it.
+
+use std::sync::Arc;
+
+use client::{Answer, Resource};
+use controllers::fabric::inventory::Place;
+use controllers::fabric::{Step, ledger};
+use objects::meta::{DeleteOptions, Preconditions};
+use objects::resource::claim::ResourceClaim;
+use objects::supercargo::device_attachment::DeviceAttachment;
+use parking_lot::Mutex;
+
+use super::{Sight, Site, whole};
+use crate::controller::{Done, Tools, Undone, done};
+use crate::kinds::{Followed, resource};
+
+/// Takes a step.
+pub(super) async fn carry(
+    site: Site,
+    sight: Arc<Mutex<Sight>>,
+    tools: Tools,
+    step: Step,
+) -> Result<Done, Undone> {
+    match step {
+        Step::Publish(slice) => write(&tools, &*slice).await,
+        Step::Record(entry) | Step::Assign(entry) => write(&tools, &*entry).await,
+        Step::Guard(rule) => write(&tools, &*rule).await,
+        Step::Withdraw(slice) => delete(&tools, &*slice).await,
+        Step::Forget(entry) => delete(&tools, &*entry).await,
+        Step::Unguard(rule) => delete(&tools, &*rule).await,
+        Step::Report(claim) => {
+            let claims = resource::<ResourceClaim>(&claim.metadata.namespace);
+            let mut told = Done::default();
+            told.learn(done(tools.connection.update_status(&claims, &claim).await)?);
+            Ok(told)
+        }
+        Step::Attach(entry) => attach(&site, &sight, &tools, *entry).await,
+        Step::Detach(entry) => detach(&site, &sight, &tools, *entry).await,
+    }
+}
+
+async fn attach(
+    site: &Site,
+    sight: &Mutex<Sight>,
+    tools: &Tools,
+    entry: DeviceAttachment,
+) -> Result<Done, Undone> {
+    let place = Place { host: entry.spec.host.clone(), port: entry.spec.port.clone() };
+    let came = site.fabric.attach(&entry.spec.unit, &place).await;
+    sight.lock().acts += 1;
+    let (unit, node) = (entry.spec.unit.clone(), entry.spec.node.clone());
+    let now = tools.clock.now();
+    let next = match came {
+        Ok(()) => {
+            let claim = entry.spec.claim.as_ref();
+            let claim = claim
+                .map_or("nobody".to_owned(), |claim| format!("claim {}/{}", claim.namespace, claim.name));
+            (site.tell)(&format!("attached {unit} to node {node} for {claim}"));
+            ledger::attached(entry, now)
+        }
+        Err(trouble) => {
+            (site.tell)(&format!("cannot attach {unit} to node {node}: {trouble}"));
+            ledger::failed(entry, &trouble.to_string(), now, &site.options)
+        }
+    };
+    again(write(tools, &next).await)
+}
+
+async fn detach(
+    site: &Site,
+    sight: &Mutex<Sight>,
+    tools: &Tools,
+    entry: DeviceAttachment,
+) -> Result<Done, Undone> {
+    let came = site.fabric.detach(&entry.spec.unit, &entry.spec.host).await;
+    sight.lock().acts += 1;
+    let (unit, node) = (entry.spec.unit.clone(), entry.spec.node.clone());
+    match came {
+        Ok(()) => {
+            (site.tell)(&format!("detached {unit} from node {node}, where nobody used it"));
+            again(delete(tools, &entry).await)
+        }
+        Err(trouble) => {
+            (site.tell)(&format!("cannot detach {unit} from node {node}: {trouble}"));
+            again(
+                write(tools, &ledger::failed(entry, &trouble.to_string(), tools.clock.now(), &site.options))
+                    .await,
+            )
+        }
+    }
+}
+
+/// Whatever came of it, the fabric is looked at at once.
+fn again(came: Result<Done, Undone>) -> Result<Done, Undone> {
+    let mut done = came.unwrap_or_else(|undone| Done { trouble: Some(undone), ..Done::default() });
+    done.besides.push(whole());
+    Ok(done)
+}
+
+/// Creates an object, or replaces it if it has a version.
+async fn write<K: Followed>(tools: &Tools, object: &K) -> Result<Done, Undone> {
+    let kind: Resource<K> = resource::<K>(&object.metadata().namespace);
+    let answer = if object.metadata().resource_version.is_empty() {
+        tools.connection.create(&kind, object).await
+    } else {
+        tools.connection.update(&kind, object).await
+    };
+    let mut written = Done::default();
+    written.learn(done(answer)?);
+    Ok(written)
+}
+
+/// Deletes an object, if it is still what it was.
+async fn delete<K: Followed>(tools: &Tools, object: &K) -> Result<Done, Undone> {
+    let metadata = object.metadata();
+    let preconditions = Preconditions {
+        uid: Some(metadata.uid.clone()),
+        resource_version: Some(metadata.resource_version.clone()),
+        ..Preconditions::default()
+    };
+    let options = DeleteOptions { preconditions: Some(preconditions), ..DeleteOptions::default() };
+    match tools.connection.delete(&resource::<K>(&metadata.namespace), &metadata.name, &options).await {
+        Answer::NotFound(_) => Ok(Done::default()),
+        answer => done(answer).map(|_| Done::default()),
+    }
+}
