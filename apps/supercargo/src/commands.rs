@@ -5,6 +5,8 @@
 
 pub(crate) mod apiserver;
 pub(crate) mod crds;
+pub(crate) mod fabric;
+pub(crate) mod fabric_emulator;
 pub(crate) mod features;
 pub(crate) mod scheduler;
 pub(crate) mod simulate;
@@ -21,6 +23,8 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
     let done = match command {
         Command::Apiserver(apiserver) => apiserver.run(out),
         Command::Crds(crds) => crds.run(out),
+        Command::Fabric(fabric) => fabric.run(out),
+        Command::FabricEmulator(emulator) => emulator.run(out),
         Command::Features(features) => features.run(out),
         Command::Scheduler(scheduler) => scheduler.run(out),
         Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),
