@@ -81,11 +81,15 @@ pub fn slot(number: usize) -> String {
     format!("slot-{number}")
 }
 
-/// A name as a part of other names: a DNS label. Names that differ have parts that differ.
-pub fn part(name: &str) -> String {
+/// A model as a part of other names: a DNS label. Models that differ in case alone are one model.
+pub fn part(model: &str) -> String {
+    label(&model.to_ascii_lowercase())
+}
+
+/// A name as a part of other names: a DNS label. Names that differ have labels that differ.
+fn label(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };
-    let lower = name.to_ascii_lowercase();
-    let text: String = lower.chars().map(plain).take(PART_BYTES_MAX).collect();
+    let text: String = name.to_ascii_lowercase().chars().map(plain).take(PART_BYTES_MAX).collect();
     let text = text.trim_matches('-');
     if text == name {
         text.to_owned()
@@ -96,7 +100,7 @@ pub fn part(name: &str) -> String {
 
 /// The name of a unit's entry in the ledger, and of the rule that guards it.
 pub fn entry(fabric: &str, unit: &str) -> String {
-    format!("{fabric}-{}", part(unit))
+    format!("{fabric}-{}", label(unit))
 }
 
 /// FNV-1a: stable over releases, because names that were written must be found again.

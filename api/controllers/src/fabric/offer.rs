@@ -56,7 +56,8 @@ pub(super) fn offer(scene: &Scene<'_>, plan: &mut Plan) {
 }
 
 fn free_offer(scene: &Scene<'_>, room: &Room<'_>, model: &str) -> Offer {
-    let of_model = || scene.inventory.units.iter().filter(|(_, unit)| unit.model == model);
+    let pool = Pool::Free { model: part(model) };
+    let of_model = || scene.inventory.units.iter().filter(|(_, unit)| Scene::is_of_model(unit, pool.model()));
     let free: Vec<&Unit> =
         of_model().filter(|(name, unit)| is_free(scene, name, unit)).map(|(_, unit)| unit).collect();
     let rests = |(name, unit): &(&String, &Unit)| {
@@ -64,7 +65,6 @@ fn free_offer(scene: &Scene<'_>, room: &Room<'_>, model: &str) -> Offer {
         let is_resting = entry.is_some_and(|entry| phase(entry) == Phase::Resting);
         is_resting && unit.is_healthy && unit.attached.is_none() && !is_free(scene, name, unit)
     };
-    let pool = Pool::Free { model: part(model) };
     let pool_name = pool.name(&scene.options.fabric);
     let mut seen = BTreeSet::new();
     let resting = of_model().filter(rests).map(|(name, _)| {
@@ -96,7 +96,7 @@ fn attached_offers(scene: &Scene<'_>, model: &str) -> Vec<Offer> {
         return Vec::new();
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for entry in scene.entries.values().filter(|entry| entry.spec.model == model) {
+    for entry in scene.entries.values().filter(|entry| part(&entry.spec.model) == part(model)) {
         let is_idle = phase(entry) == Phase::Attached && entry.spec.claim.is_none();
         let is_there = matches!(scene.place_of(entry), Seen::There | Seen::NotYet);
         let is_ours = !scene.local.contains_key(entry.spec.unit.as_str());
@@ -128,7 +128,8 @@ fn by_name(operator: &str, node: &str) -> NodeSelectorRequirement {
 
 /// A device of a model, with what all devices of the model have in common.
 fn like(scene: &Scene<'_>, model: &str) -> Device {
-    let units: Vec<&Unit> = scene.inventory.units.values().filter(|unit| unit.model == model).collect();
+    let units: Vec<&Unit> =
+        scene.inventory.units.values().filter(|unit| part(&unit.model) == part(model)).collect();
     let first = units.first().copied().cloned().unwrap_or_default();
     let text = |text: &str| DeviceAttribute { string: Some(text.to_owned()), ..DeviceAttribute::default() };
     let is_common = |of: fn(&Unit) -> &BTreeMap<String, String>, name: &str, value: &str| {

@@ -197,9 +197,11 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// The models that there are.
-    pub(super) fn models(&self) -> BTreeSet<&'a str> {
-        self.inventory.units.values().map(|unit| unit.model.as_str()).collect()
+    /// The models that there are, each by one of its names.
+    pub(super) fn models(&self) -> Vec<&'a str> {
+        let names = self.inventory.units.values().map(|unit| unit.model.as_str());
+        let models: BTreeMap<String, &str> = names.map(|name| (part(name), name)).collect();
+        models.into_values().collect()
     }
 
     pub(super) fn is_of_model(unit: &Unit, model: &str) -> bool {

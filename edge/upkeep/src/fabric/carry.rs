@@ -23,7 +23,18 @@ pub(super) async fn carry(
 ) -> Result<Done, Undone> {
     match step {
         Step::Publish(slice) => write(&tools, &*slice).await,
-        Step::Record(entry) | Step::Assign(entry) => write(&tools, &*entry).await,
+        Step::Record(entry) => write(&tools, &*entry).await,
+        Step::Assign(entry) => {
+            let written = write(&tools, &*entry).await?;
+            let (unit, node, claim) = (&entry.spec.unit, &entry.spec.node, claim_of(&entry));
+            (site.tell)(&match ledger::phase(&entry) {
+                Phase::Attached => {
+                    format!("{claim} is given {unit}, which is attached to node {node} already")
+                }
+                _ => format!("{claim} waits for {unit}, which is to be attached to node {node}"),
+            });
+            Ok(written)
+        }
         Step::Guard(rule) => write(&tools, &*rule).await,
         Step::Withdraw(slice) => delete(&tools, &*slice).await,
         Step::Forget(entry) => delete(&tools, &*entry).await,
@@ -32,6 +43,7 @@ pub(super) async fn carry(
             let claims = resource::<ResourceClaim>(&claim.metadata.namespace);
             let mut told = Done::default();
             told.learn(done(tools.connection.update_status(&claims, &claim).await)?);
+            (site.tell)(&outcome(&claim));
             Ok(told)
         }
         Step::Attach(entry) => attach(&site, &sight, &tools, *entry).await,
