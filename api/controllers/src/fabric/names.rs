@@ -25,6 +25,9 @@ pub const RESTING: &str = "supercargo.dev/fabric-attach-failed";
 /// The taint of a device that a node publishes and that nobody may take: it is about to be detached, or is another's.
 pub const GUARDED: &str = "supercargo.dev/fabric-guarded";
 
+/// The annotation of a slice that is kept empty, with the reason.
+pub const WITHHELD: &str = "supercargo.dev/fabric-withheld";
+
 /// The longest part of a name that is made of something else's name.
 const PART_BYTES_MAX: usize = 40;
 

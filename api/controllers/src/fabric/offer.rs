@@ -12,7 +12,7 @@ use objects::resource::slice::{Device, DeviceAttribute, DeviceCapacity, DeviceTa
 use super::choose::is_free;
 use super::inventory::Unit;
 use super::ledger::{Phase, phase};
-use super::names::{ATTACH_FAILED, ATTACHED, FABRIC_LABEL, Pool, RESTING, part, slot};
+use super::names::{ATTACH_FAILED, ATTACHED, FABRIC_LABEL, Pool, RESTING, WITHHELD, part, slot};
 use super::room::Room;
 use super::scene::{Scene, Seen};
 use super::{HandOver, Plan, Step};
@@ -33,6 +33,9 @@ struct Offer {
 
 /// Publishes what can be had, and withdraws what cannot.
 pub(super) fn offer(scene: &Scene<'_>, plan: &mut Plan) {
+    if scene.slices.iter().any(|slice| is_unsafe(slice)) {
+        return withhold(scene, plan);
+    }
     let room = Room::of(scene);
     let mut wanted: BTreeMap<String, ResourceSlice> = BTreeMap::new();
     for model in scene.models() {
@@ -45,7 +48,7 @@ pub(super) fn offer(scene: &Scene<'_>, plan: &mut Plan) {
     for slice in &scene.slices {
         match wanted.remove(&slice.metadata.name) {
             None => plan.steps.push(Step::Withdraw(Box::new((*slice).clone()))),
-            Some(new) if new.spec == slice.spec => {}
+            Some(new) if says_the_same(&new, slice) => {}
             Some(mut new) => {
                 new.metadata = slice.metadata.clone();
                 plan.steps.push(Step::Publish(Box::new(new)));
@@ -53,6 +56,39 @@ pub(super) fn offer(scene: &Scene<'_>, plan: &mut Plan) {
         }
     }
     plan.steps.extend(wanted.into_values().map(|slice| Step::Publish(Box::new(slice))));
+}
+
+/// A server whose binding conditions are off leaves them out: pods would be bound with devices that are nowhere near them.
+fn is_unsafe(slice: &ResourceSlice) -> bool {
+    let mut devices = slice.spec.devices.iter().flatten();
+    slice.metadata.annotations.contains_key(WITHHELD)
+        || devices.any(|device| device.binding_conditions.is_empty() || device.binds_to_node != Some(true))
+}
+
+/// Offers nothing, and says why. Once the server is mended, whoever deletes the empty slices has devices offered again.
+fn withhold(scene: &Scene<'_>, plan: &mut Plan) {
+    let why = "the server leaves out binding conditions; hint: switch DRADeviceBindingConditions on, then delete this slice";
+    for slice in &scene.slices {
+        if slice.metadata.annotations.contains_key(WITHHELD) {
+            continue;
+        }
+        let mut empty = (*slice).clone();
+        empty.metadata.annotations.insert(WITHHELD.to_owned(), why.to_owned());
+        empty.spec.devices = Some(Vec::new());
+        empty.spec.pool.generation += 1;
+        plan.steps.push(Step::Publish(Box::new(empty)));
+    }
+}
+
+/// Whether a slice is published as it should be. The time that pods wait is ours alone, and other servers leave it out.
+fn says_the_same(new: &ResourceSlice, old: &ResourceSlice) -> bool {
+    let kept = |device: &Device| device.binding_timeout.is_some();
+    if old.spec.devices.iter().flatten().any(kept) {
+        return new.spec == old.spec;
+    }
+    let mut new = new.spec.clone();
+    new.devices.iter_mut().flatten().for_each(|device| device.binding_timeout = None);
+    new == old.spec
 }
 
 fn free_offer(scene: &Scene<'_>, room: &Room<'_>, model: &str) -> Offer {
@@ -172,7 +208,7 @@ fn slices(scene: &Scene<'_>, offer: &Offer) -> Vec<ResourceSlice> {
     // What is published stays as it is if it says the same; otherwise all of it is written anew, under the next number.
     let same = build(newest);
     let is_published = |new: &ResourceSlice| {
-        published.iter().any(|old| old.metadata.name == new.metadata.name && old.spec == new.spec)
+        published.iter().any(|old| old.metadata.name == new.metadata.name && says_the_same(new, old))
     };
     if published.len() == same.len() && same.iter().all(is_published) { same } else { build(newest + 1) }
 }

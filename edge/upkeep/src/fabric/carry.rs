@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use client::{Answer, Resource};
 use controllers::fabric::inventory::Place;
+use controllers::fabric::ledger::Phase;
+use controllers::fabric::names::{ATTACH_FAILED, WITHHELD};
 use controllers::fabric::{Step, ledger};
 use objects::meta::{DeleteOptions, Preconditions};
 use objects::resource::claim::ResourceClaim;
@@ -22,7 +24,12 @@ pub(super) async fn carry(
     step: Step,
 ) -> Result<Done, Undone> {
     match step {
-        Step::Publish(slice) => write(&tools, &*slice).await,
+        Step::Publish(slice) => {
+            if let Some(why) = slice.metadata.annotations.get(WITHHELD) {
+                (site.tell)(&format!("no devices are offered in {}: {why}", slice.spec.pool.name));
+            }
+            write(&tools, &*slice).await
+        }
         Step::Record(entry) => write(&tools, &*entry).await,
         Step::Assign(entry) => {
             let written = write(&tools, &*entry).await?;
@@ -64,10 +71,7 @@ async fn attach(
     let now = tools.clock.now();
     let next = match came {
         Ok(()) => {
-            let claim = entry.spec.claim.as_ref();
-            let claim = claim
-                .map_or("nobody".to_owned(), |claim| format!("claim {}/{}", claim.namespace, claim.name));
-            (site.tell)(&format!("attached {unit} to node {node} for {claim}"));
+            (site.tell)(&format!("attached {unit} to node {node} for {}", claim_of(&entry)));
             ledger::attached(entry, now)
         }
         Err(trouble) => {
@@ -99,6 +103,22 @@ async fn detach(
                     .await,
             )
         }
+    }
+}
+
+/// The claim that a device is attached for, in words.
+fn claim_of(entry: &DeviceAttachment) -> String {
+    let claim = entry.spec.claim.as_ref();
+    claim.map_or_else(|| "nobody".to_owned(), |claim| format!("claim {}/{}", claim.namespace, claim.name))
+}
+
+/// What a claim was told, in words.
+fn outcome(claim: &ResourceClaim) -> String {
+    let name = format!("claim {}/{}", claim.metadata.namespace, claim.metadata.name);
+    let mut conditions = claim.status.devices.iter().flat_map(|device| &device.conditions);
+    match conditions.find(|one| one.type_ == ATTACH_FAILED && one.status == "True") {
+        Some(failed) => format!("{name} is told to look again: {}: {}", failed.reason, failed.message),
+        None => format!("{name} is told that it can be used"),
     }
 }
 

@@ -133,3 +133,46 @@ fn a_device_that_failed_rests_with_a_taint_and_longer_each_time() {
     world.settle();
     assert_eq!(world.standing("c"), Ok(true));
 }
+
+#[test]
+fn a_server_that_does_not_know_our_time_is_not_told_again_and_again() {
+    let mut world = World::new(1, &[("a", 1)]);
+    world.options.binding_timeout = Some("90s".to_owned());
+    world.settle();
+    let timeout = |world: &World| {
+        world
+            .slices
+            .values()
+            .next()
+            .and_then(|slice| slice.spec.devices.clone())
+            .map(|devices| devices[0].binding_timeout.clone())
+    };
+    assert_eq!(timeout(&world), Some(None), "what was published before stays");
+    world.slices.clear();
+    world.settle();
+    assert_eq!(timeout(&world), Some(Some("90s".to_owned())));
+    world.slices.clear();
+    world.server =
+        |slice| slice.spec.devices.iter_mut().flatten().for_each(|device| device.binding_timeout = None);
+    world.settle();
+    assert_eq!(timeout(&world), Some(None));
+}
+
+#[test]
+fn nothing_is_offered_where_binding_conditions_are_off() {
+    let mut world = World::new(1, &[("a", 2)]);
+    world.slices.clear();
+    world.server = |slice| {
+        for device in slice.spec.devices.iter_mut().flatten() {
+            device.binding_conditions.clear();
+            device.binding_failure_conditions.clear();
+            device.binds_to_node = None;
+        }
+    };
+    world.settle();
+    assert_eq!(world.offered("rack.free.a"), Vec::<String>::new());
+    world.server = |_| {};
+    world.slices.clear();
+    world.settle();
+    assert_eq!(world.offered("rack.free.a").len(), 2, "switched on again, and the empty slices deleted");
+}

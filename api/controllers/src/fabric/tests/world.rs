@@ -49,6 +49,8 @@ pub struct World {
     pub detachments: Vec<String>,
     /// Nodes publish what is attached to them.
     pub nodes_publish: bool,
+    /// What the server makes of slices.
+    pub server: fn(&mut ResourceSlice),
     version: u64,
 }
 
@@ -79,6 +81,7 @@ impl World {
             attachments: Vec::new(),
             detachments: Vec::new(),
             nodes_publish: false,
+            server: |_| {},
             version: 0,
         };
         for (model, count) in models {
@@ -146,7 +149,10 @@ impl World {
     pub fn take(&mut self, step: Step) {
         self.wait(1);
         match step {
-            Step::Publish(slice) => self.put(*slice, |world| &mut world.slices),
+            Step::Publish(mut slice) => {
+                (self.server)(&mut slice);
+                self.put(*slice, |world| &mut world.slices);
+            }
             Step::Withdraw(slice) => drop(self.slices.remove(&slice.metadata.name)),
             Step::Record(entry) | Step::Assign(entry) => self.put(*entry, |world| &mut world.ledger),
             Step::Forget(entry) => drop(self.ledger.remove(&entry.metadata.name)),
