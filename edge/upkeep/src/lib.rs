@@ -10,6 +10,7 @@
 mod claims;
 mod controller;
 mod drive;
+mod elected;
 mod follow;
 mod kinds;
 mod nodes;
@@ -24,7 +25,8 @@ use std::time::Duration;
 use client::{Clock, Connection, Recorder};
 use gates::Gates;
 
-pub use notice::{Listener, Notice};
+pub use elected::{Ended, run_elected};
+pub use notice::{ClaimSource, ClaimState, Listener, Notice};
 pub use roster::{Choice, UnknownController, names};
 
 use controller::Tools;
@@ -60,18 +62,30 @@ impl Default for Options {
 
 /// Keeps objects in order until it is told to stop.
 pub async fn run(connection: Connection, options: Options, stop: impl Future<Output = ()> + Send) {
+    let over = async {
+        stop.await;
+        Ended::Stopped
+    };
+    keep(connection, options, over).await;
+}
+
+/// Keeps objects in order until it is over, and says why it is.
+async fn keep(connection: Connection, options: Options, over: impl Future<Output = Ended> + Send) -> Ended {
     let clock = Clock::start();
     let recorder = Arc::new(Recorder::start(connection.clone(), clock));
     let Options { controllers, gates, patience, stop_within, listener } = options;
     let tools = Tools { connection, clock, gates, patience, listener, recorder: recorder.clone() };
     let mut drive = Drive::start(controllers.controllers(), tools);
-    tokio::select! {
-        () = drive.run() => {}
-        () = stop => {}
-    }
-    drive.finish(stop_within).await;
+    let ended = tokio::select! {
+        never = drive.run() => match never {},
+        ended = over => ended,
+    };
+    // Whoever leads now does the same work, so ours is cut off.
+    let within = if ended == Ended::Stopped { stop_within } else { Duration::ZERO };
+    drive.finish(within).await;
     // Nobody holds it any more but us, unless work was cut off; then its events are, too.
     if let Some(recorder) = Arc::into_inner(recorder) {
-        recorder.finish(stop_within).await;
+        recorder.finish(within).await;
     }
+    ended
 }
