@@ -13,7 +13,7 @@ use telemetry::metrics::ControllerMetrics;
 use telemetry::surface::CONTROLLERS_PORT;
 use tokio::runtime::{Builder, Handle};
 use tracing::info;
-use upkeep::{Choice, Ended};
+use upkeep::{Choice, Ended, Limits};
 use watcher::Watcher;
 
 use crate::commands::apiserver::stopped;
@@ -63,6 +63,9 @@ pub(crate) struct Controllers {
     /// The port for metrics and health; 0 serves none
     #[arg(long, value_name = "PORT", default_value_t = CONTROLLERS_PORT)]
     secure_port: u16,
+    /// How many pods that have ended are kept before the oldest are deleted
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().ended_pods_max)]
+    terminated_pod_gc_threshold: usize,
     #[command(flatten)]
     daemon: Daemon,
 }
@@ -104,8 +107,9 @@ impl Controllers {
         });
         let shown = Shown { port: self.secure_port, checks, configuration, metrics };
         let serving = self.daemon.show(shown, &Handle::current()).await?;
-        let options =
-            upkeep::Options { controllers, gates, listener: Arc::new(watcher), ..upkeep::Options::default() };
+        let limits = Limits { ended_pods_max: self.terminated_pod_gc_threshold, ..Limits::default() };
+        let listener = Arc::new(watcher);
+        let options = upkeep::Options { controllers, gates, limits, listener, ..upkeep::Options::default() };
         let ended = if self.leader_elect {
             let election = (self.connect().await?, self.candidacy());
             upkeep::run_elected(connection, options, election, stopped())

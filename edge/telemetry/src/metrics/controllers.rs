@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use super::family::{Family, Named, Registry, growing};
+use super::removals::Removals;
 use super::series::{Counter, Gauge, Histogram};
 use super::{Exposition, usage};
 
@@ -15,6 +16,8 @@ pub struct ControllerMetrics {
     pub queues: WorkQueues,
     /// Claims that are there, and that are made.
     pub claims: Claims,
+    /// Pods that are deleted.
+    pub removals: Removals,
     leader: Family<Gauge>,
 }
 
@@ -51,6 +54,7 @@ impl Default for ControllerMetrics {
         Self {
             queues: WorkQueues::new(&mut registry),
             claims: Claims::new(&mut registry),
+            removals: Removals::new(&mut registry),
             leader: registry.gauge(Named {
                 name: "leader_election_master_status",
                 help: "Whether this replica leads: 1 if it does, 0 if it stands by.",
@@ -192,6 +196,8 @@ mod tests {
         metrics.queues.retried("resource_claim");
         metrics.queues.worked("resource_claim", Duration::from_millis(2));
         metrics.leads("supercargo-controllers", true);
+        metrics.removals.by_device(Duration::from_millis(1));
+        metrics.removals.forced("ns", "orphaned", false);
         let text = metrics.text();
         let creates = "dynamic_resource_allocation_resourceclaim_creates_total";
         let there = "dynamic_resource_allocation_resource_claims";
@@ -210,6 +216,10 @@ mod tests {
             "workqueue_depth{name=\"resource_claim\"} 3".to_owned(),
             "workqueue_retries_total{name=\"resource_claim\"} 1".to_owned(),
             "workqueue_work_duration_seconds_count{name=\"resource_claim\"} 1".to_owned(),
+            "device_taint_eviction_controller_pod_deletions_total 1".to_owned(),
+            "device_taint_eviction_controller_pod_deletion_duration_seconds_count 1".to_owned(),
+            "pod_gc_collector_force_delete_pod_errors_total{namespace=\"ns\",reason=\"orphaned\"} 1"
+                .to_owned(),
             "leader_election_master_status{name=\"supercargo-controllers\"} 1".to_owned(),
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");

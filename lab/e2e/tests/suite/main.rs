@@ -25,5 +25,6 @@ mod interruptions;
 mod kills;
 mod leaders;
 mod pods;
+mod readying;
 mod rivals;
 mod words;

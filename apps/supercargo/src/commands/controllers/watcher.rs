@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use telemetry::metrics::{ClaimLabels, ControllerMetrics};
 use telemetry::surface::{Check, Checks, Flag, Pulse};
 use tracing::{debug, info, warn};
-use upkeep::{ClaimSource, ClaimState, Listener, Notice};
+use upkeep::{ClaimSource, ClaimState, Evictor, Listener, Notice};
 
 /// After this long without a sign the loop counts as stuck: it gives one each second.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
@@ -105,6 +105,11 @@ impl Listener for Watcher {
             Notice::Waiting { queue, depth } => self.metrics.queues.depth(queue, *depth),
             Notice::ClaimMade { is_made, admin_access, owner_group, owner_kind } => {
                 self.metrics.claims.made(*is_made, *admin_access, owner_group, owner_kind);
+            }
+            Notice::Evicted { evictor: Evictor::DeviceTaint, late } => self.metrics.removals.by_device(*late),
+            Notice::Evicted { evictor: Evictor::NodeTaint, late } => self.metrics.removals.by_node(*late),
+            Notice::Removed { namespace, reason, done } => {
+                self.metrics.removals.forced(namespace, reason.label(), *done);
             }
             Notice::ClaimCounted { before, after } => {
                 self.counted(*before, -1);
