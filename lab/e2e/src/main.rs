@@ -1,4 +1,4 @@
-//! The long forms of tests: `cargo run -p e2e -- kill --pods 1000 --kills 20 --seed 7`.
+//! The long forms of tests: `cargo run -p e2e -- kill --pods 1000 --kills 20 --seed 7`, and `lives --pods 10000`.
 //!
 //! Exits with 1 and says why if anything is not as it should be.
 
@@ -8,7 +8,7 @@ use std::{env, process};
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use e2e::kill::Plan;
-use e2e::{Cluster, Program, Terms};
+use e2e::{Cluster, Program, Terms, lives};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ struct Cli {
 enum Command {
     /// Kill a scheduler again and again while pods with claims are on their way
     Kill(Kill),
+    /// Let pods with claims from a template live: made, placed, run, ended, gone
+    Lives(Lives),
     /// Be the scheduler that is killed; tests call this
     #[command(hide = true)]
     Scheduler(Scheduler),
@@ -44,6 +46,19 @@ struct Kill {
 }
 
 #[derive(Args, Debug)]
+struct Lives {
+    /// How many pods live, each with a claim of one device
+    #[arg(long, default_value_t = 10_000)]
+    pods: u32,
+    /// How many of them are there at a time
+    #[arg(long, default_value_t = 1_000)]
+    at_once: u32,
+    /// How many devices there are
+    #[arg(long, default_value_t = 512)]
+    devices: u32,
+}
+
+#[derive(Args, Debug)]
 struct Scheduler {
     #[arg(long)]
     kubeconfig: PathBuf,
@@ -58,6 +73,7 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match cli.command {
         Command::Kill(kill) => runtime.block_on(kill.run()),
+        Command::Lives(lives) => runtime.block_on(lives.run()),
         Command::Scheduler(scheduler) => runtime.block_on(scheduler.run()),
     }
 }
@@ -77,6 +93,23 @@ impl Kill {
         println!("killed at  {:?}", report.killed_at);
         println!("took       {:.1} s", report.took.as_secs_f64());
         std::fs::remove_dir_all(&dir)?;
+        Ok(())
+    }
+}
+
+impl Lives {
+    async fn run(&self) -> Result<()> {
+        let dir = env::temp_dir().join(format!("supercargo-e2e-{}", process::id()));
+        let cluster = Cluster::embedded(&dir)?;
+        let plan = lives::Plan { pods: self.pods, at_once: self.at_once, devices: self.devices };
+        let report = plan.run(&cluster).await?;
+        let seconds = report.took.as_secs_f64();
+        println!("pods       {}, all gone with their claims", self.pods);
+        println!("took       {seconds:.1} s, {:.0} claims a second", f64::from(self.pods) / seconds);
+        println!("memory     {:?} MiB", report.memory_mib);
+        let (worked, retried) = report.worked;
+        println!("work       {worked} pieces, {retried} of them tried again");
+        println!("troubles   {:?}", report.troubles);
         Ok(())
     }
 }
