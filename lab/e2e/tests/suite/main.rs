@@ -23,6 +23,7 @@ mod devices;
 mod interruptions;
 mod kills;
 mod leaders;
+mod lost;
 mod pods;
 mod rivals;
 mod words;
