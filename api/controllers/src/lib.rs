@@ -14,3 +14,5 @@ pub mod node_life;
 pub mod node_taints;
 pub mod nodes;
 pub mod pod_garbage;
+pub mod pod_groups;
+pub mod simulated;

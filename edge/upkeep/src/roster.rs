@@ -6,9 +6,11 @@ use crate::claims::Claims;
 use crate::contexts::Contexts;
 use crate::controller::Controller;
 use crate::device_taints::DeviceTaints;
+use crate::jobs::Jobs;
 use crate::node_taints::NodeTaints;
 use crate::nodes::Nodes;
 use crate::pod_garbage::PodGarbage;
+use crate::pod_groups::{Protection, Workloads};
 
 /// Every controller that there is; a new one is added here.
 fn all() -> Vec<Box<dyn Controller>> {
@@ -16,9 +18,12 @@ fn all() -> Vec<Box<dyn Controller>> {
         Box::new(Claims),
         Box::new(Contexts),
         Box::new(DeviceTaints::default()),
+        Box::new(Jobs),
         Box::new(NodeTaints::default()),
         Box::new(Nodes::default()),
         Box::new(PodGarbage::default()),
+        Box::new(Protection),
+        Box::new(Workloads),
     ]
 }
 

@@ -208,6 +208,10 @@ impl Simulation {
                 Effect::Announce(Announcement::Preempted { pod, by, node }) => {
                     self.note_displaced(&pod.id, &by.id, &node);
                 }
+                Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
+                    let key = Key::of::<PodObject>(&pod.id.namespace, &pod.id.name);
+                    self.troubles.insert(key, message);
+                }
                 // Notes on pods say the same.
                 Effect::Announce(_) => {}
             }

@@ -25,5 +25,6 @@ mod kills;
 mod leaders;
 mod lost;
 mod pods;
+mod readying;
 mod rivals;
 mod words;
