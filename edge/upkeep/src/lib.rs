@@ -32,7 +32,7 @@ use std::time::Duration;
 use client::{Clock, Connection, Recorder};
 use gates::Gates;
 
-pub use limits::Limits;
+pub use limits::{Grace, Limits};
 pub use notice::{Evictor, Listener, Notice, Reason};
 pub use roster::{Choice, UnknownController, names};
 

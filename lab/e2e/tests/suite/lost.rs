@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use client::{Connection, Patch, Resource};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{DRIVER, claim, class, node, object, pod_with_claims};
-use e2e::{Cluster, Terms, Worker, until};
+use e2e::{Cluster, Terms, Wire, Worker, until};
+use objects::coordination::Lease;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -13,19 +15,26 @@ use objects::resource::class::DeviceTaintRule;
 use objects::resource::slice::ResourceSlice;
 use serde_json::json;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use upkeep::Grace;
 
 crate::on_both![
     a_device_that_other_nodes_reach_is_used_again_after_its_node_is_lost,
     a_device_that_is_tainted_is_left_for_another,
+    who_hears_nobody_gives_nobody_up,
 ];
 
 /// Controllers that work until this is dropped.
-fn controllers(cluster: &Cluster) -> JoinSet<()> {
-    let limits = upkeep::Limits { quarantine: Duration::from_secs(1), ..upkeep::Limits::default() };
+fn controllers(connection: Connection, limits: upkeep::Limits) -> JoinSet<()> {
     let options = upkeep::Options { limits, ..upkeep::Options::default() };
     let mut crew = JoinSet::new();
-    crew.spawn(upkeep::run(cluster.connection().clone(), options, std::future::pending()));
+    crew.spawn(upkeep::run(connection, options, std::future::pending()));
     crew
+}
+
+/// A node that is gone is missed for a second.
+fn hasty() -> upkeep::Limits {
+    upkeep::Limits { quarantine: Duration::from_secs(1), ..upkeep::Limits::default() }
 }
 
 /// Two nodes, and so many devices that both reach.
@@ -49,7 +58,7 @@ async fn a_device_that_other_nodes_reach_is_used_again_after_its_node_is_lost(
 ) -> Result<()> {
     fabric(cluster, 1).await?;
     let _worker = Worker::start(cluster.connection(), &Terms::default())?;
-    let _controllers = controllers(cluster);
+    let _controllers = controllers(cluster.connection().clone(), hasty());
     cluster.create(&claim("first", 1)?).await?;
     cluster.create(&pod_with_claims("p-1", &["first"])?).await?;
     let lost = cluster.bound("p-1").await?.spec.node_name;
@@ -70,7 +79,7 @@ async fn a_device_that_other_nodes_reach_is_used_again_after_its_node_is_lost(
 async fn a_device_that_is_tainted_is_left_for_another(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 2).await?;
     let _worker = Worker::start(cluster.connection(), &Terms::default())?;
-    let _controllers = controllers(cluster);
+    let _controllers = controllers(cluster.connection().clone(), hasty());
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     cluster.bound("p").await?;
@@ -92,4 +101,67 @@ async fn a_device_that_is_tainted_is_left_for_another(cluster: &Cluster) -> Resu
     let given: ResourceClaim = cluster.read("c").await?;
     ensure!(devices_of(&given) == ["fabric/gpu-1"], "it has {:?}", devices_of(&given));
     all_is_well(cluster).await
+}
+
+/// A node's signs of life, for as long as this lives.
+async fn alive(cluster: &Cluster, node: &'static str) -> Result<JoinSet<()>> {
+    let leases = Resource::<Lease>::named("leases").within("kube-node-lease");
+    let lease = json!({ "metadata": { "name": node, "namespace": "kube-node-lease" }, "spec": {} });
+    let connection = cluster.connect()?;
+    // Another case may have left it.
+    let _ = connection.create(&leases, &object::<Lease>(&lease)?).await;
+    let mut life = JoinSet::new();
+    life.spawn(async move {
+        for count in 0_u64.. {
+            let time = format!("2026-01-02T03:04:05.{:06}Z", count % 1_000_000);
+            let renewal = json!({ "spec": { "renewTime": time } });
+            let _ = connection.patch(&leases, node, &Patch::Merge, &renewal).await;
+            sleep(Duration::from_millis(200)).await;
+        }
+    });
+    Ok(life)
+}
+
+async fn ready_and_untainted(cluster: &Cluster, node: &str) -> Result<bool> {
+    let node: Node = cluster.read(node).await?;
+    let mut conditions = node.status.conditions.iter();
+    Ok(node.spec.taints.is_empty() && conditions.any(|one| one.type_ == "Ready" && one.status == "True"))
+}
+
+async fn who_hears_nobody_gives_nobody_up(cluster: &Cluster) -> Result<()> {
+    let nodes = ["n-1", "n-2"];
+    let mut lives = Vec::new();
+    for name in nodes {
+        cluster.create_node(&node(name, 1)?).await?;
+        lives.push(alive(cluster, name).await?);
+    }
+    let wire = Wire::lay(cluster).await?;
+    let silent = Duration::from_secs(2);
+    let limits = upkeep::Limits { grace: Grace { silent, starting: silent }, ..hasty() };
+    let _controllers = controllers(wire.connect()?, limits);
+    let all_stay = async |time: Duration| -> Result<()> {
+        let began = Instant::now();
+        while began.elapsed() < time {
+            for name in nodes {
+                ensure!(ready_and_untainted(cluster, name).await?, "{name} was given up");
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
+    };
+    until("taints that nodes are born with are gone", async || {
+        Ok(ready_and_untainted(cluster, "n-2").await?.then_some(()))
+    })
+    .await?;
+    all_stay(silent).await?;
+    wire.go_dead();
+    all_stay(silent * 4).await?;
+    wire.cut();
+    all_stay(silent * 2).await?;
+    // Now it is heard that one is silent.
+    lives.pop();
+    until("the node is given up", async || Ok((!ready_and_untainted(cluster, "n-2").await?).then_some(())))
+        .await?;
+    ensure!(ready_and_untainted(cluster, "n-1").await?, "n-1 was given up too");
+    Ok(())
 }
