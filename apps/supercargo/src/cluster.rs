@@ -154,6 +154,8 @@ impl Listener for Ears {
             | Notice::Queued { .. }
             | Notice::WaitsNoMore { .. }
             | Notice::Refused { .. }
+            | Notice::DevicesPending { .. }
+            | Notice::DevicesDone { .. }
             | Notice::Preempted { .. }
             | Notice::Submitted { .. }
             | Notice::Settled { .. }
@@ -182,7 +184,10 @@ impl upkeep::Listener for Ears {
             upkeep::Notice::Added { .. }
             | upkeep::Notice::Retried { .. }
             | upkeep::Notice::Worked { .. }
-            | upkeep::Notice::Waiting { .. } => return,
+            | upkeep::Notice::ClaimMade { .. }
+            | upkeep::Notice::Waiting { .. }
+            | upkeep::Notice::Evicted { .. }
+            | upkeep::Notice::Removed { .. } => return,
         };
         tell(&self.0, Heard::Trouble(trouble));
     }

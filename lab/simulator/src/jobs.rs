@@ -42,7 +42,7 @@ impl Simulation {
         let (workloads, groups) =
             (workloads.iter().collect::<Vec<_>>(), self.all::<PodGroup>(&key.namespace));
         let groups: Vec<&PodGroup> = groups.iter().collect();
-        let step = if self.shelf.has(Gate::WorkloadWithJob) && !jobs::is_finished(&job) {
+        let step = if self.shelf.gates().enabled(Gate::WorkloadWithJob) && !jobs::is_finished(&job) {
             grouping(&job, &pods, &workloads, &groups)
         } else {
             Grouping::Settled(None)
@@ -67,7 +67,10 @@ impl Simulation {
 
     fn make_for_job(&mut self, job: &Key, object: &Value) -> bool {
         match self.shelf.create(object, Vec::new()) {
-            Ok(_) => self.life.touch(job),
+            Ok(made) => {
+                self.make_claims_of(&[made]);
+                self.life.touch(job);
+            }
             Err(what) => drop(self.troubles.insert(job.clone(), what)),
         }
         true
@@ -80,10 +83,7 @@ impl Simulation {
             self.release_pod(&pod_key(pod));
         }
         discard.iter().chain(&delete).for_each(|pod| self.remove_pod(&pod_key(pod)));
-        let mut is_good = true;
-        for pod in make {
-            is_good &= self.make_pod(key, &written(&pod));
-        }
+        let is_good = self.make_pods(key, &make);
         if let Some(status) = status
             && let Some(mut job) = self.shelf.get(key).cloned()
         {
@@ -101,22 +101,23 @@ impl Simulation {
         }
     }
 
-    /// Makes a pod; says whether it could be made. One that is refused would be again.
-    fn make_pod(&mut self, job: &Key, pod: &Value) -> bool {
-        // A moment passes, so that who comes first is first in line.
-        self.shelf.now = self.shelf.now.plus_millis(1);
-        match self.shelf.create(pod, Vec::new()) {
-            Ok(key) => {
-                self.make_claims_for(&key, &[]);
-                self.tell_claims_of(&key);
-                self.tell_of(&key);
-                true
-            }
-            Err(what) => {
-                self.troubles.insert(job.clone(), what);
-                false
+    /// Makes pods and their claims; says whether all could be made. One that is refused would be again.
+    fn make_pods(&mut self, job: &Key, pods: &[Pod]) -> bool {
+        let mut made = Vec::new();
+        for pod in pods {
+            // A moment passes, so that who comes first is first in line.
+            self.shelf.now = self.shelf.now.plus_millis(1);
+            match self.shelf.create(&written(pod), Vec::new()) {
+                Ok(key) => made.push(key),
+                Err(what) => drop(self.troubles.insert(job.clone(), what)),
             }
         }
+        self.make_claims_of(&made);
+        for key in &made {
+            self.tell_claims_of(key);
+            self.tell_of(key);
+        }
+        made.len() == pods.len()
     }
 
     /// A pod is counted: what kept it is taken away, and if it was only kept it goes.

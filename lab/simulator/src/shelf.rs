@@ -10,7 +10,7 @@ use admission::{
 };
 use controllers::simulated::FAULT;
 use convert::request::{ApiCall, Verb};
-use gates::{Gate, Gates};
+use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::Object;
 use objects::core::node::Node;
@@ -80,9 +80,9 @@ impl Shelf {
         Shelf { objects: BTreeMap::new(), revision: 0, named: BTreeMap::new(), gates, now }
     }
 
-    /// Whether a feature of the cluster is on.
-    pub fn has(&self, gate: Gate) -> bool {
-        self.gates.enabled(gate)
+    /// The features that are on.
+    pub fn gates(&self) -> Gates {
+        self.gates
     }
 
     /// An object, if it is there.

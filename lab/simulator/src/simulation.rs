@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use config::SchedulerSettings;
-use controllers::claim_templates::{self, Step};
 use controllers::simulated::Times;
 use convert::change;
 use convert::request::{self, Next, Seen, Verb};
 use gates::{Gate, Gates};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
-use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
+use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
@@ -107,8 +106,8 @@ impl Rules<'_> {
 pub fn simulate_by(manifests: &[Manifest], rules: &Rules<'_>) -> Result<Ending, BadInput> {
     let mut simulation = Simulation::new(rules);
     simulation.take_in(manifests)?;
-    simulation.make_claims();
     simulation.begin_jobs();
+    simulation.make_claims();
     simulation.tell_all();
     simulation.run();
     Ok(simulation.ending())
@@ -216,38 +215,6 @@ impl Simulation {
         }
     }
 
-    /// Makes the claims that pods want made from templates.
-    fn make_claims(&mut self) {
-        let mut owned: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        for (_, claim) in self.shelf.all::<ResourceClaim>() {
-            let owners = claim["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-            for uid in owners.filter_map(|owner| owner["uid"].as_str()) {
-                owned.entry(uid.to_owned()).or_default().push(claim.clone());
-            }
-        }
-        let pods: Vec<Key> = self.shelf.in_order().into_iter().filter(Key::is::<PodObject>).collect();
-        for key in pods {
-            let uid = self.shelf.get(&key).and_then(|pod| pod["metadata"]["uid"].as_str());
-            let claims = uid.and_then(|uid| owned.get(uid)).map_or(&[][..], Vec::as_slice);
-            self.make_claims_for(&key, claims);
-        }
-    }
-
-    /// Makes the claims of one pod, given those that were made for it before.
-    pub(crate) fn make_claims_for(&mut self, key: &Key, claims: &[Value]) {
-        let Some(mut pod) = self.shelf.get(key).cloned() else { return };
-        let (made, trouble) = self.make_claims_of(key, &pod, claims);
-        if !made.is_empty() {
-            pod["status"]["resourceClaimStatuses"] = claim_templates::statuses(&pod, &made);
-            if let Err(what) = self.shelf.replace(key, pod, Some("status")) {
-                self.troubles.insert(key.clone(), what);
-            }
-        }
-        if let Some(trouble) = trouble {
-            self.troubles.insert(key.clone(), trouble);
-        }
-    }
-
     /// Tells the engine of the claims that were made for a pod.
     pub(crate) fn tell_claims_of(&mut self, key: &Key) {
         let noted = self.shelf.get(key).map(|pod| pod["status"]["resourceClaimStatuses"].clone());
@@ -255,34 +222,6 @@ impl Simulation {
         for name in noted.filter_map(|status| status["resourceClaimName"].as_str()) {
             self.tell_of(&Key::of::<ResourceClaim>(&key.namespace, name));
         }
-    }
-
-    /// The claims of one pod, by entry and name, and what kept one from being made.
-    fn make_claims_of(
-        &mut self,
-        key: &Key,
-        pod: &Value,
-        claims: &[Value],
-    ) -> (Vec<(String, String)>, Option<String>) {
-        let template =
-            |name: &str| self.shelf.get(&Key::of::<ResourceClaimTemplate>(&key.namespace, name)).cloned();
-        let mut made = Vec::new();
-        let mut trouble = None;
-        for step in claim_templates::steps(pod, &template, claims) {
-            match step {
-                Step::Note { entry, claim } => made.push((entry, claim)),
-                Step::Wait { entry, template } => {
-                    trouble = Some(format!(
-                        "PodResourceClaim {entry}: resourceclaimtemplate \"{template}\" not found"
-                    ));
-                }
-                Step::Make { entry, claim } => match self.shelf.create(&claim, Vec::new()) {
-                    Ok(claim) => made.push((entry, claim.name)),
-                    Err(what) => trouble = Some(format!("PodResourceClaim {entry}: {what}")),
-                },
-            }
-        }
-        (made, trouble)
     }
 
     /// Tells the engine of everything there is, in the order in which it came.
@@ -320,6 +259,10 @@ impl Simulation {
                 Effect::WakeAt(time) => self.wake_at = Some(time),
                 Effect::Announce(Announcement::Preempted { pod, by, node }) => {
                     self.note_displaced(&pod.id, &by.id, &node);
+                }
+                Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
+                    let key = Key::of::<PodObject>(&pod.id.namespace, &pod.id.name);
+                    self.troubles.insert(key, message);
                 }
                 // Notes on pods say the same.
                 Effect::Announce(_) => {}
