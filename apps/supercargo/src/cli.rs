@@ -2,6 +2,8 @@
 //!
 //! Only shapes are described here. What a command does is in the file of its name below `commands`.
 
+use std::time::Duration;
+
 use clap::{Parser, Subcommand};
 
 use crate::commands::apiserver::Apiserver;
@@ -45,6 +47,12 @@ pub(crate) enum Command {
     Crds(Crds),
     Features(Features),
     Simulate(Simulate),
+}
+
+/// A time in seconds, such as `0.3`.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 0.3".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| "must be a time that can pass".to_owned())
 }
 
 #[cfg(test)]
