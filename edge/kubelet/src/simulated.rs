@@ -7,8 +7,8 @@
 //! Invariant: nothing is kept that the API does not have, so that it can be stopped at any time and started again.
 
 mod drive;
-mod phases;
-mod report;
+pub(crate) mod phases;
+pub(crate) mod report;
 
 use std::future::Future;
 use std::sync::Arc;
