@@ -1,7 +1,10 @@
 //! What keeps objects in order: pure functions from what is there to what to do about it.
 
+pub mod claim_reservations;
 pub mod claim_templates;
+pub mod claimants;
 pub mod claims;
 pub mod garbage;
+pub mod jobs;
 pub mod namespaces;
 pub mod nodes;

@@ -32,7 +32,7 @@ async fn simulated() -> Connection {
     let connection =
         Connection::from_parts(&url, Some("t"), None, &client::Options::default()).expect("an address");
     let complain: kubelet::simulated::Complaints = Arc::new(|why: &str| eprintln!("{why}"));
-    tokio::spawn(upkeep::run(connection.clone(), complain.clone(), std::future::pending()));
+    tokio::spawn(upkeep::run(connection.clone(), upkeep::Options::default(), std::future::pending()));
     let times = kubelet::simulated::Times {
         start: Duration::from_millis(10),
         stop: Duration::from_millis(10),

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use client::Event;
-use controllers::claims::{self, User};
+use controllers::claims::{self, Around, User, UserKind};
 use objects::Object;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -130,8 +130,14 @@ impl Board {
             State::Waits(_) | State::Succeeded | State::Failed => true,
         });
         pods && self.claims.iter().all(|((namespace, _), claim)| {
-            let user = |pod: &str| self.pods.get(&(namespace.clone(), pod.to_owned())).map(User::of);
-            claims::decide(claim, &user) == claims::Step::Leave
+            // Of groups nothing is known here, and a claim that somebody may want changes only with its users.
+            let is_gone = |user: &User| {
+                let pod = self.pods.get(&(namespace.clone(), user.name.clone()));
+                let pod = pod.filter(|pod| pod.metadata.uid == user.uid);
+                user.kind == UserKind::Pod && pod.is_none_or(claims::is_done)
+            };
+            let around = Around { is_gone: &is_gone, is_wanted: true };
+            claims::decide(claim, &around) == claims::Step::Leave
         })
     }
 
