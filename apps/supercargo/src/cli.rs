@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::apiserver::Apiserver;
 use crate::commands::crds::Crds;
 use crate::commands::features::Features;
+use crate::commands::node::Node;
 use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
 use crate::commands::up::Up;
@@ -18,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   supercargo apiserver      a Kubernetes API server on this machine
   supercargo scheduler      places the pods of a cluster
+  supercargo node           a node that speaks with drivers of devices
   supercargo simulate DIR   where the pods of manifests would go, without a cluster
   supercargo up             a whole cluster on this machine, with sample GPUs and pods
   supercargo features       what can be turned on and off
@@ -38,6 +40,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Apiserver(Apiserver),
     Scheduler(Scheduler),
+    Node(Node),
     Up(Up),
     Crds(Crds),
     Features(Features),

@@ -11,6 +11,7 @@ mod configuration;
 mod embedded;
 mod failure;
 mod live;
+mod reach;
 mod sample;
 mod yaml;
 

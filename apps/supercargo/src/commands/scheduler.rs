@@ -5,7 +5,7 @@ mod watcher;
 use std::fs;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
 use crate::configuration;
 use crate::failure::Failure;
+use crate::reach;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -192,16 +193,8 @@ impl Scheduler {
         };
         let configured =
             (!settings.client.kubeconfig.is_empty()).then(|| PathBuf::from(&settings.client.kubeconfig));
-        let environment =
-            || std::env::var_os("KUBECONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
-        let path = self.kubeconfig.clone().or(configured).or_else(environment);
-        let connected = match &path {
-            Some(path) => {
-                Connection::from_kubeconfig(Path::new(path), self.context.as_deref(), &options).await
-            }
-            None => Connection::in_cluster(&options),
-        };
-        connected.map_err(|error| failed(error.to_string()))
+        let path = self.kubeconfig.clone().or(configured);
+        reach::connect(path.as_deref(), self.context.as_deref(), &options).await
     }
 }
 
