@@ -6,12 +6,12 @@
 //! Invariant: a pod runs only after every driver has prepared its claims, and is over only after every driver has taken them
 //! back.
 
-mod announce;
 mod attend;
 mod files;
 mod heartbeat;
 mod life;
 mod next;
+mod reports;
 mod slices;
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
-use client::Connection;
+use client::{Clock, Connection, Recorder};
 use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -31,13 +31,15 @@ use crate::claims::Desk;
 use crate::health::Book;
 use crate::plugins::{REGISTRY_DIR, Registry, Rules, Steward};
 use crate::simulated::{Complaints, Times};
-use announce::{Announcer, Concern};
 use attend::Attendance;
 use heartbeat::Heart;
 use life::Means;
 
 /// How many pieces of news of drivers may wait; beyond that their tasks do.
 const NEWS_MAX: usize = 256;
+
+/// How long the last event may take of a node that cannot start.
+const EVENT_WITHIN: Duration = Duration::from_secs(5);
 
 /// What the node is, and how it behaves.
 #[derive(Clone, Debug)]
@@ -117,16 +119,22 @@ pub async fn run(
     complaints: Complaints,
     stop: impl Future<Output = ()> + Send,
 ) -> Result<(), NodeError> {
-    let announcer = Announcer::start(connection.clone(), &options.name, complaints.clone());
+    let clock = Clock::start();
+    let recorder = Recorder::start(connection.clone(), clock);
     let registry = options.registry();
     fs::create_dir_all(&registry).map_err(|source| NodeError::Root { root: options.root.clone(), source })?;
-    let heart =
-        Heart { connection: connection.clone(), options: options.clone(), complaints: complaints.clone() };
+    let heart = Heart {
+        connection: connection.clone(),
+        clock,
+        options: options.clone(),
+        complaints: complaints.clone(),
+    };
     let desk = match Desk::open(&options.root) {
         Ok(desk) => desk,
         Err(error) => {
             if let Some(node) = heart.node().await {
-                announcer.say_now(&Concern::checkpoint(&node, &error)).await;
+                recorder.record(reports::damaged(&node, &error.to_string()));
+                recorder.finish(EVENT_WITHIN).await;
             }
             return Err(error.into());
         }
@@ -148,8 +156,8 @@ pub async fn run(
         aside.spawn(steward.run());
         aside.spawn(heart.beat());
         let book = Arc::new(Mutex::new(Book::default()));
-        let means = Means { connection, options: options.into(), desk, drivers, book };
-        Attendance::new(means, node, announcer, complaints).run(heard).await;
+        let means = Means { connection, clock, options: options.into(), desk, drivers, book };
+        Attendance::new(means, node, recorder, complaints).run(heard).await;
     };
     tokio::select! {
         () = work => {}

@@ -46,6 +46,8 @@ pub(crate) enum Mark {
     Node(String),
     /// Those that belong to a group.
     Group(Name),
+    /// Those that have to do with devices of a driver's pool.
+    Pool(String, String),
 }
 
 /// What tells a kind from all others: its API version and its name.
@@ -90,10 +92,26 @@ followed! {
     Namespace = "namespaces",
     Node = "nodes",
     PodSchedulingContext = "podschedulingcontexts",
-    ResourceClaim = "resourceclaims",
     ResourceClaimTemplate = "resourceclaimtemplates",
-    ResourceSlice = "resourceslices",
     Workload = "workloads",
+}
+
+impl Followed for ResourceClaim {
+    const PLURAL: &'static str = "resourceclaims";
+
+    fn marks(&self) -> Vec<Mark> {
+        let allocation = self.status.allocation.iter();
+        let results = allocation.flat_map(|allocation| &allocation.devices.results);
+        results.map(|result| Mark::Pool(result.driver.clone(), result.pool.clone())).collect()
+    }
+}
+
+impl Followed for ResourceSlice {
+    const PLURAL: &'static str = "resourceslices";
+
+    fn marks(&self) -> Vec<Mark> {
+        vec![Mark::Pool(self.spec.driver.clone(), self.spec.pool.name.clone())]
+    }
 }
 
 impl Followed for Pod {

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+pub use controllers::evictions::Evictor;
+pub use controllers::pod_garbage::Reason;
+
 /// Hears what happens. It is called on the controllers' loop, so it must be quick.
 pub trait Listener: Send + Sync {
     /// Something happened.
@@ -66,5 +69,21 @@ pub enum Notice<'a> {
         controller: &'static str,
         /// How many objects wait to be looked at.
         depth: usize,
+    },
+    /// A pod was deleted because of a taint.
+    Evicted {
+        /// Whose taint.
+        evictor: Evictor,
+        /// How long after its time.
+        late: Duration,
+    },
+    /// A pod was removed that nobody would have ended, or could not be.
+    Removed {
+        /// The pod's namespace.
+        namespace: &'a str,
+        /// Why.
+        reason: Reason,
+        /// It is gone.
+        done: bool,
     },
 }

@@ -6,17 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Connection, Event, Resource, Selectors};
+use client::{Connection, Event, Recorder, Report, Resource, Selectors};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
+use tracing::{info, warn};
 
-use super::announce::{Announcer, Concern, now};
 use super::life::{Means, Trouble};
 use super::next::{Task, next};
-use super::slices;
+use super::{reports, slices};
 use crate::plugins::News;
 use crate::simulated::Complaints;
 
@@ -26,17 +26,14 @@ const INBOX_MAX: usize = 1024;
 /// How often it is looked whether something is held for nobody, though nothing happened.
 const REVIEW_EVERY: Duration = Duration::from_secs(60);
 
-/// How long a pod is left alone after a step, until the step itself comes back as a fact.
+/// How long a pod is left alone after a step, until what became of it comes back as a fact.
 const ECHO: Duration = Duration::from_millis(20);
-
-/// How many rejections are remembered, so that each is said once.
-const REJECTED_MAX: usize = 1000;
 
 /// The pods of a node, and when each is looked at.
 pub(crate) struct Attendance {
     means: Means,
     node: Node,
-    announcer: Announcer,
+    recorder: Recorder,
     complaints: Complaints,
     pods: BTreeMap<String, Arc<Pod>>,
     /// All pods of the node have been named once.
@@ -50,8 +47,6 @@ pub(crate) struct Attendance {
     busy: BTreeSet<String>,
     due: BTreeSet<(Instant, String)>,
     at: BTreeMap<String, Instant>,
-    /// What was said about plugins that are not registered.
-    rejected: BTreeSet<String>,
 }
 
 /// Something that failed for a pod and will be tried again.
@@ -60,18 +55,23 @@ struct Failure {
     /// How often, one time after the other.
     times: u32,
     not_before: Instant,
-    /// What was said about it.
-    said: Option<String>,
 }
 
-type Done = (String, Task, Result<(), Trouble>);
+/// Something that was done for a pod.
+struct Done {
+    uid: String,
+    /// The pod as it was when it began.
+    pod: Option<Arc<Pod>>,
+    task: Task,
+    result: Result<Option<Pod>, Trouble>,
+}
 
 impl Attendance {
-    pub(crate) fn new(means: Means, node: Node, announcer: Announcer, complaints: Complaints) -> Self {
+    pub(crate) fn new(means: Means, node: Node, recorder: Recorder, complaints: Complaints) -> Self {
         Self {
             means,
             node,
-            announcer,
+            recorder,
             complaints,
             pods: BTreeMap::new(),
             synced: false,
@@ -81,7 +81,6 @@ impl Attendance {
             busy: BTreeSet::new(),
             due: BTreeSet::new(),
             at: BTreeMap::new(),
-            rejected: BTreeSet::new(),
         }
     }
 
@@ -110,8 +109,7 @@ impl Attendance {
                 Some(event) = facts.recv() => self.take_pod(event).await,
                 Some(news) = news.recv() => self.take_news(news, &mut wipes),
                 Some(done) = deeds.join_next() => {
-                    let (uid, task, result) = done.expect("deeds do not panic, and nobody cancels them");
-                    self.settle(&uid, task, result).await;
+                    self.settle(done.expect("deeds do not panic, and nobody cancels them")).await;
                 }
                 _ = review.tick() => self.review().await,
                 () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
@@ -154,17 +152,13 @@ impl Attendance {
             }
             News::Rejected(rejection) => {
                 let why = rejection.to_string();
-                if self.rejected.len() >= REJECTED_MAX {
-                    self.rejected.clear();
-                }
-                if self.rejected.insert(why.clone()) {
-                    self.announcer.say(Concern::rejection(&self.node, &why));
-                }
+                warn!("{why}");
+                self.recorder.record(reports::rejected(&self.node, &why));
             }
             News::Abandoned(driver) => {
                 let (connection, complaints) = (self.means.connection.clone(), self.complaints.clone());
                 let node = self.node.metadata.name.clone();
-                tracing::info!(driver, "nobody answers for the driver, so its slices go");
+                info!(driver, "nobody answers for the driver, so its slices go");
                 wipes.spawn(async move {
                     slices::wipe(&connection, &node, Some(&driver), &complaints).await;
                 });
@@ -185,7 +179,8 @@ impl Attendance {
 
     /// The devices of every pod may not be as their status says.
     fn doubt_health(&mut self) {
-        self.unwell = self.held.iter().filter(|uid| self.pods.contains_key(*uid)).cloned().collect();
+        let has_claims = |pod: &&Arc<Pod>| !pod.spec.resource_claims.is_empty();
+        self.unwell = self.pods.values().filter(has_claims).map(|pod| pod.metadata.uid.clone()).collect();
         let unwell: Vec<String> = self.unwell.iter().cloned().collect();
         unwell.iter().for_each(|uid| self.plan(uid));
     }
@@ -198,12 +193,19 @@ impl Attendance {
         orphans.iter().for_each(|uid| self.plan(uid));
     }
 
-    async fn settle(&mut self, uid: &str, task: Task, result: Result<(), Trouble>) {
+    async fn settle(&mut self, done: Done) {
+        let (uid, task) = (&*done.uid, done.task);
         self.busy.remove(uid);
         self.held = self.means.desk.look(crate::claims::Held::pods).await;
-        match result {
-            Ok(()) => {
+        match done.result {
+            Ok(said) => {
                 self.failures.remove(uid);
+                // What we said of a pod is known before the stream of pods says it, unless that has said something since.
+                if let (Some(known), Some(before), Some(said)) = (self.pods.get_mut(uid), done.pod, said)
+                    && Arc::ptr_eq(known, &before)
+                {
+                    *known = Arc::new(said);
+                }
             }
             Err(trouble) => {
                 if task == Task::TellHealth {
@@ -215,31 +217,33 @@ impl Attendance {
         self.plan(uid);
     }
 
-    /// Notes that something failed, and says so, once for as long as it is the same.
+    /// Notes that something failed, and says so.
     fn note_failure(&mut self, uid: &str, task: Task, trouble: &Trouble) {
         let options = &self.means.options;
-        let before = self.failures.remove(uid).filter(|failure| failure.task == task);
-        let times = before.as_ref().map_or(0, |failure| failure.times);
+        let before = self.failures.get(uid).filter(|failure| failure.task == task);
+        let times = before.map_or(0, |failure| failure.times);
         let pause = options.retry_first.saturating_mul(1 << times.min(20)).min(options.retry_max);
-        let said = before.and_then(|failure| failure.said);
-        let concern = self.concern(uid, trouble);
-        let note = concern.as_ref().map(|concern| concern.note.clone());
-        match concern {
-            Some(concern) if said != note => self.announcer.say(concern),
-            Some(_) => {}
+        match self.report(uid, trouble) {
+            Some(report) => {
+                // Each time for those who look at events, where repetitions are counted; once for those who read along.
+                if times == 0 {
+                    warn!(pod = uid, "{}", report.note);
+                }
+                self.recorder.record(report);
+            }
             None => (self.complaints)(&trouble.to_string()),
         }
         let not_before = Instant::now() + pause;
-        self.failures.insert(uid.to_owned(), Failure { task, times: times + 1, not_before, said: note });
+        self.failures.insert(uid.to_owned(), Failure { task, times: times + 1, not_before });
     }
 
     /// What people should know of it, if it is about drivers or claims.
-    fn concern(&self, uid: &str, trouble: &Trouble) -> Option<Concern> {
+    fn report(&self, uid: &str, trouble: &Trouble) -> Option<Report> {
         let why = trouble.to_string();
         match (trouble, self.pods.get(uid)) {
-            (Trouble::Prepare(_), Some(pod)) => Some(Concern::prepare(pod, &why)),
-            (Trouble::Unprepare(_), Some(pod)) => Some(Concern::unprepare(pod, &why)),
-            (Trouble::Unprepare(_), None) => Some(Concern::orphans(&self.node, uid, &why)),
+            (Trouble::Prepare(_), Some(pod)) => Some(reports::unprepared(pod, &why)),
+            (Trouble::Unprepare(_), Some(pod)) => Some(reports::kept(pod, &why)),
+            (Trouble::Unprepare(_), None) => Some(reports::orphaned(&self.node, uid, &why)),
             (Trouble::Server(_) | Trouble::File { .. } | Trouble::Prepare(_), _) => None,
         }
     }
@@ -266,7 +270,7 @@ impl Attendance {
             return None;
         }
         let (is_held, is_unwell) = (self.held.contains(uid), self.unwell.contains(uid));
-        next(pod.map(|pod| &**pod), is_held, is_unwell, now(), self.means.options.times)
+        next(pod.map(|pod| &**pod), is_held, is_unwell, self.means.clock.now(), self.means.options.times)
     }
 
     fn begin(&mut self, uid: String, deeds: &mut JoinSet<Done>) {
@@ -278,7 +282,7 @@ impl Attendance {
         deeds.spawn(async move {
             let result = means.carry_out(&uid, pod.as_deref(), task).await;
             sleep(ECHO).await;
-            (uid, task, result)
+            Done { uid, pod, task, result }
         });
     }
 

@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use client::{Answer, Connection, Patch, Resource};
+use client::{Answer, Clock, Connection, Patch, Resource};
+use controllers::simulated::report;
 use objects::coordination::Lease;
 use objects::core::node::Node;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::Options;
-use super::announce::now;
 use crate::simulated::Complaints;
-use crate::simulated::report;
 
 /// How long to wait before the Node is tried again when it could not be made.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -21,6 +20,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Heart {
     pub(crate) connection: Connection,
+    pub(crate) clock: Clock,
     pub(crate) options: Options,
     pub(crate) complaints: Complaints,
 }
@@ -59,15 +59,15 @@ impl Heart {
             Answer::NotFound(_) => done(self.connection.create(&nodes(), &made(&self.options)).await)?,
             other => return Err(other.trouble().unwrap_or_default()),
         };
-        let name = &node.metadata.name;
-        if let Some(mut ready) = report::ready(&node, now()) {
+        let (name, now) = (&node.metadata.name, self.clock.now());
+        if let Some(mut ready) = report::ready(&node, now) {
             ready["status"]["conditions"][0]["message"] = json!("pods on this node run in name only");
             done(self.connection.patch_status(&nodes(), name, &Patch::Strategic, &ready).await)?;
         }
         let leases = Resource::<Lease>::named("leases").within(report::LEASES);
-        match self.connection.patch(&leases, name, &Patch::Merge, &report::renewal(&node, now())).await {
+        match self.connection.patch(&leases, name, &Patch::Merge, &report::renewal(&node, now)).await {
             Answer::NotFound(_) => {
-                done(self.connection.create(&leases, &report::lease(&node, now())).await)?;
+                done(self.connection.create(&leases, &report::lease(&node, now)).await)?;
             }
             answer => {
                 done(answer)?;

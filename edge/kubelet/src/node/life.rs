@@ -1,8 +1,11 @@
 //! The steps of a pod's life, carried out: claims are prepared before it runs, and taken back before it is over.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use client::{Answer, Connection, Patch, Resource};
+use client::{Answer, Clock, Connection, Patch, Resource};
+use controllers::simulated::phases::{self, Deed};
+use objects::core::container::Container;
 use objects::core::pod::Pod;
 use objects::meta::{DeleteOptions, Preconditions};
 use objects::resource::claim::ResourceClaim;
@@ -11,18 +14,17 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::task::spawn_blocking;
 
-use super::announce::now;
 use super::next::Task;
 use super::{Options, files};
 use crate::claims::{ClaimKey, Desk, PrepareError, UnprepareError, Wanted, devices_of, references, steps};
 use crate::health::{self, Book};
 use crate::plugins::{CallError, Endpoint, Registry};
-use crate::simulated::phases::{self, Deed};
 
 /// What it takes to do something for a pod. Clones share everything.
 #[derive(Clone)]
 pub(crate) struct Means {
     pub(crate) connection: Connection,
+    pub(crate) clock: Clock,
     pub(crate) options: Arc<Options>,
     pub(crate) desk: Desk,
     pub(crate) drivers: Arc<Mutex<Registry<Arc<Endpoint>>>>,
@@ -43,23 +45,30 @@ pub(crate) enum Trouble {
 }
 
 impl Means {
-    /// Does what is next for a pod.
-    pub(crate) async fn carry_out(&self, uid: &str, pod: Option<&Pod>, task: Task) -> Result<(), Trouble> {
-        match (task, pod) {
-            (Task::Step(Deed::Start), Some(pod)) => {
+    /// Does what is next for a pod, and gives the pod if something was said of it.
+    pub(crate) async fn carry_out(
+        &self,
+        uid: &str,
+        pod: Option<&Pod>,
+        task: Task,
+    ) -> Result<Option<Pod>, Trouble> {
+        let Some(pod) = pod else { return self.give_back(uid).await.map(|()| None) };
+        let deed = match task {
+            Task::Release => return self.give_back(uid).await.map(|()| None),
+            Task::TellHealth => return self.tell_health(pod).await,
+            Task::Step(deed) => deed,
+        };
+        match deed {
+            Deed::Start => {
                 self.prepare(pod).await?;
                 self.write_devices(pod).await?;
-                self.say(pod, phases::said(pod, Deed::Start, now())).await
             }
-            (Task::Step(deed), Some(pod)) => {
-                self.give_back(uid).await?;
-                match phases::said(pod, deed, now()) {
-                    Some(said) => self.say(pod, Some(said)).await,
-                    None => self.remove(pod).await,
-                }
-            }
-            (Task::TellHealth, Some(pod)) => self.tell_health(pod).await,
-            (Task::Release | Task::Step(_) | Task::TellHealth, _) => self.give_back(uid).await,
+            Deed::Restart | Deed::Jam | Deed::Crash { .. } => {}
+            Deed::End { .. } | Deed::Stop | Deed::Remove => self.give_back(uid).await?,
+        }
+        match phases::said(pod, deed, self.clock.now()) {
+            Some(said) => self.say(pod, said).await,
+            None => self.remove(pod).await,
         }
     }
 
@@ -150,8 +159,7 @@ impl Means {
     }
 
     /// Says what a pod is now, with the health of its devices while it has any.
-    async fn say(&self, pod: &Pod, said: Option<Value>) -> Result<(), Trouble> {
-        let Some(mut said) = said else { return Ok(()) };
+    async fn say(&self, pod: &Pod, mut said: Value) -> Result<Option<Pod>, Trouble> {
         self.add_health(pod, &mut said["status"]["containerStatuses"]).await;
         let pods = Resource::<Pod>::named("pods").within(&pod.metadata.namespace);
         let name = &pod.metadata.name;
@@ -159,20 +167,14 @@ impl Means {
     }
 
     /// Says how the devices of a running pod are, if that is news.
-    async fn tell_health(&self, pod: &Pod) -> Result<(), Trouble> {
-        let Some(said) = phases::said(pod, Deed::Start, now()) else { return Ok(()) };
-        let mut containers = said["status"]["containerStatuses"].clone();
-        self.add_health(pod, &mut containers).await;
-        let told = |status: &objects::core::pod::ContainerStatus| json!(status.allocated_resources_status);
-        let before: Vec<Value> = pod.status.container_statuses.iter().map(told).collect();
-        let of = |container: &Value| container.get("allocatedResourcesStatus").cloned().unwrap_or(json!([]));
-        let now: Vec<Value> = containers.as_array().into_iter().flatten().map(of).collect();
+    async fn tell_health(&self, pod: &Pod) -> Result<Option<Pod>, Trouble> {
+        let before = json!(pod.status.container_statuses);
+        let mut now = before.clone();
+        self.add_health(pod, &mut now).await;
         if before == now {
-            return Ok(());
+            return Ok(None);
         }
-        let said = json!({
-            "metadata": { "uid": pod.metadata.uid }, "status": { "containerStatuses": containers },
-        });
+        let said = json!({ "metadata": { "uid": pod.metadata.uid }, "status": { "containerStatuses": now } });
         let pods = Resource::<Pod>::named("pods").within(&pod.metadata.namespace);
         answered(self.connection.patch_status(&pods, &pod.metadata.name, &Patch::Strategic, &said).await)
     }
@@ -180,20 +182,22 @@ impl Means {
     async fn add_health(&self, pod: &Pod, statuses: &mut Value) {
         let told = self.desk.look(|held| {
             let book = self.book.lock();
-            let told = |container| health::of_container(pod, container, held, &book);
-            pod.spec.containers.iter().map(told).collect::<Vec<_>>()
+            let told = |container: &Container| {
+                (container.name.clone(), health::of_container(pod, container, held, &book))
+            };
+            pod.spec.containers.iter().map(told).collect::<BTreeMap<_, _>>()
         });
         let told = told.await;
-        // Both are in the order of the pod's containers.
-        for (status, told) in statuses.as_array_mut().into_iter().flatten().zip(told) {
-            if !told.is_empty() {
+        for status in statuses.as_array_mut().into_iter().flatten() {
+            let name = status["name"].as_str().unwrap_or_default();
+            if let Some(told) = told.get(name).filter(|told| !told.is_empty()) {
                 status["allocatedResourcesStatus"] = json!(told);
             }
         }
     }
 
     /// Nothing is left of a pod on this node.
-    async fn remove(&self, pod: &Pod) -> Result<(), Trouble> {
+    async fn remove(&self, pod: &Pod) -> Result<Option<Pod>, Trouble> {
         let pods = Resource::<Pod>::named("pods").within(&pod.metadata.namespace);
         let options = DeleteOptions {
             grace_period_seconds: Some(0),
@@ -203,14 +207,15 @@ impl Means {
             }),
             ..DeleteOptions::default()
         };
-        answered(self.connection.delete(&pods, &pod.metadata.name, &options).await)
+        answered(self.connection.delete(&pods, &pod.metadata.name, &options).await).map(|_| None)
     }
 }
 
-/// Whoever was faster than we were, or took the object away, will be told of.
-fn answered<T>(answer: Answer<T>) -> Result<(), Trouble> {
+/// What came of a write. Whoever was faster than we were, or took the object away, will be told of.
+fn answered<T>(answer: Answer<T>) -> Result<Option<T>, Trouble> {
     match answer {
-        Answer::Done(_) | Answer::Conflict(_) | Answer::NotFound(_) | Answer::AlreadyExists(_) => Ok(()),
+        Answer::Done(object) => Ok(Some(object)),
+        Answer::Conflict(_) | Answer::NotFound(_) | Answer::AlreadyExists(_) => Ok(None),
         other => Err(Trouble::Server(other.trouble().unwrap_or_default())),
     }
 }

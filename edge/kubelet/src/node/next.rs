@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use controllers::simulated::Times;
+use controllers::simulated::phases::{self, Deed};
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
-
-use crate::simulated::Times;
-use crate::simulated::phases::{self, Deed};
 
 /// Something to be done about a pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,17 +28,15 @@ pub(crate) fn next(
 ) -> Option<(Duration, Task)> {
     let release = is_held.then_some((Duration::ZERO, Task::Release));
     let Some(pod) = pod else { return release };
-    let is_over = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
-    if is_over && pod.metadata.deletion_timestamp.is_none() {
-        return release;
-    }
     let step = phases::next(pod, now, times).map(|(wait, deed)| (wait, Task::Step(deed)));
-    match step {
-        Some((wait, _)) if is_unwell && !wait.is_zero() && pod.status.phase == "Running" => {
+    match (pod.status.phase.as_str(), step) {
+        ("Succeeded" | "Failed", None) => release,
+        // What is due now comes first.
+        ("Running", Some((wait, _))) if is_unwell && !wait.is_zero() => {
             Some((Duration::ZERO, Task::TellHealth))
         }
-        None if is_unwell && pod.status.phase == "Running" => Some((Duration::ZERO, Task::TellHealth)),
-        step => step,
+        ("Running", None) if is_unwell => Some((Duration::ZERO, Task::TellHealth)),
+        (_, step) => step,
     }
 }
 

@@ -25,8 +25,8 @@ use crate::claims::{Errand, PreparedDevice};
 /// How long a call waits for a connection that is being made.
 const CONNECTION_WAIT: Duration = Duration::from_secs(2);
 
-/// How much is repeated of what a driver says is wrong.
-const WHY_CHARS_MAX: usize = 300;
+/// How much is repeated of what a driver says is wrong, in bytes.
+const WHY_BYTES_MAX: usize = 300;
 
 /// What a health service sends, message by message.
 pub(crate) type HealthStream = Streaming<health::v1::NodeWatchResourcesResponse>;
@@ -207,8 +207,9 @@ fn device(device: dra::v1::Device) -> PreparedDevice {
 
 /// What a driver says is wrong, short enough for an event.
 fn shortened(why: &str) -> String {
-    if why.chars().count() <= WHY_CHARS_MAX {
+    if why.len() <= WHY_BYTES_MAX {
         return why.to_owned();
     }
-    why.chars().take(WHY_CHARS_MAX).chain("…".chars()).collect()
+    let end = (0..=WHY_BYTES_MAX).rev().find(|at| why.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}…", &why[..end])
 }
