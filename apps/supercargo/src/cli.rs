@@ -10,6 +10,7 @@ use crate::commands::apiserver::Apiserver;
 use crate::commands::controllers::Controllers;
 use crate::commands::crds::Crds;
 use crate::commands::features::Features;
+use crate::commands::node::Node;
 use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
 use crate::commands::up::Up;
@@ -22,6 +23,7 @@ Examples:
   supercargo apiserver      a Kubernetes API server on this machine
   supercargo scheduler      places the pods of a cluster
   supercargo controllers    keeps the claims and pods of a cluster in order, where nothing else does
+  supercargo node           a node that speaks with drivers of devices
   supercargo simulate DIR   where the pods of manifests would go, without a cluster
   supercargo up             a whole cluster on this machine, with sample GPUs and pods
   supercargo features       what can be turned on and off
@@ -43,6 +45,7 @@ pub(crate) enum Command {
     Apiserver(Apiserver),
     Scheduler(Scheduler),
     Controllers(Controllers),
+    Node(Node),
     Up(Up),
     Crds(Crds),
     Features(Features),
