@@ -1,7 +1,10 @@
 //! For authors of device drivers.
 
+mod cdi;
 mod describe;
+mod plugin;
 mod publish;
+mod status;
 
 /// The wire types of the API that drivers read and write.
 pub mod api {
@@ -19,8 +22,14 @@ pub mod api {
     pub use objects::{Quantity, Raw, Time};
 }
 
+pub use cdi::{CDI_DIR, CdiDir, CdiError, ContainerEdits, DeviceNode, Mount};
 pub use describe::{Attribute, Describe, NotAQuantity, counter_set, quantity};
+pub use plugin::{
+    ClaimReference, DeviceHealth, Driver, Failure, Forger, Health, HealthReports, Plugin, PluginOptions,
+    PreparedDevice, SocketPathTooLong, StartError, Trouble, own_results,
+};
 pub use publish::{BadPools, Fault, Listener, Pool, PublishTrouble, Publisher, Reach, Scope};
+pub use status::{DeviceState, ReportError, StatusReporter};
 
 /// The connection to an API server, which everything here needs.
 pub use client::{ConnectError, Connection, Options as ConnectionOptions};
