@@ -231,6 +231,7 @@ fn older_state(state: health_v1::DeviceHealth) -> health_v1alpha1::DeviceHealth 
 
 #[tonic::async_trait]
 impl<D: Driver> Registration for Services<D> {
+    // tidy: allow(name): the protocol's own word
     async fn get_info(&self, _: Request<InfoRequest>) -> Result<Response<PluginInfo>, Status> {
         let mut card = self.card.clone();
         if let Some(forger) = &self.forger {
