@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Connection, Leadership};
+use client::{Clock, Connection, Leadership, Recorder};
 use convert::change::Fact;
 use convert::claim_id;
 use gates::Gate;
@@ -22,8 +22,8 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::Options;
 use crate::carry::{Carried, Carrier};
-use crate::clock::Clock;
-use crate::events::Recorder;
+use crate::events;
+
 use crate::feed::{Feed, follow_all, read_again};
 use crate::kept::{Kept, Original};
 use crate::notice::{AttemptResult, Notice, State};
@@ -216,7 +216,7 @@ impl Drive {
         for ((station, cause), count) in self.engine.take_moves() {
             self.options.listener.hear(&Notice::Queued { station, cause, count });
         }
-        let (counts, placing) = (self.engine.counts(), self.engine.placing());
+        let (counts, placing) = (self.engine.counts(), self.engine.placing() - self.engine.readying());
         self.options.listener.hear(&Notice::Waiting { counts, placing });
         let count = self.recorder.as_ref().map_or(0, Recorder::take_dropped);
         if count > 0 {
@@ -368,6 +368,14 @@ impl Drive {
             Announcement::FailedScheduling { pod, message, filters } => {
                 self.options.listener.hear(&Notice::Refused { pod, message, filters: *filters });
             }
+            Announcement::DevicesPending { pod, message, .. } => {
+                self.options.listener.hear(&Notice::DevicesPending { pod, message });
+            }
+            Announcement::DevicesDone { pod, outcome, waited_ms, drivers } => {
+                let (outcome, waited) =
+                    (*outcome, Duration::from_millis(u64::try_from(*waited_ms).unwrap_or(0)));
+                self.options.listener.hear(&Notice::DevicesDone { pod, outcome, waited, drivers });
+            }
             Announcement::Preempted { pod, by, node } => {
                 self.options.listener.hear(&Notice::Preempted { pod, by, node });
             }
@@ -376,7 +384,7 @@ impl Drive {
             shadow.note(announcement);
         }
         if let Some(recorder) = &self.recorder {
-            recorder.record(announcement);
+            events::report(announcement).into_iter().for_each(|report| recorder.record(report));
         }
     }
 }

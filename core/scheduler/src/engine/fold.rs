@@ -73,6 +73,7 @@ impl Engine {
                 let was_made = self.forget_made(&id);
                 let touched = self.claims.remove(&id);
                 self.heard_of(now, &id);
+                self.look_at_awaited(now, &id);
                 if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
             }
             Change::NamespaceApplied(name, labels) => {
@@ -237,6 +238,7 @@ impl Engine {
             self.look_again_at_gated(now, &id);
         }
         self.heard_of(now, &id);
+        self.look_at_awaited(now, &id);
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
         let arrived = was_decided && !self.claims.is_decided(&id);
         if arrived || is_displaceable {
@@ -294,6 +296,7 @@ impl Engine {
 
     pub(super) fn forget_waiting(&mut self, uid: &str) {
         self.queue.remove(uid);
+        self.shunned.remove(uid);
         let Some(pod) = self.waiting.remove(uid) else { return };
         self.forget_users(&pod);
         for id in named_claims(&pod) {

@@ -52,6 +52,7 @@ impl Engine {
         }
         if !self.waiting.contains_key(uid) {
             // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
+            self.stop_readying(uid);
             self.placing.remove(uid);
             return;
         }
@@ -59,6 +60,9 @@ impl Engine {
             return self.take_back(now, uid);
         }
         if !placing.reserved.is_empty() && !self.has_devices_alone(now, uid) {
+            return;
+        }
+        if self.waits_for_devices(now, uid) {
             return;
         }
         let Some(placing) = self.placing.get(uid) else { return };
@@ -93,9 +97,13 @@ impl Engine {
     pub(super) fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
         self.take_pod(uid);
         self.preempting.went(uid);
+        self.abandon_readying(now, uid);
         let Some(placing) = self.placing.get_mut(uid) else { return };
         let (pod, reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
-        self.withdraw(&pod);
+        if !placing.keeps_node {
+            let latest = self.waiting.get(uid).unwrap_or(&pod).clone();
+            self.withdraw(&latest);
+        }
         for claim in reserved {
             let Some(release) = self.letting_go(&claim, consumer(&pod)) else { continue };
             let write = self.submit(uid, release);
@@ -125,6 +133,7 @@ impl Engine {
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered
     /// stay taken until they are: the API may have given them to the claim by now.
     pub(super) fn abandon(&mut self, uid: &Arc<str>) {
+        self.abandon_readying(self.now, uid);
         let Some(placing) = self.placing.remove(uid) else { return };
         for (write, open) in &placing.open {
             self.abandoned.insert(*write, (open.clone(), consumer(&placing.pod)));
@@ -139,6 +148,7 @@ impl Engine {
         if placing.binding.is_some() && *placing.node == *node {
             return self.bound(uid);
         }
+        self.stop_readying(uid);
         let Some(placing) = self.placing.remove(uid) else { return };
         for (write, claim) in placing.open {
             self.abandoned.insert(write, (claim, consumer(&placing.pod)));

@@ -32,7 +32,8 @@ impl Engine {
                 continue;
             }
             let lifted = self.lift_plans(&pod);
-            match self.choose(&pod) {
+            let chosen = self.choose_other(&pod).map_or_else(|| self.choose(&pod), Ok);
+            match chosen {
                 Ok(choice) => {
                     self.wake_dispossessed(now, &lifted, &choice);
                     self.place(now, &pod, choice);
@@ -64,6 +65,8 @@ impl Engine {
             binding: None,
             hears_by: None,
             settles_at: None,
+            readying: None,
+            keeps_node: false,
             failed: None,
             releasing: Default::default(),
         };

@@ -1,0 +1,145 @@
+//! Kinds that can be followed: what paths call them, and by what their objects are found.
+//!
+//! A controller names those that it needs; whatever several of them need is followed once.
+
+use client::{Connection, Resource};
+use controllers::claimants::{Claimant, claim_names, group_of};
+use objects::Object;
+use objects::batch::Job;
+use objects::coordination::Lease;
+use objects::core::kinds::Namespace;
+use objects::core::node::Node;
+use objects::core::pod::Pod;
+use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
+use objects::resource::class::{DeviceClass, DeviceTaintRule};
+use objects::resource::slice::ResourceSlice;
+use objects::scheduling::pod_group::PodGroup;
+use objects::scheduling::workload::Workload;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
+use tokio::sync::mpsc::Sender;
+use tokio::task::JoinSet;
+
+use crate::follow::{Heard, follow};
+use crate::world::Name;
+
+/// A kind that can be followed.
+pub(crate) trait Followed: Object + Send + Sync + 'static {
+    /// Such as `pods`.
+    const PLURAL: &'static str;
+
+    /// By what it is found, besides its name and its owners.
+    fn marks(&self) -> Vec<Mark> {
+        Vec::new()
+    }
+}
+
+/// Something by which objects are found.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Mark {
+    /// Those that have an owner of this uid.
+    Owner(String),
+    /// Those that use a claim.
+    Claim(Name),
+    /// Those that name a template of claims.
+    Template(Name),
+    /// Those that are on a node.
+    Node(String),
+    /// Those that belong to a group.
+    Group(Name),
+    /// Those that have to do with devices of a driver's pool.
+    Pool(String, String),
+}
+
+/// What tells a kind from all others: its API version and its name.
+pub(crate) type KindId = (&'static str, &'static str);
+
+/// A kind, as controllers name it.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    pub(crate) id: KindId,
+    pub(crate) follow: fn(&Connection, Sender<Heard>, &mut JoinSet<()>),
+}
+
+/// Names a kind.
+pub(crate) const fn kind<K: Followed>() -> Kind {
+    Kind { id: id::<K>(), follow: follow::<K> }
+}
+
+/// What tells a kind from all others.
+pub(crate) const fn id<K: Object>() -> KindId {
+    (K::API_VERSION, K::KIND)
+}
+
+/// The kind's objects, in one namespace or, if that is empty, in all.
+pub(crate) fn resource<K: Followed>(namespace: &str) -> Resource<K> {
+    Resource::named(K::PLURAL).within(namespace)
+}
+
+/// Kinds whose objects are found by their names and owners alone.
+macro_rules! followed {
+    ($($kind:ty = $plural:literal),* $(,)?) => {
+        $(impl Followed for $kind {
+            const PLURAL: &'static str = $plural;
+        })*
+    };
+}
+
+followed! {
+    DeviceClass = "deviceclasses",
+    DeviceTaintRule = "devicetaintrules",
+    Job = "jobs",
+    Lease = "leases",
+    Namespace = "namespaces",
+    Node = "nodes",
+    PodSchedulingContext = "podschedulingcontexts",
+    ResourceClaimTemplate = "resourceclaimtemplates",
+    Workload = "workloads",
+}
+
+impl Followed for ResourceClaim {
+    const PLURAL: &'static str = "resourceclaims";
+
+    fn marks(&self) -> Vec<Mark> {
+        let allocation = self.status.allocation.iter();
+        let results = allocation.flat_map(|allocation| &allocation.devices.results);
+        results.map(|result| Mark::Pool(result.driver.clone(), result.pool.clone())).collect()
+    }
+}
+
+impl Followed for ResourceSlice {
+    const PLURAL: &'static str = "resourceslices";
+
+    fn marks(&self) -> Vec<Mark> {
+        vec![Mark::Pool(self.spec.driver.clone(), self.spec.pool.name.clone())]
+    }
+}
+
+impl Followed for Pod {
+    const PLURAL: &'static str = "pods";
+
+    fn marks(&self) -> Vec<Mark> {
+        let here = |name: &str| (self.metadata.namespace.clone(), name.to_owned());
+        let extended = self.status.extended_resource_claim_status.iter();
+        let extended = extended.map(|status| Mark::Claim(here(&status.resource_claim_name)));
+        let node = Some(&self.spec.node_name).filter(|node| !node.is_empty());
+        let node = node.map(|node| Mark::Node(node.clone()));
+        let group = group_of(self).map(|group| Mark::Group(here(group)));
+        claim_marks(self).chain(extended).chain(node).chain(group).collect()
+    }
+}
+
+impl Followed for PodGroup {
+    const PLURAL: &'static str = "podgroups";
+
+    fn marks(&self) -> Vec<Mark> {
+        claim_marks(self).collect()
+    }
+}
+
+/// The claims and the templates that somebody names.
+fn claim_marks<T: Claimant>(claimant: &T) -> impl Iterator<Item = Mark> {
+    let here = |name: &str| (claimant.metadata().namespace.clone(), name.to_owned());
+    let templates = claimant.entries().filter_map(|entry| entry.template);
+    let templates = templates.map(move |name| Mark::Template(here(name)));
+    claim_names(claimant).map(move |name| Mark::Claim(here(name))).chain(templates)
+}
