@@ -53,6 +53,14 @@ pub enum StartError {
         /// What is wrong with it.
         why: String,
     },
+    /// The node's name is none.
+    #[error(
+        "{node:?} is no name of a node; hint: take it from spec.nodeName of the pod, by the downward API"
+    )]
+    NodeName {
+        /// The name.
+        node: String,
+    },
     /// A socket would have too long a path.
     #[error(transparent)]
     SocketPath(#[from] SocketPathTooLong),
@@ -83,6 +91,9 @@ impl<D: Driver> Plugin<D> {
     /// When the driver's name is bad or a socket cannot be made.
     pub fn start(connection: Connection, options: PluginOptions, driver: D) -> Result<Self, StartError> {
         check_name(&options.driver)?;
+        if !schema::names::dns_subdomain(&options.node).is_empty() {
+            return Err(StartError::NodeName { node: options.node });
+        }
         let (claims_path, registration_path) = (options.claims_socket()?, options.registration_socket()?);
         let calls =
             Arc::new(Calls::new(driver, options.driver.clone(), connection.clone(), turnstile(&options)));

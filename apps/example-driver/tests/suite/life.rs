@@ -102,3 +102,28 @@ async fn it_crashes_as_it_is_told_and_leaves_what_a_crash_leaves() {
     assert_eq!(stage.cdi_files(), 1, "the claim is still there, and so is its file");
     stage.prepare(&claim).await.expect("an answer");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_api_server_takes_slices_and_states() {
+    let Some(mut stage) = Stage::real("real").await else { return };
+    stage.start(&[]).await;
+    until("everything is published", || async { devices(&stage).await.len() == 25 }).await;
+    let claim = stage.claim("a", "nic-1").await;
+    stage.prepare(&claim).await.expect("an answer");
+    let claims = Resource::<ResourceClaim>::named("resourceclaims").within("default");
+    let told = stage.connection.get(&claims, "a").await.done().expect("it is there").status.devices.remove(0);
+    assert_eq!((&*told.conditions[0].type_, &*told.conditions[0].status), ("Ready", "True"));
+    stage.switch("unhealthy: [gpu-0, nic-0]\n").await;
+    let tainted =
+        || async { devices(&stage).await.iter().filter(|device| !device.taints.is_empty()).count() == 2 };
+    until("the devices are tainted", tainted).await;
+    let times = |devices: Vec<Device>| -> Vec<_> {
+        devices.into_iter().flat_map(|device| device.taints).map(|taint| taint.time_added).collect()
+    };
+    let first = times(devices(&stage).await);
+    stage.switch("unhealthy: [gpu-0, nic-0, nic-1]\n").await;
+    until("one more", || async { times(devices(&stage).await).len() == 3 }).await;
+    assert_eq!(times(devices(&stage).await)[..2], first, "the time of a taint is kept");
+    assert!(!stage.log().contains("cannot publish"), "{}", stage.log());
+    assert_eq!(stage.end(true).await, Some(0));
+}

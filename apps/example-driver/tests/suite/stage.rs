@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use caller::Leashed;
+use caller::real::{Files, assets};
 use client::{Connection, Resource};
 use gates::Gates;
 use objects::core::node::Node;
@@ -44,9 +46,12 @@ pub(crate) struct Stage {
     pub(crate) connection: Connection,
     pub(crate) dir: PathBuf,
     child: Option<Child>,
+    /// The programs of a real server.
+    _programs: Vec<Leashed>,
 }
 
 impl Stage {
+    /// On our own API server.
     pub(crate) async fn set(name: &str) -> Self {
         let options = Options {
             listen: "127.0.0.1:0".parse().expect("an address"),
@@ -59,20 +64,56 @@ impl Stage {
         let server = Server::bind(options).await.expect("a free port");
         let url = format!("http://{}", server.address().expect("it listens"));
         tokio::spawn(server.serve(std::future::pending()));
-        let connection =
-            Connection::from_parts(&url, Some("t"), None, &client::Options::default()).expect("an address");
+        Self::on(folder(name), &url, None, Vec::new()).await
+    }
+
+    /// On a real API server, or nowhere if there is none on this machine.
+    pub(crate) async fn real(name: &str) -> Option<Self> {
+        let assets = match assets() {
+            Ok(assets) => assets,
+            Err(why) => {
+                eprintln!("skipped: {why}");
+                return None;
+            }
+        };
+        let dir = folder(name);
+        let files = Files::make(&dir, "t").expect("files");
+        let mut real = files.programs(&assets).expect("programs");
+        // Tests that end with their machine have nothing to lose.
+        real.etcd.arg("--unsafe-no-fsync");
+        let start = |program: &Command, name: &str| {
+            Leashed::start(program, files.log(name).expect("a file")).expect("it starts")
+        };
+        let programs = vec![start(&real.server, "kube-apiserver"), start(&real.etcd, "etcd")];
+        let url = format!("https://{}", real.address);
+        Some(Self::on(dir, &url, Some(&real.authority), programs).await)
+    }
+
+    async fn on(dir: PathBuf, url: &str, authority: Option<&str>, programs: Vec<Leashed>) -> Self {
+        let options = client::Options::default();
+        let connection = Connection::from_parts(url, Some("t"), authority.map(str::as_bytes), &options);
+        let connection = connection.expect("an address");
         let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1" } });
         let node: Node = serde_json::from_value(node).expect("the right form");
-        connection.create(&Resource::named("nodes"), &node).await.done().expect("a good node");
-        let dir = folder(name);
+        // A real server takes its time to be ready.
+        until("there is a node", || async {
+            connection.create(&Resource::named("nodes"), &node).await.done().is_some()
+        })
+        .await;
+        let mut cluster = json!({ "server": url });
+        if let Some(authority) = authority {
+            let file = dir.join("authority.crt");
+            fs::write(&file, authority).expect("a file");
+            cluster["certificate-authority"] = json!(file);
+        }
         let kubeconfig = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "c",
-            "clusters": [{ "name": "c", "cluster": { "server": url } }],
+            "clusters": [{ "name": "c", "cluster": cluster }],
             "users": [{ "name": "u", "user": { "token": "t" } }],
             "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
         });
         fs::write(dir.join("kubeconfig"), kubeconfig.to_string()).expect("a file");
-        Self { connection, dir, child: None }
+        Self { connection, dir, child: None, _programs: programs }
     }
 
     /// Starts the driver with these words more, and waits for its socket.
@@ -196,7 +237,7 @@ impl Drop for Stage {
 pub(crate) async fn until<F: Future<Output = bool>>(what: &str, is_so: impl Fn() -> F) {
     let began = Instant::now();
     while !is_so().await {
-        assert!(began.elapsed() < Duration::from_secs(20), "never: {what}");
+        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
         sleep(Duration::from_millis(20)).await;
     }
 }

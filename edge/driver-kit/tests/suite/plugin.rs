@@ -360,5 +360,8 @@ async fn a_plugin_publishes_for_its_node() {
     let refused = Plugin::start(scene.connection.clone(), refused, scene.driver.clone());
     let error = refused.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(error.starts_with("\"GPU_1\" is no name of a driver: must be lower case"), "{error}");
+    let nowhere = PluginOptions::below(&scene.dir, DRIVER, "");
+    let nowhere = Plugin::start(scene.connection.clone(), nowhere, scene.driver.clone());
+    assert!(nowhere.err().is_some_and(|error| error.to_string().starts_with("\"\" is no name of a node")));
     fs::remove_dir_all(&scene.dir).expect("ours");
 }
