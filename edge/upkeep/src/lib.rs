@@ -34,7 +34,7 @@ use client::{Clock, Connection, Recorder};
 use gates::Gates;
 
 pub use elected::{Ended, run_elected};
-pub use limits::Limits;
+pub use limits::{Grace, Limits};
 pub use notice::{ClaimSource, ClaimState, Evictor, Listener, Notice, Reason};
 pub use roster::{Choice, UnknownController, names};
 

@@ -12,7 +12,7 @@ use objects::core::pod::Pod;
 use objects::events::Event;
 use objects::meta::DeleteOptions;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
-use objects::resource::class::DeviceClass;
+use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -270,6 +270,7 @@ impl Cluster {
         self.delete_all::<ResourceClaimTemplate>().await?;
         self.delete_all::<ResourceSlice>().await?;
         self.delete_all::<DeviceClass>().await?;
+        self.delete_all::<DeviceTaintRule>().await?;
         self.delete_all::<Node>().await?;
         self.delete_all::<Event>().await?;
         self.delete_all::<Lease>().await
