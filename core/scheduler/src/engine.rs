@@ -3,6 +3,7 @@
 //! Invariant: everything here follows from what came in. The same inputs at the same times give the same effects; after a
 //! restart the API's objects alone lead to a state that goes on from there.
 
+mod bound;
 mod clash;
 pub(crate) mod fold;
 mod settle;

@@ -152,6 +152,7 @@ fn pod(number: usize) -> Pod {
         scheduler: "supercargo".into(),
         node: None,
         nominated_node: None,
+        running: false,
         finished: false,
         deleting: false,
         priority: 0,

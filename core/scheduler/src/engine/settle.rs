@@ -63,6 +63,9 @@ impl Engine {
         }
         let Some(placing) = self.placing.get(uid) else { return };
         let (pod, node) = (placing.pod.clone(), placing.node.clone());
+        if pod.node.is_some() {
+            return self.served(now, uid);
+        }
         let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node });
         if let Some(placing) = self.placing.get_mut(uid) {
             placing.binding = Some(write);
@@ -81,9 +84,8 @@ impl Engine {
     /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once
     /// what is being written for it is answered.
     pub(crate) fn call_back(&mut self, now: Timestamp, uid: &Arc<str>, reason: &str) -> bool {
-        let Some(placing) = self.placing.get_mut(uid).filter(|placing| placing.binding.is_none()) else {
-            return false;
-        };
+        let is_on_its_way = |placing: &&mut Placing| placing.binding.is_none() && placing.pod.node.is_none();
+        let Some(placing) = self.placing.get_mut(uid).filter(is_on_its_way) else { return false };
         placing.failed.get_or_insert_with(|| reason.to_owned());
         self.go_on(now, uid);
         true
@@ -91,8 +93,14 @@ impl Engine {
 
     /// Undoes a placement that failed, and puts the pod back once that is done.
     pub(super) fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
-        self.take_pod(uid);
-        self.preempting.went(uid);
+        match self.waiting.get(uid).filter(|pod| pod.node.is_some()).cloned() {
+            // It stays where it is, without what its devices would have taken.
+            Some(bound) => self.put_pod(bound),
+            None => {
+                self.take_pod(uid);
+                self.preempting.went(uid);
+            }
+        }
         let Some(placing) = self.placing.get_mut(uid) else { return };
         let (pod, reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
         self.withdraw(&pod);
@@ -133,9 +141,14 @@ impl Engine {
     }
 
     /// A pod on its way turns out to be bound. If that is our own binding, its answer only comes later or got lost. If
-    /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same.
+    /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same if it can use
+    /// it where it is now.
     pub(super) fn found_bound(&mut self, uid: &Arc<str>, node: &str) {
         let Some(placing) = self.placing.get(uid) else { return };
+        if placing.pod.node.is_some() {
+            // It was bound before, and only its claims are being written.
+            return;
+        }
         if placing.binding.is_some() && *placing.node == *node {
             return self.bound(uid);
         }
@@ -143,13 +156,20 @@ impl Engine {
         for (write, claim) in placing.open {
             self.abandoned.insert(write, (claim, consumer(&placing.pod)));
         }
+        for claim in &placing.reserved {
+            if !self.is_usable_at(claim, node) {
+                self.release_claim(claim, consumer(&placing.pod));
+            }
+        }
     }
 
     /// The answer to a write for a pod that is gone, or that somebody else has bound.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some((open, consumer)) = self.abandoned.remove(&write) else { return };
         let user = consumer.uid.clone();
-        if *outcome == WriteOutcome::Done && !self.nodes.has_pod(&user) {
+        let node = self.nodes.pod(&user).and_then(|(_, pod)| pod.node.clone());
+        let is_of_use = node.is_some_and(|node| self.is_usable_at(&open.claim, &node));
+        if *outcome == WriteOutcome::Done && !is_of_use {
             self.release_claim(&open.claim, consumer);
         }
         self.settle_claim(now, &open, outcome);

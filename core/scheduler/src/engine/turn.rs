@@ -32,7 +32,11 @@ impl Engine {
                 continue;
             }
             let lifted = self.lift_plans(&pod);
-            match self.choose(&pod) {
+            let chosen = match &pod.node {
+                Some(node) => self.choose_there(&pod, node),
+                None => self.choose(&pod),
+            };
+            match chosen {
                 Ok(choice) => {
                     self.wake_dispossessed(now, &lifted, &choice);
                     self.place(now, &pod, choice);
@@ -133,8 +137,11 @@ impl Engine {
             Failure::Refused(_) => WaitReason::Unschedulable,
             Failure::Failed => WaitReason::SchedulerError,
         };
-        let (id, uid) = (pod.id.clone(), pod.uid.clone());
-        self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
+        // That a pod has a node is not taken back when it lacks devices there.
+        if pod.node.is_none() {
+            let (id, uid) = (pod.id.clone(), pod.uid.clone());
+            self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
+        }
         self.announce(Announcement::FailedScheduling { pod: pod.clone(), message, filters });
     }
 }
