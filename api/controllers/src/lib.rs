@@ -3,5 +3,6 @@
 pub mod claim_templates;
 pub mod claims;
 pub mod garbage;
+pub mod jobs;
 pub mod namespaces;
 pub mod nodes;

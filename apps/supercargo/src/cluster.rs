@@ -101,14 +101,17 @@ impl Base {
             listener: Arc::new(Ears(ears.clone())),
         };
         let scheduler = tokio::spawn(runtime::run(connect()?, options, until(stopped.clone())));
-        let complain = |part: &'static str| -> upkeep::Complaints {
-            let ears = ears.clone();
-            Arc::new(move |why: &str| tell(&ears, Heard::Trouble(format!("{part}: {why}"))))
+        let controllers = upkeep::Options {
+            gates: self.gates,
+            listener: Arc::new(Ears(ears.clone())),
+            ..upkeep::Options::default()
         };
         let mut others = JoinSet::new();
-        others.spawn(upkeep::run(connection.clone(), complain("controllers"), until(stopped.clone())));
-        let times = kubelet::Times::default();
-        others.spawn(kubelet::run(connection, times, complain("simulated nodes"), until(stopped)));
+        others.spawn(upkeep::run(connection.clone(), controllers, until(stopped.clone())));
+        let nodes_ears = ears.clone();
+        let complain = move |why: &str| tell(&nodes_ears, Heard::Trouble(format!("simulated nodes: {why}")));
+        let times = kubelet::simulated::Times::default();
+        others.spawn(kubelet::simulated::run(connection, times, Arc::new(complain), until(stopped)));
         Ok(Cluster { connection: ours, stop, scheduler, others, stop_server, serving })
     }
 }
@@ -136,7 +139,7 @@ impl Cluster {
     }
 }
 
-/// Hears the scheduler.
+/// Hears the scheduler and the controllers.
 struct Ears(Sender<Heard>);
 
 impl Listener for Ears {
@@ -166,6 +169,22 @@ impl Listener for Ears {
             Notice::EventsDropped { count } => Heard::Trouble(format!("{count} events were lost")),
         };
         tell(&self.0, heard);
+    }
+}
+
+impl upkeep::Listener for Ears {
+    fn hear(&self, notice: &upkeep::Notice<'_>) {
+        let trouble = match notice {
+            upkeep::Notice::Trouble { why } => format!("controllers: {why}"),
+            upkeep::Notice::Failed { controller, subject, why, .. } => {
+                format!("{controller}: {subject}: {why}")
+            }
+            upkeep::Notice::Added { .. }
+            | upkeep::Notice::Retried { .. }
+            | upkeep::Notice::Worked { .. }
+            | upkeep::Notice::Waiting { .. } => return,
+        };
+        tell(&self.0, Heard::Trouble(trouble));
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn wanted(manifests: Vec<Manifest>) -> Result<Vec<Wanted>, Failure> {
             namespaces.insert(namespace.clone());
         }
         if kind == "Node" {
-            manifest.value["metadata"]["annotations"][kubelet::SIMULATED] = json!("true");
+            manifest.value["metadata"]["annotations"][kubelet::simulated::SIMULATED] = json!("true");
         }
         all.push(Wanted { manifest, plural: &served.plural, namespace });
     }
@@ -94,7 +94,7 @@ mod tests {
         let expected =
             ["/nodes/node-1", "/resourceslices/node-1-gpus", "/nodes/node-2", "/resourceslices/node-2-gpus"];
         assert_eq!(names(&made), expected);
-        assert_eq!(made[0].manifest.value["metadata"]["annotations"][kubelet::SIMULATED], "true");
+        assert_eq!(made[0].manifest.value["metadata"]["annotations"][kubelet::simulated::SIMULATED], "true");
         assert!(nodes(0).expect("nothing to read").is_empty());
         assert!(!wanted(workloads().expect("good manifests")).expect("served kinds").is_empty());
     }

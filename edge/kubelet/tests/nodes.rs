@@ -31,14 +31,14 @@ async fn simulated() -> Connection {
     tokio::spawn(server.serve(std::future::pending()));
     let connection =
         Connection::from_parts(&url, Some("t"), None, &client::Options::default()).expect("an address");
-    let complain: kubelet::Complaints = Arc::new(|why: &str| eprintln!("{why}"));
-    tokio::spawn(upkeep::run(connection.clone(), complain.clone(), std::future::pending()));
-    let times = kubelet::Times {
+    let complain: kubelet::simulated::Complaints = Arc::new(|why: &str| eprintln!("{why}"));
+    tokio::spawn(upkeep::run(connection.clone(), upkeep::Options::default(), std::future::pending()));
+    let times = kubelet::simulated::Times {
         start: Duration::from_millis(10),
         stop: Duration::from_millis(10),
         heartbeat: Duration::from_millis(100),
     };
-    tokio::spawn(kubelet::run(connection.clone(), times, complain, std::future::pending()));
+    tokio::spawn(kubelet::simulated::run(connection.clone(), times, complain, std::future::pending()));
     connection
 }
 
@@ -81,7 +81,7 @@ async fn node(connection: &Connection, name: &str, annotations: Value) {
 
 /// A pod that is bound to a node.
 async fn bound(connection: &Connection, name: &str, node: &str, policy: &str) {
-    let metadata = json!({ "name": name, "annotations": { kubelet::RUN_SECONDS: "1" } });
+    let metadata = json!({ "name": name, "annotations": { kubelet::simulated::RUN_SECONDS: "1" } });
     let spec = json!({ "containers": [{ "name": "c", "image": "i" }], "restartPolicy": policy });
     let pod = read(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }));
     connection.create(&pods(), &pod).await.done().expect("a good pod");
@@ -101,7 +101,7 @@ fn in_phase(phase: &'static str) -> impl Fn(Option<&Pod>) -> bool {
 async fn a_simulated_node_becomes_ready_and_loses_its_taint_and_others_do_not() {
     let connection = simulated().await;
     node(&connection, "real", json!({})).await;
-    node(&connection, "ours", json!({ kubelet::SIMULATED: "true" })).await;
+    node(&connection, "ours", json!({ kubelet::simulated::SIMULATED: "true" })).await;
     let is_open = |node: Option<&Node>| node.is_some_and(|node| node.spec.taints.is_empty());
     let ours = until(&connection, &nodes(), "ours", is_open).await.expect("it is there");
     assert_eq!((ours.status.conditions.len(), ours.status.capacity.len()), (1, 2));
@@ -120,7 +120,7 @@ async fn pods_run_on_simulated_nodes_end_when_they_are_done_and_go_when_they_are
     bound(&connection, "early", "ours", "Always").await;
     bound(&connection, "theirs", "real", "Always").await;
     node(&connection, "real", json!({})).await;
-    node(&connection, "ours", json!({ kubelet::SIMULATED: "true" })).await;
+    node(&connection, "ours", json!({ kubelet::simulated::SIMULATED: "true" })).await;
     bound(&connection, "job", "ours", "Never").await;
     until(&connection, &pods(), "early", in_phase("Running")).await;
     until(&connection, &pods(), "job", in_phase("Succeeded")).await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use client::{Answer, Connection, Patch, Request, Resource, Verb};
+use client::{Answer, Clock, Connection, Patch, Request, Resource, Verb};
 use convert::claim_id;
 use convert::request::{self, ApiCall, Next, Seen};
 use model::claim::ClaimId;
@@ -17,7 +17,6 @@ use objects::{Object, decode};
 use scheduler::change::{About, Write, WriteOutcome};
 use tokio::time::sleep;
 
-use crate::clock::Clock;
 use crate::kept::Sources;
 
 /// How often a write is tried.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Connection, Leadership};
+use client::{Clock, Connection, Leadership, Recorder};
 use convert::change::Fact;
 use convert::claim_id;
 use gates::Gate;
@@ -22,8 +22,8 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::Options;
 use crate::carry::{Carried, Carrier};
-use crate::clock::Clock;
-use crate::events::Recorder;
+use crate::events;
+
 use crate::feed::{Feed, follow_all, read_again};
 use crate::kept::{Kept, Original};
 use crate::notice::{AttemptResult, Notice, State};
@@ -376,7 +376,7 @@ impl Drive {
             shadow.note(announcement);
         }
         if let Some(recorder) = &self.recorder {
-            recorder.record(announcement);
+            recorder.record(events::report(announcement));
         }
     }
 }

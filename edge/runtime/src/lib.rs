@@ -8,7 +8,6 @@
 //! replaced by one that goes on.
 
 mod carry;
-mod clock;
 mod drive;
 mod events;
 mod feed;

@@ -1,95 +1,70 @@
 //! Controllers at work: what `controllers` decides, carried out on an API server.
 //!
-//! Pods, claims, templates and nodes are followed ([`world`]). Whatever changes is looked at again, one object at a time,
-//! and what is to be done about it is done ([`work`]).
+//! Each controller is a file of its own that says which kinds it follows, what a change touches, what there is to do and
+//! how ([`controller`]); [`roster`] names them all. What they share is in the middle: the objects that are followed
+//! ([`world`], [`kinds`], [`follow`]), what to look at when ([`queue`]), and the loop ([`drive`]).
 //!
-//! Invariant: an object has at most one piece of work under way. Nothing is kept that the API does not have, so that it
-//! can be stopped at any time and started again.
+//! Invariant: an object has at most one piece of work of a controller under way. Nothing is kept that the API does not
+//! have, so that it can be stopped at any time and started again.
 
-mod work;
+mod claims;
+mod controller;
+mod drive;
+mod follow;
+mod kinds;
+mod nodes;
+mod notice;
+mod queue;
+mod roster;
 mod world;
 
-use std::collections::BTreeSet;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Connection, Event, Resource, Selectors};
-use objects::core::node::Node;
-use objects::core::pod::Pod;
-use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
-use tokio::sync::mpsc::channel;
-use tokio::task::JoinSet;
+use client::{Clock, Connection, Recorder};
+use gates::Gates;
 
-use work::{Done, Task};
-use world::{Key, World};
+pub use notice::{Listener, Notice};
+pub use roster::{Choice, UnknownController, names};
 
-/// How many pieces of work may be under way.
-const WORK_MAX: usize = 32;
+use controller::Tools;
+use drive::Drive;
 
-/// How many facts may wait; beyond that their streams do.
-const INBOX_MAX: usize = 1024;
-
-/// How long an object is left alone after something went wrong with it.
-const REST: Duration = Duration::from_millis(500);
-
-/// Hears what went wrong. Whatever it is, it is tried again.
-pub type Complaints = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// Something that happened to an object that is followed.
-pub(crate) enum Fact {
-    Pod(Box<Event<Pod>>),
-    Claim(Event<ResourceClaim>),
-    Template(Event<ResourceClaimTemplate>),
-    Node(Event<Node>),
+/// How controllers work on a cluster.
+#[derive(Clone)]
+pub struct Options {
+    /// Those that run.
+    pub controllers: Choice,
+    /// Features of the cluster.
+    pub gates: Gates,
+    /// How long work that is under way may take once it is to stop.
+    pub stop_within: Duration,
+    /// Who hears what happens.
+    pub listener: Arc<dyn Listener>,
 }
 
-/// Keeps objects in order until it is told to stop.
-pub async fn run(connection: Connection, complaints: Complaints, stop: impl Future<Output = ()> + Send) {
-    tokio::select! {
-        () = work(&connection, &complaints) => {}
-        () = stop => {}
+impl Default for Options {
+    /// All controllers with the features that are on by default, and nobody listens.
+    fn default() -> Self {
+        let stop_within = Duration::from_secs(20);
+        Self { controllers: Choice::default(), gates: Gates::default(), stop_within, listener: Arc::new(()) }
     }
 }
 
-async fn work(connection: &Connection, complaints: &Complaints) {
-    let (sender, mut inbox) = channel(INBOX_MAX);
-    let mut streams = JoinSet::new();
-    let (from, all) = (|| connection.clone(), Selectors::default);
-    let pod = |event| Fact::Pod(Box::new(event));
-    streams.spawn(from().follow(Resource::named("pods"), all(), pod, sender.clone()));
-    streams.spawn(from().follow(Resource::named("resourceclaims"), all(), Fact::Claim, sender.clone()));
-    let templates = Resource::named("resourceclaimtemplates");
-    streams.spawn(from().follow(templates, all(), Fact::Template, sender.clone()));
-    streams.spawn(from().follow(Resource::named("nodes"), all(), Fact::Node, sender));
-    let mut world = World::default();
-    let mut waiting: BTreeSet<Key> = BTreeSet::new();
-    let mut busy: BTreeSet<Key> = BTreeSet::new();
-    let mut tasks: JoinSet<Done> = JoinSet::new();
-    loop {
-        // Before everything was said, an object that is missing may just not have been named yet.
-        while world.is_complete() && busy.len() < WORK_MAX {
-            let Some(key) = waiting.iter().find(|key| !busy.contains(key)).cloned() else { break };
-            waiting.remove(&key);
-            if let Some(task) = Task::about(&key, &world) {
-                busy.insert(key.clone());
-                let connection = connection.clone();
-                tasks.spawn(async move { task.carry_out(key, &connection).await });
-            }
-        }
-        tokio::select! {
-            Some(fact) = inbox.recv() => waiting.extend(world.take(fact)),
-            Some(done) = tasks.join_next() => {
-                let done = done.expect("work does not panic, and nobody cancels it");
-                busy.remove(&done.key);
-                waiting.extend(done.made.into_iter().flat_map(|claim| world.made(claim)));
-                if let Some(trouble) = &done.trouble {
-                    complaints(trouble);
-                }
-                if done.again {
-                    waiting.insert(done.key);
-                }
-            }
-        }
+/// Keeps objects in order until it is told to stop.
+pub async fn run(connection: Connection, options: Options, stop: impl Future<Output = ()> + Send) {
+    let clock = Clock::start();
+    let recorder = Arc::new(Recorder::start(connection.clone(), clock));
+    let Options { controllers, gates, stop_within, listener } = options;
+    let tools = Tools { connection, clock, gates, listener, recorder: recorder.clone() };
+    let mut drive = Drive::start(controllers.controllers(), tools);
+    tokio::select! {
+        () = drive.run() => {}
+        () = stop => {}
+    }
+    drive.finish(stop_within).await;
+    // Nobody holds it any more but us, unless work was cut off; then its events are, too.
+    if let Some(recorder) = Arc::into_inner(recorder) {
+        recorder.finish(stop_within).await;
     }
 }

@@ -1,180 +1,214 @@
-//! What is there: pods, claims, templates and nodes, and which of them to look at again when one changes.
+//! What is there: the objects of every kind that is followed, each found by its name, its owners and its marks.
 //!
-//! Invariant: a change names every object about which something else could be decided now.
+//! Invariant: an object is never replaced by an older state of itself, and one that is gone does not come back, whether
+//! it was heard of by a stream or learnt from the answer to a write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use client::{Event, Gone};
 use objects::Object;
-use objects::core::node::Node;
-use objects::core::pod::Pod;
-use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 
-use crate::Fact;
+use crate::kinds::{Followed, Mark};
 
 /// A namespace and a name.
 pub(crate) type Name = (String, String);
 
-/// An object that may need work.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Key {
-    Node(String),
-    Claim(Name),
-    Pod(Name),
-}
+/// How many objects of a kind are remembered that are gone: what is said of them late is not believed.
+const GONE_MAX: usize = 1000;
 
 /// Everything that is followed.
 #[derive(Default)]
 pub(crate) struct World {
-    pub(crate) pods: BTreeMap<Name, Arc<Pod>>,
-    pub(crate) claims: BTreeMap<Name, Arc<ResourceClaim>>,
-    pub(crate) templates: BTreeMap<Name, Arc<ResourceClaimTemplate>>,
-    pub(crate) nodes: BTreeMap<String, Arc<Node>>,
-    /// Claims that were made for a pod, by its uid.
-    made_for: BTreeMap<String, BTreeSet<Name>>,
-    complete: BTreeSet<&'static str>,
+    tables: HashMap<TypeId, Box<dyn Any + Send>>,
+}
+
+/// The objects of one kind.
+struct Table<K> {
+    objects: BTreeMap<Name, Arc<K>>,
+    marked: BTreeMap<Mark, BTreeSet<Name>>,
+    /// Uids of the last that went.
+    gone: VecDeque<String>,
+    is_served: bool,
+}
+
+impl<K> Default for Table<K> {
+    fn default() -> Self {
+        let (objects, marked, gone) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
+        Self { objects, marked, gone, is_served: false }
+    }
+}
+
+/// An object that is otherwise than before, is new, or is gone.
+pub(crate) struct Change {
+    before: Option<Arc<dyn Any + Send + Sync>>,
+    after: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// A change of an object whose kind is known.
+pub(crate) struct Changed<'a, K> {
+    /// What it was, unless it is new.
+    pub(crate) before: Option<&'a K>,
+    /// What it is, unless it is gone.
+    pub(crate) after: Option<&'a K>,
+}
+
+impl Change {
+    /// The change, if it is one of this kind.
+    pub(crate) fn of<K: Followed>(&self) -> Option<Changed<'_, K>> {
+        let before = self.before.as_ref().and_then(|object| object.downcast_ref::<K>());
+        let after = self.after.as_ref().and_then(|object| object.downcast_ref::<K>());
+        (before.is_some() || after.is_some()).then_some(Changed { before, after })
+    }
+}
+
+impl<'a, K> Changed<'a, K> {
+    /// The object as it was last seen.
+    pub(crate) fn object(&self) -> &'a K {
+        self.after.or(self.before).expect("a change is about something")
+    }
 }
 
 impl World {
-    /// Everything that was there at the start has been said.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.complete.len() == 4
+    /// An object by its name.
+    pub(crate) fn get<K: Followed>(&self, name: &Name) -> Option<&Arc<K>> {
+        self.table::<K>()?.objects.get(name)
     }
 
-    /// The claims that were made for a pod.
-    pub(crate) fn made_for(&self, uid: &str) -> impl Iterator<Item = &Arc<ResourceClaim>> {
-        let names = self.made_for.get(uid).into_iter().flatten();
-        names.filter_map(|name| self.claims.get(name))
+    /// All objects of a kind.
+    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
+    pub(crate) fn all<K: Followed>(&self) -> impl Iterator<Item = &Arc<K>> {
+        self.table::<K>().into_iter().flat_map(|table| table.objects.values())
     }
 
-    /// Takes a fact in, and says what to look at again.
-    pub(crate) fn take(&mut self, fact: Fact) -> Vec<Key> {
-        match fact {
-            Fact::Pod(event) => match self.change(*event) {
-                Changed::Applied(pod) => {
-                    self.pods.insert(name(&*pod), pod.clone());
-                    self.around_pod(&pod)
-                }
-                Changed::Gone(gone) => match self.pods.remove(&gone) {
-                    Some(pod) => self.around_pod(&pod),
-                    None => Vec::new(),
-                },
-                Changed::Not => Vec::new(),
-            },
-            Fact::Claim(event) => match self.change(event) {
-                Changed::Applied(claim) => self.keep_claim(claim),
-                Changed::Gone(gone) => self.drop_claim(&gone),
-                Changed::Not => Vec::new(),
-            },
-            Fact::Template(event) => match self.change(event) {
-                Changed::Applied(template) => {
-                    let key = name(&*template);
-                    self.templates.insert(key.clone(), template);
-                    self.waiting_for(&key)
-                }
-                Changed::Gone(gone) => {
-                    self.templates.remove(&gone);
-                    Vec::new()
-                }
-                Changed::Not => Vec::new(),
-            },
-            Fact::Node(event) => match self.change(event) {
-                Changed::Applied(node) => {
-                    let key = node.metadata.name.clone();
-                    self.nodes.insert(key.clone(), node);
-                    vec![Key::Node(key)]
-                }
-                Changed::Gone((_, gone)) => {
-                    self.nodes.remove(&gone);
-                    Vec::new()
-                }
-                Changed::Not => Vec::new(),
-            },
+    /// The objects of a kind in a namespace.
+    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
+    pub(crate) fn within<'a, K: Followed>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<K>> {
+        let from = (namespace.to_owned(), String::new());
+        let objects =
+            self.table::<K>().into_iter().flat_map(move |table| table.objects.range(from.clone()..));
+        objects.take_while(move |((home, _), _)| home == namespace).map(|(_, object)| object)
+    }
+
+    /// The objects of a kind that have a mark.
+    pub(crate) fn marked<K: Followed>(&self, mark: &Mark) -> impl Iterator<Item = &Arc<K>> + use<'_, K> {
+        let table = self.table::<K>();
+        let names = table.and_then(|table| table.marked.get(mark)).into_iter().flatten();
+        names.filter_map(move |name| table?.objects.get(name))
+    }
+
+    /// The objects of a kind that have an owner of this uid.
+    pub(crate) fn owned<K: Followed>(&self, uid: &str) -> impl Iterator<Item = &Arc<K>> + use<'_, K> {
+        self.marked::<K>(&Mark::Owner(uid.to_owned()))
+    }
+
+    /// Whether the server has this kind at all.
+    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
+    pub(crate) fn serves<K: Followed>(&self) -> bool {
+        self.table::<K>().is_some_and(|table| table.is_served)
+    }
+
+    /// The server has this kind.
+    pub(crate) fn serve<K: Followed>(&mut self) {
+        self.table_mut::<K>().is_served = true;
+    }
+
+    /// A stream says that an object is there.
+    pub(crate) fn applied<K: Followed>(&mut self, object: K) -> Change {
+        let after = Arc::new(without_history(object));
+        let before = self.table_mut::<K>().keep(after.clone());
+        Change { before: before.map(|object| object as _), after: Some(after) }
+    }
+
+    /// A stream says that an object is gone.
+    pub(crate) fn gone<K: Followed>(&mut self, name: &Name, uid: &str) -> Option<Change> {
+        let table = self.table_mut::<K>();
+        table.note_gone(uid);
+        let before = table.forget(name)?;
+        Some(Change { before: Some(before), after: None })
+    }
+
+    /// The answer to a write says what an object is. The stream may have said more of it already.
+    pub(crate) fn learnt<K: Followed>(&mut self, object: K) -> Option<Change> {
+        let metadata = object.metadata();
+        let table = self.table_mut::<K>();
+        if table.gone.contains(&metadata.uid) {
+            return None;
         }
+        let known = table.objects.get(&name(&object)).map(|known| known.metadata());
+        let is_old = known
+            .is_some_and(|known| version(&known.resource_version) >= version(&metadata.resource_version));
+        (!is_old).then(|| self.applied(object))
     }
 
-    /// A claim that was just made. The stream of claims may have said more of it already.
-    pub(crate) fn made(&mut self, claim: ResourceClaim) -> Vec<Key> {
-        if self.claims.contains_key(&name(&claim)) { Vec::new() } else { self.keep_claim(Arc::new(claim)) }
+    fn table<K: Followed>(&self) -> Option<&Table<K>> {
+        self.tables.get(&TypeId::of::<K>())?.downcast_ref()
     }
 
-    fn change<K: Object>(&mut self, event: Event<K>) -> Changed<K> {
-        match event {
-            Event::Applied(object) => Changed::Applied(Arc::new(object)),
-            Event::Deleted(object) => Changed::Gone(name(&object)),
-            Event::Vanished(Gone { namespace, name, .. }) => Changed::Gone((namespace, name)),
-            Event::Synced { .. } => {
-                self.complete.insert(K::KIND);
-                Changed::Not
-            }
-            // What cannot be read is not touched either; the server goes on by itself.
-            Event::Progressed { .. } | Event::Unreadable { .. } | Event::Interrupted { .. } => Changed::Not,
+    fn table_mut<K: Followed>(&mut self) -> &mut Table<K> {
+        let table = self.tables.entry(TypeId::of::<K>()).or_insert_with(|| Box::new(Table::<K>::default()));
+        table.downcast_mut().expect("a table is kept by its own type")
+    }
+}
+
+impl<K: Followed> Table<K> {
+    fn keep(&mut self, object: Arc<K>) -> Option<Arc<K>> {
+        let name = name(&*object);
+        let before = self.forget(&name);
+        for mark in marks(&*object) {
+            self.marked.entry(mark).or_default().insert(name.clone());
         }
+        self.objects.insert(name, object);
+        before
     }
 
-    fn keep_claim(&mut self, claim: Arc<ResourceClaim>) -> Vec<Key> {
-        let key = name(&*claim);
-        for owner in &claim.metadata.owner_references {
-            self.made_for.entry(owner.uid.clone()).or_default().insert(key.clone());
-        }
-        self.claims.insert(key.clone(), claim);
-        vec![Key::Claim(key)]
-    }
-
-    /// Forgets a claim. The pod that it was made for may need another.
-    fn drop_claim(&mut self, key: &Name) -> Vec<Key> {
-        let Some(claim) = self.claims.remove(key) else { return Vec::new() };
-        let mut owners = Vec::new();
-        for owner in &claim.metadata.owner_references {
-            if let Some(names) = self.made_for.get_mut(&owner.uid) {
-                names.remove(key);
+    fn forget(&mut self, name: &Name) -> Option<Arc<K>> {
+        let object = self.objects.remove(name)?;
+        for mark in marks(&*object) {
+            if let Some(names) = self.marked.get_mut(&mark) {
+                names.remove(name);
                 if names.is_empty() {
-                    self.made_for.remove(&owner.uid);
+                    self.marked.remove(&mark);
                 }
             }
-            owners.push(Key::Pod((key.0.clone(), owner.name.clone())));
         }
-        owners
+        Some(object)
     }
 
-    /// A pod, and the claims that it names or that were made for it.
-    fn around_pod(&self, pod: &Pod) -> Vec<Key> {
-        let namespace = &pod.metadata.namespace;
-        let named = pod.spec.resource_claims.iter().filter_map(|entry| entry.resource_claim_name.as_ref());
-        let noted = pod.status.resource_claim_statuses.iter();
-        let noted = noted.filter_map(|status| status.resource_claim_name.as_ref());
-        let names = named.chain(noted).map(|name| (namespace.clone(), name.clone()));
-        let made = self.made_for.get(&pod.metadata.uid).into_iter().flatten().cloned();
-        let claims = names.chain(made).filter(|key| self.claims.contains_key(key)).map(Key::Claim);
-        claims.chain([Key::Pod(name(pod))]).collect()
-    }
-
-    /// Pods that name a template.
-    fn waiting_for(&self, (namespace, template): &Name) -> Vec<Key> {
-        let pods = self.pods.iter().filter(|((home, _), _)| home == namespace);
-        let names = |pod: &Pod| {
-            let mut entries = pod.spec.resource_claims.iter();
-            entries.any(|entry| entry.resource_claim_template_name.as_ref() == Some(template))
-        };
-        pods.filter(|(_, pod)| names(pod)).map(|(key, _)| Key::Pod(key.clone())).collect()
+    fn note_gone(&mut self, uid: &str) {
+        if self.gone.len() == GONE_MAX {
+            self.gone.pop_front();
+        }
+        self.gone.push_back(uid.to_owned());
     }
 }
 
-/// What an event means for what is kept.
-enum Changed<K> {
-    Applied(Arc<K>),
-    Gone(Name),
-    Not,
+fn marks<K: Followed>(object: &K) -> Vec<Mark> {
+    let owners = object.metadata().owner_references.iter();
+    owners.map(|owner| Mark::Owner(owner.uid.clone())).chain(object.marks()).collect()
 }
 
-fn name<K: Object>(object: &K) -> Name {
+/// The namespace and the name of an object.
+pub(crate) fn name<K: Object>(object: &K) -> Name {
     let metadata = object.metadata();
     (metadata.namespace.clone(), metadata.name.clone())
 }
 
+/// Who wrote what is of no use here, and the server keeps it if it is left out.
+fn without_history<K: Object>(mut object: K) -> K {
+    object.metadata_mut().managed_fields = Default::default();
+    object
+}
+
+/// Versions count up. Of one that is no number nothing is known, so it is the newest.
+fn version(version: &str) -> u64 {
+    version.parse().unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
+    use objects::core::pod::Pod;
+    use objects::resource::claim::ResourceClaim;
     use serde_json::{Value, json};
 
     use super::*;
@@ -183,18 +217,13 @@ mod tests {
         serde_json::from_value(value).expect("a good object")
     }
 
-    fn pod() -> Pod {
-        read(json!({
-            "metadata": { "namespace": "ns", "name": "p", "uid": "u" },
-            "spec": { "resourceClaims": [
-                { "name": "a", "resourceClaimName": "shared" }, { "name": "b", "resourceClaimTemplateName": "t" },
-            ] },
-        }))
-    }
-
-    fn claim(name: &str, owner: Option<&str>) -> ResourceClaim {
-        let owners: Vec<Value> = owner.iter().map(|uid| json!({ "name": "p", "uid": uid })).collect();
-        read(json!({ "metadata": { "namespace": "ns", "name": name, "ownerReferences": owners } }))
+    fn claim(version: u32) -> ResourceClaim {
+        let owners = json!([{ "name": "p", "uid": "u" }]);
+        let metadata = json!({
+            "namespace": "ns", "name": "c", "uid": "cu", "resourceVersion": version.to_string(),
+            "ownerReferences": owners,
+        });
+        read(json!({ "metadata": metadata }))
     }
 
     fn key(name: &str) -> Name {
@@ -202,38 +231,44 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_changes_or_goes_is_looked_at_with_its_claims() {
+    fn objects_are_found_by_name_owner_and_mark_until_they_change_or_go() {
         let mut world = World::default();
-        world.take(Fact::Claim(Event::Applied(claim("shared", None))));
-        assert_eq!(world.made(claim("p-b-x", Some("u"))), [Key::Claim(key("p-b-x"))]);
-        let expected = [Key::Claim(key("shared")), Key::Claim(key("p-b-x")), Key::Pod(key("p"))];
-        assert_eq!(world.take(Fact::Pod(Box::new(Event::Applied(pod())))), expected);
-        assert_eq!(world.take(Fact::Pod(Box::new(Event::Deleted(pod())))), expected);
-        assert!(world.take(Fact::Pod(Box::new(Event::Deleted(pod())))).is_empty());
+        let pod = |claim: &str| -> Pod {
+            let entries = json!([{ "name": "a", "resourceClaimName": claim }]);
+            read(
+                json!({ "metadata": { "namespace": "ns", "name": "p" }, "spec": { "resourceClaims": entries } }),
+            )
+        };
+        let users = |world: &World, claim: &str| world.marked::<Pod>(&Mark::Claim(key(claim))).count();
+        world.applied(pod("one"));
+        assert_eq!((users(&world, "one"), users(&world, "two")), (1, 0));
+        let change = world.applied(pod("two"));
+        let pods = change.of::<Pod>().expect("a pod");
+        assert!(pods.before.is_some() && pods.after.is_some() && change.of::<ResourceClaim>().is_none());
+        assert_eq!((users(&world, "one"), users(&world, "two")), (0, 1));
+        assert_eq!((world.within::<Pod>("ns").count(), world.within::<Pod>("n").count()), (1, 0));
+        world.applied(claim(1));
+        assert_eq!(world.owned::<ResourceClaim>("u").count(), 1);
+        world.gone::<ResourceClaim>(&key("c"), "cu");
+        assert_eq!((world.owned::<ResourceClaim>("u").count(), world.all::<ResourceClaim>().count()), (0, 0));
     }
 
     #[test]
-    fn a_template_wakes_the_pods_that_name_it_and_a_lost_claim_its_pod() {
+    fn an_answer_that_is_late_is_not_believed() {
         let mut world = World::default();
-        world.take(Fact::Pod(Box::new(Event::Applied(pod()))));
-        let template = |name: &str| read(json!({ "metadata": { "namespace": "ns", "name": name } }));
-        assert_eq!(world.take(Fact::Template(Event::Applied(template("t")))), [Key::Pod(key("p"))]);
-        assert!(world.take(Fact::Template(Event::Applied(template("other")))).is_empty());
-        world.made(claim("p-b-x", Some("u")));
-        assert_eq!(world.made_for("u").count(), 1);
-        assert_eq!(world.take(Fact::Claim(Event::Deleted(claim("p-b-x", Some("u"))))), [Key::Pod(key("p"))]);
-        assert_eq!(world.made_for("u").count(), 0);
+        assert!(world.learnt(claim(3)).is_some());
+        assert!(world.learnt(claim(3)).is_none() && world.learnt(claim(2)).is_none());
+        assert!(world.learnt(claim(10)).is_some());
+        assert!(world.gone::<ResourceClaim>(&key("c"), "cu").is_some());
+        assert!(world.learnt(claim(11)).is_none());
+        assert_eq!(world.all::<ResourceClaim>().count(), 0);
     }
 
     #[test]
-    fn nothing_is_complete_before_every_kind_was_said() {
+    fn a_kind_that_nobody_told_of_is_not_served() {
         let mut world = World::default();
-        let version = || String::from("1");
-        world.take(Fact::Pod(Box::new(Event::Synced { resource_version: version() })));
-        world.take(Fact::Claim(Event::Synced { resource_version: version() }));
-        world.take(Fact::Template(Event::Synced { resource_version: version() }));
-        assert!(!world.is_complete());
-        world.take(Fact::Node(Event::Synced { resource_version: version() }));
-        assert!(world.is_complete());
+        assert!(!world.serves::<Pod>());
+        world.serve::<Pod>();
+        assert!(world.serves::<Pod>() && !world.serves::<ResourceClaim>());
     }
 }

@@ -1,6 +1,5 @@
 //! Controllers on an API server: claims are made once, and released only when their users are gone.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use client::{Connection, Resource};
@@ -31,8 +30,7 @@ async fn kept_in_order() -> Connection {
     tokio::spawn(server.serve(std::future::pending()));
     let connection =
         Connection::from_parts(&url, Some("t"), None, &client::Options::default()).expect("an address");
-    let complain = Arc::new(|why: &str| eprintln!("{why}"));
-    tokio::spawn(upkeep::run(connection.clone(), complain, std::future::pending()));
+    tokio::spawn(upkeep::run(connection.clone(), upkeep::Options::default(), std::future::pending()));
     connection
 }
 

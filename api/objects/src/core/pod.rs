@@ -199,6 +199,7 @@ wire! {
         allocated_resources_status: Vec<Raw> = "allocatedResourcesStatus",
         name: String = "name",
         resources: Option<ResourceRequirements> = "resources",
+        restart_count: i32 = "restartCount",
         state: ContainerState = "state",
     }
 }
@@ -214,6 +215,7 @@ wire! {
     /// How a container ended.
     pub struct ContainerStateTerminated {
         exit_code: i32 = "exitCode",
+        finished_at: Option<Time> = "finishedAt",
     }
 }
 

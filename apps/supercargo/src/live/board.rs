@@ -126,7 +126,7 @@ impl Board {
     pub(crate) fn is_at_rest(&self) -> bool {
         let pods = self.pods.values().all(|pod| match self.state(pod) {
             State::Placed | State::Ends => false,
-            State::Runs => !kubelet::ends_by_itself(pod),
+            State::Runs => !kubelet::simulated::ends_by_itself(pod),
             State::Waits(_) | State::Succeeded | State::Failed => true,
         });
         pods && self.claims.iter().all(|((namespace, _), claim)| {
@@ -293,7 +293,7 @@ mod tests {
     fn nothing_is_at_rest_while_a_pod_ends() {
         let mut board = Board::default();
         let mut job = pod("n", "Running");
-        job.metadata.annotations.insert(kubelet::RUN_SECONDS.to_owned(), "2".to_owned());
+        job.metadata.annotations.insert(kubelet::simulated::RUN_SECONDS.to_owned(), "2".to_owned());
         job.spec.restart_policy = "Never".to_owned();
         board.take_pod(Event::Applied(job.clone()));
         assert!(!board.is_at_rest());

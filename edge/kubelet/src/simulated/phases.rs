@@ -6,7 +6,7 @@ use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use serde_json::{Value, json};
 
-use crate::Times;
+use super::Times;
 
 /// The annotation that says after how many seconds a pod has done its work, unless it is to run always. The start of a pod
 /// is known to the second, so it may be up to one second less.

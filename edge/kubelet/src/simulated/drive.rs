@@ -16,8 +16,8 @@ use tokio::sync::mpsc::channel;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::phases::{self, Deed};
-use crate::{Complaints, SIMULATED, Times, report};
+use super::phases::{self, Deed};
+use super::{Complaints, SIMULATED, Times, report};
 
 /// How many facts may wait; beyond that their streams do.
 const INBOX_MAX: usize = 1024;

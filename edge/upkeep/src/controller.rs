@@ -1,0 +1,170 @@
+//! What a controller is: which kinds it follows, what a change makes it look at, and what there is to do about that.
+//!
+//! Invariant: a controller keeps nothing. It decides from the [`World`] and the time alone, so that it can be stopped
+//! between any two writes and started again.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use client::{Answer, Clock, Connection, Recorder, Report};
+use gates::Gates;
+use model::timestamp::Timestamp;
+use objects::Object;
+
+use crate::follow::Fact;
+use crate::kinds::{Followed, Kind};
+use crate::notice::Listener;
+use crate::world::{Change, Name, World, name};
+
+/// Keeps some objects in order.
+pub(crate) trait Controller: Send + Sync {
+    /// The name by which it is switched on and off; that of Kubernetes, where it has one.
+    fn name(&self) -> &'static str;
+
+    /// The kinds that must be known before anything can be decided.
+    fn follows(&self) -> Vec<Kind>;
+
+    /// What to look at after a change; the world knows of it already.
+    fn touched(&self, change: &Change, world: &World) -> Vec<Subject>;
+
+    /// What there is to do about a subject.
+    fn look(&self, subject: &Subject, world: &World, tools: &Tools) -> Look;
+}
+
+/// An object that may need work; it may be gone by now.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Subject {
+    /// Such as `Pod`.
+    pub(crate) kind: &'static str,
+    /// Its namespace, if it has one, and its name.
+    pub(crate) name: Name,
+}
+
+impl Subject {
+    /// This object.
+    pub(crate) fn of<K: Object>(object: &K) -> Self {
+        Self::named::<K>(name(object))
+    }
+
+    /// The object of this name.
+    pub(crate) fn named<K: Object>(name: Name) -> Self {
+        Self { kind: K::KIND, name }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            (namespace, name) if namespace.is_empty() => write!(f, "{} {name}", self.kind),
+            (namespace, name) => write!(f, "{} {namespace}/{name}", self.kind),
+        }
+    }
+}
+
+/// What came of looking at a subject.
+#[derive(Default)]
+pub(crate) struct Look {
+    /// What is to be done now.
+    pub(crate) work: Option<Work>,
+    /// When to look again, even if nothing changes.
+    pub(crate) again_at: Option<Timestamp>,
+}
+
+/// Work to be done, with all that it needs to know.
+pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Done, Undone>> + Send>>;
+
+impl Look {
+    /// There is nothing to do.
+    pub(crate) const NOTHING: Look = Look { work: None, again_at: None };
+
+    /// This is to be done.
+    pub(crate) fn work(work: impl Future<Output = Result<Done, Undone>> + Send + 'static) -> Look {
+        Look { work: Some(Box::pin(work)), again_at: None }
+    }
+
+    /// Nothing is to be done before this time.
+    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
+    pub(crate) fn at(time: Timestamp) -> Look {
+        Look { work: None, again_at: Some(time) }
+    }
+}
+
+/// What came of work that was done.
+#[derive(Default)]
+pub(crate) struct Done {
+    /// What answers said, which the streams may say only later.
+    pub(crate) learnt: Vec<Fact>,
+}
+
+impl Done {
+    /// An answer said what an object is now.
+    pub(crate) fn learn<K: Followed>(&mut self, object: K) {
+        self.learnt.push(Box::new(move |world: &mut World| world.learnt(object)));
+    }
+}
+
+/// Why work was not done.
+#[derive(Debug)]
+pub(crate) enum Undone {
+    /// Somebody else was faster; it is looked at again.
+    Overtaken,
+    /// It went wrong, and is tried again.
+    Failed(String),
+    /// It went wrong, and would again unless something changes.
+    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
+    Hopeless(String),
+}
+
+/// The object of an answer, or why there is none.
+pub(crate) fn done<T>(answer: Answer<T>) -> Result<T, Undone> {
+    match answer {
+        Answer::Done(object) => Ok(object),
+        Answer::Conflict(_) | Answer::NotFound(_) | Answer::AlreadyExists(_) => Err(Undone::Overtaken),
+        other => Err(Undone::Failed(other.trouble().unwrap_or_default())),
+    }
+}
+
+/// What controllers work with.
+#[derive(Clone)]
+pub(crate) struct Tools {
+    pub(crate) connection: Connection,
+    pub(crate) clock: Clock,
+    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
+    pub(crate) gates: Gates,
+    pub(crate) listener: Arc<dyn Listener>,
+    pub(crate) recorder: Arc<Recorder>,
+}
+
+impl Tools {
+    /// Has an event written that somebody should look at.
+    pub(crate) fn warn<K: Object>(&self, object: &K, controller: &str, reason: &'static str, note: String) {
+        self.event(object, controller, reason, note, true);
+    }
+
+    /// Has an event written for those who want to know.
+    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
+    pub(crate) fn tell<K: Object>(&self, object: &K, controller: &str, reason: &'static str, note: String) {
+        self.event(object, controller, reason, note, false);
+    }
+
+    fn event<K: Object>(
+        &self,
+        object: &K,
+        controller: &str,
+        reason: &'static str,
+        note: String,
+        is_warning: bool,
+    ) {
+        self.recorder.record(Report {
+            controller: controller.to_owned(),
+            regarding: client::reference(object),
+            related: None,
+            reason,
+            action: reason,
+            is_warning,
+            is_once: false,
+            note,
+        });
+    }
+}

@@ -1,0 +1,178 @@
+//! The loop: facts come in, each controller looks at what they touch, and what is to be done is done.
+//!
+//! Invariant: a controller looks at nothing before everything that was there at the start has been said of the kinds that it
+//! follows: an object that is missing may just not have been named yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::controller::{Controller, Done, Subject, Tools, Undone};
+use crate::follow::{Fact, Heard};
+use crate::kinds::{Kind, KindId};
+use crate::notice::Notice;
+use crate::queue::Queue;
+use crate::world::World;
+
+/// How many facts may wait; beyond that their streams do.
+const INBOX_MAX: usize = 1024;
+
+/// How many pieces of work of one controller may be under way.
+const WORK_MAX: usize = 32;
+
+/// The loop and all that it holds.
+pub(crate) struct Drive {
+    tools: Tools,
+    world: World,
+    posts: Vec<Post>,
+    streams: JoinSet<()>,
+    inbox: Receiver<Heard>,
+    working: JoinSet<Worked>,
+}
+
+/// A controller with what it has to do.
+struct Post {
+    controller: Box<dyn Controller>,
+    queue: Queue<Subject>,
+    /// Kinds of which not everything has been said yet.
+    awaits: BTreeSet<KindId>,
+    /// How many subjects waited when it was last told.
+    told: usize,
+}
+
+/// What came of a piece of work, and of which controller.
+struct Worked {
+    post: usize,
+    subject: Subject,
+    result: Result<Done, Undone>,
+    took: Duration,
+}
+
+impl Drive {
+    /// Starts to follow what the controllers need to know.
+    pub(crate) fn start(controllers: Vec<Box<dyn Controller>>, tools: Tools) -> Self {
+        let (outbox, inbox) = channel(INBOX_MAX);
+        let mut streams = JoinSet::new();
+        let kinds = controllers.iter().flat_map(|controller| controller.follows());
+        let kinds: BTreeMap<KindId, Kind> = kinds.map(|kind| (kind.id, kind)).collect();
+        for kind in kinds.values() {
+            (kind.follow)(&tools.connection, outbox.clone(), &mut streams);
+        }
+        let posts = controllers.into_iter().map(|controller| {
+            let awaits = controller.follows().iter().map(|kind| kind.id).collect();
+            Post { controller, queue: Queue::default(), awaits, told: 0 }
+        });
+        let posts = posts.collect();
+        Self { tools, world: World::default(), posts, streams, inbox, working: JoinSet::new() }
+    }
+
+    /// Works without end. It can be dropped at any time; [`Drive::finish`] then ends what is under way.
+    pub(crate) async fn run(&mut self) {
+        loop {
+            (0..self.posts.len()).for_each(|post| self.begin(post));
+            let waits = |post: &&Post| post.awaits.is_empty() && post.queue.under_way() < WORK_MAX;
+            let next_due = self.posts.iter().filter(waits).filter_map(|post| post.queue.next_due()).min();
+            tokio::select! {
+                Some(heard) = self.inbox.recv() => self.take(heard),
+                Some(worked) = self.working.join_next() => {
+                    self.settle(worked.expect("work does not panic, and nobody cancels it"));
+                }
+                () = sleep_until(next_due.unwrap_or_else(Instant::now)), if next_due.is_some() => {}
+                // Without controllers there is nothing to do, and that for ever.
+                else => std::future::pending::<()>().await,
+            }
+        }
+    }
+
+    /// Ends what is under way and begins nothing else.
+    pub(crate) async fn finish(mut self, within: Duration) {
+        self.streams.abort_all();
+        let deadline = Instant::now() + within;
+        while let Ok(Some(_)) = timeout_at(deadline, self.working.join_next()).await {}
+        self.working.abort_all();
+    }
+
+    /// Lets a controller look at what waits for it.
+    fn begin(&mut self, at: usize) {
+        let post = &mut self.posts[at];
+        let controller = post.controller.name();
+        while post.awaits.is_empty() && post.queue.under_way() < WORK_MAX {
+            let now = Instant::now();
+            let Some(subject) = post.queue.begin(now) else { break };
+            let look = post.controller.look(&subject, &self.world, &self.tools);
+            if let Some(time) = look.again_at {
+                post.queue.look_at(subject.clone(), self.tools.clock.instant(time));
+            }
+            let Some(work) = look.work else {
+                post.queue.end(&subject);
+                continue;
+            };
+            self.working.spawn(async move {
+                let result = work.await;
+                Worked { post: at, subject, result, took: now.elapsed() }
+            });
+        }
+        let depth = post.queue.depth();
+        if depth != post.told {
+            post.told = depth;
+            self.tools.listener.hear(&Notice::Waiting { controller, depth });
+        }
+    }
+
+    fn take(&mut self, heard: Heard) {
+        match heard {
+            Heard::Fact(fact) => self.learn(fact),
+            Heard::Synced(kind) => {
+                for post in &mut self.posts {
+                    post.awaits.remove(&kind);
+                }
+            }
+            Heard::Trouble(why) => self.tools.listener.hear(&Notice::Trouble { why: &why }),
+        }
+    }
+
+    fn learn(&mut self, fact: Fact) {
+        let Some(change) = fact(&mut self.world) else { return };
+        for post in &mut self.posts {
+            let controller = post.controller.name();
+            for subject in post.controller.touched(&change, &self.world) {
+                if post.queue.touch(subject) {
+                    self.tools.listener.hear(&Notice::Added { controller });
+                }
+            }
+        }
+    }
+
+    fn settle(&mut self, worked: Worked) {
+        let Worked { post: at, subject, result, took } = worked;
+        let post = &mut self.posts[at];
+        let controller = post.controller.name();
+        self.tools.listener.hear(&Notice::Worked { controller, took });
+        let failed = match result {
+            Ok(done) => {
+                post.queue.end(&subject);
+                done.learnt.into_iter().for_each(|fact| self.learn(fact));
+                return;
+            }
+            Err(Undone::Hopeless(why)) => {
+                post.queue.end(&subject);
+                Some((why, None))
+            }
+            Err(Undone::Failed(why)) => Some((why, Some(post.queue.fail(&subject, Instant::now())))),
+            Err(Undone::Overtaken) => {
+                post.queue.fail(&subject, Instant::now());
+                None
+            }
+        };
+        if !matches!(failed, Some((_, None))) {
+            self.tools.listener.hear(&Notice::Retried { controller });
+        }
+        if let Some((why, retry_in)) = failed {
+            let subject = subject.to_string();
+            self.tools.listener.hear(&Notice::Failed { controller, subject: &subject, why: &why, retry_in });
+        }
+    }
+}

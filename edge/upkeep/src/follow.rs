@@ -1,0 +1,99 @@
+//! Follows one kind: what is there and what changes, as facts for the world.
+//!
+//! Invariant: a kind that the server does not serve is as good as one without objects. It is asked for again from time to
+//! time, because kinds can be added while a server runs.
+
+use std::time::Duration;
+
+use client::{Answer, Connection, Event, WatchOptions};
+use futures_util::StreamExt;
+use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::error::SendError;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::kinds::{Followed, KindId, id, resource};
+use crate::world::{Change, World, name};
+
+/// How long to wait before a server is asked again whether it serves a kind.
+const ASK_AGAIN: Duration = Duration::from_secs(60);
+
+/// How long to wait before a server is asked again that could not say so.
+const ASK_SOON: Duration = Duration::from_secs(2);
+
+/// Takes a fact in, and says what is otherwise now.
+pub(crate) type Fact = Box<dyn FnOnce(&mut World) -> Option<Change> + Send>;
+
+/// What comes of following.
+pub(crate) enum Heard {
+    /// Something is otherwise.
+    Fact(Fact),
+    /// Everything of a kind that was there has been said.
+    Synced(KindId),
+    /// Something cannot be heard or read; it goes on by itself.
+    Trouble(String),
+}
+
+/// Follows a kind for as long as the task lives.
+pub(crate) fn follow<K: Followed>(connection: &Connection, to: Sender<Heard>, tasks: &mut JoinSet<()>) {
+    let connection = connection.clone();
+    tasks.spawn(async move {
+        // Whoever listens no more needs no more facts.
+        let _ = tell::<K>(&connection, &to).await;
+    });
+}
+
+async fn tell<K: Followed>(connection: &Connection, to: &Sender<Heard>) -> Result<(), SendError<Heard>> {
+    loop {
+        match connection.serves(K::API_VERSION, K::PLURAL).await {
+            Answer::Done(true) => break,
+            Answer::Done(false) => {
+                to.send(Heard::Synced(id::<K>())).await?;
+                sleep(ASK_AGAIN).await;
+            }
+            other => {
+                let why = other.trouble().unwrap_or_default();
+                to.send(Heard::Trouble(format!("cannot tell whether {} are served: {why}", K::PLURAL)))
+                    .await?;
+                sleep(ASK_SOON).await;
+            }
+        }
+    }
+    to.send(fact(|world: &mut World| {
+        world.serve::<K>();
+        None
+    }))
+    .await?;
+    let (all, options) = (resource::<K>(""), WatchOptions::default());
+    let mut stream = Box::pin(connection.list_and_watch(&all, &client::Selectors::default(), &options));
+    while let Some(event) = stream.next().await {
+        if let Some(heard) = heard(event) {
+            to.send(heard).await?;
+        }
+    }
+    Ok(())
+}
+
+fn heard<K: Followed>(event: Event<K>) -> Option<Heard> {
+    Some(match event {
+        Event::Applied(object) => fact(move |world: &mut World| Some(world.applied(object))),
+        Event::Deleted(object) => {
+            let (name, uid) = (name(&object), object.metadata().uid.clone());
+            fact(move |world: &mut World| world.gone::<K>(&name, &uid))
+        }
+        Event::Vanished(gone) => {
+            fact(move |world: &mut World| world.gone::<K>(&(gone.namespace, gone.name), &gone.uid))
+        }
+        Event::Synced { .. } => Heard::Synced(id::<K>()),
+        Event::Progressed { .. } => return None,
+        // What cannot be read is not touched either.
+        Event::Unreadable { object, why } => {
+            Heard::Trouble(format!("cannot read {} {}/{}: {why}", K::KIND, object.namespace, object.name))
+        }
+        Event::Interrupted { why, .. } => Heard::Trouble(format!("cannot hear of {}: {why}", K::PLURAL)),
+    })
+}
+
+fn fact(take: impl FnOnce(&mut World) -> Option<Change> + Send + 'static) -> Heard {
+    Heard::Fact(Box::new(take))
+}
