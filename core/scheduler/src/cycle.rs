@@ -399,7 +399,7 @@ impl Engine {
                 return Err(refused(format!("resource claim {id} is in the process of being deallocated")));
             }
             if let Some(why) = self
-                .clash(&id, &pod.uid, false)
+                .clash(&id, false)
                 .filter(|_| !self.is_being_reserved(&id) && !self.has_other_users(&id, &pod.uid))
             {
                 let mut refusal = refused(why);

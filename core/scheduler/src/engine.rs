@@ -155,6 +155,8 @@ struct Placing {
     settles_at: Option<Timestamp>,
     /// A write failed: the rest is waited for, and then all is taken back.
     failed: Option<String>,
+    /// It was called back for another pod, which needs its devices.
+    displaced: bool,
     /// Writes that take reservations back. The pod is not tried again before they are answered, or they could undo what
     /// is written for it then.
     releasing: BTreeSet<WriteId>,

@@ -6,8 +6,10 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
+use super::fold::named_claims;
 use super::{Announcement, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
+use crate::deallocate::{InTheWay, Remedy};
 use crate::filters::FilterSet;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
@@ -87,6 +89,7 @@ impl Engine {
         let is_on_its_way = |placing: &&mut Placing| placing.binding.is_none() && placing.pod.node.is_none();
         let Some(placing) = self.placing.get_mut(uid).filter(is_on_its_way) else { return false };
         placing.failed.get_or_insert_with(|| reason.to_owned());
+        placing.displaced = true;
         self.go_on(now, uid);
         true
     }
@@ -102,7 +105,10 @@ impl Engine {
             }
         }
         let Some(placing) = self.placing.get_mut(uid) else { return };
-        let (pod, reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
+        let (pod, mut reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
+        if placing.displaced {
+            self.give_up_devices(&pod, &mut reserved);
+        }
         self.withdraw(&pod);
         for claim in reserved {
             let Some(release) = self.letting_go(&claim, consumer(&pod)) else { continue };
@@ -113,6 +119,20 @@ impl Engine {
         }
         self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
         self.put_back(now, uid);
+    }
+
+    /// A pod makes way for another: its claims give their devices back if nobody else uses them. Released alone, they would
+    /// keep them for the time when it is tried again.
+    fn give_up_devices(&mut self, pod: &Pod, reserved: &mut Vec<ClaimId>) {
+        for claim in named_claims(pod) {
+            let state = self.claims.get(&claim).filter(|state| state.allocation.is_some());
+            let Some(uid) = state.map(|state| state.uid.clone()) else { continue };
+            if self.has_other_users(&claim, &pod.uid) || self.is_being_reserved(&claim) {
+                continue;
+            }
+            reserved.retain(|one| *one != claim);
+            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &pod.uid);
+        }
     }
 
     /// Puts a pod back whose placement is undone.

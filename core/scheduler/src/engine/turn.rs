@@ -69,6 +69,7 @@ impl Engine {
             hears_by: None,
             settles_at: None,
             failed: None,
+            displaced: false,
             releasing: Default::default(),
         };
         self.placing.insert(pod.uid.clone(), placing);
