@@ -29,6 +29,7 @@ use crate::error::{ConvertError, ObjectName, named};
 use crate::label_selector::label_selector;
 use crate::node::{node, node_selector};
 use crate::pod::pod;
+use crate::preparation::preparation;
 use crate::slice::slice;
 use crate::taint::taint_rule;
 use crate::taken::taken;
@@ -232,5 +233,6 @@ pub fn claim_state(object: &ResourceClaim) -> Result<ClaimState, ConvertError> {
         extended: meta.annotations.get(EXTENDED_ANNOTATION).is_some_and(|value| value == "true"),
         deleting: meta.deletion_timestamp.is_some(),
         protected: meta.finalizers.iter().any(|one| one == CLAIM_FINALIZER),
+        preparation: preparation(status),
     })
 }

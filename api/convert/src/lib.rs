@@ -17,6 +17,7 @@ mod node;
 mod pod;
 mod pod_features;
 mod pod_terms;
+mod preparation;
 pub mod request;
 mod requests;
 mod resources;

@@ -15,7 +15,7 @@ use model::pod::{LabelSelector, Spread};
 use scheduler::engine::Settings;
 use scheduler::filters::{Filter, FilterSet, FilterSettings};
 use scheduler::preempt::PreemptionSettings;
-use scheduler::profile::Profile;
+use scheduler::profile::{BINDING_TIMEOUT_MS, Profile};
 use scheduler::queue::Patience;
 use scheduler::scores::resources::{Aim, Strategy};
 use scheduler::scores::{Score, ScoreSettings};
@@ -60,6 +60,7 @@ fn profile(profile: &config::Profile) -> Profile {
             .contains(&Plugin::DefaultPreemption)
             .then(|| preemption(args)),
         heeds_gates: plugins.at(Point::PreEnqueue).contains(&Plugin::SchedulingGates),
+        binding_timeout_ms: args.dynamic_resources.binding_timeout.map_or(BINDING_TIMEOUT_MS, millis),
     }
 }
 

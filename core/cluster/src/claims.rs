@@ -15,6 +15,7 @@ use model::device::DeviceId;
 use model::node::{Node, NodeSelector};
 
 use crate::ledger::{Holding, Ledger, ShareId};
+use crate::preparation::Preparation;
 
 use arrival::Arrival;
 pub use arrival::{Clash, Shown};
@@ -40,6 +41,8 @@ pub struct ClaimState {
     pub deleting: bool,
     /// It cannot vanish while devices are allocated to it.
     pub protected: bool,
+    /// How far its devices have come, if some have to be made ready before a pod is bound.
+    pub preparation: Option<Arc<Preparation>>,
 }
 
 impl ClaimState {
@@ -297,6 +300,7 @@ mod tests {
             extended: false,
             deleting: false,
             protected: false,
+            preparation: None,
         }
     }
 

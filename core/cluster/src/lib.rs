@@ -7,6 +7,7 @@ pub mod ledger;
 pub mod namespaces;
 pub mod nodes;
 pub mod pools;
+pub mod preparation;
 pub mod published;
 pub mod resource_classes;
 pub mod taint_rules;

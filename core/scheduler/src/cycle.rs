@@ -199,7 +199,7 @@ impl Engine {
         if let Some(choice) = self.choose_nominated(pod, &claims, &profile) {
             return Ok(choice);
         }
-        if !self.is_alike_to_others(pod, &claims, &profile) {
+        if self.has_shunned(pod) || !self.is_alike_to_others(pod, &claims, &profile) {
             return self.choose_anew(pod, &claims, &profile);
         }
         if let Some(choice) = self.choose_alike(pod, &claims, &profile)? {
@@ -398,13 +398,13 @@ impl Engine {
             if self.is_given_up(&id) {
                 return Err(refused(format!("resource claim {id} is in the process of being deallocated")));
             }
-            if let Some(why) = self
-                .clash(&id, false)
-                .filter(|_| !self.is_being_reserved(&id) && !self.has_other_users(&id, &pod.uid))
-            {
+            let is_wanted = || self.is_being_reserved(&id) || self.has_other_users(&id, &pod.uid);
+            let broken = self.will_not_be_ready(&id, profile);
+            let clash = || self.clash(&id, false).filter(|_| !is_wanted());
+            if let Some(why) = broken.or_else(clash) {
                 let mut refusal = refused(why);
-                let (uid, remedy) = (state.uid.clone(), Remedy::Deallocate);
-                refusal.in_the_way = Some(InTheWay { claim: id, uid, remedy });
+                let one = InTheWay { claim: id.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };
+                refusal.in_the_way = (!is_wanted()).then_some(one);
                 return Err(refusal);
             }
             let consumers = state.reserved_for.len();

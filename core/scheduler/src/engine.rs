@@ -6,12 +6,14 @@
 mod bound;
 mod clash;
 pub(crate) mod fold;
+mod readying;
 mod settle;
 mod sharing;
 mod taint_rules;
 pub(crate) mod turn;
 
 pub(crate) use fold::claim_id;
+pub use readying::ReadyOutcome;
 pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +30,7 @@ use cluster::taint_rules::TaintRules;
 use cluster::volumes::Volumes;
 use gates::Gates;
 use model::claim::{ClaimId, Class};
+use model::device::DeviceId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
@@ -93,6 +96,26 @@ pub enum Announcement {
         /// The filters that say so; none if something went wrong.
         filters: FilterSet,
     },
+    /// A pod waits for its devices, which are being made ready.
+    DevicesPending {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// Its node.
+        node: Arc<str>,
+        /// For what it waits.
+        message: String,
+    },
+    /// A pod waits for its devices no more.
+    DevicesDone {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// How it ended.
+        outcome: ReadyOutcome,
+        /// How long it waited.
+        waited_ms: i64,
+        /// The driver of each device that had to be made ready.
+        drivers: Vec<Arc<str>>,
+    },
     /// A pod goes, since a more important one needs its place.
     Preempted {
         /// The pod that goes.
@@ -153,6 +176,10 @@ struct Placing {
     hears_by: Option<Timestamp>,
     /// Until when others may still give its devices away, as they cannot have heard of it before.
     settles_at: Option<Timestamp>,
+    /// Its devices are being made ready.
+    readying: Option<readying::Readying>,
+    /// Its node is tried first when it failed there, as it is noted on the pod.
+    keeps_node: bool,
     /// A write failed: the rest is waited for, and then all is taken back.
     failed: Option<String>,
     /// It was called back for another pod, which needs its devices.
@@ -188,6 +215,10 @@ pub struct Engine {
     abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
     /// Pods whose claims are written, by the claim whose news they wait for before they are bound.
     unheard: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// Pods that wait for devices to be made ready, by claim.
+    awaited: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// Devices that could not be made ready for a pod, by its uid.
+    shunned: FxHashMap<Arc<str>, BTreeSet<DeviceId>>,
     /// When a list told of a claim the last time.
     claims_listed: Option<Timestamp>,
     /// Schedulers besides us that give out devices.
@@ -210,6 +241,8 @@ pub struct Engine {
     pub(crate) softly_tainted: BTreeSet<NodeIdx>,
     /// Who makes room for whom.
     pub(crate) preempting: Preempting,
+    /// The time of what is being handled.
+    now: Timestamp,
     effects: Vec<Effect>,
 }
 
@@ -236,6 +269,8 @@ impl Engine {
             placing: FxHashMap::default(),
             abandoned: FxHashMap::default(),
             unheard: BTreeMap::new(),
+            awaited: BTreeMap::new(),
+            shunned: FxHashMap::default(),
             claims_listed: None,
             rivals: Rivals::default(),
             settling: BTreeSet::new(),
@@ -248,12 +283,14 @@ impl Engine {
             touches: Touches::default(),
             softly_tainted: BTreeSet::new(),
             preempting: Preempting::default(),
+            now: Timestamp::from_micros(0),
             effects: Vec::new(),
         }
     }
 
     /// Takes something in, and tells what is to be done.
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Vec<Effect> {
+        self.now = now;
         self.end_waits(now);
         match input {
             Input::Changed(change) => self.fold(now, change),
@@ -277,6 +314,12 @@ impl Engine {
     #[must_use]
     pub fn placing(&self) -> usize {
         self.placing.len()
+    }
+
+    /// How many of them wait for their devices to be made ready.
+    #[must_use]
+    pub fn readying(&self) -> usize {
+        self.placing.values().filter(|placing| placing.readying.is_some()).count()
     }
 
     /// A pod that is on its way to a node, and the node.
@@ -320,11 +363,11 @@ impl Engine {
         &self.nodes
     }
 
-    /// Whether there is nothing to do until something happens.
+    /// Whether there is nothing to do until something happens. Pods that wait for their devices wait for somebody else.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let counts = self.queue.counts();
-        counts.ready == 0 && counts.backing_off == 0 && self.placing.is_empty()
+        counts.ready == 0 && counts.backing_off == 0 && self.placing.len() == self.readying()
     }
 
     /// Asks for a write whose answer somebody waits for.

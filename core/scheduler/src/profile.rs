@@ -21,7 +21,12 @@ pub struct Profile {
     pub preemption: Option<PreemptionSettings>,
     /// Whether pods wait as long as they have scheduling gates.
     pub heeds_gates: bool,
+    /// How long devices may take to be made ready, in milliseconds, if they have no time of their own.
+    pub binding_timeout_ms: i64,
 }
+
+/// How long devices may take to be made ready if nobody says otherwise.
+pub const BINDING_TIMEOUT_MS: i64 = 600_000;
 
 impl Profile {
     /// A profile about which nothing was said but its name.
@@ -33,6 +38,7 @@ impl Profile {
             scores: ScoreSettings::default(),
             preemption: Some(PreemptionSettings::default()),
             heeds_gates: true,
+            binding_timeout_ms: BINDING_TIMEOUT_MS,
         }
     }
 }

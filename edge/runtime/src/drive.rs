@@ -216,7 +216,7 @@ impl Drive {
         for ((station, cause), count) in self.engine.take_moves() {
             self.options.listener.hear(&Notice::Queued { station, cause, count });
         }
-        let (counts, placing) = (self.engine.counts(), self.engine.placing());
+        let (counts, placing) = (self.engine.counts(), self.engine.placing() - self.engine.readying());
         self.options.listener.hear(&Notice::Waiting { counts, placing });
         let count = self.recorder.as_ref().map_or(0, Recorder::take_dropped);
         if count > 0 {
@@ -368,6 +368,14 @@ impl Drive {
             Announcement::FailedScheduling { pod, message, filters } => {
                 self.options.listener.hear(&Notice::Refused { pod, message, filters: *filters });
             }
+            Announcement::DevicesPending { pod, message, .. } => {
+                self.options.listener.hear(&Notice::DevicesPending { pod, message });
+            }
+            Announcement::DevicesDone { pod, outcome, waited_ms, drivers } => {
+                let (outcome, waited) =
+                    (*outcome, Duration::from_millis(u64::try_from(*waited_ms).unwrap_or(0)));
+                self.options.listener.hear(&Notice::DevicesDone { pod, outcome, waited, drivers });
+            }
             Announcement::Preempted { pod, by, node } => {
                 self.options.listener.hear(&Notice::Preempted { pod, by, node });
             }
@@ -376,7 +384,7 @@ impl Drive {
             shadow.note(announcement);
         }
         if let Some(recorder) = &self.recorder {
-            recorder.record(events::report(announcement));
+            events::report(announcement).into_iter().for_each(|report| recorder.record(report));
         }
     }
 }

@@ -6,9 +6,9 @@ use objects::Object;
 use objects::core::event::ObjectReference;
 use scheduler::engine::Announcement;
 
-/// What an event says of an announcement.
-pub(crate) fn report(announcement: &Announcement) -> Report {
-    match announcement {
+/// What an event says of an announcement, if there is one for it.
+pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
+    Some(match announcement {
         Announcement::Scheduled { pod, node, .. } => Report {
             controller: pod.scheduler.to_string(),
             regarding: reference(pod),
@@ -41,7 +41,19 @@ pub(crate) fn report(announcement: &Announcement) -> Report {
             is_once: false,
             note: format!("Preempted by pod {} on node {node}", by.uid),
         },
-    }
+        Announcement::DevicesPending { pod, message, .. } => Report {
+            controller: pod.scheduler.to_string(),
+            regarding: reference(pod),
+            related: None,
+            reason: "BindingConditionsPending",
+            action: "Scheduling",
+            is_warning: false,
+            is_once: true,
+            note: message.clone(),
+        },
+        // Success is followed by a binding, and everything else by the reason why there is none.
+        Announcement::DevicesDone { .. } => return None,
+    })
 }
 
 fn reference(pod: &Pod) -> ObjectReference {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use model::pod::{Pod, PodId};
 use scheduler::change::Write;
+use scheduler::engine::ReadyOutcome;
 use scheduler::filters::FilterSet;
 use scheduler::queue::{Cause, Counts, Station};
 
@@ -137,6 +138,24 @@ pub enum Notice<'a> {
         /// Its uid.
         uid: &'a str,
     },
+    /// A pod waits for its devices, which are being made ready.
+    DevicesPending {
+        /// The pod.
+        pod: &'a Pod,
+        /// For what it waits.
+        message: &'a str,
+    },
+    /// A pod waits for its devices no more.
+    DevicesDone {
+        /// The pod.
+        pod: &'a Pod,
+        /// How it ended.
+        outcome: ReadyOutcome,
+        /// How long it waited.
+        waited: Duration,
+        /// The driver of each device that had to be made ready.
+        drivers: &'a [Arc<str>],
+    },
     /// A pod goes, since a more important one needs its place.
     Preempted {
         /// The pod that goes.
@@ -192,7 +211,7 @@ pub enum Notice<'a> {
     Waiting {
         /// Those that wait, by how.
         counts: Counts,
-        /// Those on their way to a node.
+        /// Those on their way to a node, except for those that wait for their devices.
         placing: usize,
     },
 }

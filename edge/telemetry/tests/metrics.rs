@@ -33,6 +33,12 @@ const TABLE: &[Row] = &[
         &["profile", "driver", "status"],
         Some((0.1, 2.0, 14)),
     ),
+    (
+        "scheduler_dra_bindingconditions_prebind_duration_seconds",
+        "histogram",
+        &["status", "requires_bindingconditions"],
+        Some((0.1, 2.0, 14)),
+    ),
     ("scheduler_event_handling_duration_seconds", "histogram", &["event"], FROM_100_US),
     (
         "scheduler_framework_extension_point_duration_seconds",
@@ -133,6 +139,7 @@ fn record(metrics: &Metrics) {
     metrics.gangs.generated("default-scheduler", 4);
     metrics.gangs.tried(false, "default-scheduler", MS);
     metrics.devices.waited("default-scheduler", "gpu.example.com", BindingOutcome::Timeout, MS);
+    metrics.devices.prepared(BindingOutcome::Success, true, MS);
     metrics.writes.submitted("pod_binding");
     metrics.writes.settled("pod_binding", true, MS);
     metrics.writes.request(201, "POST", "10.0.0.1:443", MS);

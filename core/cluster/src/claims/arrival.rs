@@ -133,6 +133,7 @@ mod tests {
             extended: false,
             deleting: false,
             protected: false,
+            preparation: None,
         }
     }
 

@@ -47,11 +47,17 @@ impl Engine {
     }
 
     fn is_unserved(&self, pod: &Pod, claim: &PodClaim) -> bool {
+        let state = claim_id(pod, claim).and_then(|id| self.claims.get(&id));
         match claim.source {
             ClaimSource::NotNeeded | ClaimSource::Unknown => return false,
+            // What was made for its group is used by the group.
+            ClaimSource::Generated(_)
+                if state.is_some_and(|state| state.owner.as_ref() != Some(&pod.uid)) =>
+            {
+                return false;
+            }
             ClaimSource::Named(_) | ClaimSource::Generated(_) | ClaimSource::ToBeGenerated => {}
         }
-        let state = claim_id(pod, claim).and_then(|id| self.claims.get(&id));
         state.is_none_or(|state| state.allocation.is_none() || !state.reserved_for.contains(&pod.uid))
     }
 

@@ -68,7 +68,7 @@ impl Engine {
 
     /// The claims that are written for a pod on its way. One that was made for it and is not known yet has a name that no
     /// claim has.
-    fn written_claims(&self, uid: &str) -> Vec<ClaimId> {
+    pub(super) fn written_claims(&self, uid: &str) -> Vec<ClaimId> {
         let reserved = self.placing.get(uid).map(|placing| &placing.reserved);
         let claims = reserved.into_iter().flatten().filter(|claim| !is_note(claim));
         claims.map(|claim| self.made_under(claim).unwrap_or(claim).clone()).collect()
@@ -164,6 +164,12 @@ impl Engine {
 
     /// Gives the devices of a claim back since another has them, and puts its pod back.
     fn yield_to_rival(&mut self, now: Timestamp, uid: &Arc<str>, claim: ClaimId, why: String) {
+        self.give_devices_back(uid, claim);
+        self.fail(now, uid, why);
+    }
+
+    /// Gives the devices of a claim back that was written for a pod.
+    pub(super) fn give_devices_back(&mut self, uid: &Arc<str>, claim: ClaimId) {
         // One that was made for the pod is deleted anyway when the pod is taken back, and one that others want too gives its
         // devices back when all of them have let it go.
         let is_others = self.has_other_users(&claim, uid);
@@ -175,11 +181,10 @@ impl Engine {
             let one = InTheWay { claim, uid: state.uid.clone(), remedy: Remedy::Deallocate };
             self.ask_for(one, uid);
         }
-        self.fail(now, uid, why);
     }
 
     /// Takes a pod on its way back.
-    fn fail(&mut self, now: Timestamp, uid: &Arc<str>, why: String) {
+    pub(super) fn fail(&mut self, now: Timestamp, uid: &Arc<str>, why: String) {
         if let Some(placing) = self.placing.get_mut(uid) {
             placing.failed = Some(why);
             self.take_back(now, uid);

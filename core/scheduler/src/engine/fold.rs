@@ -75,6 +75,7 @@ impl Engine {
                 let touched = self.claims.remove(&id);
                 self.look_again_at_users(now, &id, known.as_deref());
                 self.heard_of(now, &id);
+                self.look_at_awaited(now, &id);
                 if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
             }
             Change::NamespaceApplied(name, labels) => {
@@ -243,6 +244,7 @@ impl Engine {
         }
         self.look_again_at_users(now, &id, known.as_deref());
         self.heard_of(now, &id);
+        self.look_at_awaited(now, &id);
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
         let arrived = was_decided && !self.claims.is_decided(&id);
         if arrived || is_displaceable {
@@ -304,6 +306,7 @@ impl Engine {
 
     pub(super) fn forget_waiting(&mut self, uid: &str) {
         self.queue.remove(uid);
+        self.shunned.remove(uid);
         let Some(pod) = self.waiting.remove(uid) else { return };
         self.forget_users(&pod);
         for id in named_claims(&pod) {

@@ -54,6 +54,7 @@ impl Engine {
         }
         if !self.waiting.contains_key(uid) {
             // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
+            self.stop_readying(uid);
             self.placing.remove(uid);
             return;
         }
@@ -63,11 +64,15 @@ impl Engine {
         if !placing.reserved.is_empty() && !self.has_devices_alone(now, uid) {
             return;
         }
-        let Some(placing) = self.placing.get(uid) else { return };
-        let (pod, node) = (placing.pod.clone(), placing.node.clone());
-        if pod.node.is_some() {
+        // Nobody holds a pod back that is on its node already, until its devices are ready.
+        if self.placing.get(uid).is_some_and(|placing| placing.pod.node.is_some()) {
             return self.served(now, uid);
         }
+        if self.waits_for_devices(now, uid) {
+            return;
+        }
+        let Some(placing) = self.placing.get(uid) else { return };
+        let (pod, node) = (placing.pod.clone(), placing.node.clone());
         let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node });
         if let Some(placing) = self.placing.get_mut(uid) {
             placing.binding = Some(write);
@@ -104,12 +109,17 @@ impl Engine {
                 self.preempting.went(uid);
             }
         }
+        self.abandon_readying(now, uid);
         let Some(placing) = self.placing.get_mut(uid) else { return };
         let (pod, mut reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
-        if placing.displaced {
+        let (displaced, keeps_node) = (placing.displaced, placing.keeps_node);
+        if displaced {
             self.give_up_devices(&pod, &mut reserved);
         }
-        self.withdraw(&pod);
+        if !keeps_node {
+            let latest = self.waiting.get(uid).unwrap_or(&pod).clone();
+            self.withdraw(&latest);
+        }
         for claim in reserved {
             let Some(release) = self.letting_go(&claim, consumer(&pod)) else { continue };
             let write = self.submit(uid, release);
@@ -153,6 +163,7 @@ impl Engine {
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered
     /// stay taken until they are: the API may have given them to the claim by now.
     pub(super) fn abandon(&mut self, uid: &Arc<str>) {
+        self.abandon_readying(self.now, uid);
         let Some(placing) = self.placing.remove(uid) else { return };
         for (write, open) in &placing.open {
             self.abandoned.insert(*write, (open.clone(), consumer(&placing.pod)));
@@ -172,6 +183,7 @@ impl Engine {
         if placing.binding.is_some() && *placing.node == *node {
             return self.bound(uid);
         }
+        self.stop_readying(uid);
         let Some(placing) = self.placing.remove(uid) else { return };
         for (write, claim) in placing.open {
             self.abandoned.insert(write, (claim, consumer(&placing.pod)));

@@ -34,7 +34,7 @@ impl Engine {
             let lifted = self.lift_plans(&pod);
             let chosen = match &pod.node {
                 Some(node) => self.choose_there(&pod, node),
-                None => self.choose(&pod),
+                None => self.choose_other(&pod).map_or_else(|| self.choose(&pod), Ok),
             };
             match chosen {
                 Ok(choice) => {
@@ -68,6 +68,8 @@ impl Engine {
             binding: None,
             hears_by: None,
             settles_at: None,
+            readying: None,
+            keeps_node: false,
             failed: None,
             displaced: false,
             releasing: Default::default(),

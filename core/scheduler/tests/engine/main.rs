@@ -13,6 +13,7 @@ mod images;
 mod preemption;
 mod preemption_story;
 mod profiles;
+mod readying;
 mod taint_rules;
 mod turmoil;
 mod volumes;

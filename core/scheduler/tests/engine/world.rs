@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::{Holding, ShareId};
+use cluster::preparation::{Preparation, Progress};
 use cluster::published::Published;
 use gates::Gates;
-use model::allocation::Allocation;
+use model::allocation::{Allocation, Grant};
 use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
 use model::device::{Device, DeviceId, PoolId, Reach, Slice};
 use model::node::Node;
@@ -134,6 +135,7 @@ pub fn claim(name: &str) -> ClaimState {
         extended: false,
         deleting: false,
         protected: false,
+        preparation: None,
     }
 }
 
@@ -206,6 +208,19 @@ fn held(claim: &ClaimId, allocation: &Allocation, shares: &[Arc<str>]) -> Alloca
     Allocated { nodes: allocation.nodes.clone(), held: held.collect() }
 }
 
+/// What is left to do for the devices of an allocation when it is written.
+fn preparation(allocation: &Allocation, now: Timestamp) -> Option<Arc<Preparation>> {
+    let grants = allocation.grants.iter().filter(|grant| !grant.binding.conditions.is_empty());
+    let progress = |grant: &Grant| Progress {
+        device: grant.device.clone(),
+        timeout_ms: None,
+        missing: grant.binding.conditions.clone(),
+        failed: None,
+    };
+    let devices: Vec<Progress> = grants.map(progress).collect();
+    (!devices.is_empty()).then(|| Arc::new(Preparation { since: Some(now.to_seconds()), devices }))
+}
+
 impl World {
     pub fn tell(&mut self, input: Input) {
         for effect in self.engine.handle(self.now, input) {
@@ -219,6 +234,12 @@ impl World {
                 }
                 Effect::Announce(Announcement::Preempted { pod, by, node }) => {
                     self.told.push(format!("{} preempted by {} on {node}", pod.id.name, by.uid));
+                }
+                Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
+                    self.told.push(format!("{}: {message}", pod.id.name));
+                }
+                Effect::Announce(Announcement::DevicesDone { pod, outcome, waited_ms, .. }) => {
+                    self.told.push(format!("{}: {} after {waited_ms} ms", pod.id.name, outcome.name()));
                 }
                 Effect::WakeAt(_) => {}
             }
@@ -348,6 +369,7 @@ impl World {
                     return Err("it has devices already");
                 }
                 known.allocation = Some(Arc::new(held(id, allocation, shares)));
+                known.preparation = preparation(allocation, self.now);
                 known.reserved_for.push(consumer.uid.clone());
             }
             Write::Reserve { consumer, .. } => known.reserved_for.push(consumer.uid.clone()),
@@ -357,6 +379,7 @@ impl World {
                     return Err("it is in use");
                 }
                 known.allocation = None;
+                known.preparation = None;
                 known.reserved_for.clear();
             }
             other => unreachable!("{other:?} is about no claim that is there"),

@@ -10,6 +10,7 @@ use super::series::{Counter, Histogram};
 pub struct Devices {
     allocations: Family<Counter>,
     waits: Family<Histogram>,
+    prebinds: Family<Histogram>,
 }
 
 impl Devices {
@@ -28,6 +29,14 @@ impl Devices {
                 },
                 &growing(0.1, 2.0, 14),
             ),
+            prebinds: registry.seconds(
+                Named {
+                    name: "scheduler_dra_bindingconditions_prebind_duration_seconds",
+                    help: "How long it took from the choice of devices until a pod could be bound with them.",
+                    labels: &["status", "requires_bindingconditions"],
+                },
+                &growing(0.1, 2.0, 14),
+            ),
         }
     }
 
@@ -36,5 +45,11 @@ impl Devices {
         let values = [profile, driver, outcome.text()];
         self.allocations.with(&values).one();
         self.waits.with(&values).took(waited);
+    }
+
+    /// The devices of a pod are its own, or will not be, with or without conditions.
+    pub fn prepared(&self, outcome: BindingOutcome, has_conditions: bool, took: Duration) {
+        let required = if has_conditions { "true" } else { "false" };
+        self.prebinds.with(&[outcome.text(), required]).took(took);
     }
 }

@@ -24,5 +24,6 @@ mod interruptions;
 mod kills;
 mod leaders;
 mod pods;
+mod readying;
 mod rivals;
 mod words;

@@ -95,6 +95,11 @@ impl Api {
         std::mem::take(&mut self.made)
     }
 
+    /// The features that are on.
+    pub fn gates(&self) -> Gates {
+        self.gates
+    }
+
     pub fn revision(&self) -> u64 {
         self.store.revision()
     }

@@ -7,18 +7,20 @@
 //! What was decided by an old state is not done to a new one: writes name the version that they were made from, or the uid.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
+use controllers::claim_reservations;
 use controllers::claim_templates::{self, Step};
-use controllers::claims::{self, User};
+use controllers::claimants::{claim_names, is_controlled_by};
+use controllers::claims::{self, Owner, User};
 use convert::request::{ApiCall, Verb};
+use gates::Gates;
+use objects::Object;
 use objects::core::pod::Pod;
-use objects::resource::claim::ResourceClaim;
+use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use serde_json::{Value, json};
 use store::Key;
 
-use super::api::{Api, Refused, text};
-use super::machine::uid;
+use super::api::{Api, Refused};
 use super::plan::Sabotage;
 use super::replica::Stream;
 
@@ -26,7 +28,9 @@ use super::replica::Stream;
 #[derive(Clone, Debug)]
 enum Task {
     /// Make the claims of a pod, and note on the pod which they are.
-    MakeClaims { pod: Arc<Value>, steps: VecDeque<Step>, made: Vec<(String, String)> },
+    MakeClaims { pod: Box<Pod>, steps: VecDeque<Step>, made: Vec<(String, String)> },
+    /// Write a claim with one user more.
+    Reserve(Box<ResourceClaim>),
     /// Write the status of a claim, and take its protection away if it has no devices then.
     Release(Box<ResourceClaim>),
     /// Take the protection of a claim away.
@@ -95,63 +99,19 @@ impl Keeper {
     }
 
     fn look(&mut self, api: &mut Api, sabotage: Sabotage) {
-        let pods: Vec<(Key, Arc<Value>)> =
-            self.pods.known.iter().map(|(key, pod)| (key.clone(), pod.clone())).collect();
-        for (key, pod) in pods {
-            self.tasks.extend(self.claims_to_make(&key, &pod));
-        }
-        let claims: Vec<Arc<Value>> = self.claims.known.values().cloned().collect();
-        for claim in claims {
-            self.tasks.extend(self.review(api, &claim, sabotage));
-        }
-    }
-
-    fn claims_to_make(&self, key: &Key, pod: &Arc<Value>) -> Option<Task> {
-        if claims::is_done(&typed::<Pod>(pod)) {
-            return None;
-        }
-        let own: Vec<Value> = self.claims.known.values().map(|claim| Value::clone(claim)).collect();
-        let template = |name: &str| {
-            self.templates.known.get(&Key::new(&key.namespace, name)).map(|template| Value::clone(template))
+        let known = Known {
+            pods: read(&self.pods),
+            claims: read(&self.claims),
+            templates: read(&self.templates),
+            gates: api.gates(),
         };
-        let mut steps = claim_templates::steps(pod, &template, &own);
-        steps.retain(|step| !matches!(step, Step::Wait { .. }));
-        (!steps.is_empty()).then(|| Task::MakeClaims {
-            pod: pod.clone(),
-            steps: steps.into(),
-            made: Vec::new(),
-        })
-    }
-
-    fn review(&self, api: &mut Api, claim: &Value, sabotage: Sabotage) -> Option<Task> {
-        let claim: ResourceClaim = typed(claim);
-        let namespace = &claim.metadata.namespace;
-        // Of a pod that is not known as the one that is meant, only the API can say whether it is gone.
-        let wanted: BTreeMap<&str, Vec<&str>> = wanted(&claim);
-        let mut users: BTreeMap<&str, User> = BTreeMap::new();
-        for (name, uids) in &wanted {
-            let known = self.pods.known.get(&Key::new(namespace, name)).cloned();
-            let known = known.filter(|pod| uids.iter().all(|wanted| *wanted == uid(pod)));
-            if let Some(pod) = known.or_else(|| api.get("Pod", namespace, name)) {
-                users.insert(name, User::of(&typed(&pod)));
-            }
+        for (key, pod) in &known.pods {
+            self.tasks.extend(known.claims_to_make(key, pod));
+            let reserved = known.claims_to_reserve(key, pod).into_iter();
+            self.tasks.extend(reserved.map(|claim| Task::Reserve(Box::new(claim))));
         }
-        let decided = claims::decide(&claim, &|name| users.get(name).cloned());
-        match decided {
-            claims::Step::Leave => None,
-            claims::Step::Release(_) if sabotage == Sabotage::ForgetsToRelease => None,
-            claims::Step::Release(mut released) => {
-                if sabotage == Sabotage::KeepsAllocations {
-                    released.status.allocation = claim.status.allocation;
-                }
-                Some(Task::Release(released))
-            }
-            claims::Step::Unprotect if sabotage == Sabotage::KeepsProtection => None,
-            claims::Step::Unprotect => {
-                claims::unprotected(&claim).map(|free| Task::Unprotect(Box::new(free)))
-            }
-            claims::Step::Delete if sabotage == Sabotage::KeepsMadeClaims => None,
-            claims::Step::Delete => Some(Task::Delete(Box::new(claim))),
+        for claim in known.claims.values() {
+            self.tasks.extend(known.review(api, claim, sabotage));
         }
     }
 
@@ -159,10 +119,21 @@ impl Keeper {
     fn carry_out(&mut self, api: &mut Api, task: &mut Task, sabotage: Sabotage) -> Result<bool, Refused> {
         match task {
             Task::MakeClaims { pod, steps, made } => match steps.pop_front() {
-                Some(Step::Make { entry, claim }) => {
-                    let claim = api.create(&claim)?;
-                    let name = text(&claim["metadata"]["name"]).to_owned();
-                    self.claims.known.insert(Key::new(text(&claim["metadata"]["namespace"]), &name), claim);
+                Some(Step::Make { entry, claim, instead_of }) => {
+                    let namespace = &pod.metadata.namespace;
+                    // One that is named and not known may be there after all.
+                    let named = instead_of.and_then(|name| api.get("ResourceClaim", namespace, &name));
+                    let named = named.map(|claim| typed::<ResourceClaim>(&claim));
+                    let own = named.filter(|claim| is_controlled_by(claim, &pod.metadata.uid));
+                    let name = match own {
+                        Some(own) => own.metadata.name,
+                        None => {
+                            let claim = api.create(&value(&claim))?;
+                            let name = typed::<ResourceClaim>(&claim).metadata.name;
+                            self.claims.known.insert(Key::new(namespace, &name), claim);
+                            name
+                        }
+                    };
                     made.push((entry, name));
                     Ok(true)
                 }
@@ -173,6 +144,7 @@ impl Keeper {
                 Some(Step::Wait { .. }) => self.carry_out(api, task, sabotage),
                 None => api.perform(&noted(pod, made)).map(|_| false),
             },
+            Task::Reserve(claim) => api.update("ResourceClaim", &value(claim), true).map(|_| false),
             Task::Release(claim) => {
                 let left = api.update("ResourceClaim", &value(claim), true)?;
                 let free = claims::unprotected(&typed(&left));
@@ -191,11 +163,93 @@ impl Keeper {
     }
 }
 
+/// What controllers know at one moment.
+struct Known {
+    pods: BTreeMap<Key, Pod>,
+    claims: BTreeMap<Key, ResourceClaim>,
+    templates: BTreeMap<Key, ResourceClaimTemplate>,
+    gates: Gates,
+}
+
+impl Known {
+    fn claims_to_make(&self, key: &Key, pod: &Pod) -> Option<Task> {
+        if claims::is_done(pod) {
+            return None;
+        }
+        let around = claim_templates::Around {
+            template: &|name| self.templates.get(&Key::new(&key.namespace, name)),
+            owned: &|uid| self.claims.values().filter(|claim| is_controlled_by(claim, uid)).collect(),
+            group: &|_| None,
+            gates: self.gates,
+        };
+        let mut steps = claim_templates::steps_for_pod(pod, &around);
+        steps.retain(|step| !matches!(step, Step::Wait { .. }));
+        let task = |steps: Vec<Step>| Task::MakeClaims {
+            pod: Box::new(pod.clone()),
+            steps: steps.into(),
+            made: Vec::new(),
+        };
+        (!steps.is_empty()).then(|| task(steps))
+    }
+
+    fn claims_to_reserve(&self, key: &Key, pod: &Pod) -> Vec<ResourceClaim> {
+        let around = claim_reservations::Around {
+            claim: &|name| self.claims.get(&Key::new(&key.namespace, name)),
+            group: &|_| None,
+            is_controlled: &|_| false,
+            gates: self.gates,
+        };
+        claim_reservations::reservations(pod, &around).reserve
+    }
+
+    fn review(&self, api: &mut Api, claim: &ResourceClaim, sabotage: Sabotage) -> Option<Task> {
+        let namespace = &claim.metadata.namespace;
+        let users = claims::users(claim).into_iter();
+        let gone: Vec<User> = users.filter(|user| self.is_gone(api, claim, user)).collect();
+        let names = |pod: &Pod| {
+            pod.metadata.namespace == *namespace && claim_names(pod).any(|name| *name == claim.metadata.name)
+        };
+        let is_wanted = self.pods.values().any(|pod| !claims::is_done(pod) && names(pod));
+        let around = claims::Around { is_gone: &|user| gone.contains(user), is_wanted };
+        match claims::decide(claim, &around) {
+            claims::Step::Leave => None,
+            claims::Step::Release(_) if sabotage == Sabotage::ForgetsToRelease => None,
+            claims::Step::Release(mut released) => {
+                if sabotage == Sabotage::KeepsAllocations {
+                    released.status.allocation = claim.status.allocation.clone();
+                }
+                Some(Task::Release(released))
+            }
+            claims::Step::Unprotect if sabotage == Sabotage::KeepsProtection => None,
+            claims::Step::Unprotect => claims::unprotected(claim).map(|free| Task::Unprotect(Box::new(free))),
+            claims::Step::Delete if sabotage == Sabotage::KeepsMadeClaims => None,
+            claims::Step::Delete => Some(Task::Delete(Box::new(claim.clone()))),
+        }
+    }
+
+    /// Whether a pod needs a claim no more. Of one that is not known, or only another of its name, the API says it.
+    fn is_gone(&self, api: &mut Api, claim: &ResourceClaim, user: &User) -> bool {
+        let namespace = &claim.metadata.namespace;
+        let is_meant = |pod: &Pod| pod.metadata.uid == user.uid;
+        let Some(pod) = self.pods.get(&Key::new(namespace, &user.name)).filter(|pod| is_meant(pod)) else {
+            let there = api.get("Pod", namespace, &user.name).map(|pod| typed::<Pod>(&pod));
+            return there.is_none_or(|pod| !is_meant(&pod) || claims::is_done(&pod));
+        };
+        let is_own = |name: &str| {
+            let other = self.claims.get(&Key::new(namespace, name));
+            other.is_some_and(|other| {
+                other.metadata.deletion_timestamp.is_none() && is_controlled_by(other, &user.uid)
+            })
+        };
+        claims::is_done(pod) || claims::is_surplus(claim, &Owner::Pod(pod), &is_own)
+    }
+}
+
 impl std::fmt::Display for Task {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Task::MakeClaims { pod, steps, .. } => {
-                let pod = text(&pod["metadata"]["name"]);
+                let pod = &pod.metadata.name;
                 let makes = steps.iter().find_map(|step| match step {
                     Step::Make { entry, .. } => Some(entry),
                     Step::Note { .. } | Step::Wait { .. } => None,
@@ -205,6 +259,7 @@ impl std::fmt::Display for Task {
                     None => write!(out, "note the claims of pod {pod}"),
                 }
             }
+            Task::Reserve(claim) => write!(out, "reserve claim {}", claim.metadata.name),
             Task::Release(claim) => write!(out, "release claim {}", claim.metadata.name),
             Task::Unprotect(claim) => {
                 write!(out, "take the protection of claim {} away", claim.metadata.name)
@@ -214,32 +269,32 @@ impl std::fmt::Display for Task {
     }
 }
 
-/// The pods that a claim is about, by name, with the uids that are meant.
-fn wanted(claim: &ResourceClaim) -> BTreeMap<&str, Vec<&str>> {
-    let reserved = claim.status.reserved_for.iter().map(|one| (one.name.as_str(), one.uid.as_str()));
-    let owners = claim.metadata.owner_references.iter().map(|one| (one.name.as_str(), one.uid.as_str()));
-    let about: Vec<(&str, &str)> = reserved.chain(owners).collect();
-    let uids = |name: &str| about.iter().filter(|one| one.0 == name).map(|one| one.1).collect();
-    claims::users(claim).into_iter().map(|name| (name, uids(name))).collect()
+/// Objects of a kind as they were told.
+fn read<T: Object>(stream: &Stream) -> BTreeMap<Key, T> {
+    stream.known.iter().map(|(key, object)| (key.clone(), typed(object))).collect()
 }
 
 /// The call that notes on a pod which claims were made for it. The uid keeps it from a pod that took the name of this one.
-fn noted(pod: &Value, made: &[(String, String)]) -> ApiCall {
+fn noted(pod: &Pod, made: &[(String, String)]) -> ApiCall {
     let statuses = claim_templates::statuses(pod, made);
+    let meta = &pod.metadata;
     ApiCall {
         verb: Verb::Patch,
-        kind: "Pod",
-        namespace: text(&pod["metadata"]["namespace"]).to_owned(),
-        name: text(&pod["metadata"]["name"]).to_owned(),
+        kind: Pod::KIND,
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone(),
         subresource: Some("status"),
-        body: json!({ "metadata": { "uid": uid(pod) }, "status": { "resourceClaimStatuses": statuses } }),
+        body: json!({ "metadata": { "uid": meta.uid }, "status": { "resourceClaimStatuses": statuses } }),
     }
 }
 
-fn typed<T: objects::Object>(object: &Value) -> T {
+fn typed<T: Object>(object: &Value) -> T {
     T::deserialize(object).expect("what was admitted is of its kind")
 }
 
 fn value(claim: &ResourceClaim) -> Value {
-    serde_json::to_value(claim).expect("the keys of our wire types are texts")
+    let mut value = serde_json::to_value(claim).expect("the keys of our wire types are texts");
+    value["apiVersion"] = json!(ResourceClaim::API_VERSION);
+    value["kind"] = json!(ResourceClaim::KIND);
+    value
 }

@@ -125,6 +125,13 @@ impl World {
                 self.trace
                     .note(now, format_args!("scheduler {replica} finds no place for {}: {message}", pod.id));
             }
+            Announcement::DevicesPending { pod, message, .. } => {
+                self.trace.note(now, format_args!("scheduler {replica}: {} is {message}", pod.id));
+            }
+            Announcement::DevicesDone { pod, outcome, .. } => {
+                let outcome = outcome.name();
+                self.trace.note(now, format_args!("scheduler {replica}: devices of {}: {outcome}", pod.id));
+            }
             Announcement::Preempted { pod, by, node } => {
                 self.trace.note(
                     now,

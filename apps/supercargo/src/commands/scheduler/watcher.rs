@@ -8,10 +8,13 @@ use model::pod::PodId;
 use parking_lot::Mutex;
 use runtime::{AttemptResult, Comparison, Listener, Notice, State};
 use scheduler::change::Write;
+use scheduler::engine::ReadyOutcome;
 use scheduler::filters::FilterSet;
 use scheduler::queue::{Cause, Station};
 use scheduler::wake::Wake;
-use telemetry::metrics::{Metrics, Pending, Point, Preemptor, Profile, Queue, Status, Verdict};
+use telemetry::metrics::{
+    BindingOutcome, Metrics, Pending, Point, Preemptor, Profile, Queue, Status, Verdict,
+};
 use telemetry::surface::{Check, Checks, Flag, Pulse};
 use tracing::{debug, error, info, warn};
 
@@ -100,8 +103,27 @@ impl Watcher {
             _ => ("DynamicResources", Point::PreBind),
         };
         let status = if done { Status::Success } else { Status::Error };
+        if let Write::Allocate { allocation, .. } = write
+            && allocation.grants.iter().all(|grant| grant.binding.conditions.is_empty())
+        {
+            let outcome = if done { BindingOutcome::Success } else { BindingOutcome::Error };
+            self.metrics.devices.prepared(outcome, false, took);
+        }
         self.metrics.plugin(profile, plugin, point).ran(status, took);
         self.with_profile(profile, |profile| profile.point(point, status, took));
+    }
+
+    fn readied(&self, profile: &str, outcome: ReadyOutcome, waited: Duration, drivers: &[Arc<str>]) {
+        let outcome = match outcome {
+            ReadyOutcome::Success => BindingOutcome::Success,
+            ReadyOutcome::Failure => BindingOutcome::Failure,
+            ReadyOutcome::Timeout => BindingOutcome::Timeout,
+            ReadyOutcome::Error => BindingOutcome::Error,
+        };
+        for driver in drivers {
+            self.metrics.devices.waited(profile, driver, outcome, waited);
+        }
+        self.metrics.devices.prepared(outcome, true, waited);
     }
 
     fn queued(&self, station: Station, cause: Cause, count: u64) {
@@ -162,6 +184,15 @@ impl Listener for Watcher {
                 self.refused(&pod.uid, Some((&pod.scheduler, *filters)));
                 let pod = named(&pod.id);
                 debug!(pod, reason = message, "no place");
+            }
+            Notice::DevicesPending { pod, message } => {
+                let pod = named(&pod.id);
+                debug!(pod, reason = message, "its devices are being made ready");
+            }
+            Notice::DevicesDone { pod, outcome, waited, drivers } => {
+                self.readied(&pod.scheduler, *outcome, *waited, drivers);
+                let pod = named(&pod.id);
+                debug!(pod, outcome = outcome.name(), ?waited, "waits for its devices no more");
             }
             Notice::Preempted { pod, by, node } => {
                 self.metrics.preemption.victims(Preemptor::Pod, 1, 1, 0);

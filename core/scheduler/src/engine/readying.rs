@@ -1,0 +1,307 @@
+//! Devices that are made ready once they are chosen: a pod is bound when all of its devices are reported ready, not before.
+//!
+//! Invariant: a pod that waits for its devices is a state with a deadline and nothing else. What lets it go on is a change of
+//! one of its claims, or the time; nobody looks at it meanwhile. When it has waited in vain, the claims that failed give
+//! their devices back in one write each, unless somebody else uses them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cluster::claims::{ClaimState, Held};
+use cluster::ledger::Holding;
+use cluster::preparation::Verdict;
+use gates::Gate;
+use model::claim::ClaimId;
+use model::device::DeviceId;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+
+use super::fold::named_claims;
+use super::{Announcement, Engine};
+use crate::change::Write;
+use crate::cycle::Choice;
+use crate::profile::Profile;
+
+/// A pod that waits for its devices.
+#[derive(Clone, Debug)]
+pub(super) struct Readying {
+    since: Timestamp,
+    until: Timestamp,
+    claims: Vec<ClaimId>,
+}
+
+/// How it ended that devices were made ready for a pod.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ReadyOutcome {
+    /// All of them are ready.
+    Success,
+    /// One failed.
+    Failure,
+    /// One took too long.
+    Timeout,
+    /// Nobody waits any more, since the pod or a claim went.
+    Error,
+}
+
+impl ReadyOutcome {
+    /// In a word, as metrics have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Timeout => "timeout",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A claim whose devices will not become ready.
+struct Broken {
+    claim: ClaimId,
+    device: DeviceId,
+    outcome: ReadyOutcome,
+    why: String,
+}
+
+/// How the claims of a pod stand.
+enum Standing {
+    Ready,
+    /// Until when, and for what.
+    Pending(Timestamp, String),
+    /// A claim has its devices no more.
+    Lost(String),
+    Broken(Vec<Broken>),
+}
+
+impl Engine {
+    /// Whether a pod whose claims are written waits for its devices. If it does so in vain it is taken back.
+    pub(super) fn waits_for_devices(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
+        let Some(placing) = self.placing.get(uid) else { return false };
+        let pod = placing.pod.clone();
+        let claims = self.claims_to_ready(uid, &pod);
+        if claims.is_empty() {
+            return false;
+        }
+        let began = placing.readying.as_ref().map_or(now, |readying| readying.since);
+        let profile = self.settings.profile_of(&pod);
+        match self.standing(now, began, &claims, &profile) {
+            Standing::Ready => {
+                self.end_readying(now, uid, ReadyOutcome::Success, &claims);
+                false
+            }
+            Standing::Pending(until, what) => {
+                self.wait_for_devices(now, uid, until, claims, &what);
+                true
+            }
+            Standing::Lost(why) => {
+                self.end_readying(now, uid, ReadyOutcome::Error, &claims);
+                self.fail(now, uid, why);
+                true
+            }
+            Standing::Broken(broken) => {
+                self.give_up_on(now, uid, &claims, broken);
+                true
+            }
+        }
+    }
+
+    /// The claims of a pod on its way with devices that have to be made ready, and those that it waits for already.
+    fn claims_to_ready(&self, uid: &str, pod: &Pod) -> Vec<ClaimId> {
+        let Some(placing) = self.placing.get(uid).filter(|_| self.heeds_conditions()) else {
+            return Vec::new();
+        };
+        if let Some(readying) = &placing.readying {
+            return readying.claims.clone();
+        }
+        let has_conditions =
+            |id: &ClaimId| self.claims.get(id).is_some_and(|state| state.preparation.is_some());
+        let mut claims: Vec<ClaimId> = named_claims(pod).chain(self.written_claims(uid)).collect();
+        claims.sort_unstable();
+        claims.dedup();
+        claims.retain(has_conditions);
+        claims
+    }
+
+    fn heeds_conditions(&self) -> bool {
+        let gates = &self.settings.gates;
+        gates.enabled(Gate::DRADeviceBindingConditions) && gates.enabled(Gate::DRAResourceClaimDeviceStatus)
+    }
+
+    fn standing(&self, now: Timestamp, began: Timestamp, claims: &[ClaimId], profile: &Profile) -> Standing {
+        let mut pending: Option<(Timestamp, String)> = None;
+        let mut broken = Vec::new();
+        for id in claims {
+            let Some(state) = self.claims.get(id) else {
+                return Standing::Lost(format!("claim {id}: it is gone"));
+            };
+            if state.allocation.is_none() {
+                return Standing::Lost(format!("claim {id}: it lost its devices in the meantime"));
+            }
+            if let Some(one) = self.broken(now, began, id, state, profile) {
+                broken.push(one);
+                continue;
+            }
+            let Some(preparation) = &state.preparation else { continue };
+            let verdict = preparation.verdict(now, began, profile.binding_timeout_ms);
+            if let Verdict::Pending { until, device } = verdict
+                && pending.as_ref().is_none_or(|(first, _)| until < *first)
+            {
+                pending = Some((until, format!("claim {id}, {device}")));
+            }
+        }
+        if !broken.is_empty() {
+            return Standing::Broken(broken);
+        }
+        pending.map_or(Standing::Ready, |(until, what)| Standing::Pending(until, what))
+    }
+
+    /// Why the devices of a claim will not become ready, if they will not.
+    fn broken(
+        &self,
+        now: Timestamp,
+        began: Timestamp,
+        id: &ClaimId,
+        state: &ClaimState,
+        profile: &Profile,
+    ) -> Option<Broken> {
+        let preparation = state.preparation.as_ref()?;
+        let (device, outcome, why) = match preparation.verdict(now, began, profile.binding_timeout_ms) {
+            Verdict::Ready | Verdict::Pending { .. } => return None,
+            Verdict::Failed(progress, failed) => {
+                let device = &progress.device;
+                let why = format!("device binding failed: claim={id}, device={device}: {failed}");
+                (device, ReadyOutcome::Failure, why)
+            }
+            Verdict::TimedOut { device, after_ms } => {
+                let seconds = after_ms / 1000;
+                let why = format!("device binding timeout: claim={id}, {device} after {seconds} s");
+                (&device.device, ReadyOutcome::Timeout, why)
+            }
+        };
+        Some(Broken { claim: id.clone(), device: device.clone(), outcome, why })
+    }
+
+    /// Why a claim that has devices is of no use to a pod, since they will not become ready.
+    pub(crate) fn will_not_be_ready(&self, id: &ClaimId, profile: &Profile) -> Option<String> {
+        let state = self.claims.get(id).filter(|_| self.heeds_conditions())?;
+        self.broken(self.now, self.now, id, state, profile).map(|broken| broken.why)
+    }
+
+    /// Lets a pod wait, and tells so when it begins to.
+    fn wait_for_devices(
+        &mut self,
+        now: Timestamp,
+        uid: &Arc<str>,
+        until: Timestamp,
+        claims: Vec<ClaimId>,
+        what: &str,
+    ) {
+        let Some(placing) = self.placing.get_mut(uid) else { return };
+        self.settling.insert((until, uid.clone()));
+        if let Some(readying) = &mut placing.readying {
+            if readying.until != until {
+                self.settling.remove(&(readying.until, uid.clone()));
+                readying.until = until;
+            }
+            return;
+        }
+        let (pod, node) = (placing.pod.clone(), placing.node.clone());
+        placing.readying = Some(Readying { since: now, until, claims: claims.clone() });
+        placing.keeps_node = true;
+        for claim in claims {
+            self.awaited.entry(claim).or_default().insert(uid.clone());
+        }
+        // Autoscalers look for it, and the next leader looks there first.
+        let nominate = Write::Nominate { pod: pod.id.clone(), uid: uid.clone(), node: Some(node.clone()) };
+        self.submit_and_forget(nominate);
+        let message = format!("waiting for binding conditions for device on node {node}: {what}");
+        self.announce(Announcement::DevicesPending { pod, node, message });
+    }
+
+    /// The claims that failed give their devices back, and the pod goes back to the queue.
+    fn give_up_on(&mut self, now: Timestamp, uid: &Arc<str>, claims: &[ClaimId], broken: Vec<Broken>) {
+        let Some(first) = broken.first() else { return };
+        let (outcome, why) = (first.outcome, first.why.clone());
+        self.end_readying(now, uid, outcome, claims);
+        for one in broken {
+            self.shunned.entry(uid.clone()).or_default().insert(one.device);
+            self.give_devices_back(uid, one.claim);
+        }
+        self.fail(now, uid, why);
+    }
+
+    /// A pod waits for its devices no more.
+    fn end_readying(&mut self, now: Timestamp, uid: &Arc<str>, outcome: ReadyOutcome, claims: &[ClaimId]) {
+        let readying = self.stop_readying(uid);
+        let Some(placing) = self.placing.get(uid) else { return };
+        let waited_ms = readying.map_or(0, |one| (now.micros() - one.since.micros()) / 1_000);
+        let states = claims.iter().filter_map(|id| self.claims.get(id)?.preparation.as_ref());
+        let drivers = states.flat_map(|one| &one.devices).map(|one| one.device.driver.clone()).collect();
+        let pod = placing.pod.clone();
+        self.announce(Announcement::DevicesDone { pod, outcome, waited_ms, drivers });
+    }
+
+    /// Forgets that a pod waits for its devices.
+    pub(super) fn stop_readying(&mut self, uid: &Arc<str>) -> Option<Readying> {
+        let readying = self.placing.get_mut(uid)?.readying.take()?;
+        self.settling.remove(&(readying.until, uid.clone()));
+        for claim in &readying.claims {
+            if let Some(pods) = self.awaited.get_mut(claim) {
+                pods.remove(uid);
+                if pods.is_empty() {
+                    self.awaited.remove(claim);
+                }
+            }
+        }
+        Some(readying)
+    }
+
+    /// A pod that waits for its devices is gone, or is called back. Devices that nobody else wants are not made ready any
+    /// further.
+    pub(super) fn abandon_readying(&mut self, now: Timestamp, uid: &Arc<str>) {
+        let readying = self.placing.get(uid).and_then(|placing| placing.readying.clone());
+        let Some(readying) = readying else { return };
+        self.end_readying(now, uid, ReadyOutcome::Error, &readying.claims);
+        if let Some(placing) = self.placing.get_mut(uid) {
+            placing.keeps_node = false;
+        }
+        for claim in readying.claims {
+            self.give_devices_back(uid, claim);
+        }
+    }
+
+    /// A claim changed or went. Pods that wait for its devices go on.
+    pub(super) fn look_at_awaited(&mut self, now: Timestamp, claim: &ClaimId) {
+        if self.awaited.is_empty() {
+            return;
+        }
+        let pods: BTreeSet<Arc<str>> = self.awaited.get(claim).cloned().unwrap_or_default();
+        for uid in pods {
+            self.go_on(now, &uid);
+        }
+    }
+
+    /// The best node for a pod, without the devices that failed for it before. Its own node comes first, if another device is
+    /// to be had there.
+    pub(super) fn choose_other(&mut self, pod: &Pod) -> Option<Choice> {
+        let shunned = self.shunned.get(&pod.uid)?;
+        let name = format!("what failed for pod {}", pod.uid);
+        let holder = ClaimId { namespace: pod.id.namespace.clone(), name: name.into() };
+        let held = |device: &DeviceId| {
+            let (groups, consumed) = Default::default();
+            let holding = Holding { holder: holder.clone(), groups, consumed };
+            Held { device: device.clone(), share: None, holding }
+        };
+        let held: Vec<Held> = shunned.iter().map(held).collect();
+        self.claims.take(&held);
+        let chosen = self.choose(pod);
+        self.claims.give_back(&held);
+        chosen.ok()
+    }
+
+    /// Whether devices failed for a pod before, so that answers for pods like it are not for it.
+    pub(crate) fn has_shunned(&self, pod: &Pod) -> bool {
+        self.shunned.contains_key(&pod.uid)
+    }
+}

@@ -1,0 +1,179 @@
+//! Devices that are made ready once they are chosen: what pods wait for, and what becomes of them.
+
+use anyhow::{Context, Result, ensure};
+use e2e::judge::{all_is_well, devices_of};
+use e2e::shapes::{DRIVER, claim, class, node, object, pod_with_claims, slice};
+use e2e::{Cluster, Terms, Worker, until};
+use objects::core::pod::Pod;
+use objects::events::Event;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::slice::ResourceSlice;
+use serde_json::{Value, json};
+
+crate::on_both![
+    a_pod_is_bound_when_its_device_is_reported_ready,
+    a_failure_clears_the_claim_and_the_pod_takes_another_device,
+    a_pod_that_is_deleted_while_it_waits_leaves_its_device_to_others,
+    a_claim_that_somebody_clears_ends_the_wait,
+    a_scheduler_that_begins_anew_waits_on_for_the_same_device;
+    embedded: a_device_has_a_time_of_its_own
+];
+
+/// A node with so many devices that have to be attached first.
+async fn fabric(cluster: &Cluster, devices: u32, besides: Value) -> Result<()> {
+    cluster.create(&class()?).await?;
+    cluster.create_node(&node("n-1", 16)?).await?;
+    let mut slice = serde_json::to_value(slice("n-1", devices)?)?;
+    for device in slice["spec"]["devices"].as_array_mut().into_iter().flatten() {
+        device["bindsToNode"] = json!(true);
+        device["bindingConditions"] = json!(["Attached"]);
+        device["bindingFailureConditions"] = json!(["AttachFailed"]);
+        let (Some(device), Some(besides)) = (device.as_object_mut(), besides.as_object()) else { continue };
+        device.extend(besides.clone());
+    }
+    cluster.create(&object::<ResourceSlice>(&slice)?).await.map(drop)
+}
+
+/// Waits until a claim has devices.
+async fn allocated(cluster: &Cluster, name: &str) -> Result<ResourceClaim> {
+    until(&format!("claim {name} has devices"), async || {
+        let claim = cluster.get::<ResourceClaim>(name).await?;
+        Ok(claim.filter(|claim| claim.status.allocation.is_some()))
+    })
+    .await
+}
+
+/// Waits until a pod waits for its devices.
+async fn pending(cluster: &Cluster, pod: &str) -> Result<Event> {
+    cluster.pod_when(pod, "is nominated", |pod| pod.status.nominated_node_name == "n-1").await?;
+    cluster.event(pod, "BindingConditionsPending").await
+}
+
+/// Reports a condition of all devices of a claim.
+async fn report(cluster: &Cluster, name: &str, condition: &str) -> Result<()> {
+    let claim: ResourceClaim = cluster.read(name).await?;
+    let results = claim.status.allocation.context("it has devices")?.devices.results;
+    let device = |device: &str| {
+        let reported = json!({
+            "type": condition, "status": "True", "reason": "Test", "message": "said by a test",
+            "lastTransitionTime": "2026-01-02T03:04:05Z",
+        });
+        json!({ "driver": DRIVER, "pool": "n-1", "device": device, "conditions": [reported] })
+    };
+    let devices: Vec<Value> = results.iter().map(|one| device(&one.device)).collect();
+    cluster.patch_status::<ResourceClaim>(name, json!({ "status": { "devices": devices } })).await.map(drop)
+}
+
+async fn a_pod_is_bound_when_its_device_is_reported_ready(cluster: &Cluster) -> Result<()> {
+    fabric(cluster, 1, json!({})).await?;
+    let worker = Worker::start(cluster.connection(), &Terms::default())?;
+    cluster.create(&claim("c", 1)?).await?;
+    cluster.create(&pod_with_claims("p", &["c"])?).await?;
+    let event = pending(cluster, "p").await?;
+    let note = "waiting for binding conditions for device on node n-1: claim default/c, device gpu.example.com/n-1/gpu-0: Attached not reported yet";
+    ensure!(event.note == note && event.type_ == "Normal", "{event:?}");
+    let claim: ResourceClaim = cluster.read("c").await?;
+    let allocation = claim.status.allocation.context("it has devices")?;
+    ensure!(
+        allocation.allocation_timestamp.is_some() && allocation.node_selector.is_some(),
+        "{allocation:?}"
+    );
+    ensure!(allocation.devices.results[0].binding_conditions == ["Attached"]);
+    ensure!(cluster.read::<Pod>("p").await?.spec.node_name.is_empty(), "it is bound too early");
+    report(cluster, "c", "Attached").await?;
+    cluster.bound("p").await?;
+    let events = cluster.list::<Event>().await?.into_iter();
+    ensure!(events.filter(|event| event.reason == "BindingConditionsPending").count() == 1);
+    ensure!(worker.troubles().is_empty(), "{:?}", worker.troubles());
+    all_is_well(cluster).await
+}
+
+async fn a_failure_clears_the_claim_and_the_pod_takes_another_device(cluster: &Cluster) -> Result<()> {
+    fabric(cluster, 2, json!({})).await?;
+    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    cluster.create(&claim("c", 1)?).await?;
+    cluster.create(&pod_with_claims("p", &["c"])?).await?;
+    pending(cluster, "p").await?;
+    let first = devices_of(&cluster.read("c").await?);
+    report(cluster, "c", "AttachFailed").await?;
+    let event = cluster.event("p", "FailedScheduling").await?;
+    ensure!(
+        event.note.starts_with("device binding failed: claim=default/c, device=gpu.example.com/n-1/gpu-0")
+    );
+    let second = until("it has another device", async || {
+        let devices = devices_of(&cluster.read("c").await?);
+        Ok((!devices.is_empty() && devices != first).then_some(devices))
+    });
+    let second = second.await?;
+    ensure!(second == ["n-1/gpu-1"], "{second:?}");
+    let claim: ResourceClaim = cluster.read("c").await?;
+    ensure!(claim.status.devices.is_empty(), "what was reported of the first device is gone");
+    report(cluster, "c", "Attached").await?;
+    cluster.bound("p").await?;
+    all_is_well(cluster).await
+}
+
+async fn a_pod_that_is_deleted_while_it_waits_leaves_its_device_to_others(cluster: &Cluster) -> Result<()> {
+    fabric(cluster, 1, json!({})).await?;
+    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    for name in ["first", "second"] {
+        cluster.create(&claim(name, 1)?).await?;
+    }
+    cluster.create(&pod_with_claims("first", &["first"])?).await?;
+    pending(cluster, "first").await?;
+    cluster.create(&pod_with_claims("second", &["second"])?).await?;
+    cluster.delete::<Pod>("first").await?;
+    allocated(cluster, "second").await?;
+    ensure!(cluster.read::<ResourceClaim>("first").await?.status.reserved_for.is_empty());
+    report(cluster, "second", "Attached").await?;
+    cluster.bound("second").await?;
+    all_is_well(cluster).await
+}
+
+async fn a_claim_that_somebody_clears_ends_the_wait(cluster: &Cluster) -> Result<()> {
+    fabric(cluster, 1, json!({})).await?;
+    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    cluster.create(&claim("c", 1)?).await?;
+    cluster.create(&pod_with_claims("p", &["c"])?).await?;
+    pending(cluster, "p").await?;
+    let cleared = json!({ "status": { "allocation": null, "reservedFor": null, "devices": null } });
+    cluster.patch_status::<ResourceClaim>("c", cleared).await?;
+    cluster.event("p", "FailedScheduling").await?;
+    allocated(cluster, "c").await?;
+    report(cluster, "c", "Attached").await?;
+    cluster.bound("p").await?;
+    all_is_well(cluster).await
+}
+
+async fn a_scheduler_that_begins_anew_waits_on_for_the_same_device(cluster: &Cluster) -> Result<()> {
+    fabric(cluster, 4, json!({})).await?;
+    let first = Worker::start(cluster.connection(), &Terms::default())?;
+    cluster.create(&claim("c", 1)?).await?;
+    cluster.create(&pod_with_claims("p", &["c"])?).await?;
+    pending(cluster, "p").await?;
+    let before: ResourceClaim = cluster.read("c").await?;
+    drop(first);
+    let _second = Worker::start(cluster.connection(), &Terms::default())?;
+    until("it waits again", async || {
+        let events = cluster.list::<Event>().await?.into_iter();
+        let waits = events.filter(|event| event.reason == "BindingConditionsPending").count();
+        Ok((waits == 2).then_some(()))
+    })
+    .await?;
+    let after: ResourceClaim = cluster.read("c").await?;
+    ensure!(before.status.allocation == after.status.allocation, "{after:?}");
+    report(cluster, "c", "Attached").await?;
+    cluster.bound("p").await?;
+    all_is_well(cluster).await
+}
+
+async fn a_device_has_a_time_of_its_own(cluster: &Cluster) -> Result<()> {
+    fabric(cluster, 1, json!({ "bindingTimeout": "1s" })).await?;
+    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    cluster.create(&claim("c", 1)?).await?;
+    cluster.create(&pod_with_claims("p", &["c"])?).await?;
+    let event = cluster.event("p", "FailedScheduling").await?;
+    ensure!(event.note.starts_with("device binding timeout: claim=default/c, device"), "{event:?}");
+    ensure!(event.note.ends_with("Attached not reported yet after 1 s"), "{event:?}");
+    Ok(())
+}
