@@ -5,6 +5,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::apiserver::Apiserver;
+use crate::commands::controllers::Controllers;
 use crate::commands::crds::Crds;
 use crate::commands::features::Features;
 use crate::commands::scheduler::Scheduler;
@@ -18,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   supercargo apiserver      a Kubernetes API server on this machine
   supercargo scheduler      places the pods of a cluster
+  supercargo controllers    keeps the claims and pods of a cluster in order, where nothing else does
   supercargo simulate DIR   where the pods of manifests would go, without a cluster
   supercargo up             a whole cluster on this machine, with sample GPUs and pods
   supercargo features       what can be turned on and off
@@ -38,6 +40,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Apiserver(Apiserver),
     Scheduler(Scheduler),
+    Controllers(Controllers),
     Up(Up),
     Crds(Crds),
     Features(Features),

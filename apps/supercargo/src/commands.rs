@@ -4,6 +4,7 @@
 //! returns what went wrong; it never prints and never exits by itself, but for warnings that go beside an answer.
 
 pub(crate) mod apiserver;
+pub(crate) mod controllers;
 pub(crate) mod crds;
 pub(crate) mod features;
 pub(crate) mod scheduler;
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Apiserver(apiserver) => apiserver.run(out),
+        Command::Controllers(controllers) => controllers.run(out),
         Command::Crds(crds) => crds.run(out),
         Command::Features(features) => features.run(out),
         Command::Scheduler(scheduler) => scheduler.run(out),

@@ -8,6 +8,7 @@ mod cli;
 mod cluster;
 mod commands;
 mod configuration;
+mod daemon;
 mod embedded;
 mod failure;
 mod live;

@@ -11,7 +11,7 @@ use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::events::Event;
 use objects::meta::DeleteOptions;
-use objects::resource::claim::ResourceClaim;
+use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use serde_json::{Value, json};
@@ -267,6 +267,7 @@ impl Cluster {
             self.patch::<ResourceClaim>(name, json!({"metadata": {"finalizers": null}})).await?;
         }
         self.delete_all::<ResourceClaim>().await?;
+        self.delete_all::<ResourceClaimTemplate>().await?;
         self.delete_all::<ResourceSlice>().await?;
         self.delete_all::<DeviceClass>().await?;
         self.delete_all::<DeviceTaintRule>().await?;

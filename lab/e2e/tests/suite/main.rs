@@ -19,6 +19,7 @@ macro_rules! on_both {
 }
 use on_both;
 
+mod claims;
 mod devices;
 mod interruptions;
 mod kills;
