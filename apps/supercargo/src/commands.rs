@@ -7,6 +7,7 @@ pub(crate) mod apiserver;
 pub(crate) mod controllers;
 pub(crate) mod crds;
 pub(crate) mod features;
+pub(crate) mod node;
 pub(crate) mod scheduler;
 pub(crate) mod simulate;
 pub(crate) mod up;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Controllers(controllers) => controllers.run(out),
         Command::Crds(crds) => crds.run(out),
         Command::Features(features) => features.run(out),
+        Command::Node(node) => node.run(out),
         Command::Scheduler(scheduler) => scheduler.run(out),
         Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),
         Command::Up(up) => return up.run(out),

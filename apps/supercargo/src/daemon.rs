@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tracing::info;
 
 use crate::failure::Failure;
+use crate::reach;
 
 /// Options of a command that works on a cluster.
 #[derive(Args, Debug)]
@@ -71,16 +72,8 @@ impl Daemon {
         configured: Option<PathBuf>,
         options: &client::Options,
     ) -> Result<Connection, Failure> {
-        let environment =
-            || std::env::var_os("KUBECONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
-        let path = self.kubeconfig.clone().or(configured).or_else(environment);
-        let connected = match &path {
-            Some(path) => {
-                Connection::from_kubeconfig(Path::new(path), self.context.as_deref(), options).await
-            }
-            None => Connection::in_cluster(options),
-        };
-        connected.map_err(|error| Failure::hinted(&error.to_string()))
+        let path = self.kubeconfig.clone().or(configured);
+        reach::connect(path.as_deref(), self.context.as_deref(), options).await
     }
 
     /// Serves metrics and health on another thread's runtime, if a port is given for them.

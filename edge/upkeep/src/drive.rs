@@ -158,13 +158,13 @@ impl Drive {
     }
 
     fn learn(&mut self, fact: Fact) {
-        self.world.now = self.tools.clock.now();
-        let Some(change) = fact(&mut self.world) else { return };
         let now = self.tools.clock.now();
+        self.world.now = now;
+        let Some(change) = fact(&mut self.world) else { return };
         for post in &mut self.posts {
-            post.controller.note(&change, &self.world, now);
             let queue = post.controller.queue();
             post.controller.count(&change, &*self.tools.listener);
+            post.controller.note(&change, &self.world, now);
             for subject in post.controller.touched(&change, &self.world) {
                 if post.queue.touch(subject) {
                     self.tools.listener.hear(&Notice::Added { queue });

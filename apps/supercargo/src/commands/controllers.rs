@@ -67,8 +67,8 @@ pub(crate) struct Controllers {
     /// The same for a node that has not said yet how it is
     #[arg(long, value_name = "TIME", value_parser = model::duration::parse, default_value = "1m")]
     node_startup_grace_period: Duration,
-    /// How many pods that have ended are kept; 0 keeps all
-    #[arg(long, value_name = "COUNT", default_value_t = 12_500)]
+    /// How many pods that have ended are kept before the oldest are deleted; 0 keeps all
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().ended_pods_max)]
     terminated_pod_gc_threshold: usize,
     /// The port for metrics and health; 0 serves none
     #[arg(long, value_name = "PORT", default_value_t = CONTROLLERS_PORT)]

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use super::departures::{Evictions, Removals};
 use super::family::{Family, Named, Registry, growing};
+use super::removals::Removals;
 use super::series::{Counter, Gauge, Histogram};
 use super::{Exposition, usage};
 
@@ -16,11 +16,7 @@ pub struct ControllerMetrics {
     pub queues: WorkQueues,
     /// Claims that are there, and that are made.
     pub claims: Claims,
-    /// Pods that left tainted devices.
-    pub device_evictions: Evictions,
-    /// Pods that left tainted nodes.
-    pub node_evictions: Evictions,
-    /// Pods that nobody would have ended.
+    /// Pods that are deleted.
     pub removals: Removals,
     leader: Family<Gauge>,
 }
@@ -58,8 +54,6 @@ impl Default for ControllerMetrics {
         Self {
             queues: WorkQueues::new(&mut registry),
             claims: Claims::new(&mut registry),
-            device_evictions: Evictions::by_device_taints(&mut registry),
-            node_evictions: Evictions::by_node_taints(&mut registry),
             removals: Removals::new(&mut registry),
             leader: registry.gauge(Named {
                 name: "leader_election_master_status",
@@ -188,26 +182,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pods_that_were_made_to_go_are_counted_by_who_made_them() {
-        let metrics = ControllerMetrics::default();
-        metrics.device_evictions.evicted(Duration::from_millis(3));
-        metrics.node_evictions.evicted(Duration::from_secs(300));
-        metrics.removals.removed("ns", "orphaned", true);
-        metrics.removals.removed("ns", "orphaned", false);
-        let text = metrics.text();
-        for line in [
-            "device_taint_eviction_controller_pod_deletions_total 1",
-            "device_taint_eviction_controller_pod_deletion_duration_seconds_bucket{le=\"0.005\"} 1",
-            "taint_eviction_controller_pod_deletions_total 1",
-            "taint_eviction_controller_pod_deletion_duration_seconds_bucket{le=\"240\"} 0",
-            "pod_gc_collector_force_delete_pods_total{namespace=\"ns\",reason=\"orphaned\"} 2",
-            "pod_gc_collector_force_delete_pod_errors_total{namespace=\"ns\",reason=\"orphaned\"} 1",
-        ] {
-            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
-        }
-    }
-
-    #[test]
     fn claims_are_counted_under_every_name_that_they_have_had() {
         let metrics = ControllerMetrics::default();
         metrics.claims.made(true, false, "", "Pod");
@@ -222,6 +196,8 @@ mod tests {
         metrics.queues.retried("resource_claim");
         metrics.queues.worked("resource_claim", Duration::from_millis(2));
         metrics.leads("supercargo-controllers", true);
+        metrics.removals.by_device(Duration::from_millis(1));
+        metrics.removals.forced("ns", "orphaned", false);
         let text = metrics.text();
         let creates = "dynamic_resource_allocation_resourceclaim_creates_total";
         let there = "dynamic_resource_allocation_resource_claims";
@@ -240,6 +216,10 @@ mod tests {
             "workqueue_depth{name=\"resource_claim\"} 3".to_owned(),
             "workqueue_retries_total{name=\"resource_claim\"} 1".to_owned(),
             "workqueue_work_duration_seconds_count{name=\"resource_claim\"} 1".to_owned(),
+            "device_taint_eviction_controller_pod_deletions_total 1".to_owned(),
+            "device_taint_eviction_controller_pod_deletion_duration_seconds_count 1".to_owned(),
+            "pod_gc_collector_force_delete_pod_errors_total{namespace=\"ns\",reason=\"orphaned\"} 1"
+                .to_owned(),
             "leader_election_master_status{name=\"supercargo-controllers\"} 1".to_owned(),
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");

@@ -11,7 +11,6 @@
 
 mod attempts;
 mod controllers;
-mod departures;
 mod devices;
 mod family;
 mod gangs;
@@ -20,6 +19,7 @@ mod number;
 mod plugins;
 mod preemption;
 mod queue;
+mod removals;
 mod series;
 mod slots;
 mod state;
@@ -34,6 +34,7 @@ pub use labels::{BindingOutcome, Entity, GangResult, Hint, Point, Preemptor, Que
 pub use plugins::{Plugin, Plugins, Profile};
 pub use preemption::Preemption;
 pub use queue::{Pending, Queues};
+pub use removals::Removals;
 pub use series::{Counter, Gauge, Histogram};
 pub use state::{CacheSize, Running, State};
 pub use writes::Writes;

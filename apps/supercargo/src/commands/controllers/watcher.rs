@@ -106,16 +106,14 @@ impl Listener for Watcher {
             Notice::ClaimMade { is_made, admin_access, owner_group, owner_kind } => {
                 self.metrics.claims.made(*is_made, *admin_access, owner_group, owner_kind);
             }
+            Notice::Evicted { evictor: Evictor::DeviceTaint, late } => self.metrics.removals.by_device(*late),
+            Notice::Evicted { evictor: Evictor::NodeTaint, late } => self.metrics.removals.by_node(*late),
+            Notice::Removed { namespace, reason, done } => {
+                self.metrics.removals.forced(namespace, reason.label(), *done);
+            }
             Notice::ClaimCounted { before, after } => {
                 self.counted(*before, -1);
                 self.counted(*after, 1);
-            }
-            Notice::Evicted { evictor, late } => match evictor {
-                Evictor::DeviceTaint => self.metrics.device_evictions.evicted(*late),
-                Evictor::NodeTaint => self.metrics.node_evictions.evicted(*late),
-            },
-            Notice::Removed { namespace, reason, done } => {
-                self.metrics.removals.removed(namespace, reason.label(), *done);
             }
         }
     }
