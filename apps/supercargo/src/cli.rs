@@ -7,8 +7,10 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use crate::commands::apiserver::Apiserver;
+use crate::commands::controllers::Controllers;
 use crate::commands::crds::Crds;
 use crate::commands::features::Features;
+use crate::commands::node::Node;
 use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
 use crate::commands::up::Up;
@@ -20,6 +22,8 @@ const EXAMPLES: &str = "\
 Examples:
   supercargo apiserver      a Kubernetes API server on this machine
   supercargo scheduler      places the pods of a cluster
+  supercargo controllers    keeps the claims and pods of a cluster in order, where nothing else does
+  supercargo node           a node that speaks with drivers of devices
   supercargo simulate DIR   where the pods of manifests would go, without a cluster
   supercargo up             a whole cluster on this machine, with sample GPUs and pods
   supercargo features       what can be turned on and off
@@ -40,6 +44,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Apiserver(Apiserver),
     Scheduler(Scheduler),
+    Controllers(Controllers),
+    Node(Node),
     Up(Up),
     Crds(Crds),
     Features(Features),
