@@ -243,7 +243,7 @@ fn come_to_rest(desk: &mut Desk, server: &mut Server, mut now: Duration) {
         if desk.is_settled() {
             return;
         }
-        now = now.max(desk.wake_at().unwrap_or(now));
+        now = desk.wake_at(now).unwrap_or(now);
         for job in desk.jobs(now, 8) {
             let mut job = Some(job);
             while let Some(next) = job.take() {
@@ -450,6 +450,20 @@ fn a_slice_that_was_lost_is_made_again_without_touching_the_others() {
     let name = server.slices.keys().nth(1).expect("three").clone();
     server.remove(&name);
     assert_eq!(steps(&server, &pool), ["create 00001 at 1"]);
+}
+
+#[test]
+fn after_a_failure_there_is_a_pause_and_then_only_the_answer_is_waited_for() {
+    let mut desk = new_desk();
+    desk.want(vec![devices(1)]);
+    desk.synced();
+    let job = desk.jobs(Duration::ZERO, 8).remove(0);
+    let failed = Verdict::Failed { why: "busy".to_owned(), retry_after: Some(Duration::from_secs(3)) };
+    desk.settle(&job_name(&job), Outcome::Clear(failed), Duration::ZERO);
+    assert!(desk.jobs(Duration::from_secs(2), 8).is_empty(), "the server wanted three seconds");
+    assert_eq!(desk.wake_at(Duration::from_secs(2)), Some(Duration::from_secs(3)));
+    assert_eq!(desk.jobs(Duration::from_secs(3), 8).len(), 1);
+    assert_eq!(desk.wake_at(Duration::from_secs(3)), None, "a job is under way");
 }
 
 #[test]
