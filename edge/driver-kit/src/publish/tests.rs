@@ -503,6 +503,25 @@ fn fields_that_the_server_drops_are_said_once_and_not_sent_for_ever() {
 }
 
 #[test]
+fn times_of_devices_are_in_an_annotation_too() {
+    let mut pool = devices(2);
+    pool.devices[1].binds_to_node = Some(true);
+    pool.devices[1].binding_conditions = vec!["Ready".to_owned()];
+    pool.devices[1].binding_failure_conditions = vec!["Broken".to_owned()];
+    pool.devices[1].binding_timeout = Some("90s".to_owned());
+    check(&publication(), std::slice::from_ref(&pool)).expect("a good pool");
+    let mut server = having(&pool);
+    let annotation = |server: &Server| {
+        let slice = server.slices.values().next().expect("it is there");
+        slice.metadata.annotations.get("supercargo.dev/binding-timeouts").cloned()
+    };
+    assert_eq!(annotation(&server).as_deref(), Some(r#"{"d1":"90s"}"#));
+    assert!(steps(&server, &pool).is_empty());
+    server.slices.values_mut().for_each(|slice| slice.metadata.annotations.clear());
+    assert_eq!(steps(&server, &pool), ["update 00000 at 1"], "somebody took it away");
+}
+
+#[test]
 fn what_is_wrong_names_pool_and_device() {
     let told = |pools: &[Pool]| check(&publication(), pools).expect_err("it is wrong").to_string();
     let mut pool = devices(200);
