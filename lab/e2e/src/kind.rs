@@ -6,7 +6,7 @@ use objects::coordination::Lease;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::events::Event;
-use objects::resource::claim::ResourceClaim;
+use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::DeviceClass;
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::priority_class::PriorityClass;
@@ -47,6 +47,11 @@ impl Kind for Lease {
 
 impl Kind for ResourceClaim {
     const PLURAL: &'static str = "resourceclaims";
+    const NAMESPACE: &'static str = "default";
+}
+
+impl Kind for ResourceClaimTemplate {
+    const PLURAL: &'static str = "resourceclaimtemplates";
     const NAMESPACE: &'static str = "default";
 }
 

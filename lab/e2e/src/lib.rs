@@ -10,6 +10,7 @@ mod embedded;
 pub mod judge;
 pub mod kill;
 mod kind;
+pub mod life;
 mod real;
 mod servant;
 pub mod shapes;

@@ -23,6 +23,7 @@ mod devices;
 mod interruptions;
 mod kills;
 mod leaders;
+mod lives;
 mod pods;
 mod readying;
 mod rivals;
