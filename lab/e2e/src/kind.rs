@@ -7,7 +7,7 @@ use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::events::Event;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
-use objects::resource::class::DeviceClass;
+use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::priority_class::PriorityClass;
 
@@ -62,6 +62,11 @@ impl Kind for ResourceSlice {
 
 impl Kind for DeviceClass {
     const PLURAL: &'static str = "deviceclasses";
+    const NAMESPACE: &'static str = "";
+}
+
+impl Kind for DeviceTaintRule {
+    const PLURAL: &'static str = "devicetaintrules";
     const NAMESPACE: &'static str = "";
 }
 

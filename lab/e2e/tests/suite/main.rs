@@ -19,11 +19,13 @@ macro_rules! on_both {
 }
 use on_both;
 
+mod claims;
 mod devices;
 mod interruptions;
 mod kills;
 mod leaders;
 mod lives;
+mod lost;
 mod pods;
 mod readying;
 mod rivals;
