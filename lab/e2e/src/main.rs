@@ -1,4 +1,5 @@
-//! The long forms of tests: `cargo run -p e2e -- kill --pods 1000 --kills 20 --seed 7`, and `lives --pods 10000`.
+//! The long forms of tests: `cargo run -p e2e -- kill --pods 1000 --kills 20 --seed 7`, and
+//! `cargo run --release -p e2e -- life --pods 10000`.
 //!
 //! Exits with 1 and says why if anything is not as it should be.
 
@@ -7,8 +8,7 @@ use std::{env, process};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use e2e::kill::Plan;
-use e2e::{Cluster, Program, Terms, lives};
+use e2e::{Cluster, Program, Terms, kill, life};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -22,8 +22,8 @@ struct Cli {
 enum Command {
     /// Kill a scheduler again and again while pods with claims are on their way
     Kill(Kill),
-    /// Let pods with claims from a template live: made, placed, run, ended, gone
-    Lives(Lives),
+    /// Live the whole lives of many pods with claims, and look whether anything is left of them
+    Life(Life),
     /// Be the scheduler that is killed; tests call this
     #[command(hide = true)]
     Scheduler(Scheduler),
@@ -46,15 +46,18 @@ struct Kill {
 }
 
 #[derive(Args, Debug)]
-struct Lives {
-    /// How many pods live, each with a claim of one device
+struct Life {
+    /// How many pods there are in all, each with a claim of one device from a template
     #[arg(long, default_value_t = 10_000)]
     pods: u32,
-    /// How many of them are there at a time
-    #[arg(long, default_value_t = 1_000)]
+    /// How many of them are there at once
+    #[arg(long, default_value_t = 500)]
     at_once: u32,
-    /// How many devices there are
-    #[arg(long, default_value_t = 512)]
+    /// How many nodes there are
+    #[arg(long, default_value_t = 100)]
+    nodes: u32,
+    /// How many devices each node has
+    #[arg(long, default_value_t = 8)]
     devices: u32,
 }
 
@@ -73,7 +76,7 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match cli.command {
         Command::Kill(kill) => runtime.block_on(kill.run()),
-        Command::Lives(lives) => runtime.block_on(lives.run()),
+        Command::Life(life) => runtime.block_on(life.run()),
         Command::Scheduler(scheduler) => runtime.block_on(scheduler.run()),
     }
 }
@@ -87,7 +90,7 @@ impl Kill {
             None => Program::Own(env::current_exe()?),
         };
         println!("seed       {}", self.seed);
-        let plan = Plan { pods: self.pods, kills: self.kills, seed: self.seed };
+        let plan = kill::Plan { pods: self.pods, kills: self.kills, seed: self.seed };
         let report = plan.run(&cluster, &program).await?;
         println!("pods       {}, all bound and none of their devices lost", self.pods);
         println!("killed at  {:?}", report.killed_at);
@@ -97,19 +100,26 @@ impl Kill {
     }
 }
 
-impl Lives {
+impl Life {
     async fn run(&self) -> Result<()> {
-        let dir = env::temp_dir().join(format!("supercargo-e2e-{}", process::id()));
+        let dir = env::temp_dir().join(format!("supercargo-life-{}", process::id()));
         let cluster = Cluster::embedded(&dir)?;
-        let plan = lives::Plan { pods: self.pods, at_once: self.at_once, devices: self.devices };
+        let Life { pods, at_once, nodes, devices } = *self;
+        let plan = life::Plan { pods, at_once, nodes, devices };
         let report = plan.run(&cluster).await?;
         let seconds = report.took.as_secs_f64();
-        println!("pods       {}, all gone with their claims", self.pods);
-        println!("took       {seconds:.1} s, {:.0} claims a second", f64::from(self.pods) / seconds);
-        println!("memory     {:?} MiB", report.memory_mib);
-        let (worked, retried) = report.worked;
-        println!("work       {worked} pieces, {retried} of them tried again");
-        println!("troubles   {:?}", report.troubles);
+        println!("pods       {pods}, at most {at_once} at once on {nodes} nodes with {devices} devices each");
+        println!(
+            "took       {seconds:.1} s, {:.0} claims a second from template to nothing",
+            f64::from(pods) / seconds
+        );
+        let megabytes = |bytes: &Option<u64>| bytes.map_or("?".to_owned(), |bytes| (bytes >> 20).to_string());
+        let memory: Vec<String> = report.memory.iter().map(megabytes).collect();
+        println!("memory     {} MiB after each quarter of the pods", memory.join(", "));
+        println!("left       nothing: no pod, no claim, no device that is held");
+        for complaint in report.complaints {
+            println!("complaint  {complaint}");
+        }
         Ok(())
     }
 }

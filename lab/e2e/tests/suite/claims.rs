@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use e2e::judge::devices_of;
-use e2e::lives::Plan;
 use e2e::shapes::{claim, pod, pod_with_claims, request, template};
 use e2e::{Cluster, Keeper, Terms, Worker, until};
 use objects::core::pod::Pod;
@@ -17,8 +16,7 @@ crate::on_both![
     claims_from_templates_come_and_go_with_their_pods,
     devices_of_a_pod_that_is_gone_are_for_the_next,
     what_is_allocated_is_reserved_for_a_pod_that_was_bound_by_hand,
-    controllers_that_stop_anywhere_leave_nothing_that_others_do_not_put_away;
-    embedded: of_many_lives_nothing_is_left
+    controllers_that_stop_anywhere_leave_nothing_that_others_do_not_put_away,
 ];
 
 const CLAIMS: &[&str] = &["resourceclaim-controller"];
@@ -124,13 +122,6 @@ async fn controllers_that_stop_anywhere_leave_nothing_that_others_do_not_put_awa
         if at % 2 == 0 { succeed(cluster, name).await? } else { cluster.delete::<Pod>(name).await? }
     }
     in_pieces(cluster, async || Ok(cluster.list::<ResourceClaim>().await?.is_empty())).await
-}
-
-async fn of_many_lives_nothing_is_left(cluster: &Cluster) -> Result<()> {
-    let report = Plan { pods: 300, at_once: 100, devices: 24 }.run(cluster).await?;
-    println!("took {:?}, {:?} MiB", report.took, report.memory_mib);
-    ensure!(report.troubles.is_empty(), "{:?}", report.troubles);
-    Ok(())
 }
 
 /// Runs controllers for a moment at a time, until something is so.
