@@ -1,5 +1,6 @@
 //! An API server, the driver as a process, and a kubelet that is a gRPC client.
 
+use kubelet::node::{Listener, Notice};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -80,8 +81,8 @@ impl Stage {
         node.times.start = Duration::from_millis(10);
         node.times.stop = Duration::from_millis(10);
         node.retry_max = Duration::from_secs(1);
-        let complain = Arc::new(|why: &str| eprintln!("node: {why}"));
-        tokio::spawn(kubelet::node::run(stage.connection.clone(), node, complain, std::future::pending()));
+        let ears = Arc::new(Ears);
+        tokio::spawn(kubelet::node::run(stage.connection.clone(), node, ears, std::future::pending()));
         stage
     }
 
@@ -277,5 +278,16 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, is_so: impl Fn()
     while !is_so().await {
         assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
         sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Prints what goes wrong on the node, for whoever looks into a test that failed.
+struct Ears;
+
+impl Listener for Ears {
+    fn hear(&self, notice: &Notice<'_>) {
+        if let Notice::Trouble { why } = notice {
+            eprintln!("node: {why}");
+        }
     }
 }
