@@ -20,10 +20,21 @@ use crate::kinds::{Followed, Kind, KindId};
 use crate::notice::Listener;
 use crate::world::{Change, Name, World, name};
 
+/// How many pieces of work of most controllers may be under way: each is a few calls of the API.
+const WORK_MAX: usize = 32;
+
 /// Keeps some objects in order.
 pub(crate) trait Controller: Send + Sync {
     /// The name by which it is switched on and off; that of Kubernetes, where it has one.
     fn name(&self) -> &'static str;
+
+    /// The name of its queue in metrics; that of Kubernetes, where it has another.
+    fn queue(&self) -> &'static str {
+        self.name()
+    }
+
+    /// Tells what is counted of a change.
+    fn count(&self, _: &Change, _: &dyn Listener) {}
 
     /// The kinds that must be known before anything can be decided.
     fn follows(&self) -> Vec<Kind>;
@@ -36,6 +47,11 @@ pub(crate) trait Controller: Send + Sync {
 
     /// Hears how a kind that it follows can be heard.
     fn tune(&mut self, _kind: KindId, _reception: Reception, _now: Timestamp) {}
+
+    /// How many pieces of work of it may be under way.
+    fn work_max(&self) -> usize {
+        WORK_MAX
+    }
 
     /// What to look at first, before anything has changed; most need nothing.
     fn begins_with(&self) -> Vec<Subject> {

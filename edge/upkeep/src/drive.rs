@@ -4,6 +4,7 @@
 //! follows: an object that is missing may just not have been named yet.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::sync::mpsc::{Receiver, channel};
@@ -20,8 +21,8 @@ use crate::world::World;
 /// How many facts may wait; beyond that their streams do.
 const INBOX_MAX: usize = 1024;
 
-/// How many pieces of work of one controller may be under way.
-const WORK_MAX: usize = 32;
+/// How often it is told that the loop is alive.
+const BEAT_EVERY: Duration = Duration::from_secs(1);
 
 /// The loop and all that it holds.
 pub(crate) struct Drive {
@@ -43,6 +44,13 @@ struct Post {
     awaits: BTreeSet<KindId>,
     /// How many subjects waited when it was last told.
     told: usize,
+}
+
+impl Post {
+    /// Everything is known, and not too much is under way.
+    fn may_begin(&self) -> bool {
+        self.awaits.is_empty() && self.queue.under_way() < self.controller.work_max()
+    }
 }
 
 /// What came of a piece of work, and of which controller.
@@ -74,19 +82,23 @@ impl Drive {
     }
 
     /// Works without end. It can be dropped at any time; [`Drive::finish`] then ends what is under way.
-    pub(crate) async fn run(&mut self) {
+    pub(crate) async fn run(&mut self) -> Infallible {
+        let mut beat_at = Instant::now();
         loop {
+            if beat_at <= Instant::now() {
+                self.tools.listener.hear(&Notice::Beat);
+                beat_at = Instant::now() + BEAT_EVERY;
+            }
             (0..self.posts.len()).for_each(|post| self.begin(post));
-            let waits = |post: &&Post| post.awaits.is_empty() && post.queue.under_way() < WORK_MAX;
-            let next_due = self.posts.iter().filter(waits).filter_map(|post| post.queue.next_due()).min();
+            let waits = |post: &&Post| post.may_begin();
+            let due = self.posts.iter().filter(waits).filter_map(|post| post.queue.next_due());
+            let wake_at = due.chain([beat_at]).min().expect("there is a next beat");
             tokio::select! {
                 Some(heard) = self.inbox.recv() => self.take(heard),
                 Some(worked) = self.working.join_next() => {
                     self.settle(worked.expect("work does not panic, and nobody cancels it"));
                 }
-                () = sleep_until(next_due.unwrap_or_else(Instant::now)), if next_due.is_some() => {}
-                // Without controllers there is nothing to do, and that for ever.
-                else => std::future::pending::<()>().await,
+                () = sleep_until(wake_at) => {}
             }
         }
     }
@@ -102,8 +114,7 @@ impl Drive {
     /// Lets a controller look at what waits for it.
     fn begin(&mut self, at: usize) {
         let post = &mut self.posts[at];
-        let controller = post.controller.name();
-        while post.awaits.is_empty() && post.queue.under_way() < WORK_MAX {
+        while post.may_begin() {
             let now = Instant::now();
             let Some(subject) = post.queue.begin(now) else { break };
             let look = post.controller.look(&subject, &self.world, &self.tools);
@@ -123,24 +134,36 @@ impl Drive {
         let depth = post.queue.depth();
         if depth != post.told {
             post.told = depth;
-            self.tools.listener.hear(&Notice::Waiting { controller, depth });
+            self.tools.listener.hear(&Notice::Waiting { queue: post.controller.queue(), depth });
         }
     }
 
     fn take(&mut self, heard: Heard) {
         match heard {
             Heard::Fact(fact) => self.learn(fact),
-            Heard::Synced(kind) => {
-                self.tune(kind, Reception::Whole);
-                for post in &mut self.posts {
-                    post.awaits.remove(&kind);
+            Heard::Synced(kind) => self.whole(kind),
+            Heard::NotServed(kind) => {
+                if self.posts.iter().any(|post| post.awaits.contains(&kind)) {
+                    let (api_version, kind) = kind;
+                    self.tools.listener.hear(&Notice::NotServed { api_version, kind });
                 }
+                self.whole(kind);
             }
             Heard::Interrupted(kind, why) => {
                 self.tune(kind, Reception::Broken);
                 self.tools.listener.hear(&Notice::Trouble { why: &why });
             }
             Heard::Trouble(why) => self.tools.listener.hear(&Notice::Trouble { why: &why }),
+        }
+    }
+
+    /// Everything of a kind has been said.
+    fn whole(&mut self, kind: KindId) {
+        self.tune(kind, Reception::Whole);
+        for post in &mut self.posts {
+            if post.awaits.remove(&kind) && post.awaits.is_empty() {
+                self.tools.listener.hear(&Notice::Ready { controller: post.controller.name() });
+            }
         }
     }
 
@@ -152,15 +175,16 @@ impl Drive {
     }
 
     fn learn(&mut self, fact: Fact) {
-        self.world.now = self.tools.clock.now();
-        let Some(change) = fact(&mut self.world) else { return };
         let now = self.tools.clock.now();
+        self.world.now = now;
+        let Some(change) = fact(&mut self.world) else { return };
         for post in &mut self.posts {
+            let queue = post.controller.queue();
+            post.controller.count(&change, &*self.tools.listener);
             post.controller.note(&change, &self.world, now);
-            let controller = post.controller.name();
             for subject in post.controller.touched(&change, &self.world) {
                 if post.queue.touch(subject) {
-                    self.tools.listener.hear(&Notice::Added { controller });
+                    self.tools.listener.hear(&Notice::Added { queue });
                 }
             }
         }
@@ -168,8 +192,8 @@ impl Drive {
 
     fn settle(&mut self, worked: Worked) {
         let Worked { post: at, subject, result, took } = worked;
-        let controller = self.posts[at].controller.name();
-        self.tools.listener.hear(&Notice::Worked { controller, took });
+        let (controller, name) = (self.posts[at].controller.name(), self.posts[at].controller.queue());
+        self.tools.listener.hear(&Notice::Worked { queue: name, took });
         let Done { learnt, trouble, besides } =
             result.unwrap_or_else(|undone| Done { trouble: Some(undone), ..Done::default() });
         // Before the subject may be looked at again: it would be seen as it was.
@@ -186,7 +210,7 @@ impl Drive {
             Some(Undone::Overtaken) => (None, Some(queue.fail(&subject, Instant::now()))),
         };
         if retry_in.is_some() {
-            self.tools.listener.hear(&Notice::Retried { controller });
+            self.tools.listener.hear(&Notice::Retried { queue: name });
         }
         if let Some(why) = why {
             let subject = subject.to_string();

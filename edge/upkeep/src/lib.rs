@@ -12,6 +12,7 @@ mod contexts;
 mod controller;
 mod device_taints;
 mod drive;
+mod elected;
 mod evict;
 mod fabric;
 mod follow;
@@ -34,8 +35,9 @@ use client::{Clock, Connection, Recorder};
 use gates::Gates;
 
 pub use self::fabric::Site;
-pub use limits::Limits;
-pub use notice::{Evictor, Listener, Notice, Reason};
+pub use elected::{Ended, run_elected};
+pub use limits::{Grace, Limits};
+pub use notice::{ClaimSource, ClaimState, Evictor, Listener, Notice, Reason};
 pub use roster::{Choice, UnknownController, names};
 
 use self::fabric::Keeper;
@@ -78,6 +80,15 @@ impl Default for Options {
 
 /// Keeps objects in order until it is told to stop.
 pub async fn run(connection: Connection, options: Options, stop: impl Future<Output = ()> + Send) {
+    let over = async {
+        stop.await;
+        Ended::Stopped
+    };
+    keep(connection, options, over).await;
+}
+
+/// Keeps objects in order until it is over, and says why it is.
+async fn keep(connection: Connection, options: Options, over: impl Future<Output = Ended> + Send) -> Ended {
     let clock = Clock::start();
     let recorder = Arc::new(Recorder::start(connection.clone(), clock));
     let Options { controllers, gates, fabric, limits, patience, stop_within, listener } = options;
@@ -85,13 +96,16 @@ pub async fn run(connection: Connection, options: Options, stop: impl Future<Out
     let mut controllers = controllers.controllers();
     controllers.extend(fabric.map(|site| Box::new(Keeper::of(site)) as Box<dyn Controller>));
     let mut drive = Drive::start(controllers, tools);
-    tokio::select! {
-        () = drive.run() => {}
-        () = stop => {}
-    }
-    drive.finish(stop_within).await;
+    let ended = tokio::select! {
+        never = drive.run() => match never {},
+        ended = over => ended,
+    };
+    // Whoever leads now does the same work, so ours is cut off.
+    let within = if ended == Ended::Stopped { stop_within } else { Duration::ZERO };
+    drive.finish(within).await;
     // Nobody holds it any more but us, unless work was cut off; then its events are, too.
     if let Some(recorder) = Arc::into_inner(recorder) {
-        recorder.finish(stop_within).await;
+        recorder.finish(within).await;
     }
+    ended
 }

@@ -71,7 +71,7 @@ pub async fn all_is_well(cluster: &Cluster) -> Result<()> {
     }
     let nodes: BTreeMap<&str, &str> = slices
         .iter()
-        .map(|slice| (&*slice.spec.pool.name, slice.spec.node_name.as_deref().unwrap_or_default()))
+        .filter_map(|slice| Some((&*slice.spec.pool.name, slice.spec.node_name.as_deref()?)))
         .collect();
     for claim in &claims {
         let users = users.remove(&*claim.metadata.name).unwrap_or_default();
@@ -108,9 +108,10 @@ fn claim_troubles(claim: &ResourceClaim, users: &[&Pod], nodes: &BTreeMap<&str, 
     if reserved != wanted {
         wrong.push(format!("claim {name} is reserved for {reserved:?} and used by {wanted:?}"));
     }
+    // Devices of no node are where the allocation is bound to, or reached from every node here.
     for result in &allocation.devices.results {
         let at = nodes.get(&*result.pool).copied().filter(|node| !node.is_empty());
-        let at = at.or_else(|| bound_to(allocation)).unwrap_or_default();
+        let Some(at) = at.or_else(|| bound_to(allocation)) else { continue };
         for user in users.iter().filter(|user| user.spec.node_name != at) {
             let (pod, node) = (&user.metadata.name, &user.spec.node_name);
             wrong.push(format!("claim {name} has devices on {at} and its pod {pod} is on {node}"));

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use client::Connection;
+use client::{Candidacy, Connection, Terms, identity};
 use controllers::fabric::{HandOver, Options, names};
 use fabric::{Address, Redfish};
-use upkeep::{Choice, Listener, Notice, Site};
+use upkeep::{Choice, Ended, Listener, Notice, Site};
 
 use crate::commands::apiserver::stopped;
 use crate::failure::Failure;
@@ -49,14 +49,17 @@ pub(crate) struct FabricController {
     /// The name of the fabric: pools begin with it, and nodes have it as the value of a label
     #[arg(long, value_name = "NAME", default_value = "fabric")]
     name: String,
+    /// Whether one of several processes is elected to do the work, by the lease supercargo-fabric-NAME in kube-system
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    leader_elect: bool,
     /// How often to look at the fabric, besides after each thing that is done to it
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = model::duration::parse)]
     period: Duration,
     /// How long a device that is attached may be idle before it is detached
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = model::duration::parse)]
     idle_after: Duration,
     /// How long a device that could not be attached is left alone; twice as long each time
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = model::duration::parse)]
     rest: Duration,
     /// How a device becomes a pod's, unless its class or model is named below
     #[arg(long, value_name = "HOW", default_value = "in-place")]
@@ -104,8 +107,26 @@ impl FabricController {
         let listener = Arc::new(Complaints);
         let options =
             upkeep::Options { controllers: none, fabric: Some(site), listener, ..upkeep::Options::default() };
-        upkeep::run(self.connect().await?, options, stopped()).await;
-        Ok(())
+        let connection = self.connect().await?;
+        if !self.leader_elect {
+            upkeep::run(connection, options, stopped()).await;
+            return Ok(());
+        }
+        let candidacy = Candidacy {
+            namespace: "kube-system".to_owned(),
+            name: format!("supercargo-fabric-{}", self.name),
+            identity: identity(),
+            terms: Terms::default(),
+        };
+        let election = (self.connect().await?, candidacy);
+        let ended = upkeep::run_elected(connection, options, election, stopped()).await;
+        match ended.map_err(|error| Failure::hinted(&error.to_string()))? {
+            Ended::Stopped => Ok(()),
+            Ended::LostLeadership { why } => Err(Failure::Failed {
+                wrong: format!("leads no longer: {why}"),
+                hint: "start it again; whoever leads now goes on".to_owned(),
+            }),
+        }
     }
 
     fn address(&self) -> Result<Address, Failure> {
@@ -153,10 +174,6 @@ impl FabricController {
     }
 }
 
-fn time(text: &str) -> Result<Duration, String> {
-    model::duration::parse(text).map_err(|error| error.to_string())
-}
-
 /// Says what was done. When stderr is gone there is nobody left to tell.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
@@ -168,7 +185,8 @@ struct Complaints;
 impl Listener for Complaints {
     fn hear(&self, notice: &Notice<'_>) {
         match notice {
-            Notice::Trouble { why } => say(why),
+            Notice::Trouble { why } | Notice::ElectionTrouble { why } => say(why),
+            Notice::Standby { leader: Some(leader) } => say(&format!("{leader} leads; standing by")),
             Notice::Failed { subject, why, .. } => say(&format!("{subject}: {why}")),
             _ => {}
         }

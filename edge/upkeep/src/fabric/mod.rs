@@ -64,6 +64,9 @@ impl Sight {
     }
 }
 
+/// How many steps may be under way at once.
+const WORK_MAX: usize = 1000;
+
 /// The subject that stands for the whole fabric.
 fn whole() -> Subject {
     Subject { kind: "Fabric", name: (String::new(), String::new()) }
@@ -146,6 +149,11 @@ impl Controller for Keeper {
             kind::<ResourceClaim>(),
             kind::<ResourceSlice>(),
         ]
+    }
+
+    /// A device may take minutes; reports and slices must not wait for that.
+    fn work_max(&self) -> usize {
+        WORK_MAX
     }
 
     fn begins_with(&self) -> Vec<Subject> {

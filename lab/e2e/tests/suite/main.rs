@@ -19,11 +19,14 @@ macro_rules! on_both {
 }
 use on_both;
 
+mod claims;
 mod devices;
 mod fabric;
 mod interruptions;
 mod kills;
 mod leaders;
+mod lives;
+mod lost;
 mod pods;
 mod readying;
 mod rivals;

@@ -1,0 +1,7 @@
+//! The driver as a process: good, bad, and killed.
+
+mod cluster;
+mod documents;
+mod inventory;
+mod life;
+mod stage;
