@@ -20,6 +20,7 @@ mod group_priority;
 mod group_templates;
 mod image;
 mod job;
+mod job_scheduling;
 mod kept;
 mod lease;
 mod namespace;

@@ -1,16 +1,25 @@
-//! Claims that are made for a pod from templates: what is missing, and what the pod then says of it.
+//! Claims that are made from templates, for a pod or for a group: what is missing, and what its claimant then says of it.
 //!
-//! Invariant: a claim is made once. One that the pod names, or that was made for it and not noted yet, is taken as it is.
+//! Invariant: a claim is made once. One that the claimant names, or that was made for it and not noted yet, is taken as it
+//! is. What a group shares is made for the group; its members only name it.
 
-use serde_json::{Map, Value, json};
+use gates::{Gate, Gates};
+use objects::core::pod::Pod;
+use objects::meta::OwnerReference;
+use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
+use objects::scheduling::pod_group::PodGroup;
+use serde_json::{Value, json};
+use thiserror::Error;
 
-/// Tells for which entry of a pod a claim was made.
-const ENTRY: &str = "resource.kubernetes.io/pod-claim-name";
+use crate::claimants::{Claimant, Entry, group_of, is_controlled_by, is_shared};
+
+/// Tells for which entry a claim was made.
+pub const ENTRY: &str = "resource.kubernetes.io/pod-claim-name";
 
 /// How long the made-up part of a name may be before five characters are added.
 const PREFIX_MAX: usize = 57;
 
-/// What to do about one entry of a pod's claims.
+/// What to do about one entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Make this claim; the server gives it its name.
@@ -18,7 +27,9 @@ pub enum Step {
         /// The entry.
         entry: String,
         /// The claim.
-        claim: Value,
+        claim: Box<ResourceClaim>,
+        /// The claim that is named and that nobody knows. Only the server can say that it is lost.
+        instead_of: Option<String>,
     },
     /// The claim of this name was made already: note it.
     Note {
@@ -27,84 +38,163 @@ pub enum Step {
         /// The claim's name.
         claim: String,
     },
-    /// The template is not there.
+    /// Nothing can be done yet, or at all.
     Wait {
         /// The entry.
         entry: String,
-        /// The template's name.
-        template: String,
+        /// Why not.
+        why: Obstacle,
     },
 }
 
-/// What to do for a pod, given the templates and the claims of its namespace.
-pub fn steps(pod: &Value, template: &dyn Fn(&str) -> Option<Value>, claims: &[Value]) -> Vec<Step> {
-    if pod["metadata"].get("deletionTimestamp").is_some() {
+/// Why a claim is not made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Obstacle {
+    /// The template is not there.
+    #[error("resourceclaimtemplate {template:?} not found")]
+    NoTemplate {
+        /// Its name.
+        template: String,
+    },
+    /// The pod's group is not there, which may share the claim.
+    #[error("podgroup {group:?} not found")]
+    NoGroup {
+        /// Its name.
+        group: String,
+    },
+    /// Groups, or their claims, are switched off.
+    #[error(
+        "podgroup {group:?} shares the claim, and {gate} is off; hint: turn the feature on, or take the pod out of its group"
+    )]
+    Off {
+        /// The group's name.
+        group: String,
+        /// The feature.
+        gate: Gate,
+    },
+}
+
+/// What is known of a claimant's namespace.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// A template by its name.
+    pub template: &'a dyn Fn(&str) -> Option<&'a ResourceClaimTemplate>,
+    /// Claims by the uid of an owner.
+    pub owned: &'a dyn Fn(&str) -> Vec<&'a ResourceClaim>,
+    /// Groups by name.
+    pub group: &'a dyn Fn(&str) -> Option<&'a PodGroup>,
+    /// Features of the cluster.
+    pub gates: Gates,
+}
+
+/// What to do for a group.
+pub fn steps_for_group(group: &PodGroup, around: &Around<'_>) -> Vec<Step> {
+    steps(group, around, |entry, template, noted| Some(own(group, around, entry, template, noted)))
+}
+
+/// What to do for a pod.
+pub fn steps_for_pod(pod: &Pod, around: &Around<'_>) -> Vec<Step> {
+    steps(pod, around, |entry, template, noted| {
+        let wait = |why| Some(Step::Wait { entry: entry.name.to_owned(), why });
+        let Some(name) = group_of(pod) else { return Some(own(pod, around, entry, template, noted)) };
+        let off = |gate| wait(Obstacle::Off { group: name.to_owned(), gate });
+        if !around.gates.enabled(Gate::GenericWorkload) {
+            return off(Gate::GenericWorkload);
+        }
+        let Some(group) = (around.group)(name) else {
+            return wait(Obstacle::NoGroup { group: name.to_owned() });
+        };
+        if !is_shared(group, &entry) {
+            return Some(own(pod, around, entry, template, noted));
+        }
+        if !around.gates.enabled(Gate::DRAWorkloadResourceClaims) {
+            return off(Gate::DRAWorkloadResourceClaims);
+        }
+        let claim = made(around, &group.metadata.uid, entry.name)?.metadata.name.clone();
+        (noted != Some(claim.as_str())).then(|| Step::Note { entry: entry.name.to_owned(), claim })
+    })
+}
+
+/// What to do for each entry that wants a claim made and has none.
+fn steps<'c, T: Claimant>(
+    claimant: &'c T,
+    around: &Around<'_>,
+    step: impl Fn(Entry<'c>, &'c str, Option<&'c str>) -> Option<Step>,
+) -> Vec<Step> {
+    let metadata = claimant.metadata();
+    if metadata.deletion_timestamp.is_some() {
         return Vec::new();
     }
-    let entries = pod["spec"]["resourceClaims"].as_array().into_iter().flatten();
-    entries.filter_map(|entry| step(pod, entry, template, claims)).collect()
-}
-
-fn step(
-    pod: &Value,
-    entry: &Value,
-    template: &dyn Fn(&str) -> Option<Value>,
-    claims: &[Value],
-) -> Option<Step> {
-    let name = entry["name"].as_str()?;
-    let from = entry["resourceClaimTemplateName"].as_str()?;
-    let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
-    let noted = pod["status"]["resourceClaimStatuses"].as_array().into_iter().flatten();
-    let noted =
-        noted.filter(|status| status["name"] == name).find_map(|status| status["resourceClaimName"].as_str());
-    let own = |claim: &&Value| is_controlled_by(claim, uid);
-    if noted.is_some_and(|noted| claims.iter().filter(own).any(|claim| claim["metadata"]["name"] == noted)) {
-        return None;
-    }
-    let made = claims.iter().filter(own).find(|claim| claim["metadata"]["annotations"][ENTRY] == name);
-    if let Some(claim) = made.and_then(|claim| claim["metadata"]["name"].as_str()) {
-        return Some(Step::Note { entry: name.to_owned(), claim: claim.to_owned() });
-    }
-    let Some(template) = template(from) else {
-        return Some(Step::Wait { entry: name.to_owned(), template: from.to_owned() });
+    let own = (around.owned)(&metadata.uid);
+    let step = |entry: Entry<'c>| {
+        let template = entry.template?;
+        let noted = claimant.notes().find(|(name, _)| *name == entry.name);
+        match noted {
+            // Somebody said that this entry needs no claim.
+            Some((_, None)) => None,
+            Some((_, Some(claim))) if own.iter().any(|own| own.metadata.name == claim) => None,
+            noted => step(entry, template, noted.and_then(|(_, claim)| claim)),
+        }
     };
-    Some(Step::Make { entry: name.to_owned(), claim: claim(pod, name, &template) })
+    claimant.entries().filter_map(step).collect()
 }
 
-fn is_controlled_by(claim: &Value, uid: &str) -> bool {
-    let owners = claim["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-    owners.filter(|owner| owner["controller"] == true).any(|owner| owner["uid"] == uid)
-}
-
-/// The claim of a template, made for a pod.
-fn claim(pod: &Value, entry: &str, template: &Value) -> Value {
-    let meta = &pod["metadata"];
-    let wanted = &template["spec"]["metadata"];
-    let mut annotations = wanted["annotations"].as_object().cloned().unwrap_or_else(Map::new);
-    annotations.insert(ENTRY.to_owned(), json!(entry));
-    let owner = json!({
-        "apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"], "controller": true,
-    });
-    let mut made = json!({
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {
-            "generateName": prefix(meta["name"].as_str().unwrap_or_default(), entry),
-            "namespace": meta["namespace"],
-            "annotations": annotations,
-            "ownerReferences": [owner],
-        },
-        "spec": template["spec"]["spec"],
-    });
-    if let Some(labels) = wanted.get("labels") {
-        made["metadata"]["labels"] = labels.clone();
+/// What to do for an entry whose claim is the claimant's own.
+fn own<T: Claimant>(
+    claimant: &T,
+    around: &Around<'_>,
+    entry: Entry<'_>,
+    template: &str,
+    noted: Option<&str>,
+) -> Step {
+    let name = entry.name.to_owned();
+    if let Some(claim) = made(around, &claimant.metadata().uid, entry.name) {
+        return Step::Note { entry: name, claim: claim.metadata.name.clone() };
     }
-    made
+    match (around.template)(template) {
+        None => Step::Wait { entry: name, why: Obstacle::NoTemplate { template: template.to_owned() } },
+        Some(template) => {
+            let claim = Box::new(claim(claimant, entry.name, template));
+            Step::Make { entry: name, claim, instead_of: noted.map(str::to_owned) }
+        }
+    }
 }
 
-/// The name without its last characters. One that is too long keeps a part of the pod's name and a part of the entry's.
-fn prefix(pod: &str, entry: &str) -> String {
-    let whole = format!("{pod}-{entry}-");
+/// The claim that was made for an entry, if it is to stay.
+fn made<'a>(around: &Around<'a>, uid: &str, entry: &str) -> Option<&'a ResourceClaim> {
+    let is_made = |claim: &&ResourceClaim| {
+        is_controlled_by(claim, uid)
+            && claim.metadata.deletion_timestamp.is_none()
+            && claim.metadata.annotations.get(ENTRY).is_some_and(|name| name == entry)
+    };
+    (around.owned)(uid).into_iter().find(is_made)
+}
+
+/// The claim of a template, made for somebody.
+fn claim<T: Claimant>(claimant: &T, entry: &str, template: &ResourceClaimTemplate) -> ResourceClaim {
+    let owner = claimant.metadata();
+    let wanted = &template.spec.metadata;
+    let mut claim = ResourceClaim::default();
+    claim.metadata.generate_name = prefix(&owner.name, entry);
+    claim.metadata.namespace = owner.namespace.clone();
+    claim.metadata.labels = wanted.labels.clone();
+    claim.metadata.annotations = wanted.annotations.clone();
+    claim.metadata.annotations.insert(ENTRY.to_owned(), entry.to_owned());
+    claim.metadata.owner_references.push(OwnerReference {
+        api_version: T::API_VERSION.to_owned(),
+        kind: T::KIND.to_owned(),
+        name: owner.name.clone(),
+        uid: owner.uid.clone(),
+        controller: Some(true),
+        ..OwnerReference::default()
+    });
+    claim.spec = template.spec.spec.clone();
+    claim
+}
+
+/// The name without its last characters. One that is too long keeps a part of the claimant's name and a part of the entry's.
+fn prefix(claimant: &str, entry: &str) -> String {
+    let whole = format!("{claimant}-{entry}-");
     if whole.len() <= PREFIX_MAX {
         return whole;
     }
@@ -112,98 +202,19 @@ fn prefix(pod: &str, entry: &str) -> String {
         let end = part.floor_char_boundary(part.len() * PREFIX_MAX / whole.len());
         part[..end].to_owned()
     };
-    format!("{}-{}", cut(pod), cut(entry))
+    format!("{}-{}", cut(claimant), cut(entry))
 }
 
-/// What a pod says of its claims once these were made: all of them, by name.
-pub fn statuses(pod: &Value, made: &[(String, String)]) -> Value {
-    let known = pod["status"]["resourceClaimStatuses"].as_array().into_iter().flatten();
-    let is_made = |status: &&Value| made.iter().any(|(entry, _)| status["name"] == entry.as_str());
-    let mut all: Vec<Value> = known.filter(|status| !is_made(status)).cloned().collect();
-    all.extend(made.iter().map(|(entry, claim)| json!({ "name": entry, "resourceClaimName": claim })));
-    all.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
-    Value::Array(all)
+/// What a claimant says of its claims once these were made: all of them, by name.
+pub fn statuses<T: Claimant>(claimant: &T, made: &[(String, String)]) -> Value {
+    let is_new = |entry: &str| made.iter().any(|(made, _)| made == entry);
+    let known = claimant.notes().filter_map(|(entry, claim)| Some((entry, claim?)));
+    let known = known.filter(|(entry, _)| !is_new(entry));
+    let mut all: Vec<(&str, &str)> =
+        known.chain(made.iter().map(|(entry, claim)| (entry.as_str(), claim.as_str()))).collect();
+    all.sort_unstable();
+    all.into_iter().map(|(entry, claim)| json!({ "name": entry, "resourceClaimName": claim })).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pod(statuses: &Value) -> Value {
-        json!({
-            "metadata": { "name": "p", "namespace": "ns", "uid": "u" },
-            "spec": { "resourceClaims": [
-                { "name": "gpu", "resourceClaimTemplateName": "t" },
-                { "name": "own", "resourceClaimName": "c" },
-            ] },
-            "status": { "resourceClaimStatuses": statuses },
-        })
-    }
-
-    fn template(name: &str) -> Option<Value> {
-        let spec = json!({ "metadata": { "labels": { "l": "1" }, "annotations": { "a": "2" } }, "spec": { "devices": {} } });
-        (name == "t").then(|| json!({ "spec": spec }))
-    }
-
-    fn made(pod: &Value, claims: &[Value]) -> Vec<Step> {
-        steps(pod, &template, claims)
-    }
-
-    fn claim_of(owner: &str) -> Value {
-        json!({ "metadata": {
-            "name": "p-gpu-x7k2p", "annotations": { ENTRY: "gpu" },
-            "ownerReferences": [{ "uid": owner, "controller": true }],
-        } })
-    }
-
-    #[test]
-    fn a_claim_is_made_for_each_entry_that_names_a_template() {
-        let steps = made(&pod(&json!([])), &[]);
-        let owner = json!({ "apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true });
-        let claim = json!({
-            "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
-            "metadata": {
-                "generateName": "p-gpu-", "namespace": "ns", "labels": { "l": "1" },
-                "annotations": { "a": "2", ENTRY: "gpu" }, "ownerReferences": [owner],
-            },
-            "spec": { "devices": {} },
-        });
-        assert_eq!(steps, [Step::Make { entry: "gpu".to_owned(), claim }]);
-    }
-
-    #[test]
-    fn what_was_made_is_not_made_again() {
-        let noted = json!([{ "name": "gpu", "resourceClaimName": "p-gpu-x7k2p" }]);
-        assert!(made(&pod(&noted), &[claim_of("u")]).is_empty());
-        let expected = Step::Note { entry: "gpu".to_owned(), claim: "p-gpu-x7k2p".to_owned() };
-        assert_eq!(made(&pod(&json!([])), &[claim_of("u")]), [expected]);
-        let foreign = made(&pod(&noted), &[claim_of("another")]);
-        assert!(matches!(foreign[..], [Step::Make { .. }]), "{foreign:?}");
-    }
-
-    #[test]
-    fn without_its_template_a_pod_waits_and_one_that_goes_gets_nothing() {
-        let nothing = |_: &str| None;
-        let expected = Step::Wait { entry: "gpu".to_owned(), template: "t".to_owned() };
-        assert_eq!(steps(&pod(&json!([])), &nothing, &[]), [expected]);
-        let mut going = pod(&json!([]));
-        going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
-        assert!(made(&going, &[]).is_empty());
-    }
-
-    #[test]
-    fn long_names_keep_a_part_of_both() {
-        let name = prefix(&"p".repeat(60), &"e".repeat(20));
-        assert_eq!(name, format!("{}-{}", "p".repeat(41), "e".repeat(13)));
-        assert_eq!(prefix("pod", "entry"), "pod-entry-");
-    }
-
-    #[test]
-    fn a_pod_names_its_claims_in_order() {
-        let pod = pod(&json!([{ "name": "zoo", "resourceClaimName": "z" }, { "name": "gpu" }]));
-        let made = [("gpu".to_owned(), "g".to_owned())];
-        let expected =
-            json!([{ "name": "gpu", "resourceClaimName": "g" }, { "name": "zoo", "resourceClaimName": "z" }]);
-        assert_eq!(statuses(&pod, &made), expected);
-    }
-}
+mod tests;

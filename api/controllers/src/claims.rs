@@ -1,28 +1,44 @@
-//! Claims whose users are done: reservations are released, devices are given back, claims made for a pod go with it.
+//! Claims whose users are done: reservations are released, devices are given back, claims that were made for somebody go
+//! with them.
 //!
 //! Invariant: a claim loses its devices only when its last user goes, or when it goes itself. One that nobody uses yet
 //! keeps them, because whoever allocated it may be about to use it.
 
+use std::collections::BTreeSet;
+
+use objects::Object;
 use objects::core::pod::Pod;
+use objects::resource::allocation::ResourceClaimConsumerReference;
 use objects::resource::claim::ResourceClaim;
+use objects::scheduling::pod_group::PodGroup;
+
+use crate::claim_templates::ENTRY;
+use crate::claimants::{Claimant, is_controlled_by};
 
 /// Keeps an allocated claim from going before its devices are given back.
 pub const PROTECTION: &str = "resource.kubernetes.io/delete-protection";
 
-/// A pod of the claim's namespace, as far as claims care.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Tells that a claim was made by a scheduler, for extended resources.
+pub const EXTENDED: &str = "resource.kubernetes.io/extended-resource-claim";
+
+/// Somebody who uses a claim or whom it was made for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct User {
+    /// What it is.
+    pub kind: UserKind,
+    /// Its name, in the claim's namespace.
+    pub name: String,
     /// Its uid.
     pub uid: String,
-    /// It will run no more.
-    pub is_done: bool,
 }
 
-impl User {
-    /// What claims need to know of a pod.
-    pub fn of(pod: &Pod) -> Self {
-        Self { uid: pod.metadata.uid.clone(), is_done: is_done(pod) }
-    }
+/// What may use a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UserKind {
+    /// A pod.
+    Pod,
+    /// A group of pods.
+    Group,
 }
 
 /// What to do about a claim.
@@ -32,9 +48,9 @@ pub enum Step {
     Leave,
     /// Write this status; if nothing is allocated after that, take the protection away as well.
     Release(Box<ResourceClaim>),
-    /// Take the protection away: nothing is allocated, and the claim is to go.
+    /// Take the protection away: nothing is allocated, and nothing will be.
     Unprotect,
-    /// Delete it: it was made for a pod that is done.
+    /// Delete it: it was made for somebody who needs it no more.
     Delete,
 }
 
@@ -44,159 +60,131 @@ pub fn is_done(pod: &Pod) -> bool {
     matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") || never_ran
 }
 
-/// The names of the pods that must be known to decide about a claim.
-pub fn users(claim: &ResourceClaim) -> Vec<&str> {
-    let reserved = claim.status.reserved_for.iter();
-    let reserved = reserved.filter(|one| is_pod(&one.api_group, &one.resource)).map(|one| one.name.as_str());
-    let mut names: Vec<&str> = reserved.chain(owner(claim).map(|(name, _)| name)).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+/// Everybody who must be known to decide about a claim.
+pub fn users(claim: &ResourceClaim) -> BTreeSet<User> {
+    claim.status.reserved_for.iter().filter_map(reserved).chain(owner(claim)).collect()
 }
 
-/// Decides about a claim; `pod` tells of a pod by its name, and must know whether it is gone.
-pub fn decide(claim: &ResourceClaim, pod: &dyn Fn(&str) -> Option<User>) -> Step {
-    let uses = |name: &str, uid: &str| pod(name).is_some_and(|user| user.uid == uid && !user.is_done);
-    // Who else than pods may use a claim is not known here, so others are left alone.
+/// What is known around a claim.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// Who of [`users`] needs the claim no more; this must be certain.
+    pub is_gone: &'a dyn Fn(&User) -> bool,
+    /// Somebody names the claim, so that it may be about to get devices.
+    pub is_wanted: bool,
+}
+
+/// Decides about a claim.
+pub fn decide(claim: &ResourceClaim, around: &Around<'_>) -> Step {
     let mut remaining = claim.status.reserved_for.clone();
-    remaining.retain(|one| !is_pod(&one.api_group, &one.resource) || uses(&one.name, &one.uid));
-    let is_protected = claim.metadata.finalizers.iter().any(|finalizer| finalizer == PROTECTION);
+    // Who else may use a claim is not known here, so others are left alone.
+    remaining.retain(|one| !reserved(one).is_some_and(|user| (around.is_gone)(&user)));
     let goes = claim.metadata.deletion_timestamp.is_some();
     let was_used = remaining.len() < claim.status.reserved_for.len();
-    let is_free = remaining.is_empty() && is_protected && (was_used || goes);
-    if was_used || (is_free && claim.status.allocation.is_some()) {
+    // What is allocated at once and for good stays so until it goes.
+    let is_kept = claim.spec.allocation_mode == "Immediate";
+    let is_free = remaining.is_empty() && ((was_used && !is_kept) || goes);
+    let frees = is_free && is_protected(claim);
+    // Devices that a driver's controller gave are its own to take back.
+    let asks = is_free
+        && !claim.status.controller_name.is_empty()
+        && claim.status.allocation.is_some()
+        && !claim.status.deallocation_requested;
+    if was_used || (frees && claim.status.allocation.is_some()) {
         let mut released = claim.clone();
         released.status.reserved_for = remaining;
-        if is_free {
+        released.status.deallocation_requested |= asks;
+        if frees {
             released.status.allocation = None;
             // What drivers said about devices that are no longer the claim's means nothing.
             released.status.devices.clear();
         }
         return Step::Release(Box::new(released));
     }
-    if is_free {
+    // Whoever took the devices back may have been stopped before the protection was gone, too.
+    let is_left_over = remaining.is_empty()
+        && is_protected(claim)
+        && claim.status.allocation.is_none()
+        && owner(claim).is_none()
+        && !around.is_wanted;
+    if frees || is_left_over {
         return Step::Unprotect;
     }
     match owner(claim) {
-        Some((name, uid)) if !goes && !uses(name, uid) => Step::Delete,
+        Some(owner) if remaining.is_empty() && !goes && (around.is_gone)(&owner) => Step::Delete,
         _ => Step::Leave,
     }
 }
 
 /// The claim without its protection, if it has one and needs it no more.
 pub fn unprotected(claim: &ResourceClaim) -> Option<ResourceClaim> {
-    let is_protected = claim.metadata.finalizers.iter().any(|finalizer| finalizer == PROTECTION);
-    (is_protected && claim.status.allocation.is_none()).then(|| {
+    (is_protected(claim) && claim.status.allocation.is_none()).then(|| {
         let mut free = claim.clone();
         free.metadata.finalizers.retain(|finalizer| finalizer != PROTECTION);
         free
     })
 }
 
-fn is_pod(group: &str, resource: &str) -> bool {
-    group.is_empty() && resource == "pods"
+/// Whether a claim was made for somebody who uses another in its place. It happens when the answer to a write got lost and
+/// the claim was made twice. `is_own` tells of claims by name: they are there to stay, and made for the same.
+pub fn is_surplus(claim: &ResourceClaim, owner: &Owner<'_>, is_own: &dyn Fn(&str) -> bool) -> bool {
+    let named = match owner {
+        Owner::Pod(pod) if claim.metadata.annotations.get(EXTENDED).is_some_and(|is| is == "true") => {
+            let status = pod.status.extended_resource_claim_status.as_ref();
+            status.map(|status| status.resource_claim_name.as_str())
+        }
+        Owner::Pod(pod) => noted(*pod, claim),
+        Owner::Group(group) => noted(*group, claim),
+    };
+    let uid = match owner {
+        Owner::Pod(pod) => &pod.metadata.uid,
+        Owner::Group(group) => &group.metadata.uid,
+    };
+    is_controlled_by(claim, uid) && named.is_some_and(|named| named != claim.metadata.name && is_own(named))
 }
 
-/// The pod that the claim was made for, by name and uid.
-fn owner(claim: &ResourceClaim) -> Option<(&str, &str)> {
-    let owners = claim.metadata.owner_references.iter();
-    let mut pods = owners
-        .filter(|owner| owner.controller == Some(true) && owner.kind == "Pod" && owner.api_version == "v1");
-    pods.next().map(|owner| (owner.name.as_str(), owner.uid.as_str()))
+/// Whom a claim was made for.
+#[derive(Clone, Copy, Debug)]
+pub enum Owner<'a> {
+    /// A pod.
+    Pod(&'a Pod),
+    /// A group.
+    Group(&'a PodGroup),
+}
+
+/// The claim that is noted for the entry that a claim was made for.
+fn noted<'a, T: Claimant>(claimant: &'a T, claim: &ResourceClaim) -> Option<&'a str> {
+    let entry = claim.metadata.annotations.get(ENTRY)?;
+    claimant.notes().find(|(name, _)| name == entry).and_then(|(_, claim)| claim)
+}
+
+fn is_protected(claim: &ResourceClaim) -> bool {
+    claim.metadata.finalizers.iter().any(|finalizer| finalizer == PROTECTION)
+}
+
+/// Who a reservation is for, if it is a kind that we know.
+fn reserved(reference: &ResourceClaimConsumerReference) -> Option<User> {
+    let kind = match (reference.api_group.as_str(), reference.resource.as_str()) {
+        ("", "pods") => UserKind::Pod,
+        ("scheduling.k8s.io", "podgroups") => UserKind::Group,
+        _ => return None,
+    };
+    Some(User { kind, name: reference.name.clone(), uid: reference.uid.clone() })
+}
+
+/// Whom the claim was made for.
+fn owner(claim: &ResourceClaim) -> Option<User> {
+    let mut owners = claim.metadata.owner_references.iter().filter(|owner| owner.controller == Some(true));
+    owners.find_map(|owner| {
+        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+        let kind = match (group, owner.kind.as_str()) {
+            ("", Pod::KIND) => UserKind::Pod,
+            ("scheduling.k8s.io", PodGroup::KIND) => UserKind::Group,
+            _ => return None,
+        };
+        Some(User { kind, name: owner.name.clone(), uid: owner.uid.clone() })
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn claim(metadata: &Value, status: &Value) -> ResourceClaim {
-        let mut metadata = metadata.clone();
-        metadata["name"] = json!("c");
-        serde_json::from_value(json!({ "metadata": metadata, "status": status })).expect("a claim")
-    }
-
-    fn used_by(uids: &[&str]) -> Value {
-        let users = uids.iter().map(|uid| json!({ "resource": "pods", "name": uid, "uid": uid }));
-        json!({ "allocation": { "devices": {} }, "devices": [{ "driver": "d" }], "reservedFor": users.collect::<Vec<_>>() })
-    }
-
-    fn protected() -> Value {
-        json!({ "finalizers": [PROTECTION] })
-    }
-
-    /// Pods that are named after their uid: `done…` is done, `gone…` is not there.
-    fn pod(name: &str) -> Option<User> {
-        let user = User { uid: name.to_owned(), is_done: name.starts_with("done") };
-        (!name.starts_with("gone")).then_some(user)
-    }
-
-    fn decided(claim: &ResourceClaim) -> Step {
-        decide(claim, &pod)
-    }
-
-    fn released(claim: &ResourceClaim) -> ResourceClaim {
-        match decided(claim) {
-            Step::Release(claim) => *claim,
-            other => panic!("{other:?} is no release"),
-        }
-    }
-
-    #[test]
-    fn who_is_done_or_gone_uses_a_claim_no_more() {
-        let left = released(&claim(&protected(), &used_by(&["a", "done", "gone"])));
-        assert_eq!(left.status.reserved_for.iter().map(|one| one.uid.as_str()).collect::<Vec<_>>(), ["a"]);
-        assert!(left.status.allocation.is_some() && !left.status.devices.is_empty());
-        assert_eq!(decided(&left), Step::Leave);
-    }
-
-    #[test]
-    fn the_last_user_gives_the_devices_back() {
-        let left = released(&claim(&protected(), &used_by(&["done"])));
-        assert!(left.status.allocation.is_none() && left.status.devices.is_empty());
-        let free = unprotected(&left).expect("nothing is allocated");
-        assert!(free.metadata.finalizers.is_empty());
-        assert_eq!((unprotected(&free), decided(&free)), (None, Step::Leave));
-    }
-
-    #[test]
-    fn a_claim_that_nobody_uses_yet_keeps_its_devices_unless_it_goes() {
-        assert_eq!(decided(&claim(&protected(), &used_by(&[]))), Step::Leave);
-        let mut going = protected();
-        going["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
-        assert!(released(&claim(&going, &used_by(&[]))).status.allocation.is_none());
-        assert_eq!(decided(&claim(&going, &json!({}))), Step::Unprotect);
-        assert_eq!(decided(&claim(&going, &used_by(&["a"]))), Step::Leave);
-    }
-
-    #[test]
-    fn a_claim_that_was_made_for_a_pod_goes_when_the_pod_is_done() {
-        let made_for = |pod: &str| {
-            let owner =
-                json!({ "apiVersion": "v1", "kind": "Pod", "name": pod, "uid": pod, "controller": true });
-            claim(&json!({ "ownerReferences": [owner] }), &json!({}))
-        };
-        assert_eq!(decided(&made_for("a")), Step::Leave);
-        assert_eq!(decided(&made_for("done")), Step::Delete);
-        assert_eq!(decided(&made_for("gone")), Step::Delete);
-        assert_eq!(users(&made_for("a")), ["a"]);
-    }
-
-    #[test]
-    fn others_than_pods_are_left_alone() {
-        let group = json!({ "apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "gone", "uid": "gone" });
-        let shared = claim(&protected(), &json!({ "allocation": { "devices": {} }, "reservedFor": [group] }));
-        assert_eq!((decided(&shared), users(&shared)), (Step::Leave, Vec::new()));
-    }
-
-    #[test]
-    fn a_pod_that_is_deleted_before_it_has_a_node_is_done() {
-        let pod = |value: Value| serde_json::from_value::<Pod>(value).expect("a pod");
-        let going = json!({ "deletionTimestamp": "2026-01-02T03:04:05Z" });
-        assert!(is_done(&pod(json!({ "metadata": going }))));
-        assert!(!is_done(&pod(json!({ "metadata": going, "spec": { "nodeName": "n" } }))));
-        assert!(is_done(&pod(json!({ "status": { "phase": "Failed" } }))));
-        assert!(!is_done(&pod(json!({ "status": { "phase": "Running" } }))));
-    }
-}
+mod tests;

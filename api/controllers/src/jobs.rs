@@ -9,6 +9,7 @@
 mod backoff;
 mod count;
 mod failure;
+pub mod group;
 mod indexes;
 pub(crate) mod make;
 mod staff;
@@ -82,7 +83,7 @@ pub struct JobEvent {
     /// Something went wrong.
     pub warns: bool,
     /// Why, in one word.
-    pub reason: String,
+    pub reason: &'static str,
     /// Why, in a sentence.
     pub note: String,
 }
@@ -177,12 +178,12 @@ fn names(pods: &[&Pod]) -> Vec<PodName> {
 fn ended(verdict: &Verdict) -> JobEvent {
     match verdict.end {
         End::Complete => event(false, "Completed", "the job is complete"),
-        End::Failed => event(true, &verdict.reason, &verdict.message),
+        End::Failed => event(true, verdict.word(), &verdict.message),
     }
 }
 
-fn event(warns: bool, reason: &str, note: &str) -> JobEvent {
-    JobEvent { warns, reason: reason.to_owned(), note: note.to_owned() }
+fn event(warns: bool, reason: &'static str, note: &str) -> JobEvent {
+    JobEvent { warns, reason, note: note.to_owned() }
 }
 
 impl Plan {

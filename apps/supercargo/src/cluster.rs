@@ -11,6 +11,7 @@ use std::time::Duration;
 use client::Connection;
 use config::SchedulerSettings;
 use gates::Gates;
+use kubelet::simulated::Times;
 use runtime::{Ended, Listener, Notice, StartError, State};
 use server::{Credentials, Server, Users};
 use tokio::sync::mpsc::{Sender, error::TrySendError};
@@ -72,8 +73,8 @@ impl Base {
         Ok(Self { address: server.address()?, credentials, storage, server, token, gates })
     }
 
-    /// Starts everything.
-    pub(crate) fn start(self, ears: &Sender<Heard>) -> Result<Cluster, Failure> {
+    /// Starts everything; on simulated nodes things take these times.
+    pub(crate) fn start(self, times: Times, ears: &Sender<Heard>) -> Result<Cluster, Failure> {
         let url = format!("https://{}", self.address);
         let authority = self.credentials.authority.certificate.as_bytes();
         let connect = || {
@@ -110,7 +111,6 @@ impl Base {
         others.spawn(upkeep::run(connection.clone(), controllers, until(stopped.clone())));
         let nodes_ears = ears.clone();
         let complain = move |why: &str| tell(&nodes_ears, Heard::Trouble(format!("simulated nodes: {why}")));
-        let times = kubelet::simulated::Times::default();
         others.spawn(kubelet::simulated::run(connection, times, Arc::new(complain), until(stopped)));
         Ok(Cluster { connection: ours, stop, scheduler, others, stop_server, serving })
     }
@@ -184,7 +184,10 @@ impl upkeep::Listener for Ears {
             upkeep::Notice::Added { .. }
             | upkeep::Notice::Retried { .. }
             | upkeep::Notice::Worked { .. }
-            | upkeep::Notice::Waiting { .. } => return,
+            | upkeep::Notice::ClaimMade { .. }
+            | upkeep::Notice::Waiting { .. }
+            | upkeep::Notice::Evicted { .. }
+            | upkeep::Notice::Removed { .. } => return,
         };
         tell(&self.0, Heard::Trouble(trouble));
     }

@@ -3,6 +3,7 @@
 //! A moment is a value that somebody passes in; nothing here reads a clock.
 
 use std::fmt;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -32,6 +33,13 @@ impl Timestamp {
     #[must_use]
     pub const fn plus_millis(self, millis: i64) -> Self {
         Self { micros: self.micros.saturating_add(millis.saturating_mul(1_000)) }
+    }
+
+    /// So much later; at the end of time, then.
+    #[must_use]
+    pub fn plus(self, time: Duration) -> Self {
+        let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        Self { micros: self.micros.saturating_add(micros) }
     }
 
     /// The same moment without its fraction of a second.
@@ -97,6 +105,8 @@ fn has_rfc3339_form(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::Timestamp;
 
     #[test]
@@ -105,6 +115,13 @@ mod tests {
         assert_eq!(time.to_string(), "2026-01-02T03:04:05Z");
         assert_eq!(time.with_micros().to_string(), "2026-01-02T03:04:05.900001Z");
         assert_eq!(time.to_seconds().micros() % 1_000_000, 0);
+    }
+
+    #[test]
+    fn later_is_at_most_the_end_of_time() {
+        let time = Timestamp::from_micros(1);
+        assert_eq!(time.plus(Duration::from_millis(2)), time.plus_millis(2));
+        assert_eq!(time.plus(Duration::MAX).micros(), i64::MAX);
     }
 
     #[test]

@@ -1,19 +1,22 @@
 //! What a controller is: which kinds it follows, what a change makes it look at, and what there is to do about that.
 //!
-//! Invariant: a controller keeps nothing. It decides from the [`World`] and the time alone, so that it can be stopped
-//! between any two writes and started again.
+//! Invariant: a controller keeps nothing that matters. It decides from the [`World`] and the time, so that it can be stopped
+//! between any two writes and started again. What it notes besides, such as when it first heard of something, makes it
+//! wait longer if it is lost, and never do anything else.
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use client::{Answer, Clock, Connection, Recorder, Report};
 use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::Object;
 
+use crate::Limits;
 use crate::follow::Fact;
-use crate::kinds::{Followed, Kind};
+use crate::kinds::{Followed, Kind, KindId};
 use crate::notice::Listener;
 use crate::world::{Change, Name, World, name};
 
@@ -28,8 +31,23 @@ pub(crate) trait Controller: Send + Sync {
     /// What to look at after a change; the world knows of it already.
     fn touched(&self, change: &Change, world: &World) -> Vec<Subject>;
 
+    /// Takes note of what the API does not say, before anything is looked at; most need no notes.
+    fn note(&mut self, _change: &Change, _world: &World, _now: Timestamp) {}
+
+    /// Hears how a kind that it follows can be heard.
+    fn tune(&mut self, _kind: KindId, _reception: Reception, _now: Timestamp) {}
+
     /// What there is to do about a subject.
     fn look(&self, subject: &Subject, world: &World, tools: &Tools) -> Look;
+}
+
+/// How a kind can be heard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reception {
+    /// Everything that is there has been said.
+    Whole,
+    /// Something may be missed for a while.
+    Broken,
 }
 
 /// An object that may need work; it may be gone by now.
@@ -84,7 +102,6 @@ impl Look {
     }
 
     /// Nothing is to be done before this time.
-    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
     pub(crate) fn at(time: Timestamp) -> Look {
         Look { work: None, again_at: Some(time) }
     }
@@ -95,6 +112,8 @@ impl Look {
 pub(crate) struct Done {
     /// What answers said, which the streams may say only later.
     pub(crate) learnt: Vec<Fact>,
+    /// What was not done beside it.
+    pub(crate) trouble: Option<Undone>,
 }
 
 impl Done {
@@ -112,7 +131,6 @@ pub(crate) enum Undone {
     /// It went wrong, and is tried again.
     Failed(String),
     /// It went wrong, and would again unless something changes.
-    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
     Hopeless(String),
 }
 
@@ -130,20 +148,26 @@ pub(crate) fn done<T>(answer: Answer<T>) -> Result<T, Undone> {
 pub(crate) struct Tools {
     pub(crate) connection: Connection,
     pub(crate) clock: Clock,
-    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
     pub(crate) gates: Gates,
+    pub(crate) limits: Limits,
+    /// How long something is left alone that looks forgotten.
+    pub(crate) patience: Duration,
     pub(crate) listener: Arc<dyn Listener>,
     pub(crate) recorder: Arc<Recorder>,
 }
 
 impl Tools {
+    /// Until when something is left alone that looks forgotten since then.
+    pub(crate) fn after_patience(&self, since: Timestamp) -> Timestamp {
+        since.plus_millis(i64::try_from(self.patience.as_millis()).unwrap_or(i64::MAX))
+    }
+
     /// Has an event written that somebody should look at.
     pub(crate) fn warn<K: Object>(&self, object: &K, controller: &str, reason: &'static str, note: String) {
         self.event(object, controller, reason, note, true);
     }
 
     /// Has an event written for those who want to know.
-    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
     pub(crate) fn tell<K: Object>(&self, object: &K, controller: &str, reason: &'static str, note: String) {
         self.event(object, controller, reason, note, false);
     }

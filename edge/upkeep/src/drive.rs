@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::controller::{Controller, Done, Subject, Tools, Undone};
+use crate::controller::{Controller, Done, Reception, Subject, Tools, Undone};
 use crate::follow::{Fact, Heard};
 use crate::kinds::{Kind, KindId};
 use crate::notice::Notice;
@@ -37,6 +37,8 @@ pub(crate) struct Drive {
 struct Post {
     controller: Box<dyn Controller>,
     queue: Queue<Subject>,
+    /// Kinds that it follows.
+    kinds: BTreeSet<KindId>,
     /// Kinds of which not everything has been said yet.
     awaits: BTreeSet<KindId>,
     /// How many subjects waited when it was last told.
@@ -62,8 +64,8 @@ impl Drive {
             (kind.follow)(&tools.connection, outbox.clone(), &mut streams);
         }
         let posts = controllers.into_iter().map(|controller| {
-            let awaits = controller.follows().iter().map(|kind| kind.id).collect();
-            Post { controller, queue: Queue::default(), awaits, told: 0 }
+            let kinds: BTreeSet<KindId> = controller.follows().iter().map(|kind| kind.id).collect();
+            Post { controller, queue: Queue::default(), awaits: kinds.clone(), kinds, told: 0 }
         });
         let posts = posts.collect();
         Self { tools, world: World::default(), posts, streams, inbox, working: JoinSet::new() }
@@ -126,17 +128,32 @@ impl Drive {
         match heard {
             Heard::Fact(fact) => self.learn(fact),
             Heard::Synced(kind) => {
+                self.tune(kind, Reception::Whole);
                 for post in &mut self.posts {
                     post.awaits.remove(&kind);
                 }
+            }
+            Heard::Interrupted(kind, why) => {
+                self.tune(kind, Reception::Broken);
+                self.tools.listener.hear(&Notice::Trouble { why: &why });
             }
             Heard::Trouble(why) => self.tools.listener.hear(&Notice::Trouble { why: &why }),
         }
     }
 
+    fn tune(&mut self, kind: KindId, reception: Reception) {
+        let now = self.tools.clock.now();
+        for post in self.posts.iter_mut().filter(|post| post.kinds.contains(&kind)) {
+            post.controller.tune(kind, reception, now);
+        }
+    }
+
     fn learn(&mut self, fact: Fact) {
+        self.world.now = self.tools.clock.now();
         let Some(change) = fact(&mut self.world) else { return };
+        let now = self.tools.clock.now();
         for post in &mut self.posts {
+            post.controller.note(&change, &self.world, now);
             let controller = post.controller.name();
             for subject in post.controller.touched(&change, &self.world) {
                 if post.queue.touch(subject) {
@@ -148,29 +165,28 @@ impl Drive {
 
     fn settle(&mut self, worked: Worked) {
         let Worked { post: at, subject, result, took } = worked;
-        let post = &mut self.posts[at];
-        let controller = post.controller.name();
+        let controller = self.posts[at].controller.name();
         self.tools.listener.hear(&Notice::Worked { controller, took });
-        let failed = match result {
-            Ok(done) => {
-                post.queue.end(&subject);
-                done.learnt.into_iter().for_each(|fact| self.learn(fact));
-                return;
-            }
-            Err(Undone::Hopeless(why)) => {
-                post.queue.end(&subject);
-                Some((why, None))
-            }
-            Err(Undone::Failed(why)) => Some((why, Some(post.queue.fail(&subject, Instant::now())))),
-            Err(Undone::Overtaken) => {
-                post.queue.fail(&subject, Instant::now());
-                None
-            }
+        let (learnt, trouble) = match result {
+            Ok(done) => (done.learnt, done.trouble),
+            Err(undone) => (Vec::new(), Some(undone)),
         };
-        if !matches!(failed, Some((_, None))) {
+        // Before the subject may be looked at again: it would be seen as it was.
+        learnt.into_iter().for_each(|fact| self.learn(fact));
+        let queue = &mut self.posts[at].queue;
+        let (why, retry_in) = match trouble {
+            None => return queue.end(&subject),
+            Some(Undone::Hopeless(why)) => {
+                queue.end(&subject);
+                (Some(why), None)
+            }
+            Some(Undone::Failed(why)) => (Some(why), Some(queue.fail(&subject, Instant::now()))),
+            Some(Undone::Overtaken) => (None, Some(queue.fail(&subject, Instant::now()))),
+        };
+        if retry_in.is_some() {
             self.tools.listener.hear(&Notice::Retried { controller });
         }
-        if let Some((why, retry_in)) = failed {
+        if let Some(why) = why {
             let subject = subject.to_string();
             self.tools.listener.hear(&Notice::Failed { controller, subject: &subject, why: &why, retry_in });
         }

@@ -30,7 +30,9 @@ pub(crate) enum Heard {
     Fact(Fact),
     /// Everything of a kind that was there has been said.
     Synced(KindId),
-    /// Something cannot be heard or read; it goes on by itself.
+    /// A kind cannot be heard for a while; it goes on by itself.
+    Interrupted(KindId, String),
+    /// Something cannot be read; it goes on by itself.
     Trouble(String),
 }
 
@@ -90,7 +92,9 @@ fn heard<K: Followed>(event: Event<K>) -> Option<Heard> {
         Event::Unreadable { object, why } => {
             Heard::Trouble(format!("cannot read {} {}/{}: {why}", K::KIND, object.namespace, object.name))
         }
-        Event::Interrupted { why, .. } => Heard::Trouble(format!("cannot hear of {}: {why}", K::PLURAL)),
+        Event::Interrupted { why, .. } => {
+            Heard::Interrupted(id::<K>(), format!("cannot hear of {}: {why}", K::PLURAL))
+        }
     })
 }
 

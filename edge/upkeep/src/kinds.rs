@@ -3,6 +3,7 @@
 //! A controller names those that it needs; whatever several of them need is followed once.
 
 use client::{Connection, Resource};
+use controllers::claimants::{Claimant, claim_names, group_of};
 use objects::Object;
 use objects::batch::Job;
 use objects::coordination::Lease;
@@ -45,6 +46,8 @@ pub(crate) enum Mark {
     Node(String),
     /// Those that belong to a group.
     Group(Name),
+    /// Those that have to do with devices of a driver's pool.
+    Pool(String, String),
 }
 
 /// What tells a kind from all others: its API version and its name.
@@ -89,32 +92,39 @@ followed! {
     Namespace = "namespaces",
     Node = "nodes",
     PodSchedulingContext = "podschedulingcontexts",
-    ResourceClaim = "resourceclaims",
     ResourceClaimTemplate = "resourceclaimtemplates",
-    ResourceSlice = "resourceslices",
     Workload = "workloads",
+}
+
+impl Followed for ResourceClaim {
+    const PLURAL: &'static str = "resourceclaims";
+
+    fn marks(&self) -> Vec<Mark> {
+        let allocation = self.status.allocation.iter();
+        let results = allocation.flat_map(|allocation| &allocation.devices.results);
+        results.map(|result| Mark::Pool(result.driver.clone(), result.pool.clone())).collect()
+    }
+}
+
+impl Followed for ResourceSlice {
+    const PLURAL: &'static str = "resourceslices";
+
+    fn marks(&self) -> Vec<Mark> {
+        vec![Mark::Pool(self.spec.driver.clone(), self.spec.pool.name.clone())]
+    }
 }
 
 impl Followed for Pod {
     const PLURAL: &'static str = "pods";
 
     fn marks(&self) -> Vec<Mark> {
-        let here = |name: &String| (self.metadata.namespace.clone(), name.clone());
-        let entries = &self.spec.resource_claims;
-        let named = entries.iter().filter_map(|entry| entry.resource_claim_name.as_ref());
-        let noted = self.status.resource_claim_statuses.iter();
-        let noted = noted.filter_map(|status| status.resource_claim_name.as_ref());
+        let here = |name: &str| (self.metadata.namespace.clone(), name.to_owned());
         let extended = self.status.extended_resource_claim_status.iter();
-        let extended = extended.map(|status| &status.resource_claim_name);
-        let claims = named.chain(noted).chain(extended).map(|name| Mark::Claim(here(name)));
-        let templates = entries.iter().filter_map(|entry| entry.resource_claim_template_name.as_ref());
+        let extended = extended.map(|status| Mark::Claim(here(&status.resource_claim_name)));
         let node = Some(&self.spec.node_name).filter(|node| !node.is_empty());
-        let group = self.spec.scheduling_group.as_ref().and_then(|group| group.pod_group_name.as_ref());
-        claims
-            .chain(templates.map(|name| Mark::Template(here(name))))
-            .chain(node.map(|node| Mark::Node(node.clone())))
-            .chain(group.map(|group| Mark::Group(here(group))))
-            .collect()
+        let node = node.map(|node| Mark::Node(node.clone()));
+        let group = group_of(self).map(|group| Mark::Group(here(group)));
+        claim_marks(self).chain(extended).chain(node).chain(group).collect()
     }
 }
 
@@ -122,13 +132,14 @@ impl Followed for PodGroup {
     const PLURAL: &'static str = "podgroups";
 
     fn marks(&self) -> Vec<Mark> {
-        let here = |name: &String| (self.metadata.namespace.clone(), name.clone());
-        let entries = &self.spec.resource_claims;
-        let named = entries.iter().filter_map(|entry| entry.resource_claim_name.as_ref());
-        let noted = self.status.resource_claim_statuses.iter();
-        let noted = noted.filter_map(|status| status.resource_claim_name.as_ref());
-        let templates = entries.iter().filter_map(|entry| entry.resource_claim_template_name.as_ref());
-        let claims = named.chain(noted).map(|name| Mark::Claim(here(name)));
-        claims.chain(templates.map(|name| Mark::Template(here(name)))).collect()
+        claim_marks(self).collect()
     }
+}
+
+/// The claims and the templates that somebody names.
+fn claim_marks<T: Claimant>(claimant: &T) -> impl Iterator<Item = Mark> {
+    let here = |name: &str| (claimant.metadata().namespace.clone(), name.to_owned());
+    let templates = claimant.entries().filter_map(|entry| entry.template);
+    let templates = templates.map(move |name| Mark::Template(here(name)));
+    claim_names(claimant).map(move |name| Mark::Claim(here(name))).chain(templates)
 }

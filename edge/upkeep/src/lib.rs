@@ -4,16 +4,24 @@
 //! how ([`controller`]); [`roster`] names them all. What they share is in the middle: the objects that are followed
 //! ([`world`], [`kinds`], [`follow`]), what to look at when ([`queue`]), and the loop ([`drive`]).
 //!
-//! Invariant: an object has at most one piece of work of a controller under way. Nothing is kept that the API does not
-//! have, so that it can be stopped at any time and started again.
+//! Invariant: an object has at most one piece of work of a controller under way. Nothing is kept that matters and that the
+//! API does not have, so that it can be stopped at any time and started again.
 
 mod claims;
+mod contexts;
 mod controller;
+mod device_taints;
 mod drive;
+mod evict;
 mod follow;
+mod jobs;
 mod kinds;
+mod limits;
+mod node_taints;
 mod nodes;
 mod notice;
+mod pod_garbage;
+mod pod_groups;
 mod queue;
 mod roster;
 mod world;
@@ -24,7 +32,8 @@ use std::time::Duration;
 use client::{Clock, Connection, Recorder};
 use gates::Gates;
 
-pub use notice::{Listener, Notice};
+pub use limits::Limits;
+pub use notice::{Evictor, Listener, Notice, Reason};
 pub use roster::{Choice, UnknownController, names};
 
 use controller::Tools;
@@ -37,6 +46,10 @@ pub struct Options {
     pub controllers: Choice,
     /// Features of the cluster.
     pub gates: Gates,
+    /// How long controllers wait, and how much they keep.
+    pub limits: Limits,
+    /// How long something is left alone that looks forgotten, because somebody may be about to go on with it.
+    pub patience: Duration,
     /// How long work that is under way may take once it is to stop.
     pub stop_within: Duration,
     /// Who hears what happens.
@@ -46,8 +59,14 @@ pub struct Options {
 impl Default for Options {
     /// All controllers with the features that are on by default, and nobody listens.
     fn default() -> Self {
-        let stop_within = Duration::from_secs(20);
-        Self { controllers: Choice::default(), gates: Gates::default(), stop_within, listener: Arc::new(()) }
+        Self {
+            controllers: Choice::default(),
+            gates: Gates::default(),
+            limits: Limits::default(),
+            patience: Duration::from_secs(30),
+            stop_within: Duration::from_secs(20),
+            listener: Arc::new(()),
+        }
     }
 }
 
@@ -55,8 +74,8 @@ impl Default for Options {
 pub async fn run(connection: Connection, options: Options, stop: impl Future<Output = ()> + Send) {
     let clock = Clock::start();
     let recorder = Arc::new(Recorder::start(connection.clone(), clock));
-    let Options { controllers, gates, stop_within, listener } = options;
-    let tools = Tools { connection, clock, gates, listener, recorder: recorder.clone() };
+    let Options { controllers, gates, limits, patience, stop_within, listener } = options;
+    let tools = Tools { connection, clock, gates, limits, patience, listener, recorder: recorder.clone() };
     let mut drive = Drive::start(controllers.controllers(), tools);
     tokio::select! {
         () = drive.run() => {}

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+pub use controllers::evictions::Evictor;
+pub use controllers::pod_garbage::Reason;
+
 /// Hears what happens. It is called on the controllers' loop, so it must be quick.
 pub trait Listener: Send + Sync {
     /// Something happened.
@@ -49,11 +52,38 @@ pub enum Notice<'a> {
         /// How long it took.
         took: Duration,
     },
+    /// A claim was made from a template, or could not be made.
+    ClaimMade {
+        /// It was made.
+        is_made: bool,
+        /// It asks for devices that others use.
+        admin_access: bool,
+        /// The API group of what it was made for.
+        owner_group: &'a str,
+        /// The kind of what it was made for.
+        owner_kind: &'a str,
+    },
     /// How much a controller has to do; told when it changes.
     Waiting {
         /// The controller.
         controller: &'static str,
         /// How many objects wait to be looked at.
         depth: usize,
+    },
+    /// A pod was deleted because of a taint.
+    Evicted {
+        /// Whose taint.
+        evictor: Evictor,
+        /// How long after its time.
+        late: Duration,
+    },
+    /// A pod was removed that nobody would have ended, or could not be.
+    Removed {
+        /// The pod's namespace.
+        namespace: &'a str,
+        /// Why.
+        reason: Reason,
+        /// It is gone.
+        done: bool,
     },
 }

@@ -3,12 +3,28 @@
 use thiserror::Error;
 
 use crate::claims::Claims;
+use crate::contexts::Contexts;
 use crate::controller::Controller;
+use crate::device_taints::DeviceTaints;
+use crate::jobs::Jobs;
+use crate::node_taints::NodeTaints;
 use crate::nodes::Nodes;
+use crate::pod_garbage::PodGarbage;
+use crate::pod_groups::{Protection, Workloads};
 
 /// Every controller that there is; a new one is added here.
 fn all() -> Vec<Box<dyn Controller>> {
-    vec![Box::new(Claims), Box::new(Nodes)]
+    vec![
+        Box::new(Claims),
+        Box::new(Contexts),
+        Box::new(DeviceTaints::default()),
+        Box::new(Jobs),
+        Box::new(NodeTaints::default()),
+        Box::new(Nodes::default()),
+        Box::new(PodGarbage::default()),
+        Box::new(Protection),
+        Box::new(Workloads),
+    ]
 }
 
 /// The names of all controllers.
@@ -69,7 +85,7 @@ mod tests {
 
     #[test]
     fn controllers_are_switched_by_name() {
-        let (claims, nodes) = (Claims.name(), Nodes.name());
+        let (claims, nodes) = (Claims.name(), Nodes::default().name());
         let (no_claims, no_nodes) = (format!("-{claims}"), format!("-{nodes}"));
         let table: [(&[&str], [bool; 2]); 6] = [
             (&["*"], [true, true]),

@@ -4,9 +4,10 @@
 //! it was heard of by a stream or learnt from the answer to a write.
 
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use model::timestamp::Timestamp;
 use objects::Object;
 
 use crate::kinds::{Followed, Mark};
@@ -15,27 +16,33 @@ use crate::kinds::{Followed, Mark};
 pub(crate) type Name = (String, String);
 
 /// How many objects of a kind are remembered that are gone: what is said of them late is not believed.
-const GONE_MAX: usize = 1000;
+const GONE_MAX: usize = 4096;
 
 /// Everything that is followed.
-#[derive(Default)]
 pub(crate) struct World {
+    /// When it was last looked at the clock.
+    pub(crate) now: Timestamp,
     tables: HashMap<TypeId, Box<dyn Any + Send>>,
 }
 
-/// The objects of one kind.
+impl Default for World {
+    fn default() -> Self {
+        Self { now: Timestamp::from_micros(0), tables: HashMap::new() }
+    }
+}
+
+/// The objects of one kind, each with the time since when it is known to be as it is.
 struct Table<K> {
-    objects: BTreeMap<Name, Arc<K>>,
+    objects: BTreeMap<Name, (Arc<K>, Timestamp)>,
     marked: BTreeMap<Mark, BTreeSet<Name>>,
-    /// Uids of the last that went.
-    gone: VecDeque<String>,
+    gone: Gone,
     is_served: bool,
 }
 
 impl<K> Default for Table<K> {
     fn default() -> Self {
-        let (objects, marked, gone) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
-        Self { objects, marked, gone, is_served: false }
+        let (objects, marked) = (BTreeMap::new(), BTreeMap::new());
+        Self { objects, marked, gone: Gone::default(), is_served: false }
     }
 }
 
@@ -72,13 +79,17 @@ impl<'a, K> Changed<'a, K> {
 impl World {
     /// An object by its name.
     pub(crate) fn get<K: Followed>(&self, name: &Name) -> Option<&Arc<K>> {
-        self.table::<K>()?.objects.get(name)
+        self.table::<K>()?.objects.get(name).map(|(object, _)| object)
+    }
+
+    /// Since when an object is as it is, as far as we know.
+    pub(crate) fn since<K: Followed>(&self, name: &Name) -> Option<Timestamp> {
+        self.table::<K>()?.objects.get(name).map(|(_, since)| *since)
     }
 
     /// All objects of a kind.
-    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
     pub(crate) fn all<K: Followed>(&self) -> impl Iterator<Item = &Arc<K>> {
-        self.table::<K>().into_iter().flat_map(|table| table.objects.values())
+        self.table::<K>().into_iter().flat_map(|table| table.objects.values()).map(|(object, _)| object)
     }
 
     /// The objects of a kind in a namespace.
@@ -87,14 +98,14 @@ impl World {
         let from = (namespace.to_owned(), String::new());
         let objects =
             self.table::<K>().into_iter().flat_map(move |table| table.objects.range(from.clone()..));
-        objects.take_while(move |((home, _), _)| home == namespace).map(|(_, object)| object)
+        objects.take_while(move |((home, _), _)| home == namespace).map(|(_, (object, _))| object)
     }
 
     /// The objects of a kind that have a mark.
     pub(crate) fn marked<K: Followed>(&self, mark: &Mark) -> impl Iterator<Item = &Arc<K>> + use<'_, K> {
         let table = self.table::<K>();
         let names = table.and_then(|table| table.marked.get(mark)).into_iter().flatten();
-        names.filter_map(move |name| table?.objects.get(name))
+        names.filter_map(move |name| table?.objects.get(name).map(|(object, _)| object))
     }
 
     /// The objects of a kind that have an owner of this uid.
@@ -102,8 +113,12 @@ impl World {
         self.marked::<K>(&Mark::Owner(uid.to_owned()))
     }
 
+    /// Whether the object of this uid was there and is gone. Of one that went long ago this is not known.
+    pub(crate) fn is_gone<K: Followed>(&self, uid: &str) -> bool {
+        self.table::<K>().is_some_and(|table| table.gone.contains(uid))
+    }
+
     /// Whether the server has this kind at all.
-    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
     pub(crate) fn serves<K: Followed>(&self) -> bool {
         self.table::<K>().is_some_and(|table| table.is_served)
     }
@@ -116,14 +131,15 @@ impl World {
     /// A stream says that an object is there.
     pub(crate) fn applied<K: Followed>(&mut self, object: K) -> Change {
         let after = Arc::new(without_history(object));
-        let before = self.table_mut::<K>().keep(after.clone());
+        let now = self.now;
+        let before = self.table_mut::<K>().keep(after.clone(), now);
         Change { before: before.map(|object| object as _), after: Some(after) }
     }
 
     /// A stream says that an object is gone.
     pub(crate) fn gone<K: Followed>(&mut self, name: &Name, uid: &str) -> Option<Change> {
         let table = self.table_mut::<K>();
-        table.note_gone(uid);
+        table.gone.insert(uid);
         let before = table.forget(name)?;
         Some(Change { before: Some(before), after: None })
     }
@@ -135,7 +151,7 @@ impl World {
         if table.gone.contains(&metadata.uid) {
             return None;
         }
-        let known = table.objects.get(&name(&object)).map(|known| known.metadata());
+        let known = table.objects.get(&name(&object)).map(|(known, _)| known.metadata());
         let is_old = known
             .is_some_and(|known| version(&known.resource_version) >= version(&metadata.resource_version));
         (!is_old).then(|| self.applied(object))
@@ -152,18 +168,18 @@ impl World {
 }
 
 impl<K: Followed> Table<K> {
-    fn keep(&mut self, object: Arc<K>) -> Option<Arc<K>> {
+    fn keep(&mut self, object: Arc<K>, now: Timestamp) -> Option<Arc<K>> {
         let name = name(&*object);
         let before = self.forget(&name);
         for mark in marks(&*object) {
             self.marked.entry(mark).or_default().insert(name.clone());
         }
-        self.objects.insert(name, object);
+        self.objects.insert(name, (object, now));
         before
     }
 
     fn forget(&mut self, name: &Name) -> Option<Arc<K>> {
-        let object = self.objects.remove(name)?;
+        let (object, _) = self.objects.remove(name)?;
         for mark in marks(&*object) {
             if let Some(names) = self.marked.get_mut(&mark) {
                 names.remove(name);
@@ -174,12 +190,30 @@ impl<K: Followed> Table<K> {
         }
         Some(object)
     }
+}
 
-    fn note_gone(&mut self, uid: &str) {
-        if self.gone.len() == GONE_MAX {
-            self.gone.pop_front();
+/// Uids of the last objects that went.
+#[derive(Default)]
+struct Gone {
+    uids: HashSet<String>,
+    order: VecDeque<String>,
+}
+
+impl Gone {
+    fn contains(&self, uid: &str) -> bool {
+        self.uids.contains(uid)
+    }
+
+    fn insert(&mut self, uid: &str) {
+        if !self.uids.insert(uid.to_owned()) {
+            return;
         }
-        self.gone.push_back(uid.to_owned());
+        self.order.push_back(uid.to_owned());
+        if self.order.len() > GONE_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.uids.remove(&oldest);
+        }
     }
 }
 
@@ -260,7 +294,7 @@ mod tests {
         assert!(world.learnt(claim(3)).is_none() && world.learnt(claim(2)).is_none());
         assert!(world.learnt(claim(10)).is_some());
         assert!(world.gone::<ResourceClaim>(&key("c"), "cu").is_some());
-        assert!(world.learnt(claim(11)).is_none());
+        assert!(world.learnt(claim(11)).is_none() && world.is_gone::<ResourceClaim>("cu"));
         assert_eq!(world.all::<ResourceClaim>().count(), 0);
     }
 

@@ -6,6 +6,7 @@
 //! `cargo run --release -p bench -- restart` how long it takes to start with a million objects.
 //! `cargo run --release -p bench -- selectors` measures device selectors; `--features compare` puts `cel` beside them.
 //! `cargo run --release -p bench -- schedule` measures how many pods the engine places in a second, without any API.
+//! `cargo run --release -p bench -- waiting` measures whether pods that wait for their devices hold others up.
 //! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
 
 mod allocate;
@@ -20,6 +21,7 @@ mod restart;
 mod schedule;
 mod selectors;
 mod slices;
+mod waiting;
 
 use clap::{Parser, Subcommand};
 
@@ -45,6 +47,8 @@ enum Command {
     Schedule(schedule::Schedule),
     /// Evaluate typical device selectors over many devices
     Selectors(selectors::Selectors),
+    /// Place pods while others wait for devices that are made ready
+    Waiting(waiting::Waiting),
     /// Measure one reader in a process of its own; `decode` calls this
     #[command(hide = true)]
     One(decode::One),
@@ -58,6 +62,7 @@ fn main() -> anyhow::Result<()> {
         Command::Restart(restart) => restart.run(),
         Command::Schedule(schedule) => schedule.run(),
         Command::Selectors(selectors) => selectors.run(),
+        Command::Waiting(waiting) => waiting.run(),
         Command::One(one) => one.run(),
     }
 }

@@ -21,6 +21,9 @@ use selector::SliceRevision;
 use crate::clock::worked;
 use crate::memory::resident_bytes;
 
+/// The time, which does not pass.
+pub(crate) const NOW: Timestamp = Timestamp::from_micros(1_000_000);
+
 const DRIVER: &str = "gpu.example.com";
 
 /// How many decisions a second have to be reached.
@@ -42,8 +45,9 @@ pub(crate) struct Schedule {
 }
 
 /// What came of a run.
-struct Run {
-    placed: usize,
+#[derive(Default)]
+pub(crate) struct Run {
+    pub(crate) placed: usize,
     /// Processor time for decisions alone, and for all that the engine did.
     deciding: f64,
     all: f64,
@@ -81,12 +85,12 @@ impl Schedule {
     }
 }
 
-fn node(number: usize) -> Node {
+pub(crate) fn node(number: usize) -> Node {
     let allocatable = Resources { cpu_milli: 64_000, memory: 256 << 30, ..Resources::default() };
     Node { name: format!("node-{number}").into(), allocatable, pods_max: 110, ..Node::default() }
 }
 
-fn slice(number: usize, devices: usize) -> Published {
+pub(crate) fn slice(number: usize, devices: usize) -> Published {
     let device = |at: usize| Device {
         name: format!("gpu-{at}").into(),
         attributes: [
@@ -110,7 +114,7 @@ fn slice(number: usize, devices: usize) -> Published {
     Published::new(slice, SliceRevision { slice: number as u64, revision: 1 })
 }
 
-fn claim(number: usize) -> ClaimState {
+pub(crate) fn claim(number: usize) -> ClaimState {
     let model = format!("device.attributes[\"{DRIVER}\"].model == \"h100\"");
     let ask = Ask {
         class: "gpu".into(),
@@ -137,7 +141,7 @@ fn claim(number: usize) -> ClaimState {
     }
 }
 
-fn pod(number: usize) -> Pod {
+pub(crate) fn pod(number: usize) -> Pod {
     let requests = Resources { cpu_milli: 1_000, memory: 1 << 30, ..Resources::default() };
     let shape = Shape {
         namespace: "default".into(),
@@ -166,29 +170,36 @@ fn pod(number: usize) -> Pod {
     }
 }
 
-/// Tells the engine about everything, and lets it place all pods.
-fn play(nodes: usize, devices: usize) -> anyhow::Result<Run> {
+/// An engine that knows nodes with devices.
+pub(crate) fn cluster(nodes: usize, devices: usize) -> Engine {
     let mut engine = Engine::new(Settings {
         profiles: vec![Arc::new(Profile::named("supercargo"))],
         gates: Gates::default(),
         patience: Patience::default(),
         search_steps_max: 10_000,
     });
-    let now = Timestamp::from_micros(1_000_000);
     let selector = format!("device.driver == \"{DRIVER}\"").into();
     let class = Class { name: "gpu".into(), selectors: vec![Some(selector)], ..Class::default() };
-    let mut fact = |change: Change| drop(engine.handle(now, Input::Changed(change)));
+    let mut fact = |change: Change| drop(engine.handle(NOW, Input::Changed(change)));
     fact(Change::ClassApplied(class));
     for number in 0..nodes {
         fact(Change::NodeApplied(Box::new(node(number))));
         fact(Change::SliceApplied(Arc::new(slice(number, devices))));
     }
+    engine
+}
+
+/// Tells the engine about everything, and lets it place all pods.
+fn play(nodes: usize, devices: usize) -> anyhow::Result<Run> {
+    let mut engine = cluster(nodes, devices);
+    let now = NOW;
+    let mut fact = |change: Change| drop(engine.handle(now, Input::Changed(change)));
     let pods = nodes * devices;
     for number in 0..pods {
         fact(Change::ClaimApplied(Box::new(claim(number))));
         fact(Change::PodApplied(Arc::new(pod(number))));
     }
-    let mut run = Run { placed: 0, deciding: 0.0, all: 0.0 };
+    let mut run = Run::default();
     let began = worked();
     while run.placed < pods {
         let turn = worked();
@@ -203,7 +214,7 @@ fn play(nodes: usize, devices: usize) -> anyhow::Result<Run> {
 }
 
 /// Does what the engine asks for, and tells it.
-fn carry_out(engine: &mut Engine, now: Timestamp, mut effects: Vec<Effect>, run: &mut Run) {
+pub(crate) fn carry_out(engine: &mut Engine, now: Timestamp, mut effects: Vec<Effect>, run: &mut Run) {
     while !effects.is_empty() {
         let mut next = Vec::new();
         for effect in effects {
@@ -218,7 +229,7 @@ fn carry_out(engine: &mut Engine, now: Timestamp, mut effects: Vec<Effect>, run:
 }
 
 /// What the API would tell after a write.
-fn written(write: &Write, run: &mut Run) -> Option<Change> {
+pub(crate) fn written(write: &Write, run: &mut Run) -> Option<Change> {
     let number = |name: &str| name.rsplit('-').next().and_then(|number| number.parse().ok());
     match write {
         Write::Allocate { claim: id, allocation, consumer, .. } => {

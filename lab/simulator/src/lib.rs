@@ -9,6 +9,7 @@ mod merged_keys;
 mod outcome;
 mod shelf;
 mod simulation;
+mod templates;
 pub mod world;
 
 pub use manifest::{BadInput, Manifest, Place, read};

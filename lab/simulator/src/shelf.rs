@@ -79,6 +79,11 @@ impl Shelf {
         Shelf { objects: BTreeMap::new(), revision: 0, named: BTreeMap::new(), gates, now }
     }
 
+    /// The features that are on.
+    pub fn gates(&self) -> Gates {
+        self.gates
+    }
+
     /// An object, if it is there.
     pub fn get(&self, key: &Key) -> Option<&Value> {
         self.objects.get(key).map(|stored| &stored.object)

@@ -6,13 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use config::SchedulerSettings;
-use controllers::claim_templates::{self, Step};
 use convert::change;
 use convert::request::{self, Next, Seen, Verb};
 use gates::{Gate, Gates};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
-use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
+use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
@@ -93,7 +92,7 @@ pub(crate) struct Simulation {
     open: VecDeque<(WriteId, Write)>,
     wake_at: Option<Timestamp>,
     /// What keeps a pod from being looked at.
-    troubles: BTreeMap<Key, String>,
+    pub(crate) troubles: BTreeMap<Key, String>,
     /// Pods that others displaced, and who.
     pub(crate) displaced: BTreeMap<Key, String>,
 }
@@ -174,61 +173,6 @@ impl Simulation {
             let seeded = self.shelf.create(&class, Vec::new());
             debug_assert!(seeded.is_ok(), "the API's own classes are good: {seeded:?}");
         }
-    }
-
-    /// Makes the claims that pods want made from templates.
-    fn make_claims(&mut self) {
-        let mut owned: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        for (_, claim) in self.shelf.all::<ResourceClaim>() {
-            let owners = claim["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-            for uid in owners.filter_map(|owner| owner["uid"].as_str()) {
-                owned.entry(uid.to_owned()).or_default().push(claim.clone());
-            }
-        }
-        let pods: Vec<Key> = self.shelf.in_order().into_iter().filter(Key::is::<PodObject>).collect();
-        for key in pods {
-            let Some(mut pod) = self.shelf.get(&key).cloned() else { continue };
-            let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
-            let claims = owned.get(uid).map_or(&[][..], Vec::as_slice);
-            let (made, trouble) = self.make_claims_of(&key, &pod, claims);
-            if !made.is_empty() {
-                pod["status"]["resourceClaimStatuses"] = claim_templates::statuses(&pod, &made);
-                if let Err(what) = self.shelf.replace(&key, pod, Some("status")) {
-                    self.troubles.insert(key.clone(), what);
-                }
-            }
-            if let Some(trouble) = trouble {
-                self.troubles.insert(key, trouble);
-            }
-        }
-    }
-
-    /// The claims of one pod, by entry and name, and what kept one from being made.
-    fn make_claims_of(
-        &mut self,
-        key: &Key,
-        pod: &Value,
-        claims: &[Value],
-    ) -> (Vec<(String, String)>, Option<String>) {
-        let template =
-            |name: &str| self.shelf.get(&Key::of::<ResourceClaimTemplate>(&key.namespace, name)).cloned();
-        let mut made = Vec::new();
-        let mut trouble = None;
-        for step in claim_templates::steps(pod, &template, claims) {
-            match step {
-                Step::Note { entry, claim } => made.push((entry, claim)),
-                Step::Wait { entry, template } => {
-                    trouble = Some(format!(
-                        "PodResourceClaim {entry}: resourceclaimtemplate \"{template}\" not found"
-                    ));
-                }
-                Step::Make { entry, claim } => match self.shelf.create(&claim, Vec::new()) {
-                    Ok(claim) => made.push((entry, claim.name)),
-                    Err(what) => trouble = Some(format!("PodResourceClaim {entry}: {what}")),
-                },
-            }
-        }
-        (made, trouble)
     }
 
     /// Tells the engine of everything there is, in the order in which it came.

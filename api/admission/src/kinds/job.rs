@@ -6,8 +6,9 @@ use schema::Path;
 
 use crate::cause::Causes;
 use crate::kind::{Admit, Context, Gated, strip};
-use crate::kinds::pod_template;
+use crate::kinds::change::Change;
 use crate::kinds::replicas::not_negative;
+use crate::kinds::{job_scheduling, pod_template};
 use crate::same::same;
 use crate::selectors::label_selector;
 
@@ -52,31 +53,14 @@ impl Admit for Job {
     }
 
     fn validate(&self, context: &Context<'_>, causes: &mut Causes) {
-        let (spec, path) = (&self.spec, Path::ROOT.field("spec"));
-        not_negative("parallelism", spec.parallelism, &path, causes);
-        not_negative("completions", spec.completions, &path, causes);
-        not_negative("backoffLimit", spec.backoff_limit, &path, causes);
-        not_negative("backoffLimitPerIndex", spec.backoff_limit_per_index, &path, causes);
-        not_negative("ttlSecondsAfterFinished", spec.ttl_seconds_after_finished, &path, causes);
-        if spec.active_deadline_seconds.is_some_and(|seconds| seconds < 0) {
-            causes.invalid(&path.field("activeDeadlineSeconds"), "must not be negative");
-        }
-        match spec.completion_mode.as_deref() {
-            Some("Indexed") if spec.completions.is_none() => {
-                causes.required(&path.field("completions"), "an indexed job needs it");
-            }
-            None | Some("Indexed" | "NonIndexed") => {}
-            Some(other) => {
-                let known = ["NonIndexed", "Indexed"];
-                causes.not_supported(&path.field("completionMode"), other, &known);
-            }
-        }
-        validate_template(self, &path, context, causes);
+        validate_spec(self, context, causes);
+        job_scheduling::validate(Change::create(&self.spec), &Path::ROOT.field("spec"), causes);
     }
 
     fn validate_update(&self, old: &Self, context: &Context<'_>, causes: &mut Causes) {
-        self.validate(context, causes);
+        validate_spec(self, context, causes);
         let (new, old, path) = (&self.spec, &old.spec, Path::ROOT.field("spec"));
+        job_scheduling::validate(Change::update(new, old), &path, causes);
         causes.immutable(&path.field("selector"), &new.selector, &old.selector);
         causes.immutable(&path.field("completionMode"), &new.completion_mode, &old.completion_mode);
         causes.immutable(
@@ -117,6 +101,29 @@ fn select_own_pods(job: &mut Job) {
     }
     let selector = job.spec.selector.get_or_insert_default();
     selector.match_labels.entry(CONTROLLER_UID.to_owned()).or_insert_with(|| job.metadata.uid.clone());
+}
+
+fn validate_spec(job: &Job, context: &Context<'_>, causes: &mut Causes) {
+    let (spec, path) = (&job.spec, Path::ROOT.field("spec"));
+    not_negative("parallelism", spec.parallelism, &path, causes);
+    not_negative("completions", spec.completions, &path, causes);
+    not_negative("backoffLimit", spec.backoff_limit, &path, causes);
+    not_negative("backoffLimitPerIndex", spec.backoff_limit_per_index, &path, causes);
+    not_negative("ttlSecondsAfterFinished", spec.ttl_seconds_after_finished, &path, causes);
+    if spec.active_deadline_seconds.is_some_and(|seconds| seconds < 0) {
+        causes.invalid(&path.field("activeDeadlineSeconds"), "must not be negative");
+    }
+    match spec.completion_mode.as_deref() {
+        Some("Indexed") if spec.completions.is_none() => {
+            causes.required(&path.field("completions"), "an indexed job needs it");
+        }
+        None | Some("Indexed" | "NonIndexed") => {}
+        Some(other) => {
+            let known = ["NonIndexed", "Indexed"];
+            causes.not_supported(&path.field("completionMode"), other, &known);
+        }
+    }
+    validate_template(job, &path, context, causes);
 }
 
 fn validate_template(job: &Job, path: &Path<'_>, context: &Context<'_>, causes: &mut Causes) {

@@ -40,17 +40,11 @@ pub(super) fn pod(job: &Job, slot: Option<Slot>, group: Option<&PodGroup>) -> Po
         spec.init_containers.iter_mut().chain(&mut spec.containers).for_each(tell_index);
         prefix = indexed_prefix(&job.metadata.name, index);
     }
-    let mut owner_references = vec![owned_by(job)];
     if let Some(group) = group {
-        spec.scheduling_group = Some(PodSchedulingGroup {
-            pod_group_name: Some(group.metadata.name.clone()),
-            ..Default::default()
-        });
-        owner_references.push(OwnerReference {
-            controller: None,
-            block_owner_deletion: None,
-            ..owned_by(group)
-        });
+        // The group is no owner. Its protection keeps it while pods refer to it, and an owner that is there keeps its pods:
+        // neither would go when the job does.
+        let pod_group_name = Some(group.metadata.name.clone());
+        spec.scheduling_group = Some(PodSchedulingGroup { pod_group_name, ..Default::default() });
     }
     let mut finalizers = template.metadata.finalizers.clone();
     if !finalizers.iter().any(|finalizer| finalizer == TRACKING) {
@@ -62,7 +56,7 @@ pub(super) fn pod(job: &Job, slot: Option<Slot>, group: Option<&PodGroup>) -> Po
         labels,
         annotations,
         finalizers,
-        owner_references,
+        owner_references: vec![owned_by(job)],
         ..ObjectMeta::default()
     };
     Pod { metadata, spec, ..Pod::default() }
@@ -154,16 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_of_a_group_names_it_and_goes_with_it() {
+    fn a_pod_of_a_group_names_it_and_goes_with_the_job_alone() {
         let mut group = PodGroup::default();
         group.metadata.name = "g".to_owned();
-        group.metadata.uid = "gu".to_owned();
-        let pod = written(&pod(&job(), None, Some(&group)));
-        assert_eq!(pod["spec"]["schedulingGroup"], json!({ "podGroupName": "g" }));
-        let expected = json!({
-            "apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "name": "g", "uid": "gu",
-        });
-        assert_eq!(pod["metadata"]["ownerReferences"][1], expected);
+        let pod = pod(&job(), None, Some(&group));
+        assert_eq!(written(&pod)["spec"]["schedulingGroup"], json!({ "podGroupName": "g" }));
+        assert_eq!(pod.metadata.owner_references.len(), 1);
     }
 
     #[test]

@@ -10,7 +10,7 @@ struct Play {
     pods: Vec<Pod>,
     now: Timestamp,
     made: usize,
-    told: Vec<String>,
+    told: Vec<&'static str>,
 }
 
 impl Play {
@@ -120,7 +120,7 @@ fn a_job_runs_until_as_many_pods_succeeded_as_were_to() {
     let reached = [("SuccessCriteriaMet", "CompletionsReached"), ("Complete", "CompletionsReached")];
     assert_eq!(play.conditions(), reached);
     assert_eq!(play.job.status.completion_time, Some(Time(play.now)));
-    assert_eq!((play.told, play.pods.len()), (vec!["Completed".to_owned()], 3));
+    assert_eq!((play.told, play.pods.len()), (vec!["Completed"], 3));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_failure_is_made_good_after_a_while_until_there_were_too_many() {
     play.go();
     let exceeded = [("FailureTarget", "BackoffLimitExceeded"), ("Failed", "BackoffLimitExceeded")];
     assert_eq!(play.conditions(), exceeded);
-    assert_eq!((play.numbers(), play.told), ((0, 0, 0, 2), vec!["BackoffLimitExceeded".to_owned()]));
+    assert_eq!((play.numbers(), play.told), ((0, 0, 0, 2), vec!["BackoffLimitExceeded"]));
 }
 
 #[test]

@@ -12,6 +12,15 @@ use super::count::{Count, completions};
 use super::failure::{self, Failure};
 use super::indexes::Indexes;
 
+/// Why jobs fail.
+const FAILURES: [&str; 5] = [
+    "BackoffLimitExceeded",
+    "DeadlineExceeded",
+    "FailedIndexes",
+    "MaxFailedIndexesExceeded",
+    "PodFailurePolicy",
+];
+
 /// How a job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
@@ -39,6 +48,11 @@ impl Verdict {
     /// Everything that was to succeed has.
     pub(super) fn completions_reached() -> Self {
         Self::new(End::Complete, "CompletionsReached", "as many pods succeeded as were to")
+    }
+
+    /// The reason of a failure, as events have it. A status may have been written by others, who know other reasons.
+    pub(super) fn word(&self) -> &'static str {
+        FAILURES.into_iter().find(|reason| *reason == self.reason).unwrap_or("Failed")
     }
 
     /// Says in the status what ends the job.

@@ -197,6 +197,7 @@ wire! {
     pub struct ContainerStatus {
         allocated_resources: BTreeMap<String, Quantity> = "allocatedResources",
         allocated_resources_status: Vec<Raw> = "allocatedResourcesStatus",
+        last_state: ContainerState = "lastState",
         name: String = "name",
         resources: Option<ResourceRequirements> = "resources",
         restart_count: i32 = "restartCount",
@@ -207,7 +208,24 @@ wire! {
 wire! {
     /// Whether a container waits, runs or has ended.
     pub struct ContainerState {
+        running: Option<ContainerStateRunning> = "running",
         terminated: Option<ContainerStateTerminated> = "terminated",
+        waiting: Option<ContainerStateWaiting> = "waiting",
+    }
+}
+
+wire! {
+    /// Since when a container runs.
+    pub struct ContainerStateRunning {
+        started_at: Option<Time> = "startedAt",
+    }
+}
+
+wire! {
+    /// Why a container does not run yet, or not again.
+    pub struct ContainerStateWaiting {
+        message: String = "message",
+        reason: String = "reason",
     }
 }
 

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use client::{Answer, Connection, Event, Resource, Selectors};
 use gates::Gates;
+use kubelet::simulated::Times;
+use objects::batch::Job;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use simulator::Manifest;
@@ -77,6 +79,13 @@ pub(crate) struct Up {
     /// Write the kubeconfig here [default: in the data directory, or in the user's state directory]
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
+    /// Seconds until a pod that has a node runs, unless its annotation supercargo.dev/start-seconds says otherwise
+    #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = seconds)]
+    start_seconds: Duration,
+    /// Seconds until the containers of a pod end, if it is to end (restartPolicy Never or OnFailure), unless its annotation
+    /// supercargo.dev/run-seconds says otherwise
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    run_seconds: Duration,
     /// Stop when every pod runs, has ended, or waits for something that nobody is about to change
     #[arg(long)]
     exit_when_settled: bool,
@@ -87,6 +96,7 @@ pub(crate) struct Up {
 
 /// Something that happened to what is shown.
 enum Fact {
+    Job(Box<Event<Job>>),
     Pod(Box<Event<Pod>>),
     Claim(Box<Event<ResourceClaim>>),
 }
@@ -125,7 +135,7 @@ impl Up {
         );
         heard(out.write_all(head.as_bytes()).and_then(|()| writeln!(out)).and_then(|()| out.flush()))?;
         let (ears, hearing) = channel(INBOX_MAX);
-        let mut cluster = base.start(&ears)?;
+        let mut cluster = base.start(self.times(), &ears)?;
         let ending = self.watch(&mut cluster, wanted, hearing, out).await;
         tokio::select! {
             () = cluster.stop() => {}
@@ -133,6 +143,10 @@ impl Up {
             () = stopped() => {}
         }
         ending
+    }
+
+    fn times(&self) -> Times {
+        Times { start: self.start_seconds, run: Some(self.run_seconds), ..Times::default() }
     }
 
     fn manifests(&self) -> Result<Vec<Manifest>, Failure> {
@@ -173,7 +187,7 @@ impl Up {
         hearing: Receiver<Heard>,
         out: &mut dyn Write,
     ) -> Result<ExitCode, Failure> {
-        let mut board = Board::default();
+        let mut board = Board::new(self.times());
         let mut show = heard(Show::begin(is_live(), out)).map(|show| show.unwrap_or_else(Show::silent))?;
         let ending = self.follow(cluster, wanted, hearing, &mut board, &mut show, out).await;
         heard(show.end(&board, out))?;
@@ -202,7 +216,9 @@ impl Up {
         let pod = |event| Fact::Pod(Box::new(event));
         streams.spawn(from().follow(Resource::named("pods"), all(), pod, sender.clone()));
         let claim = |event| Fact::Claim(Box::new(event));
-        streams.spawn(from().follow(Resource::named("resourceclaims"), all(), claim, sender));
+        streams.spawn(from().follow(Resource::named("resourceclaims"), all(), claim, sender.clone()));
+        let job = |event| Fact::Job(Box::new(event));
+        streams.spawn(from().follow(Resource::named("jobs"), all(), job, sender));
         let mut making = Some(tokio::spawn(make(from(), wanted)));
         let mut ticks = interval(DRAW_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -214,6 +230,7 @@ impl Up {
                 broken = cluster.broken() => return Err(broken),
                 Some(fact) = inbox.recv() => {
                     let is_new = match fact {
+                        Fact::Job(event) => board.take_job(*event),
                         Fact::Pod(event) => board.take_pod(*event),
                         Fact::Claim(event) => board.take_claim(*event),
                     };
@@ -241,6 +258,12 @@ impl Up {
             }
         }
     }
+}
+
+/// A time in seconds, such as `0.3`.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 0.3".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| "must be a time that can pass".to_owned())
 }
 
 /// Whether anything happens.

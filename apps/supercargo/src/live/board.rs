@@ -6,8 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use client::Event;
-use controllers::claims::{self, User};
+use controllers::claims::{self, Around, User, UserKind};
+use controllers::jobs;
+use kubelet::simulated::{Times, ends_by_itself};
 use objects::Object;
+use objects::batch::Job;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 
@@ -77,11 +80,24 @@ pub(crate) struct Tally {
 pub(crate) struct Board {
     pods: BTreeMap<Name, Pod>,
     claims: BTreeMap<Name, ResourceClaim>,
+    jobs: BTreeMap<Name, Job>,
+    /// How long pods run.
+    times: Times,
     /// The uids of pods that have or had a node.
     placed: BTreeSet<String>,
 }
 
 impl Board {
+    /// Nothing yet, on nodes on which things take these times.
+    pub(crate) fn new(times: Times) -> Self {
+        Self { times, ..Self::default() }
+    }
+
+    /// Takes in what happened to a job, and says whether there is something new.
+    pub(crate) fn take_job(&mut self, event: Event<Job>) -> bool {
+        take(&mut self.jobs, event)
+    }
+
     /// Takes in what happened to a pod, and says whether there is something new.
     pub(crate) fn take_pod(&mut self, event: Event<Pod>) -> bool {
         if let Event::Applied(pod) = &event
@@ -122,17 +138,27 @@ impl Board {
         tally
     }
 
-    /// Whether nothing is on its way to something else by itself: no pod, and no claim that controllers would touch.
+    /// Whether nothing is on its way to something else by itself: no pod, no claim that controllers would touch, and no job
+    /// that waits to make a pod.
     pub(crate) fn is_at_rest(&self) -> bool {
         let pods = self.pods.values().all(|pod| match self.state(pod) {
             State::Placed | State::Ends => false,
-            State::Runs => !kubelet::simulated::ends_by_itself(pod),
+            State::Runs => !ends_by_itself(pod, self.times),
             State::Waits(_) | State::Succeeded | State::Failed => true,
         });
-        pods && self.claims.iter().all(|((namespace, _), claim)| {
-            let user = |pod: &str| self.pods.get(&(namespace.clone(), pod.to_owned())).map(User::of);
-            claims::decide(claim, &user) == claims::Step::Leave
-        })
+        let is_calm =
+            |job: &Job| jobs::is_finished(job) || job.status.active > 0 || job.spec.suspend == Some(true);
+        pods && self.jobs.values().all(is_calm)
+            && self.claims.iter().all(|((namespace, _), claim)| {
+                // Of groups nothing is known here, and a claim that somebody may want changes only with its users.
+                let is_gone = |user: &User| {
+                    let pod = self.pods.get(&(namespace.clone(), user.name.clone()));
+                    let pod = pod.filter(|pod| pod.metadata.uid == user.uid);
+                    user.kind == UserKind::Pod && pod.is_none_or(claims::is_done)
+                };
+                let around = Around { is_gone: &is_gone, is_wanted: true };
+                claims::decide(claim, &around) == claims::Step::Leave
+            })
     }
 
     /// Whether every pod that waits has a reason.
@@ -300,5 +326,22 @@ mod tests {
         job.status.phase = "Succeeded".to_owned();
         board.take_pod(Event::Applied(job));
         assert!(board.is_at_rest());
+    }
+
+    #[test]
+    fn nothing_is_at_rest_while_a_job_waits_to_make_a_pod() {
+        let mut board = Board::default();
+        let job = |status: Value| -> Job {
+            read(json!({ "metadata": { "namespace": "ns", "name": "j" }, "status": status }))
+        };
+        for (status, is_at_rest) in [
+            (json!({}), false),
+            (json!({ "active": 1 }), true),
+            (json!({ "failed": 1 }), false),
+            (json!({ "conditions": [{ "type": "Failed", "status": "True" }] }), true),
+        ] {
+            board.take_job(Event::Applied(job(status.clone())));
+            assert_eq!(board.is_at_rest(), is_at_rest, "{status}");
+        }
     }
 }

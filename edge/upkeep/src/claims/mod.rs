@@ -1,20 +1,27 @@
-//! Claims: made from templates, released when their users are done, deleted with what they were made for.
+//! Claims: made from templates, reserved for pods that were bound by hand, released when their users are done, deleted with
+//! what they were made for.
 
 mod make;
 mod release;
+mod reserve;
 
+use controllers::claimants::{Claimant, claim_names};
 use objects::Object;
 use objects::core::pod::Pod;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
+use objects::resource::class::DeviceClass;
+use objects::scheduling::pod_group::PodGroup;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 
 use crate::controller::{Controller, Look, Subject, Tools};
-use crate::kinds::{Kind, Mark, kind};
+use crate::kinds::{Followed, Kind, Mark, kind};
+use crate::notice::Notice;
 use crate::world::{Change, World, name};
 
 /// The name of the controller.
 const NAME: &str = "resourceclaim-controller";
 
-/// Makes and releases claims.
+/// Makes, reserves and releases claims.
 pub(crate) struct Claims;
 
 impl Controller for Claims {
@@ -23,52 +30,100 @@ impl Controller for Claims {
     }
 
     fn follows(&self) -> Vec<Kind> {
-        vec![kind::<Pod>(), kind::<ResourceClaim>(), kind::<ResourceClaimTemplate>()]
+        vec![
+            kind::<Pod>(),
+            kind::<PodGroup>(),
+            kind::<ResourceClaim>(),
+            kind::<ResourceClaimTemplate>(),
+            kind::<DeviceClass>(),
+            kind::<PodSchedulingContext>(),
+        ]
     }
 
     fn touched(&self, change: &Change, world: &World) -> Vec<Subject> {
         if let Some(pod) = change.of::<Pod>() {
-            return around_pod(pod.object(), world);
+            return with_claims(pod.object(), world);
         }
         if let Some(claim) = change.of::<ResourceClaim>() {
-            return around_claim(claim.object(), claim.after.is_none());
+            return around_claim(claim.object(), world);
         }
-        match change.of::<ResourceClaimTemplate>().and_then(|template| template.after) {
-            // Pods that wait for it.
-            Some(template) => {
-                let pods = world.marked::<Pod>(&Mark::Template(name(template)));
-                pods.map(|pod| Subject::of(&**pod)).collect()
-            }
-            None => Vec::new(),
+        if let Some(group) = change.of::<PodGroup>() {
+            let members = subjects::<Pod>(world, &Mark::Group(name(group.object())));
+            return members.chain(with_claims(group.object(), world)).collect();
         }
+        if let Some(template) = change.of::<ResourceClaimTemplate>() {
+            let mark = Mark::Template(name(template.object()));
+            return subjects::<Pod>(world, &mark).chain(subjects::<PodGroup>(world, &mark)).collect();
+        }
+        if let Some(context) = change.of::<PodSchedulingContext>() {
+            return vec![Subject::named::<Pod>(name(context.object()))];
+        }
+        // Whether a driver's controller gives its devices is asked only of pods that were bound by hand.
+        let classes = change.of::<DeviceClass>().and_then(|class| class.after);
+        let is_controlled = classes.is_some_and(|class| !class.spec.controller_name.is_empty());
+        let pods = world.all::<Pod>().filter(|pod| is_controlled && reserve::may_concern(pod));
+        pods.map(|pod| Subject::of(&**pod)).collect()
     }
 
     fn look(&self, subject: &Subject, world: &World, tools: &Tools) -> Look {
         match subject.kind {
-            Pod::KIND => make::look(&subject.name, world, tools),
+            Pod::KIND => {
+                let Some(pod) = world.get::<Pod>(&subject.name) else { return Look::NOTHING };
+                let look = make::look_at_pod(pod, world, tools);
+                if look.work.is_some() { look } else { reserve::look(pod, world, tools) }
+            }
+            PodGroup::KIND => match world.get::<PodGroup>(&subject.name) {
+                Some(group) => make::look_at_group(group, world, tools),
+                None => Look::NOTHING,
+            },
             _ => release::look(&subject.name, world, tools),
         }
     }
 }
 
-/// A pod, and the claims that it names or that were made for it.
-fn around_pod(pod: &Pod, world: &World) -> Vec<Subject> {
-    let namespace = &pod.metadata.namespace;
-    let named = pod.spec.resource_claims.iter().filter_map(|entry| entry.resource_claim_name.as_ref());
-    let noted = pod.status.resource_claim_statuses.iter();
-    let noted = noted.filter_map(|status| status.resource_claim_name.as_ref());
-    let names = named.chain(noted).map(|name| (namespace.clone(), name.clone()));
-    let made = world.owned::<ResourceClaim>(&pod.metadata.uid).map(|claim| name(&**claim));
-    let claims = names.chain(made).filter(|claim| world.get::<ResourceClaim>(claim).is_some());
-    claims.map(Subject::named::<ResourceClaim>).chain([Subject::of(pod)]).collect()
+/// A claimant, and the claims that it names or that were made for it.
+fn with_claims<T: Claimant + Followed>(claimant: &T, world: &World) -> Vec<Subject> {
+    let namespace = &claimant.metadata().namespace;
+    let named = claim_names(claimant).map(|name| (namespace.clone(), name.to_owned()));
+    let made = world.owned::<ResourceClaim>(&claimant.metadata().uid).map(|claim| name(&**claim));
+    let claims = named.chain(made).filter(|claim| world.get::<ResourceClaim>(claim).is_some());
+    claims.map(Subject::named::<ResourceClaim>).chain([Subject::of(claimant)]).collect()
 }
 
-/// A claim, and if it is gone the pod that it was made for, which may need another.
-fn around_claim(claim: &ResourceClaim, is_gone: bool) -> Vec<Subject> {
-    if !is_gone {
-        return vec![Subject::of(claim)];
-    }
+/// A claim, those who name it, and those whom it was made for: they may have to note it, or need another.
+fn around_claim(claim: &ResourceClaim, world: &World) -> Vec<Subject> {
     let home = &claim.metadata.namespace;
-    let owners = claim.metadata.owner_references.iter();
-    owners.map(|owner| Subject::named::<Pod>((home.clone(), owner.name.clone()))).collect()
+    let mark = Mark::Claim(name(claim));
+    let mut around: Vec<Subject> =
+        subjects::<Pod>(world, &mark).chain(subjects::<PodGroup>(world, &mark)).collect();
+    for owner in &claim.metadata.owner_references {
+        let name = (home.clone(), owner.name.clone());
+        match owner.kind.as_str() {
+            Pod::KIND => around.push(Subject::named::<Pod>(name)),
+            PodGroup::KIND => {
+                around.extend(subjects::<Pod>(world, &Mark::Group(name.clone())));
+                around.push(Subject::named::<PodGroup>(name));
+            }
+            _ => {}
+        }
+    }
+    around.push(Subject::of(claim));
+    around
+}
+
+fn subjects<'a, K: Followed>(world: &'a World, mark: &Mark) -> impl Iterator<Item = Subject> + use<'a, K> {
+    world.marked::<K>(mark).map(|object| Subject::of(&**object))
+}
+
+/// Tells that a claim was made, or was not.
+fn made(claim: &ResourceClaim, is_made: bool) -> Notice<'_> {
+    let owner = claim.metadata.owner_references.iter().find(|owner| owner.controller == Some(true));
+    let (api_version, kind) = owner.map_or(("", ""), |owner| (&owner.api_version, &owner.kind));
+    let owner_group = api_version.split_once('/').map_or("", |(group, _)| group);
+    Notice::ClaimMade { is_made, admin_access: has_admin_access(claim), owner_group, owner_kind: kind }
+}
+
+fn has_admin_access(claim: &ResourceClaim) -> bool {
+    let exact = claim.spec.devices.requests.iter().filter_map(|request| request.exactly.as_ref());
+    exact.into_iter().any(|exactly| exactly.admin_access == Some(true))
 }

@@ -5,9 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use controllers::claim_templates::{self, Step};
+use controllers::claim_templates::{self, Around, Step};
 use controllers::garbage::{self, Action};
 use convert::change::CLAIM_FINALIZER;
+use objects::Object;
+use objects::core::pod::Pod;
+use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
+use objects::scheduling::pod_group::PodGroup;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Key;
 
@@ -44,17 +49,25 @@ fn lacks_claims(api: &mut Api, namespace: &str, pod: &Value) -> bool {
 }
 
 fn make_claims_of(api: &mut Api, key: &Key, pod: &Value) {
-    let claims: Vec<Value> =
-        api.list("ResourceClaim").into_iter().map(|(_, claim)| Value::clone(&claim)).collect();
-    let templates: BTreeMap<Key, Arc<Value>> = api.list("ResourceClaimTemplate").into_iter().collect();
-    let template =
-        |name: &str| templates.get(&Key::new(&key.namespace, name)).map(|template| Value::clone(template));
+    let Ok(pod) = Pod::deserialize(pod) else { return };
+    let claims: Vec<ResourceClaim> = read_all(api, "ResourceClaim").into_values().collect();
+    let templates: BTreeMap<Key, ResourceClaimTemplate> = read_all(api, "ResourceClaimTemplate");
+    let groups: BTreeMap<Key, PodGroup> = read_all(api, "PodGroup");
+    let is_owner = |claim: &ResourceClaim, uid: &str| {
+        claim.metadata.owner_references.iter().any(|owner| owner.uid == uid)
+    };
+    let around = Around {
+        template: &|name| templates.get(&Key::new(&key.namespace, name)),
+        owned: &|uid| claims.iter().filter(|claim| is_owner(claim, uid)).collect(),
+        group: &|name| groups.get(&Key::new(&key.namespace, name)),
+        gates: api.gates(),
+    };
     let mut made = Vec::new();
-    for step in claim_templates::steps(pod, &template, &claims) {
+    for step in claim_templates::steps_for_pod(&pod, &around) {
         match step {
             Step::Note { entry, claim } => made.push((entry, claim)),
-            Step::Make { entry, claim } => {
-                let claim = api.create(&claim).expect("a template makes good claims");
+            Step::Make { entry, claim, .. } => {
+                let claim = api.create(&json!(claim)).expect("a template makes good claims");
                 made.push((entry, text(&claim["metadata"]["name"]).to_owned()));
             }
             Step::Wait { .. } => {}
@@ -63,9 +76,14 @@ fn make_claims_of(api: &mut Api, key: &Key, pod: &Value) {
     if made.is_empty() {
         return;
     }
-    let mut noted = pod.clone();
-    noted["status"]["resourceClaimStatuses"] = claim_templates::statuses(pod, &made);
+    let mut noted = json!(pod);
+    noted["status"]["resourceClaimStatuses"] = claim_templates::statuses(&pod, &made);
     api.update("Pod", &noted, true).expect("a pod may name its claims");
+}
+
+fn read_all<K: Object>(api: &mut Api, kind: &str) -> BTreeMap<Key, K> {
+    let all = api.list(kind).into_iter();
+    all.filter_map(|(key, object)| Some((key, K::deserialize(&*object).ok()?))).collect()
 }
 
 /// Claims go with the pods that they were made for.

@@ -115,6 +115,11 @@ impl Api {
         events.expect("a world is shorter than the window of changes")
     }
 
+    /// The features that are on.
+    pub fn gates(&self) -> Gates {
+        self.gates
+    }
+
     /// Everything of a kind.
     pub fn list(&mut self, kind: &str) -> Vec<(Key, Arc<Value>)> {
         let site = self.site(kind);
