@@ -11,6 +11,7 @@ mod companions;
 mod device_containers;
 mod error;
 mod footprint;
+mod group;
 mod label_selector;
 mod made_claim;
 mod node;

@@ -38,6 +38,7 @@ use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::extended::Extended;
 use crate::filters::FilterSet;
+use crate::gang::Gangs;
 use crate::preempt::Preempting;
 use crate::profile::Profile;
 use crate::queue::{Cause, Counts, Patience, Queue, Station};
@@ -162,7 +163,7 @@ struct OpenClaim {
 
 /// A pod on its way to a node.
 #[derive(Clone, Debug)]
-struct Placing {
+pub(crate) struct Placing {
     pod: Arc<Pod>,
     node: Arc<str>,
     /// Claims whose writes are not answered yet.
@@ -200,14 +201,14 @@ pub struct Engine {
     pub(crate) classes: BTreeMap<Arc<str>, Class>,
     pub(crate) claims: Claims,
     /// Pods that wait for us, by uid.
-    waiting: FxHashMap<Arc<str>, Arc<Pod>>,
+    pub(crate) waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
     lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// Pods that were refused, by claims of theirs that have devices.
     sharing: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     pub(crate) queue: Queue,
     /// Pods on their way, by uid.
-    placing: FxHashMap<Arc<str>, Placing>,
+    pub(crate) placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
     abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
     /// Pods whose claims are written, by the claim whose news they wait for before they are bound.
@@ -219,7 +220,7 @@ pub struct Engine {
     /// When a list told of a claim the last time.
     claims_listed: Option<Timestamp>,
     /// Schedulers besides us that give out devices.
-    rivals: Rivals,
+    pub(crate) rivals: Rivals,
     /// Pods whose claims are written, by the time until which rivals or news are waited for.
     settling: BTreeSet<(Timestamp, Arc<str>)>,
     /// Claims for resources that pods ask for by name.
@@ -238,6 +239,8 @@ pub struct Engine {
     pub(crate) softly_tainted: BTreeSet<NodeIdx>,
     /// Who makes room for whom.
     pub(crate) preempting: Preempting,
+    /// Pods that are placed together.
+    pub(crate) gangs: Gangs,
     /// The time of what is being handled.
     now: Timestamp,
     effects: Vec<Effect>,
@@ -280,6 +283,7 @@ impl Engine {
             touches: Touches::default(),
             softly_tainted: BTreeSet::new(),
             preempting: Preempting::default(),
+            gangs: Gangs::default(),
             now: Timestamp::from_micros(0),
             effects: Vec::new(),
         }

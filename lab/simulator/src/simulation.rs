@@ -32,14 +32,13 @@ const TIME_MS_MAX: i64 = 3_600_000;
 const RETRY_MS: i64 = 10_000;
 
 /// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
-const UNHEEDED: [&str; 12] = [
+const UNHEEDED: [&str; 11] = [
     "CompositePodGroup",
     "CronJob",
     "DaemonSet",
     "Deployment",
     "Job",
     "NodeTopology",
-    "PodGroup",
     "PodSchedulingContext",
     "ReplicaSet",
     "ReplicationController",

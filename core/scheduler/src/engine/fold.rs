@@ -92,6 +92,7 @@ impl Engine {
                 self.preempting.budgets.remove(&namespace, &name);
                 Wakes::NONE
             }
+            Change::Group(change) => self.fold_group(now, change),
             Change::Storage(change) => self.fold_storage(change),
             Change::Companions(change) => {
                 self.fold_companions(change);
@@ -181,12 +182,13 @@ impl Engine {
         }
         let before = self.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = self.is_gated(pod, &profile);
-        self.queue.apply(&pod.uid, pod.priority, gated, now);
+        self.enqueue(now, pod, gated);
         // A pod on its way is on its node already, and needs no room beside itself.
         let is_placing = self.placing.contains_key(&pod.uid);
         let freed = if is_placing { Wakes::NONE } else { self.fold_nomination(now, before.as_deref(), pod) };
         if let Some(before) = before {
-            self.queue.wake_one(&pod.uid, own_changes(&before, pod), now);
+            let key = self.queue_key(pod);
+            self.queue.wake_one(&key, own_changes(&before, pod), now);
         }
         freed
     }
@@ -264,7 +266,7 @@ impl Engine {
             let Some(pod) = self.waiting.get(&uid).cloned() else { continue };
             let Some(profile) = self.settings.profile(&pod).cloned() else { continue };
             let gated = self.is_gated(&pod, &profile);
-            self.queue.apply(&uid, pod.priority, gated, now);
+            self.enqueue(now, &pod, gated);
         }
     }
 
@@ -279,16 +281,18 @@ impl Engine {
     }
 
     /// Puts a pod on its node.
-    pub(super) fn put_pod(&mut self, pod: Arc<Pod>) {
+    pub(crate) fn put_pod(&mut self, pod: Arc<Pod>) {
         // Where it was, and where it is now.
         self.take_pod(&pod.uid);
+        self.note_seat(&pod);
         if let Some(at) = self.nodes.apply_pod(pod) {
             self.touches.touch(at);
         }
     }
 
     /// Takes a pod off its node, and says whether it was on one.
-    pub(super) fn take_pod(&mut self, uid: &str) -> bool {
+    pub(crate) fn take_pod(&mut self, uid: &str) -> bool {
+        self.forget_seat(uid);
         let at = self.nodes.remove_pod(uid);
         at.into_iter().for_each(|at| self.touches.touch(at));
         at.is_some()
@@ -298,6 +302,7 @@ impl Engine {
         self.queue.remove(uid);
         self.shunned.remove(uid);
         let Some(pod) = self.waiting.remove(uid) else { return };
+        self.leave_gang(&pod);
         self.forget_users(&pod);
         for id in named_claims(&pod) {
             if let Some(pods) = self.lacking.get_mut(&id) {

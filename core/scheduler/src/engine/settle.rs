@@ -45,7 +45,7 @@ impl Engine {
     }
 
     /// Binds a pod whose claims are all written, or takes back what was done for one that cannot be.
-    pub(super) fn go_on(&mut self, now: Timestamp, uid: &Arc<str>) {
+    pub(crate) fn go_on(&mut self, now: Timestamp, uid: &Arc<str>) {
         let Some(placing) = self.placing.get(uid) else { return };
         if !placing.open.is_empty() || placing.binding.is_some() || !placing.releasing.is_empty() {
             return;
@@ -54,6 +54,7 @@ impl Engine {
             // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
             self.stop_readying(uid);
             self.placing.remove(uid);
+            self.leave_flight(uid);
             return;
         }
         if placing.failed.is_some() {
@@ -63,6 +64,9 @@ impl Engine {
             return;
         }
         if self.waits_for_devices(now, uid) {
+            return;
+        }
+        if self.waits_for_gang(now, uid) {
             return;
         }
         let Some(placing) = self.placing.get(uid) else { return };
@@ -76,7 +80,10 @@ impl Engine {
     /// A pod is bound where we wanted it.
     pub(super) fn bound(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
-        let (attempts, since) = (self.queue.attempts(uid), self.queue.began(uid));
+        let key = self.queue_key(&placing.pod);
+        let in_flight = self.leave_flight(uid).map(|flight| (flight.attempts, flight.since));
+        let (attempts, since) =
+            in_flight.unwrap_or_else(|| (self.queue.attempts(&key), self.queue.began(&key)));
         self.forget_waiting(uid);
         let (pod, node) = (placing.pod, placing.node);
         self.announce(Announcement::Scheduled { pod, node, attempts, since });
@@ -113,6 +120,7 @@ impl Engine {
         }
         self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
         self.put_back(now, uid);
+        self.fail_flight(now, uid);
     }
 
     /// Puts a pod back whose placement is undone.
@@ -123,6 +131,7 @@ impl Engine {
         let Some(placing) = self.placing.remove(uid) else { return };
         let message = placing.failed.unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message, FilterSet::default());
+        self.rejoin_gang(now, &placing.pod);
         // What the API has said about its nomination meanwhile counts from now on.
         if let Some(pod) = self.waiting.get(uid).cloned() {
             let freed = self.fold_nomination(now, None, &pod);
@@ -135,6 +144,7 @@ impl Engine {
     pub(super) fn abandon(&mut self, uid: &Arc<str>) {
         self.abandon_readying(self.now, uid);
         let Some(placing) = self.placing.remove(uid) else { return };
+        self.fail_flight(self.now, uid);
         for (write, open) in &placing.open {
             self.abandoned.insert(*write, (open.clone(), consumer(&placing.pod)));
         }
@@ -150,6 +160,7 @@ impl Engine {
         }
         self.stop_readying(uid);
         let Some(placing) = self.placing.remove(uid) else { return };
+        self.leave_flight(uid);
         for (write, claim) in placing.open {
             self.abandoned.insert(write, (claim, consumer(&placing.pod)));
         }

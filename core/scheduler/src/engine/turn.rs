@@ -21,6 +21,10 @@ impl Engine {
     pub(super) fn turn(&mut self, now: Timestamp, attempts: u32) {
         for _ in 0..attempts {
             let Some(uid) = self.queue.next(now) else { break };
+            if let Some(group) = self.gangs.of_key(&uid) {
+                self.turn_gang(now, &uid, &group);
+                continue;
+            }
             let Some(pod) = self.waiting.get(&uid).cloned() else {
                 self.queue.remove(&uid);
                 continue;
@@ -45,7 +49,7 @@ impl Engine {
     }
 
     /// Sends a pod on its way: it counts as being on the node from now on, and its devices as taken.
-    fn place(&mut self, now: Timestamp, pod: &Arc<Pod>, choice: Choice) {
+    pub(crate) fn place(&mut self, now: Timestamp, pod: &Arc<Pod>, choice: Choice) {
         let freed = self.end_nomination(&pod.uid, Some(&choice.node));
         self.wake_others(freed, now);
         let mut assumed = Pod::clone(pod);

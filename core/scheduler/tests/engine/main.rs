@@ -8,6 +8,7 @@ mod deallocate;
 mod device_preemption;
 mod extended;
 mod footprint;
+mod gangs;
 mod images;
 mod preemption;
 mod preemption_story;
