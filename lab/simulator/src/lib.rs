@@ -6,6 +6,7 @@
 mod displaced;
 mod manifest;
 mod merged_keys;
+mod needed;
 mod outcome;
 mod shelf;
 mod simulation;
@@ -13,5 +14,6 @@ mod templates;
 pub mod world;
 
 pub use manifest::{BadInput, Manifest, Place, read};
+pub use needed::needed_gates;
 pub use outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};
 pub use simulation::{simulate, simulate_with};

@@ -27,6 +27,14 @@ pub(crate) struct Flight {
     pub since: Option<Timestamp>,
 }
 
+/// How the flight of a member was when it left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departed {
+    pub attempts: u32,
+    pub since: Option<Timestamp>,
+    was_cleared: bool,
+}
+
 impl Engine {
     /// Whether a pod that could be bound waits for other members of its gang. The last one lets all of them go on.
     pub(crate) fn waits_for_gang(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
@@ -42,10 +50,11 @@ impl Engine {
     }
 
     /// A member is not on its way any more. What is told is how its flight was when it left.
-    pub(crate) fn leave_flight(&mut self, uid: &Arc<str>) -> Option<Flight> {
-        let id = self.gang_in_flight(uid)?;
+    pub(crate) fn leave_flight(&mut self, uid: &Arc<str>) -> Option<Departed> {
+        let id = self.gangs.in_flight.remove(uid)?;
         let flight = self.gangs.flights.get_mut(&id)?;
-        let before = flight.clone();
+        let before =
+            Departed { attempts: flight.attempts, since: flight.since, was_cleared: flight.is_cleared };
         flight.members.remove(uid);
         flight.ready.remove(uid);
         if flight.members.is_empty() {
@@ -56,8 +65,8 @@ impl Engine {
 
     /// A member will not be bound. If too few are left and none was bound yet, the others come back as well.
     pub(crate) fn fail_flight(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let Some(id) = self.gang_in_flight(uid) else { return };
-        if self.leave_flight(uid).is_none_or(|before| before.is_cleared) {
+        let Some(id) = self.gangs.in_flight.get(uid).cloned() else { return };
+        if self.leave_flight(uid).is_none_or(|before| before.was_cleared) {
             return;
         }
         let Some(flight) = self.gangs.flights.get_mut(&id) else { return };
@@ -72,18 +81,23 @@ impl Engine {
         let others = std::mem::take(&mut flight.members);
         self.gangs.flights.remove(&id);
         for other in others {
+            self.gangs.in_flight.remove(&other);
             self.call_back(now, &other, "another member of the pod group could not be bound");
         }
     }
 
-    fn flight_mut(&mut self, uid: &Arc<str>) -> Option<&mut Flight> {
-        let id = self.gang_in_flight(uid)?;
-        self.gangs.flights.get_mut(&id)
+    /// Says that members are to be bound together, and with those that are on their way already.
+    pub(super) fn begin_flight(&mut self, id: &GroupId, flight: Flight) {
+        let members = flight.members.iter().map(|uid| (uid.clone(), id.clone()));
+        self.gangs.in_flight.extend(members);
+        match self.gangs.flights.get_mut(id) {
+            Some(before) => before.members.extend(flight.members),
+            None => drop(self.gangs.flights.insert(id.clone(), flight)),
+        }
     }
 
-    /// The gang with which a pod is to be bound.
-    fn gang_in_flight(&self, uid: &Arc<str>) -> Option<GroupId> {
-        let flown = |(_, flight): &(&GroupId, &Flight)| flight.members.contains(uid);
-        self.gangs.flights.iter().find(flown).map(|(id, _)| id.clone())
+    fn flight_mut(&mut self, uid: &Arc<str>) -> Option<&mut Flight> {
+        let id = self.gangs.in_flight.get(uid)?;
+        self.gangs.flights.get_mut(id)
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Gangs {
     group_of: FxHashMap<Arc<str>, GroupId>,
     /// Members that are to be bound together.
     flights: BTreeMap<GroupId, Flight>,
+    /// The gang of each of them.
+    in_flight: FxHashMap<Arc<str>, GroupId>,
 }
 
 impl Gangs {

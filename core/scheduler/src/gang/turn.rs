@@ -107,13 +107,7 @@ impl Engine {
             attempts: self.queue.attempts(key),
             since: self.queue.began(key),
         };
-        // Members that come later are not held up by those that are still on their way.
-        let before = self.gangs.flights.remove(&group.id);
-        debug_assert!(
-            before.is_none_or(|before| before.is_cleared),
-            "a gang that is on its way has its members"
-        );
-        self.gangs.flights.insert(group.id.clone(), flight);
+        self.begin_flight(&group.id, flight);
         for (pod, choice) in seated {
             self.place(now, &pod, choice);
         }
