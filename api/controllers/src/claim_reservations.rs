@@ -5,6 +5,7 @@
 
 use gates::{Gate, Gates};
 use objects::Object;
+use objects::core::affinity::{NodeSelectorRequirement, NodeSelectorTerm};
 use objects::core::pod::Pod;
 use objects::meta::OwnerReference;
 use objects::resource::allocation::ResourceClaimConsumerReference;
@@ -71,7 +72,7 @@ pub fn reservations(pod: &Pod, around: &Around<'_>) -> Reservations {
             // A group reserves it once for all its members.
         } else if claim.status.reserved_for.len() >= USERS_MAX {
             needs.full.push(claim.metadata.name.clone());
-        } else if !claim.status.deallocation_requested {
+        } else if !claim.status.deallocation_requested && !is_elsewhere(claim, &pod.spec.node_name) {
             needs.reserve.push(reserved(claim, user));
         }
     }
@@ -82,6 +83,17 @@ pub fn reservations(pod: &Pod, around: &Around<'_>) -> Reservations {
 fn is_theirs(claim: &ResourceClaim, around: &Around<'_>) -> bool {
     let exact = claim.spec.devices.requests.iter().filter_map(|request| request.exactly.as_ref());
     exact.map(|exactly| exactly.device_class_name.as_str()).any(|class| (around.is_controlled)(class))
+}
+
+/// Whether the devices of a claim are those of other nodes, by their names. Reserved for the pod they would be lost to everybody;
+/// a scheduler takes them back if nobody uses them, and gives others.
+fn is_elsewhere(claim: &ResourceClaim, node: &str) -> bool {
+    let selector = claim.status.allocation.as_ref().and_then(|allocation| allocation.node_selector.as_ref());
+    let names_others = |term: &NodeSelectorTerm| {
+        let named = |field: &&NodeSelectorRequirement| field.key == "metadata.name" && field.operator == "In";
+        term.match_fields.iter().filter(named).any(|field| !field.values.iter().any(|name| name == node))
+    };
+    selector.is_some_and(|selector| selector.node_selector_terms.iter().all(names_others))
 }
 
 fn reserved(claim: &ResourceClaim, user: ResourceClaimConsumerReference) -> ResourceClaim {
@@ -219,6 +231,17 @@ mod tests {
             let found = needs(&pod("n"), std::slice::from_ref(&claim), Gates::default());
             assert_eq!(found, Reservations::default(), "{claim:?}");
         }
+    }
+
+    #[test]
+    fn devices_of_other_nodes_are_left_to_a_scheduler() {
+        let on = |name: &str| {
+            let field = json!({ "key": "metadata.name", "operator": "In", "values": [name] });
+            let selector = json!({ "nodeSelectorTerms": [{ "matchFields": [field] }] });
+            claim("shared", "nobody", &json!({ "allocation": { "devices": {}, "nodeSelector": selector } }))
+        };
+        assert_eq!(users(&needs(&pod("n"), &[on("n")], Gates::default())), ["shared for pods/u"]);
+        assert_eq!(needs(&pod("n"), &[on("m")], Gates::default()), Reservations::default());
     }
 
     #[test]

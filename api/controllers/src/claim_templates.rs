@@ -87,8 +87,11 @@ pub struct Around<'a> {
     pub gates: Gates,
 }
 
-/// What to do for a group.
+/// What to do for a group; nothing if claims of groups are off.
 pub fn steps_for_group(group: &PodGroup, around: &Around<'_>) -> Vec<Step> {
+    if !around.gates.enabled(Gate::DRAWorkloadResourceClaims) {
+        return Vec::new();
+    }
     steps(group, around, |entry, template, noted| Some(own(group, around, entry, template, noted)))
 }
 

@@ -7,6 +7,7 @@ use objects::meta::ObjectMeta;
 use objects::scheduling::pod_group::{PodGroup, PodGroupSpec, WorkloadReference};
 use objects::scheduling::workload::{PodGroupTemplate, Workload};
 
+use crate::claimants::group_of;
 use crate::jobs::make::owned_by;
 
 /// Keeps a group from going while pods refer to it.
@@ -63,11 +64,6 @@ fn is_of(group: &PodGroup, workload: &Workload, template: &PodGroupTemplate) -> 
         && reference.is_some_and(|reference| {
             reference.workload_name == workload.metadata.name && reference.template_name == template.name
         })
-}
-
-/// The group that a pod is scheduled with.
-pub fn group_of(pod: &Pod) -> Option<&str> {
-    pod.spec.scheduling_group.as_ref()?.pod_group_name.as_deref()
 }
 
 /// The group without its protection, if it is to go and none of its pods is left that has not ended.

@@ -33,6 +33,16 @@ pub enum ConvertError {
         /// The number.
         value: i64,
     },
+    /// An annotation that stands for a field means nothing.
+    #[error("{object}: annotation {annotation} means nothing: {why}; hint: docs/differences.md has its form")]
+    Annotation {
+        /// The object.
+        object: ObjectName,
+        /// The annotation.
+        annotation: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
     /// An allocation takes configuration from a place where there is none, so its object has changed since.
     #[error("{object}: {field} is gone")]
     Gone {

@@ -9,6 +9,7 @@ mod claim;
 mod class;
 mod companions;
 mod device_containers;
+mod dialect;
 mod error;
 mod footprint;
 mod group;

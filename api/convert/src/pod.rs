@@ -39,6 +39,7 @@ pub fn pod(object: &objects::core::pod::Pod) -> Result<Pod, ConvertError> {
         scheduler: spec.scheduler_name.as_str().into(),
         node: some(&spec.node_name),
         nominated_node: some(&status.nominated_node_name),
+        running: status.phase == "Running",
         finished: matches!(status.phase.as_str(), "Succeeded" | "Failed"),
         deleting: meta.deletion_timestamp.is_some(),
         priority: spec.priority.unwrap_or(0),

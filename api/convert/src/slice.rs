@@ -14,6 +14,7 @@ use objects::resource::slice::{
     NodeAllocatableResource, ResourceSlice,
 };
 
+use crate::dialect;
 use crate::error::{ConvertError, named};
 use crate::node::node_selector;
 use crate::taint::taint;
@@ -26,7 +27,13 @@ use crate::text::shared;
 pub fn slice(object: &ResourceSlice) -> Result<Slice, ConvertError> {
     let spec = &object.spec;
     let per_device = spec.per_device_node_selection == Some(true);
-    let devices = spec.devices.iter().flatten().enumerate().map(|(at, one)| device(object, at, one));
+    let timeouts = dialect::binding_timeouts(object)?;
+    let devices = spec.devices.iter().flatten().enumerate().map(|(at, one)| {
+        let mut device = device(object, at, one)?;
+        let timeout = &mut device.binding.timeout;
+        *timeout = timeout.take().or_else(|| timeouts.get(&one.name).map(|text| text.as_str().into()));
+        Ok(device)
+    });
     let sets = spec.shared_counters.iter().flatten().enumerate().map(|(at, set)| {
         let name = named(object, &set.name, || format!("spec.sharedCounters[{at}].name"))?;
         Ok(CounterSet { name, counters: counters(&set.counters) })

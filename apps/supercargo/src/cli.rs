@@ -2,11 +2,15 @@
 //!
 //! Only shapes are described here. What a command does is in the file of its name below `commands`.
 
+use std::time::Duration;
+
 use clap::{Parser, Subcommand};
 
 use crate::commands::apiserver::Apiserver;
+use crate::commands::controllers::Controllers;
 use crate::commands::crds::Crds;
 use crate::commands::features::Features;
+use crate::commands::node::Node;
 use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
 use crate::commands::up::Up;
@@ -18,6 +22,8 @@ const EXAMPLES: &str = "\
 Examples:
   supercargo apiserver      a Kubernetes API server on this machine
   supercargo scheduler      places the pods of a cluster
+  supercargo controllers    keeps the claims and pods of a cluster in order, where nothing else does
+  supercargo node           a node that speaks with drivers of devices
   supercargo simulate DIR   where the pods of manifests would go, without a cluster
   supercargo up             a whole cluster on this machine, with sample GPUs and pods
   supercargo features       what can be turned on and off
@@ -38,10 +44,18 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Apiserver(Apiserver),
     Scheduler(Scheduler),
+    Controllers(Controllers),
+    Node(Node),
     Up(Up),
     Crds(Crds),
     Features(Features),
     Simulate(Simulate),
+}
+
+/// A time in seconds, such as `0.3`.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 0.3".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| "must be a time that can pass".to_owned())
 }
 
 #[cfg(test)]

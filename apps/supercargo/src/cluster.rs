@@ -181,10 +181,16 @@ impl upkeep::Listener for Ears {
             upkeep::Notice::Failed { controller, subject, why, .. } => {
                 format!("{controller}: {subject}: {why}")
             }
-            upkeep::Notice::Added { .. }
+            upkeep::Notice::ElectionTrouble { why } => (*why).to_owned(),
+            upkeep::Notice::Standby { .. }
+            | upkeep::Notice::Leading
+            | upkeep::Notice::Beat
+            | upkeep::Notice::Ready { .. }
+            | upkeep::Notice::Added { .. }
             | upkeep::Notice::Retried { .. }
             | upkeep::Notice::Worked { .. }
             | upkeep::Notice::ClaimMade { .. }
+            | upkeep::Notice::ClaimCounted { .. }
             | upkeep::Notice::Waiting { .. }
             | upkeep::Notice::Evicted { .. }
             | upkeep::Notice::Removed { .. } => return,

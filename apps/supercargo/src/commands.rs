@@ -4,8 +4,10 @@
 //! returns what went wrong; it never prints and never exits by itself, but for warnings that go beside an answer.
 
 pub(crate) mod apiserver;
+pub(crate) mod controllers;
 pub(crate) mod crds;
 pub(crate) mod features;
+pub(crate) mod node;
 pub(crate) mod scheduler;
 pub(crate) mod simulate;
 pub(crate) mod up;
@@ -20,8 +22,10 @@ use crate::failure::Failure;
 pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Apiserver(apiserver) => apiserver.run(out),
+        Command::Controllers(controllers) => controllers.run(out),
         Command::Crds(crds) => crds.run(out),
         Command::Features(features) => features.run(out),
+        Command::Node(node) => node.run(out),
         Command::Scheduler(scheduler) => scheduler.run(out),
         Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),
         Command::Up(up) => return up.run(out),

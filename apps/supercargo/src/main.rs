@@ -8,9 +8,11 @@ mod cli;
 mod cluster;
 mod commands;
 mod configuration;
+mod daemon;
 mod embedded;
 mod failure;
 mod live;
+mod reach;
 mod sample;
 mod yaml;
 

@@ -88,6 +88,7 @@ mod tests {
             scheduler: "".into(),
             node: Some("a".into()),
             nominated_node: None,
+            running: false,
             finished: false,
             deleting: false,
             priority: 0,

@@ -38,6 +38,8 @@ pub struct Pod {
     pub node: Option<Arc<str>>,
     /// The node that is being made free for it.
     pub nominated_node: Option<Arc<str>>,
+    /// Its containers run, so that its node has its devices ready.
+    pub running: bool,
     /// It will not run any more.
     pub finished: bool,
     /// It is being deleted.

@@ -47,6 +47,8 @@ pub(crate) enum Wanted {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PodRefusal {
     nodes: usize,
+    /// The node that the pod is on already, and that alone was looked at.
+    bound_to: Option<Arc<str>>,
     /// A reason that has nothing to do with nodes.
     everywhere: Option<String>,
     /// How many nodes have which reason.
@@ -92,6 +94,7 @@ impl PodRefusal {
     fn everywhere(nodes: usize, reason: String, filter: Option<Filter>, wakes_on: Wakes) -> Box<PodRefusal> {
         Box::new(PodRefusal {
             nodes,
+            bound_to: None,
             everywhere: Some(reason),
             reasons: BTreeMap::new(),
             nearest: None,
@@ -106,10 +109,11 @@ impl PodRefusal {
 impl fmt::Display for PodRefusal {
     /// Kubernetes' sentence, which tools look for, and ours after it.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.nodes == 0 {
-            return write!(out, "no nodes available to schedule pods");
+        match &self.bound_to {
+            Some(node) => write!(out, "bound to node {node} without devices for its claims:")?,
+            None if self.nodes == 0 => return write!(out, "no nodes available to schedule pods"),
+            None => write!(out, "0/{} nodes are available:", self.nodes)?,
         }
-        write!(out, "0/{} nodes are available:", self.nodes)?;
         match &self.everywhere {
             Some(reason) => write!(out, " {reason}.")?,
             None => {
@@ -283,6 +287,7 @@ impl Engine {
         let everywhere = None;
         Err(Box::new(PodRefusal {
             nodes,
+            bound_to: None,
             everywhere,
             reasons,
             nearest,
@@ -291,6 +296,26 @@ impl Engine {
             filters,
             wakes_on,
         }))
+    }
+
+    /// Devices for the claims of a pod that is on a node already. Nothing else about the node is asked.
+    pub(crate) fn choose_there(&mut self, pod: &Pod, node: &Arc<str>) -> Result<Choice, Box<PodRefusal>> {
+        let bound =
+            |refusal: Box<PodRefusal>| Box::new(PodRefusal { bound_to: Some(node.clone()), ..*refusal });
+        let Some(at) = self.nodes.find(node) else {
+            let wakes = Wakes::of(&[Wake::NodeAdded]);
+            return Err(bound(PodRefusal::everywhere(0, "there is no such node".to_owned(), None, wakes)));
+        };
+        let profile = self.settings.profile_of(pod);
+        let claims = self.claims_of(pod, &profile).map_err(bound)?;
+        let there = filters::node_of(self.nodes.get(at)).clone();
+        let (reason, nearest) = match self.devices_on(&there, &claims) {
+            Ok(allocations) => return Ok(choice(pod, &there, &claims, allocations)),
+            Err(why) => why,
+        };
+        let refusal = bound(PodRefusal::everywhere(1, reason, Some(Filter::Devices), DEVICES));
+        let in_the_way = self.in_the_way(pod, &claims, &[at]);
+        Err(Box::new(PodRefusal { nearest, in_the_way, ..*refusal }))
     }
 
     /// Candidates by score and what is added to each, the best first; among equals the one that was known first.
@@ -335,6 +360,10 @@ impl Engine {
             named: self.named_needs(pod),
             footing: self.footing(pod),
         };
+        if pod.node.is_some() {
+            // Whether there is room for it was not asked either.
+            (claims.named, claims.footing) = (None, None);
+        }
         if let Some((reason, in_the_way)) = claims.named.as_ref().and_then(|_| self.cannot_make(pod)) {
             return Err(Box::new(PodRefusal { in_the_way, ..*refused(reason) }));
         }
@@ -371,7 +400,7 @@ impl Engine {
             }
             let is_wanted = || self.is_being_reserved(&id) || self.has_other_users(&id, &pod.uid);
             let broken = self.will_not_be_ready(&id, profile);
-            let clash = || self.clash(&id, &pod.uid, false).filter(|_| !is_wanted());
+            let clash = || self.clash(&id, false).filter(|_| !is_wanted());
             if let Some(why) = broken.or_else(clash) {
                 let mut refusal = refused(why);
                 let one = InTheWay { claim: id.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };

@@ -44,7 +44,9 @@ impl Engine {
         candidates: &[NodeIdx],
     ) -> Option<InTheWay> {
         let is_idle = |id: &ClaimId, users: &[Arc<str>]| {
-            users.iter().all(|user| *user == pod.uid) && !self.is_being_reserved(id)
+            // What is reserved for a pod on a node may be in use there, whatever became of the node.
+            let is_unused = users.iter().all(|user| *user == pod.uid && pod.node.is_none());
+            is_unused && !self.is_being_reserved(id)
         };
         let settled = claims.settled.iter();
         let idle: Vec<_> = settled.filter(|state| is_idle(&state.wish.id, &state.reserved_for)).collect();

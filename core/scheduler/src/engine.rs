@@ -3,6 +3,7 @@
 //! Invariant: everything here follows from what came in. The same inputs at the same times give the same effects; after a
 //! restart the API's objects alone lead to a state that goes on from there.
 
+mod bound;
 mod clash;
 pub(crate) mod fold;
 mod readying;
@@ -182,6 +183,8 @@ pub(crate) struct Placing {
     keeps_node: bool,
     /// A write failed: the rest is waited for, and then all is taken back.
     failed: Option<String>,
+    /// It was called back for another pod, which needs its devices.
+    displaced: bool,
     /// Writes that take reservations back. The pod is not tried again before they are answered, or they could undo what
     /// is written for it then.
     releasing: BTreeSet<WriteId>,

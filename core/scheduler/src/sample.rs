@@ -44,6 +44,7 @@ pub fn pod(name: &str, node: &str, shape: Shape) -> Pod {
         scheduler: "".into(),
         node: Some(node.into()),
         nominated_node: None,
+        running: false,
         finished: false,
         deleting: false,
         priority: 0,

@@ -110,6 +110,7 @@ fn place(nodes: &[Node], at: usize, (on, deleting, shape): &(prop::sample::Index
         scheduler: "".into(),
         node: Some(nodes[on.index(nodes.len())].name.clone()),
         nominated_node: None,
+        running: false,
         finished: false,
         deleting: *deleting,
         priority: 0,

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::answer::{Answer, Unavailable};
 use crate::connection::{Ask, Connection};
 use crate::resource::{Resource, untyped_path};
+use crate::watch::Selectors;
 
 /// How a patch is to be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,6 +148,17 @@ impl Connection {
         self.write(Method::DELETE, resource.path_of(name), JSON, options).await.map(drop)
     }
 
+    /// Deletes all objects that are selected, or asks for it where finalizers come first.
+    pub async fn delete_all<K: Object>(
+        &self,
+        resource: &Resource<K>,
+        selectors: &Selectors,
+        options: &DeleteOptions,
+    ) -> Answer<()> {
+        let path = resource.path() + &selectors.query();
+        self.write(Method::DELETE, path, JSON, options).await.map(drop)
+    }
+
     /// Assigns a pod to a node. With a uid in its metadata, the binding is for that pod only and not for its successor.
     pub async fn bind(&self, binding: &Binding) -> Answer<()> {
         let pods = Resource::<Binding>::named("pods").within(&binding.metadata.namespace);
@@ -198,6 +210,15 @@ impl Connection {
             Ok(body) => self.call(Ask { method, path, content_type, body: body.into() }).await,
             Err(error) => Answer::Invalid(format!("cannot be written as JSON: {error}")),
         }
+    }
+}
+
+impl Selectors {
+    fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::for_suffix(String::from("?"), 1);
+        let selectors = [("labelSelector", &self.labels), ("fieldSelector", &self.fields)];
+        query.extend_pairs(selectors.into_iter().filter(|(_, selector)| !selector.is_empty()));
+        query.finish()
     }
 }
 

@@ -1,3 +1,8 @@
-//! Nodes: those that are simulated by the thousand, each kind in a module of its own.
+//! Nodes, each kind in a module of its own: those that are [`simulated`] by the thousand, and the [`node`] that speaks with
+//! drivers of devices.
 
+mod claims;
+mod health;
+pub mod node;
+mod plugins;
 pub mod simulated;

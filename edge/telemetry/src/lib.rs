@@ -1,4 +1,4 @@
-//! What the scheduler shows of itself while it works.
+//! What the scheduler and the controllers show of themselves while they work.
 //!
 //! [`metrics`] counts and measures, under the names that dashboards for the Kubernetes scheduler know. [`surface`]
 //! answers over HTTP whether all is well, what was measured and what the configuration is. [`logs`] writes what
@@ -23,7 +23,7 @@
 //!     transport: Transport::SelfSigned,
 //!     checks: Checks { healthz: vec![leads.clone()], livez: vec![], readyz: vec![leads, synced] },
 //!     configuration: serde_json::json!({"kind": "KubeSchedulerConfiguration"}),
-//!     metrics: Arc::clone(&metrics),
+//!     metrics: metrics.clone(),
 //!     readers: Readers::Everyone,
 //! });
 //! let serving = tokio::spawn(surface.await?.serve(async { /* until the process is told to stop */ }));

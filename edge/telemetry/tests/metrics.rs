@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use telemetry::metrics::{
-    BindingOutcome, CacheSize, Entity, GangResult, Hint, Metrics, Pending, Point, Preemptor, Queue, Status,
-    Verdict,
+    BindingOutcome, CacheSize, Entity, Exposition, GangResult, Hint, Metrics, Pending, Point, Preemptor,
+    Queue, Status, Verdict,
 };
 
 const MS: Duration = Duration::from_millis(1);

@@ -170,7 +170,7 @@ async fn answers_may_be_larger_than_requests() {
     for event in 0..500 {
         metrics.queue.handled(&format!("event-{event}"), Duration::from_millis(1));
     }
-    let at = start(Options { metrics: Arc::clone(&metrics), ..options() }).await.address;
+    let at = start(Options { metrics: metrics.clone(), ..options() }).await.address;
     let (code, _, body) = get(at, "/metrics").await;
     assert_eq!(code, 200);
     assert!(body.len() > 300_000, "{}", body.len());

@@ -25,6 +25,14 @@ pub(crate) trait Controller: Send + Sync {
     /// The name by which it is switched on and off; that of Kubernetes, where it has one.
     fn name(&self) -> &'static str;
 
+    /// The name of its queue in metrics; that of Kubernetes, where it has another.
+    fn queue(&self) -> &'static str {
+        self.name()
+    }
+
+    /// Tells what is counted of a change.
+    fn count(&self, _: &Change, _: &dyn Listener) {}
+
     /// The kinds that must be known before anything can be decided.
     fn follows(&self) -> Vec<Kind>;
 

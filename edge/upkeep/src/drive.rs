@@ -4,6 +4,7 @@
 //! follows: an object that is missing may just not have been named yet.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::sync::mpsc::{Receiver, channel};
@@ -22,6 +23,9 @@ const INBOX_MAX: usize = 1024;
 
 /// How many pieces of work of one controller may be under way.
 const WORK_MAX: usize = 32;
+
+/// How often it is told that the loop is alive.
+const BEAT_EVERY: Duration = Duration::from_secs(1);
 
 /// The loop and all that it holds.
 pub(crate) struct Drive {
@@ -72,19 +76,23 @@ impl Drive {
     }
 
     /// Works without end. It can be dropped at any time; [`Drive::finish`] then ends what is under way.
-    pub(crate) async fn run(&mut self) {
+    pub(crate) async fn run(&mut self) -> Infallible {
+        let mut beat_at = Instant::now();
         loop {
+            if beat_at <= Instant::now() {
+                self.tools.listener.hear(&Notice::Beat);
+                beat_at = Instant::now() + BEAT_EVERY;
+            }
             (0..self.posts.len()).for_each(|post| self.begin(post));
             let waits = |post: &&Post| post.awaits.is_empty() && post.queue.under_way() < WORK_MAX;
-            let next_due = self.posts.iter().filter(waits).filter_map(|post| post.queue.next_due()).min();
+            let due = self.posts.iter().filter(waits).filter_map(|post| post.queue.next_due());
+            let wake_at = due.chain([beat_at]).min().expect("there is a next beat");
             tokio::select! {
                 Some(heard) = self.inbox.recv() => self.take(heard),
                 Some(worked) = self.working.join_next() => {
                     self.settle(worked.expect("work does not panic, and nobody cancels it"));
                 }
-                () = sleep_until(next_due.unwrap_or_else(Instant::now)), if next_due.is_some() => {}
-                // Without controllers there is nothing to do, and that for ever.
-                else => std::future::pending::<()>().await,
+                () = sleep_until(wake_at) => {}
             }
         }
     }
@@ -100,7 +108,6 @@ impl Drive {
     /// Lets a controller look at what waits for it.
     fn begin(&mut self, at: usize) {
         let post = &mut self.posts[at];
-        let controller = post.controller.name();
         while post.awaits.is_empty() && post.queue.under_way() < WORK_MAX {
             let now = Instant::now();
             let Some(subject) = post.queue.begin(now) else { break };
@@ -120,7 +127,7 @@ impl Drive {
         let depth = post.queue.depth();
         if depth != post.told {
             post.told = depth;
-            self.tools.listener.hear(&Notice::Waiting { controller, depth });
+            self.tools.listener.hear(&Notice::Waiting { queue: post.controller.queue(), depth });
         }
     }
 
@@ -130,7 +137,9 @@ impl Drive {
             Heard::Synced(kind) => {
                 self.tune(kind, Reception::Whole);
                 for post in &mut self.posts {
-                    post.awaits.remove(&kind);
+                    if post.awaits.remove(&kind) && post.awaits.is_empty() {
+                        self.tools.listener.hear(&Notice::Ready { controller: post.controller.name() });
+                    }
                 }
             }
             Heard::Interrupted(kind, why) => {
@@ -149,15 +158,16 @@ impl Drive {
     }
 
     fn learn(&mut self, fact: Fact) {
-        self.world.now = self.tools.clock.now();
-        let Some(change) = fact(&mut self.world) else { return };
         let now = self.tools.clock.now();
+        self.world.now = now;
+        let Some(change) = fact(&mut self.world) else { return };
         for post in &mut self.posts {
+            let queue = post.controller.queue();
+            post.controller.count(&change, &*self.tools.listener);
             post.controller.note(&change, &self.world, now);
-            let controller = post.controller.name();
             for subject in post.controller.touched(&change, &self.world) {
                 if post.queue.touch(subject) {
-                    self.tools.listener.hear(&Notice::Added { controller });
+                    self.tools.listener.hear(&Notice::Added { queue });
                 }
             }
         }
@@ -165,8 +175,8 @@ impl Drive {
 
     fn settle(&mut self, worked: Worked) {
         let Worked { post: at, subject, result, took } = worked;
-        let controller = self.posts[at].controller.name();
-        self.tools.listener.hear(&Notice::Worked { controller, took });
+        let (controller, name) = (self.posts[at].controller.name(), self.posts[at].controller.queue());
+        self.tools.listener.hear(&Notice::Worked { queue: name, took });
         let (learnt, trouble) = match result {
             Ok(done) => (done.learnt, done.trouble),
             Err(undone) => (Vec::new(), Some(undone)),
@@ -184,7 +194,7 @@ impl Drive {
             Some(Undone::Overtaken) => (None, Some(queue.fail(&subject, Instant::now()))),
         };
         if retry_in.is_some() {
-            self.tools.listener.hear(&Notice::Retried { controller });
+            self.tools.listener.hear(&Notice::Retried { queue: name });
         }
         if let Some(why) = why {
             let subject = subject.to_string();

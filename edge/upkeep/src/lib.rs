@@ -12,6 +12,7 @@ mod contexts;
 mod controller;
 mod device_taints;
 mod drive;
+mod elected;
 mod evict;
 mod follow;
 mod jobs;
@@ -32,8 +33,9 @@ use std::time::Duration;
 use client::{Clock, Connection, Recorder};
 use gates::Gates;
 
-pub use limits::Limits;
-pub use notice::{Evictor, Listener, Notice, Reason};
+pub use elected::{Ended, run_elected};
+pub use limits::{Grace, Limits};
+pub use notice::{ClaimSource, ClaimState, Evictor, Listener, Notice, Reason};
 pub use roster::{Choice, UnknownController, names};
 
 use controller::Tools;
@@ -72,18 +74,30 @@ impl Default for Options {
 
 /// Keeps objects in order until it is told to stop.
 pub async fn run(connection: Connection, options: Options, stop: impl Future<Output = ()> + Send) {
+    let over = async {
+        stop.await;
+        Ended::Stopped
+    };
+    keep(connection, options, over).await;
+}
+
+/// Keeps objects in order until it is over, and says why it is.
+async fn keep(connection: Connection, options: Options, over: impl Future<Output = Ended> + Send) -> Ended {
     let clock = Clock::start();
     let recorder = Arc::new(Recorder::start(connection.clone(), clock));
     let Options { controllers, gates, limits, patience, stop_within, listener } = options;
     let tools = Tools { connection, clock, gates, limits, patience, listener, recorder: recorder.clone() };
     let mut drive = Drive::start(controllers.controllers(), tools);
-    tokio::select! {
-        () = drive.run() => {}
-        () = stop => {}
-    }
-    drive.finish(stop_within).await;
+    let ended = tokio::select! {
+        never = drive.run() => match never {},
+        ended = over => ended,
+    };
+    // Whoever leads now does the same work, so ours is cut off.
+    let within = if ended == Ended::Stopped { stop_within } else { Duration::ZERO };
+    drive.finish(within).await;
     // Nobody holds it any more but us, unless work was cut off; then its events are, too.
     if let Some(recorder) = Arc::into_inner(recorder) {
-        recorder.finish(stop_within).await;
+        recorder.finish(within).await;
     }
+    ended
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controllers::node_life::Grace;
+pub use controllers::node_life::Grace;
 
 /// Times and amounts; the defaults are those of Kubernetes.
 #[derive(Clone, Copy, Debug)]

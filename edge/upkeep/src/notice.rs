@@ -19,6 +19,25 @@ impl Listener for () {
 /// Something that happened.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Notice<'a> {
+    /// Another leads.
+    Standby {
+        /// Who, if that is known.
+        leader: Option<&'a str>,
+    },
+    /// It is our turn: controllers start.
+    Leading,
+    /// The lease could not be read or written.
+    ElectionTrouble {
+        /// What went wrong.
+        why: &'a str,
+    },
+    /// The loop is alive; told each second.
+    Beat,
+    /// A controller knows what is there, and begins.
+    Ready {
+        /// The controller.
+        controller: &'static str,
+    },
     /// Something cannot be heard or read; it goes on by itself.
     Trouble {
         /// What went wrong.
@@ -37,18 +56,18 @@ pub enum Notice<'a> {
     },
     /// A controller has something to look at.
     Added {
-        /// The controller.
-        controller: &'static str,
+        /// Its queue.
+        queue: &'static str,
     },
     /// A controller looks at something again that was not done.
     Retried {
-        /// The controller.
-        controller: &'static str,
+        /// Its queue.
+        queue: &'static str,
     },
     /// A controller is done with something.
     Worked {
-        /// The controller.
-        controller: &'static str,
+        /// Its queue.
+        queue: &'static str,
         /// How long it took.
         took: Duration,
     },
@@ -63,10 +82,17 @@ pub enum Notice<'a> {
         /// The kind of what it was made for.
         owner_kind: &'a str,
     },
+    /// A claim came, went, or is otherwise in a way that is counted.
+    ClaimCounted {
+        /// What it was, unless it is new.
+        before: Option<ClaimState>,
+        /// What it is, unless it is gone.
+        after: Option<ClaimState>,
+    },
     /// How much a controller has to do; told when it changes.
     Waiting {
-        /// The controller.
-        controller: &'static str,
+        /// Its queue.
+        queue: &'static str,
         /// How many objects wait to be looked at.
         depth: usize,
     },
@@ -86,4 +112,26 @@ pub enum Notice<'a> {
         /// It is gone.
         done: bool,
     },
+}
+
+/// What is counted of a claim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClaimState {
+    /// It has devices.
+    pub allocated: bool,
+    /// It asks for devices that others use.
+    pub admin_access: bool,
+    /// What it was made from.
+    pub source: ClaimSource,
+}
+
+/// What a claim was made from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClaimSource {
+    /// Somebody made it.
+    Somebody,
+    /// A template.
+    Template,
+    /// A scheduler made it for extended resources.
+    ExtendedResource,
 }

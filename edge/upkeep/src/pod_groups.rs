@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use client::Answer;
-use controllers::pod_groups;
+use controllers::{claimants, pod_groups};
 use objects::core::pod::Pod;
 use objects::scheduling::pod_group::PodGroup;
 use objects::scheduling::workload::Workload;
@@ -84,7 +84,7 @@ impl Controller for Protection {
             return vec![Subject::of(group.object())];
         }
         let pod = change.of::<Pod>().map(|pod| pod.object());
-        let group = pod.and_then(|pod| Some((pod, pod_groups::group_of(pod)?)));
+        let group = pod.and_then(|pod| Some((pod, claimants::group_of(pod)?)));
         let named = |(pod, group): (&Pod, &str)| (pod.metadata.namespace.clone(), group.to_owned());
         group.map(|group| Subject::named::<PodGroup>(named(group))).into_iter().collect()
     }

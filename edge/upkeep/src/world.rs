@@ -93,7 +93,6 @@ impl World {
     }
 
     /// The objects of a kind in a namespace.
-    #[allow(dead_code, reason = "a part of what controllers are given, whether one needs it or not")]
     pub(crate) fn within<'a, K: Followed>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<K>> {
         let from = (namespace.to_owned(), String::new());
         let objects =

@@ -2,7 +2,7 @@
 
 mod cluster;
 
-use client::{Connection, Patch, Resource};
+use client::{Connection, Resource};
 use cluster::{all, allocate, claims, from_template, kept_in_order, noted, pod, pods, read, template, until};
 use objects::meta::DeleteOptions;
 use objects::resource::claim::ResourceClaim;
@@ -51,8 +51,8 @@ async fn members_name_the_claim_of_their_group_and_it_goes_with_the_group() {
     let kept = connection.get(&claims(), &early).await.done().expect("the group still uses it");
     assert!(kept.status.allocation.is_some() && kept.status.reserved_for.len() == 1);
     connection.delete(&groups(), "g", &DeleteOptions::default()).await.done().expect("it is there");
-    // A group is protected until somebody has seen that its pods are gone; that is not tried here.
-    let free = json!({ "metadata": { "finalizers": [] } });
-    drop(connection.patch(&groups(), "g", &Patch::Merge, &free).await);
+    // The group is protected while it has pods, and its claim with it.
+    connection.delete(&pods(), "late", &DeleteOptions::default()).await.done().expect("it is there");
+    until(&connection, &groups(), "g", |group| group.is_none()).await;
     until(&connection, &claims(), &early, |claim: Option<&ResourceClaim>| claim.is_none()).await;
 }

@@ -157,6 +157,7 @@ pub(crate) fn pod(number: usize) -> Pod {
         scheduler: "supercargo".into(),
         node: None,
         nominated_node: None,
+        running: false,
         finished: false,
         deleting: false,
         priority: 0,

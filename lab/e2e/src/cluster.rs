@@ -11,8 +11,8 @@ use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::events::Event;
 use objects::meta::DeleteOptions;
-use objects::resource::claim::ResourceClaim;
-use objects::resource::class::DeviceClass;
+use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
+use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -267,8 +267,10 @@ impl Cluster {
             self.patch::<ResourceClaim>(name, json!({"metadata": {"finalizers": null}})).await?;
         }
         self.delete_all::<ResourceClaim>().await?;
+        self.delete_all::<ResourceClaimTemplate>().await?;
         self.delete_all::<ResourceSlice>().await?;
         self.delete_all::<DeviceClass>().await?;
+        self.delete_all::<DeviceTaintRule>().await?;
         self.delete_all::<Node>().await?;
         self.delete_all::<Event>().await?;
         self.delete_all::<Lease>().await

@@ -70,7 +70,7 @@ pub async fn all_is_well(cluster: &Cluster) -> Result<()> {
     }
     let nodes: BTreeMap<&str, &str> = slices
         .iter()
-        .map(|slice| (&*slice.spec.pool.name, slice.spec.node_name.as_deref().unwrap_or_default()))
+        .filter_map(|slice| Some((&*slice.spec.pool.name, slice.spec.node_name.as_deref()?)))
         .collect();
     for claim in &claims {
         let users = users.remove(&*claim.metadata.name).unwrap_or_default();
@@ -107,8 +107,8 @@ fn claim_troubles(claim: &ResourceClaim, users: &[&Pod], nodes: &BTreeMap<&str, 
     if reserved != wanted {
         wrong.push(format!("claim {name} is reserved for {reserved:?} and used by {wanted:?}"));
     }
-    for result in &allocation.devices.results {
-        let at = nodes.get(&*result.pool).copied().unwrap_or_default();
+    // Devices without a node of their own are reached from every node here.
+    for at in allocation.devices.results.iter().filter_map(|result| nodes.get(&*result.pool).copied()) {
         for user in users.iter().filter(|user| user.spec.node_name != at) {
             let (pod, node) = (&user.metadata.name, &user.spec.node_name);
             wrong.push(format!("claim {name} has devices on {at} and its pod {pod} is on {node}"));

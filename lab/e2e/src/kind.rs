@@ -6,8 +6,8 @@ use objects::coordination::Lease;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::events::Event;
-use objects::resource::claim::ResourceClaim;
-use objects::resource::class::DeviceClass;
+use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
+use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::priority_class::PriorityClass;
 
@@ -50,6 +50,11 @@ impl Kind for ResourceClaim {
     const NAMESPACE: &'static str = "default";
 }
 
+impl Kind for ResourceClaimTemplate {
+    const PLURAL: &'static str = "resourceclaimtemplates";
+    const NAMESPACE: &'static str = "default";
+}
+
 impl Kind for ResourceSlice {
     const PLURAL: &'static str = "resourceslices";
     const NAMESPACE: &'static str = "";
@@ -57,6 +62,11 @@ impl Kind for ResourceSlice {
 
 impl Kind for DeviceClass {
     const PLURAL: &'static str = "deviceclasses";
+    const NAMESPACE: &'static str = "";
+}
+
+impl Kind for DeviceTaintRule {
+    const PLURAL: &'static str = "devicetaintrules";
     const NAMESPACE: &'static str = "";
 }
 

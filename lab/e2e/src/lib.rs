@@ -1,13 +1,14 @@
 //! Schedulers at work on whole clusters, on our API server and on a real one.
 //!
 //! A [`Cluster`] is a server with objects in it. [`Worker`]s are schedulers in this process, [`Servant`]s such in processes
-//! of their own, which can be killed. What became of the cluster is judged by its objects alone ([`judge`]).
+//! of their own, which can be killed; [`Keeper`]s are controllers. What became of the cluster is judged by its objects alone ([`judge`]).
 //!
 //! Invariant: nothing is taken for done because time has passed. Every wait is for something to be so, and has a limit.
 
 mod cluster;
 mod embedded;
 pub mod judge;
+mod keeper;
 pub mod kill;
 mod kind;
 mod real;
@@ -17,6 +18,7 @@ mod wire;
 mod worker;
 
 pub use cluster::{Cluster, PATIENCE, until};
+pub use keeper::Keeper;
 pub use kind::Kind;
 pub use servant::{Program, Servant};
 pub use wire::Wire;

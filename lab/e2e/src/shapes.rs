@@ -3,7 +3,7 @@
 use anyhow::Result;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
-use objects::resource::claim::ResourceClaim;
+use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::DeviceClass;
 use objects::resource::slice::ResourceSlice;
 use objects::{Object, decode};
@@ -112,6 +112,15 @@ pub fn claim(name: &str, count: u32) -> Result<ResourceClaim> {
 /// When it cannot be read as one.
 pub fn claim_of(name: &str, devices: &Value) -> Result<ResourceClaim> {
     object(&json!({ "metadata": { "name": name, "namespace": "default" }, "spec": { "devices": devices } }))
+}
+
+/// A template of claims for devices as they are asked for.
+///
+/// # Errors
+/// When it cannot be read as one.
+pub fn template(name: &str, devices: &Value) -> Result<ResourceClaimTemplate> {
+    let spec = json!({ "spec": { "devices": devices } });
+    object(&json!({ "metadata": { "name": name, "namespace": "default" }, "spec": spec }))
 }
 
 /// A request for so many devices.

@@ -1,6 +1,7 @@
-//! A wire between a scheduler and its server that can be cut.
+//! A wire between a scheduler and its server that can be cut, or go dead without a word.
 //!
-//! Invariant: bytes are passed on as they come. Once cut, every connection is gone; new ones are taken at once.
+//! Invariant: bytes are passed on as they come. Once cut, every connection is gone; new ones are taken at once. Once dead, a
+//! connection stays and says nothing more, until it is cut.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -16,6 +17,7 @@ use crate::cluster::{Cluster, Place};
 pub struct Wire {
     place: Place,
     cuts: watch::Sender<u64>,
+    deaths: watch::Sender<u64>,
     task: JoinHandle<()>,
 }
 
@@ -30,12 +32,13 @@ impl Wire {
         let server: SocketAddr = place.address.parse()?;
         place.address = listener.local_addr()?.to_string();
         let (cuts, cut) = watch::channel(0);
+        let (deaths, dead) = watch::channel(0);
         let task = tokio::spawn(async move {
             while let Ok((here, _)) = listener.accept().await {
-                tokio::spawn(pass_on(here, server, cut.clone()));
+                tokio::spawn(pass_on(here, server, cut.clone(), dead.clone()));
             }
         });
-        Ok(Self { place, cuts, task })
+        Ok(Self { place, cuts, deaths, task })
     }
 
     /// A connection over this wire.
@@ -51,6 +54,11 @@ impl Wire {
         self.cuts.send_modify(|cuts| *cuts += 1);
         *self.cuts.borrow()
     }
+
+    /// Nothing comes through the connections that there are any more, and nobody is told.
+    pub fn go_dead(&self) {
+        self.deaths.send_modify(|deaths| *deaths += 1);
+    }
 }
 
 impl Drop for Wire {
@@ -60,12 +68,19 @@ impl Drop for Wire {
     }
 }
 
-async fn pass_on(mut here: TcpStream, server: SocketAddr, mut cut: watch::Receiver<u64>) {
+async fn pass_on(
+    mut here: TcpStream,
+    server: SocketAddr,
+    mut cut: watch::Receiver<u64>,
+    mut dead: watch::Receiver<u64>,
+) {
     cut.mark_unchanged();
+    dead.mark_unchanged();
     let Ok(mut there) = TcpStream::connect(server).await else { return };
     tokio::select! {
         // How a connection ends is seen by both of its ends.
         _ = tokio::io::copy_bidirectional(&mut here, &mut there) => {}
         _ = cut.changed() => {}
+        _ = dead.changed() => drop(cut.changed().await),
     }
 }

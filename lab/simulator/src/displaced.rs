@@ -16,6 +16,11 @@ impl Simulation {
     pub(crate) fn pod_went(&mut self, pod: &PodObject) {
         let uid = pod.metadata.uid.as_str();
         self.tell(Input::Changed(Change::PodGone(uid.into())));
+        self.release_claims_of(uid);
+    }
+
+    /// Claims that were made for a pod go, and others that it used and that nobody uses any more give their devices back.
+    pub(crate) fn release_claims_of(&mut self, uid: &str) {
         let uses = |claim: &Value| {
             let users = claim["status"]["reservedFor"].as_array().into_iter().flatten();
             users.into_iter().any(|user| user["uid"] == uid)
@@ -78,6 +83,7 @@ impl Simulation {
             name: key.name.clone(),
             node: None,
             reason: Some(reason.clone()),
+            ended: None,
         })
     }
 }

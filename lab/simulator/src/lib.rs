@@ -4,6 +4,8 @@
 //! is a number that jumps to the next moment at which there is something to do.
 
 mod displaced;
+mod jobs;
+mod life;
 mod manifest;
 mod merged_keys;
 mod needed;
@@ -15,5 +17,5 @@ pub mod world;
 
 pub use manifest::{BadInput, Manifest, Place, read};
 pub use needed::needed_gates;
-pub use outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};
-pub use simulation::{simulate, simulate_with};
+pub use outcome::{ClaimOutcome, Ended, Ending, GrantedDevice, Outcome, PodOutcome};
+pub use simulation::{Rules, simulate, simulate_by, simulate_with};

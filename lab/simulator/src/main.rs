@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, ensure};
 use clap::Parser;
-use simulator::world::{Faults, Sabotage, play, replay_command};
+use simulator::world::{Crash, Faults, Kind, Sabotage, crashes, live, play, relive_command, replay_command};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -21,6 +21,12 @@ struct Cli {
     /// Make a mistake on purpose, to see that it is noticed, such as DeafToClaims
     #[arg(long, value_parser = mistake, default_value = "None", hide_default_value = true)]
     mistake: Sabotage,
+    /// Live the complete life of one claim instead: template, shared or extended
+    #[arg(long, conflicts_with_all = ["seed", "seeds"])]
+    life: Option<Kind>,
+    /// In that life, let a component die at a step, such as controller@7:unanswered; without it, at every step
+    #[arg(long, requires = "life")]
+    crash: Option<Crash>,
     /// Print what happened, line by line
     #[arg(long)]
     trace: bool,
@@ -48,6 +54,9 @@ fn mistake(text: &str) -> Result<Sabotage, String> {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Some(kind) = cli.life {
+        return live_and_tell(kind, &cli);
+    }
     let seeds = cli.seed.map_or(cli.seeds.0, |seed| seed..seed + 1);
     let (mut faults, mut wrong) = (Faults::new(), 0_u64);
     let (mut bound, mut refused, mut revisions) = (0, 0, 0);
@@ -69,4 +78,30 @@ fn main() -> ExitCode {
     );
     faults.iter().for_each(|(fault, count)| println!("{count:>8} {fault}"));
     if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Lives one life: as it is, or with one crash, or if neither history nor crash is asked for with every crash.
+fn live_and_tell(kind: Kind, cli: &Cli) -> ExitCode {
+    let whole = live(kind, cli.crash, cli.mistake, cli.trace);
+    whole.lines.iter().for_each(|line| println!("{line}"));
+    let mut wrong = tell(kind, cli.crash, &whole.violations);
+    if cli.crash.is_none() && !cli.trace && !wrong {
+        for (step, (by, what)) in whole.steps.iter().enumerate() {
+            println!("{step:>4} {by:<10} {what}");
+        }
+        for crash in crashes(whole.steps.len()) {
+            wrong |= tell(kind, Some(crash), &live(kind, Some(crash), cli.mistake, false).violations);
+        }
+    }
+    if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Says what was wrong in a life and how to see it again, and whether anything was.
+fn tell(kind: Kind, crash: Option<Crash>, violations: &[String]) -> bool {
+    if let Some(first) = violations.first() {
+        let crash_told = crash.map_or("no crash".to_owned(), |crash| crash.to_string());
+        println!("{kind}, {crash_told}: {first}");
+        println!("  {}", relive_command(kind, crash));
+    }
+    !violations.is_empty()
 }

@@ -14,6 +14,8 @@ pub struct Ending {
     pub objects: Vec<Value>,
     /// Kinds that were given, that a cluster would heed, and that the engine does not yet.
     pub unheeded: BTreeSet<String>,
+    /// What kept jobs from having pods.
+    pub troubles: Vec<String>,
 }
 
 /// All placements, by namespace and name.
@@ -44,6 +46,19 @@ pub struct PodOutcome {
     pub node: Option<String>,
     /// Why it waits, if it does.
     pub reason: Option<String>,
+    /// How it ended, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+}
+
+/// How a pod ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ended {
+    /// `Succeeded` or `Failed`.
+    pub phase: String,
+    /// How many seconds after the start of the simulation.
+    pub after_seconds: i64,
 }
 
 /// Which devices a claim has.

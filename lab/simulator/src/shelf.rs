@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use admission::{
     Context, FieldValidation, Identity, Operation, Submission, Surroundings, admit, stored_kind, to_stored,
 };
+use controllers::simulated::FAULT;
 use convert::request::{ApiCall, Verb};
 use gates::Gates;
 use model::timestamp::Timestamp;
@@ -178,7 +179,8 @@ impl Shelf {
     /// Nodes are ready in a simulation, unless they say that they are not.
     fn make_ready(&mut self, key: &Key, manifest: &Value) {
         let taints = manifest["spec"]["taints"].as_array().into_iter().flatten();
-        if taints.into_iter().any(|taint| taint["key"] == NOT_READY) {
+        let is_faulty = manifest["metadata"]["annotations"][FAULT].is_string();
+        if is_faulty || taints.into_iter().any(|taint| taint["key"] == NOT_READY) {
             return;
         }
         self.store(key, |object| {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use config::SchedulerSettings;
+use controllers::simulated::Times;
 use convert::change;
 use convert::request::{self, Next, Seen, Verb};
 use gates::{Gate, Gates};
@@ -18,8 +19,9 @@ use scheduler::engine::{Announcement, Effect, Engine, Input};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::life::Life;
 use crate::manifest::{BadInput, Manifest};
-use crate::outcome::{ClaimOutcome, Ending, GrantedDevice, Outcome, PodOutcome};
+use crate::outcome::{ClaimOutcome, Ended, Ending, GrantedDevice, Outcome, PodOutcome};
 use crate::shelf::{Key, Shelf, kind_of, namespace_of};
 
 /// When every simulation begins.
@@ -27,6 +29,9 @@ const START: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
 
 /// For how long the clock goes on when pods fail again and again.
 const TIME_MS_MAX: i64 = 3_600_000;
+
+/// For how long the clock goes on at all, in a cluster in which something always happens.
+const LIFE_MS_MAX: i64 = 7 * 24 * 3_600_000;
 
 /// How much time passes with a write that fails.
 const RETRY_MS: i64 = 10_000;
@@ -37,7 +42,6 @@ const UNHEEDED: [&str; 11] = [
     "CronJob",
     "DaemonSet",
     "Deployment",
-    "Job",
     "NodeTopology",
     "PodSchedulingContext",
     "ReplicaSet",
@@ -53,7 +57,7 @@ pub(crate) type PodObject = objects::core::pod::Pod;
 /// # Errors
 /// A manifest is refused.
 pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Ending, BadInput> {
-    play(manifests, Simulation::new(gates, &SchedulerSettings::defaults(gates), gates, true))
+    simulate_by(manifests, &Rules::new(gates))
 }
 
 /// The same with a scheduler that is configured like this, and runs with gates of its own. It leaves pods alone that ask for
@@ -67,11 +71,41 @@ pub fn simulate_with(
     scheduler: &SchedulerSettings,
     gates: Gates,
 ) -> Result<Ending, BadInput> {
-    play(manifests, Simulation::new(admission, scheduler, gates, false))
+    simulate_by(
+        manifests,
+        &Rules { scheduler: Some(scheduler), scheduler_gates: gates, ..Rules::new(admission) },
+    )
 }
 
-fn play(manifests: &[Manifest], mut simulation: Simulation) -> Result<Ending, BadInput> {
+/// What a simulation goes by.
+#[derive(Clone, Debug)]
+pub struct Rules<'a> {
+    /// Features of the cluster.
+    pub admission: Gates,
+    /// How the scheduler is configured; it then leaves pods alone that ask for another. Without it all pods are its own.
+    pub scheduler: Option<&'a SchedulerSettings>,
+    /// Features of the scheduler.
+    pub scheduler_gates: Gates,
+    /// How long things take on nodes.
+    pub times: Times,
+}
+
+impl Rules<'_> {
+    /// A scheduler that takes every pod, with the features of the cluster, and pods that run for ever unless they say
+    /// otherwise.
+    pub fn new(gates: Gates) -> Self {
+        Rules { admission: gates, scheduler: None, scheduler_gates: gates, times: Times::default() }
+    }
+}
+
+/// Places the pods of these manifests, and goes on until nothing happens any more.
+///
+/// # Errors
+/// A manifest is refused.
+pub fn simulate_by(manifests: &[Manifest], rules: &Rules<'_>) -> Result<Ending, BadInput> {
+    let mut simulation = Simulation::new(rules);
     simulation.take_in(manifests)?;
+    simulation.begin_jobs();
     simulation.make_claims();
     simulation.tell_all();
     simulation.run();
@@ -92,13 +126,18 @@ pub(crate) struct Simulation {
     wake_at: Option<Timestamp>,
     /// What keeps a pod from being looked at.
     pub(crate) troubles: BTreeMap<Key, String>,
+    /// What happens as time goes on.
+    pub(crate) life: Life,
     /// Pods that others displaced, and who.
     pub(crate) displaced: BTreeMap<Key, String>,
 }
 
 impl Simulation {
-    fn new(admission: Gates, scheduler: &SchedulerSettings, gates: Gates, takes_all: bool) -> Simulation {
-        let settings = convert::settings(scheduler, gates);
+    fn new(rules: &Rules<'_>) -> Simulation {
+        let (admission, gates) = (rules.admission, rules.scheduler_gates);
+        let defaults = SchedulerSettings::defaults(gates);
+        let settings = convert::settings(rules.scheduler.unwrap_or(&defaults), gates);
+        let takes_all = rules.scheduler.is_none();
         let schedulers: Vec<Arc<str>> =
             settings.profiles.iter().map(|profile| profile.name.clone()).collect();
         Simulation {
@@ -111,6 +150,7 @@ impl Simulation {
             open: VecDeque::new(),
             wake_at: None,
             troubles: BTreeMap::new(),
+            life: Life::new(rules.times),
             displaced: BTreeMap::new(),
         }
     }
@@ -174,6 +214,15 @@ impl Simulation {
         }
     }
 
+    /// Tells the engine of the claims that were made for a pod.
+    pub(crate) fn tell_claims_of(&mut self, key: &Key) {
+        let noted = self.shelf.get(key).map(|pod| pod["status"]["resourceClaimStatuses"].clone());
+        let noted = noted.as_ref().and_then(Value::as_array).into_iter().flatten();
+        for name in noted.filter_map(|status| status["resourceClaimName"].as_str()) {
+            self.tell_of(&Key::of::<ResourceClaim>(&key.namespace, name));
+        }
+    }
+
     /// Tells the engine of everything there is, in the order in which it came.
     fn tell_all(&mut self) {
         for key in self.shelf.in_order() {
@@ -184,6 +233,9 @@ impl Simulation {
 
     /// Tells the engine how an object is now.
     pub(crate) fn tell_of(&mut self, key: &Key) {
+        if key.is::<PodObject>() {
+            self.life.touch(key);
+        }
         let Some(object) = self.shelf.get(key) else { return };
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         let revision = version.parse().expect("the shelf counts its writes");
@@ -219,8 +271,9 @@ impl Simulation {
 
     /// Goes on until there is nothing to do, or nothing but what fails again and again.
     fn run(&mut self) {
-        let end = START.plus_millis(TIME_MS_MAX);
-        while self.shelf.now < end {
+        let last = START.plus_millis(LIFE_MS_MAX);
+        let mut end = START.plus_millis(TIME_MS_MAX);
+        while self.shelf.now < end.min(last) {
             self.tell(Input::Turn { attempts: 1 });
             let is_quiet = self.open.is_empty();
             while let Some((id, write)) = self.open.pop_front() {
@@ -234,15 +287,21 @@ impl Simulation {
                 };
                 self.tell(Input::Settled(id, outcome));
             }
+            if self.live() {
+                end = self.shelf.now.plus_millis(TIME_MS_MAX);
+                continue;
+            }
             if !is_quiet {
                 continue;
             }
-            if self.engine.is_idle() {
-                return;
+            // Time jumps to what happens first. Nothing helps who waits, if nobody does anything any more.
+            let engine = self.wake_at.filter(|time| !self.engine.is_idle() && *time > self.shelf.now);
+            match engine.into_iter().chain(self.life.next()).min() {
+                Some(time) => self.shelf.now = self.shelf.now.max(time),
+                None => return,
             }
-            match self.wake_at {
-                Some(time) if time > self.shelf.now => self.shelf.now = time,
-                _ => return,
+            if self.life.next().is_some_and(|time| time <= self.shelf.now) {
+                end = self.shelf.now.plus_millis(TIME_MS_MAX);
             }
         }
     }
@@ -318,7 +377,14 @@ impl Simulation {
             outcome: self.outcome(),
             objects: self.shelf.everything().map(|(_, object)| object.clone()).collect(),
             unheeded: kinds.filter(|kind| UNHEEDED.contains(&kind.as_str())).cloned().collect(),
+            troubles: self.troubles_of_jobs(),
         }
+    }
+
+    /// Pods say themselves what keeps them; jobs say it here.
+    fn troubles_of_jobs(&self) -> Vec<String> {
+        let jobs = self.troubles.iter().filter(|(key, _)| !key.is::<PodObject>());
+        jobs.map(|(key, what)| format!("{} {}/{}: {what}", key.kind, key.namespace, key.name)).collect()
     }
 
     fn outcome(&self) -> Outcome {
@@ -346,7 +412,19 @@ impl Simulation {
                 .unwrap_or_else(|| "it was not looked at before the end of the simulation".to_owned())
         };
         let reason = (node.is_none() && !is_over).then(reason);
-        PodOutcome { namespace: key.namespace.clone(), name: key.name.clone(), node, reason }
+        let ended = if is_over { self.ended(object) } else { None };
+        PodOutcome { namespace: key.namespace.clone(), name: key.name.clone(), node, reason, ended }
+    }
+
+    /// How a pod ended, if it did while we looked.
+    fn ended(&self, object: &Value) -> Option<Ended> {
+        let containers = object["status"]["containerStatuses"].as_array()?;
+        let ends = containers.iter().filter_map(|one| one["state"]["terminated"]["finishedAt"].as_str());
+        let end = ends.filter_map(|time| Timestamp::parse(time).ok()).max()?;
+        let after_seconds =
+            end.micros().checked_sub(START.micros()).filter(|micros| *micros >= 0)? / 1_000_000;
+        let phase = object["status"]["phase"].as_str()?.to_owned();
+        Some(Ended { phase, after_seconds })
     }
 
     /// What keeps a pod from being looked at at all.

@@ -21,22 +21,34 @@ struct Sources {
 }
 
 impl Simulation {
-    /// Makes the claims that groups and pods want made from templates.
+    /// Makes the claims that all groups and pods want made from templates.
     pub(crate) fn make_claims(&mut self) {
+        let in_order = self.shelf.in_order();
+        let (groups, pods) = (in_order.iter().filter(|key| key.is::<PodGroup>()), in_order.iter());
+        let all: Vec<Key> = groups.chain(pods.filter(|key| key.is::<PodObject>())).cloned().collect();
+        self.make_claims_of(&all);
+    }
+
+    /// Makes the claims that these want made from templates: groups, and then pods.
+    pub(crate) fn make_claims_of(&mut self, claimants: &[Key]) {
         let mut sources =
             Sources { templates: self.read_all(), groups: self.read_all(), owned: BTreeMap::new() };
         for claim in self.read_all::<ResourceClaim>().into_values() {
             sources.keep(&claim);
         }
-        for (key, group) in sources.groups.clone() {
-            let steps = sources.around(self, &key, |around| claim_templates::steps_for_group(&group, around));
-            self.take_steps(&key, &group, steps, &mut sources);
-        }
-        let pods: Vec<Key> = self.shelf.in_order().into_iter().filter(Key::is::<PodObject>).collect();
-        for key in pods {
-            let Some(pod) = self.shelf.read::<PodObject>(&key.namespace, &key.name) else { continue };
-            let steps = sources.around(self, &key, |around| claim_templates::steps_for_pod(&pod, around));
-            self.take_steps(&key, &pod, steps, &mut sources);
+        for key in claimants {
+            if let Some(group) = sources.groups.get(key).cloned() {
+                let steps =
+                    sources.around(self, key, |around| claim_templates::steps_for_group(&group, around));
+                self.take_steps(key, &group, steps, &mut sources);
+                // What the group says of its claims now is what its pods are told.
+                sources
+                    .groups
+                    .extend(self.shelf.read(&key.namespace, &key.name).map(|group| (key.clone(), group)));
+            } else if let Some(pod) = self.shelf.read::<PodObject>(&key.namespace, &key.name) {
+                let steps = sources.around(self, key, |around| claim_templates::steps_for_pod(&pod, around));
+                self.take_steps(key, &pod, steps, &mut sources);
+            }
         }
     }
 

@@ -7,29 +7,39 @@ mod actors;
 mod agenda;
 mod api;
 mod carry;
+mod component;
 mod dice;
 mod ending;
 mod errand;
 mod judge;
+mod keeper;
+mod life;
+mod machine;
+mod machines;
 mod plan;
 mod replica;
+mod schedulers;
 mod trace;
 mod workload;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use convert::request::ApiCall;
 use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::resource::class::DeviceClass;
-use scheduler::engine::{Announcement, Effect, Input};
 use serde::Deserialize;
 
 use agenda::Agenda;
 use api::Api;
+pub use component::{Component, Crash, Moment};
 use dice::Dice;
 use errand::{Answer, Errand};
 use judge::Judge;
+use keeper::Keeper;
+use life::Life;
+pub use life::{Kind, LifeReport, crashes, live, relive_command};
+use machine::Machine;
 use plan::Plan;
 pub use plan::{Arrangement, Devices, Fault, Faults, Sabotage};
 use replica::{FOLLOWED, Replica};
@@ -42,8 +52,11 @@ const START: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
 /// tried again without a reason, so that a wake-up that was lost shows.
 const CALM_MS: i64 = 45_000;
 
+/// How long it takes at most until nothing is left, when everybody is asked to go.
+const CLOSE_MS: i64 = 30_000;
+
 /// A world in which more happens than this never comes to rest.
-const HAPPENINGS_MAX: u64 = 40_000;
+const HAPPENINGS_MAX: u64 = 60_000;
 
 /// Something that is due.
 #[derive(Debug)]
@@ -54,6 +67,8 @@ enum Happening {
     Tend,
     /// Nodes run their pods.
     Run,
+    /// What belongs to somebody who is gone goes too.
+    Collect,
     /// A scheduler is told what is new of a kind.
     Tell { replica: usize, life: u32, stream: usize },
     /// A scheduler lists everything of a kind.
@@ -76,6 +91,10 @@ enum Happening {
     Start { replica: usize },
     /// A replica leads from now on.
     Lead { replica: usize },
+    /// A component dies.
+    Strike { component: Component },
+    /// Somebody looks whether the pods of a life have done their work.
+    Visit,
 }
 
 /// What came of a world.
@@ -107,10 +126,13 @@ pub struct Report {
 #[must_use]
 pub fn play(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
     let mut world = World::new(seed, sabotage, keep_lines);
-    world.begin();
+    world.begin(workload::furnish);
     world.go_on();
     if world.violations.is_empty() {
         world.check_ending();
+    }
+    if world.violations.is_empty() {
+        world.close();
     }
     world.report()
 }
@@ -137,11 +159,18 @@ struct World {
     deeds: Dice,
     /// Dice for everything else.
     chances: Dice,
-    /// When everything that goes wrong has gone wrong.
-    calm_at: Option<i64>,
-    /// What controllers have seen, and what nodes have.
-    tended: u64,
-    ran: u64,
+    /// When the world ends; it is not known before everything that goes wrong has gone wrong.
+    end: Option<i64>,
+    keeper: Keeper,
+    /// Nodes by name.
+    machines: BTreeMap<String, Machine>,
+    /// Claims of pods that somebody removed without waiting for their nodes, by uid: they may be given away while they
+    /// are in use.
+    forsaken: BTreeSet<String>,
+    /// The one life that is lived here, if it is no world of chances.
+    life: Option<Life>,
+    /// Up to where garbage was looked for.
+    collected: u64,
     /// Failed attempts by pod, since the world came to rest.
     attempts: BTreeMap<String, u32>,
     violations: Vec<String>,
@@ -152,15 +181,18 @@ struct World {
 
 impl World {
     fn new(seed: u64, sabotage: Sabotage, keep_lines: bool) -> World {
+        World::of(seed, Plan::new(seed, sabotage), keep_lines)
+    }
+
+    fn of(seed: u64, plan: Plan, keep_lines: bool) -> World {
         let gates = Gates::default();
-        let plan = Plan::new(seed, sabotage);
+        let api = Api::new(gates, START);
         let rivals = plan.arrangement == Arrangement::Rivals;
         World {
             seed,
             gates,
             plan,
             agenda: Agenda::new(),
-            api: Api::new(gates, START),
             replicas: Vec::new(),
             errands: BTreeMap::new(),
             sent: 0,
@@ -169,9 +201,13 @@ impl World {
             trace: Trace::new(keep_lines),
             deeds: Dice::new(seed, 2),
             chances: Dice::new(seed, 3),
-            calm_at: None,
-            tended: 0,
-            ran: 0,
+            end: None,
+            keeper: Keeper::new(&api),
+            machines: BTreeMap::new(),
+            forsaken: BTreeSet::new(),
+            life: None,
+            collected: 0,
+            api,
             attempts: BTreeMap::new(),
             violations: Vec::new(),
             bound: 0,
@@ -180,8 +216,9 @@ impl World {
         }
     }
 
-    fn begin(&mut self) {
-        workload::furnish(&mut self.api, &self.plan, &mut self.deeds);
+    /// Starts with what is there from the beginning.
+    fn begin(&mut self, furnish: impl FnOnce(&mut Api, &Plan, &mut Dice)) {
+        furnish(&mut self.api, &self.plan, &mut self.deeds);
         for (key, class) in self.api.list("DeviceClass") {
             let class = DeviceClass::deserialize(&*class).expect("what was admitted is of its kind");
             self.classes.insert(key.name.to_string(), class);
@@ -196,16 +233,18 @@ impl World {
             self.replicas.push(Replica::new(name, self.gates, &self.api, *leads));
             self.start(at);
         }
-        for happening in [Happening::Act, Happening::Tend, Happening::Run, Happening::Chance] {
+        self.spread();
+        for happening in [Happening::Tend, Happening::Run, Happening::Collect, Happening::Chance] {
             self.agenda.after(500, happening);
         }
-        self.spread();
+        if self.plan.acts > 0 {
+            self.agenda.after(500, Happening::Act);
+        }
     }
 
     fn go_on(&mut self) {
         loop {
-            let end = self.calm_at.map_or(i64::MAX, |calm| calm + CALM_MS);
-            let Some(happening) = self.agenda.next(end) else { return };
+            let Some(happening) = self.agenda.next(self.end.unwrap_or(i64::MAX)) else { return };
             self.happenings += 1;
             if self.happenings > HAPPENINGS_MAX {
                 self.violations.push("the world never comes to rest".to_owned());
@@ -223,18 +262,20 @@ impl World {
         match happening {
             Happening::Act => self.act(),
             Happening::Tend => {
-                if self.tended < self.api.revision() {
-                    actors::tend(&mut self.api);
-                    self.tended = self.api.revision();
-                }
-                self.agenda.after(self.chances.millis(200, 1_200), Happening::Tend);
+                self.tend();
+                self.agenda.after(self.chances.millis(20, 200), Happening::Tend);
             }
             Happening::Run => {
-                if !self.plan.calm || self.ran < self.api.revision() {
-                    self.ran = self.api.revision();
-                    actors::run_pods(&mut self.api, &mut self.chances, self.plan.calm);
+                self.run_machines();
+                self.agenda.after(self.chances.millis(20, 200), Happening::Run);
+            }
+            Happening::Collect => {
+                actors::remove_stranded(&mut self.api, &mut self.chances, self.plan.calm);
+                if self.collected < self.api.revision() {
+                    actors::collect_garbage(&mut self.api);
+                    self.collected = self.api.revision();
                 }
-                self.agenda.after(self.chances.millis(300, 1_500), Happening::Run);
+                self.agenda.after(self.chances.millis(200, 1_200), Happening::Collect);
             }
             Happening::Tell { replica, life, stream } => {
                 if self.is_life(replica, life) {
@@ -264,12 +305,71 @@ impl World {
             Happening::Chance => self.take_chances(),
             Happening::Start { replica } => self.start(replica),
             Happening::Lead { replica } => self.lead(replica),
+            Happening::Strike { component } => self.strike(component),
+            Happening::Visit => self.visit(),
+        }
+    }
+
+    /// Controllers see some of what is new, and do one thing.
+    fn tend(&mut self) {
+        if self.keeper.down_until > self.agenda.now() {
+            return;
+        }
+        let calm = self.plan.calm || self.life.is_some();
+        let most = [(); 3].map(|()| if calm { usize::MAX } else { self.chances.below(6) });
+        self.keeper.follow(&mut self.api, most);
+        if !self.keeper.has_work(&mut self.api, self.plan.sabotage) {
+            return;
+        }
+        if self.plan.strikes(Fault::NeverArrived, &mut self.chances) {
+            return self.keeper.give_up();
+        }
+        let Some(what) = self.keeper.work(&mut self.api, self.plan.sabotage) else { return };
+        if self.plan.strikes(Fault::LostAnswer, &mut self.chances) {
+            self.keeper.give_up();
+        }
+        self.did(Component::Controller, &what, 0);
+    }
+
+    /// A component has done something that lasts, and will know of it after so many milliseconds. In a life this is where
+    /// one of them dies.
+    fn did(&mut self, by: Component, what: &str, answered_in: i64) {
+        self.trace.note(self.agenda.now(), format_args!("the {by} does this: {what}"));
+        let Some(crash) = self.life.as_mut().and_then(|life| life.note(by, what)) else { return };
+        match crash.moment {
+            Moment::Unanswered => self.strike(crash.component),
+            Moment::Answered => {
+                self.agenda.after(answered_in, Happening::Strike { component: crash.component });
+            }
+        }
+    }
+
+    /// A component dies, on every node if it is one of those.
+    fn strike(&mut self, component: Component) {
+        let until = self.agenda.now() + self.chances.millis(500, 5_000);
+        match component {
+            Component::Scheduler => self.crash(0),
+            Component::Controller => {
+                self.trace.note(self.agenda.now(), format_args!("the controller dies"));
+                self.keeper = Keeper::new(&self.api);
+                self.keeper.down_until = until;
+            }
+            Component::Node | Component::Driver => {
+                for node in self.machines.keys().cloned().collect::<Vec<_>>() {
+                    self.stop_on(&node, component, until);
+                }
+            }
         }
     }
 
     fn act(&mut self) {
         let now = self.agenda.now();
-        workload::act(&mut self.api, &self.plan, &mut self.deeds, &mut self.trace, now);
+        let done = workload::act(&mut self.api, &self.plan, &mut self.deeds, &mut self.trace, now);
+        if let Some(pod) = done {
+            let machines = self.machines.values().flat_map(|machine| &machine.entries);
+            let used = machines.filter(|(_, entry)| entry.pods.contains(&pod));
+            self.forsaken.extend(used.map(|(claim, _)| claim.clone()));
+        }
         self.plan.acts -= 1;
         if self.plan.acts > 0 {
             let pause = self.deeds.millis(0, 1_500);
@@ -278,7 +378,7 @@ impl World {
         }
         self.trace.note(now, format_args!("from here on nothing goes wrong"));
         self.plan.calm = true;
-        self.calm_at = Some(now);
+        self.end = Some(now + CALM_MS);
     }
 
     fn is_life(&self, replica: usize, life: u32) -> bool {
@@ -294,7 +394,16 @@ impl World {
             let revision = made.event.revision();
             let now = self.agenda.now();
             self.trace.note(now, format_args!("{revision}: {:?} {kind} {}", made.event.change, key.name));
-            for wrong in self.judge.see(&made, &object) {
+            if kind == "Node" {
+                // A machine goes with its node, and one of the same name is another.
+                match made.event.change {
+                    store::Change::Deleted => drop(self.machines.remove(&*key.name)),
+                    _ => drop(self.machines.entry(key.name.to_string()).or_default()),
+                }
+            }
+            let prepared = self.machines.values().flat_map(|machine| &machine.prepared);
+            let prepared = prepared.filter(|claim| !self.forsaken.contains(*claim)).map(String::as_str);
+            for wrong in self.judge.see(&made, &object, &prepared.collect()) {
                 self.trace.note(now, format_args!("WRONG: {wrong}"));
                 self.violations.push(wrong);
             }
@@ -302,214 +411,6 @@ impl World {
             for replica in 0..self.replicas.len() {
                 self.plan_news(replica, stream);
             }
-        }
-    }
-
-    /// Plans that a scheduler is told what is new of a kind.
-    fn plan_news(&mut self, replica: usize, stream: usize) {
-        let to = &mut self.replicas[replica];
-        let life = to.life;
-        let stream_of = &mut to.streams[stream];
-        if !to.alive || !stream_of.listed || stream_of.planned {
-            return;
-        }
-        stream_of.planned = true;
-        let late = self.plan.strikes(Fault::LateEvent, &mut self.chances);
-        let pause = if late { self.chances.millis(500, 8_000) } else { self.chances.millis(1, 30) };
-        self.agenda.after(pause, Happening::Tell { replica, life, stream });
-    }
-
-    fn tell_news(&mut self, replica: usize, stream: usize) {
-        let most = 1 + self.chances.below(4);
-        let to = &mut self.replicas[replica].streams[stream];
-        to.planned = false;
-        if to.broken {
-            return;
-        }
-        if self.plan.strikes(Fault::BrokenWatch, &mut self.chances) {
-            to.broken = true;
-            let life = self.replicas[replica].life;
-            let pause = self.chances.millis(100, 8_000);
-            self.trace.note(
-                self.agenda.now(),
-                format_args!("scheduler {replica} loses its watch of {}", FOLLOWED[stream]),
-            );
-            self.agenda.after(pause, Happening::List { replica, life, stream });
-            return;
-        }
-        let kind = FOLLOWED[stream];
-        let mut news = to.follow(&mut self.api, most);
-        if self.plan.sabotage == Sabotage::DeafToClaims && kind == "ResourceClaim" {
-            news.clear();
-        }
-        for change in news {
-            let is_departure = matches!(change, scheduler::change::Change::PodGone(_));
-            if is_departure && self.plan.sabotage == Sabotage::DeafToDepartures {
-                continue;
-            }
-            let again = self.plan.strikes(Fault::RepeatedEvent, &mut self.chances).then(|| change.clone());
-            self.tell(replica, Input::Changed(change));
-            if let Some(change) = again {
-                self.tell(replica, Input::Changed(change));
-            }
-        }
-        let to = &self.replicas[replica].streams[stream];
-        let seen = to.seen;
-        self.trace.note(self.agenda.now(), format_args!("scheduler {replica} has seen {kind} up to {seen}"));
-        if !to.has_seen(&self.api, u64::MAX) {
-            self.plan_news(replica, stream);
-        }
-    }
-
-    fn list(&mut self, replica: usize, stream: usize) {
-        let facts = self.replicas[replica].streams[stream].list(&mut self.api);
-        let (now, kind) = (self.agenda.now(), FOLLOWED[stream]);
-        self.trace.note(now, format_args!("scheduler {replica} lists {kind}: {} facts", facts.len()));
-        for change in facts {
-            self.tell(replica, Input::Changed(change));
-        }
-        self.plan_turn(replica);
-    }
-
-    /// Tells an engine something, and does what it wants done.
-    fn tell(&mut self, replica: usize, input: Input) {
-        let is_change = matches!(input, Input::Changed(_));
-        let effects = self.replicas[replica].engine.handle(self.api.now, input);
-        for effect in effects {
-            match effect {
-                Effect::Submit(id, write) => self.submit(replica, id, write),
-                Effect::WakeAt(time) => self.plan_wake(replica, time),
-                Effect::Announce(announcement) => self.hear(replica, &announcement),
-            }
-        }
-        if !(is_change && self.plan.sabotage == Sabotage::SleepsOn) {
-            self.plan_turn(replica);
-        }
-    }
-
-    fn hear(&mut self, replica: usize, announcement: &Announcement) {
-        let now = self.agenda.now();
-        match announcement {
-            Announcement::Scheduled { pod, node, .. } => {
-                self.bound += 1;
-                self.trace.note(now, format_args!("scheduler {replica} has put {} on {node}", pod.id));
-            }
-            Announcement::FailedScheduling { pod, message, .. } => {
-                self.refused += 1;
-                if self.plan.calm {
-                    *self.attempts.entry(pod.id.to_string()).or_default() += 1;
-                }
-                self.trace
-                    .note(now, format_args!("scheduler {replica} finds no place for {}: {message}", pod.id));
-            }
-            Announcement::DevicesPending { pod, message, .. } => {
-                self.trace.note(now, format_args!("scheduler {replica}: {} is {message}", pod.id));
-            }
-            Announcement::DevicesDone { pod, outcome, .. } => {
-                let outcome = outcome.name();
-                self.trace.note(now, format_args!("scheduler {replica}: devices of {}: {outcome}", pod.id));
-            }
-            Announcement::Preempted { pod, by, node } => {
-                self.trace.note(
-                    now,
-                    format_args!("scheduler {replica} displaces {} for {} on {node}", pod.id, by.id),
-                );
-            }
-        }
-    }
-
-    fn plan_wake(&mut self, replica: usize, time: Timestamp) {
-        let due = (time.micros() - START.micros()).div_euclid(1_000) + 1;
-        let to = &mut self.replicas[replica];
-        if to.wake_planned.is_none_or(|planned| due < planned) {
-            to.wake_planned = Some(due);
-            let life = to.life;
-            self.agenda.after(due - self.agenda.now(), Happening::Wake { replica, life });
-        }
-    }
-
-    /// Gives a scheduler time to place pods, soon.
-    fn plan_turn(&mut self, replica: usize) {
-        let to = &mut self.replicas[replica];
-        if to.turn_planned || !to.alive {
-            return;
-        }
-        to.turn_planned = true;
-        let life = to.life;
-        let pause = self.chances.millis(0, 20);
-        self.agenda.after(pause, Happening::Turn { replica, life });
-    }
-
-    fn turn(&mut self, replica: usize) {
-        self.replicas[replica].turn_planned = false;
-        let sabotage = self.plan.sabotage;
-        if !self.replicas[replica].may_decide(&self.api, sabotage) {
-            return;
-        }
-        let attempts = 1 + u32::try_from(self.chances.below(3)).unwrap_or_default();
-        for effect in self.replicas[replica].engine.handle(self.api.now, Input::Turn { attempts }) {
-            match effect {
-                Effect::Submit(id, write) => self.submit(replica, id, write),
-                Effect::WakeAt(time) => self.plan_wake(replica, time),
-                Effect::Announce(announcement) => self.hear(replica, &announcement),
-            }
-        }
-        if self.replicas[replica].engine.counts().ready > 0 {
-            self.plan_turn(replica);
-        }
-    }
-
-    /// Something may happen to a scheduler.
-    fn take_chances(&mut self) {
-        self.agenda.after(1_000, Happening::Chance);
-        for replica in 0..self.replicas.len() {
-            if !self.replicas[replica].alive {
-                continue;
-            }
-            let leads_of_two = self.plan.arrangement == Arrangement::Replicas && self.replicas[replica].leads;
-            if leads_of_two && self.plan.strikes(Fault::TakeOver, &mut self.chances)
-                || self.plan.strikes(Fault::Crash, &mut self.chances)
-            {
-                self.crash(replica);
-            }
-        }
-    }
-
-    /// A scheduler dies. What it sent and had not arrived is lost, or arrives before it or another begins: leases last
-    /// longer than calls.
-    fn crash(&mut self, replica: usize) {
-        self.trace.note(self.agenda.now(), format_args!("scheduler {replica} dies"));
-        let to = &mut self.replicas[replica];
-        to.alive = false;
-        to.life += 1;
-        let led = std::mem::replace(&mut to.leads, self.plan.arrangement != Arrangement::Replicas);
-        self.errands.retain(|_, errand| errand.replica != replica);
-        let pause = self.chances.millis(carry::LATE_MS_MAX + 100, carry::LATE_MS_MAX + 6_000);
-        self.agenda.after(pause, Happening::Start { replica });
-        if led && self.plan.arrangement == Arrangement::Replicas {
-            let pause = self.chances.millis(carry::LATE_MS_MAX + 100, carry::LATE_MS_MAX + 4_000);
-            self.agenda.after(pause, Happening::Lead { replica: 1 - replica });
-        }
-    }
-
-    fn start(&mut self, replica: usize) {
-        self.trace.note(self.agenda.now(), format_args!("scheduler {replica} starts"));
-        self.replicas[replica].restart(self.gates, &self.api);
-        let life = self.replicas[replica].life;
-        for stream in 0..FOLLOWED.len() {
-            let pause = self.chances.millis(1, 400);
-            self.agenda.after(pause, Happening::List { replica, life, stream });
-        }
-    }
-
-    /// A replica leads. It decides nothing before it has seen everything that is there by now.
-    fn lead(&mut self, replica: usize) {
-        self.trace.note(self.agenda.now(), format_args!("scheduler {replica} leads"));
-        let reach = self.api.revision();
-        let to = &mut self.replicas[replica];
-        (to.leads, to.reach) = (true, reach);
-        if to.alive {
-            self.plan_turn(replica);
         }
     }
 

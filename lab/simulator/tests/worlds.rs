@@ -25,7 +25,7 @@ fn all_is_well_in_the_first_hundred_worlds() {
     let reports = all_is_well(0..100);
     let faults: BTreeSet<String> =
         reports.iter().flat_map(|report| report.faults.keys()).map(ToString::to_string).collect();
-    assert_eq!(faults.len(), 12, "every kind of fault occurs: {faults:?}");
+    assert_eq!(faults.len(), 15, "every kind of fault occurs: {faults:?}");
     for wanted in [Arrangement::Alone, Arrangement::Replicas, Arrangement::Rivals] {
         assert!(reports.iter().any(|report| report.arrangement == wanted), "{wanted:?} occurs");
     }
@@ -86,4 +86,24 @@ fn a_scheduler_that_takes_answers_for_news_is_noticed_beside_another() {
 #[test]
 fn a_leader_that_begins_before_it_has_seen_everything_is_noticed() {
     is_noticed(Sabotage::LeadsBlindly, 73);
+}
+
+#[test]
+fn a_scheduler_that_leaves_pods_alone_that_were_bound_by_hand_is_noticed() {
+    is_noticed(Sabotage::LeavesBoundPods, 0);
+}
+
+#[test]
+fn controllers_that_leave_something_behind_are_noticed() {
+    is_noticed(Sabotage::ForgetsToRelease, 0);
+    is_noticed(Sabotage::KeepsAllocations, 0);
+    is_noticed(Sabotage::KeepsProtection, 0);
+    is_noticed(Sabotage::KeepsMadeClaims, 0);
+}
+
+#[test]
+fn nodes_that_mistake_what_is_prepared_are_noticed() {
+    is_noticed(Sabotage::ReportsBeforeUndoing, 0);
+    is_noticed(Sabotage::RunsUnprepared, 0);
+    is_noticed(Sabotage::ForgetsCheckpoint, 0);
 }

@@ -202,6 +202,9 @@ fn a_member_waits_for_its_group_and_for_the_features_that_groups_need() {
     let gates = [Gate::GenericWorkload, Gate::DRAWorkloadResourceClaims].map(|gate| (gate, without(gate)));
     for (gate, gates) in gates {
         namespace.gates = gates;
+        let group = namespace.groups["g"].clone();
+        let is_on = gates.enabled(Gate::DRAWorkloadResourceClaims);
+        assert_eq!(namespace.around(|around| steps_for_group(&group, around)).is_empty(), !is_on);
         assert_eq!(namespace.steps(&pod), [waits(Obstacle::Off { group: "g".to_owned(), gate })]);
         namespace = Namespace::with_template().with_group();
     }

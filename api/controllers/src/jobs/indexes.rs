@@ -46,7 +46,7 @@ impl Indexes {
     }
 
     /// How many indexes there are in both.
-    pub(super) fn in_common(&self, other: &Self) -> u32 {
+    pub(super) fn overlap(&self, other: &Self) -> u32 {
         let shared = |&(first, last): &(u32, u32)| -> u32 {
             let overlap = |&(from, to): &(u32, u32)| (to.min(last) + 1).saturating_sub(from.max(first));
             other.ranges.iter().map(overlap).sum()
@@ -118,6 +118,6 @@ mod tests {
     #[test]
     fn two_sets_know_what_they_share() {
         let (left, right) = (Indexes::parse("0-4,8", 10), Indexes::parse("3-8", 10));
-        assert_eq!((left.in_common(&right), right.in_common(&left)), (3, 3));
+        assert_eq!((left.overlap(&right), right.overlap(&left)), (3, 3));
     }
 }

@@ -153,7 +153,7 @@ fn by_success(job: &Job, count: &Count<'_>) -> Option<Verdict> {
     let is_met = |rule: &objects::batch::SuccessPolicyRule| match &rule.succeeded_indexes {
         Some(text) => {
             let wanted = Indexes::parse(text, completions(job));
-            let have = wanted.in_common(completed);
+            let have = wanted.overlap(completed);
             wanted.len() > 0 && (have == wanted.len() || enough(rule.succeeded_count, have))
         }
         None => enough(rule.succeeded_count, completed.len()),

@@ -6,7 +6,7 @@
 use objects::core::pod::{Pod, PodResourceClaim};
 use objects::resource::claim::ResourceClaim;
 
-use crate::pod_groups::group_of;
+use crate::claimants::group_of;
 
 /// The reason of the event about a pod that a node refuses to start.
 pub const REFUSED: &str = "FailedPrepareDynamicResources";

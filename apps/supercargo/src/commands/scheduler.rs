@@ -2,10 +2,8 @@
 
 mod watcher;
 
-use std::fs;
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,17 +12,16 @@ use client::{Candidacy, Connection, Terms, identity};
 use config::{LeaderElection, SchedulerSettings};
 use gates::Gates;
 use runtime::Ended;
-use telemetry::logs::{self, Format};
 use telemetry::metrics::Metrics;
-use telemetry::surface::{self, Checks, PORT, Readers, Surface, Transport};
+use telemetry::surface::PORT;
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::watch;
 use tracing::info;
 use watcher::Watcher;
 
 use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
 use crate::configuration;
+use crate::daemon::{Daemon, Shown};
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -47,46 +44,27 @@ pub(crate) struct Scheduler {
     /// A KubeSchedulerConfiguration
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where the API server is and who we are; without it the configuration's, $KUBECONFIG, or the pod's service account
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig, if not its current one
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
     /// Features to switch on or off, such as AllAlpha=true,DRADeviceTaints=false
     #[arg(long, value_name = "GATES", default_value = "")]
     feature_gates: String,
     /// Whether one of several schedulers is elected to do the work, if not as the configuration says
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     leader_elect: Option<bool>,
-    /// Where to serve metrics and health; they are for everybody who reaches it
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    bind_address: IpAddr,
     /// The port for metrics and health; 0 serves none
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     secure_port: u16,
-    /// The certificate for that port, if it is not to be made at the start
-    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
-    tls_cert_file: Option<PathBuf>,
-    /// The key of that certificate
-    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
-    tls_private_key_file: Option<PathBuf>,
-    /// How to write the log: text or json
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    logging_format: Format,
-    /// How much to log: 0 what matters, 4 every decision, 6 everything
-    #[arg(short, long, value_name = "LEVEL", default_value_t = 0)]
-    v: u8,
     /// Decide, but write nothing, and tell where what is bound differs from what we would have done
     #[arg(long)]
     shadow: bool,
+    #[command(flatten)]
+    daemon: Daemon,
 }
 
 impl Scheduler {
     pub(crate) fn run(&self, _: &mut dyn Write) -> Result<(), Failure> {
         let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
         let mut settings = self.settings(gates)?;
-        logs::start(self.logging_format, self.v).map_err(|error| failed(error.to_string()))?;
+        self.daemon.log()?;
         if let Some(elect) = self.leader_elect {
             settings.leader_election.elect = elect;
         }
@@ -126,16 +104,13 @@ impl Scheduler {
             listener: Arc::new(watcher),
         };
         info!(server = connection.server(), shadow = self.shadow, "starting");
-        let (stop_surface, stopping) = watch::channel(());
-        let surface = self.surface(settings, metrics, checks, aside).await?;
-        let serving = surface.map(|surface| aside.spawn(surface.serve(closed(stopping))));
+        let shown = Shown { port: self.secure_port, checks, configuration: settings.document(), metrics };
+        let serving = self.daemon.show(shown, aside).await?;
         let ended = runtime::run(connection, options, stopped()).await;
-        drop(stop_surface);
         if let Some(serving) = serving {
-            // Whoever still reads is cut off soon.
-            let _ = serving.await;
+            serving.end().await;
         }
-        let ended = ended.map_err(|error| failed(error.to_string()))?;
+        let ended = ended.map_err(|error| Failure::hinted(&error.to_string()))?;
         info!("stopped");
         match ended {
             Ended::Stopped => Ok(()),
@@ -146,44 +121,6 @@ impl Scheduler {
         }
     }
 
-    /// The port for metrics and health, if there is to be one.
-    async fn surface(
-        &self,
-        settings: &SchedulerSettings,
-        metrics: Arc<Metrics>,
-        checks: Checks,
-        aside: &Handle,
-    ) -> Result<Option<Surface>, Failure> {
-        if self.secure_port == 0 {
-            return Ok(None);
-        }
-        let read = |path: &PathBuf| {
-            fs::read(path).map_err(|error| failed(format!("cannot read {}: {error}", path.display())))
-        };
-        let transport = match (&self.tls_cert_file, &self.tls_private_key_file) {
-            (Some(chain), Some(key)) => Transport::Certificate { chain: read(chain)?, key: read(key)? },
-            _ => Transport::SelfSigned,
-        };
-        let options = surface::Options {
-            listen: SocketAddr::new(self.bind_address, self.secure_port),
-            transport,
-            checks,
-            configuration: settings.document(),
-            metrics,
-            readers: Readers::Everyone,
-        };
-        // What listens is driven by the thread that it was made on.
-        let bound = aside.spawn(Surface::bind(options)).await.map_err(|error| failed(error.to_string()))?;
-        let surface = bound.map_err(|error| {
-            let hint = "name another port with --secure-port, or none with --secure-port 0";
-            Failure::Failed { wrong: error.to_string(), hint: hint.to_owned() }
-        })?;
-        if let Ok(address) = surface.address() {
-            info!(%address, "serving metrics and health");
-        }
-        Ok(Some(surface))
-    }
-
     async fn connect(&self, settings: &SchedulerSettings) -> Result<Connection, Failure> {
         let options = client::Options {
             qps: settings.client.queries_per_second.unwrap_or(0.0),
@@ -192,22 +129,8 @@ impl Scheduler {
         };
         let configured =
             (!settings.client.kubeconfig.is_empty()).then(|| PathBuf::from(&settings.client.kubeconfig));
-        let environment =
-            || std::env::var_os("KUBECONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
-        let path = self.kubeconfig.clone().or(configured).or_else(environment);
-        let connected = match &path {
-            Some(path) => {
-                Connection::from_kubeconfig(Path::new(path), self.context.as_deref(), &options).await
-            }
-            None => Connection::in_cluster(&options),
-        };
-        connected.map_err(|error| failed(error.to_string()))
+        self.daemon.connect(configured, &options).await
     }
-}
-
-/// Done when the other end is dropped.
-async fn closed(mut stopping: watch::Receiver<()>) {
-    while stopping.changed().await.is_ok() {}
 }
 
 /// What it takes to be elected, if anybody is.
@@ -223,11 +146,4 @@ fn candidacy(election: &LeaderElection) -> Option<Candidacy> {
         identity: identity(),
         terms,
     })
-}
-
-fn failed(wrong: String) -> Failure {
-    match wrong.split_once("; hint: ") {
-        Some((wrong, hint)) => Failure::Failed { wrong: wrong.to_owned(), hint: hint.to_owned() },
-        None => Failure::Failed { wrong, hint: String::new() },
-    }
 }

@@ -4,11 +4,14 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use gates::Gates;
-use simulator::{Ending, Manifest, Outcome, needed_gates, read, simulate, simulate_with};
+use kubelet::simulated::Times;
+use simulator::{Ending, Manifest, Outcome, PodOutcome, Rules, needed_gates, read, simulate_by};
 
+use crate::cli::seconds;
 use crate::commands::features::refusal;
 use crate::configuration;
 use crate::failure::Failure;
@@ -33,6 +36,10 @@ pub(crate) struct Simulate {
     /// A KubeSchedulerConfiguration to place pods by; those that ask for none of its profiles are left alone
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Seconds until the containers of a pod end, if it is to end (restartPolicy Never or OnFailure), unless its annotation
+    /// supercargo.dev/run-seconds says otherwise [default: it does not end]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    run_seconds: Option<Duration>,
     /// How to write the answer
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
@@ -60,12 +67,17 @@ impl Simulate {
             manifests.extend(read_path(file)?);
         }
         let gates = self.gates(&manifests)?;
-        let ending = match &self.config {
-            None => simulate(&manifests, gates),
-            Some(file) => simulate_with(&manifests, gates, &configuration::read(file, gates)?, gates),
+        let scheduler = match &self.config {
+            None => None,
+            Some(file) => Some(configuration::read(file, gates)?),
         };
-        let ending = ending.map_err(|bad| failed(bad.to_string()))?;
-        let Ending { outcome, unheeded, .. } = ending;
+        let times = Times { run: self.run_seconds, ..Times::default() };
+        let rules = Rules { scheduler: scheduler.as_ref(), times, ..Rules::new(gates) };
+        let ending = simulate_by(&manifests, &rules).map_err(|bad| failed(bad.to_string()))?;
+        let Ending { outcome, unheeded, troubles, .. } = ending;
+        for trouble in troubles {
+            let _ = writeln!(complaints, "warning: {trouble}");
+        }
         for kind in unheeded {
             // Whoever closed stderr does not want to know.
             let _ = writeln!(
@@ -141,7 +153,7 @@ fn table(outcome: &Outcome) -> String {
         outcome
             .pods
             .iter()
-            .map(|pod| [format!("{}/{}", pod.namespace, pod.name), or_dash(&pod.node), or_dash(&pod.reason)]),
+            .map(|pod| [format!("{}/{}", pod.namespace, pod.name), or_dash(&pod.node), or_dash(&told(pod))]),
     );
     let mut claims = vec![["CLAIM", "REQUEST", "DEVICE"].map(str::to_owned)];
     for claim in &outcome.claims {
@@ -159,6 +171,13 @@ fn table(outcome: &Outcome) -> String {
         text.push_str(&columns(&claims));
     }
     text
+}
+
+/// Why a pod waits, or how it ended.
+fn told(pod: &PodOutcome) -> Option<String> {
+    let ended =
+        pod.ended.as_ref().map(|end| format!("{} after {}s", end.phase.to_lowercase(), end.after_seconds));
+    pod.reason.clone().or(ended)
 }
 
 /// Rows with their cells below each other. The last one ends its line.

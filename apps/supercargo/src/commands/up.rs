@@ -20,6 +20,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::cli::seconds;
 use crate::cluster::{Base, Cluster, Heard};
 use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
@@ -258,12 +259,6 @@ impl Up {
             }
         }
     }
-}
-
-/// A time in seconds, such as `0.3`.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 0.3".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| "must be a time that can pass".to_owned())
 }
 
 /// Whether anything happens.

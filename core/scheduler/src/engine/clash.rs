@@ -7,6 +7,8 @@
 //! for one: they bind their pods although they come second. While pods with claims wait for them, a pod of ours waits until
 //! they have written what they decided on before they could know of ours, and gives way to them.
 //! Where nobody else gives out devices, nothing is waited for.
+//! A pod that was bound by hand cannot be held back: its node may run it as soon as its claims are reserved. It keeps what
+//! it has, and if another has one of its devices that one gives way while it can.
 
 use std::sync::Arc;
 
@@ -19,10 +21,10 @@ use super::Engine;
 use crate::deallocate::{InTheWay, Remedy};
 use crate::footprint::is_note;
 
-/// How long news of a claim that is written are waited for. A watch that is interrupted may never show a claim that was made
 /// How long a list of claims may take from one claim to the next.
 const LISTED_WITHIN_MS: i64 = 2_000;
 
+/// How long news of a claim that is written are waited for. A watch that is interrupted may never show a claim that was made
 /// and deleted meanwhile.
 const HEARS_WITHIN_MS: i64 = 30_000;
 
@@ -134,16 +136,18 @@ impl Engine {
         let placing = self.placing.get(uid)?;
         // One of ours that came second has given its own back by the end of the wait. Who has not will never do so.
         let gives_way = placing.settles_at.is_some_and(|time| now >= time);
-        claims.iter().find_map(|claim| Some((claim.clone(), self.clash(claim, uid, gives_way)?)))
+        claims.iter().find_map(|claim| Some((claim.clone(), self.clash(claim, gives_way)?)))
     }
 
     /// Why a claim has to give its devices back, unless pods run with it: another claim had one of them first, or is in use
     /// by now, or just has it.
-    pub(crate) fn clash(&self, claim: &ClaimId, pod: &str, gives_way: bool) -> Option<String> {
-        let is_in_use = |user: &Arc<str>| self.nodes.has_pod(user) && !self.placing.contains_key(user);
+    pub(crate) fn clash(&self, claim: &ClaimId, gives_way: bool) -> Option<String> {
+        // Who is on its way is not there yet. Who was bound by hand may run as soon as its claims are reserved for it.
+        let is_coming = |user: &str| self.placing.get(user).is_some_and(|placing| placing.pod.node.is_none());
+        let is_in_use = |user: &Arc<str>| self.nodes.has_pod(user) && !is_coming(user);
         let has_user = |claim: &ClaimId| {
             let state = self.claims.get(claim);
-            state.is_some_and(|state| state.reserved_for.iter().any(|user| **user != *pod && is_in_use(user)))
+            state.is_some_and(|state| state.reserved_for.iter().any(is_in_use))
         };
         if has_user(claim) {
             return None;

@@ -71,7 +71,9 @@ impl Engine {
                 self.touch_claim(&id);
                 self.forget_given_up(&id);
                 let was_made = self.forget_made(&id);
+                let known = self.claims.get(&id).cloned();
                 let touched = self.claims.remove(&id);
+                self.look_again_at_users(now, &id, known.as_deref());
                 self.heard_of(now, &id);
                 self.look_at_awaited(now, &id);
                 if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
@@ -156,12 +158,15 @@ impl Engine {
             }
             let known = self.nodes.has_pod(&pod.uid);
             self.found_bound(&pod.uid, node);
-            self.forget_waiting(&pod.uid);
+            self.follow_bound(now, pod);
             let freed = self.end_nomination(&pod.uid, pod.node.as_ref());
             if pod.deleting {
                 self.preempting.went(&pod.uid);
             }
-            self.put_pod(pod.clone());
+            // While claims are written for it, it counts with what their devices take.
+            if !self.placing.contains_key(&pod.uid) {
+                self.put_pod(pod.clone());
+            }
             if !known && self.wants_devices(pod) {
                 // Its claims may have been told of before it, and only now to displace it can free their devices.
                 self.preempting.users_changed();
@@ -200,7 +205,7 @@ impl Engine {
     }
 
     /// Whether a claim that the pod names has yet to be made; those that have a name are noted.
-    fn lacks_claims(&mut self, pod: &Pod) -> bool {
+    pub(super) fn lacks_claims(&mut self, pod: &Pod) -> bool {
         let mut lacks = pod.claims.iter().any(|claim| claim.source == ClaimSource::ToBeGenerated);
         for id in named_claims(pod) {
             if self.claims.get(&id).is_none() {
@@ -219,8 +224,8 @@ impl Engine {
         if before.as_ref() != state.allocation.as_ref() {
             self.touch_claim(&id);
         }
-        let users = self.claims.get(&id).map(|known| &known.reserved_for);
-        if users.is_some_and(|users| *users != state.reserved_for) {
+        let known = self.claims.get(&id).cloned();
+        if known.as_ref().is_some_and(|known| known.reserved_for != state.reserved_for) {
             self.users_changed(&id, now);
         }
         self.notice_rival(&state, shown);
@@ -239,6 +244,7 @@ impl Engine {
         if is_new {
             self.look_again_at_gated(now, &id);
         }
+        self.look_again_at_users(now, &id, known.as_deref());
         self.heard_of(now, &id);
         self.look_at_awaited(now, &id);
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
@@ -264,6 +270,10 @@ impl Engine {
     fn look_again_at_gated(&mut self, now: Timestamp, claim: &ClaimId) {
         for uid in self.lacking.remove(claim).unwrap_or_default() {
             let Some(pod) = self.waiting.get(&uid).cloned() else { continue };
+            if pod.node.is_some() {
+                self.follow_bound(now, &pod);
+                continue;
+            }
             let Some(profile) = self.settings.profile(&pod).cloned() else { continue };
             let gated = self.is_gated(&pod, &profile);
             self.enqueue(now, &pod, gated);
@@ -346,7 +356,7 @@ fn node_changes(before: &Node, after: &Node) -> Wakes {
 }
 
 /// What changed of a waiting pod that could help itself.
-fn own_changes(before: &Pod, after: &Pod) -> Wakes {
+pub(super) fn own_changes(before: &Pod, after: &Pod) -> Wakes {
     let mut wakes = Wakes::NONE;
     let mut note = |changed: bool, kind: Wake| {
         if changed {

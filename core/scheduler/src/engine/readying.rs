@@ -13,6 +13,7 @@ use cluster::preparation::Verdict;
 use gates::Gate;
 use model::claim::ClaimId;
 use model::device::DeviceId;
+use model::duration;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -143,7 +144,7 @@ impl Engine {
                 continue;
             }
             let Some(preparation) = &state.preparation else { continue };
-            let verdict = preparation.verdict(now, began, profile.binding_timeout_ms);
+            let verdict = preparation.verdict(now, began, &self.timeout(profile));
             if let Verdict::Pending { until, device } = verdict
                 && pending.as_ref().is_none_or(|(first, _)| until < *first)
             {
@@ -166,7 +167,7 @@ impl Engine {
         profile: &Profile,
     ) -> Option<Broken> {
         let preparation = state.preparation.as_ref()?;
-        let (device, outcome, why) = match preparation.verdict(now, began, profile.binding_timeout_ms) {
+        let (device, outcome, why) = match preparation.verdict(now, began, &self.timeout(profile)) {
             Verdict::Ready | Verdict::Pending { .. } => return None,
             Verdict::Failed(progress, failed) => {
                 let device = &progress.device;
@@ -180,6 +181,15 @@ impl Engine {
             }
         };
         Some(Broken { claim: id.clone(), device: device.clone(), outcome, why })
+    }
+
+    /// How long a device may take of which its claim does not say so: what its driver says, or what is configured.
+    fn timeout<'e>(&'e self, profile: &'e Profile) -> impl Fn(&DeviceId) -> i64 + 'e {
+        |device| {
+            let published = self.slices.device(device).and_then(|device| device.binding.timeout.as_deref());
+            let own = published.and_then(|text| duration::parse(text).ok());
+            own.map_or(profile.binding_timeout_ms, |own| i64::try_from(own.as_millis()).unwrap_or(i64::MAX))
+        }
     }
 
     /// Why a claim that has devices is of no use to a pod, since they will not become ready.

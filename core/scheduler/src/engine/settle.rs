@@ -6,8 +6,10 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
+use super::fold::named_claims;
 use super::{Announcement, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, Write, WriteId, WriteOutcome};
+use crate::deallocate::{InTheWay, Remedy};
 use crate::filters::FilterSet;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
@@ -63,6 +65,10 @@ impl Engine {
         if !placing.reserved.is_empty() && !self.has_devices_alone(now, uid) {
             return;
         }
+        // Nobody holds a pod back that is on its node already, until its devices are ready.
+        if self.placing.get(uid).is_some_and(|placing| placing.pod.node.is_some()) {
+            return self.served(now, uid);
+        }
         if self.waits_for_devices(now, uid) {
             return;
         }
@@ -92,22 +98,32 @@ impl Engine {
     /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once
     /// what is being written for it is answered.
     pub(crate) fn call_back(&mut self, now: Timestamp, uid: &Arc<str>, reason: &str) -> bool {
-        let Some(placing) = self.placing.get_mut(uid).filter(|placing| placing.binding.is_none()) else {
-            return false;
-        };
+        let is_on_its_way = |placing: &&mut Placing| placing.binding.is_none() && placing.pod.node.is_none();
+        let Some(placing) = self.placing.get_mut(uid).filter(is_on_its_way) else { return false };
         placing.failed.get_or_insert_with(|| reason.to_owned());
+        placing.displaced = true;
         self.go_on(now, uid);
         true
     }
 
     /// Undoes a placement that failed, and puts the pod back once that is done.
     pub(super) fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
-        self.take_pod(uid);
-        self.preempting.went(uid);
+        match self.waiting.get(uid).filter(|pod| pod.node.is_some()).cloned() {
+            // It stays where it is, without what its devices would have taken.
+            Some(bound) => self.put_pod(bound),
+            None => {
+                self.take_pod(uid);
+                self.preempting.went(uid);
+            }
+        }
         self.abandon_readying(now, uid);
         let Some(placing) = self.placing.get_mut(uid) else { return };
-        let (pod, reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
-        if !placing.keeps_node {
+        let (pod, mut reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
+        let (displaced, keeps_node) = (placing.displaced, placing.keeps_node);
+        if displaced {
+            self.give_up_devices(&pod, &mut reserved);
+        }
+        if !keeps_node {
             let latest = self.waiting.get(uid).unwrap_or(&pod).clone();
             self.withdraw(&latest);
         }
@@ -121,6 +137,20 @@ impl Engine {
         self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
         self.put_back(now, uid);
         self.fail_flight(now, uid);
+    }
+
+    /// A pod makes way for another: its claims give their devices back if nobody else uses them. Released alone, they would
+    /// keep them for the time when it is tried again.
+    fn give_up_devices(&mut self, pod: &Pod, reserved: &mut Vec<ClaimId>) {
+        for claim in named_claims(pod) {
+            let state = self.claims.get(&claim).filter(|state| state.allocation.is_some());
+            let Some(uid) = state.map(|state| state.uid.clone()) else { continue };
+            if self.has_other_users(&claim, &pod.uid) || self.is_being_reserved(&claim) {
+                continue;
+            }
+            reserved.retain(|one| *one != claim);
+            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &pod.uid);
+        }
     }
 
     /// Puts a pod back whose placement is undone.
@@ -152,9 +182,14 @@ impl Engine {
     }
 
     /// A pod on its way turns out to be bound. If that is our own binding, its answer only comes later or got lost. If
-    /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same.
+    /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same if it can use
+    /// it where it is now.
     pub(super) fn found_bound(&mut self, uid: &Arc<str>, node: &str) {
         let Some(placing) = self.placing.get(uid) else { return };
+        if placing.pod.node.is_some() {
+            // It was bound before, and only its claims are being written.
+            return;
+        }
         if placing.binding.is_some() && *placing.node == *node {
             return self.bound(uid);
         }
@@ -164,13 +199,20 @@ impl Engine {
         for (write, claim) in placing.open {
             self.abandoned.insert(write, (claim, consumer(&placing.pod)));
         }
+        for claim in &placing.reserved {
+            if !self.is_usable_at(claim, node) {
+                self.release_claim(claim, consumer(&placing.pod));
+            }
+        }
     }
 
     /// The answer to a write for a pod that is gone, or that somebody else has bound.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some((open, consumer)) = self.abandoned.remove(&write) else { return };
         let user = consumer.uid.clone();
-        if *outcome == WriteOutcome::Done && !self.nodes.has_pod(&user) {
+        let node = self.nodes.pod(&user).and_then(|(_, pod)| pod.node.clone());
+        let is_of_use = node.is_some_and(|node| self.is_usable_at(&open.claim, &node));
+        if *outcome == WriteOutcome::Done && !is_of_use {
             self.release_claim(&open.claim, consumer);
         }
         self.settle_claim(now, &open, outcome);

@@ -36,7 +36,10 @@ impl Engine {
                 continue;
             }
             let lifted = self.lift_plans(&pod);
-            let chosen = self.choose_other(&pod).map_or_else(|| self.choose(&pod), Ok);
+            let chosen = match &pod.node {
+                Some(node) => self.choose_there(&pod, node),
+                None => self.choose_other(&pod).map_or_else(|| self.choose(&pod), Ok),
+            };
             match chosen {
                 Ok(choice) => {
                     self.wake_dispossessed(now, &lifted, &choice);
@@ -72,6 +75,7 @@ impl Engine {
             readying: None,
             keeps_node: false,
             failed: None,
+            displaced: false,
             releasing: Default::default(),
         };
         self.placing.insert(pod.uid.clone(), placing);
@@ -140,8 +144,11 @@ impl Engine {
             Failure::Refused(_) => WaitReason::Unschedulable,
             Failure::Failed => WaitReason::SchedulerError,
         };
-        let (id, uid) = (pod.id.clone(), pod.uid.clone());
-        self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
+        // That a pod has a node is not taken back when it lacks devices there.
+        if pod.node.is_none() {
+            let (id, uid) = (pod.id.clone(), pod.uid.clone());
+            self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
+        }
         self.announce(Announcement::FailedScheduling { pod: pod.clone(), message, filters });
     }
 }

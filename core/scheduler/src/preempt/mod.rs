@@ -119,6 +119,11 @@ impl Engine {
             return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());
         }
         self.watch_users(pod);
+        if pod.node.is_some() {
+            // It did not ask whether there is room for it, and nobody goes for that.
+            let failure = Failure::Refused(refusal.wakes_on());
+            return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());
+        }
         let mut wakes = refusal.wakes_on();
         let mut text = String::new();
         let mut is_free_already = false;

@@ -1,6 +1,7 @@
 //! The engine against an API made of values.
 
 mod alternatives;
+mod bound;
 mod clash;
 mod companions;
 mod conflicts;

@@ -495,6 +495,28 @@ fn a_pod_that_is_not_being_bound_yet_is_called_back_and_not_deleted() {
 }
 
 #[test]
+fn a_pod_that_is_called_back_leaves_its_devices_to_the_other() {
+    let mut world = nodes(&["a"]);
+    for change in [gpu_class(), gpus("a", &["card"])] {
+        world.fact(change);
+    }
+    for name in ["low", "high"] {
+        world.add_claim(claim(name));
+    }
+    world.add_pod(pod("low", 100, &["low"]));
+    world.turn();
+    assert!(matches!(world.open[..], [(_, Write::Allocate { .. })]));
+    let claims = pod("high", 100, &["high"]).claims;
+    world.add_pod(Pod { claims, ..urgent("high", 100) });
+    for _ in 0..3 {
+        world.settle();
+        world.later(12);
+    }
+    assert_eq!(world.devices_of("high"), ["card"], "{:?}", world.told);
+    assert_eq!((world.node_of("high").as_deref(), world.node_of("low")), (Some("a"), None));
+}
+
+#[test]
 fn several_important_pods_make_room_side_by_side() {
     let mut world = nodes(&["a", "b"]);
     world.lingering = true;

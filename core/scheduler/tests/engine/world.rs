@@ -168,6 +168,7 @@ pub fn pod(name: &str, cpu_milli: i64, claims: &[&str]) -> Pod {
         scheduler: "supercargo".into(),
         node: None,
         nominated_node: None,
+        running: false,
         finished: false,
         deleting: false,
         priority: 0,

@@ -1,4 +1,4 @@
-//! Metrics under the names of the Kubernetes scheduler, in Prometheus' text format 0.0.4.
+//! Metrics under the names of the Kubernetes scheduler, and of its controllers, in Prometheus' text format 0.0.4.
 //!
 //! Names, labels, types and bounds of buckets are those of Kubernetes 1.37; the words that describe them are ours.
 //! Recording is an atomic addition: labels are looked up once, where handles such as [`Profile`] and [`Plugin`] are
@@ -10,6 +10,7 @@
 //! volume binder counts (`scheduler_volume_*`).
 
 mod attempts;
+mod controllers;
 mod devices;
 mod family;
 mod gangs;
@@ -18,6 +19,7 @@ mod number;
 mod plugins;
 mod preemption;
 mod queue;
+mod removals;
 mod series;
 mod slots;
 mod state;
@@ -25,12 +27,14 @@ mod usage;
 mod writes;
 
 pub use attempts::Attempts;
+pub use controllers::{ClaimLabels, Claims, ControllerMetrics, WorkQueues};
 pub use devices::Devices;
 pub use gangs::Gangs;
 pub use labels::{BindingOutcome, Entity, GangResult, Hint, Point, Preemptor, Queue, Status, Verdict};
 pub use plugins::{Plugin, Plugins, Profile};
 pub use preemption::Preemption;
 pub use queue::{Pending, Queues};
+pub use removals::Removals;
 pub use series::{Counter, Gauge, Histogram};
 pub use state::{CacheSize, Running, State};
 pub use writes::Writes;
@@ -75,13 +79,18 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
-    /// The media type of [`Metrics::text`].
-    pub const MEDIA_TYPE: &'static str = "text/plain; version=0.0.4; charset=utf-8";
+/// The media type of [`Exposition::text`].
+pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// Something that was counted and measured.
+pub trait Exposition: Send + Sync {
     /// Everything as Prometheus reads it, with what this process takes from the machine.
     #[must_use]
-    pub fn text(&self) -> String {
+    fn text(&self) -> String;
+}
+
+impl Exposition for Metrics {
+    fn text(&self) -> String {
         let mut out = self.registry.text();
         usage::write(&mut out);
         out

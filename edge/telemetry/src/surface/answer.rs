@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::checks::{Checks, Health};
 use super::readers::{Judgement, Readers};
-use crate::metrics::Metrics;
+use crate::metrics::{Exposition, MEDIA_TYPE};
 
 type Answer = Response<Full<Bytes>>;
 
@@ -23,7 +23,7 @@ pub(super) struct Pages {
     checks: Checks,
     configuration: Bytes,
     index: Bytes,
-    metrics: Arc<Metrics>,
+    metrics: Arc<dyn Exposition>,
     readers: Readers,
 }
 
@@ -31,7 +31,7 @@ impl Pages {
     pub(super) fn new(
         checks: Checks,
         configuration: &Value,
-        metrics: Arc<Metrics>,
+        metrics: Arc<dyn Exposition>,
         readers: Readers,
     ) -> Self {
         let mut paths = checks.paths();
@@ -74,7 +74,7 @@ impl Pages {
     fn page(&self, path: &str, query: Option<&str>) -> Answer {
         match path {
             "/" => return answer(StatusCode::OK, JSON, self.index.clone()),
-            "/metrics" => return answer(StatusCode::OK, Metrics::MEDIA_TYPE, self.metrics.text()),
+            "/metrics" => return answer(StatusCode::OK, MEDIA_TYPE, self.metrics.text()),
             "/configz" => return answer(StatusCode::OK, JSON, self.configuration.clone()),
             _ => {}
         }

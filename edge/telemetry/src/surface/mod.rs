@@ -25,7 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::metrics::Metrics;
+use crate::metrics::Exposition;
 use answer::Pages;
 pub use checks::{Check, Checks, Flag, Pulse};
 pub use readers::{Judge, Judgement, Readers};
@@ -42,13 +42,16 @@ pub struct Options {
     /// The configuration as it came out of flags, file and defaults.
     pub configuration: Value,
     /// What `/metrics` shows.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<dyn Exposition>,
     /// Who may see more than whether all is well.
     pub readers: Readers,
 }
 
 /// The port that Kubernetes' scheduler listens on, unless it is told otherwise.
 pub const PORT: u16 = 10259;
+
+/// The port that Kubernetes' controller manager listens on, unless it is told otherwise.
+pub const CONTROLLERS_PORT: u16 = 10257;
 
 /// A surface that could not be set up.
 #[derive(Debug, Error)]

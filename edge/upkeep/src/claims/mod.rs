@@ -5,7 +5,9 @@ mod make;
 mod release;
 mod reserve;
 
+use controllers::claim_templates::ENTRY;
 use controllers::claimants::{Claimant, claim_names};
+use controllers::claims::EXTENDED;
 use objects::Object;
 use objects::core::pod::Pod;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
@@ -15,7 +17,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 
 use crate::controller::{Controller, Look, Subject, Tools};
 use crate::kinds::{Followed, Kind, Mark, kind};
-use crate::notice::Notice;
+use crate::notice::{ClaimSource, ClaimState, Listener, Notice};
 use crate::world::{Change, World, name};
 
 /// The name of the controller.
@@ -27,6 +29,18 @@ pub(crate) struct Claims;
 impl Controller for Claims {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn queue(&self) -> &'static str {
+        "resource_claim"
+    }
+
+    fn count(&self, change: &Change, listener: &dyn Listener) {
+        let Some(claim) = change.of::<ResourceClaim>() else { return };
+        let (before, after) = (claim.before.map(state), claim.after.map(state));
+        if before != after {
+            listener.hear(&Notice::ClaimCounted { before, after });
+        }
     }
 
     fn follows(&self) -> Vec<Kind> {
@@ -121,6 +135,22 @@ fn made(claim: &ResourceClaim, is_made: bool) -> Notice<'_> {
     let (api_version, kind) = owner.map_or(("", ""), |owner| (&owner.api_version, &owner.kind));
     let owner_group = api_version.split_once('/').map_or("", |(group, _)| group);
     Notice::ClaimMade { is_made, admin_access: has_admin_access(claim), owner_group, owner_kind: kind }
+}
+
+/// What is counted of a claim.
+fn state(claim: &ResourceClaim) -> ClaimState {
+    let is_marked = |annotation: &str, is: fn(&str) -> bool| {
+        claim.metadata.annotations.get(annotation).is_some_and(|value| is(value))
+    };
+    let source = if is_marked(EXTENDED, |value| value == "true") {
+        ClaimSource::ExtendedResource
+    } else if is_marked(ENTRY, |value| !value.is_empty()) {
+        ClaimSource::Template
+    } else {
+        ClaimSource::Somebody
+    };
+    let allocated = claim.status.allocation.is_some();
+    ClaimState { allocated, admin_access: has_admin_access(claim), source }
 }
 
 fn has_admin_access(claim: &ResourceClaim) -> bool {

@@ -123,7 +123,9 @@ impl Nodes {
             node_life::Step::Leave => None,
             node_life::Step::Wait(until) => Some(until),
             node_life::Step::GiveUp(conditions) => {
-                return Look::work(life::give_up(tools.clone(), node.clone(), pulse.clone(), conditions));
+                let work = life::give_up(tools.clone(), node.clone(), pulse.clone(), conditions);
+                // If it is not given up after all, nothing else says that its time begins anew.
+                return Look { again_at: Some(now.plus(tools.limits.grace.silent)), ..Look::work(work) };
             }
         };
         Look { again_at, ..taint::look(node, self.census, now, tools) }

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use client::{Connection, Resource, Selectors, WatchOptions};
-use controllers::node_life::Grace;
 use futures_util::StreamExt;
 use gates::Gates;
 use objects::Object;
@@ -22,6 +21,7 @@ use store::Store;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
+use upkeep::Grace;
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(20);

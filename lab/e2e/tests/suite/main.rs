@@ -19,10 +19,12 @@ macro_rules! on_both {
 }
 use on_both;
 
+mod claims;
 mod devices;
 mod interruptions;
 mod kills;
 mod leaders;
+mod lost;
 mod pods;
 mod readying;
 mod rivals;

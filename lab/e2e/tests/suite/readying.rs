@@ -15,12 +15,12 @@ crate::on_both![
     a_failure_clears_the_claim_and_the_pod_takes_another_device,
     a_pod_that_is_deleted_while_it_waits_leaves_its_device_to_others,
     a_claim_that_somebody_clears_ends_the_wait,
-    a_scheduler_that_begins_anew_waits_on_for_the_same_device;
-    embedded: a_device_has_a_time_of_its_own
+    a_scheduler_that_begins_anew_waits_on_for_the_same_device,
+    a_device_has_a_time_of_its_own,
 ];
 
 /// A node with so many devices that have to be attached first.
-async fn fabric(cluster: &Cluster, devices: u32, besides: Value) -> Result<()> {
+async fn fabric(cluster: &Cluster, devices: u32, timeouts: Value) -> Result<()> {
     cluster.create(&class()?).await?;
     cluster.create_node(&node("n-1", 16)?).await?;
     let mut slice = serde_json::to_value(slice("n-1", devices)?)?;
@@ -28,9 +28,9 @@ async fn fabric(cluster: &Cluster, devices: u32, besides: Value) -> Result<()> {
         device["bindsToNode"] = json!(true);
         device["bindingConditions"] = json!(["Attached"]);
         device["bindingFailureConditions"] = json!(["AttachFailed"]);
-        let (Some(device), Some(besides)) = (device.as_object_mut(), besides.as_object()) else { continue };
-        device.extend(besides.clone());
     }
+    // A real server knows no such field.
+    slice["metadata"]["annotations"] = json!({ "supercargo.dev/binding-timeouts": timeouts.to_string() });
     cluster.create(&object::<ResourceSlice>(&slice)?).await.map(drop)
 }
 
@@ -168,7 +168,7 @@ async fn a_scheduler_that_begins_anew_waits_on_for_the_same_device(cluster: &Clu
 }
 
 async fn a_device_has_a_time_of_its_own(cluster: &Cluster) -> Result<()> {
-    fabric(cluster, 1, json!({ "bindingTimeout": "1s" })).await?;
+    fabric(cluster, 1, json!({ "gpu-0": "1s" })).await?;
     let _worker = Worker::start(cluster.connection(), &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;

@@ -95,6 +95,11 @@ impl Api {
         std::mem::take(&mut self.made)
     }
 
+    /// The features that are on.
+    pub fn gates(&self) -> Gates {
+        self.gates
+    }
+
     pub fn revision(&self) -> u64 {
         self.store.revision()
     }
@@ -113,11 +118,6 @@ impl Api {
     pub fn events_after(&self, site: Site, revision: u64, most: usize) -> Vec<Arc<Event>> {
         let events = self.store.events_after(site.resource, revision, most);
         events.expect("a world is shorter than the window of changes")
-    }
-
-    /// The features that are on.
-    pub fn gates(&self) -> Gates {
-        self.gates
     }
 
     /// Everything of a kind.

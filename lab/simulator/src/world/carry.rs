@@ -7,7 +7,8 @@ use scheduler::change::{Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
 use serde_json::Value;
 
-use super::api::Refused;
+use super::api::{Refused, text};
+use super::component::Component;
 use super::errand::{self, Answer, Errand, Reading, Step};
 use super::plan::{Fault, Sabotage};
 use super::replica::{self, FOLLOWED};
@@ -43,6 +44,8 @@ impl World {
             id,
             write,
             object: None,
+            made: None,
+            undone: None,
             reading: Reading::Due,
             unclear: false,
             tries: 0,
@@ -70,7 +73,10 @@ impl World {
     fn read(&mut self, errand: u64) {
         let Some((kind, namespace, name)) = self.errands.get(&errand).map(Errand::target) else { return };
         let object = self.api.get(kind, &namespace, &name);
+        let api = &mut self.api;
         if let Some(one) = self.errands.get_mut(&errand) {
+            let made = one.made.as_ref().map(|made| text(&made["metadata"]["name"]).to_owned());
+            one.made = made.and_then(|made| api.get("ResourceClaim", &namespace, &made));
             (one.object, one.reading) = (object, Reading::Fresh);
         }
     }
@@ -141,7 +147,11 @@ impl World {
             Fate::Plain | Fate::Refused(_) => (answer, self.chances.millis(1, 40)),
         };
         self.trace.note(self.agenda.now(), format_args!("call {errand}: {} ({fate:?})", errand::told(call)));
+        let is_done = matches!(answer, Answer::Done(_));
         self.agenda.after(pause, Happening::Answer { errand, answer, is_last });
+        if is_done {
+            self.did(Component::Scheduler, &errand::told(call), pause);
+        }
     }
 
     /// A call arrives that its sender gave up.
@@ -202,6 +212,18 @@ impl World {
     }
 
     fn settle(&mut self, errand: u64, outcome: WriteOutcome) {
+        if let Some(one) = self.errands.get_mut(&errand)
+            && one.made.is_some()
+            && let (WriteOutcome::Failed(why), None) = (&outcome, &one.undone)
+        {
+            // What was made for a pod and cannot be used is taken back before it is told.
+            (one.undone, one.reading) = (Some(why.clone()), Reading::Due);
+            return self.send(errand);
+        }
+        let outcome = match self.errands.get(&errand).and_then(|one| one.undone.clone()) {
+            Some(why) => WriteOutcome::Failed(why),
+            None => outcome,
+        };
         let Some(one) = self.errands.remove(&errand) else { return };
         let (now, what) = (self.agenda.now(), errand::shown(&one.write));
         self.trace.note(now, format_args!("scheduler {} hears of {what}: {outcome:?}", one.replica));

@@ -1,12 +1,15 @@
 //! What must hold when nothing has gone wrong for a while: nobody waits without need, and nothing is left over.
 
+use std::collections::BTreeSet;
+
+use cluster::ledger::Ledger;
 use objects::core::pod::Pod;
 use scheduler::change::Write;
 use scheduler::engine::{Effect, Engine, Input};
 
 use super::plan::Arrangement;
 use super::replica::{self, FOLLOWED};
-use super::{World, workload};
+use super::{CLOSE_MS, World, workload};
 
 /// How often an attempt for a pod may fail after everything has come to rest.
 const ATTEMPTS_MAX: u32 = 12;
@@ -36,11 +39,73 @@ impl World {
                 places(&mut fresh, self).into_iter().map(|what| format!("lost wake-up: {name} could {what}")),
             );
         }
+        wrong.extend(self.left_on_machines());
+        wrong.extend(self.made_for_nobody());
+        self.note_wrong(wrong);
+    }
+
+    fn note_wrong(&mut self, wrong: Vec<String>) {
         let now = self.agenda.now();
         for what in wrong {
             self.trace.note(now, format_args!("WRONG at the end: {what}"));
             self.violations.push(what);
         }
+    }
+
+    /// Claims that were made for pods which are over, and stay.
+    fn made_for_nobody(&mut self) -> Vec<String> {
+        let pods = self
+            .judge
+            .pods
+            .values()
+            .filter(|pod| !matches!(pod.status.phase.as_str(), "Succeeded" | "Failed"));
+        let live: BTreeSet<String> = pods.map(|pod| pod.metadata.uid.clone()).collect();
+        let mut left = Vec::new();
+        for (key, claim) in self.api.list("ResourceClaim") {
+            let owner = claim["metadata"]["ownerReferences"][0]["uid"].as_str();
+            if owner.is_some_and(|owner| !live.contains(owner)) {
+                left.push(format!("claim {} stays, which was made for a pod that is over", key.name));
+            }
+        }
+        left
+    }
+
+    /// Everybody is asked to go, and then nothing is left: no pod, no claim, nothing on a node, no device in the books.
+    pub(super) fn close(&mut self) {
+        let now = self.agenda.now();
+        self.trace.note(now, format_args!("everybody is asked to go"));
+        for kind in ["Pod", "ResourceClaim"] {
+            for (key, _) in self.api.list(kind) {
+                let _ = self.api.delete(kind, (&key.namespace, &key.name), None, None);
+            }
+        }
+        self.spread();
+        self.end = Some(now + CLOSE_MS);
+        self.go_on();
+        if self.violations.is_empty() {
+            self.check_nothing_left();
+        }
+    }
+
+    pub(super) fn check_nothing_left(&mut self) {
+        let mut wrong = self.left_on_machines();
+        for kind in ["Pod", "ResourceClaim"] {
+            for (key, object) in self.api.list(kind) {
+                let finalizers = &object["metadata"]["finalizers"];
+                wrong.push(format!("{kind} {} is left, with finalizers {finalizers}", key.name));
+            }
+        }
+        for (node, machine) in &self.machines {
+            if !machine.prepared.is_empty() || !machine.entries.is_empty() {
+                wrong.push(format!("{node} keeps claims {:?} and {:?}", machine.prepared, machine.entries));
+            }
+        }
+        for (at, replica) in self.replicas.iter().enumerate() {
+            if replica.engine.ledger() != &Ledger::default() {
+                wrong.push(format!("scheduler {at} remembers {:?}", replica.engine.ledger()));
+            }
+        }
+        self.note_wrong(wrong);
     }
 
     /// An engine that was told everything there is, and nothing else.
@@ -113,7 +178,8 @@ fn places(engine: &mut Engine, world: &World) -> Vec<String> {
     let mut found = Vec::new();
     for effect in effects {
         if let Effect::Submit(_, write) = effect
-            && !matches!(write, Write::Note { .. })
+            // What is said about pods that wait may be out of date; nobody is placed by it.
+            && !matches!(write, Write::Note { .. } | Write::Nominate { node: None, .. })
         {
             found.push(super::errand::shown(&write));
         }

@@ -59,7 +59,11 @@ pub(crate) struct Errand {
     pub write: Write,
     /// The object that the write names, as far as it was read.
     pub object: Option<Arc<Value>>,
-    /// How far the object can be relied on.
+    /// The claim that was made for the pod that the write names.
+    pub made: Option<Arc<Value>>,
+    /// Why the write cannot be done, while what was made is taken back.
+    pub undone: Option<String>,
+    /// How far the objects can be relied on.
     pub reading: Reading,
     /// A call had no answer: it may have been carried out, or may be yet.
     pub unclear: bool,
@@ -84,7 +88,8 @@ impl Errand {
     ) -> Result<Next, RequestError> {
         let object = self.object.as_deref();
         let is_claim = matches!(self.write.about(), About::Claim(_));
-        let claim = object.filter(|_| is_claim).and_then(|claim| ResourceClaim::deserialize(claim).ok());
+        let claim = object.filter(|_| is_claim).or(self.made.as_deref());
+        let claim = claim.and_then(|claim| ResourceClaim::deserialize(claim).ok());
         let pod = object.filter(|_| !is_claim).and_then(|pod| Pod::deserialize(pod).ok());
         let seen = Seen {
             claim: claim.as_ref(),
@@ -93,7 +98,11 @@ impl Errand {
             now,
             allocation_times: false,
         };
-        request::next(&self.write, &seen)
+        if self.undone.is_some() {
+            Ok(request::undo(&self.write, &seen))
+        } else {
+            request::next(&self.write, &seen)
+        }
     }
 
     /// Takes an answer in.
@@ -102,7 +111,10 @@ impl Errand {
         match answer {
             Answer::Done(_) if is_last => Step::Settle(WriteOutcome::Done),
             Answer::Done(object) => {
-                (self.object, self.reading) = (Some(object), Reading::Fresh);
+                let is_made =
+                    matches!(self.write.about(), About::Pod { .. }) && object["kind"] == "ResourceClaim";
+                *(if is_made { &mut self.made } else { &mut self.object }) = Some(object);
+                self.reading = Reading::Fresh;
                 Step::GoOn
             }
             Answer::Unclear => {

@@ -31,6 +31,8 @@ pub(crate) struct Judge {
     nodes: BTreeMap<Key, Node>,
     slices: Vec<ResourceSlice>,
     classes: Vec<DeviceClass>,
+    /// Pods that nobody of ours has bound, by uid. They are on their nodes before they can be.
+    bound_by_hand: BTreeSet<String>,
     /// Which scheduler gave a claim its devices.
     givers: BTreeMap<Key, Option<usize>>,
 }
@@ -76,28 +78,30 @@ impl Judge {
             nodes: BTreeMap::new(),
             slices: Vec::new(),
             classes: Vec::new(),
+            bound_by_hand: BTreeSet::new(),
             givers: BTreeMap::new(),
         }
     }
 
-    /// Takes a change in, and says what is wrong since.
-    pub fn see(&mut self, made: &Made, object: &Value) -> Vec<String> {
+    /// Takes a change in, and says what is wrong since. `prepared` are the uids of claims that nodes have prepared.
+    pub fn see(&mut self, made: &Made, object: &Value, prepared: &BTreeSet<&str>) -> Vec<String> {
         let key = &made.event.key;
         match made.site.kind.kind.as_str() {
             "Pod" => {
                 let before = keep(&mut self.pods, made, object);
-                let mut wrong = self.check_users();
-                wrong.extend(self.check_pod(key, before.as_ref()));
+                let mut wrong = self.check_pod(made, before.as_ref());
+                wrong.extend(self.check_users());
                 wrong.extend(self.check_rivals());
                 wrong
             }
             "ResourceClaim" => {
                 let before = keep_in_row(&mut self.claims, made, object);
-                let was_free = before.is_none_or(|claim| claim.status.allocation.is_none());
-                if was_free {
+                let had = before.as_ref().and_then(|claim| claim.status.allocation.as_ref());
+                if had.is_none() {
                     self.givers.insert(key.clone(), made.by);
                 }
                 let mut wrong = self.check_devices();
+                wrong.extend(before.and_then(|before| self.check_prepared(key, &before, prepared)));
                 wrong.extend(self.check_users());
                 wrong.extend(self.check_rivals());
                 wrong
@@ -170,10 +174,27 @@ impl Judge {
         check_state(&self.evidence(claims), pods).iter().map(ToString::to_string).collect()
     }
 
+    /// A claim does not lose its devices while a node has them prepared.
+    fn check_prepared(&self, key: &Key, before: &ResourceClaim, prepared: &BTreeSet<&str>) -> Option<String> {
+        let now = self.claims.iter().find(|claim| is_at(*claim, key));
+        let now = now.filter(|now| now.metadata.uid == before.metadata.uid);
+        let keeps = now.is_some_and(|now| now.status.allocation == before.status.allocation);
+        let loses = before.status.allocation.is_some() && !keeps;
+        let is_prepared = prepared.contains(before.metadata.uid.as_str());
+        (loses && is_prepared).then(|| format!("claim {} loses its devices while a node uses them", key.name))
+    }
+
     /// Pods that are on a node and have not ended use claims that have devices and are reserved for them.
     fn check_users(&self) -> Vec<String> {
         let on_node = |pod: &&Pod| !pod.spec.node_name.is_empty() && !is_over(pod);
-        self.pods.values().filter(on_node).flat_map(|pod| self.check_user(pod)).collect()
+        // Who was put there by hand may have to wait for its devices, but does not run without.
+        let may_wait =
+            |pod: &Pod| pod.status.phase != "Running" && self.bound_by_hand.contains(&pod.metadata.uid);
+        self.pods
+            .values()
+            .filter(|pod| on_node(pod) && !may_wait(pod))
+            .flat_map(|pod| self.check_user(pod))
+            .collect()
     }
 
     fn check_user(&self, pod: &Pod) -> Vec<String> {
@@ -208,7 +229,8 @@ impl Judge {
     }
 
     /// A pod is put on a node once, and only if the node has room for it.
-    fn check_pod(&self, key: &Key, before: Option<&Pod>) -> Vec<String> {
+    fn check_pod(&mut self, made: &Made, before: Option<&Pod>) -> Vec<String> {
+        let key = &made.event.key;
         let Some(pod) = self.pods.get(key) else { return Vec::new() };
         let node = &pod.spec.node_name;
         let was = before.map(|before| before.spec.node_name.as_str()).unwrap_or_default();
@@ -222,8 +244,13 @@ impl Judge {
         if !pod.spec.scheduling_gates.is_empty() {
             wrong.push(format!("pod {} is gated and on {node}", key.name));
         }
-        // Who knows nothing of a rival cannot keep room for it.
-        if !self.rivals {
+        if made.by.is_none() {
+            self.bound_by_hand.insert(pod.metadata.uid.clone());
+        }
+        // Who knows nothing of a rival, or of somebody who puts pods on nodes, cannot keep room for it.
+        let is_by_hand =
+            |pod: &Pod| pod.spec.node_name == *node && self.bound_by_hand.contains(&pod.metadata.uid);
+        if !self.rivals && !self.pods.values().any(is_by_hand) {
             wrong.extend(self.check_room(node));
         }
         wrong
@@ -254,7 +281,9 @@ fn claims_of(pod: &Pod) -> impl Iterator<Item = &String> {
     let named = pod.spec.resource_claims.iter().filter_map(|claim| claim.resource_claim_name.as_ref());
     let made =
         pod.status.resource_claim_statuses.iter().filter_map(|status| status.resource_claim_name.as_ref());
-    named.chain(made)
+    let extended =
+        pod.status.extended_resource_claim_status.as_ref().map(|status| &status.resource_claim_name);
+    named.chain(made).chain(extended)
 }
 
 fn is_over(pod: &Pod) -> bool {

@@ -32,6 +32,12 @@ pub enum Fault {
     Crash,
     /// Another replica leads from now on.
     TakeOver,
+    /// The controllers die, and start again with nothing.
+    ControllerCrash,
+    /// The agent of a node dies. What it wrote down stays, and so do containers.
+    NodeCrash,
+    /// The driver of a node dies. What it has prepared stays.
+    DriverCrash,
 }
 
 impl fmt::Display for Fault {
@@ -49,6 +55,9 @@ impl fmt::Display for Fault {
             Fault::BrokenWatch => "broken watches",
             Fault::Crash => "crashes",
             Fault::TakeOver => "changes of the leader",
+            Fault::ControllerCrash => "crashes of controllers",
+            Fault::NodeCrash => "crashes of nodes' agents",
+            Fault::DriverCrash => "crashes of drivers",
         };
         out.write_str(name)
     }
@@ -79,7 +88,7 @@ pub enum Devices {
     Shared,
 }
 
-/// A mistake that a scheduler or whoever carries out its writes makes on purpose, to see that it is noticed.
+/// A mistake that somebody makes on purpose, to see that it is noticed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Sabotage {
     /// None.
@@ -103,11 +112,27 @@ pub enum Sabotage {
     LeadsBlindly,
     /// It is never told that there is time to place pods after something changed.
     SleepsOn,
+    /// Schedulers think that a pod which was bound by hand lacks nothing.
+    LeavesBoundPods,
+    /// Controllers leave reservations to pods that are done.
+    ForgetsToRelease,
+    /// Controllers leave devices to claims that nobody uses any more.
+    KeepsAllocations,
+    /// Controllers leave the protection to claims without devices.
+    KeepsProtection,
+    /// Controllers leave claims alone that were made for pods which are done.
+    KeepsMadeClaims,
+    /// Nodes say that a pod has ended before its claims are undone.
+    ReportsBeforeUndoing,
+    /// Nodes run pods whose claims are not prepared.
+    RunsUnprepared,
+    /// The agent of a node loses its checkpoint when it dies.
+    ForgetsCheckpoint,
 }
 
 impl Sabotage {
     /// Every mistake.
-    pub const ALL: [Sabotage; 9] = [
+    pub const ALL: [Sabotage; 17] = [
         Sabotage::DeafToClaims,
         Sabotage::DeafToDepartures,
         Sabotage::TrustsRefusals,
@@ -117,6 +142,14 @@ impl Sabotage {
         Sabotage::KeepsReservations,
         Sabotage::LeadsBlindly,
         Sabotage::SleepsOn,
+        Sabotage::LeavesBoundPods,
+        Sabotage::ForgetsToRelease,
+        Sabotage::KeepsAllocations,
+        Sabotage::KeepsProtection,
+        Sabotage::KeepsMadeClaims,
+        Sabotage::ReportsBeforeUndoing,
+        Sabotage::RunsUnprepared,
+        Sabotage::ForgetsCheckpoint,
     ];
 }
 
@@ -168,6 +201,9 @@ impl Plan {
             (Fault::BrokenWatch, 15),
             (Fault::Crash, 20),
             (Fault::TakeOver, 20),
+            (Fault::ControllerCrash, 20),
+            (Fault::NodeCrash, 15),
+            (Fault::DriverCrash, 15),
         ];
         let mut odds: BTreeMap<Fault, u32> =
             usual.iter().map(|(fault, odds)| (*fault, odds * strength)).collect();
@@ -189,6 +225,21 @@ impl Plan {
             nodes,
             acts,
             odds,
+            counts: Faults::new(),
+            calm: false,
+        }
+    }
+
+    /// A world in which nothing goes wrong by chance, and nobody does anything by chance.
+    pub fn quiet(sabotage: Sabotage) -> Plan {
+        Plan {
+            arrangement: Arrangement::Alone,
+            devices: Devices::Whole,
+            sabotage,
+            nodes: 2,
+            acts: 0,
+            tries_max: 3,
+            odds: BTreeMap::new(),
             counts: Faults::new(),
             calm: false,
         }

@@ -35,7 +35,26 @@ pub(crate) fn engine(name: &str, gates: Gates) -> Engine {
     })
 }
 
-/// What a scheduler was told of one kind.
+/// Something that happened to an object.
+#[derive(Clone, Debug)]
+pub(crate) enum News {
+    /// It is there as it is.
+    Applied(Arc<Value>),
+    /// It is gone, and was like this.
+    Gone(Arc<Value>),
+}
+
+impl News {
+    /// What it means to an engine.
+    fn fact(&self) -> Option<Change> {
+        match self {
+            News::Applied(object) => applied(object),
+            News::Gone(object) => gone(object),
+        }
+    }
+}
+
+/// What a scheduler or a controller was told of one kind.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub site: Site,
@@ -50,48 +69,58 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    fn new(site: Site) -> Stream {
+    pub fn new(site: Site) -> Stream {
         Stream { site, seen: 0, known: BTreeMap::new(), listed: false, planned: false, broken: false }
     }
 
     /// The next facts, at most so many.
     pub fn follow(&mut self, api: &mut Api, most: usize) -> Vec<Change> {
-        let mut facts = Vec::new();
+        self.news(api, most).iter().filter_map(News::fact).collect()
+    }
+
+    /// Lists everything, as facts.
+    pub fn list(&mut self, api: &mut Api) -> Vec<Change> {
+        self.everything(api).iter().filter_map(News::fact).map(Change::listed).collect()
+    }
+
+    /// What happened next, at most so many changes.
+    pub fn news(&mut self, api: &mut Api, most: usize) -> Vec<News> {
+        let mut news = Vec::new();
         for event in api.events_after(self.site, self.seen, most) {
             self.seen = event.revision();
             let object = api.shown(self.site, &event.entry);
             if event.change == store::Change::Deleted {
                 self.known.remove(&event.key);
-                facts.extend(gone(&object));
+                news.push(News::Gone(object));
             } else {
-                facts.extend(applied(&object));
-                self.known.insert(event.key.clone(), object);
+                self.known.insert(event.key.clone(), object.clone());
+                news.push(News::Applied(object));
             }
         }
-        facts
+        news
     }
 
-    /// Lists everything: what went since is told first, then what is new or has changed.
-    pub fn list(&mut self, api: &mut Api) -> Vec<Change> {
+    /// Everything that there is: what went since is told first, then what is new or has changed.
+    pub fn everything(&mut self, api: &mut Api) -> Vec<News> {
         let listed: BTreeMap<Key, Arc<Value>> = api.list(&self.site.kind.kind).into_iter().collect();
-        let mut facts = Vec::new();
+        let mut news = Vec::new();
         let before = std::mem::take(&mut self.known);
         for (key, old) in &before {
             let is_same = |new: &Arc<Value>| new["metadata"]["uid"] == old["metadata"]["uid"];
             if !listed.get(key).is_some_and(is_same) {
-                facts.extend(gone(old));
+                news.push(News::Gone(old.clone()));
             }
         }
         let version = |object: &Value| text(&object["metadata"]["resourceVersion"]).to_owned();
         for (key, new) in &listed {
             if before.get(key).is_none_or(|old| version(old) != version(new)) {
-                facts.extend(applied(new).map(Change::listed));
+                news.push(News::Applied(new.clone()));
             }
         }
         self.known = listed;
         self.seen = api.revision();
         (self.listed, self.broken) = (true, false);
-        facts
+        news
     }
 
     /// Everything up to a revision was told.

@@ -2,6 +2,7 @@
 //!
 //! Names are few, so that what is made often has the name of something that went.
 
+use convert::request::{ApiCall, Verb};
 use serde_json::{Value, json};
 
 use super::api::{Api, named, text};
@@ -13,6 +14,9 @@ use super::trace::Trace;
 pub(crate) const SCHEDULERS: [&str; 2] = ["supercargo", "rival"];
 
 const DRIVER: &str = "gpu.example.com";
+/// The resource that devices stand for.
+pub(crate) const RESOURCE: &str = "example.com/gpu";
+
 const CLAIMS: [&str; 3] = ["shared-0", "shared-1", "shared-2"];
 const POD_NAMES: usize = 12;
 
@@ -21,6 +25,20 @@ const RESIDENTS: &str = "residents";
 
 /// Everything that is there from the beginning.
 pub(crate) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
+    furnish_basics(api, plan);
+    for at in 0..plan.nodes {
+        add_node(api, plan, dice, &format!("node-{at}"));
+    }
+    for name in &CLAIMS[..2] {
+        add_claim(api, plan, dice, name);
+    }
+    if plan.arrangement == Arrangement::Rivals {
+        add_residents(api);
+    }
+}
+
+/// What has to be there before nodes, pods and claims.
+pub(crate) fn furnish_basics(api: &mut Api, plan: &Plan) {
     let mut all = vec![json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "default" } })];
     for (name, value) in [("low", 0), ("middle", 10), ("high", 100)] {
         let class = json!({ "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
@@ -35,15 +53,6 @@ pub(crate) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
     }
     for object in &all {
         must(api.create(object));
-    }
-    for at in 0..plan.nodes {
-        add_node(api, plan, dice, &format!("node-{at}"));
-    }
-    for name in &CLAIMS[..2] {
-        add_claim(api, plan, dice, name);
-    }
-    if plan.arrangement == Arrangement::Rivals {
-        add_residents(api);
     }
 }
 
@@ -64,8 +73,14 @@ fn add_residents(api: &mut Api) {
     }
 }
 
-/// Somebody does something.
-pub(crate) fn act(api: &mut Api, plan: &Plan, dice: &mut Dice, trace: &mut Trace, now: i64) {
+/// Somebody does something. Gives the uid of a pod that is removed without waiting for its node.
+pub(crate) fn act(
+    api: &mut Api,
+    plan: &Plan,
+    dice: &mut Dice,
+    trace: &mut Trace,
+    now: i64,
+) -> Option<String> {
     let mut told = |what: &str, name: &str| trace.note(now, format_args!("somebody {what} {name}"));
     match dice.below(100) {
         0..=44 => {
@@ -73,24 +88,22 @@ pub(crate) fn act(api: &mut Api, plan: &Plan, dice: &mut Dice, trace: &mut Trace
                 told("makes pod", &name);
             }
         }
-        45..=58 => {
+        45..=54 => {
             if let Some(pod) = any(api, "Pod", dice) {
                 told("deletes pod", &pod);
                 let _ = api.delete("Pod", ("default", &pod), None, None);
             }
         }
-        59..=66 => {
-            let gated = |pod: &Value| pod["spec"].get("schedulingGates").is_some();
-            let pods = api.list("Pod");
-            let gated: Vec<_> =
-                pods.iter().filter(|(key, pod)| gated(pod) && &*key.namespace != RESIDENTS).collect();
-            if let Some((key, _)) = dice.pick(&gated) {
-                told("ungates pod", &key.name);
-                change(api, "Pod", &key.namespace, &key.name, &|pod| {
-                    pod["spec"].as_object_mut().map(|spec| spec.remove("schedulingGates"));
-                });
+        55..=56 => {
+            if let Some(name) = any(api, "Pod", dice) {
+                told("removes at once pod", &name);
+                let pod = api.get("Pod", "default", &name);
+                let _ = api.delete("Pod", ("default", &name), Some(0), None);
+                return pod.map(|pod| text(&pod["metadata"]["uid"]).to_owned());
             }
         }
+        57..=58 => bind_by_hand(api, plan, dice, &mut told),
+        59..=66 => ungate(api, dice, &mut told),
         67..=73 => touch(api, dice, "ResourceClaim", &mut told),
         74..=76 => touch(api, dice, "Pod", &mut told),
         77..=83 => {
@@ -116,7 +129,7 @@ pub(crate) fn act(api: &mut Api, plan: &Plan, dice: &mut Dice, trace: &mut Trace
         90..=93 => {
             let name = format!("node-{}", dice.below(plan.nodes));
             told("publishes other devices of", &name);
-            publish(api, plan, dice, &name);
+            publish(api, plan, &name, dice.below(3));
         }
         94..=95 => {
             let name = format!("node-{}", dice.below(plan.nodes));
@@ -137,6 +150,54 @@ pub(crate) fn act(api: &mut Api, plan: &Plan, dice: &mut Dice, trace: &mut Trace
             });
         }
     }
+    None
+}
+
+/// Somebody takes the gates of a pod away.
+fn ungate(api: &mut Api, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
+    let gated = |pod: &Value| pod["spec"].get("schedulingGates").is_some();
+    let pods = api.list("Pod");
+    let gated: Vec<_> = pods.iter().filter(|(key, pod)| gated(pod) && &*key.namespace != RESIDENTS).collect();
+    if let Some((key, _)) = dice.pick(&gated) {
+        told("ungates pod", &key.name);
+        change(api, "Pod", &key.namespace, &key.name, &|pod| {
+            pod["spec"].as_object_mut().map(|spec| spec.remove("schedulingGates"));
+        });
+    }
+}
+
+/// Somebody who is no scheduler puts a pod that waits on a node, be it there or not.
+fn bind_by_hand(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
+    let waits = |pod: &Value| {
+        let spec = &pod["spec"];
+        let is_free = text(&spec["nodeName"]).is_empty() && spec.get("schedulingGates").is_none();
+        is_free && may_be_bound_by_hand(plan, spec)
+    };
+    let pods: Vec<_> = api.list("Pod").into_iter().filter(|(_, pod)| waits(pod)).collect();
+    let Some((key, _)) = dice.pick(&pods) else { return };
+    told("binds by hand pod", &key.name);
+    let node = any_node(plan, dice);
+    let call = ApiCall {
+        verb: Verb::Create,
+        kind: "Pod",
+        namespace: key.namespace.to_string(),
+        name: key.name.to_string(),
+        subresource: Some("binding"),
+        body: json!({ "metadata": { "name": *key.name, "namespace": *key.namespace },
+            "target": { "apiVersion": "v1", "kind": "Node", "name": node } }),
+    };
+    let _ = api.perform(&call);
+}
+
+/// Beside a rival, devices of a pod that is on its node already may be given away at the same moment, and nobody can hold
+/// such a pod back. So it is left to pods without claims there.
+fn may_be_bound_by_hand(plan: &Plan, spec: &Value) -> bool {
+    plan.arrangement != Arrangement::Rivals || spec["resourceClaims"].as_array().is_none_or(Vec::is_empty)
+}
+
+/// A node that may be there, or now and then one that never was.
+fn any_node(plan: &Plan, dice: &mut Dice) -> String {
+    format!("node-{}", if dice.per_mille(100) { 99 } else { dice.below(plan.nodes) })
 }
 
 fn must<T, E: std::fmt::Debug>(made: Result<T, E>) -> T {
@@ -166,6 +227,11 @@ fn touch(api: &mut Api, dice: &mut Dice, kind: &str, told: &mut dyn FnMut(&str, 
 }
 
 fn add_node(api: &mut Api, plan: &Plan, dice: &mut Dice, name: &str) {
+    add_machine(api, plan, name, dice.below(3));
+}
+
+/// A node with so many devices.
+pub(crate) fn add_machine(api: &mut Api, plan: &Plan, name: &str, devices: usize) {
     let room = json!({ "cpu": "2", "memory": "4Gi", "pods": "6" });
     let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": { "kubernetes.io/hostname": name } },
         "status": { "allocatable": room, "capacity": room } });
@@ -175,16 +241,15 @@ fn add_node(api: &mut Api, plan: &Plan, dice: &mut Dice, name: &str) {
         node["spec"].as_object_mut().map(|spec| spec.remove("taints"));
         Ok(())
     }));
-    publish(api, plan, dice, name);
+    publish(api, plan, name, devices);
 }
 
 /// The driver of a node tells which devices it has now.
-fn publish(api: &mut Api, plan: &Plan, dice: &mut Dice, node: &str) {
+fn publish(api: &mut Api, plan: &Plan, node: &str, count: usize) {
     let name = format!("{node}-gpus");
     let known = api.get("ResourceSlice", "", &name);
     let generation =
         known.as_ref().and_then(|slice| slice["spec"]["pool"]["generation"].as_i64()).unwrap_or(0);
-    let count = dice.below(3);
     let mut devices: Vec<Value> = (0..count).map(|at| json!({ "name": format!("gpu-{at}") })).collect();
     let mut slices = 1;
     match plan.devices {
@@ -236,7 +301,7 @@ fn contradict(api: &mut Api, node: &str) {
 fn class() -> Value {
     let expression = format!("device.driver == \"{DRIVER}\"");
     json!({ "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": "gpu" },
-        "spec": { "selectors": [{ "cel": { "expression": expression } }] } })
+        "spec": { "selectors": [{ "cel": { "expression": expression } }], "extendedResourceName": RESOURCE } })
 }
 
 fn put_slice(api: &mut Api, name: &str, spec: Value) {
@@ -251,7 +316,7 @@ fn put_slice(api: &mut Api, name: &str, spec: Value) {
     must(api.update("ResourceSlice", &slice, false));
 }
 
-fn claim_spec(plan: &Plan, count: u32) -> Value {
+pub(crate) fn claim_spec(plan: &Plan, count: u32) -> Value {
     let mut exactly = json!({ "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count });
     if plan.devices == Devices::Shared {
         exactly["capacity"] = json!({ "requests": { "memory": format!("{count}Gi") } });
@@ -304,6 +369,10 @@ fn add_pod(api: &mut Api, plan: &Plan, dice: &mut Dice) -> Option<String> {
     if dice.per_mille(100) {
         let node = format!("node-{}", dice.below(plan.nodes));
         pod["spec"]["nodeSelector"] = json!({ "kubernetes.io/hostname": node });
+    }
+    if dice.per_mille(80) && may_be_bound_by_hand(plan, &pod["spec"]) {
+        pod["spec"].as_object_mut().map(|spec| spec.remove("schedulingGates"));
+        pod["spec"]["nodeName"] = json!(any_node(plan, dice));
     }
     must(api.create(&pod));
     Some(name)

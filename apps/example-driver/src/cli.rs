@@ -1,0 +1,69 @@
+//! What can be typed after `example-driver`, and the help that describes it.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::switches::Flags;
+
+const EXAMPLES: &str = "\
+Examples:
+  example-driver --check --inventory examples/driver/inventory.yaml                 what would be published
+  example-driver --node n1 --inventory inventory.yaml --kubeconfig kubeconfig       on a node with a kubelet
+  example-driver --node n1 --inventory inventory.yaml --root-dir target/n1 --cdi-dir target/n1/cdi
+                                                                     for `supercargo node --root-dir target/n1`
+  example-driver … --prepare fail --delay-ms 2000                    a bad and slow driver
+  example-driver … --control switches.yaml                           the same, changed while it runs: `prepare: hang`
+
+An inventory lists gpus, nics and fpgas:
+  gpus:
+  - {name: gpu, count: 2, model: A100, memory: 40Gi, mig: [1g.5gb, 3g.20gb], vgpu: true}
+  nics:
+  - {name: nic, count: 2, bandwidth: 100G}
+  fpgas:
+  - {name: fpga, family: agilex}";
+
+/// Simulates GPUs, NICs and FPGAs of a node, and fails on request
+#[derive(Debug, Parser)]
+#[command(name = "example-driver", version, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    /// The devices to simulate, in YAML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) inventory: PathBuf,
+    /// Read the inventory, say what would be published, and end
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// The node that this runs for
+    #[arg(long, value_name = "NAME", default_value = "", required_unless_present = "check")]
+    pub(crate) node: String,
+    /// The name of the driver
+    #[arg(long, value_name = "NAME", default_value = "device.example.com")]
+    pub(crate) driver: String,
+    /// Where the API server is and who we are; without it $KUBECONFIG, or the pod's service account
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The directory of the kubelet
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/kubelet")]
+    pub(crate) root_dir: PathBuf,
+    /// Where container runtimes look for CDI files
+    #[arg(long, value_name = "DIR", default_value = driver_kit::CDI_DIR)]
+    pub(crate) cdi_dir: PathBuf,
+    /// The uid of the pod that this runs in, if another instance may run beside it during an update
+    #[arg(long, value_name = "UID")]
+    pub(crate) pod_uid: Option<String>,
+    /// Ways to fail
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

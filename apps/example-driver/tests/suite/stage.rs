@@ -1,0 +1,243 @@
+//! An API server, the driver as a process, and a kubelet that is a gRPC client.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use caller::Leashed;
+use caller::real::{Files, assets};
+use client::{Connection, Resource};
+use gates::Gates;
+use objects::core::node::Node;
+use objects::resource::claim::ResourceClaim;
+use plugin::dra::v1::dra_plugin_client::DraPluginClient;
+use plugin::dra::v1::{
+    Claim, NodePrepareResourceResponse, NodePrepareResourcesRequest, NodeUnprepareResourcesRequest,
+};
+use serde_json::json;
+use server::{NoLog, Options, Server, Users};
+use store::Store;
+use tokio::time::sleep;
+use tonic::Status;
+use tonic::transport::{Channel, Endpoint};
+
+pub(crate) const DRIVER: &str = "device.example.com";
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate lies two folders deep")
+        .to_owned()
+}
+
+/// An empty folder with a short path, as sockets need it.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("exd-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).expect("a folder");
+    dir
+}
+
+/// All of it.
+pub(crate) struct Stage {
+    pub(crate) connection: Connection,
+    pub(crate) dir: PathBuf,
+    child: Option<Child>,
+    /// The programs of a real server.
+    _programs: Vec<Leashed>,
+}
+
+impl Stage {
+    /// On our own API server.
+    pub(crate) async fn set(name: &str) -> Self {
+        let options = Options {
+            listen: "127.0.0.1:0".parse().expect("an address"),
+            credentials: None,
+            users: Users::default().with_admin_token("t"),
+            gates: Gates::default(),
+            store: Store::default(),
+            log: Box::new(NoLog),
+        };
+        let server = Server::bind(options).await.expect("a free port");
+        let url = format!("http://{}", server.address().expect("it listens"));
+        tokio::spawn(server.serve(std::future::pending()));
+        Self::on(folder(name), &url, None, Vec::new()).await
+    }
+
+    /// On a real API server, or nowhere if there is none on this machine.
+    pub(crate) async fn real(name: &str) -> Option<Self> {
+        let assets = match assets() {
+            Ok(assets) => assets,
+            Err(why) => {
+                eprintln!("skipped: {why}");
+                return None;
+            }
+        };
+        let dir = folder(name);
+        let files = Files::make(&dir, "t").expect("files");
+        let mut real = files.programs(&assets).expect("programs");
+        // Tests that end with their machine have nothing to lose.
+        real.etcd.arg("--unsafe-no-fsync");
+        let start = |program: &Command, name: &str| {
+            Leashed::start(program, files.log(name).expect("a file")).expect("it starts")
+        };
+        let programs = vec![start(&real.server, "kube-apiserver"), start(&real.etcd, "etcd")];
+        let url = format!("https://{}", real.address);
+        Some(Self::on(dir, &url, Some(&real.authority), programs).await)
+    }
+
+    async fn on(dir: PathBuf, url: &str, authority: Option<&str>, programs: Vec<Leashed>) -> Self {
+        let options = client::Options::default();
+        let connection = Connection::from_parts(url, Some("t"), authority.map(str::as_bytes), &options);
+        let connection = connection.expect("an address");
+        let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1" } });
+        let node: Node = serde_json::from_value(node).expect("the right form");
+        // A real server takes its time to be ready.
+        until("there is a node", || async {
+            connection.create(&Resource::named("nodes"), &node).await.done().is_some()
+        })
+        .await;
+        let mut cluster = json!({ "server": url });
+        if let Some(authority) = authority {
+            let file = dir.join("authority.crt");
+            fs::write(&file, authority).expect("a file");
+            cluster["certificate-authority"] = json!(file);
+        }
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{ "name": "c", "cluster": cluster }],
+            "users": [{ "name": "u", "user": { "token": "t" } }],
+            "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
+        });
+        fs::write(dir.join("kubeconfig"), kubeconfig.to_string()).expect("a file");
+        Self { connection, dir, child: None, _programs: programs }
+    }
+
+    /// Starts the driver with these words more, and waits for its socket.
+    pub(crate) async fn start(&mut self, words: &[&str]) {
+        let path = |name: &str| self.dir.join(name).display().to_string();
+        let log = File::create(self.dir.join("log")).expect("a file");
+        let child = Command::new(env!("CARGO_BIN_EXE_example-driver"))
+            .args(["--node", "n1", "--inventory", "examples/driver/inventory.yaml"])
+            .args(["--kubeconfig", &path("kubeconfig"), "--root-dir", &path("k"), "--cdi-dir", &path("cdi")])
+            .args(["--control", &path("control")])
+            .args(words)
+            .current_dir(root())
+            .stdout(log.try_clone().expect("a file"))
+            .stderr(log)
+            .spawn()
+            .expect("the binary was built for this test");
+        self.child = Some(child);
+        until("it serves", || async { self.log().contains("serving") }).await;
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+    }
+
+    /// Changes the switches while the driver runs.
+    pub(crate) async fn switch(&self, control: &str) {
+        let changes = self.log().matches("switches changed").count();
+        fs::write(self.dir.join("control"), control).expect("a file");
+        until("it sees the switch", || async { self.log().matches("switches changed").count() > changes })
+            .await;
+    }
+
+    /// Ends the driver, kindly or not, and says with which code.
+    pub(crate) async fn end(&mut self, kindly: bool) -> Option<i32> {
+        let mut child = self.child.take().expect("it runs");
+        if kindly {
+            let pid = child.id().to_string();
+            Command::new("kill").args(["-TERM", &pid]).status().expect("kill is there");
+        } else {
+            child.kill().expect("it runs");
+        }
+        let began = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait().expect("it is ours") {
+                return status.code();
+            }
+            assert!(began.elapsed() < Duration::from_secs(10), "it does not end");
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The code with which the driver ended by itself.
+    pub(crate) async fn ended(&mut self) -> Option<i32> {
+        let child = self.child.as_mut().expect("it was started");
+        let began = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait().expect("it is ours") {
+                self.child = None;
+                return status.code();
+            }
+            assert!(began.elapsed() < Duration::from_secs(10), "it does not end");
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// A claim that has this device.
+    pub(crate) async fn claim(&self, name: &str, device: &str) -> Claim {
+        let claims = Resource::<ResourceClaim>::named("resourceclaims").within("default");
+        let claim = json!({
+            "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": { "name": name },
+            "spec": { "devices": { "requests": [{ "name": "r", "exactly": { "deviceClassName": "c" } }] } },
+        });
+        let claim: ResourceClaim = serde_json::from_value(claim).expect("the right form");
+        let mut claim = self.connection.create(&claims, &claim).await.done().expect("a good claim");
+        let result = json!({ "request": "r", "driver": DRIVER, "pool": "n1", "device": device });
+        let status = json!({ "allocation": { "devices": { "results": [result] } } });
+        claim.status = serde_json::from_value(status).expect("the right form");
+        let claim = self.connection.update_status(&claims, &claim).await.done().expect("a good status");
+        Claim { namespace: "default".to_owned(), name: name.to_owned(), uid: claim.metadata.uid }
+    }
+
+    pub(crate) async fn channel(&self, socket: &str) -> Channel {
+        let path = self.dir.join("k").join(socket);
+        let endpoint = Endpoint::from_shared(format!("unix://{}", path.display())).expect("an address");
+        endpoint.connect().await.expect("it listens")
+    }
+
+    pub(crate) async fn prepare(
+        &self,
+        claim: &Claim,
+    ) -> Result<BTreeMap<String, NodePrepareResourceResponse>, Status> {
+        let mut client = DraPluginClient::new(self.channel(&format!("plugins/{DRIVER}/dra.sock")).await);
+        let request = NodePrepareResourcesRequest { claims: vec![claim.clone()] };
+        Ok(client.node_prepare_resources(request).await?.into_inner().claims)
+    }
+
+    pub(crate) async fn unprepare(&self, claim: &Claim) -> String {
+        let mut client = DraPluginClient::new(self.channel(&format!("plugins/{DRIVER}/dra.sock")).await);
+        let request = NodeUnprepareResourcesRequest { claims: vec![claim.clone()] };
+        let answer = client.node_unprepare_resources(request).await.expect("an answer").into_inner();
+        answer.claims[&claim.uid].error.clone()
+    }
+
+    pub(crate) fn cdi_files(&self) -> usize {
+        fs::read_dir(self.dir.join("cdi")).map_or(0, Iterator::count)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Waits until something is so.
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, is_so: impl Fn() -> F) {
+    let began = Instant::now();
+    while !is_so().await {
+        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -1,0 +1,148 @@
+//! `supercargo controllers`: keeps the claims, nodes and pods of a cluster in order where nothing else does.
+
+mod watcher;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use clap::Args;
+use client::{Candidacy, Connection, Terms, identity};
+use gates::Gates;
+use serde_json::json;
+use telemetry::metrics::ControllerMetrics;
+use telemetry::surface::CONTROLLERS_PORT;
+use tokio::runtime::{Builder, Handle};
+use tracing::info;
+use upkeep::{Choice, Ended, Limits};
+use watcher::Watcher;
+
+use crate::commands::apiserver::stopped;
+use crate::commands::features::refusal;
+use crate::daemon::{Daemon, Shown};
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  supercargo controllers --kubeconfig ~/.kube/config
+  supercargo controllers --controllers resourceclaim-controller             only one of them
+  supercargo controllers --controllers='*,-node-lifecycle-controller'       all but one
+  supercargo controllers --list                                             their names
+  supercargo controllers                                                    within a pod, as its service account";
+
+/// How many requests may be on their way.
+const REQUESTS_MAX: usize = 64;
+
+/// Keep the claims, nodes and pods of a cluster in order, where no other controllers do
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Controllers {
+    /// Which controllers to run: '*' for all, 'name' for one, '-name' for all but one
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "*",
+        allow_hyphen_values = true
+    )]
+    controllers: Vec<String>,
+    /// Print the names of all controllers, and end
+    #[arg(long)]
+    list: bool,
+    /// Features to switch on or off, such as GenericWorkload=true
+    #[arg(long, value_name = "GATES", default_value = "")]
+    feature_gates: String,
+    /// Whether one of several processes is elected to do the work
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    leader_elect: bool,
+    /// The namespace of the lease by which it is elected
+    #[arg(long, value_name = "NAME", default_value = "kube-system")]
+    leader_elect_resource_namespace: String,
+    /// The name of that lease
+    #[arg(long, value_name = "NAME", default_value = "supercargo-controllers")]
+    leader_elect_resource_name: String,
+    /// The port for metrics and health; 0 serves none
+    #[arg(long, value_name = "PORT", default_value_t = CONTROLLERS_PORT)]
+    secure_port: u16,
+    /// How many pods that have ended are kept before the oldest are deleted
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().ended_pods_max)]
+    terminated_pod_gc_threshold: usize,
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+impl Controllers {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.list {
+            for name in upkeep::names() {
+                writeln!(out, "{name}")?;
+            }
+            return Ok(());
+        }
+        let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
+        let choice = self.choice()?;
+        self.daemon.log()?;
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        runtime.block_on(self.work(choice, gates))
+    }
+
+    fn choice(&self) -> Result<Choice, Failure> {
+        Choice::parse(self.controllers.iter().map(String::as_str)).map_err(|error| {
+            let error = error.to_string();
+            let (wrong, hint) = error.split_once("; hint: ").unwrap_or((&error, ""));
+            Failure::Usage { wrong: wrong.to_owned(), hint: hint.to_owned() }
+        })
+    }
+
+    async fn work(&self, controllers: Choice, gates: Gates) -> Result<(), Failure> {
+        let connection = self.connect().await?;
+        let metrics = Arc::new(ControllerMetrics::default());
+        let lease = self.leader_elect.then(|| self.leader_elect_resource_name.clone());
+        let names: Vec<&str> =
+            upkeep::names().into_iter().filter(|name| controllers.includes(name)).collect();
+        let (watcher, checks) = Watcher::new(metrics.clone(), lease, names.clone());
+        info!(server = connection.server(), controllers = names.join(","), "starting");
+        let configuration = json!({
+            "controllers": self.controllers,
+            "featureGates": gates.iter().map(|gate| gate.to_string()).collect::<Vec<_>>(),
+        });
+        let shown = Shown { port: self.secure_port, checks, configuration, metrics };
+        let serving = self.daemon.show(shown, &Handle::current()).await?;
+        let limits = Limits { ended_pods_max: self.terminated_pod_gc_threshold, ..Limits::default() };
+        let listener = Arc::new(watcher);
+        let options = upkeep::Options { controllers, gates, limits, listener, ..upkeep::Options::default() };
+        let ended = if self.leader_elect {
+            let election = (self.connect().await?, self.candidacy());
+            upkeep::run_elected(connection, options, election, stopped())
+                .await
+                .map_err(|error| Failure::hinted(&error.to_string()))?
+        } else {
+            upkeep::run(connection, options, stopped()).await;
+            Ended::Stopped
+        };
+        if let Some(serving) = serving {
+            serving.end().await;
+        }
+        info!("stopped");
+        match ended {
+            Ended::Stopped => Ok(()),
+            Ended::LostLeadership { why } => Err(Failure::Failed {
+                wrong: format!("leads no longer: {why}"),
+                hint: "start it again; whoever leads now goes on".to_owned(),
+            }),
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, Failure> {
+        let options = client::Options { in_flight_max: REQUESTS_MAX, ..client::Options::default() };
+        self.daemon.connect(None, &options).await
+    }
+
+    fn candidacy(&self) -> Candidacy {
+        Candidacy {
+            namespace: self.leader_elect_resource_namespace.clone(),
+            name: self.leader_elect_resource_name.clone(),
+            identity: identity(),
+            terms: Terms::default(),
+        }
+    }
+}

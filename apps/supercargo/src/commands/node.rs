@@ -1,0 +1,110 @@
+//! `supercargo node`: a node of a cluster that speaks with drivers of devices.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use kubelet::node;
+use telemetry::logs::{self, Format};
+use tokio::runtime::Builder;
+use tracing::{info, warn};
+
+use crate::commands::apiserver::stopped;
+use crate::failure::Failure;
+use crate::reach;
+
+const EXAMPLES: &str = "\
+Examples:
+  supercargo node --name node-1 --kubeconfig kubeconfig
+  supercargo node --name node-1 --kubeconfig kubeconfig --root-dir target/node-1    without being root
+  supercargo node --name node-1 --capacity cpu=64 --label rack=7                    for a Node that is not there yet
+
+A driver finds the node by its directory: let its registration socket be in ROOT/plugins_registry. What the containers of a
+pod would get is in ROOT/pods/UID/devices.json.";
+
+/// Be a node that has drivers prepare the devices of its pods; the pods run in name only
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Node {
+    /// The name of the node; the Node object is made if it is missing
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// Where plugins register and what is prepared is kept
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/kubelet")]
+    root_dir: PathBuf,
+    /// Where the API server is and who we are; without it $KUBECONFIG, or the pod's service account
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig, if not its current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// What the node has, if it is to be made; can be repeated
+    #[arg(long, value_name = "NAME=AMOUNT", value_parser = pair)]
+    capacity: Vec<(String, String)>,
+    /// A label of the node, if it is to be made; can be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    label: Vec<(String, String)>,
+    /// How long a driver may take for one call
+    #[arg(long, value_name = "SECONDS", default_value_t = 45)]
+    call_timeout: u64,
+    /// After how long the slices of a driver go that nobody answers for
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    wipe_slices_after: u64,
+    /// How to write the log: text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    logging_format: Format,
+    /// How much to log: 0 what matters, 4 every decision, 6 everything
+    #[arg(short, long, value_name = "LEVEL", default_value_t = 0)]
+    v: u8,
+}
+
+impl Node {
+    pub(crate) fn run(&self, _: &mut dyn Write) -> Result<(), Failure> {
+        let options = self.options()?;
+        logs::start(self.logging_format, self.v).map_err(|error| Failure::hinted(&error.to_string()))?;
+        Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(self.be(options))
+    }
+
+    async fn be(&self, options: node::Options) -> Result<(), Failure> {
+        let kubeconfig = self.kubeconfig.as_deref();
+        let connection =
+            reach::connect(kubeconfig, self.context.as_deref(), &client::Options::default()).await?;
+        info!(
+            node = self.name, server = connection.server(), plugins = %options.registry().display(), "starting"
+        );
+        let complaints = Arc::new(|why: &str| warn!("{why}"));
+        let ended = node::run(connection, options, complaints, stopped()).await;
+        ended.map_err(|error| Failure::hinted(&error.to_string()))?;
+        info!("stopped; what is prepared stays so, and the next start goes on with it");
+        Ok(())
+    }
+
+    fn options(&self) -> Result<node::Options, Failure> {
+        let mut options = node::Options::new(&self.name, &self.root_dir);
+        for (name, amount) in &self.capacity {
+            let read: Result<model::quantity::Quantity, _> = amount.parse();
+            if read.is_err() {
+                return Err(Failure::Usage {
+                    wrong: format!("{amount:?} is no amount of {name}"),
+                    hint: "write it as in a manifest, such as cpu=8 or memory=32Gi".to_owned(),
+                });
+            }
+        }
+        options.capacity.extend(self.capacity.iter().cloned());
+        options.labels = BTreeMap::from_iter(self.label.iter().cloned());
+        options.call_timeout = Duration::from_secs(self.call_timeout);
+        options.wipe_after = Duration::from_secs(self.wipe_slices_after);
+        Ok(options)
+    }
+}
+
+/// Two words with an equals sign between them.
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("it is written as KEY=VALUE".to_owned()),
+    }
+}

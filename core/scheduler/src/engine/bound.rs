@@ -1,0 +1,103 @@
+//! Pods that came to their node by hand, before their claims had devices there.
+//!
+//! Invariant: such a pod waits like any other, but for its devices only: it is on its node all the while, nothing else about
+//! the node is asked, and it is not bound again. A pod that runs, or that is to go, waits for nothing: what it lacks then is
+//! no use to it. Pods without claims are never looked at here.
+
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use model::claim::ClaimId;
+use model::pod::{ClaimSource, Pod, PodClaim};
+use model::timestamp::Timestamp;
+
+use super::Engine;
+use super::fold::{claim_id, own_changes};
+use crate::filters::{Filter, FilterSet};
+use crate::queue::Failure;
+
+impl Engine {
+    /// Lets a pod that is on a node wait for its devices, or no longer.
+    pub(super) fn follow_bound(&mut self, now: Timestamp, pod: &Arc<Pod>) {
+        let before = self.waiting.get(&pod.uid).filter(|known| known.node.is_some()).cloned();
+        let lacks_devices = self.lacks_devices(pod);
+        if before.is_none() || !lacks_devices {
+            // It may have waited for a node until now, which is over.
+            self.forget_waiting(&pod.uid);
+        }
+        if !lacks_devices {
+            return;
+        }
+        self.waiting.insert(pod.uid.clone(), pod.clone());
+        let gated = self.lacks_claims(pod);
+        self.queue.apply(&pod.uid, pod.priority, gated, now);
+        if let Some(before) = before {
+            self.queue.wake_one(&pod.uid, own_changes(&before, pod), now);
+        }
+    }
+
+    /// Whether a pod on a node asks for one of us, and has a claim that has no devices yet or is not reserved for it.
+    fn lacks_devices(&self, pod: &Pod) -> bool {
+        if pod.claims.is_empty() || pod.running || pod.deleting {
+            return false;
+        }
+        let profile = self.settings.profile(pod);
+        profile.is_some_and(|profile| profile.filters.has(Filter::Devices))
+            && pod.claims.iter().any(|claim| self.is_unserved(pod, claim))
+    }
+
+    fn is_unserved(&self, pod: &Pod, claim: &PodClaim) -> bool {
+        let state = claim_id(pod, claim).and_then(|id| self.claims.get(&id));
+        match claim.source {
+            ClaimSource::NotNeeded | ClaimSource::Unknown => return false,
+            // What was made for its group is used by the group.
+            ClaimSource::Generated(_)
+                if state.is_some_and(|state| state.owner.as_ref() != Some(&pod.uid)) =>
+            {
+                return false;
+            }
+            ClaimSource::Named(_) | ClaimSource::Generated(_) | ClaimSource::ToBeGenerated => {}
+        }
+        state.is_none_or(|state| state.allocation.is_none() || !state.reserved_for.contains(&pod.uid))
+    }
+
+    /// Other pods use a claim than before: those on nodes may have what they lacked, or lack what they had.
+    pub(super) fn look_again_at_users(&mut self, now: Timestamp, id: &ClaimId, before: Option<&ClaimState>) {
+        let users = |state: Option<&ClaimState>| -> Vec<Arc<str>> {
+            state.map(|state| state.reserved_for.clone()).unwrap_or_default()
+        };
+        let (before, after) = (users(before), users(self.claims.get(id).map(|state| &**state)));
+        let changed = before.iter().filter(|user| !after.contains(user));
+        for uid in changed.chain(after.iter().filter(|user| !before.contains(user))) {
+            self.look_again_at(now, uid);
+        }
+    }
+
+    fn look_again_at(&mut self, now: Timestamp, uid: &Arc<str>) {
+        let on_its_way = self.placing.contains_key(uid);
+        let waits_for_node = self.waiting.get(uid).is_some_and(|pod| pod.node.is_none());
+        if on_its_way || waits_for_node {
+            return;
+        }
+        if let Some(pod) = self.nodes.pod(uid).map(|(_, pod)| pod.clone()) {
+            self.follow_bound(now, &pod);
+        }
+    }
+
+    /// The claims of a pod that was on its node before are written.
+    pub(super) fn served(&mut self, now: Timestamp, uid: &Arc<str>) {
+        let Some(placing) = self.placing.remove(uid) else { return };
+        if self.lacks_devices(&placing.pod) {
+            let why = "a claim of it lost its devices or its reservation in the meantime".to_owned();
+            return self.refuse(now, &placing.pod, Failure::Failed, why, FilterSet::default());
+        }
+        self.forget_waiting(uid);
+    }
+
+    /// Whether what a claim has can be used on a node. Of a node that is not there nothing can be.
+    pub(super) fn is_usable_at(&self, claim: &ClaimId, node: &str) -> bool {
+        let node = self.nodes.find(node).and_then(|at| self.nodes.get(at).node.as_ref());
+        let nodes = self.claims.allocation(claim).and_then(|allocated| allocated.nodes.as_ref());
+        node.is_some_and(|node| nodes.is_none_or(|nodes| nodes.picks(node).unwrap_or(false)))
+    }
+}

@@ -1,0 +1,183 @@
+//! The complete life of a claim, once: from its template or its making, by way of a pod that runs and ends, until nothing of
+//! it is left. One component may die at one step of it.
+//!
+//! Invariant: until somebody dies, the life of a kind is the same every time, so that a step can be told by its number.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+use super::api::{Api, named, text};
+use super::component::{Component, Crash, Moment};
+use super::plan::{Plan, Sabotage};
+use super::{CLOSE_MS, Happening, World, workload};
+
+/// How long the containers of a pod run.
+pub(super) const RUN_MS: i64 = 1_000;
+
+/// How often somebody looks whether the pods have done their work.
+const VISIT_MS: i64 = 500;
+
+/// How long a life may take, crash and all.
+const LIFE_MS_MAX: i64 = 60_000;
+
+/// How long it takes until everybody has heard that everything is gone.
+const NEWS_MS: i64 = 2_000;
+
+/// How a pod comes by its claim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// It is made for the pod from a template.
+    Template,
+    /// Somebody makes it, and two pods name it.
+    Shared,
+    /// The pod asks for a resource that devices stand for.
+    Extended,
+}
+
+impl Kind {
+    /// Every one.
+    pub const ALL: [Kind; 3] = [Kind::Template, Kind::Shared, Kind::Extended];
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Kind::Template => "template",
+            Kind::Shared => "shared",
+            Kind::Extended => "extended",
+        })
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Kind, String> {
+        let names = || Kind::ALL.map(|kind| kind.to_string()).join(", ");
+        let mut all = Kind::ALL.into_iter();
+        all.find(|kind| kind.to_string() == text).ok_or_else(|| format!("lives are {}", names()))
+    }
+}
+
+/// A life that is lived, and what was done in it.
+#[derive(Clone, Debug)]
+pub(super) struct Life {
+    crash: Option<Crash>,
+    steps: Vec<(Component, String)>,
+    is_leaving: bool,
+}
+
+impl Life {
+    /// Takes note of a step, and says who dies at it.
+    pub(super) fn note(&mut self, by: Component, what: &str) -> Option<Crash> {
+        let step = self.steps.len();
+        self.steps.push((by, what.to_owned()));
+        self.crash.filter(|crash| crash.step == step)
+    }
+}
+
+/// What came of a life.
+#[derive(Clone, Debug)]
+pub struct LifeReport {
+    /// What was done, and by whom, in order.
+    pub steps: Vec<(Component, String)>,
+    /// What was wrong, the first first. Nothing, if all is well.
+    pub violations: Vec<String>,
+    /// The history, if it was asked for.
+    pub lines: Vec<String>,
+}
+
+/// Lives a life.
+#[must_use]
+pub fn live(kind: Kind, crash: Option<Crash>, sabotage: Sabotage, keep_lines: bool) -> LifeReport {
+    let mut world = World::of(0, Plan::quiet(sabotage), keep_lines);
+    world.life = Some(Life { crash, steps: Vec::new(), is_leaving: false });
+    world.begin(|api, plan, _| furnish(api, plan, kind));
+    world.agenda.after(VISIT_MS, Happening::Visit);
+    world.end = Some(LIFE_MS_MAX);
+    world.go_on();
+    if world.violations.is_empty() {
+        world.check_nothing_left();
+    }
+    let steps = world.life.take().map(|life| life.steps).unwrap_or_default();
+    let report = world.report();
+    LifeReport { steps, violations: report.violations, lines: report.lines }
+}
+
+/// Every way to die once in a life of so many steps.
+pub fn crashes(steps: usize) -> impl Iterator<Item = Crash> {
+    let moments = |component| Moment::ALL.map(move |moment| (component, moment));
+    (0..steps).flat_map(move |step| {
+        let who = Component::ALL.into_iter().flat_map(moments);
+        who.map(move |(component, moment)| Crash { component, step, moment })
+    })
+}
+
+/// The command that lives a life again, with its history.
+#[must_use]
+pub fn relive_command(kind: Kind, crash: Option<Crash>) -> String {
+    let crash = crash.map(|crash| format!(" --crash {crash}")).unwrap_or_default();
+    format!("cargo run -p simulator -- --life {kind}{crash} --trace")
+}
+
+/// One node with two devices, and pods with their claim.
+fn furnish(api: &mut Api, plan: &Plan, kind: Kind) {
+    workload::furnish_basics(api, plan);
+    workload::add_machine(api, plan, "node-0", 2);
+    let claims = match kind {
+        Kind::Template => json!([{ "name": "gpu", "resourceClaimTemplateName": "one" }]),
+        Kind::Shared => json!([{ "name": "gpu", "resourceClaimName": "shared" }]),
+        Kind::Extended => json!([]),
+    };
+    if kind == Kind::Shared {
+        let mut claim = named("resource.k8s.io/v1", "ResourceClaim", "shared");
+        claim["spec"] = workload::claim_spec(plan, 1);
+        must(api.create(&claim));
+    }
+    let names: &[&str] = if kind == Kind::Shared { &["first", "second"] } else { &["only"] };
+    for name in names {
+        let mut pod = named("v1", "Pod", name);
+        let mut container = json!({ "name": "c", "image": "i" });
+        if kind == Kind::Extended {
+            container["resources"]["limits"] = json!({ workload::RESOURCE: "1" });
+        }
+        pod["spec"] = json!({
+            "schedulerName": workload::SCHEDULERS[0], "restartPolicy": "Never",
+            "containers": [container], "resourceClaims": claims,
+        });
+        must(api.create(&pod));
+    }
+}
+
+fn must<T, E: fmt::Debug>(made: Result<T, E>) -> T {
+    made.expect("what a life is made of can be admitted")
+}
+
+impl World {
+    /// Whoever made the pods looks at them: when all have done their work they may go, with what was made for them.
+    pub(super) fn visit(&mut self) {
+        self.agenda.after(VISIT_MS, Happening::Visit);
+        let pods = self.api.list("Pod");
+        let is_over = |pod: &Value| text(&pod["status"]["phase"]) == "Succeeded";
+        let is_leaving = self.life.as_ref().is_some_and(|life| life.is_leaving);
+        if !is_leaving && pods.iter().all(|(_, pod)| is_over(pod)) {
+            if let Some(life) = &mut self.life {
+                life.is_leaving = true;
+            }
+            let claim = ("ResourceClaim", "default".to_owned(), "shared".to_owned());
+            let pods = pods.iter().map(|(key, _)| ("Pod", key.namespace.to_string(), key.name.to_string()));
+            for (kind, namespace, name) in pods.chain([claim]) {
+                let _ = self.api.delete(kind, (&namespace, &name), None, None);
+            }
+            self.end = self.end.max(Some(self.agenda.now() + CLOSE_MS));
+        }
+        let is_empty = pods.is_empty() && self.api.list("ResourceClaim").is_empty();
+        // Who is down has yet to come back and look.
+        let all_are_up = self.replicas.iter().all(|replica| replica.alive);
+        if is_leaving && is_empty && all_are_up && self.keeper.down_until <= self.agenda.now() {
+            self.end = self.end.min(Some(self.agenda.now() + NEWS_MS));
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The nodes of a world at work: their agents do one thing at a time, drivers and the API permitting.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use convert::request::{ApiCall, Verb};
+use serde_json::{Value, json};
+use store::Key;
+
+use super::World;
+use super::api::{Api, text};
+use super::component::Component;
+use super::machine::{Containers, Deed, Entry, Usable, uid};
+
+/// How often the containers of a pod end, in a thousand times that their node is looked at.
+const ENDS_PER_MILLE: u32 = 12;
+
+impl World {
+    /// Every agent that is up does one thing, if there is one to do.
+    pub(super) fn run_machines(&mut self) {
+        let names: Vec<String> = self.machines.keys().cloned().collect();
+        for name in names {
+            let pods = self.pods_on(&name);
+            self.end_containers(&name, &pods);
+            let machine = &self.machines[&name];
+            if machine.agent_down_until > self.agenda.now() {
+                continue;
+            }
+            let api = &mut self.api;
+            let deeds = machine.deeds(&pods, &mut |pod| usable_claims(api, pod), self.plan.sabotage);
+            let deed = if self.life.is_some() { deeds.first() } else { self.chances.pick(&deeds) };
+            if let Some(deed) = deed.cloned() {
+                self.carry_out(&name, deed);
+            }
+        }
+    }
+
+    fn pods_on(&mut self, node: &str) -> Vec<Arc<Value>> {
+        let pods = self.api.list("Pod").into_iter().map(|(_, pod)| pod);
+        pods.filter(|pod| text(&pod["spec"]["nodeName"]) == node).collect()
+    }
+
+    /// Containers end by themselves: in a life when their time has come, and otherwise by chance.
+    fn end_containers(&mut self, node: &str, pods: &[Arc<Value>]) {
+        let now = self.agenda.now();
+        let (life, calm) = (self.life.is_some(), self.plan.calm);
+        let Some(machine) = self.machines.get_mut(node) else { return };
+        for pod in pods.iter().filter(|pod| text(&pod["status"]["phase"]) == "Running") {
+            let Some(Containers::Run { since }) = machine.containers.get(uid(pod)).copied() else { continue };
+            let is_over = match life {
+                true => now - since > super::life::RUN_MS,
+                false => !calm && self.chances.per_mille(ENDS_PER_MILLE),
+            };
+            if is_over {
+                let failed = !life && self.chances.per_mille(300);
+                let phase = if failed { "Failed" } else { "Succeeded" };
+                machine.containers.insert(uid(pod).to_owned(), Containers::Ended(phase));
+            }
+        }
+    }
+
+    fn carry_out(&mut self, node: &str, deed: Deed) {
+        let now = self.agenda.now();
+        let Some(machine) = self.machines.get_mut(node) else { return };
+        let has_driver = machine.driver_down_until <= now;
+        let (by, what) = match deed {
+            Deed::Enter { claim: (key, uid), pod } => {
+                let what = format!("{node} notes that it uses claim {}", key.name);
+                let pods = BTreeSet::new();
+                machine.entries.entry(uid).or_insert(Entry { claim: key, pods }).pods.insert(pod);
+                (Component::Node, what)
+            }
+            Deed::Prepare { claim } => return self.prepare(node, claim, has_driver),
+            Deed::Start { pod } => {
+                machine.containers.insert(pod.clone(), Containers::Run { since: now });
+                self.check_start(node, &pod);
+                (Component::Node, format!("{node} starts a pod"))
+            }
+            Deed::Stop { pod } => {
+                machine.containers.remove(&pod);
+                (Component::Node, format!("{node} stops a pod"))
+            }
+            Deed::Unprepare { claim } if has_driver => {
+                machine.prepared.remove(&claim);
+                machine.ready.remove(&claim);
+                (Component::Driver, format!("{node} undoes a claim"))
+            }
+            Deed::Unprepare { .. } => return,
+            Deed::Leave { claim, pod } => {
+                let is_empty = machine.entries.get_mut(&claim).is_some_and(|entry| {
+                    entry.pods.remove(&pod);
+                    entry.pods.is_empty()
+                });
+                if is_empty {
+                    machine.entries.remove(&claim);
+                    machine.ready.remove(&claim);
+                }
+                (Component::Node, format!("{node} notes that it uses a claim no more"))
+            }
+            Deed::Report { pod, phase } => {
+                let done = self.api.perform(&report(&pod, phase)).is_ok();
+                if done && phase != "Running" {
+                    machine.containers.remove(uid(&pod));
+                }
+                (
+                    Component::Node,
+                    format!("{node} says that pod {} is {phase}", text(&pod["metadata"]["name"])),
+                )
+            }
+            Deed::Remove { pod } => {
+                let place = (text(&pod["metadata"]["namespace"]), text(&pod["metadata"]["name"]));
+                let _ = self.api.delete("Pod", place, Some(0), Some(uid(&pod)));
+                (Component::Node, format!("{node} lets pod {} go", place.1))
+            }
+        };
+        self.did(by, &what, 0);
+    }
+
+    /// The driver of a node prepares a claim, and the agent is told if both are still there.
+    fn prepare(&mut self, node: &str, claim: String, has_driver: bool) {
+        let here = self.machines.get(node).and_then(|machine| machine.entries.get(&claim)).cloned();
+        let Some(entry) = here.filter(|entry| has_driver && self.has_devices_of(node, entry, &claim)) else {
+            return;
+        };
+        if let Some(machine) = self.machines.get_mut(node) {
+            machine.prepared.insert(claim.clone());
+        }
+        self.did(Component::Driver, &format!("{node} prepares claim {}", entry.claim.name), 0);
+        let now = self.agenda.now();
+        if let Some(machine) = self.machines.get_mut(node)
+            && machine.driver_down_until <= now
+            && machine.agent_down_until <= now
+        {
+            machine.ready.insert(claim);
+        }
+    }
+
+    /// Whether a claim has devices of a node. A driver knows no others.
+    fn has_devices_of(&mut self, node: &str, entry: &Entry, claim: &str) -> bool {
+        let found = self.api.get("ResourceClaim", &entry.claim.namespace, &entry.claim.name);
+        let found = found.filter(|found| uid(found) == claim);
+        let results =
+            found.and_then(|found| found["status"]["allocation"]["devices"]["results"].as_array().cloned());
+        results.is_some_and(|results| results.iter().all(|result| text(&result["pool"]) == node))
+    }
+
+    /// A pod runs only when all of its claims are prepared.
+    fn check_start(&mut self, node: &str, pod: &str) {
+        let pods = self.pods_on(node);
+        let Some(started) = pods.iter().find(|one| uid(one) == pod) else { return };
+        let claims = usable_claims(&mut self.api, started);
+        let prepared = &self.machines[node].prepared;
+        if claims.is_none_or(|claims| claims.iter().any(|(_, claim)| !prepared.contains(claim))) {
+            let name = text(&started["metadata"]["name"]);
+            self.violations.push(format!("pod {name} runs on {node}, and its claims are not prepared there"));
+        }
+    }
+
+    /// Something happens to the agent or the driver of a node.
+    pub(super) fn stop_on(&mut self, node: &str, component: Component, until: i64) {
+        self.trace.note(self.agenda.now(), format_args!("the {component} of {node} dies"));
+        let sabotage = self.plan.sabotage;
+        let Some(machine) = self.machines.get_mut(node) else { return };
+        match component {
+            Component::Driver => machine.driver_down_until = until,
+            _ => machine.stop_agent(until, sabotage),
+        }
+    }
+
+    /// What is on machines and has no reason to be there any more.
+    pub(super) fn left_on_machines(&mut self) -> Vec<String> {
+        let mut left = Vec::new();
+        for node in self.machines.keys().cloned().collect::<Vec<_>>() {
+            let pods = self.pods_on(&node);
+            let lives = |pod: &String| {
+                pods.iter().any(|one| {
+                    uid(one) == pod && !matches!(text(&one["status"]["phase"]), "Succeeded" | "Failed")
+                })
+            };
+            let machine = &self.machines[&node];
+            for (claim, entry) in &machine.entries {
+                for pod in entry.pods.iter().filter(|pod| !lives(pod)) {
+                    left.push(format!(
+                        "{node} keeps claim {} ({claim}) for pod {pod}, which is over",
+                        entry.claim.name
+                    ));
+                }
+            }
+            for claim in machine.prepared.iter().filter(|claim| !machine.entries.contains_key(*claim)) {
+                left.push(format!("claim {claim} stays prepared on {node}, and nobody knows it"));
+            }
+            for pod in machine.containers.keys().filter(|pod| !lives(pod)) {
+                left.push(format!("containers of pod {pod} stay on {node}"));
+            }
+        }
+        left
+    }
+}
+
+/// The claims of a pod, if all of them are there, have devices and are reserved for it.
+fn usable_claims(api: &mut Api, pod: &Value) -> Option<Vec<Usable>> {
+    let namespace = text(&pod["metadata"]["namespace"]);
+    let statuses = pod["status"]["resourceClaimStatuses"].as_array().cloned().unwrap_or_default();
+    let mut names: Vec<String> = Vec::new();
+    for entry in pod["spec"]["resourceClaims"].as_array().into_iter().flatten() {
+        match entry["resourceClaimName"].as_str() {
+            Some(name) => names.push(name.to_owned()),
+            None => {
+                let status = statuses.iter().find(|status| status["name"] == entry["name"])?;
+                names.extend(status["resourceClaimName"].as_str().map(ToOwned::to_owned));
+            }
+        }
+    }
+    let extended = pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"].as_str();
+    names.extend(extended.map(ToOwned::to_owned));
+    names.iter().map(|name| usable_claim(api, namespace, name, uid(pod))).collect()
+}
+
+fn usable_claim(api: &mut Api, namespace: &str, name: &str, pod: &str) -> Option<Usable> {
+    let claim = api.get("ResourceClaim", namespace, name)?;
+    let mut users = claim["status"]["reservedFor"].as_array().into_iter().flatten();
+    let is_reserved = users.any(|user| user["uid"] == pod);
+    let is_usable = is_reserved && claim["status"].get("allocation").is_some();
+    is_usable.then(|| (Key::new(namespace, name), uid(&claim).to_owned()))
+}
+
+/// The call by which an agent says what its pod does. The uid keeps it from a pod that took the name of this one.
+fn report(pod: &Value, phase: &str) -> ApiCall {
+    ApiCall {
+        verb: Verb::Patch,
+        kind: "Pod",
+        namespace: text(&pod["metadata"]["namespace"]).to_owned(),
+        name: text(&pod["metadata"]["name"]).to_owned(),
+        subresource: Some("status"),
+        body: json!({ "metadata": { "uid": uid(pod) }, "status": { "phase": phase } }),
+    }
+}

@@ -1,0 +1,251 @@
+//! The schedulers of a world: what they are told and when, when it is their turn, and when they die.
+//!
+//! Invariant: a scheduler knows nothing but what it was told, and what was planned for an earlier life of it does not happen.
+
+use std::sync::Arc;
+
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+use scheduler::change::Change;
+use scheduler::engine::{Announcement, Effect, Input};
+
+use super::component::Component;
+use super::plan::{Arrangement, Fault, Sabotage};
+use super::replica::FOLLOWED;
+use super::{Happening, START, World, carry};
+
+impl World {
+    /// Plans that a scheduler is told what is new of a kind.
+    pub(super) fn plan_news(&mut self, replica: usize, stream: usize) {
+        let to = &mut self.replicas[replica];
+        let life = to.life;
+        let stream_of = &mut to.streams[stream];
+        if !to.alive || !stream_of.listed || stream_of.planned {
+            return;
+        }
+        stream_of.planned = true;
+        let late = self.plan.strikes(Fault::LateEvent, &mut self.chances);
+        let pause = if late { self.chances.millis(500, 8_000) } else { self.chances.millis(1, 30) };
+        self.agenda.after(pause, Happening::Tell { replica, life, stream });
+    }
+
+    pub(super) fn tell_news(&mut self, replica: usize, stream: usize) {
+        let most = 1 + self.chances.below(4);
+        let to = &mut self.replicas[replica].streams[stream];
+        to.planned = false;
+        if to.broken {
+            return;
+        }
+        if self.plan.strikes(Fault::BrokenWatch, &mut self.chances) {
+            to.broken = true;
+            let life = self.replicas[replica].life;
+            let pause = self.chances.millis(100, 8_000);
+            self.trace.note(
+                self.agenda.now(),
+                format_args!("scheduler {replica} loses its watch of {}", FOLLOWED[stream]),
+            );
+            self.agenda.after(pause, Happening::List { replica, life, stream });
+            return;
+        }
+        let kind = FOLLOWED[stream];
+        let mut news = to.follow(&mut self.api, most);
+        if self.plan.sabotage == Sabotage::DeafToClaims && kind == "ResourceClaim" {
+            news.clear();
+        }
+        for change in news {
+            let is_departure = matches!(change, Change::PodGone(_));
+            if is_departure && self.plan.sabotage == Sabotage::DeafToDepartures {
+                continue;
+            }
+            let again = self.plan.strikes(Fault::RepeatedEvent, &mut self.chances).then(|| change.clone());
+            self.tell(replica, Input::Changed(change));
+            if let Some(change) = again {
+                self.tell(replica, Input::Changed(change));
+            }
+        }
+        let to = &self.replicas[replica].streams[stream];
+        let seen = to.seen;
+        self.trace.note(self.agenda.now(), format_args!("scheduler {replica} has seen {kind} up to {seen}"));
+        if !to.has_seen(&self.api, u64::MAX) {
+            self.plan_news(replica, stream);
+        }
+    }
+
+    pub(super) fn list(&mut self, replica: usize, stream: usize) {
+        let facts = self.replicas[replica].streams[stream].list(&mut self.api);
+        let (now, kind) = (self.agenda.now(), FOLLOWED[stream]);
+        self.trace.note(now, format_args!("scheduler {replica} lists {kind}: {} facts", facts.len()));
+        for change in facts {
+            self.tell(replica, Input::Changed(change));
+        }
+        self.plan_turn(replica);
+    }
+
+    /// Tells an engine something, and does what it wants done.
+    pub(super) fn tell(&mut self, replica: usize, input: Input) {
+        let is_change = matches!(input, Input::Changed(_));
+        let input = self.misled(input);
+        let effects = self.replicas[replica].engine.handle(self.api.now, input);
+        for effect in effects {
+            match effect {
+                Effect::Submit(id, write) => self.submit(replica, id, write),
+                Effect::WakeAt(time) => self.plan_wake(replica, time),
+                Effect::Announce(announcement) => self.hear(replica, &announcement),
+            }
+        }
+        if !(is_change && self.plan.sabotage == Sabotage::SleepsOn) {
+            self.plan_turn(replica);
+        }
+    }
+
+    /// What an engine is told by whoever makes a mistake about pods.
+    fn misled(&self, input: Input) -> Input {
+        match input {
+            Input::Changed(Change::PodApplied(pod))
+                if pod.node.is_some() && self.plan.sabotage == Sabotage::LeavesBoundPods =>
+            {
+                Input::Changed(Change::PodApplied(Arc::new(Pod { running: true, ..Pod::clone(&pod) })))
+            }
+            input => input,
+        }
+    }
+
+    pub(super) fn hear(&mut self, replica: usize, announcement: &Announcement) {
+        let now = self.agenda.now();
+        match announcement {
+            Announcement::Scheduled { pod, node, .. } => {
+                self.bound += 1;
+                self.trace.note(now, format_args!("scheduler {replica} has put {} on {node}", pod.id));
+            }
+            Announcement::FailedScheduling { pod, message, .. } => {
+                self.refused += 1;
+                if self.plan.calm {
+                    *self.attempts.entry(pod.id.to_string()).or_default() += 1;
+                }
+                self.trace
+                    .note(now, format_args!("scheduler {replica} finds no place for {}: {message}", pod.id));
+            }
+            Announcement::DevicesPending { pod, message, .. } => {
+                self.trace.note(now, format_args!("scheduler {replica}: {} is {message}", pod.id));
+            }
+            Announcement::DevicesDone { pod, outcome, .. } => {
+                let outcome = outcome.name();
+                self.trace.note(now, format_args!("scheduler {replica}: devices of {}: {outcome}", pod.id));
+            }
+            Announcement::Preempted { pod, by, node } => {
+                self.trace.note(
+                    now,
+                    format_args!("scheduler {replica} displaces {} for {} on {node}", pod.id, by.id),
+                );
+            }
+        }
+    }
+
+    pub(super) fn plan_wake(&mut self, replica: usize, time: Timestamp) {
+        let due = (time.micros() - START.micros()).div_euclid(1_000) + 1;
+        let to = &mut self.replicas[replica];
+        if to.wake_planned.is_none_or(|planned| due < planned) {
+            to.wake_planned = Some(due);
+            let life = to.life;
+            self.agenda.after(due - self.agenda.now(), Happening::Wake { replica, life });
+        }
+    }
+
+    /// Gives a scheduler time to place pods, soon.
+    pub(super) fn plan_turn(&mut self, replica: usize) {
+        let to = &mut self.replicas[replica];
+        if to.turn_planned || !to.alive {
+            return;
+        }
+        to.turn_planned = true;
+        let life = to.life;
+        let pause = self.chances.millis(0, 20);
+        self.agenda.after(pause, Happening::Turn { replica, life });
+    }
+
+    pub(super) fn turn(&mut self, replica: usize) {
+        self.replicas[replica].turn_planned = false;
+        let sabotage = self.plan.sabotage;
+        if !self.replicas[replica].may_decide(&self.api, sabotage) {
+            return;
+        }
+        let attempts = 1 + u32::try_from(self.chances.below(3)).unwrap_or_default();
+        for effect in self.replicas[replica].engine.handle(self.api.now, Input::Turn { attempts }) {
+            match effect {
+                Effect::Submit(id, write) => self.submit(replica, id, write),
+                Effect::WakeAt(time) => self.plan_wake(replica, time),
+                Effect::Announce(announcement) => self.hear(replica, &announcement),
+            }
+        }
+        if self.replicas[replica].engine.counts().ready > 0 {
+            self.plan_turn(replica);
+        }
+    }
+
+    /// Something may happen to a scheduler, to controllers, or to a node.
+    pub(super) fn take_chances(&mut self) {
+        self.agenda.after(1_000, Happening::Chance);
+        if self.plan.strikes(Fault::ControllerCrash, &mut self.chances) {
+            self.strike(Component::Controller);
+        }
+        let nodes: Vec<String> = self.machines.keys().cloned().collect();
+        for node in nodes {
+            let faults = [(Fault::NodeCrash, Component::Node), (Fault::DriverCrash, Component::Driver)];
+            for (fault, component) in faults {
+                if self.plan.strikes(fault, &mut self.chances) {
+                    let until = self.agenda.now() + self.chances.millis(200, 6_000);
+                    self.stop_on(&node, component, until);
+                }
+            }
+        }
+        for replica in 0..self.replicas.len() {
+            if !self.replicas[replica].alive {
+                continue;
+            }
+            let leads_of_two = self.plan.arrangement == Arrangement::Replicas && self.replicas[replica].leads;
+            if leads_of_two && self.plan.strikes(Fault::TakeOver, &mut self.chances)
+                || self.plan.strikes(Fault::Crash, &mut self.chances)
+            {
+                self.crash(replica);
+            }
+        }
+    }
+
+    /// A scheduler dies. What it sent and had not arrived is lost, or arrives before it or another begins: leases last
+    /// longer than calls.
+    pub(super) fn crash(&mut self, replica: usize) {
+        self.trace.note(self.agenda.now(), format_args!("scheduler {replica} dies"));
+        let to = &mut self.replicas[replica];
+        to.alive = false;
+        to.life += 1;
+        let led = std::mem::replace(&mut to.leads, self.plan.arrangement != Arrangement::Replicas);
+        self.errands.retain(|_, errand| errand.replica != replica);
+        let pause = self.chances.millis(carry::LATE_MS_MAX + 100, carry::LATE_MS_MAX + 6_000);
+        self.agenda.after(pause, Happening::Start { replica });
+        if led && self.plan.arrangement == Arrangement::Replicas {
+            let pause = self.chances.millis(carry::LATE_MS_MAX + 100, carry::LATE_MS_MAX + 4_000);
+            self.agenda.after(pause, Happening::Lead { replica: 1 - replica });
+        }
+    }
+
+    pub(super) fn start(&mut self, replica: usize) {
+        self.trace.note(self.agenda.now(), format_args!("scheduler {replica} starts"));
+        self.replicas[replica].restart(self.gates, &self.api);
+        let life = self.replicas[replica].life;
+        for stream in 0..FOLLOWED.len() {
+            let pause = self.chances.millis(1, 400);
+            self.agenda.after(pause, Happening::List { replica, life, stream });
+        }
+    }
+
+    /// A replica leads. It decides nothing before it has seen everything that is there by now.
+    pub(super) fn lead(&mut self, replica: usize) {
+        self.trace.note(self.agenda.now(), format_args!("scheduler {replica} leads"));
+        let reach = self.api.revision();
+        let to = &mut self.replicas[replica];
+        (to.leads, to.reach) = (true, reach);
+        if to.alive {
+            self.plan_turn(replica);
+        }
+    }
+}
