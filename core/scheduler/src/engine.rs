@@ -14,6 +14,7 @@ pub(crate) mod turn;
 
 pub(crate) use fold::claim_id;
 pub use readying::ReadyOutcome;
+pub(crate) use settle::consumer;
 pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -156,19 +157,21 @@ impl Settings {
 
 /// A claim with a write that is not answered yet.
 #[derive(Clone, Debug)]
-struct OpenClaim {
-    claim: ClaimId,
+pub(crate) struct OpenClaim {
+    pub(crate) claim: ClaimId,
     /// The claim's uid if the write gives it devices, and nothing if it only reserves it.
-    decided: Option<Arc<str>>,
+    pub(crate) decided: Option<Arc<str>>,
 }
 
 /// A pod on its way to a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Placing {
-    pod: Arc<Pod>,
+    pub(crate) pod: Arc<Pod>,
     node: Arc<str>,
     /// Claims whose writes are not answered yet.
     open: BTreeMap<WriteId, OpenClaim>,
+    /// Claims that get their devices with another pod, and their uids; they are reserved after that.
+    pub(crate) follows: BTreeMap<ClaimId, Arc<str>>,
     /// Claims that are reserved for the pod by now.
     reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
@@ -182,7 +185,7 @@ pub(crate) struct Placing {
     /// Its node is tried first when it failed there, as it is noted on the pod.
     keeps_node: bool,
     /// A write failed: the rest is waited for, and then all is taken back.
-    failed: Option<String>,
+    pub(crate) failed: Option<String>,
     /// It was called back for another pod, which needs its devices.
     displaced: bool,
     /// Writes that take reservations back. The pod is not tried again before they are answered, or they could undo what

@@ -21,16 +21,7 @@ impl Engine {
     pub(super) fn fold(&mut self, now: Timestamp, change: Change) {
         let wakes = match change {
             Change::NodeApplied(node) => self.fold_node(*node),
-            Change::NodeGone(name) => {
-                let known = self.nodes.find(&name).and_then(|at| self.nodes.get(at).node.clone());
-                self.images.replace(known.as_deref(), None);
-                if let Some(at) = self.nodes.remove(&name) {
-                    self.touches.touch(at);
-                    self.softly_tainted.remove(&at);
-                    self.wake_nominees_of(now, &name);
-                }
-                Wake::NodeRemoved.into()
-            }
+            Change::NodeGone(name) => self.node_gone(now, &name),
             Change::PodApplied(pod) => self.fold_pod(now, &pod),
             Change::PodGone(uid) => self.pod_gone(now, &uid),
             Change::SliceApplied(published) => {
@@ -102,6 +93,17 @@ impl Engine {
             }
         };
         self.queue.wake(wakes, now);
+    }
+
+    fn node_gone(&mut self, now: Timestamp, name: &Arc<str>) -> Wakes {
+        let known = self.nodes.find(name).and_then(|at| self.nodes.get(at).node.clone());
+        self.images.replace(known.as_deref(), None);
+        if let Some(at) = self.nodes.remove(name) {
+            self.touches.touch(at);
+            self.softly_tainted.remove(&at);
+            self.wake_nominees_of(now, name);
+        }
+        Wake::NodeRemoved.into()
     }
 
     fn fold_node(&mut self, node: Node) -> Wakes {

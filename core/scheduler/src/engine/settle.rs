@@ -52,6 +52,9 @@ impl Engine {
         if !placing.open.is_empty() || placing.binding.is_some() || !placing.releasing.is_empty() {
             return;
         }
+        if placing.failed.is_none() && !placing.follows.is_empty() {
+            return;
+        }
         if !self.waiting.contains_key(uid) {
             // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
             self.stop_readying(uid);
@@ -239,6 +242,7 @@ impl Engine {
         if !self.claims.is_decided(&open.claim) {
             self.queue.wake(Wake::Claim.into(), now);
         }
+        self.lead(now, &open.claim, outcome);
     }
 
     fn release(&mut self, placing: &Placing) {
@@ -263,6 +267,6 @@ impl Engine {
 }
 
 /// A pod as the user of a claim.
-pub(super) fn consumer(pod: &Pod) -> Consumer {
+pub(crate) fn consumer(pod: &Pod) -> Consumer {
     Consumer { name: pod.id.name.clone(), uid: pod.uid.clone() }
 }

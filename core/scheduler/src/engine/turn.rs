@@ -68,6 +68,7 @@ impl Engine {
             pod: pod.clone(),
             node: choice.node.clone(),
             open: Default::default(),
+            follows: Default::default(),
             reserved: Vec::new(),
             binding: None,
             hears_by: None,
@@ -87,6 +88,10 @@ impl Engine {
         for wanted in choice.claims {
             let (open, write) = match wanted {
                 Wanted::Reserved => continue,
+                Wanted::Following { claim, uid } => {
+                    self.follow(&pod.uid, claim, uid);
+                    continue;
+                }
                 Wanted::Reservation { claim, uid } => {
                     let open = OpenClaim { claim: claim.clone(), decided: None };
                     (open, Write::Reserve { claim, uid, consumer: consumer.clone() })
@@ -106,7 +111,7 @@ impl Engine {
     }
 
     /// Asks for a write that has to be done before a pod is bound.
-    fn submit_for(&mut self, pod: &Pod, open: OpenClaim, write: Write) {
+    pub(crate) fn submit_for(&mut self, pod: &Pod, open: OpenClaim, write: Write) {
         let id = self.submit(&pod.uid, write);
         if let Some(placing) = self.placing.get_mut(&pod.uid) {
             placing.open.insert(id, open);

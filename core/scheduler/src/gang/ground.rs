@@ -41,19 +41,20 @@ impl<'g> Ground<'g> {
         let Ground { engine, cast, profile, .. } = self;
         self.fixed.entry(node).or_insert_with(|| {
             let node = filters::node_of(engine.nodes.get(node));
-            let will_do = |kind: &Vec<Member>| {
-                let shape = &kind[0].pod.shape;
+            let will_do = |member: &Member| {
+                let shape = &member.pod.shape;
                 filters::anywhere(shape, &profile.filters).is_ok()
                     && filters::fixed(shape, node, &profile.filters).is_ok()
             };
-            cast.kinds.iter().map(will_do).collect()
+            cast.kinds.iter().map(|kind| kind[0].members.iter().all(will_do)).collect()
         })
     }
 
     /// Members of a load: of each kind the first that are there.
     fn members(&self, load: &Load) -> Vec<&'g Member> {
         let cast = self.cast;
-        load.present().flat_map(|(kind, count)| &cast.kinds[kind][..count as usize]).collect()
+        let units = load.present().flat_map(|(kind, count)| &cast.kinds[kind][..count as usize]);
+        units.flat_map(|unit| &unit.members).collect()
     }
 
     /// Whether what a node has left will do for all of these.
@@ -100,7 +101,7 @@ impl PlacementState for Ground<'_> {
         let mut left = node.allocatable.clone();
         left.add(&state.used, -1);
         let pods = node.pods_max.saturating_sub(state.pods.len() as i64);
-        let needs_devices = self.cast.kinds.iter().any(|kind| kind[0].claims.need_devices());
+        let needs_devices = self.cast.examples().any(|member| member.claims.need_devices());
         let devices = if needs_devices { self.free_devices(node) } else { 0 };
         let mut free = self.cast.amounts(&left, u64::try_from(pods).unwrap_or(0), devices);
         for (axis, name) in self.cast.others.iter().enumerate() {
@@ -119,13 +120,13 @@ impl PlacementState for Ground<'_> {
             return self.likenesses.of(Vec::new());
         }
         features.extend(self.free(node).0);
-        let has_ports = self.cast.kinds.iter().any(|kind| !kind[0].pod.shape.ports.is_empty());
-        let has_names = self.cast.kinds.iter().any(|kind| kind[0].claims.named.is_some());
+        let has_ports = self.cast.examples().any(|member| !member.pod.shape.ports.is_empty());
+        let has_names = self.cast.examples().any(|member| member.claims.named.is_some());
         let has_nominees = !self.engine.preempting.nominations.is_empty();
         if has_ports || has_names || has_nominees {
             features.push(u64::from(node.0));
         }
-        if self.cast.kinds.iter().any(|kind| !kind[0].claims.open.is_empty()) {
+        if self.cast.examples().any(|member| !member.claims.open.is_empty()) {
             self.likenesses.devices(self.engine, node, &mut features);
         }
         self.likenesses.of(features)

@@ -7,6 +7,7 @@
 
 mod cast;
 mod flight;
+mod following;
 mod ground;
 mod likeness;
 mod members;
@@ -16,6 +17,7 @@ mod turn;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use model::claim::ClaimId;
 use model::group::{Group, GroupId};
 use rustc_hash::FxHashMap;
 
@@ -38,6 +40,8 @@ pub(crate) struct Gangs {
     flights: BTreeMap<GroupId, Flight>,
     /// The gang of each of them.
     in_flight: FxHashMap<Arc<str>, GroupId>,
+    /// Members that reserve a claim once it has the devices that it gets with another member.
+    followers: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
 }
 
 impl Gangs {

@@ -6,18 +6,19 @@
 //!
 //! Invariant: what is assumed of members is taken back before the answer is given.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::claims::Held;
 use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
+use model::node::NodeSelector;
 use model::pod::Pod;
 use placement::{Domain, Gang};
 
 use super::cast::{Cast, Member};
-use super::turn::Seated;
-use crate::cycle::{Choice, Wanted, choice};
+use super::turn::{Seated, seat};
+use crate::cycle::{Choice, Wanted};
 use crate::engine::{Engine, held};
 use crate::filters::{self, Around, Mounts};
 use crate::profile::Profile;
@@ -26,6 +27,15 @@ use crate::profile::Profile;
 struct Assumed {
     uid: Arc<str>,
     held: Vec<Held>,
+}
+
+/// Where claims can be used that got their devices with members before.
+type Shared = BTreeMap<ClaimId, Option<NodeSelector>>;
+
+/// A claim that gets its devices by this, and where they can be used.
+fn brought(wanted: &Wanted) -> Option<(ClaimId, Option<NodeSelector>)> {
+    let Wanted::Allocation { state, allocation } = wanted else { return None };
+    Some((state.wish.id.clone(), allocation.nodes.clone()))
 }
 
 impl Engine {
@@ -41,16 +51,11 @@ impl Engine {
         for domain in domains {
             let mut seated = Vec::new();
             let mut assumed = Vec::new();
-            let mut claims: BTreeSet<ClaimId> = BTreeSet::new();
-            for member in cast.kinds.iter().flatten() {
-                // A claim gets its devices for one member; others that share it follow when the API has them.
-                let mut open = member.claims.open.iter().map(|state| &state.wish.id);
-                if open.any(|id| claims.contains(id)) {
-                    continue;
-                }
-                let Some(choice) = self.seat_within(member, domain, profile) else { continue };
+            let mut shared: Shared = BTreeMap::new();
+            for member in cast.members() {
+                let Some(choice) = self.seat_within(member, domain, &shared, profile) else { continue };
                 assumed.push(self.assume_seat(member, &choice));
-                claims.extend(member.claims.open.iter().map(|state| state.wish.id.clone()));
+                shared.extend(choice.claims.iter().filter_map(brought));
                 seated.push((member.pod.clone(), choice));
             }
             assumed.iter().rev().for_each(|one| self.revert_seat(one));
@@ -77,8 +82,16 @@ impl Engine {
     }
 
     /// The best node of a domain for a member, with what is assumed of others.
-    fn seat_within(&mut self, member: &Member, domain: &Domain, profile: &Profile) -> Option<Choice> {
-        let Member { pod, claims } = member;
+    fn seat_within(
+        &mut self,
+        member: &Member,
+        domain: &Domain,
+        shared: &Shared,
+        profile: &Profile,
+    ) -> Option<Choice> {
+        let Member { pod, claims, follows } = member;
+        let reached: Vec<&Option<NodeSelector>> =
+            follows.iter().map(|state| shared.get(&state.wish.id)).collect::<Option<_>>()?;
         let settings = &profile.filters;
         let companions = self.companions_of(&pod.shape, profile);
         let companions = companions.as_ref();
@@ -89,21 +102,25 @@ impl Engine {
         let will_do = |at: &NodeIdx| {
             let state = self.nodes.get(*at);
             let node = filters::node_of(state);
-            filters::fixed(&pod.shape, node, settings)
-                .and_then(|()| filters::usage(&pod.shape, state, settings))
-                .and_then(|()| mounts.check(node))
-                .and_then(|()| around.check(state))
-                .and_then(|()| {
-                    let who = (&*pod.uid, pod.priority);
-                    self.check_beside_nominees(&pod.shape, who, state, Some(&around), settings)
-                })
-                .is_ok()
+            let is_reached = |nodes: &&Option<NodeSelector>| {
+                nodes.as_ref().is_none_or(|nodes| nodes.picks(node).unwrap_or(false))
+            };
+            reached.iter().all(is_reached)
+                && filters::fixed(&pod.shape, node, settings)
+                    .and_then(|()| filters::usage(&pod.shape, state, settings))
+                    .and_then(|()| mounts.check(node))
+                    .and_then(|()| around.check(state))
+                    .and_then(|()| {
+                        let who = (&*pod.uid, pod.priority);
+                        self.check_beside_nominees(&pod.shape, who, state, Some(&around), settings)
+                    })
+                    .is_ok()
         };
         let candidates = domain.nodes.iter().copied().filter(will_do).collect();
         for at in self.ranked(pod, candidates, &[], companions, profile) {
             let node = filters::node_of(self.nodes.get(at)).clone();
             if let Ok(allocations) = self.devices_on(&node, claims) {
-                return Some(choice(pod, &node, claims, allocations));
+                return Some(seat(member, &node, allocations));
             }
         }
         None
@@ -122,7 +139,7 @@ impl Engine {
                     let id = ClaimId { namespace: pod.id.namespace.clone(), name };
                     (id, &member.pod.uid, allocation)
                 }
-                Wanted::Reserved | Wanted::Reservation { .. } => continue,
+                Wanted::Reserved | Wanted::Reservation { .. } | Wanted::Following { .. } => continue,
             };
             taken.extend(held(&claim, uid, allocation, Some("gang")).0.held);
         }

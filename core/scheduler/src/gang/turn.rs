@@ -3,9 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
 use gates::Gate;
+use model::allocation::Allocation;
 use model::group::{Group, GroupId};
+use model::node::Node;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use placement::{
@@ -13,11 +16,11 @@ use placement::{
     Strictness, TightestFit, Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
 };
 
-use super::cast::{Cast, Member};
+use super::cast::{Cast, Member, Unit};
 use super::flight::Flight;
 use super::ground::{Devices, Ground};
 use crate::change::{WaitReason, Write};
-use crate::cycle::{Choice, DEVICES, choice};
+use crate::cycle::{Choice, DEVICES, Wanted, choice};
 use crate::engine::{Announcement, Engine};
 use crate::filters::{self, Filter, FilterSet};
 use crate::profile::Profile;
@@ -63,6 +66,15 @@ pub(super) struct GangRefusal {
     pub message: String,
     pub wakes_on: Wakes,
     pub filters: FilterSet,
+}
+
+/// The seat of a member, with the claims that follow other members.
+pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -> Choice {
+    let mut choice = choice(&member.pod, node, &member.claims, allocations);
+    let following =
+        |state: &Arc<ClaimState>| Wanted::Following { claim: state.wish.id.clone(), uid: state.uid.clone() };
+    choice.claims.extend(member.follows.iter().map(following));
+    choice
 }
 
 impl Engine {
@@ -146,7 +158,7 @@ impl Engine {
         let mut unfit = None;
         for pod in pods {
             match self.claims_of(pod, &profile) {
-                Ok(claims) => members.push(Member { pod: pod.clone(), claims }),
+                Ok(claims) => members.push(Member { pod: pod.clone(), claims, follows: Vec::new() }),
                 Err(refusal) => unfit = unfit.or_else(|| Some((pod.clone(), refusal))),
             }
         }
@@ -198,20 +210,21 @@ impl Engine {
 
     /// Gives the seats of a placement to members.
     fn hand_out(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
-        let mut left: Vec<VecDeque<&Member>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
+        let mut left: Vec<VecDeque<&Unit>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
         let mut seated = Vec::new();
         for seats in &placement.seats {
             let members: Vec<&Member> = seats
                 .load
                 .present()
                 .flat_map(|(kind, count)| left[kind].drain(..count as usize).collect::<Vec<_>>())
+                .flat_map(|unit| &unit.members)
                 .collect();
             let Devices::Found(found, _) = self.devices_for(seats.node, &members) else {
                 return Err("devices that were found for members are none for others like them".to_owned());
             };
             let node = filters::node_of(self.nodes.get(seats.node));
             for (member, allocations) in members.into_iter().zip(found) {
-                seated.push((member.pod.clone(), choice(&member.pod, node, &member.claims, allocations)));
+                seated.push((member.pod.clone(), seat(member, node, allocations)));
             }
         }
         Ok(seated)
@@ -219,7 +232,7 @@ impl Engine {
 
     /// The domains in which a gang may be: all of the cluster, or the domains of its levels.
     fn domains_of(&self, group: &Group, cast: &Cast, profile: &Profile) -> Vec<Domain> {
-        let first = &cast.kinds[0][0].pod;
+        let first = &cast.kinds[0][0].members[0].pod;
         let companions = self.companions_of(&first.shape, profile);
         let all: Vec<NodeIdx> = self.nodes.iter().map(|(at, _)| at).collect();
         let nodes = self.ranked(first, all, &[], companions.as_ref(), profile);

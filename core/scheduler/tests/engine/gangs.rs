@@ -224,3 +224,35 @@ fn members_of_a_group_are_single_pods_while_the_feature_is_off() {
     world.settle();
     assert_eq!(seats(&world), "m0@a m1");
 }
+
+#[test]
+fn members_that_share_a_claim_are_together_with_its_devices() {
+    let mut world = racks();
+    [gpu_class(), gpus("a", &["gpu-a"]), gpus("c", &["gpu-c"])].into_iter().for_each(|fact| world.fact(fact));
+    world.add_pod(Pod { node: Some("a".into()), ..pod("other", 2_000, &[]) });
+    world.fact(group(3, &["rack"]));
+    world.add_claim(claim("shared"));
+    ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name, 1_500, &["shared"])));
+    world.add_pod(member("m2", 1_000, &[]));
+    world.settle();
+    assert_eq!(seats(&world), "m0@c m1@c m2@c other@a", "two of them have no room beside the other pod");
+    let shared = &world.claims[&crate::world::claim_id("shared")];
+    assert_eq!(shared.reserved_for.len(), 2);
+}
+
+#[test]
+fn members_that_share_a_claim_come_back_together_if_it_gets_no_devices() {
+    let mut world = racks();
+    [gpu_class(), gpus("a", &["gpu-a"])].into_iter().for_each(|fact| world.fact(fact));
+    world.fact(group(2, &["rack"]));
+    world.add_claim(claim("shared"));
+    ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name, 1_500, &["shared"])));
+    world.fail.push(|write| matches!(write, Write::Allocate { .. }));
+    world.turn();
+    world.carry_out();
+    world.carry_out();
+    assert_eq!(seats(&world), "m0 m1");
+    world.later(20);
+    world.settle();
+    assert_eq!(seats(&world), "m0@a m1@a");
+}
