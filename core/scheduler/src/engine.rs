@@ -248,7 +248,7 @@ pub struct Engine {
     /// Pods that are placed together.
     pub(crate) gangs: Gangs,
     /// The time of what is being handled.
-    now: Timestamp,
+    pub(crate) now: Timestamp,
     effects: Vec<Effect>,
 }
 

@@ -84,9 +84,10 @@ impl Engine {
             members.remove(&pod.uid);
             if members.is_empty() {
                 self.gangs.waiting.remove(&id);
-                self.queue.remove(&key_of(&id));
             }
         }
+        // Those who are left may be too few.
+        self.look_at_gang(self.now, &id);
     }
 
     /// A member that was on its way is back: the gang tries again after a while.

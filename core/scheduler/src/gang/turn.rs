@@ -165,10 +165,13 @@ impl Engine {
         let seated = self.gangs.seated(&group.id).count() as u32;
         let at_least = group.at_least.saturating_sub(seated).max(1);
         if (members.len() as u32) < at_least {
-            let (pod, refusal) =
-                unfit.expect("only a member that cannot be placed at all makes too few of them");
-            let message = format!("pod group is unschedulable, pod {}: {refusal}", pod.id.name);
-            return Err(refuse(message, refusal.filters()));
+            let (why, filters) = match unfit {
+                Some((pod, refusal)) => (format!("pod {}: {refusal}", pod.id.name), refusal.filters()),
+                None => {
+                    (format!("{} members wait, and {at_least} are needed", pods.len()), FilterSet::default())
+                }
+            };
+            return Err(refuse(format!("pod group is unschedulable, {why}"), filters));
         }
         let cast = Cast::new(self, members, &profile);
         let gang = cast.gang(at_least);

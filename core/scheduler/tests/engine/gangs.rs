@@ -11,7 +11,7 @@ use scheduler::engine::Engine;
 
 use crate::world::{World, claim, gpu_class, gpus, pod, settings, world};
 
-fn gang_world() -> World {
+pub fn gang_world() -> World {
     let mut settings = settings();
     let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling];
     settings.gates = gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
@@ -37,7 +37,7 @@ fn member(name: &str, cpu_milli: i64, claims: &[&str]) -> Pod {
     Pod { group: Some("gang".into()), ..pod(name, cpu_milli, claims) }
 }
 
-fn node_in(rack: &str, name: &str, cpu_milli: i64) -> Change {
+pub fn node_in(rack: &str, name: &str, cpu_milli: i64) -> Change {
     let allocatable = Resources { cpu_milli, memory: 1 << 30, ..Resources::default() };
     let labels = [("rack".into(), rack.into()), ("host".into(), name.into())].into();
     let node = Node { name: name.into(), allocatable, pods_max: 10, labels, ..Node::default() };
