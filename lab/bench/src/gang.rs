@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use clap::Args;
+use cluster::published::Published;
 use gates::{Gate, Gates};
 use model::claim::{Amount, Claim, Class, Wish};
+use model::device::Attribute;
 use model::group::{Group, GroupId};
 use model::pod::Pod;
 use scheduler::change::{Change, GroupChange, Write};
@@ -118,7 +120,7 @@ fn cluster(case: Case) -> Engine {
         let mut node = node(number);
         node.labels.insert("rack".into(), format!("rack-{}", number / per_rack).into());
         fact(Change::NodeApplied(Box::new(node)));
-        fact(Change::SliceApplied(Arc::new(slice(number, case.devices))));
+        fact(Change::SliceApplied(Arc::new(distinct(slice(number, case.devices)))));
     }
     fact(Change::Group(GroupChange::Applied(Box::new(Group {
         id: GroupId { namespace: "default".into(), name: "gang".into() },
@@ -138,6 +140,16 @@ fn cluster(case: Case) -> Engine {
         fact(Change::PodApplied(Arc::new(Pod { group: Some("gang".into()), ..pod(number) })));
     }
     engine
+}
+
+/// A slice whose devices have numbers of their own, as real ones do.
+fn distinct(published: Published) -> Published {
+    let Published { mut slice, revision, .. } = published;
+    for device in &mut slice.devices {
+        let number = format!("{}-{}", slice.name, device.name);
+        device.attributes.insert("uuid".into(), Attribute::String(number.into()));
+    }
+    Published::new(slice, revision)
 }
 
 #[cfg(test)]

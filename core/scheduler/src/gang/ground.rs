@@ -34,7 +34,8 @@ pub(super) struct Ground<'g> {
 
 impl<'g> Ground<'g> {
     pub fn new(engine: &'g mut Engine, cast: &'g Cast, profile: &'g Profile) -> Ground<'g> {
-        Ground { engine, cast, profile, likenesses: Likenesses::default(), fixed: FxHashMap::default() }
+        let likenesses = Likenesses::new(cast, &engine.classes);
+        Ground { engine, cast, profile, likenesses, fixed: FxHashMap::default() }
     }
 
     fn fixed(&mut self, node: NodeIdx) -> &[bool] {
