@@ -30,6 +30,14 @@ impl Default for Grace {
     }
 }
 
+impl Grace {
+    /// Whether a sign of life is new enough that there should be no newer one. Nodes give several in their time of grace,
+    /// each at another moment, so that half of that time tells.
+    pub fn is_heard(&self, last: Timestamp, now: Timestamp) -> bool {
+        now < last.plus(self.silent / 2)
+    }
+}
+
 /// The last sign of life of a node, and when it was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pulse {
@@ -103,11 +111,10 @@ pub fn step(view: &View<'_>, now: Timestamp) -> Step {
     if conditions.is_empty() {
         return Step::Leave;
     }
-    // Nodes give signs of life several times in their time of grace, each at another moment. If nobody was heard for half
-    // of it, it is more likely us than all of them, and all have their time once more.
+    // If nobody is heard, it is more likely us than all of them, and all have their time once more.
     let last = view.any_heard.max(view.listening);
     let deadline = last.plus(silent * 2);
-    if last.plus(silent / 2) <= now && now < deadline {
+    if !view.grace.is_heard(last, now) && now < deadline {
         return Step::Wait(deadline);
     }
     Step::GiveUp(conditions)

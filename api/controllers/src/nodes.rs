@@ -27,28 +27,30 @@ pub fn is_of_lost(taint: &Taint) -> bool {
     taint.effect == "NoExecute" && [NOT_READY, UNREACHABLE].contains(&&*taint.key)
 }
 
-/// How many nodes there are, and how many of them are ready.
+/// How many nodes there are, and how many of them are well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
     /// All of them.
     pub nodes: usize,
-    /// Those that say that they are ready.
-    pub ready: usize,
+    /// Those that say that they are ready, and are heard.
+    pub well: usize,
 }
 
 impl Census {
-    /// Counts a node, or one less.
-    pub fn count(&mut self, before: Option<&Node>, after: Option<&Node>) {
-        let ready = |node: Option<&Node>| usize::from(node.is_some_and(is_ready));
-        self.nodes = self.nodes + usize::from(after.is_some()) - usize::from(before.is_some());
-        self.ready = self.ready + ready(after) - ready(before);
+    /// Counts nodes, each with whether it is heard. Nodes that fall silent together are given up one after the other, so
+    /// what they said last does not count for those that are still to come.
+    pub fn of<'a>(nodes: impl Iterator<Item = (&'a Node, bool)>) -> Self {
+        nodes.fold(Self::default(), |census, (node, is_heard)| Self {
+            nodes: census.nodes + 1,
+            well: census.well + usize::from(is_heard && is_ready(node)),
+        })
     }
 
-    /// Whether pods may be driven from nodes that are lost: some node is ready, and not most are in trouble. Two that are
+    /// Whether pods may be driven from nodes that are lost: some node is well, and not most are in trouble. Two that are
     /// may be any two.
     pub fn drives_away(self) -> bool {
-        let troubled = self.nodes - self.ready;
-        self.ready > 0 && (troubled <= 2 || troubled * 100 < self.nodes * 55)
+        let troubled = self.nodes - self.well;
+        self.well > 0 && (troubled <= 2 || troubled * 100 < self.nodes * 55)
     }
 }
 
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
 
     const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
-    const CALM: Census = Census { nodes: 3, ready: 2 };
+    const CALM: Census = Census { nodes: 3, well: 2 };
 
     /// A node; a key that ends in `!` is that of a taint that drives pods away.
     fn node(conditions: &[(&str, &str)], cordoned: bool, keys: &[&str]) -> Node {
@@ -180,8 +182,8 @@ mod tests {
             ((10, 5), true),
             ((10, 4), false),
         ];
-        for ((nodes, ready), expected) in table {
-            let census = Census { nodes, ready };
+        for ((nodes, well), expected) in table {
+            let census = Census { nodes, well };
             assert_eq!(census.drives_away(), expected, "{census:?}");
             let lost =
                 node(&[("Ready", "Unknown")], false, &[UNREACHABLE, "node.kubernetes.io/unreachable!"]);
@@ -190,15 +192,9 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_counted_as_they_come_change_and_go() {
+    fn only_nodes_that_are_ready_and_heard_are_well() {
         let (yes, no) = (node(&[("Ready", "True")], false, &[]), node(&[("Ready", "False")], false, &[]));
-        let mut census = Census::default();
-        census.count(None, Some(&yes));
-        census.count(None, Some(&no));
-        assert_eq!(census, Census { nodes: 2, ready: 1 });
-        census.count(Some(&no), Some(&yes));
-        assert_eq!(census, Census { nodes: 2, ready: 2 });
-        census.count(Some(&yes), None);
-        assert_eq!(census, Census { nodes: 1, ready: 1 });
+        let census = Census::of([(&yes, true), (&yes, false), (&no, true), (&no, false)].into_iter());
+        assert_eq!(census, Census { nodes: 4, well: 1 });
     }
 }

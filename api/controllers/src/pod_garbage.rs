@@ -50,7 +50,7 @@ impl Reason {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Orphaned => "orphaned",
-            Self::Unscheduled => "terminating-unscheduled",
+            Self::Unscheduled => "unscheduled",
             Self::OutOfService => "out-of-service",
             Self::Surplus => "terminated",
         }

@@ -4,11 +4,9 @@
 use std::collections::BTreeMap;
 
 use objects::resource::slice::ResourceSlice;
+use objects::supercargo::annotations::BINDING_TIMEOUTS;
 
 use crate::error::{ConvertError, ObjectName};
-
-/// How long devices of a slice may take to be made ready, by name, as a JSON object; for `bindingTimeout` of each device.
-const BINDING_TIMEOUTS: &str = "supercargo.dev/binding-timeouts";
 
 /// How long devices of a slice may take to be made ready, as its annotation says.
 pub(crate) fn binding_timeouts(slice: &ResourceSlice) -> Result<BTreeMap<String, String>, ConvertError> {

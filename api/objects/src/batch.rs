@@ -2,9 +2,8 @@
 
 use crate::core::pod::PodTemplateSpec;
 use crate::meta::{LabelSelector, ObjectMeta};
-use crate::scheduling::pod_group::{
-    BasicSchedulingPolicy, DisruptionMode, PodGroupResourceClaim, PodGroupSchedulingConstraints,
-};
+use crate::scheduling::job::JobSchedulingPolicy;
+use crate::scheduling::pod_group::{DisruptionMode, PodGroupResourceClaim, PodGroupSchedulingConstraints};
 use crate::value::Time;
 use crate::wire::wire;
 
@@ -95,21 +94,6 @@ wire! {
         resource_claims: Vec<PodGroupResourceClaim> = "resourceClaims",
         scheduling_constraints: Option<PodGroupSchedulingConstraints> = "schedulingConstraints",
         scheduling_policy: Option<JobSchedulingPolicy> = "schedulingPolicy",
-    }
-}
-
-wire! {
-    /// One by one, or all at once: exactly one is set.
-    pub struct JobSchedulingPolicy {
-        basic: Option<BasicSchedulingPolicy> = "basic",
-        gang: Option<JobGangSchedulingPolicy> = "gang",
-    }
-}
-
-wire! {
-    /// At least this many pods at once, or none; as many as run side by side if nothing is said.
-    pub struct JobGangSchedulingPolicy {
-        min_count: Option<i32> = "minCount",
     }
 }
 

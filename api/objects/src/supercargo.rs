@@ -1,5 +1,6 @@
-//! supercargo.dev/v1alpha1: our own kinds.
+//! supercargo.dev/v1alpha1: our own kinds, and our annotations.
 
+pub mod annotations;
 pub mod node_topology;
 pub mod pod_scheduling_context;
 pub mod workload;

@@ -18,7 +18,10 @@ macro_rules! with_every_type {
                 StatefulSetStatus, StatefulSetUpdateStrategy, RollingUpdateStatefulSetStrategy,
                 VolumeClaimTemplate;
             batch, "batch.v1", "../src/batch.rs":
-                Job, JobSpec, JobStatus, JobCondition;
+                Job, JobSpec, JobStatus, JobCondition, JobScheduling as "JobSchedulingConfiguration",
+                PodFailurePolicy, PodFailurePolicyRule, PodFailurePolicyOnExitCodesRequirement,
+                PodFailurePolicyOnPodConditionsPattern, SuccessPolicy, SuccessPolicyRule,
+                UncountedTerminatedPods;
             coordination, "coordination.v1", "../src/coordination.rs":
                 Lease, LeaseSpec;
             core::affinity, "core.v1", "../src/core/affinity.rs":
@@ -49,7 +52,7 @@ macro_rules! with_every_type {
                 PodExtendedResourceClaimStatus, ContainerExtendedResourceRequest,
                 NodeAllocatableResourceClaimStatus, NodeAllocatableMappedResources,
                 NodeAllocatableOverheadResources, PodIP, ContainerStatus, ContainerState,
-                ContainerStateTerminated, HostAlias, LocalObjectReference, PodTemplateSpec, PodOS;
+                ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting, HostAlias, LocalObjectReference, PodTemplateSpec, PodOS;
             events, "events.v1", "../src/events.rs":
                 Event, EventSeries;
             meta, "meta.v1", "../src/meta.rs":
@@ -79,6 +82,9 @@ macro_rules! with_every_type {
                 NodeAllocatableOverhead, DeviceTaint;
             scheduling::composite_pod_group, "scheduling.v1alpha3", "../src/scheduling/composite_pod_group.rs":
                 CompositePodGroup, CompositePodGroupSpec, CompositePodGroupStatus;
+            scheduling::job, "scheduling.v1alpha3", "../src/scheduling/job.rs":
+                JobSchedulingPolicy as "WorkloadPodGroupSchedulingPolicy",
+                JobGangSchedulingPolicy as "WorkloadPodGroupGangSchedulingPolicy";
             scheduling::pod_group, "scheduling.v1beta1", "../src/scheduling/pod_group.rs":
                 PodGroup, PodGroupSpec, PodGroupStatus, PodGroupResourceClaim, PodGroupResourceClaimStatus,
                 PodGroupSchedulingConstraints, TopologyConstraint, PodGroupSchedulingPolicy,

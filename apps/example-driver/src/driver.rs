@@ -13,7 +13,7 @@ use futures_util::{StreamExt, stream};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::switches::{Flags, Prepare, Switches, Unprepare};
+use crate::switches::{Flags, LOOK_EVERY, Prepare, Switches, Unprepare};
 
 /// How often health is reported, and for how long a report holds.
 const HEALTH_EVERY: Duration = Duration::from_secs(10);
@@ -48,6 +48,14 @@ impl Example {
         let switches = self.flags.now()?;
         sleep(switches.delay).await;
         Ok(switches)
+    }
+
+    /// Does nothing while the switches are so.
+    async fn while_so(&self, is_so: fn(&Switches) -> bool) {
+        // A file that cannot be read changes nothing.
+        while self.flags.now().as_ref().map_or(true, is_so) {
+            sleep(LOOK_EVERY).await;
+        }
     }
 
     /// Writes the CDI file of a claim. The answer is the same each time.
@@ -85,7 +93,7 @@ impl Driver for Example {
         let switches = self.switches().await?;
         match switches.prepare {
             Prepare::Fail => return Err("told to fail: prepare".into()),
-            Prepare::Hang => std::future::pending().await,
+            Prepare::Hang => self.while_so(|switches| switches.prepare == Prepare::Hang).await,
             // These spoil the answer when it is on its way.
             Prepare::Ok
             | Prepare::Crash
@@ -107,7 +115,7 @@ impl Driver for Example {
         match self.switches().await?.unprepare {
             Unprepare::Ok => {}
             Unprepare::Fail => return Err("told to fail: unprepare".into()),
-            Unprepare::Hang => std::future::pending().await,
+            Unprepare::Hang => self.while_so(|switches| switches.unprepare == Unprepare::Hang).await,
             Unprepare::Crash => crash("unprepare"),
         }
         self.cdi.remove(&claim.uid)?;

@@ -1,8 +1,8 @@
 //! Spoils messages on their way to the kubelet, as the switches say. A driver that keeps to the kit could not send them.
 
 use driver_kit::Forger;
-use plugin::dra::v1::NodePrepareResourcesResponse;
-use plugin::registration::PluginInfo;
+use driver_kit::protocol::dra::v1::NodePrepareResourcesResponse;
+use driver_kit::protocol::registration::PluginInfo;
 
 use crate::switches::{Flags, Prepare, Register};
 

@@ -5,7 +5,6 @@ use std::env;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use client::{Connection, Event, Resource, Selectors, WatchOptions};
 use driver_kit::api::{Device, ResourceClaim};
@@ -20,10 +19,7 @@ use crate::devices;
 use crate::driver::Example;
 use crate::forger::Spoiler;
 use crate::inventory::Inventory;
-use crate::switches::{Publish, Switches};
-
-/// How often the control file is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+use crate::switches::{LOOK_EVERY, Publish, Switches};
 
 /// Runs until a signal comes.
 pub(crate) async fn run(cli: Cli, inventory: Inventory) -> Result<(), Failure> {

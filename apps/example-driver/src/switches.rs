@@ -11,6 +11,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
+/// How often the control file is looked at.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(200);
+
 /// How claims are prepared.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -20,7 +23,7 @@ pub(crate) enum Prepare {
     Ok,
     /// Each call fails
     Fail,
-    /// No call ever ends
+    /// No call ends while this is so
     Hang,
     /// The process ends in the middle of a call, with the CDI file written
     Crash,
@@ -41,7 +44,7 @@ pub(crate) enum Unprepare {
     Ok,
     /// Each call fails
     Fail,
-    /// No call ever ends
+    /// No call ends while this is so
     Hang,
     /// The process ends in the middle of a call, with the CDI file still there
     Crash,

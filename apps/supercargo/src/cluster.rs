@@ -186,6 +186,8 @@ impl upkeep::Listener for Ears {
             | upkeep::Notice::Leading
             | upkeep::Notice::Beat
             | upkeep::Notice::Ready { .. }
+            // Not every kind is served with every set of features.
+            | upkeep::Notice::NotServed { .. }
             | upkeep::Notice::Added { .. }
             | upkeep::Notice::Retried { .. }
             | upkeep::Notice::Worked { .. }

@@ -119,3 +119,34 @@ fn wait<T>(mut look: impl FnMut() -> Option<T>) -> T {
     }
     unreachable!("nothing was seen in ten seconds")
 }
+
+#[test]
+fn a_node_says_what_is_wrong_with_its_directory_its_amounts_and_its_kubeconfig() {
+    let amount = run(&["node", "--name", "n", "--capacity", "cpu=many"]);
+    assert_eq!(amount.status.code(), Some(2));
+    let hint = "hint: write it as in a manifest, such as cpu=8 or memory=32Gi\n";
+    assert_eq!(text(&amount.stderr), format!("error: \"many\" is no amount of cpu\n{hint}"));
+
+    let lost = run(&["node", "--name", "n", "--kubeconfig", "nowhere"]);
+    assert_eq!(lost.status.code(), Some(1));
+    assert!(text(&lost.stderr).contains("cannot use the kubeconfig nowhere"), "{}", text(&lost.stderr));
+
+    let folder = env::temp_dir().join(format!("supercargo-node-{}", process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let kubeconfig = folder.join("kubeconfig");
+    let context = "contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c";
+    let cluster =
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:9'}}]\nusers: [{name: u, user: {}}]";
+    fs::write(&kubeconfig, format!("apiVersion: v1\nkind: Config\n{cluster}\n{context}\n")).expect("a file");
+    fs::write(folder.join("root"), "a file and no folder").expect("a file");
+    let root = folder.join("root").display().to_string();
+    let kubeconfig = kubeconfig.display().to_string();
+    let taken = run(&["node", "--name", "n", "--kubeconfig", &kubeconfig, "--root-dir", &root]);
+    assert_eq!(taken.status.code(), Some(1));
+    let said = text(&taken.stderr);
+    assert!(
+        said.contains("for the state of the node") && said.contains("hint: name another with --root-dir"),
+        "{said}"
+    );
+    fs::remove_dir_all(&folder).expect("it is there");
+}

@@ -93,6 +93,11 @@ pub mod api {
     pub use objects::{Quantity, Raw, Time};
 }
 
+/// The messages between a driver and the kubelet, for tests that falsify them.
+pub mod protocol {
+    pub use ::plugin::{dra, health, registration};
+}
+
 pub use cdi::{CDI_DIR, CdiDir, CdiError, ContainerEdits, DeviceNode, Mount};
 pub use describe::{Attribute, Describe, NotAQuantity, counter_set, quantity};
 pub use plugin::{

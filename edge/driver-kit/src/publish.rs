@@ -53,6 +53,25 @@ pub type Listener = Arc<dyn Fn(&PublishTrouble) + Send + Sync>;
 ///
 /// Several publishers of one driver must have different scopes, because each deletes what it does not know. Slices
 /// outlive the publisher; [`withdraw`](Self::withdraw) takes them away. A publisher that is dropped stops at once.
+///
+/// A driver on a node has one in its [`Plugin`](crate::Plugin). Devices that no node owns have one of their own:
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use driver_kit::api::Device;
+/// use driver_kit::{Connection, Describe, Failure, Pool, Publisher, Reach, Scope};
+///
+/// async fn offer(connection: Connection) -> Result<(), Failure> {
+///     let listener = Arc::new(|trouble: &_| eprintln!("warning: {trouble}"));
+///     let scope = Scope::Network { owner: None };
+///     let publisher = Publisher::start(connection, "recorder.example.com", scope, listener);
+///     let devices = vec![Device::named("recorder-0")];
+///     publisher.publish(vec![Pool { name: "studio".into(), reach: Reach::AllNodes, devices, ..Pool::default() }])?;
+///     publisher.settled().await;
+///     Ok(())
+/// }
+/// ```
 pub struct Publisher {
     publication: Publication,
     wishes: watch::Sender<Wish>,
@@ -171,7 +190,8 @@ impl Worker {
                 self.begin(job);
             }
             told.send_replace(Progress { number, is_settled: self.desk.is_settled() });
-            let wake = self.desk.wake_at().map(|at| at.saturating_sub(self.began.elapsed()));
+            let now = self.began.elapsed();
+            let wake = self.desk.wake_at(now).map(|at| at - now);
             tokio::select! {
                 changed = wishes.changed() => {
                     let wish = wishes.borrow_and_update().clone();

@@ -11,6 +11,7 @@ mod files;
 mod heartbeat;
 mod life;
 mod next;
+mod notice;
 mod reports;
 mod slices;
 
@@ -29,11 +30,12 @@ use tokio::task::JoinSet;
 pub use crate::claims::CheckpointError;
 use crate::claims::Desk;
 use crate::health::Book;
-use crate::plugins::{REGISTRY_DIR, Registry, Rules, Steward};
+use crate::plugins::{PLUGINS_DIR, REGISTRY_DIR, Registry, Rules, Steward};
 use crate::simulated::{Complaints, Times};
 use attend::Attendance;
 use heartbeat::Heart;
 use life::Means;
+pub use notice::{Listener, Notice, Operation};
 
 /// How many pieces of news of drivers may wait; beyond that their tasks do.
 const NEWS_MAX: usize = 256;
@@ -116,13 +118,17 @@ pub enum NodeError {
 pub async fn run(
     connection: Connection,
     options: Options,
-    complaints: Complaints,
+    listener: Arc<dyn Listener>,
     stop: impl Future<Output = ()> + Send,
 ) -> Result<(), NodeError> {
+    let hearer = listener.clone();
+    let complaints: Complaints = Arc::new(move |why: &str| hearer.hear(&Notice::Trouble { why }));
     let clock = Clock::start();
     let recorder = Recorder::start(connection.clone(), clock);
     let registry = options.registry();
-    fs::create_dir_all(&registry).map_err(|source| NodeError::Root { root: options.root.clone(), source })?;
+    fs::create_dir_all(&registry)
+        .and_then(|()| fs::create_dir_all(options.root.join(PLUGINS_DIR)))
+        .map_err(|source| NodeError::Root { root: options.root.clone(), source })?;
     let heart = Heart {
         connection: connection.clone(),
         clock,
@@ -156,7 +162,7 @@ pub async fn run(
         aside.spawn(steward.run());
         aside.spawn(heart.beat());
         let book = Arc::new(Mutex::new(Book::default()));
-        let means = Means { connection, clock, options: options.into(), desk, drivers, book };
+        let means = Means { connection, clock, options: options.into(), desk, drivers, book, listener };
         Attendance::new(means, node, recorder, complaints).run(heard).await;
     };
     tokio::select! {

@@ -20,3 +20,6 @@ pub(crate) use steward::{News, Rules, Steward};
 
 /// The directory below the root in which plugins register.
 pub(crate) const REGISTRY_DIR: &str = "plugins_registry";
+
+/// The directory below the root in which drivers have their own, and which they expect to be there.
+pub(crate) const PLUGINS_DIR: &str = "plugins";

@@ -34,7 +34,7 @@ use crate::status::Failure;
 const SECONDS_DEFAULT: i64 = 45 * 60;
 /// How many changes are sent at once.
 const BATCH_MAX: usize = 256;
-/// A watch that has seen nothing is told the revision this often, and once shortly before its end.
+/// A watch is told the revision this often, and once shortly before its end.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
@@ -54,8 +54,6 @@ struct Watch {
     end_initial: bool,
     /// Changes up to here are sent.
     revision: u64,
-    /// The revision that the client was last told.
-    told: u64,
     deadline: Instant,
     next_bookmark: Instant,
     ended: bool,
@@ -108,9 +106,8 @@ pub(crate) async fn watch(
         initial: initial.into_iter().rev().collect(),
         end_initial: initial_wanted && bookmarks,
         revision,
-        told: revision,
         deadline,
-        next_bookmark: first_bookmark(deadline),
+        next_bookmark: next_bookmark(Instant::now(), deadline),
         ended: false,
         _permit: permit,
     };
@@ -134,9 +131,10 @@ pub(crate) async fn watch(
     Ok(answer)
 }
 
-fn first_bookmark(deadline: Instant) -> Instant {
-    let before_end = deadline.checked_sub(BOOKMARK_BEFORE_END).unwrap_or(deadline);
-    before_end.min(Instant::now() + BOOKMARK_EVERY)
+/// When a watch that ends then is told the revision next: after a while, and once shortly before its end.
+fn next_bookmark(now: Instant, deadline: Instant) -> Instant {
+    let before_end = deadline.checked_sub(BOOKMARK_BEFORE_END).filter(|before_end| now < *before_end);
+    before_end.map_or(deadline, |before_end| before_end.min(now + BOOKMARK_EVERY))
 }
 
 enum Start {
@@ -212,9 +210,9 @@ impl Watch {
                 return None;
             }
             if now >= self.next_bookmark {
-                self.next_bookmark = (now + BOOKMARK_EVERY).max(self.deadline);
-                if self.bookmarks && self.revision > self.told {
-                    self.told = self.revision;
+                self.next_bookmark = next_bookmark(now, self.deadline);
+                // Clients take a watch for dead that says nothing for too long, so the same revision is told again.
+                if self.bookmarks {
                     return Some(self.bookmark(false));
                 }
             }
@@ -248,7 +246,6 @@ impl Watch {
         for event in events.iter().take_while(|event| event.revision() <= durable) {
             self.revision = event.revision();
             let Some(change) = self.seen_as(event) else { continue };
-            self.told = event.revision();
             match &event.before {
                 // Who sees an object leave the selection sees it as it was.
                 Some(before) if change == "DELETED" => {
@@ -379,6 +376,19 @@ mod tests {
         let mut text = String::new();
         GzDecoder::new(bytes.as_ref()).read_to_string(&mut text).expect("a whole gzip file");
         text
+    }
+
+    #[test]
+    fn a_watch_is_told_the_revision_each_minute_and_before_its_end() {
+        let begin = tokio::time::Instant::now();
+        let (minute, before_end) = (super::BOOKMARK_EVERY, super::BOOKMARK_BEFORE_END);
+        let (mut now, end) = (begin, begin + minute * 2 + minute / 2);
+        let mut told = Vec::new();
+        while now < end {
+            now = super::next_bookmark(now, end);
+            told.push(now);
+        }
+        assert_eq!(told, [begin + minute, begin + minute * 2, end - before_end, end]);
     }
 
     const EVERYTHING: &str =

@@ -134,19 +134,29 @@ impl Drive {
     fn take(&mut self, heard: Heard) {
         match heard {
             Heard::Fact(fact) => self.learn(fact),
-            Heard::Synced(kind) => {
-                self.tune(kind, Reception::Whole);
-                for post in &mut self.posts {
-                    if post.awaits.remove(&kind) && post.awaits.is_empty() {
-                        self.tools.listener.hear(&Notice::Ready { controller: post.controller.name() });
-                    }
+            Heard::Synced(kind) => self.whole(kind),
+            Heard::NotServed(kind) => {
+                if self.posts.iter().any(|post| post.awaits.contains(&kind)) {
+                    let (api_version, kind) = kind;
+                    self.tools.listener.hear(&Notice::NotServed { api_version, kind });
                 }
+                self.whole(kind);
             }
             Heard::Interrupted(kind, why) => {
                 self.tune(kind, Reception::Broken);
                 self.tools.listener.hear(&Notice::Trouble { why: &why });
             }
             Heard::Trouble(why) => self.tools.listener.hear(&Notice::Trouble { why: &why }),
+        }
+    }
+
+    /// Everything of a kind has been said.
+    fn whole(&mut self, kind: KindId) {
+        self.tune(kind, Reception::Whole);
+        for post in &mut self.posts {
+            if post.awaits.remove(&kind) && post.awaits.is_empty() {
+                self.tools.listener.hear(&Notice::Ready { controller: post.controller.name() });
+            }
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) enum Heard {
     Fact(Fact),
     /// Everything of a kind that was there has been said.
     Synced(KindId),
+    /// The server does not have this kind.
+    NotServed(KindId),
     /// A kind cannot be heard for a while; it goes on by itself.
     Interrupted(KindId, String),
     /// Something cannot be read; it goes on by itself.
@@ -50,7 +52,7 @@ async fn tell<K: Followed>(connection: &Connection, to: &Sender<Heard>) -> Resul
         match connection.serves(K::API_VERSION, K::PLURAL).await {
             Answer::Done(true) => break,
             Answer::Done(false) => {
-                to.send(Heard::Synced(id::<K>())).await?;
+                to.send(Heard::NotServed(id::<K>())).await?;
                 sleep(ASK_AGAIN).await;
             }
             other => {

@@ -38,6 +38,13 @@ pub enum Notice<'a> {
         /// The controller.
         controller: &'static str,
     },
+    /// The server does not have a kind, so nothing is done about it.
+    NotServed {
+        /// The API version that we speak.
+        api_version: &'static str,
+        /// The kind.
+        kind: &'static str,
+    },
     /// Something cannot be heard or read; it goes on by itself.
     Trouble {
         /// What went wrong.

@@ -11,6 +11,7 @@ pub mod judge;
 mod keeper;
 pub mod kill;
 mod kind;
+pub mod life;
 mod real;
 mod servant;
 pub mod shapes;

@@ -1,4 +1,5 @@
-//! The long forms of tests: `cargo run -p e2e -- kill --pods 1000 --kills 20 --seed 7`.
+//! The long forms of tests: `cargo run -p e2e -- kill --pods 1000 --kills 20 --seed 7`, and
+//! `cargo run --release -p e2e -- life --pods 10000`.
 //!
 //! Exits with 1 and says why if anything is not as it should be.
 
@@ -7,8 +8,7 @@ use std::{env, process};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use e2e::kill::Plan;
-use e2e::{Cluster, Program, Terms};
+use e2e::{Cluster, Program, Terms, kill, life};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ struct Cli {
 enum Command {
     /// Kill a scheduler again and again while pods with claims are on their way
     Kill(Kill),
+    /// Live the whole lives of many pods with claims, and look whether anything is left of them
+    Life(Life),
     /// Be the scheduler that is killed; tests call this
     #[command(hide = true)]
     Scheduler(Scheduler),
@@ -44,6 +46,22 @@ struct Kill {
 }
 
 #[derive(Args, Debug)]
+struct Life {
+    /// How many pods there are in all, each with a claim of one device from a template
+    #[arg(long, default_value_t = 10_000)]
+    pods: u32,
+    /// How many of them are there at once
+    #[arg(long, default_value_t = 500)]
+    at_once: u32,
+    /// How many nodes there are
+    #[arg(long, default_value_t = 100)]
+    nodes: u32,
+    /// How many devices each node has
+    #[arg(long, default_value_t = 8)]
+    devices: u32,
+}
+
+#[derive(Args, Debug)]
 struct Scheduler {
     #[arg(long)]
     kubeconfig: PathBuf,
@@ -58,6 +76,7 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match cli.command {
         Command::Kill(kill) => runtime.block_on(kill.run()),
+        Command::Life(life) => runtime.block_on(life.run()),
         Command::Scheduler(scheduler) => runtime.block_on(scheduler.run()),
     }
 }
@@ -71,12 +90,36 @@ impl Kill {
             None => Program::Own(env::current_exe()?),
         };
         println!("seed       {}", self.seed);
-        let plan = Plan { pods: self.pods, kills: self.kills, seed: self.seed };
+        let plan = kill::Plan { pods: self.pods, kills: self.kills, seed: self.seed };
         let report = plan.run(&cluster, &program).await?;
         println!("pods       {}, all bound and none of their devices lost", self.pods);
         println!("killed at  {:?}", report.killed_at);
         println!("took       {:.1} s", report.took.as_secs_f64());
         std::fs::remove_dir_all(&dir)?;
+        Ok(())
+    }
+}
+
+impl Life {
+    async fn run(&self) -> Result<()> {
+        let dir = env::temp_dir().join(format!("supercargo-life-{}", process::id()));
+        let cluster = Cluster::embedded(&dir)?;
+        let Life { pods, at_once, nodes, devices } = *self;
+        let plan = life::Plan { pods, at_once, nodes, devices };
+        let report = plan.run(&cluster).await?;
+        let seconds = report.took.as_secs_f64();
+        println!("pods       {pods}, at most {at_once} at once on {nodes} nodes with {devices} devices each");
+        println!(
+            "took       {seconds:.1} s, {:.0} claims a second from template to nothing",
+            f64::from(pods) / seconds
+        );
+        let megabytes = |bytes: &Option<u64>| bytes.map_or("?".to_owned(), |bytes| (bytes >> 20).to_string());
+        let memory: Vec<String> = report.memory.iter().map(megabytes).collect();
+        println!("memory     {} MiB after each quarter of the pods", memory.join(", "));
+        println!("left       nothing: no pod, no claim, no device that is held");
+        for complaint in report.complaints {
+            println!("complaint  {complaint}");
+        }
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Small clusters, and where their pods go.
 
-use gates::Gates;
+use gates::{Gate, Gates};
 use invariants::{Evidence, GroupsFrom, check_state, with_taint_rules};
 use objects::Object;
 use serde_json::Value;
@@ -429,7 +429,7 @@ spec:
 ";
     let late = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: q}\nspec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n";
     let play = |on: bool| {
-        let gates = Gates::default().with(gates::Gate::DRANodeAllocatableResources, on);
+        let gates = Gates::default().with(Gate::DRANodeAllocatableResources, on);
         simulate(&read("test.yaml", &format!("{cluster}{late}")).expect("good YAML"), gates)
             .expect("good manifests")
     };
@@ -447,4 +447,27 @@ spec:
         "overhead": [{ "name": "cpu", "perContainer": "500m" }],
     }]);
     assert_eq!(*status, expected);
+}
+
+#[test]
+fn a_claim_of_a_group_is_made_once_and_named_by_its_members() {
+    let group = "---
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: g}
+spec: {schedulingPolicy: {basic: {}}, resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]}
+";
+    let member = format!("schedulingGroup: {{podGroupName: g}}, {OWN}");
+    let text = format!("{CLUSTER}{}{}{group}", pod("first", &member), pod("second", &member));
+    let on = [Gate::GenericWorkload, Gate::DRAWorkloadResourceClaims];
+    let gates = on.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
+    let ending = simulate(&read("test.yaml", &text).expect("it can be read"), gates).expect("it is admitted");
+    let named = |kind: &str| -> Vec<String> {
+        let of_kind = ending.objects.iter().filter(|object| object["kind"] == kind);
+        let name = |object: &Value| object["status"]["resourceClaimStatuses"][0]["resourceClaimName"].clone();
+        of_kind.map(|object| name(object).as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let group = named("PodGroup");
+    assert!(group[0].starts_with("g-gpu-"), "{group:?}");
+    assert_eq!(named("Pod"), [group[0].clone(), group[0].clone()]);
 }

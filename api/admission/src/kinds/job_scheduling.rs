@@ -1,6 +1,7 @@
 //! How the pods of a job are scheduled together: settled when the job is made, but for the size of a gang.
 
-use objects::batch::{JobScheduling, JobSchedulingPolicy, JobSpec};
+use objects::batch::{JobScheduling, JobSpec};
+use objects::scheduling::job::JobSchedulingPolicy;
 use schema::Path;
 
 use crate::cause::Causes;

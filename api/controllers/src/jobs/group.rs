@@ -4,9 +4,10 @@
 //! Invariant: a job gets a group before its first pod, or never. Pods of one job are not half in a group.
 
 use objects::Object;
-use objects::batch::{Job, JobGangSchedulingPolicy, JobScheduling};
+use objects::batch::{Job, JobScheduling};
 use objects::core::pod::Pod;
 use objects::meta::{ObjectMeta, OwnerReference};
+use objects::scheduling::job::JobGangSchedulingPolicy;
 use objects::scheduling::pod_group::{
     BasicSchedulingPolicy, GangSchedulingPolicy, PodGroup, PodGroupSchedulingPolicy,
 };

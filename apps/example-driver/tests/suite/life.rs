@@ -88,6 +88,8 @@ async fn it_fails_as_it_is_told() {
     assert_eq!(stage.unprepare(&claim).await, "told to fail: unprepare");
     stage.switch("prepare: hang\n").await;
     timeout(Duration::from_millis(500), stage.prepare(&claim)).await.expect_err("it hangs");
+    stage.switch("prepare: ok\n").await;
+    stage.prepare(&claim).await.expect("it goes on");
 }
 
 #[tokio::test(flavor = "multi_thread")]

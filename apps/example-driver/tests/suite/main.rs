@@ -1,5 +1,6 @@
 //! The driver as a process: good, bad, and killed.
 
+mod cluster;
 mod documents;
 mod inventory;
 mod life;

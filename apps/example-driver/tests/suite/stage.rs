@@ -1,15 +1,18 @@
 //! An API server, the driver as a process, and a kubelet that is a gRPC client.
 
+use kubelet::node::{Listener, Notice};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use caller::Leashed;
 use caller::real::{Files, assets};
 use client::{Connection, Resource};
-use gates::Gates;
+use config::SchedulerSettings;
+use gates::{Gate, Gates};
 use objects::core::node::Node;
 use objects::resource::claim::ResourceClaim;
 use plugin::dra::v1::dra_plugin_client::DraPluginClient;
@@ -51,20 +54,51 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// On our own API server.
+    /// On our own API server, with a node that is only an object.
     pub(crate) async fn set(name: &str) -> Self {
+        let stage = Self::serve(name, Gates::default()).await;
+        stage.make_node().await;
+        stage
+    }
+
+    /// On our own API server, with a scheduler, controllers, and a node that speaks with drivers.
+    pub(crate) async fn cluster(name: &str) -> Self {
+        let gates = Gates::default().with(Gate::DRADeviceCompatibilityGroups, true);
+        let stage = Self::serve(name, gates).await;
+        let scheduler = runtime::Options {
+            settings: convert::settings(&SchedulerSettings::defaults(gates), gates),
+            candidacy: None,
+            aside: None,
+            shadow: false,
+            writes_max: 32,
+            stop_within: Duration::from_secs(1),
+            listener: Arc::new(()),
+        };
+        tokio::spawn(runtime::run(stage.connection.clone(), scheduler, std::future::pending()));
+        let controllers = upkeep::Options { gates, ..upkeep::Options::default() };
+        tokio::spawn(upkeep::run(stage.connection.clone(), controllers, std::future::pending()));
+        let mut node = kubelet::node::Options::new("n1", &stage.dir.join("k"));
+        node.times.start = Duration::from_millis(10);
+        node.times.stop = Duration::from_millis(10);
+        node.retry_max = Duration::from_secs(1);
+        let ears = Arc::new(Ears);
+        tokio::spawn(kubelet::node::run(stage.connection.clone(), node, ears, std::future::pending()));
+        stage
+    }
+
+    async fn serve(name: &str, gates: Gates) -> Self {
         let options = Options {
             listen: "127.0.0.1:0".parse().expect("an address"),
             credentials: None,
             users: Users::default().with_admin_token("t"),
-            gates: Gates::default(),
+            gates,
             store: Store::default(),
             log: Box::new(NoLog),
         };
         let server = Server::bind(options).await.expect("a free port");
         let url = format!("http://{}", server.address().expect("it listens"));
         tokio::spawn(server.serve(std::future::pending()));
-        Self::on(folder(name), &url, None, Vec::new()).await
+        Self::on(folder(name), &url, None, Vec::new())
     }
 
     /// On a real API server, or nowhere if there is none on this machine.
@@ -86,20 +120,25 @@ impl Stage {
         };
         let programs = vec![start(&real.server, "kube-apiserver"), start(&real.etcd, "etcd")];
         let url = format!("https://{}", real.address);
-        Some(Self::on(dir, &url, Some(&real.authority), programs).await)
+        let stage = Self::on(dir, &url, Some(&real.authority), programs);
+        stage.make_node().await;
+        Some(stage)
     }
 
-    async fn on(dir: PathBuf, url: &str, authority: Option<&str>, programs: Vec<Leashed>) -> Self {
-        let options = client::Options::default();
-        let connection = Connection::from_parts(url, Some("t"), authority.map(str::as_bytes), &options);
-        let connection = connection.expect("an address");
+    async fn make_node(&self) {
         let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1" } });
         let node: Node = serde_json::from_value(node).expect("the right form");
         // A real server takes its time to be ready.
         until("there is a node", || async {
-            connection.create(&Resource::named("nodes"), &node).await.done().is_some()
+            self.connection.create(&Resource::named("nodes"), &node).await.done().is_some()
         })
         .await;
+    }
+
+    fn on(dir: PathBuf, url: &str, authority: Option<&str>, programs: Vec<Leashed>) -> Self {
+        let options = client::Options::default();
+        let connection = Connection::from_parts(url, Some("t"), authority.map(str::as_bytes), &options);
+        let connection = connection.expect("an address");
         let mut cluster = json!({ "server": url });
         if let Some(authority) = authority {
             let file = dir.join("authority.crt");
@@ -239,5 +278,16 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, is_so: impl Fn()
     while !is_so().await {
         assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
         sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Prints what goes wrong on the node, for whoever looks into a test that failed.
+struct Ears;
+
+impl Listener for Ears {
+    fn hear(&self, notice: &Notice<'_>) {
+        if let Notice::Trouble { why } = notice {
+            eprintln!("node: {why}");
+        }
     }
 }

@@ -4,6 +4,7 @@ mod watcher;
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use client::{Candidacy, Connection, Terms, identity};
@@ -13,7 +14,7 @@ use telemetry::metrics::ControllerMetrics;
 use telemetry::surface::CONTROLLERS_PORT;
 use tokio::runtime::{Builder, Handle};
 use tracing::info;
-use upkeep::{Choice, Ended, Limits};
+use upkeep::{Choice, Ended, Grace, Limits};
 use watcher::Watcher;
 
 use crate::commands::apiserver::stopped;
@@ -60,12 +61,18 @@ pub(crate) struct Controllers {
     /// The name of that lease
     #[arg(long, value_name = "NAME", default_value = "supercargo-controllers")]
     leader_elect_resource_name: String,
+    /// How long a node may give no sign of life before it counts as lost
+    #[arg(long, value_name = "TIME", value_parser = model::duration::parse, default_value = "50s")]
+    node_monitor_grace_period: Duration,
+    /// The same for a node that has not said yet how it is
+    #[arg(long, value_name = "TIME", value_parser = model::duration::parse, default_value = "1m")]
+    node_startup_grace_period: Duration,
+    /// How many pods that have ended are kept before the oldest are deleted; 0 keeps all
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().ended_pods_max)]
+    terminated_pod_gc_threshold: usize,
     /// The port for metrics and health; 0 serves none
     #[arg(long, value_name = "PORT", default_value_t = CONTROLLERS_PORT)]
     secure_port: u16,
-    /// How many pods that have ended are kept before the oldest are deleted
-    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().ended_pods_max)]
-    terminated_pod_gc_threshold: usize,
     #[command(flatten)]
     daemon: Daemon,
 }
@@ -107,8 +114,7 @@ impl Controllers {
         });
         let shown = Shown { port: self.secure_port, checks, configuration, metrics };
         let serving = self.daemon.show(shown, &Handle::current()).await?;
-        let limits = Limits { ended_pods_max: self.terminated_pod_gc_threshold, ..Limits::default() };
-        let listener = Arc::new(watcher);
+        let (limits, listener) = (self.limits(), Arc::new(watcher));
         let options = upkeep::Options { controllers, gates, limits, listener, ..upkeep::Options::default() };
         let ended = if self.leader_elect {
             let election = (self.connect().await?, self.candidacy());
@@ -130,6 +136,15 @@ impl Controllers {
                 hint: "start it again; whoever leads now goes on".to_owned(),
             }),
         }
+    }
+
+    fn limits(&self) -> Limits {
+        let (silent, starting) = (self.node_monitor_grace_period, self.node_startup_grace_period);
+        let ended_pods_max = match self.terminated_pod_gc_threshold {
+            0 => usize::MAX,
+            threshold => threshold,
+        };
+        Limits { grace: Grace { silent, starting }, ended_pods_max, ..Limits::default() }
     }
 
     async fn connect(&self) -> Result<Connection, Failure> {

@@ -1,5 +1,7 @@
 //! `supercargo node`: a node of a cluster that speaks with drivers of devices.
 
+mod watcher;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,13 +10,15 @@ use std::time::Duration;
 
 use clap::Args;
 use kubelet::node;
-use telemetry::logs::{self, Format};
-use tokio::runtime::Builder;
-use tracing::{info, warn};
+use serde_json::json;
+use telemetry::metrics::NodeMetrics;
+use tokio::runtime::{Builder, Handle};
+use tracing::info;
+use watcher::Watcher;
 
 use crate::commands::apiserver::stopped;
+use crate::daemon::{Daemon, Shown};
 use crate::failure::Failure;
-use crate::reach;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,12 +39,6 @@ pub(crate) struct Node {
     /// Where plugins register and what is prepared is kept
     #[arg(long, value_name = "DIR", default_value = "/var/lib/kubelet")]
     root_dir: PathBuf,
-    /// Where the API server is and who we are; without it $KUBECONFIG, or the pod's service account
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig, if not its current one
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
     /// What the node has, if it is to be made; can be repeated
     #[arg(long, value_name = "NAME=AMOUNT", value_parser = pair)]
     capacity: Vec<(String, String)>,
@@ -53,30 +51,33 @@ pub(crate) struct Node {
     /// After how long the slices of a driver go that nobody answers for
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     wipe_slices_after: u64,
-    /// How to write the log: text or json
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    logging_format: Format,
-    /// How much to log: 0 what matters, 4 every decision, 6 everything
-    #[arg(short, long, value_name = "LEVEL", default_value_t = 0)]
-    v: u8,
+    /// The port for metrics and health, such as 10250, which is a kubelet's; 0 serves none
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    secure_port: u16,
+    #[command(flatten)]
+    daemon: Daemon,
 }
 
 impl Node {
     pub(crate) fn run(&self, _: &mut dyn Write) -> Result<(), Failure> {
         let options = self.options()?;
-        logs::start(self.logging_format, self.v).map_err(|error| Failure::hinted(&error.to_string()))?;
+        self.daemon.log()?;
         Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(self.be(options))
     }
 
     async fn be(&self, options: node::Options) -> Result<(), Failure> {
-        let kubeconfig = self.kubeconfig.as_deref();
-        let connection =
-            reach::connect(kubeconfig, self.context.as_deref(), &client::Options::default()).await?;
-        info!(
-            node = self.name, server = connection.server(), plugins = %options.registry().display(), "starting"
-        );
-        let complaints = Arc::new(|why: &str| warn!("{why}"));
-        let ended = node::run(connection, options, complaints, stopped()).await;
+        let connection = self.daemon.connect(None, &client::Options::default()).await?;
+        let plugins = options.registry();
+        info!(node = self.name, server = connection.server(), plugins = %plugins.display(), "starting");
+        let metrics = Arc::new(NodeMetrics::default());
+        let (watcher, checks) = Watcher::new(metrics.clone());
+        let configuration = json!({ "name": self.name, "rootDirectory": self.root_dir });
+        let shown = Shown { port: self.secure_port, checks, configuration, metrics };
+        let serving = self.daemon.show(shown, &Handle::current()).await?;
+        let ended = node::run(connection, options, Arc::new(watcher), stopped()).await;
+        if let Some(serving) = serving {
+            serving.end().await;
+        }
         ended.map_err(|error| Failure::hinted(&error.to_string()))?;
         info!("stopped; what is prepared stays so, and the next start goes on with it");
         Ok(())

@@ -58,17 +58,7 @@ impl Engine {
                 self.fold_claim(now, *state, Shown::List)
             }
             Change::ClaimAnswered(state) => self.fold_claim(now, *state, Shown::Answer),
-            Change::ClaimGone(id) => {
-                self.touch_claim(&id);
-                self.forget_given_up(&id);
-                let was_made = self.forget_made(&id);
-                let known = self.claims.get(&id).cloned();
-                let touched = self.claims.remove(&id);
-                self.look_again_at_users(now, &id, known.as_deref());
-                self.heard_of(now, &id);
-                self.look_at_awaited(now, &id);
-                if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
-            }
+            Change::ClaimGone(id) => self.claim_gone(now, &id),
             Change::NamespaceApplied(name, labels) => {
                 self.namespaces.apply(name, labels);
                 Wake::Namespace.into()
@@ -258,6 +248,18 @@ impl Engine {
         let is_open_again = before.is_some() && self.claims.allocation(&id).is_none();
         let of_devices = touched.freed || is_open_again || touched.taken;
         if of_devices || is_new || arrived || is_displaceable { Wake::Claim.into() } else { Wakes::NONE }
+    }
+
+    fn claim_gone(&mut self, now: Timestamp, id: &ClaimId) -> Wakes {
+        self.touch_claim(id);
+        self.forget_given_up(id);
+        let was_made = self.forget_made(id);
+        let known = self.claims.get(id).cloned();
+        let touched = self.claims.remove(id);
+        self.look_again_at_users(now, id, known.as_deref());
+        self.heard_of(now, id);
+        self.look_at_awaited(now, id);
+        if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
     }
 
     /// Whether somebody uses a claim no more, or somebody does where nobody did, so that to displace those who do may free

@@ -87,3 +87,42 @@ fn words(failure: &(dyn Error + Send + Sync + 'static)) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use tokio::sync::Mutex;
+    use tokio::task::yield_now;
+    use tokio::time::sleep;
+
+    use super::Turnstile;
+    use crate::plugin::driver::Failure;
+
+    #[tokio::test]
+    async fn instances_of_a_driver_wait_for_each_other() {
+        let file = std::env::temp_dir().join(format!("driver-kit-{}.lock", std::process::id()));
+        let (at_once, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let piece = || async {
+            most.fetch_max(at_once.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            sleep(Duration::from_millis(20)).await;
+            at_once.fetch_sub(1, Ordering::SeqCst);
+            Ok::<(), Failure>(())
+        };
+        let instance = || Turnstile::Shared(Mutex::new(()), file.clone());
+        let (one, other) = (instance(), instance());
+        tokio::join!(one.pass(vec![piece(), piece()]), other.pass(vec![piece(), piece()]));
+        assert_eq!(most.load(Ordering::SeqCst), 1);
+        let open = Turnstile::Open;
+        let eager = |_| async {
+            most.fetch_max(at_once.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            yield_now().await;
+            Err::<(), Failure>("no".into())
+        };
+        assert_eq!(open.pass([1, 2].map(eager).into()).await, [Err("no".to_owned()), Err("no".to_owned())]);
+        assert_eq!(most.load(Ordering::SeqCst), 2);
+        std::fs::remove_file(file).expect("ours");
+    }
+}

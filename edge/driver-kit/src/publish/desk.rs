@@ -202,6 +202,9 @@ impl Desk {
         let due: Vec<String> =
             self.restless.iter().filter(|pool| !busy.contains(pool) && is_due(pool)).cloned().collect();
         for pool in due {
+            if jobs.len() == room {
+                break;
+            }
             let there = self.known.of_pool(&pool);
             let steps = plan(&self.publication, self.wanted.get(&pool), &there, &self.alterations);
             if steps.is_empty() {
@@ -209,7 +212,7 @@ impl Desk {
                 self.restless.remove(&pool);
             }
             // The rest of a plan is planned again when this part is settled.
-            for step in steps.into_iter().take(room.saturating_sub(jobs.len())) {
+            for step in steps.into_iter().take(room - jobs.len()) {
                 let name = step.slice().metadata.name.clone();
                 self.busy.insert(name.clone(), pool.clone());
                 if !matches!(step, Step::Delete(_)) {
@@ -286,10 +289,12 @@ impl Desk {
         }
     }
 
-    /// When to look again although nothing happened.
-    pub(crate) fn wake_at(&self) -> Option<Duration> {
-        let waiting = self.restless.iter().filter_map(|pool| self.rests.get(pool));
-        waiting.map(|rest| rest.not_before).min()
+    /// When to look again although nothing happened. A pool with jobs under way is looked at when they are settled.
+    pub(crate) fn wake_at(&self, now: Duration) -> Option<Duration> {
+        let busy: BTreeSet<&String> = self.busy.values().collect();
+        let waiting = self.restless.iter().filter(|pool| !busy.contains(pool));
+        let times = waiting.filter_map(|pool| self.rests.get(pool)).map(|rest| rest.not_before);
+        times.filter(|time| *time > now).min()
     }
 
     /// The server has what is wanted, as far as is known.

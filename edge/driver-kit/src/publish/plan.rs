@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 
 use objects::meta::OwnerReference;
-use objects::resource::slice::{ResourcePool, ResourceSlice, ResourceSliceSpec};
+use objects::resource::slice::{Device, ResourcePool, ResourceSlice, ResourceSliceSpec};
+use objects::supercargo::annotations::BINDING_TIMEOUTS;
 
 use crate::publish::difference::{Added, Difference, between};
 use crate::publish::layout::{Part, Present, cut};
@@ -111,6 +112,7 @@ fn slices(
         slice.spec.driver.clone_from(driver);
         fill(&mut slice.spec, pool, scope, part);
         added.keep(slice.spec.devices.as_deref_mut().unwrap_or_default());
+        slice.metadata.annotations.extend(binding_timeouts(&slice.spec));
         slice
     };
     parts.into_iter().enumerate().map(with_content).collect()
@@ -134,6 +136,14 @@ fn fill(spec: &mut ResourceSliceSpec, pool: &Pool, scope: &Scope, part: Part) {
             spec.devices = Some(devices);
         }
     }
+}
+
+/// The annotation for a field of ours that a real API server does not know.
+fn binding_timeouts(spec: &ResourceSliceSpec) -> Option<(String, String)> {
+    let timeout = |device: &Device| Some((device.name.clone(), device.binding_timeout.clone()?));
+    let timeouts: BTreeMap<String, String> = spec.devices.iter().flatten().filter_map(timeout).collect();
+    let text = serde_json::to_string(&timeouts).expect("text can be written as JSON");
+    (!timeouts.is_empty()).then(|| (BINDING_TIMEOUTS.to_owned(), text))
 }
 
 /// Raises the generation of the goal unless nobody could see half of it.
@@ -179,7 +189,9 @@ fn update(slice: &ResourceSlice, old: &ResourceSlice, alterations: &Alterations)
     let is_owned = slice.metadata.owner_references.iter().all(|owner| owners.contains(owner));
     let is_same = difference(slice, old, alterations) == Difference::None
         && slice.spec.pool.generation == old.spec.pool.generation;
-    if is_same && is_owned {
+    let (old_timeouts, timeouts) =
+        (old.metadata.annotations.get(BINDING_TIMEOUTS), slice.metadata.annotations.get(BINDING_TIMEOUTS));
+    if is_same && is_owned && old_timeouts == timeouts {
         return None;
     }
     let mut metadata = old.metadata.clone();
@@ -187,5 +199,7 @@ fn update(slice: &ResourceSlice, old: &ResourceSlice, alterations: &Alterations)
         // A node that came back has another uid, and the old one would have the slice collected as garbage.
         metadata.owner_references.clone_from(&slice.metadata.owner_references);
     }
+    metadata.annotations.remove(BINDING_TIMEOUTS);
+    metadata.annotations.extend(slice.metadata.annotations.clone());
     Some(ResourceSlice { metadata, spec: slice.spec.clone(), ..ResourceSlice::default() })
 }

@@ -243,7 +243,7 @@ fn come_to_rest(desk: &mut Desk, server: &mut Server, mut now: Duration) {
         if desk.is_settled() {
             return;
         }
-        now = now.max(desk.wake_at().unwrap_or(now));
+        now = desk.wake_at(now).unwrap_or(now);
         for job in desk.jobs(now, 8) {
             let mut job = Some(job);
             while let Some(next) = job.take() {
@@ -453,6 +453,20 @@ fn a_slice_that_was_lost_is_made_again_without_touching_the_others() {
 }
 
 #[test]
+fn after_a_failure_there_is_a_pause_and_then_only_the_answer_is_waited_for() {
+    let mut desk = new_desk();
+    desk.want(vec![devices(1)]);
+    desk.synced();
+    let job = desk.jobs(Duration::ZERO, 8).remove(0);
+    let failed = Verdict::Failed { why: "busy".to_owned(), retry_after: Some(Duration::from_secs(3)) };
+    desk.settle(&job_name(&job), Outcome::Clear(failed), Duration::ZERO);
+    assert!(desk.jobs(Duration::from_secs(2), 8).is_empty(), "the server wanted three seconds");
+    assert_eq!(desk.wake_at(Duration::from_secs(2)), Some(Duration::from_secs(3)));
+    assert_eq!(desk.jobs(Duration::from_secs(3), 8).len(), 1);
+    assert_eq!(desk.wake_at(Duration::from_secs(3)), None, "a job is under way");
+}
+
+#[test]
 fn fields_that_the_server_drops_are_said_once_and_not_sent_for_ever() {
     let partition = |name: &str| {
         let mut device = Device::named(name).draws("gpu-0", &[("memory", "10Gi")]).expect("an amount");
@@ -486,6 +500,25 @@ fn fields_that_the_server_drops_are_said_once_and_not_sent_for_ever() {
     desk.want(vec![pool]);
     come_to_rest(&mut desk, &mut server, Duration::ZERO);
     assert_eq!(server.writes, 3, "what changes is sent");
+}
+
+#[test]
+fn times_of_devices_are_in_an_annotation_too() {
+    let mut pool = devices(2);
+    pool.devices[1].binds_to_node = Some(true);
+    pool.devices[1].binding_conditions = vec!["Ready".to_owned()];
+    pool.devices[1].binding_failure_conditions = vec!["Broken".to_owned()];
+    pool.devices[1].binding_timeout = Some("90s".to_owned());
+    check(&publication(), std::slice::from_ref(&pool)).expect("a good pool");
+    let mut server = having(&pool);
+    let annotation = |server: &Server| {
+        let slice = server.slices.values().next().expect("it is there");
+        slice.metadata.annotations.get("supercargo.dev/binding-timeouts").cloned()
+    };
+    assert_eq!(annotation(&server).as_deref(), Some(r#"{"d1":"90s"}"#));
+    assert!(steps(&server, &pool).is_empty());
+    server.slices.values_mut().for_each(|slice| slice.metadata.annotations.clear());
+    assert_eq!(steps(&server, &pool), ["update 00000 at 1"], "somebody took it away");
 }
 
 #[test]

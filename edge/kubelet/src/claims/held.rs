@@ -80,25 +80,52 @@ impl HeldDevice {
 }
 
 impl Held {
+    /// How many claims are prepared, by driver, and how many there are in all.
+    pub(crate) fn in_use(&self) -> (BTreeMap<String, usize>, usize) {
+        let prepared = || self.0.values().filter(|claim| claim.stage == Stage::Prepared);
+        let mut counts = BTreeMap::new();
+        for driver in prepared().flat_map(|claim| claim.drivers.keys()) {
+            *counts.entry(driver.clone()).or_insert(0) += 1;
+        }
+        (counts, prepared().count())
+    }
+
     /// The pods that something is held for.
     pub(crate) fn pods(&self) -> BTreeSet<String> {
         self.0.values().flat_map(|claim| claim.pods.iter().cloned()).collect()
     }
 }
 
+/// The calls about the claims of a pod.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Calls {
+    /// One for each driver.
+    pub(crate) errands: Vec<Errand>,
+    /// The drivers that do without, once for each claim.
+    pub(crate) skipped: Vec<String>,
+}
+
 /// Puts calls together: one for each driver.
 #[derive(Default)]
-pub(crate) struct Errands(BTreeMap<String, Vec<(ClaimKey, String)>>);
+pub(crate) struct Errands {
+    by_driver: BTreeMap<String, Vec<(ClaimKey, String)>>,
+    skipped: Vec<String>,
+}
 
 impl Errands {
     /// Adds a claim to the calls of all its drivers, but for those that do without this call.
     pub(crate) fn add(&mut self, call: &str, key: &ClaimKey, claim: &HeldClaim) {
-        for driver in claim.drivers.iter().filter(|(_, part)| !part.skips(call)).map(|(driver, _)| driver) {
-            self.0.entry(driver.clone()).or_default().push((key.clone(), claim.uid.clone()));
+        for (driver, part) in &claim.drivers {
+            if part.skips(call) {
+                self.skipped.push(driver.clone());
+            } else {
+                self.by_driver.entry(driver.clone()).or_default().push((key.clone(), claim.uid.clone()));
+            }
         }
     }
 
-    pub(crate) fn into_list(self) -> Vec<Errand> {
-        self.0.into_iter().map(|(driver, claims)| Errand { driver, claims }).collect()
+    pub(crate) fn into_calls(self) -> Calls {
+        let errands = self.by_driver.into_iter().map(|(driver, claims)| Errand { driver, claims });
+        Calls { errands: errands.collect(), skipped: self.skipped }
     }
 }

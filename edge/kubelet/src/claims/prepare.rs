@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::held::{ClaimKey, DriverPart, Errand, Errands, Held, HeldClaim, HeldDevice, Stage};
+use super::held::{Calls, ClaimKey, DriverPart, Errand, Errands, Held, HeldClaim, HeldDevice, Stage};
 use super::wanted::Wanted;
 
 /// What a driver gives for a claim, before it is ours.
@@ -72,7 +72,7 @@ pub(crate) enum PrepareError {
 ///
 /// # Errors
 /// A claim of the same name is still here, or the claim is being taken back.
-pub(crate) fn begin(held: &mut Held, pod: &str, wanted: &[Wanted]) -> Result<Vec<Errand>, PrepareError> {
+pub(crate) fn begin(held: &mut Held, pod: &str, wanted: &[Wanted]) -> Result<Calls, PrepareError> {
     for claim in wanted {
         let name = || claim.key.name.clone();
         match held.0.get(&claim.key) {
@@ -93,7 +93,7 @@ pub(crate) fn begin(held: &mut Held, pod: &str, wanted: &[Wanted]) -> Result<Vec
             errands.add(CALL, &claim.key, known);
         }
     }
-    Ok(errands.into_list())
+    Ok(errands.into_calls())
 }
 
 fn taken(claim: &Wanted) -> HeldClaim {
@@ -181,7 +181,7 @@ mod tests {
     fn each_driver_is_called_once_for_all_claims_of_a_pod() {
         let mut held = Held::default();
         let claims = [wanted("a", "1", &["gpu", "nic"]), wanted("b", "2", &["gpu"])];
-        let errands = begin(&mut held, "pod", &claims).expect("nothing is in the way");
+        let errands = begin(&mut held, "pod", &claims).expect("nothing is in the way").errands;
         let calls: Vec<(&str, usize)> = errands.iter().map(|one| (&*one.driver, one.claims.len())).collect();
         assert_eq!(calls, [("gpu", 2), ("nic", 1)]);
         assert!(held.pods().contains("pod"));
@@ -191,10 +191,10 @@ mod tests {
     fn a_claim_that_is_ready_is_shared_without_a_call() {
         let mut held = Held::default();
         let claim = [wanted("a", "1", &["gpu"])];
-        let errands = begin(&mut held, "first", &claim).expect("nothing is in the way");
+        let errands = begin(&mut held, "first", &claim).expect("nothing is in the way").errands;
         settle(&mut held, &errands[0], answer("1", &["d"])).expect("a good answer");
         finish(&mut held, &[claim[0].key.clone()]);
-        assert!(begin(&mut held, "second", &claim).expect("it is ready").is_empty());
+        assert_eq!(begin(&mut held, "second", &claim).expect("it is ready"), Calls::default());
         assert_eq!(held.0[&claim[0].key].pods.len(), 2);
     }
 
@@ -202,7 +202,7 @@ mod tests {
     fn a_second_answer_replaces_the_first() {
         let mut held = Held::default();
         let claim = [wanted("a", "1", &["gpu"])];
-        let errands = begin(&mut held, "pod", &claim).expect("nothing is in the way");
+        let errands = begin(&mut held, "pod", &claim).expect("nothing is in the way").errands;
         settle(&mut held, &errands[0], answer("1", &["d"])).expect("a good answer");
         settle(&mut held, &errands[0], answer("1", &["e"])).expect("a good answer");
         assert_eq!(held.0[&claim[0].key].drivers["gpu"].devices, [device("e")]);
@@ -212,8 +212,9 @@ mod tests {
     fn a_call_that_a_driver_does_without_is_not_made() {
         let mut claim = wanted("a", "1", &["gpu", "nic"]);
         claim.drivers.insert("gpu".into(), vec!["*".into()]);
-        let errands = begin(&mut Held::default(), "pod", &[claim]).expect("nothing is in the way");
-        assert_eq!(errands.iter().map(|one| &*one.driver).collect::<Vec<_>>(), ["nic"]);
+        let calls = begin(&mut Held::default(), "pod", &[claim]).expect("nothing is in the way");
+        assert_eq!(calls.skipped, ["gpu"]);
+        assert_eq!(calls.errands.iter().map(|one| &*one.driver).collect::<Vec<_>>(), ["nic"]);
     }
 
     #[test]
@@ -236,7 +237,7 @@ mod tests {
         let claims = [wanted("a", "1", &["gpu"])];
         let settled = |given: BTreeMap<String, Result<Vec<PreparedDevice>, String>>| {
             let mut held = Held::default();
-            let errands = begin(&mut held, "pod", &claims).expect("nothing is in the way");
+            let errands = begin(&mut held, "pod", &claims).expect("nothing is in the way").errands;
             settle(&mut held, &errands[0], given).expect_err("the answer is bad").to_string()
         };
         assert!(settled(answer("2", &[])).contains("driver gpu returned result for unknown claim UID 2"));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::held::{ClaimKey, Errand, Errands, Held, Stage};
+use super::held::{Calls, ClaimKey, Errand, Errands, Held, Stage};
 
 /// The name of the call.
 pub(crate) const CALL: &str = "NodeUnprepareResources";
@@ -41,7 +41,7 @@ pub(crate) enum UnprepareError {
 pub(crate) struct Plan {
     /// The claims that nobody else uses.
     pub(crate) claims: Vec<ClaimKey>,
-    pub(crate) errands: Vec<Errand>,
+    pub(crate) calls: Calls,
 }
 
 /// Lets go of claims that others use too, closes the rest to newcomers, and says which drivers to call.
@@ -57,7 +57,7 @@ pub(crate) fn begin(held: &mut Held, pod: &str) -> Plan {
         errands.add(CALL, key, claim);
         claims.push(key.clone());
     }
-    Plan { claims, errands: errands.into_list() }
+    Plan { claims, calls: errands.into_calls() }
 }
 
 /// Takes a driver's answer: nothing or an error for each claim, by uid.
@@ -115,10 +115,10 @@ mod tests {
         assert_eq!(begin(&mut held, "one"), Plan::default());
         assert_eq!(held.0[&key].stage, Stage::Prepared);
         let plan = begin(&mut held, "two");
-        assert_eq!((plan.claims.len(), plan.errands.len()), (1, 1));
+        assert_eq!((plan.claims.len(), plan.calls.errands.len()), (1, 1));
         assert_eq!(held.0[&key].stage, Stage::Unpreparing);
         let answer = BTreeMap::from([("1".to_owned(), Ok(()))]);
-        settle(&plan.errands[0], answer).expect("a good answer");
+        settle(&plan.calls.errands[0], answer).expect("a good answer");
         finish(&mut held, &plan.claims);
         assert_eq!(held, Held::default());
     }
@@ -139,7 +139,7 @@ mod tests {
             BTreeMap::from([("1".to_owned(), Err("busy".to_owned()))]),
             BTreeMap::from([("2".to_owned(), Ok(()))]),
         ] {
-            let error = settle(&first.errands[0], bad).expect_err("a bad answer").to_string();
+            let error = settle(&first.calls.errands[0], bad).expect_err("a bad answer").to_string();
             assert!(error.contains("driver gpu") && error.contains("hint: "), "{error}");
         }
         assert_eq!(begin(&mut held, "one"), first);

@@ -16,7 +16,9 @@ use tracing::{info, warn};
 
 use super::life::{Means, Trouble};
 use super::next::{Task, next};
+use super::notice::Notice;
 use super::{reports, slices};
+use crate::claims::Held;
 use crate::plugins::News;
 use crate::simulated::Complaints;
 
@@ -25,6 +27,9 @@ const INBOX_MAX: usize = 1024;
 
 /// How often it is looked whether something is held for nobody, though nothing happened.
 const REVIEW_EVERY: Duration = Duration::from_secs(60);
+
+/// How often the loop says that it is alive.
+const BEAT_EVERY: Duration = Duration::from_secs(1);
 
 /// How long a pod is left alone after a step, until what became of it comes back as a fact.
 const ECHO: Duration = Duration::from_millis(20);
@@ -40,6 +45,8 @@ pub(crate) struct Attendance {
     synced: bool,
     /// The pods that something is held for.
     held: BTreeSet<String>,
+    /// How many claims are prepared, by driver.
+    in_use: BTreeMap<String, usize>,
     /// The pods whose devices may not be as their status says.
     unwell: BTreeSet<String>,
     /// What last failed for a pod.
@@ -76,6 +83,7 @@ impl Attendance {
             pods: BTreeMap::new(),
             synced: false,
             held: BTreeSet::new(),
+            in_use: BTreeMap::new(),
             unwell: BTreeSet::new(),
             failures: BTreeMap::new(),
             busy: BTreeSet::new(),
@@ -98,6 +106,7 @@ impl Attendance {
         let mut deeds: JoinSet<Done> = JoinSet::new();
         let mut wipes: JoinSet<()> = JoinSet::new();
         let mut review = tokio::time::interval(REVIEW_EVERY);
+        let mut beat = tokio::time::interval(BEAT_EVERY);
         loop {
             while let Some(uid) = self.take_due() {
                 self.begin(uid, &mut deeds);
@@ -112,6 +121,7 @@ impl Attendance {
                     self.settle(done.expect("deeds do not panic, and nobody cancels them")).await;
                 }
                 _ = review.tick() => self.review().await,
+                _ = beat.tick() => self.means.listener.hear(&Notice::Beat),
                 () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
             }
             while wipes.try_join_next().is_some() {}
@@ -132,6 +142,7 @@ impl Attendance {
             Event::Vanished(gone) => gone.uid,
             Event::Synced { .. } => {
                 self.synced = true;
+                self.means.listener.hear(&Notice::Ready);
                 return self.review().await;
             }
             Event::Interrupted { why, .. } => return (self.complaints)(&why),
@@ -185,9 +196,24 @@ impl Attendance {
         unwell.iter().for_each(|uid| self.plan(uid));
     }
 
+    /// Notes for whom something is held, and tells how many claims are prepared.
+    async fn count(&mut self) {
+        let look = |held: &Held| (held.pods(), held.in_use());
+        let (pods, (by_driver, all)) = self.means.desk.look(look).await;
+        self.held = pods;
+        let gone =
+            self.in_use.keys().filter(|driver| !by_driver.contains_key(*driver)).map(|driver| (driver, 0));
+        let listener = &self.means.listener;
+        for (driver, claims) in gone.chain(by_driver.iter().map(|(driver, claims)| (driver, *claims))) {
+            listener.hear(&Notice::InUse { driver: Some(driver), claims });
+        }
+        listener.hear(&Notice::InUse { driver: None, claims: all });
+        self.in_use = by_driver;
+    }
+
     /// Looks for whom something is held.
     async fn review(&mut self) {
-        self.held = self.means.desk.look(crate::claims::Held::pods).await;
+        self.count().await;
         let orphans: Vec<String> =
             self.held.iter().filter(|uid| !self.pods.contains_key(*uid)).cloned().collect();
         orphans.iter().for_each(|uid| self.plan(uid));
@@ -196,7 +222,7 @@ impl Attendance {
     async fn settle(&mut self, done: Done) {
         let (uid, task) = (&*done.uid, done.task);
         self.busy.remove(uid);
-        self.held = self.means.desk.look(crate::claims::Held::pods).await;
+        self.count().await;
         match done.result {
             Ok(said) => {
                 self.failures.remove(uid);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use client::{Answer, Clock, Connection, Patch, Resource};
 use controllers::simulated::phases::{self, Deed};
@@ -15,6 +16,7 @@ use thiserror::Error;
 use tokio::task::spawn_blocking;
 
 use super::next::Task;
+use super::notice::{Listener, Notice, Operation};
 use super::{Options, files};
 use crate::claims::{ClaimKey, Desk, PrepareError, UnprepareError, Wanted, devices_of, references, steps};
 use crate::health::{self, Book};
@@ -29,6 +31,7 @@ pub(crate) struct Means {
     pub(crate) desk: Desk,
     pub(crate) drivers: Arc<Mutex<Registry<Arc<Endpoint>>>>,
     pub(crate) book: Arc<Mutex<Book>>,
+    pub(crate) listener: Arc<dyn Listener>,
 }
 
 /// What went wrong with a pod.
@@ -52,19 +55,19 @@ impl Means {
         pod: Option<&Pod>,
         task: Task,
     ) -> Result<Option<Pod>, Trouble> {
-        let Some(pod) = pod else { return self.give_back(uid).await.map(|()| None) };
+        let Some(pod) = pod else { return self.release(uid).await.map(|()| None) };
         let deed = match task {
-            Task::Release => return self.give_back(uid).await.map(|()| None),
+            Task::Release => return self.release(uid).await.map(|()| None),
             Task::TellHealth => return self.tell_health(pod).await,
             Task::Step(deed) => deed,
         };
         match deed {
             Deed::Start => {
-                self.prepare(pod).await?;
+                self.measured(Operation::Prepare, self.prepare(pod)).await?;
                 self.write_devices(pod).await?;
             }
             Deed::Restart | Deed::Jam | Deed::Crash { .. } => {}
-            Deed::End { .. } | Deed::Stop | Deed::Remove => self.give_back(uid).await?,
+            Deed::End { .. } | Deed::Stop | Deed::Remove => self.release(uid).await?,
         }
         match phases::said(pod, deed, self.clock.now()) {
             Some(said) => self.say(pod, said).await,
@@ -91,12 +94,13 @@ impl Means {
             return Ok(());
         }
         let (desk, uid) = (&self.desk, &pod.metadata.uid);
-        let errands =
-            desk.change(|held| steps::begin_prepare(held, uid, &wanted), PrepareError::Disk).await?;
-        for errand in errands {
+        let calls = desk.change(|held| steps::begin_prepare(held, uid, &wanted), PrepareError::Disk).await?;
+        self.skipped(Operation::Prepare, &calls.skipped);
+        for errand in calls.errands {
             let driver = &errand.driver;
             let endpoint = self.driver(driver).ok_or_else(|| self.unregistered(driver))?;
-            let answer = endpoint.prepare(&errand, self.options.call_timeout).await;
+            let call = endpoint.prepare(&errand, self.options.call_timeout);
+            let answer = self.timed(&endpoint, "NodePrepareResources", call).await;
             let failed =
                 |error: CallError| PrepareError::Call { driver: driver.clone(), why: error.to_string() };
             let answer = answer.map_err(failed)?;
@@ -110,15 +114,28 @@ impl Means {
         desk.change(finish, PrepareError::Disk).await
     }
 
-    /// Takes back what is held for a pod, and forgets it.
-    async fn give_back(&self, uid: &str) -> Result<(), Trouble> {
+    /// Takes back what is held for a pod, and forgets the pod.
+    async fn release(&self, uid: &str) -> Result<(), Trouble> {
+        self.measured(Operation::Unprepare, self.give_back(uid)).await?;
+        let (root, uid) = (self.options.root.clone(), uid.to_owned());
+        let removed = spawn_blocking(move || files::remove(&root, &uid)).await;
+        if let Err(error) = removed.expect("removing a file does not panic") {
+            // A file that is left behind says what was, and holds nothing.
+            tracing::warn!(%error, "cannot remove the file of a pod");
+        }
+        Ok(())
+    }
+
+    async fn give_back(&self, uid: &str) -> Result<(), UnprepareError> {
         let desk = &self.desk;
         let plan = desk.change(|held| Ok(steps::begin_unprepare(held, uid)), UnprepareError::Disk).await?;
-        for errand in &plan.errands {
+        self.skipped(Operation::Unprepare, &plan.calls.skipped);
+        for errand in &plan.calls.errands {
             let driver = &errand.driver;
             let unregistered = || UnprepareError::NotRegistered { driver: driver.clone() };
             let endpoint = self.driver(driver).ok_or_else(unregistered)?;
-            let answer = endpoint.unprepare(errand, self.options.call_timeout).await;
+            let call = endpoint.unprepare(errand, self.options.call_timeout);
+            let answer = self.timed(&endpoint, "NodeUnprepareResources", call).await;
             let failed =
                 |error: CallError| UnprepareError::Call { driver: driver.clone(), why: error.to_string() };
             steps::settle_unprepare(errand, answer.map_err(failed)?)?;
@@ -127,14 +144,41 @@ impl Means {
             steps::finish_unprepare(held, &plan.claims);
             Ok(())
         };
-        desk.change(finish, UnprepareError::Disk).await?;
-        let (root, uid) = (self.options.root.clone(), uid.to_owned());
-        let removed = spawn_blocking(move || files::remove(&root, &uid)).await;
-        if let Err(error) = removed.expect("removing a file does not panic") {
-            // A file that is left behind says what was, and holds nothing.
-            tracing::warn!(%error, "cannot remove the file of a pod");
+        desk.change(finish, UnprepareError::Disk).await
+    }
+
+    /// Tells how long it took to do something about the claims of a pod.
+    async fn measured<E>(
+        &self,
+        operation: Operation,
+        work: impl Future<Output = Result<(), E>>,
+    ) -> Result<(), E> {
+        let began = Instant::now();
+        let result = work.await;
+        let (is_error, took) = (result.is_err(), began.elapsed());
+        self.listener.hear(&Notice::Operated { operation, is_error, took });
+        result
+    }
+
+    /// Tells how long a driver took for a call.
+    async fn timed<T>(
+        &self,
+        endpoint: &Endpoint,
+        method: &str,
+        call: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let began = Instant::now();
+        let answer = call.await;
+        let code = answer.as_ref().err().map_or_else(|| "OK".to_owned(), CallError::code);
+        let (driver, method) = (&*endpoint.offer.driver, &*endpoint.method(method));
+        self.listener.hear(&Notice::Called { driver, method, code: &code, took: began.elapsed() });
+        answer
+    }
+
+    fn skipped(&self, operation: Operation, drivers: &[String]) {
+        for driver in drivers {
+            self.listener.hear(&Notice::Skipped { driver, operation });
         }
-        Ok(())
     }
 
     fn driver(&self, driver: &str) -> Option<Arc<Endpoint>> {

@@ -48,6 +48,18 @@ pub(crate) enum CallError {
     Failed { code: Code, why: String },
 }
 
+impl CallError {
+    /// The code that gRPC has for it, as Go spells it.
+    pub(crate) fn code(&self) -> String {
+        match self {
+            Self::NotConnected { .. } => "Unavailable".to_owned(),
+            Self::TimedOut { .. } => "DeadlineExceeded".to_owned(),
+            Self::Failed { code: Code::Cancelled, .. } => "Canceled".to_owned(),
+            Self::Failed { code, .. } => format!("{code:?}"),
+        }
+    }
+}
+
 impl From<Status> for CallError {
     fn from(status: Status) -> Self {
         Self::Failed { code: status.code(), why: shortened(status.message()) }
@@ -57,6 +69,18 @@ impl From<Status> for CallError {
 impl Endpoint {
     pub(crate) fn new(offer: Offer) -> Self {
         Self { offer, link: watch::Sender::new(None) }
+    }
+
+    /// A method of the driver's service, as gRPC names it.
+    pub(crate) fn method(&self, name: &str) -> String {
+        path_of(self.service(), name).to_string()
+    }
+
+    fn service(&self) -> &'static str {
+        match self.offer.version {
+            DraVersion::V1 => dra::v1::dra_plugin_server::SERVICE_NAME,
+            DraVersion::V1Beta1 => dra::v1beta1::dra_plugin_server::SERVICE_NAME,
+        }
     }
 
     /// Has claims prepared, and gives what the driver says of each, by uid.
@@ -110,12 +134,8 @@ impl Endpoint {
         request: Q,
         within: Duration,
     ) -> Result<A, CallError> {
-        let service = match self.offer.version {
-            DraVersion::V1 => dra::v1::dra_plugin_server::SERVICE_NAME,
-            DraVersion::V1Beta1 => dra::v1beta1::dra_plugin_server::SERVICE_NAME,
-        };
         let sender = self.sender().await?;
-        unary(sender, service, method, request, within).await
+        unary(sender, self.service(), method, request, within).await
     }
 
     /// The connection, or the one that is about to be made.

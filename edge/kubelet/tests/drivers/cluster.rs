@@ -9,12 +9,13 @@ use std::{env, fs, process};
 use client::{Connection, Patch, Resource, Selectors, WatchOptions};
 use futures_util::StreamExt;
 use gates::Gates;
-use kubelet::node::{self, NodeError, Options};
+use kubelet::node::{self, Listener, NodeError, Notice, Options};
 use objects::Object;
 use objects::core::pod::Pod;
 use objects::events::Event;
 use objects::meta::DeleteOptions;
 use objects::resource::claim::ResourceClaim;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use server::{NoLog, Server, Users};
 use store::Store;
@@ -33,7 +34,29 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Cluster {
     pub(crate) connection: Connection,
     pub(crate) root: PathBuf,
+    /// What the node told of itself.
+    pub(crate) heard: Arc<Heard>,
     node: Option<JoinHandle<Result<(), NodeError>>>,
+}
+
+/// Notes what a node tells of itself.
+#[derive(Default)]
+pub(crate) struct Heard(Mutex<Vec<String>>);
+
+impl Listener for Heard {
+    fn hear(&self, notice: &Notice<'_>) {
+        if let Notice::Trouble { why } = notice {
+            eprintln!("{why}");
+        }
+        self.0.lock().push(format!("{notice:?}"));
+    }
+}
+
+impl Heard {
+    /// Whether something was told that has all these words.
+    pub(crate) fn has(&self, words: &[&str]) -> bool {
+        self.0.lock().iter().any(|told| words.iter().all(|word| told.contains(word)))
+    }
 }
 
 impl Cluster {
@@ -55,7 +78,7 @@ impl Cluster {
         tokio::spawn(server.serve(std::future::pending()));
         let connection =
             Connection::from_parts(&url, Some("t"), None, &client::Options::default()).expect("an address");
-        Self { connection, root, node: None }
+        Self { connection, root, heard: Arc::default(), node: None }
     }
 
     /// A cluster with its node.
@@ -76,8 +99,7 @@ impl Cluster {
         options.retry_max = Duration::from_millis(300);
         options.look_every = Duration::from_millis(20);
         options.health_again = Duration::from_millis(100);
-        let complain: kubelet::simulated::Complaints = Arc::new(|why: &str| eprintln!("{why}"));
-        let running = node::run(self.connection.clone(), options, complain, std::future::pending());
+        let running = node::run(self.connection.clone(), options, self.heard.clone(), std::future::pending());
         self.node = Some(tokio::spawn(running));
     }
 

@@ -34,6 +34,12 @@ async fn a_pod_runs_with_its_devices_and_gives_them_back() {
     assert!(driver.calls().contains(&"unprepare train".to_owned()), "it is over only after that");
     assert!(!cluster.checkpoint().contains(&pod.metadata.uid));
     assert!(cluster.devices(&pod).is_null());
+    for method in ["NodePrepareResources", "NodeUnprepareResources"] {
+        let method = format!("/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/{method}");
+        assert!(cluster.heard.has(&["Called", GPU, &method, "\"OK\""]), "{method}");
+    }
+    assert!(cluster.heard.has(&["Operated", "Prepare", "is_error: false"]));
+    assert!(cluster.heard.has(&["InUse", GPU, "claims: 1"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

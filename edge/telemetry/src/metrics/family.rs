@@ -155,6 +155,12 @@ pub(super) fn growing(start: f64, factor: f64, count: usize) -> Vec<f64> {
     std::iter::successors(Some(start), |bound| Some(bound * factor)).take(count).collect()
 }
 
+/// Bounds that grow by the same factor from the first to the last.
+pub(super) fn ranging(first: f64, last: f64, count: u16) -> Vec<f64> {
+    let factor = (last / first).powf(1.0 / f64::from(count - 1));
+    (0..count).map(|at| first * factor.powi(i32::from(at))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Named, Registry, SERIES_MAX};

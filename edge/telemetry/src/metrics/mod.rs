@@ -1,4 +1,4 @@
-//! Metrics under the names of the Kubernetes scheduler, and of its controllers, in Prometheus' text format 0.0.4.
+//! Metrics under the names of the Kubernetes scheduler, of its controllers and of the kubelet, in Prometheus' text format 0.0.4.
 //!
 //! Names, labels, types and bounds of buckets are those of Kubernetes 1.37; the words that describe them are ours.
 //! Recording is an atomic addition: labels are looked up once, where handles such as [`Profile`] and [`Plugin`] are
@@ -15,6 +15,7 @@ mod devices;
 mod family;
 mod gangs;
 mod labels;
+mod node;
 mod number;
 mod plugins;
 mod preemption;
@@ -31,6 +32,7 @@ pub use controllers::{ClaimLabels, Claims, ControllerMetrics, WorkQueues};
 pub use devices::Devices;
 pub use gangs::Gangs;
 pub use labels::{BindingOutcome, Entity, GangResult, Hint, Point, Preemptor, Queue, Status, Verdict};
+pub use node::NodeMetrics;
 pub use plugins::{Plugin, Plugins, Profile};
 pub use preemption::Preemption;
 pub use queue::{Pending, Queues};

@@ -8,7 +8,7 @@ mod taint;
 
 use std::collections::BTreeMap;
 
-use controllers::node_life::{self, Pulse, is_ready};
+use controllers::node_life::{self, Grace, Pulse, is_ready};
 use controllers::nodes::Census;
 use model::timestamp::Timestamp;
 use objects::Object;
@@ -34,7 +34,6 @@ pub(crate) struct Nodes {
     any_heard: Timestamp,
     /// Since when we listen without a break.
     listening: Timestamp,
-    census: Census,
 }
 
 impl Controller for Nodes {
@@ -52,7 +51,6 @@ impl Controller for Nodes {
 
     fn note(&mut self, change: &Change, world: &World, now: Timestamp) {
         if let Some(node) = change.of::<Node>() {
-            self.census.count(node.before, node.after);
             match node.after {
                 Some(after) => self.listen(after, world, now),
                 None => drop(self.pulses.remove(&node.object().metadata.name)),
@@ -128,7 +126,19 @@ impl Nodes {
                 return Look { again_at: Some(now.plus(tools.limits.grace.silent)), ..Look::work(work) };
             }
         };
-        Look { again_at, ..taint::look(node, self.census, now, tools) }
+        if is_ready(node) {
+            return Look { again_at, ..taint::look(node, Census::default(), now, tools) };
+        }
+        let census = self.census(world, tools.limits.grace, now);
+        // When others are heard again nothing else says so.
+        let later = (!census.drives_away()).then(|| now.plus(tools.limits.grace.silent));
+        Look { again_at: again_at.into_iter().chain(later).min(), ..taint::look(node, census, now, tools) }
+    }
+
+    fn census(&self, world: &World, grace: Grace, now: Timestamp) -> Census {
+        let heard = |node: &Node| self.pulses.get(&node.metadata.name).map(|pulse| pulse.heard);
+        let is_heard = |node: &Node| heard(node).is_some_and(|heard| grace.is_heard(heard, now));
+        Census::of(world.all::<Node>().map(|node| (&**node, is_heard(node))))
     }
 }
 

@@ -24,6 +24,7 @@ mod devices;
 mod interruptions;
 mod kills;
 mod leaders;
+mod lives;
 mod lost;
 mod pods;
 mod readying;

@@ -1,9 +1,13 @@
 //! The nodes of a world at work: their agents do one thing at a time, drivers and the API permitting.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use controllers::simulated::readiness;
 use convert::request::{ApiCall, Verb};
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Key;
 
@@ -197,31 +201,20 @@ impl World {
     }
 }
 
-/// The claims of a pod, if all of them are there, have devices and are reserved for it.
+/// The claims of a pod, if nothing keeps its node from having them prepared.
 fn usable_claims(api: &mut Api, pod: &Value) -> Option<Vec<Usable>> {
     let namespace = text(&pod["metadata"]["namespace"]);
-    let statuses = pod["status"]["resourceClaimStatuses"].as_array().cloned().unwrap_or_default();
-    let mut names: Vec<String> = Vec::new();
-    for entry in pod["spec"]["resourceClaims"].as_array().into_iter().flatten() {
-        match entry["resourceClaimName"].as_str() {
-            Some(name) => names.push(name.to_owned()),
-            None => {
-                let status = statuses.iter().find(|status| status["name"] == entry["name"])?;
-                names.extend(status["resourceClaimName"].as_str().map(ToOwned::to_owned));
-            }
-        }
+    let pod = Pod::deserialize(pod).expect("what was admitted is of its kind");
+    let mut claims: BTreeMap<String, ResourceClaim> = BTreeMap::new();
+    for name in readiness::claims_of(&pod) {
+        let claim = api.get("ResourceClaim", namespace, name);
+        let claim = claim.and_then(|claim| ResourceClaim::deserialize(&*claim).ok());
+        claims.extend(claim.map(|claim| (name.to_owned(), claim)));
     }
-    let extended = pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"].as_str();
-    names.extend(extended.map(ToOwned::to_owned));
-    names.iter().map(|name| usable_claim(api, namespace, name, uid(pod))).collect()
-}
-
-fn usable_claim(api: &mut Api, namespace: &str, name: &str, pod: &str) -> Option<Usable> {
-    let claim = api.get("ResourceClaim", namespace, name)?;
-    let mut users = claim["status"]["reservedFor"].as_array().into_iter().flatten();
-    let is_reserved = users.any(|user| user["uid"] == pod);
-    let is_usable = is_reserved && claim["status"].get("allocation").is_some();
-    is_usable.then(|| (Key::new(namespace, name), uid(&claim).to_owned()))
+    let is_usable = readiness::refusal(&pod, &|name| claims.get(name)).is_none();
+    let uses =
+        claims.into_values().map(|claim| (Key::new(namespace, &claim.metadata.name), claim.metadata.uid));
+    is_usable.then(|| uses.collect())
 }
 
 /// The call by which an agent says what its pod does. The uid keeps it from a pod that took the name of this one.

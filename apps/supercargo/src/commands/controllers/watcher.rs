@@ -91,6 +91,9 @@ impl Listener for Watcher {
             Notice::ElectionTrouble { why } => warn!(error = why, "cannot take part in the election"),
             Notice::Beat => self.alive.beat(),
             Notice::Ready { controller } => self.ready(controller),
+            Notice::NotServed { api_version, kind } => {
+                info!(api_version, kind, "the API server does not serve this kind; nothing is done about it");
+            }
             Notice::Trouble { why } => warn!(error = why, "cannot follow what changes for a while"),
             Notice::Failed { controller, subject, why, retry_in } => match retry_in {
                 Some(retry_in) => {

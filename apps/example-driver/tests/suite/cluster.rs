@@ -1,0 +1,108 @@
+//! The story of `examples/driver/README.md`: from nothing to pods with devices, to failures, and back to nothing.
+
+use std::fs;
+
+use client::{Answer, Event, Resource, Selectors, WatchOptions};
+use futures_util::StreamExt;
+use objects::Object;
+use objects::core::pod::Pod;
+use objects::events;
+use objects::meta::DeleteOptions;
+use objects::resource::claim::ResourceClaim;
+use serde_json::Value;
+
+use crate::stage::{Stage, root, until};
+
+async fn list<K: Object + Send + 'static>(stage: &Stage, plural: &'static str) -> Vec<K> {
+    let resource = Resource::<K>::named(plural);
+    let stream = stage.connection.list_and_watch(&resource, &Selectors::default(), &WatchOptions::default());
+    let mut stream = std::pin::pin!(stream);
+    let mut found = Vec::new();
+    while let Some(Event::Applied(object)) = stream.next().await {
+        found.push(object);
+    }
+    found
+}
+
+/// Makes the objects of a manifest.
+async fn apply(stage: &Stage, file: &str) {
+    let text = fs::read_to_string(root().join(file)).expect("it is there");
+    for manifest in simulator::read(file, &text).expect("good manifests") {
+        make(stage, &manifest.value).await;
+    }
+}
+
+async fn make(stage: &Stage, object: &Value) {
+    let (plural, namespace) = match object["kind"].as_str().unwrap_or_default() {
+        "DeviceClass" => ("deviceclasses", ""),
+        "ResourceClaimTemplate" => ("resourceclaimtemplates", "default"),
+        "Pod" => ("pods", "default"),
+        other => unreachable!("{other} is not in the example"),
+    };
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let answer = stage.connection.create_untyped(api_version, plural, namespace, object).await;
+    assert!(matches!(answer, Answer::Done(_)), "{answer:?}");
+}
+
+async fn phase(stage: &Stage, pod: &str) -> String {
+    let pods = Resource::<Pod>::named("pods").within("default");
+    stage.connection.get(&pods, pod).await.done().map_or("none".to_owned(), |pod| pod.status.phase)
+}
+
+async fn until_phase(stage: &Stage, pod: &str, wanted: &str) {
+    until(&format!("{pod} is {wanted}"), || async { phase(stage, pod).await == wanted }).await;
+}
+
+async fn delete(stage: &Stage, pod: &str) {
+    let pods = Resource::<Pod>::named("pods").within("default");
+    stage.connection.delete(&pods, pod, &DeleteOptions::default()).await.done().expect("it is there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_get_devices_whatever_becomes_of_the_driver_and_leave_nothing_behind() {
+    let mut stage = Stage::cluster("cluster").await;
+    stage.start(&[]).await;
+    apply(&stage, "examples/driver/pods.yaml").await;
+    for pod in ["train", "serve-0", "serve-1"] {
+        until_phase(&stage, pod, "Running").await;
+    }
+    assert_eq!(phase(&stage, "too-much").await, "Pending");
+    assert_eq!(stage.cdi_files(), 3);
+
+    // The driver dies. Its next life knows what the last one prepared.
+    stage.end(false).await;
+    stage.start(&[]).await;
+    delete(&stage, "train").await;
+    until_phase(&stage, "too-much", "Running").await;
+    until_phase(&stage, "train", "none").await;
+
+    // A device breaks, and its pod goes.
+    stage.switch("unhealthy: [gpu-0]\n").await;
+    until_phase(&stage, "too-much", "none").await;
+
+    // Preparing fails for a while; the event names the driver.
+    stage.switch("prepare: fail\n").await;
+    let pods = Resource::<Pod>::named("pods").within("default");
+    let mut again = stage.connection.get(&pods, "serve-0").await.done().expect("it is there");
+    again = Pod { spec: again.spec, ..Pod::default() };
+    again.metadata.name = "serve-2".to_owned();
+    again.spec.node_name = String::new();
+    stage.connection.create(&pods, &again).await.done().expect("a good pod");
+    let is_told = || async {
+        let told = |event: &events::Event| {
+            event.reason == "FailedPrepareDynamicResources" && event.note.contains("device.example.com")
+        };
+        list::<events::Event>(&stage, "events").await.iter().any(told)
+    };
+    until("the failure is told", is_told).await;
+    stage.switch("prepare: ok\n").await;
+    until_phase(&stage, "serve-2", "Running").await;
+
+    for pod in ["serve-0", "serve-1", "serve-2"] {
+        delete(&stage, pod).await;
+    }
+    let is_empty = || async { list::<ResourceClaim>(&stage, "resourceclaims").await.is_empty() };
+    until("no claim is left", is_empty).await;
+    assert_eq!(stage.cdi_files(), 0);
+    assert_eq!(stage.end(true).await, Some(0), "{}", stage.log());
+}
