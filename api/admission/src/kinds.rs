@@ -8,6 +8,7 @@ mod composite_pod_group;
 mod configuration;
 mod container;
 mod container_parts;
+mod device_attachment;
 mod device_attribute;
 mod device_class;
 mod device_names;
@@ -114,6 +115,7 @@ pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rej
         kept_kinds::LeaseCandidate,
         kept_kinds::Endpoints,
         supercargo::pod_scheduling_context::PodSchedulingContext,
+        supercargo::device_attachment::DeviceAttachment,
         supercargo::node_topology::NodeTopology,
         supercargo::workload::Workload,
     );

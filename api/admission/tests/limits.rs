@@ -33,10 +33,17 @@ impl Surroundings for Nothing {
 
 /// An object of each of our kinds in which every field with a limit is set. Texts that must differ between the elements
 /// of a list have a 0, which is replaced by the element's number.
-fn samples() -> [(&'static str, Value); 3] {
+fn samples() -> [(&'static str, Value); 4] {
     let condition = json!({"type": "Ready0", "status": "True", "reason": "R", "message": "m",
         "observedGeneration": 1, "lastTransitionTime": "2026-01-02T03:04:05Z"});
     [
+        (
+            "DeviceAttachment",
+            json!({"metadata": {"name": "x"},
+                "spec": {"driver": "d.example.com", "host": "h", "model": "m", "node": "n", "port": "p", "unit": "u",
+                    "claim": {"namespace": "n", "name": "c", "uid": "u", "pool": "p", "device": "d"}},
+                "status": {"phase": "Attached", "failures": 1, "message": "m"}}),
+        ),
         (
             "NodeTopology",
             json!({"metadata": {"name": "x"}, "spec": {"levels": [{"name": "l0", "nodeLabel": "k0"}]},

@@ -7,6 +7,7 @@ pub mod claims;
 pub mod contexts;
 pub mod device_taints;
 pub mod evictions;
+pub mod fabric;
 pub mod garbage;
 pub mod jobs;
 pub mod namespaces;

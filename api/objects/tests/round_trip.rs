@@ -75,6 +75,7 @@ fn wire_kinds() -> Vec<WireKind> {
         wire_kind::<resource::class::DeviceTaintRule>(),
         wire_kind::<resource::pool_status::ResourcePoolStatusRequest>(),
         wire_kind::<supercargo::pod_scheduling_context::PodSchedulingContext>(),
+        wire_kind::<supercargo::device_attachment::DeviceAttachment>(),
         wire_kind::<supercargo::node_topology::NodeTopology>(),
         wire_kind::<supercargo::workload::Workload>(),
     ]

@@ -101,6 +101,8 @@ macro_rules! with_every_type {
             storage, "storage.v1", "../src/storage.rs":
                 StorageClass, CSINode, CSINodeSpec, CSINodeDriver, VolumeNodeResources, CSIDriver,
                 CSIDriverSpec, CSIStorageCapacity;
+            supercargo::device_attachment, "supercargo.v1alpha1", "../src/supercargo/device_attachment.rs":
+                DeviceAttachment, DeviceAttachmentSpec, AttachmentClaim, DeviceAttachmentStatus;
             supercargo::node_topology, "supercargo.v1alpha1", "../src/supercargo/node_topology.rs":
                 NodeTopology, NodeTopologySpec, TopologyLevel, NodeTopologyStatus, TopologyLevelStatus;
             supercargo::pod_scheduling_context, "supercargo.v1alpha1", "../src/supercargo/pod_scheduling_context.rs":

@@ -425,7 +425,7 @@ mod tests {
         let table = read(SOURCES).expect("every line of the table is well formed");
         let without: Vec<&str> =
             table.kinds().iter().filter(|kind| !kind.protobuf).map(|kind| kind.kind.as_str()).collect();
-        let ours = ["NodeTopology", "PodSchedulingContext", "Workload"];
+        let ours = ["DeviceAttachment", "NodeTopology", "PodSchedulingContext", "Workload"];
         assert_eq!(without, [&["HorizontalPodAutoscaler", "Ingress"], &ours[..]].concat());
     }
 

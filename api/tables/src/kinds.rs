@@ -69,6 +69,7 @@ fn rows(kind: &Kind) -> Rows {
         ("resource.k8s.io", "ResourceSlice") => row(devices::SLICE, devices::slice),
         ("resource.k8s.io", "DeviceTaintRule") => row(devices::TAINT_RULE, devices::taint_rule),
         ("resource.k8s.io", "ResourcePoolStatusRequest") => row(devices::POOL_STATUS, devices::pool_status),
+        ("supercargo.dev", "DeviceAttachment") => row(own::ATTACHMENT, own::attachment),
         ("supercargo.dev", "NodeTopology") => row(own::TOPOLOGY, own::topology),
         ("supercargo.dev", "PodSchedulingContext") => row(own::CONTEXT, own::context),
         ("supercargo.dev", "Workload") => row(own::WORKLOAD, own::workload),

@@ -9,6 +9,8 @@ use clap::{Parser, Subcommand};
 use crate::commands::apiserver::Apiserver;
 use crate::commands::controllers::Controllers;
 use crate::commands::crds::Crds;
+use crate::commands::fabric::FabricController;
+use crate::commands::fabric_emulator::FabricEmulator;
 use crate::commands::features::Features;
 use crate::commands::node::Node;
 use crate::commands::scheduler::Scheduler;
@@ -26,6 +28,8 @@ Examples:
   supercargo node           a node that speaks with drivers of devices
   supercargo simulate DIR   where the pods of manifests would go, without a cluster
   supercargo up             a whole cluster on this machine, with sample GPUs and pods
+  supercargo fabric         attaches devices of a composable fabric to nodes, as claims are given them
+  supercargo fabric-emulator   such a fabric, to try it with
   supercargo features       what can be turned on and off
   supercargo crds           our own kinds, for a real API server
   supercargo help up        all about one command
@@ -47,6 +51,8 @@ pub(crate) enum Command {
     Controllers(Controllers),
     Node(Node),
     Up(Up),
+    Fabric(Box<FabricController>),
+    FabricEmulator(FabricEmulator),
     Crds(Crds),
     Features(Features),
     Simulate(Simulate),

@@ -6,6 +6,8 @@
 pub(crate) mod apiserver;
 pub(crate) mod controllers;
 pub(crate) mod crds;
+pub(crate) mod fabric;
+pub(crate) mod fabric_emulator;
 pub(crate) mod features;
 pub(crate) mod node;
 pub(crate) mod scheduler;
@@ -24,6 +26,8 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Apiserver(apiserver) => apiserver.run(out),
         Command::Controllers(controllers) => controllers.run(out),
         Command::Crds(crds) => crds.run(out),
+        Command::Fabric(fabric) => fabric.run(out),
+        Command::FabricEmulator(emulator) => emulator.run(out),
         Command::Features(features) => features.run(out),
         Command::Node(node) => node.run(out),
         Command::Scheduler(scheduler) => scheduler.run(out),

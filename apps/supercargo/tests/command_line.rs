@@ -60,12 +60,12 @@ fn a_reader_that_goes_away_is_no_failure() {
 fn crds_are_one_document_for_each_of_our_kinds() {
     let answer = text(&run(&["crds"]).stdout);
     let names: Vec<&str> = answer.split("---\n").filter_map(name_of_definition).collect();
-    let expected =
-        ["nodetopologies.supercargo.dev", "podschedulingcontexts.supercargo.dev", "workloads.supercargo.dev"];
+    let expected = ["deviceattachments", "nodetopologies", "podschedulingcontexts", "workloads"]
+        .map(|plural| format!("{plural}.supercargo.dev"));
     assert_eq!(names, expected);
     let json: serde_json::Value =
         serde_json::from_slice(&run(&["crds", "-o", "json"]).stdout).expect("the answer is JSON");
-    assert_eq!(json["items"].as_array().map(Vec::len), Some(3));
+    assert_eq!(json["items"].as_array().map(Vec::len), Some(4));
 }
 
 /// The first name in a document, which is that of its metadata.

@@ -20,6 +20,9 @@ use crate::kinds::{Followed, Kind, KindId};
 use crate::notice::Listener;
 use crate::world::{Change, Name, World, name};
 
+/// How many pieces of work of most controllers may be under way: each is a few calls of the API.
+const WORK_MAX: usize = 32;
+
 /// Keeps some objects in order.
 pub(crate) trait Controller: Send + Sync {
     /// The name by which it is switched on and off; that of Kubernetes, where it has one.
@@ -44,6 +47,16 @@ pub(crate) trait Controller: Send + Sync {
 
     /// Hears how a kind that it follows can be heard.
     fn tune(&mut self, _kind: KindId, _reception: Reception, _now: Timestamp) {}
+
+    /// How many pieces of work of it may be under way.
+    fn work_max(&self) -> usize {
+        WORK_MAX
+    }
+
+    /// What to look at first, before anything has changed; most need nothing.
+    fn begins_with(&self) -> Vec<Subject> {
+        Vec::new()
+    }
 
     /// What there is to do about a subject.
     fn look(&self, subject: &Subject, world: &World, tools: &Tools) -> Look;
@@ -95,6 +108,8 @@ pub(crate) struct Look {
     pub(crate) work: Option<Work>,
     /// When to look again, even if nothing changes.
     pub(crate) again_at: Option<Timestamp>,
+    /// What else is to be looked at.
+    pub(crate) besides: Vec<Subject>,
 }
 
 /// Work to be done, with all that it needs to know.
@@ -102,16 +117,16 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Done, Undone>> + Send>
 
 impl Look {
     /// There is nothing to do.
-    pub(crate) const NOTHING: Look = Look { work: None, again_at: None };
+    pub(crate) const NOTHING: Look = Look { work: None, again_at: None, besides: Vec::new() };
 
     /// This is to be done.
     pub(crate) fn work(work: impl Future<Output = Result<Done, Undone>> + Send + 'static) -> Look {
-        Look { work: Some(Box::pin(work)), again_at: None }
+        Look { work: Some(Box::pin(work)), ..Look::NOTHING }
     }
 
     /// Nothing is to be done before this time.
     pub(crate) fn at(time: Timestamp) -> Look {
-        Look { work: None, again_at: Some(time) }
+        Look { again_at: Some(time), ..Look::NOTHING }
     }
 }
 
@@ -122,6 +137,8 @@ pub(crate) struct Done {
     pub(crate) learnt: Vec<Fact>,
     /// What was not done beside it.
     pub(crate) trouble: Option<Undone>,
+    /// What is to be looked at because of it, even if no object changed.
+    pub(crate) besides: Vec<Subject>,
 }
 
 impl Done {

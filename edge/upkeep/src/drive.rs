@@ -21,9 +21,6 @@ use crate::world::World;
 /// How many facts may wait; beyond that their streams do.
 const INBOX_MAX: usize = 1024;
 
-/// How many pieces of work of one controller may be under way.
-const WORK_MAX: usize = 32;
-
 /// How often it is told that the loop is alive.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 
@@ -49,6 +46,13 @@ struct Post {
     told: usize,
 }
 
+impl Post {
+    /// Everything is known, and not too much is under way.
+    fn may_begin(&self) -> bool {
+        self.awaits.is_empty() && self.queue.under_way() < self.controller.work_max()
+    }
+}
+
 /// What came of a piece of work, and of which controller.
 struct Worked {
     post: usize,
@@ -69,7 +73,9 @@ impl Drive {
         }
         let posts = controllers.into_iter().map(|controller| {
             let kinds: BTreeSet<KindId> = controller.follows().iter().map(|kind| kind.id).collect();
-            Post { controller, queue: Queue::default(), awaits: kinds.clone(), kinds, told: 0 }
+            let mut queue = Queue::default();
+            queue.touch_all(controller.begins_with());
+            Post { controller, queue, awaits: kinds.clone(), kinds, told: 0 }
         });
         let posts = posts.collect();
         Self { tools, world: World::default(), posts, streams, inbox, working: JoinSet::new() }
@@ -84,7 +90,7 @@ impl Drive {
                 beat_at = Instant::now() + BEAT_EVERY;
             }
             (0..self.posts.len()).for_each(|post| self.begin(post));
-            let waits = |post: &&Post| post.awaits.is_empty() && post.queue.under_way() < WORK_MAX;
+            let waits = |post: &&Post| post.may_begin();
             let due = self.posts.iter().filter(waits).filter_map(|post| post.queue.next_due());
             let wake_at = due.chain([beat_at]).min().expect("there is a next beat");
             tokio::select! {
@@ -108,13 +114,14 @@ impl Drive {
     /// Lets a controller look at what waits for it.
     fn begin(&mut self, at: usize) {
         let post = &mut self.posts[at];
-        while post.awaits.is_empty() && post.queue.under_way() < WORK_MAX {
+        while post.may_begin() {
             let now = Instant::now();
             let Some(subject) = post.queue.begin(now) else { break };
             let look = post.controller.look(&subject, &self.world, &self.tools);
             if let Some(time) = look.again_at {
                 post.queue.look_at(subject.clone(), self.tools.clock.instant(time));
             }
+            post.queue.touch_all(look.besides);
             let Some(work) = look.work else {
                 post.queue.end(&subject);
                 continue;
@@ -187,13 +194,12 @@ impl Drive {
         let Worked { post: at, subject, result, took } = worked;
         let (controller, name) = (self.posts[at].controller.name(), self.posts[at].controller.queue());
         self.tools.listener.hear(&Notice::Worked { queue: name, took });
-        let (learnt, trouble) = match result {
-            Ok(done) => (done.learnt, done.trouble),
-            Err(undone) => (Vec::new(), Some(undone)),
-        };
+        let Done { learnt, trouble, besides } =
+            result.unwrap_or_else(|undone| Done { trouble: Some(undone), ..Done::default() });
         // Before the subject may be looked at again: it would be seen as it was.
         learnt.into_iter().for_each(|fact| self.learn(fact));
         let queue = &mut self.posts[at].queue;
+        queue.touch_all(besides);
         let (why, retry_in) = match trouble {
             None => return queue.end(&subject),
             Some(Undone::Hopeless(why)) => {

@@ -15,6 +15,7 @@ use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::pod_group::PodGroup;
 use objects::scheduling::workload::Workload;
+use objects::supercargo::device_attachment::DeviceAttachment;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
@@ -85,6 +86,7 @@ macro_rules! followed {
 }
 
 followed! {
+    DeviceAttachment = "deviceattachments",
     DeviceClass = "deviceclasses",
     DeviceTaintRule = "devicetaintrules",
     Job = "jobs",

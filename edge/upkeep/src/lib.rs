@@ -14,6 +14,7 @@ mod device_taints;
 mod drive;
 mod elected;
 mod evict;
+mod fabric;
 mod follow;
 mod jobs;
 mod kinds;
@@ -33,12 +34,14 @@ use std::time::Duration;
 use client::{Clock, Connection, Recorder};
 use gates::Gates;
 
+pub use self::fabric::Site;
 pub use elected::{Ended, run_elected};
 pub use limits::{Grace, Limits};
 pub use notice::{ClaimSource, ClaimState, Evictor, Listener, Notice, Reason};
 pub use roster::{Choice, UnknownController, names};
 
-use controller::Tools;
+use self::fabric::Keeper;
+use controller::{Controller, Tools};
 use drive::Drive;
 
 /// How controllers work on a cluster.
@@ -48,6 +51,8 @@ pub struct Options {
     pub controllers: Choice,
     /// Features of the cluster.
     pub gates: Gates,
+    /// The fabric whose devices are attached on demand, if there is one.
+    pub fabric: Option<Site>,
     /// How long controllers wait, and how much they keep.
     pub limits: Limits,
     /// How long something is left alone that looks forgotten, because somebody may be about to go on with it.
@@ -64,6 +69,7 @@ impl Default for Options {
         Self {
             controllers: Choice::default(),
             gates: Gates::default(),
+            fabric: None,
             limits: Limits::default(),
             patience: Duration::from_secs(30),
             stop_within: Duration::from_secs(20),
@@ -85,9 +91,11 @@ pub async fn run(connection: Connection, options: Options, stop: impl Future<Out
 async fn keep(connection: Connection, options: Options, over: impl Future<Output = Ended> + Send) -> Ended {
     let clock = Clock::start();
     let recorder = Arc::new(Recorder::start(connection.clone(), clock));
-    let Options { controllers, gates, limits, patience, stop_within, listener } = options;
+    let Options { controllers, gates, fabric, limits, patience, stop_within, listener } = options;
     let tools = Tools { connection, clock, gates, limits, patience, listener, recorder: recorder.clone() };
-    let mut drive = Drive::start(controllers.controllers(), tools);
+    let mut controllers = controllers.controllers();
+    controllers.extend(fabric.map(|site| Box::new(Keeper::of(site)) as Box<dyn Controller>));
+    let mut drive = Drive::start(controllers, tools);
     let ended = tokio::select! {
         never = drive.run() => match never {},
         ended = over => ended,

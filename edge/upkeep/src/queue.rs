@@ -53,6 +53,13 @@ impl<K: Clone + Ord> Queue<K> {
         is_new
     }
 
+    /// Something happened to several keys.
+    pub(crate) fn touch_all(&mut self, keys: impl IntoIterator<Item = K>) {
+        for key in keys {
+            self.touch(key);
+        }
+    }
+
     /// A key is to be looked at again at a time; only the earliest counts.
     pub(crate) fn look_at(&mut self, key: K, at: Instant) {
         match self.due_at.get(&key) {

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use client::{Answer, Connection, Event as Watched, Options, Patch, Selectors, WatchOptions};
 use futures_util::StreamExt;
+use hyper::Method;
+use objects::Object;
 use objects::coordination::Lease;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
@@ -14,6 +16,7 @@ use objects::meta::DeleteOptions;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::supercargo::device_attachment::DeviceAttachment;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -119,6 +122,30 @@ impl Cluster {
         let path = dir.join(format!("{}.kubeconfig", address.replace(':', "-")));
         std::fs::write(&path, config.to_string())?;
         Ok(path)
+    }
+
+    /// Teaches a server that is not ours our own kinds.
+    ///
+    /// # Errors
+    /// When it does not learn them.
+    pub async fn teach_our_kinds(&self) -> Result<()> {
+        if self._server.is_some() {
+            return Ok(());
+        }
+        let place = caller::Place::new(self.place.address.parse()?, self.place.authority.as_bytes(), TOKEN)?;
+        let mut caller = caller::Caller::connect(&place).await?;
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        for definition in schema::openapi::crds() {
+            let answer = caller.call(Method::POST, path, definition.to_string()).await?;
+            // It may have been told before.
+            ensure!(matches!(answer.code, 201 | 409), "{}", String::from_utf8_lossy(&answer.body));
+        }
+        until("our kinds are served", async || {
+            let served = self.connection.serves(DeviceAttachment::API_VERSION, "deviceattachments").await;
+            Ok(served.done().filter(|served| *served).map(drop))
+        })
+        .await?;
+        self.delete_all::<DeviceAttachment>().await
     }
 
     /// Makes an object.

@@ -9,6 +9,7 @@ use anyhow::{Result, ensure};
 use gates::Gates;
 use invariants::{Evidence, GroupsFrom, check_state};
 use objects::core::pod::Pod;
+use objects::resource::allocation::AllocationResult;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::resource::slice::ResourceSlice;
@@ -107,12 +108,22 @@ fn claim_troubles(claim: &ResourceClaim, users: &[&Pod], nodes: &BTreeMap<&str, 
     if reserved != wanted {
         wrong.push(format!("claim {name} is reserved for {reserved:?} and used by {wanted:?}"));
     }
-    // Devices without a node of their own are reached from every node here.
-    for at in allocation.devices.results.iter().filter_map(|result| nodes.get(&*result.pool).copied()) {
+    // Devices of no node are where the allocation is bound to, or reached from every node here.
+    for result in &allocation.devices.results {
+        let at = nodes.get(&*result.pool).copied().filter(|node| !node.is_empty());
+        let Some(at) = at.or_else(|| bound_to(allocation)) else { continue };
         for user in users.iter().filter(|user| user.spec.node_name != at) {
             let (pod, node) = (&user.metadata.name, &user.spec.node_name);
             wrong.push(format!("claim {name} has devices on {at} and its pod {pod} is on {node}"));
         }
     }
     wrong
+}
+
+/// The node that an allocation is bound to, where its devices are those of no node.
+fn bound_to(allocation: &AllocationResult) -> Option<&str> {
+    let terms = &allocation.node_selector.as_ref()?.node_selector_terms;
+    let mut fields = terms.iter().flat_map(|term| &term.match_fields);
+    let field = fields.find(|field| field.key == "metadata.name" && field.operator == "In")?;
+    field.values.first().map(String::as_str)
 }

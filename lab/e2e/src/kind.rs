@@ -10,6 +10,7 @@ use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::priority_class::PriorityClass;
+use objects::supercargo::device_attachment::DeviceAttachment;
 
 /// A kind, and where its objects are.
 pub trait Kind: Object + Send + Sync + 'static {
@@ -72,5 +73,10 @@ impl Kind for DeviceTaintRule {
 
 impl Kind for PriorityClass {
     const PLURAL: &'static str = "priorityclasses";
+    const NAMESPACE: &'static str = "";
+}
+
+impl Kind for DeviceAttachment {
+    const PLURAL: &'static str = "deviceattachments";
     const NAMESPACE: &'static str = "";
 }

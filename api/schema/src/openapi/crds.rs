@@ -14,6 +14,15 @@ type Column = (&'static str, &'static str, &'static str);
 /// What `kubectl get` shows beside the name, by kind.
 const COLUMNS: &[(&str, &[Column])] = &[
     (
+        "DeviceAttachment",
+        &[
+            ("Model", ".spec.model", "The model of the device."),
+            ("Node", ".spec.node", "The node that it is attached to."),
+            ("Claim", ".spec.claim.name", "The claim that it is attached for."),
+            ("Phase", ".status.phase", "How far it has come."),
+        ],
+    ),
+    (
         "NodeTopology",
         &[
             ("Coarsest", ".spec.levels[0].name", "The coarsest level."),

@@ -7,6 +7,34 @@ use crate::age::age;
 use crate::column::{AGE, Column, NAME};
 use crate::fields::{items, joined_by, name, number, text_or};
 
+pub(super) const ATTACHMENT: &[Column] = &[
+    NAME,
+    Column::text("Model", "The model of the device."),
+    Column::text("Node", "The node that it is attached to."),
+    Column::text("Claim", "The claim that it is attached for."),
+    Column::text("Phase", "How far it has come."),
+    AGE,
+    Column::text("Message", "What went wrong last.").wide(),
+];
+
+pub(super) fn attachment(object: &Value, now: Timestamp) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let claim = &spec["claim"];
+    let claim = match (claim["namespace"].as_str(), claim["name"].as_str()) {
+        (Some(namespace), Some(name)) => format!("{namespace}/{name}"),
+        _ => "<none>".to_owned(),
+    };
+    vec![
+        name(object),
+        text_or(&spec["model"], "<unknown>").into(),
+        text_or(&spec["node"], "<unknown>").into(),
+        claim.into(),
+        text_or(&status["phase"], "<unknown>").into(),
+        age(object, now),
+        text_or(&status["message"], "").into(),
+    ]
+}
+
 pub(super) const TOPOLOGY: &[Column] = &[
     NAME,
     Column::text("Levels", "The levels of the topology, from the coarsest to the finest."),

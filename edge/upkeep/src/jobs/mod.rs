@@ -102,7 +102,7 @@ fn look(name: &Name, world: &World, tools: &Tools) -> Look {
     let plan = jobs::reconcile(job, &pods, group, tools.clock.now());
     let again_at = plan.again_at;
     if plan == (jobs::Plan { again_at, ..jobs::Plan::default() }) {
-        return Look { work: None, again_at };
+        return Look { again_at, ..Look::NOTHING };
     }
     Look { again_at, ..Look::work(carry::carry_out(tools.clone(), job.clone(), plan)) }
 }

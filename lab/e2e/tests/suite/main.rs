@@ -21,6 +21,7 @@ use on_both;
 
 mod claims;
 mod devices;
+mod fabric;
 mod interruptions;
 mod kills;
 mod leaders;

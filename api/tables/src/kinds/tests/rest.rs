@@ -408,6 +408,13 @@ fn a_pool_status_request_sums_up_its_pools() {
 
 #[test]
 fn our_own_kinds_have_columns_too() {
+    let claim = json!({"namespace": "ns", "name": "c"});
+    check(
+        "supercargo.dev/v1alpha1",
+        "DeviceAttachment",
+        json!({"spec": {"model": "m", "node": "n", "claim": claim}, "status": {"phase": "Attached"}}),
+        json!(["x", "m", "n", "ns/c", "Attached", "5m", ""]),
+    );
     let levels = json!([{"name": "block", "nodeLabel": "l/block"}, {"name": "rack", "nodeLabel": "l/rack"}]);
     check(
         "supercargo.dev/v1alpha1",

@@ -1,0 +1,153 @@
+//! Claims that wait for a device of which nothing is written down yet: which one they get.
+//!
+//! Invariant: a claim never has more than it wants. What was attached for it before, or what is attached and idle where its pod
+//! goes, comes before another attachment.
+
+use std::collections::BTreeSet;
+
+use super::inventory::{Place, Unit};
+use super::ledger::{self, Phase, phase};
+use super::names::part;
+use super::report::{Reason, Reports};
+use super::room::Room;
+use super::scene::{Scene, Seen, Want};
+use super::{HandOver, Plan, Step};
+
+/// Chooses devices for claims that have none.
+pub(super) fn choose(scene: &Scene<'_>, plan: &mut Plan, reports: &mut Reports) {
+    let mut pass = Pass { scene, room: Room::of(scene), taken: BTreeSet::new() };
+    for want in scene.wants.iter().filter(|want| want.is_pending() && scene.entry_of(want).is_none()) {
+        match pass.answer(want) {
+            Answer::Step(step) => plan.steps.push(*step),
+            Answer::Refused(reason, message) => reports.failed(scene, want, reason, message),
+            Answer::Wait => {}
+        }
+    }
+}
+
+enum Answer {
+    Step(Box<Step>),
+    Refused(Reason, String),
+    Wait,
+}
+
+struct Pass<'a> {
+    scene: &'a Scene<'a>,
+    room: Room<'a>,
+    /// Devices that others were given just now.
+    taken: BTreeSet<String>,
+}
+
+impl Pass<'_> {
+    fn answer(&mut self, want: &Want<'_>) -> Answer {
+        let Some(node) = want.node else {
+            let why = "the allocation names no node; are binding conditions on everywhere?".to_owned();
+            return Answer::Refused(Reason::NotInFabric, why);
+        };
+        let Some(host) = self.scene.hosts.get(node).copied() else {
+            return Answer::Refused(Reason::NotInFabric, format!("node {node} is no host of the fabric"));
+        };
+        if let Some(answer) = self.waiting_for_it(want, node) {
+            return answer;
+        }
+        if let Some(answer) = self.idle_there(want, node) {
+            return answer;
+        }
+        self.attach(want, node, host)
+    }
+
+    /// What was attached for the claim before, and still waits for it.
+    fn waiting_for_it(&mut self, want: &Want<'_>, node: &str) -> Option<Answer> {
+        if want.hand_over != HandOver::RePick {
+            return None;
+        }
+        let (scene, taken) = (self.scene, &self.taken);
+        let mut its = scene.assigned.get(want.claim.metadata.uid.as_str())?.iter();
+        let entry = its.find(|entry| {
+            let is_on_its_way = matches!(phase(entry), Phase::Attaching | Phase::Attached);
+            is_on_its_way
+                && part(&entry.spec.model) == want.model
+                && scene.want_of(entry).is_none()
+                && scene.user_of_local(&entry.spec.unit).is_none()
+                && !taken.contains(&entry.spec.unit)
+        })?;
+        self.taken.insert(entry.spec.unit.clone());
+        let is_published = scene.local.contains_key(entry.spec.unit.as_str());
+        if entry.spec.node == node && !is_published {
+            let given = ledger::given((*entry).clone(), want.noted());
+            return Some(Answer::Step(Box::new(Step::Assign(Box::new(given)))));
+        }
+        let message = format!("a device waits for it on node {} already", entry.spec.node);
+        Some(Answer::Refused(Reason::AttachedAlready, message))
+    }
+
+    /// What is attached to the node, and idle.
+    fn idle_there(&mut self, want: &Want<'_>, node: &str) -> Option<Answer> {
+        let (scene, taken) = (self.scene, &self.taken);
+        let entry = scene.entries.values().find(|entry| {
+            phase(entry) == Phase::Attached
+                && entry.spec.claim.is_none()
+                && entry.spec.node == node
+                && part(&entry.spec.model) == want.model
+                && matches!(scene.place_of(entry), Seen::There | Seen::NotYet)
+                && scene.user_of_local(&entry.spec.unit).is_none()
+                && !taken.contains(&entry.spec.unit)
+        })?;
+        self.taken.insert(entry.spec.unit.clone());
+        let given = ledger::given((*entry).clone(), want.noted());
+        Some(Answer::Step(Box::new(Step::Assign(Box::new(given)))))
+    }
+
+    /// A free one is to be attached.
+    fn attach(&mut self, want: &Want<'_>, node: &str, host: &str) -> Answer {
+        let (scene, model) = (self.scene, &want.model);
+        let of_model = || scene.inventory.units.iter().filter(|(_, unit)| Scene::is_of_model(unit, model));
+        let mut free: Vec<(&String, &Unit)> = of_model()
+            .filter(|(name, unit)| is_free(scene, name, unit) && !self.taken.contains(*name))
+            .collect();
+        free.sort_by_key(|(name, _)| {
+            scene.entries.get(name.as_str()).map_or(0, |entry| entry.status.failures)
+        });
+        let found =
+            free.iter().find_map(|(name, unit)| Some((*name, *unit, self.room.for_unit(host, unit)?)));
+        if let Some((name, unit, place)) = found {
+            return self.enter(want, node, name, unit, place);
+        }
+        let is_leaving = |(name, _): (&String, &Unit)| {
+            scene.entries.get(name.as_str()).is_some_and(|entry| phase(entry) == Phase::Detaching)
+        };
+        if !free.is_empty() {
+            let why = format!("node {node} can have no more devices of this model");
+            return Answer::Refused(Reason::NodeFull, why);
+        }
+        // What is being detached is free in a moment.
+        if of_model().any(is_leaving) {
+            return Answer::Wait;
+        }
+        Answer::Refused(Reason::NoFreeDevice, "no device of this model is free any more".to_owned())
+    }
+
+    fn enter(&mut self, want: &Want<'_>, node: &str, name: &str, unit: &Unit, place: Place) -> Answer {
+        self.room.take(&place);
+        self.taken.insert(name.to_owned());
+        let options = self.scene.options;
+        let mut entry = ledger::entered(options, name, &unit.model, node, place, Some(want.noted()));
+        if let Some(old) = self.scene.entries.get(name) {
+            entry.metadata = old.metadata.clone();
+            entry.status = old.status.clone();
+        }
+        Answer::Step(Box::new(Step::Assign(Box::new(ledger::attaching(entry, self.scene.now)))))
+    }
+}
+
+/// Whether a device could be attached now: it works, it is nowhere, and it does not rest.
+pub(super) fn is_free(scene: &Scene<'_>, name: &str, unit: &Unit) -> bool {
+    let is_open = match scene.entries.get(name) {
+        None => true,
+        Some(entry) => {
+            let rests = entry.status.retry_at.is_some_and(|until| scene.now < until.0);
+            phase(entry) == Phase::Resting && !rests
+        }
+    };
+    unit.is_healthy && unit.attached.is_none() && is_open
+}

@@ -1,0 +1,131 @@
+//! Entries of the ledger, and how they change: each function takes an entry and gives the one to write instead.
+
+use model::timestamp::Timestamp;
+use objects::MicroTime;
+use objects::supercargo::device_attachment::{AttachmentClaim, DeviceAttachment};
+
+use super::inventory::Place;
+use super::{Options, names};
+
+/// How far an entry has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// It is to be attached.
+    Attaching,
+    /// It is attached.
+    Attached,
+    /// It is to be detached.
+    Detaching,
+    /// It could not be attached, and is left alone for a while.
+    Resting,
+}
+
+impl Phase {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Attaching => "Attaching",
+            Self::Attached => "Attached",
+            Self::Detaching => "Detaching",
+            Self::Resting => "Resting",
+        }
+    }
+}
+
+/// How far an entry has come. What cannot be read is taken for attached: that does nothing to a device that is in use.
+pub fn phase(entry: &DeviceAttachment) -> Phase {
+    let phases = [Phase::Attaching, Phase::Detaching, Phase::Resting];
+    phases.into_iter().find(|phase| phase.name() == entry.status.phase).unwrap_or(Phase::Attached)
+}
+
+/// A device that is about to be attached, or that is found to be.
+pub(super) fn entered(
+    options: &Options,
+    unit: &str,
+    model: &str,
+    node: &str,
+    place: Place,
+    claim: Option<AttachmentClaim>,
+) -> DeviceAttachment {
+    let mut entry = DeviceAttachment::default();
+    entry.metadata.name = names::entry(&options.fabric, unit);
+    entry.metadata.labels.insert(names::FABRIC_LABEL.to_owned(), options.fabric.clone());
+    entry.spec.unit = unit.to_owned();
+    entry.spec.driver.clone_from(&options.driver);
+    entry.spec.model = model.to_owned();
+    entry.spec.node = node.to_owned();
+    entry.spec.host = place.host;
+    entry.spec.port = place.port;
+    entry.spec.claim = claim;
+    entry
+}
+
+/// It is to be attached.
+pub(super) fn attaching(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
+    entry.status.message.clear();
+    entry.status.retry_at = None;
+    entry.status.idle_since = None;
+    turn(entry, Phase::Attaching, now)
+}
+
+/// It is attached.
+pub fn attached(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
+    entry.status.failures = 0;
+    entry.status.message.clear();
+    entry.status.retry_at = None;
+    entry.status.idle_since = entry.spec.claim.is_none().then_some(MicroTime(now));
+    turn(entry, Phase::Attached, now)
+}
+
+/// It could not be attached, or could not be detached; it is tried again later, and later each time.
+pub fn failed(mut entry: DeviceAttachment, why: &str, now: Timestamp, options: &Options) -> DeviceAttachment {
+    let failures = u32::try_from(entry.status.failures).unwrap_or(0).min(30);
+    let rest_ms = options.rest_first_ms.saturating_mul(1 << failures).min(options.rest_max_ms);
+    entry.status.failures = i32::try_from(failures + 1).unwrap_or(i32::MAX);
+    entry.status.message = why.chars().take(256).collect();
+    entry.status.retry_at = Some(MicroTime(now.plus_millis(rest_ms)));
+    let phase = if phase(&entry) == Phase::Detaching { Phase::Detaching } else { Phase::Resting };
+    turn(entry, phase, now)
+}
+
+/// Nobody uses it from now on.
+pub(super) fn released(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
+    entry.spec.claim = None;
+    entry.status.retry_at = None;
+    entry.status.idle_since = Some(MicroTime(now));
+    entry
+}
+
+/// It is this claim's from now on.
+pub(super) fn given(mut entry: DeviceAttachment, claim: AttachmentClaim) -> DeviceAttachment {
+    entry.spec.claim = Some(claim);
+    entry.status.retry_at = None;
+    entry.status.idle_since = None;
+    entry
+}
+
+/// Somebody took it from the node's driver, and it is that one's until it is given back there.
+pub(super) fn taken(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
+    entry.spec.claim = None;
+    entry.status.retry_at = None;
+    entry.status.idle_since = None;
+    turn(entry, Phase::Attached, now)
+}
+
+/// It stays reserved until then.
+pub(super) fn reserved(mut entry: DeviceAttachment, until: Timestamp) -> DeviceAttachment {
+    entry.status.retry_at = Some(MicroTime(until));
+    entry
+}
+
+/// It is to be detached, but not before then.
+pub(super) fn detaching(mut entry: DeviceAttachment, from: Timestamp, now: Timestamp) -> DeviceAttachment {
+    entry.spec.claim = None;
+    entry.status.retry_at = Some(MicroTime(from));
+    turn(entry, Phase::Detaching, now)
+}
+
+fn turn(mut entry: DeviceAttachment, phase: Phase, now: Timestamp) -> DeviceAttachment {
+    entry.status.phase = phase.name().to_owned();
+    entry.status.since = Some(MicroTime(now));
+    entry
+}

@@ -1,0 +1,267 @@
+//! What is published: for each model a pool of free devices, and a pool for each node where some are attached and idle.
+//!
+//! Invariant: there are as many devices in a pool as can be had. Their names are numbers; one that a claim holds is not given to
+//! another device, because schedulers would take it for the claim's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use objects::Quantity;
+use objects::core::affinity::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
+use objects::resource::slice::{Device, DeviceAttribute, DeviceCapacity, DeviceTaint, ResourceSlice};
+
+use super::choose::is_free;
+use super::inventory::Unit;
+use super::ledger::{Phase, phase};
+use super::names::{ATTACH_FAILED, ATTACHED, FABRIC_LABEL, Pool, RESTING, WITHHELD, part, slot};
+use super::room::Room;
+use super::scene::{Scene, Seen};
+use super::{HandOver, Plan, Step};
+
+/// The API takes so many devices in a slice if they may have taints.
+const DEVICES_PER_SLICE: usize = 64;
+
+/// The devices of a pool.
+struct Offer {
+    pool: Pool,
+    /// Devices that can be had.
+    ready: usize,
+    /// Names of devices that rest, as far as they have one.
+    resting: Vec<Option<String>>,
+    nodes: NodeSelector,
+    like: Device,
+}
+
+/// Publishes what can be had, and withdraws what cannot.
+pub(super) fn offer(scene: &Scene<'_>, plan: &mut Plan) {
+    if scene.slices.iter().any(|slice| is_unsafe(slice)) {
+        return withhold(scene, plan);
+    }
+    let room = Room::of(scene);
+    let mut wanted: BTreeMap<String, ResourceSlice> = BTreeMap::new();
+    for model in scene.models() {
+        let free = free_offer(scene, &room, model);
+        for offer in std::iter::once(free).chain(attached_offers(scene, model)) {
+            wanted
+                .extend(slices(scene, &offer).into_iter().map(|slice| (slice.metadata.name.clone(), slice)));
+        }
+    }
+    for slice in &scene.slices {
+        match wanted.remove(&slice.metadata.name) {
+            None => plan.steps.push(Step::Withdraw(Box::new((*slice).clone()))),
+            Some(new) if says_the_same(&new, slice) => {}
+            Some(mut new) => {
+                new.metadata = slice.metadata.clone();
+                plan.steps.push(Step::Publish(Box::new(new)));
+            }
+        }
+    }
+    plan.steps.extend(wanted.into_values().map(|slice| Step::Publish(Box::new(slice))));
+}
+
+/// A server whose binding conditions are off leaves them out: pods would be bound with devices that are nowhere near them.
+fn is_unsafe(slice: &ResourceSlice) -> bool {
+    let mut devices = slice.spec.devices.iter().flatten();
+    slice.metadata.annotations.contains_key(WITHHELD)
+        || devices.any(|device| device.binding_conditions.is_empty() || device.binds_to_node != Some(true))
+}
+
+/// Offers nothing, and says why. Once the server is mended, whoever deletes the empty slices has devices offered again.
+fn withhold(scene: &Scene<'_>, plan: &mut Plan) {
+    let why = "the server leaves out binding conditions; hint: switch DRADeviceBindingConditions on, then delete this slice";
+    for slice in &scene.slices {
+        if slice.metadata.annotations.contains_key(WITHHELD) {
+            continue;
+        }
+        let mut empty = (*slice).clone();
+        empty.metadata.annotations.insert(WITHHELD.to_owned(), why.to_owned());
+        empty.spec.devices = Some(Vec::new());
+        empty.spec.pool.generation += 1;
+        plan.steps.push(Step::Publish(Box::new(empty)));
+    }
+}
+
+/// Whether a slice is published as it should be. The time that pods wait is ours alone, and other servers leave it out.
+fn says_the_same(new: &ResourceSlice, old: &ResourceSlice) -> bool {
+    let kept = |device: &Device| device.binding_timeout.is_some();
+    if old.spec.devices.iter().flatten().any(kept) {
+        return new.spec == old.spec;
+    }
+    let mut new = new.spec.clone();
+    new.devices.iter_mut().flatten().for_each(|device| device.binding_timeout = None);
+    new == old.spec
+}
+
+fn free_offer(scene: &Scene<'_>, room: &Room<'_>, model: &str) -> Offer {
+    let pool = Pool::Free { model: part(model) };
+    let of_model = || scene.inventory.units.iter().filter(|(_, unit)| Scene::is_of_model(unit, pool.model()));
+    let free: Vec<&Unit> =
+        of_model().filter(|(name, unit)| is_free(scene, name, unit)).map(|(_, unit)| unit).collect();
+    let rests = |(name, unit): &(&String, &Unit)| {
+        let entry = scene.entries.get(name.as_str());
+        let is_resting = entry.is_some_and(|entry| phase(entry) == Phase::Resting);
+        is_resting && unit.is_healthy && unit.attached.is_none() && !is_free(scene, name, unit)
+    };
+    let pool_name = pool.name(&scene.options.fabric);
+    let mut seen = BTreeSet::new();
+    let resting = of_model().filter(rests).map(|(name, _)| {
+        let claim = scene.entries.get(name.as_str())?.spec.claim.as_ref()?;
+        (claim.pool == pool_name && seen.insert(claim.device.clone())).then(|| claim.device.clone())
+    });
+    let resting = resting.collect();
+    // A node that is full, or is no host, would only be refused later.
+    let is_full = |host: &str| free.iter().all(|unit| room.for_unit(host, unit).is_none());
+    let full =
+        scene.hosts.iter().filter(|(_, host)| !free.is_empty() && is_full(host)).map(|(node, _)| *node);
+    let excluded = full.chain(scene.strangers.iter().copied()).map(|node| by_name("NotIn", node));
+    let term = NodeSelectorTerm {
+        match_expressions: vec![NodeSelectorRequirement {
+            key: FABRIC_LABEL.to_owned(),
+            operator: "In".to_owned(),
+            values: vec![scene.options.fabric.clone()],
+            ..NodeSelectorRequirement::default()
+        }],
+        match_fields: excluded.collect(),
+        ..NodeSelectorTerm::default()
+    };
+    Offer { pool, ready: free.len(), resting, nodes: selector(term), like: like(scene, model) }
+}
+
+/// Devices that are attached and idle, and that no driver of a node publishes.
+fn attached_offers(scene: &Scene<'_>, model: &str) -> Vec<Offer> {
+    if scene.options.hand_over_of(model) == HandOver::RePick {
+        return Vec::new();
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for entry in scene.entries.values().filter(|entry| part(&entry.spec.model) == part(model)) {
+        let is_idle = phase(entry) == Phase::Attached && entry.spec.claim.is_none();
+        let is_there = matches!(scene.place_of(entry), Seen::There | Seen::NotYet);
+        let is_ours = !scene.local.contains_key(entry.spec.unit.as_str());
+        if is_idle && is_there && is_ours && scene.hosts.contains_key(entry.spec.node.as_str()) {
+            *counts.entry(&entry.spec.node).or_default() += 1;
+        }
+    }
+    let offer = |(node, ready): (&str, usize)| {
+        let pool = Pool::Attached { model: part(model), node: node.to_owned() };
+        let match_fields = vec![by_name("In", node)];
+        let term = NodeSelectorTerm { match_fields, ..NodeSelectorTerm::default() };
+        Offer { pool, ready, resting: Vec::new(), nodes: selector(term), like: like(scene, model) }
+    };
+    counts.into_iter().map(offer).collect()
+}
+
+fn selector(term: NodeSelectorTerm) -> NodeSelector {
+    NodeSelector { node_selector_terms: vec![term], ..NodeSelector::default() }
+}
+
+fn by_name(operator: &str, node: &str) -> NodeSelectorRequirement {
+    NodeSelectorRequirement {
+        key: "metadata.name".to_owned(),
+        operator: operator.to_owned(),
+        values: vec![node.to_owned()],
+        ..NodeSelectorRequirement::default()
+    }
+}
+
+/// A device of a model, with what all devices of the model have in common.
+fn like(scene: &Scene<'_>, model: &str) -> Device {
+    let units: Vec<&Unit> =
+        scene.inventory.units.values().filter(|unit| part(&unit.model) == part(model)).collect();
+    let first = units.first().copied().cloned().unwrap_or_default();
+    let text = |text: &str| DeviceAttribute { string: Some(text.to_owned()), ..DeviceAttribute::default() };
+    let is_common = |of: fn(&Unit) -> &BTreeMap<String, String>, name: &str, value: &str| {
+        units.iter().all(|unit| of(unit).get(name).is_some_and(|other| other == value))
+    };
+    let mut attributes: BTreeMap<String, DeviceAttribute> = first
+        .attributes
+        .iter()
+        .filter(|(name, value)| is_common(|unit| &unit.attributes, name, value))
+        .map(|(name, value)| (name.clone(), text(value)))
+        .collect();
+    attributes.insert("model".to_owned(), text(model));
+    let common = first.capacity.iter().filter(|(name, value)| is_common(|unit| &unit.capacity, name, value));
+    let capacity = common.filter_map(|(name, value)| {
+        let value = Quantity(value.parse().ok()?);
+        Some((name.clone(), DeviceCapacity { value, ..DeviceCapacity::default() }))
+    });
+    Device {
+        capacity: capacity.collect(),
+        attributes,
+        binding_conditions: vec![ATTACHED.to_owned()],
+        binding_failure_conditions: vec![ATTACH_FAILED.to_owned()],
+        binding_timeout: scene.options.binding_timeout.clone(),
+        binds_to_node: Some(true),
+        ..Device::default()
+    }
+}
+
+fn slices(scene: &Scene<'_>, offer: &Offer) -> Vec<ResourceSlice> {
+    let pool = offer.pool.name(&scene.options.fabric);
+    let devices = devices(scene, offer, &pool);
+    let count = devices.len().div_ceil(DEVICES_PER_SLICE);
+    let published: Vec<&&ResourceSlice> =
+        scene.slices.iter().filter(|slice| slice.spec.pool.name == pool).collect();
+    let newest = published.iter().map(|slice| slice.spec.pool.generation).max().unwrap_or(0);
+    let build = |generation: i64| -> Vec<ResourceSlice> {
+        let parts = devices.chunks(DEVICES_PER_SLICE).enumerate();
+        parts.map(|(at, devices)| slice(scene, offer, &pool, (at, count), generation, devices)).collect()
+    };
+    // What is published stays as it is if it says the same; otherwise all of it is written anew, under the next number.
+    let same = build(newest);
+    let is_published = |new: &ResourceSlice| {
+        published.iter().any(|old| old.metadata.name == new.metadata.name && says_the_same(new, old))
+    };
+    if published.len() == same.len() && same.iter().all(is_published) { same } else { build(newest + 1) }
+}
+
+fn slice(
+    scene: &Scene<'_>,
+    offer: &Offer,
+    pool: &str,
+    (at, count): (usize, usize),
+    generation: i64,
+    devices: &[Device],
+) -> ResourceSlice {
+    let mut slice = ResourceSlice::default();
+    slice.metadata.name = format!("{pool}.{at}");
+    slice.metadata.labels.insert(FABRIC_LABEL.to_owned(), scene.options.fabric.clone());
+    slice.spec.driver.clone_from(&scene.options.driver);
+    slice.spec.node_selector = Some(offer.nodes.clone());
+    slice.spec.devices = Some(devices.to_vec());
+    slice.spec.pool.name = pool.to_owned();
+    slice.spec.pool.generation = generation;
+    slice.spec.pool.resource_slice_count = i64::try_from(count).unwrap_or(i64::MAX);
+    slice
+}
+
+/// Names for the devices of a pool: those that claims wait for, then those that are published, then new ones.
+fn devices(scene: &Scene<'_>, offer: &Offer, pool: &str) -> Vec<Device> {
+    let held: BTreeSet<&str> =
+        scene.holders.keys().filter(|(in_pool, _)| *in_pool == pool).map(|(_, device)| *device).collect();
+    let awaited = scene
+        .wants
+        .iter()
+        .filter(|want| want.pool == pool && want.is_pending() && scene.entry_of(want).is_none());
+    let resting: BTreeSet<&String> = offer.resting.iter().flatten().collect();
+    let awaited = awaited.map(|want| want.device.to_owned()).filter(|name| !resting.contains(name));
+    let awaited: Vec<String> = awaited.collect();
+    let published = scene.slices.iter().filter(|slice| slice.spec.pool.name == pool);
+    let published =
+        published.flat_map(|slice| slice.spec.devices.iter().flatten()).map(|device| device.name.clone());
+    let is_open = |name: &String| !held.contains(name.as_str()) && !resting.contains(name);
+    let fresh = (0..).map(slot).filter(is_open);
+    let mut seen = BTreeSet::new();
+    let names = awaited.into_iter().chain(published.filter(is_open)).chain(fresh);
+    let mut names = names.filter(|name| seen.insert(name.clone()));
+    let mut ready: Vec<String> = names.by_ref().take(offer.ready).collect();
+    ready.sort_by_key(|name| (name.len(), name.clone()));
+    let (effect, key) = ("NoSchedule".to_owned(), RESTING.to_owned());
+    let taint = DeviceTaint { effect, key, ..DeviceTaint::default() };
+    let named = |name: String| Device { name, ..offer.like.clone() };
+    let tired = |name: String| Device { taints: vec![taint.clone()], ..named(name) };
+    let resting: Vec<String> = offer
+        .resting
+        .iter()
+        .map(|name| name.clone().or_else(|| names.next()).expect("there is always another number"))
+        .collect();
+    ready.into_iter().map(named).chain(resting.into_iter().map(tired)).collect()
+}

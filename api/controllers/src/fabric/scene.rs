@@ -1,0 +1,320 @@
+//! The view, put in order once: what claims want of the fabric, what nodes publish of it, who holds what, which host is which node.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::timestamp::Timestamp;
+use objects::meta::Condition;
+use objects::resource::allocation::{AllocatedDeviceStatus, DeviceRequestAllocationResult};
+use objects::resource::claim::ResourceClaim;
+use objects::resource::slice::{Device, ResourceSlice};
+use objects::supercargo::device_attachment::{AttachmentClaim, DeviceAttachment};
+
+use super::inventory::{Host, Inventory, Place, Unit};
+use super::ledger::{Phase, phase};
+use super::names::{ATTACH_FAILED, ATTACHED, FABRIC_LABEL, HOST_LABEL, Pool, part};
+use super::{HandOver, Options, View};
+
+/// A device of ours that a claim was allocated.
+#[derive(Clone, Debug)]
+pub(super) struct Want<'a> {
+    pub(super) claim: &'a ResourceClaim,
+    pub(super) pool: &'a str,
+    pub(super) device: &'a str,
+    /// The model, as pools have it.
+    pub(super) model: String,
+    /// The node that it is wanted on; nothing if the allocation does not say.
+    pub(super) node: Option<&'a str>,
+    pub(super) hand_over: HandOver,
+    pub(super) reported: Reported,
+    /// The device of the fabric that was reported for it.
+    pub(super) unit: Option<String>,
+}
+
+/// What is reported of a device already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reported {
+    Nothing,
+    Attached,
+    Failed,
+}
+
+/// A device as the driver of its node publishes it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Local<'a> {
+    pub(super) pool: &'a str,
+    pub(super) device: &'a str,
+}
+
+/// Everything that is known, by what it is asked for.
+pub(super) struct Scene<'a> {
+    pub(super) options: &'a Options,
+    pub(super) view: &'a View<'a>,
+    pub(super) now: Timestamp,
+    pub(super) inventory: &'a Inventory,
+    pub(super) wants: Vec<Want<'a>>,
+    /// Which want a claim has for a device of a pool.
+    wanted: BTreeMap<(&'a str, &'a str, &'a str), usize>,
+    /// Entries by the claim that they were made for.
+    pub(super) assigned: BTreeMap<&'a str, Vec<&'a DeviceAttachment>>,
+    /// Entries of this fabric, by the device that they are about.
+    pub(super) entries: BTreeMap<&'a str, &'a DeviceAttachment>,
+    /// Devices of the fabric that a node's driver publishes.
+    pub(super) local: BTreeMap<&'a str, Local<'a>>,
+    /// Which claims hold which devices of the driver, by pool and name.
+    pub(super) holders: BTreeMap<(&'a str, &'a str), &'a str>,
+    /// Uids of claims that are there, and whether they have devices.
+    pub(super) claims: BTreeMap<&'a str, bool>,
+    /// Which host each node of the fabric is.
+    pub(super) hosts: BTreeMap<&'a str, &'a str>,
+    /// Nodes of the fabric that are no host of it.
+    pub(super) strangers: BTreeSet<&'a str>,
+    /// Slices of ours.
+    pub(super) slices: Vec<&'a ResourceSlice>,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn of(view: &'a View<'a>, options: &'a Options) -> Self {
+        let mut scene = Self {
+            options,
+            view,
+            now: view.now,
+            inventory: view.inventory,
+            wants: Vec::new(),
+            wanted: BTreeMap::new(),
+            assigned: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            local: BTreeMap::new(),
+            holders: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+            strangers: BTreeSet::new(),
+            slices: Vec::new(),
+        };
+        scene.see_nodes();
+        scene.see_slices();
+        let ours = view.ledger.iter().filter(|entry| {
+            entry.metadata.labels.get(FABRIC_LABEL) == Some(&options.fabric)
+                && entry.spec.driver == options.driver
+        });
+        scene.entries = ours.map(|entry| (entry.spec.unit.as_str(), *entry)).collect();
+        for entry in scene.entries.values() {
+            if let Some(claim) = &entry.spec.claim {
+                scene.assigned.entry(&claim.uid).or_default().push(entry);
+            }
+        }
+        for claim in view.claims {
+            scene.see_claim(claim);
+        }
+        scene
+    }
+
+    fn see_nodes(&mut self) {
+        for node in self.view.nodes {
+            let labels = &node.metadata.labels;
+            if labels.get(FABRIC_LABEL) != Some(&self.options.fabric) {
+                continue;
+            }
+            let name = node.metadata.name.as_str();
+            let host = match labels.get(HOST_LABEL) {
+                Some(host) => self.inventory.hosts.get_key_value(host),
+                None => self.inventory.hosts.iter().find(|(_, host)| host.name == name),
+            };
+            match host {
+                Some((host, _)) => drop(self.hosts.insert(name, host)),
+                None => drop(self.strangers.insert(name)),
+            }
+        }
+    }
+
+    fn see_slices(&mut self) {
+        for slice in self.view.slices.iter().filter(|slice| slice.spec.driver == self.options.driver) {
+            if slice.metadata.labels.get(FABRIC_LABEL) == Some(&self.options.fabric) {
+                self.slices.push(slice);
+                continue;
+            }
+            for device in slice.spec.devices.iter().flatten() {
+                if let Some(unit) = self.unit_of(device) {
+                    self.local.insert(unit, Local { pool: &slice.spec.pool.name, device: &device.name });
+                }
+            }
+        }
+    }
+
+    /// The device of the fabric that a node's device says that it is.
+    fn unit_of(&self, device: &'a Device) -> Option<&'a str> {
+        device.attributes.get(&self.options.unit_attribute)?.string.as_deref()
+    }
+
+    fn see_claim(&mut self, claim: &'a ResourceClaim) {
+        let allocation = claim.status.allocation.as_ref();
+        self.claims.insert(&claim.metadata.uid, allocation.is_some());
+        let Some(allocation) = allocation else { return };
+        let node = allocation.node_selector.as_ref().and_then(|selector| {
+            let fields = selector.node_selector_terms.iter().flat_map(|term| &term.match_fields);
+            let named = fields.filter(|field| field.key == "metadata.name" && field.operator == "In");
+            named.flat_map(|field| &field.values).next().map(String::as_str)
+        });
+        for result in &allocation.devices.results {
+            if result.driver != self.options.driver || result.admin_access == Some(true) {
+                continue;
+            }
+            self.holders.insert((&result.pool, &result.device), &claim.metadata.uid);
+            let Some(pool) = Pool::parse(&result.pool, &self.options.fabric) else { continue };
+            let (reported, unit) = reported(claim, result);
+            let hand_over = self.hand_over(claim, result, pool.model());
+            self.wanted.insert((&claim.metadata.uid, &result.pool, &result.device), self.wants.len());
+            self.wants.push(Want {
+                claim,
+                pool: &result.pool,
+                device: &result.device,
+                model: pool.model().to_owned(),
+                node,
+                hand_over,
+                reported,
+                unit,
+            });
+        }
+    }
+
+    fn hand_over(
+        &self,
+        claim: &ResourceClaim,
+        result: &DeviceRequestAllocationResult,
+        model: &str,
+    ) -> HandOver {
+        let (main, sub) = result.request.split_once('/').unwrap_or((&result.request, ""));
+        let request = claim.spec.devices.requests.iter().find(|request| request.name == main);
+        let class = request.and_then(|request| match &request.exactly {
+            Some(exactly) => Some(&exactly.device_class_name),
+            None => {
+                request.first_available.iter().find(|one| one.name == sub).map(|one| &one.device_class_name)
+            }
+        });
+        let by_class = class.and_then(|class| self.options.hand_over_by_class.get(class));
+        by_class.copied().unwrap_or_else(|| {
+            let model = self.models().into_iter().find(|name| part(name) == model);
+            model.map_or(self.options.hand_over, |model| self.options.hand_over_of(model))
+        })
+    }
+
+    /// The models that there are, each by one of its names.
+    pub(super) fn models(&self) -> Vec<&'a str> {
+        let names = self.inventory.units.values().map(|unit| unit.model.as_str());
+        let models: BTreeMap<String, &str> = names.map(|name| (part(name), name)).collect();
+        models.into_values().collect()
+    }
+
+    pub(super) fn is_of_model(unit: &Unit, model: &str) -> bool {
+        part(&unit.model) == model
+    }
+
+    /// The want that an entry was made for, if it still is one.
+    pub(super) fn want_of(&self, entry: &DeviceAttachment) -> Option<&Want<'a>> {
+        let claim = entry.spec.claim.as_ref()?;
+        let want = self.wanted.get(&(&claim.uid, &claim.pool, &claim.device))?;
+        Some(&self.wants[*want]).filter(|want| self.is_for(entry, want))
+    }
+
+    /// The entry that was made for a want.
+    pub(super) fn entry_of(&self, want: &Want<'_>) -> Option<&'a DeviceAttachment> {
+        let entries = self.assigned.get(want.claim.metadata.uid.as_str()).into_iter().flatten();
+        entries.copied().find(|entry| self.is_for(entry, want))
+    }
+
+    /// Whether an entry was made for a want. A claim may get a device of the same name again, on another node; and what has
+    /// rested long enough is anybody's.
+    fn is_for(&self, entry: &DeviceAttachment, want: &Want<'_>) -> bool {
+        let is_rested =
+            phase(entry) == Phase::Resting && entry.status.retry_at.is_none_or(|until| until.0 <= self.now);
+        let is_its = entry.spec.claim.as_ref().is_some_and(|claim| want.is(claim));
+        is_its && want.node == Some(&entry.spec.node) && !is_rested
+    }
+
+    /// The claim that uses a device as its node publishes it.
+    pub(super) fn user_of_local(&self, unit: &str) -> Option<&'a str> {
+        let local = self.local.get(unit)?;
+        self.holders.get(&(local.pool, local.device)).copied()
+    }
+
+    /// Where a device is, unless what was seen of it is older than what is written down.
+    pub(super) fn place_of(&self, entry: &'a DeviceAttachment) -> Seen<'a> {
+        let is_newer = entry.status.since.is_some_and(|since| since.0 > self.inventory.as_of);
+        let Some(unit) = self.inventory.units.get(&entry.spec.unit) else {
+            return if is_newer { Seen::NotYet } else { Seen::Gone };
+        };
+        match &unit.attached {
+            Some(place) if place.host == entry.spec.host => Seen::There,
+            _ if is_newer && phase(entry) != Phase::Attaching => Seen::NotYet,
+            Some(place) => Seen::Elsewhere(place),
+            None if !unit.is_healthy => Seen::Broken,
+            None => Seen::Free,
+        }
+    }
+
+    pub(super) fn host(&self, name: &str) -> Option<&'a Host> {
+        self.inventory.hosts.get(name)
+    }
+}
+
+/// Where the device of an entry is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Seen<'a> {
+    /// Where the entry says.
+    There,
+    /// Nowhere: it is free.
+    Free,
+    /// At another host.
+    Elsewhere(&'a Place),
+    /// Nowhere, and it does not work.
+    Broken,
+    /// The fabric has it no more.
+    Gone,
+    /// Nobody has looked since the entry was written.
+    NotYet,
+}
+
+impl Want<'_> {
+    pub(super) fn is(&self, claim: &AttachmentClaim) -> bool {
+        claim.uid == self.claim.metadata.uid && claim.pool == self.pool && claim.device == self.device
+    }
+
+    pub(super) fn is_pending(&self) -> bool {
+        self.reported == Reported::Nothing
+    }
+
+    /// The want, as entries have it.
+    pub(super) fn noted(&self) -> AttachmentClaim {
+        let metadata = &self.claim.metadata;
+        AttachmentClaim {
+            device: self.device.to_owned(),
+            name: metadata.name.clone(),
+            namespace: metadata.namespace.clone(),
+            pool: self.pool.to_owned(),
+            uid: metadata.uid.clone(),
+            ..AttachmentClaim::default()
+        }
+    }
+}
+
+fn reported(claim: &ResourceClaim, result: &DeviceRequestAllocationResult) -> (Reported, Option<String>) {
+    let is_about = |status: &&AllocatedDeviceStatus| {
+        status.driver == result.driver && status.pool == result.pool && status.device == result.device
+    };
+    let Some(status) = claim.status.devices.iter().find(is_about) else { return (Reported::Nothing, None) };
+    let holds = |name: &str| {
+        status
+            .conditions
+            .iter()
+            .any(|condition: &Condition| condition.type_ == name && condition.status == "True")
+    };
+    let reported = match (holds(ATTACH_FAILED), holds(ATTACHED)) {
+        (true, _) => Reported::Failed,
+        (false, true) => Reported::Attached,
+        (false, false) => Reported::Nothing,
+    };
+    let unit = status.data.as_ref().and_then(|data| {
+        let data: serde_json::Value = serde_json::from_str(data.text()).ok()?;
+        Some(data.get("unit")?.as_str()?.to_owned())
+    });
+    (reported, unit)
+}

@@ -1,0 +1,270 @@
+//! Entries of the ledger, one by one: what is written down is carried out, what nobody needs is given up.
+//!
+//! Invariant: a device that somebody uses, or that was attached for somebody who may still come for it, is not detached.
+
+use objects::resource::class::{DeviceTaintRule, DeviceTaintSelector};
+use objects::resource::slice::DeviceTaint;
+use objects::supercargo::device_attachment::DeviceAttachment;
+
+use super::ledger::{self, Phase, phase};
+use super::names::{FABRIC_LABEL, GUARDED};
+use super::report::{Reason, Reports};
+use super::scene::{Reported, Scene, Seen, Want};
+use super::{HandOver, Plan, Step};
+
+/// Looks after what is written down, and writes down what is found.
+pub(super) fn tend(scene: &Scene<'_>, plan: &mut Plan, reports: &mut Reports) {
+    for entry in scene.entries.values() {
+        match phase(entry) {
+            Phase::Attaching => attaching(scene, entry, plan),
+            Phase::Attached => attached(scene, entry, plan, reports),
+            Phase::Detaching => detaching(scene, entry, plan),
+            Phase::Resting => resting(scene, entry, plan, reports),
+        }
+    }
+    adopt(scene, plan);
+    unguard(scene, plan);
+}
+
+fn record(plan: &mut Plan, entry: DeviceAttachment) {
+    plan.steps.push(Step::Record(Box::new(entry)));
+}
+
+fn attaching(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
+    let (now, own) = (scene.now, entry.clone());
+    let why = match scene.place_of(entry) {
+        Seen::There => return record(plan, ledger::attached(own, now)),
+        // Nobody had begun, or it would be there: then it is not begun for nobody either.
+        Seen::Free if is_deserted(scene, entry) => return plan.steps.push(Step::Forget(Box::new(own))),
+        Seen::Free | Seen::NotYet => return plan.steps.push(Step::Attach(Box::new(own))),
+        Seen::Elsewhere(place) => format!("it is attached to host {} meanwhile", place.host),
+        Seen::Broken => "it does not work".to_owned(),
+        Seen::Gone => "the fabric has it no more".to_owned(),
+    };
+    record(plan, ledger::failed(own, &why, now, scene.options));
+}
+
+/// Nobody waits for the device any more, and nobody will come back for it.
+fn is_deserted(scene: &Scene<'_>, entry: &DeviceAttachment) -> bool {
+    let Some(claim) = &entry.spec.claim else { return true };
+    let is_there = scene.claims.contains_key(claim.uid.as_str());
+    scene.want_of(entry).is_none() && !(is_there && is_re_picked(scene, entry))
+}
+
+/// Whether the pod takes the device from its node's driver.
+fn is_re_picked(scene: &Scene<'_>, entry: &DeviceAttachment) -> bool {
+    let hand_over = scene.want_of(entry).map(|want| want.hand_over);
+    let hand_over = hand_over.unwrap_or_else(|| scene.options.hand_over_of(&entry.spec.model));
+    let is_reserved = phase(entry) == Phase::Attached && entry.status.retry_at.is_some();
+    hand_over == HandOver::RePick || is_reserved
+}
+
+fn attached(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, reports: &mut Reports) {
+    match scene.place_of(entry) {
+        Seen::There | Seen::NotYet => {}
+        seen => return lost(scene, entry, seen, plan, reports),
+    }
+    if let Some(want) = scene.want_of(entry).filter(|want| want.hand_over == HandOver::InPlace) {
+        if want.is_pending() {
+            reports.ready(scene, want, &entry.spec.unit);
+        }
+        // A driver that publishes it all the same would have it given away twice.
+        return plan.steps.extend(guard(scene, entry));
+    }
+    if scene.user_of_local(&entry.spec.unit).is_some() {
+        // Whoever it was attached for has it now, or somebody was faster; either way it waits for nobody.
+        if entry.spec.claim.is_some() || entry.status.idle_since.is_some() {
+            record(plan, ledger::taken(entry.clone(), scene.now));
+        }
+        return;
+    }
+    match &entry.spec.claim {
+        None => idle(scene, entry, plan),
+        Some(claim) if !scene.claims.contains_key(claim.uid.as_str()) => {
+            record(plan, ledger::released(entry.clone(), scene.now));
+        }
+        Some(_) if is_re_picked(scene, entry) => reserved(scene, entry, plan, reports),
+        Some(_) => record(plan, ledger::released(entry.clone(), scene.now)),
+    }
+}
+
+/// A device that was attached is where it was no more; somebody else did that.
+fn lost(scene: &Scene<'_>, entry: &DeviceAttachment, seen: Seen<'_>, plan: &mut Plan, reports: &mut Reports) {
+    match scene.want_of(entry) {
+        Some(want) if want.is_pending() && seen == Seen::Free => {
+            record(plan, ledger::attaching(entry.clone(), scene.now));
+        }
+        Some(want) if want.reported != Reported::Failed => {
+            let message = "the device was taken from the node by somebody else".to_owned();
+            reports.failed(scene, want, Reason::DeviceLost, message);
+        }
+        Some(_) => {}
+        None => plan.steps.push(Step::Forget(Box::new(entry.clone()))),
+    }
+}
+
+/// Nobody uses it.
+fn idle(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
+    let Some(since) = entry.status.idle_since else {
+        return record(plan, ledger::released(entry.clone(), scene.now));
+    };
+    let until = since.0.plus_millis(scene.options.idle_after_ms);
+    if scene.now < until {
+        return plan.at(until);
+    }
+    let is_published = scene.local.contains_key(entry.spec.unit.as_str());
+    let guard_ms = if is_published { scene.options.guard_ms } else { 0 };
+    record(plan, ledger::detaching(entry.clone(), scene.now.plus_millis(guard_ms), scene.now));
+}
+
+/// It waits for the pod that it was attached for.
+fn reserved(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, reports: &mut Reports) {
+    let want = scene.want_of(entry);
+    let is_published = scene.local.contains_key(entry.spec.unit.as_str());
+    let Some(until) = entry.status.retry_at else {
+        // A pod that is sent round before its node publishes the device would only be given another one.
+        if is_published || want.is_none() {
+            let until = scene.now.plus_millis(scene.options.reserved_ms);
+            record(plan, ledger::reserved(entry.clone(), until));
+        }
+        return;
+    };
+    match want {
+        Some(want) if want.is_pending() => {
+            if is_published && all_wait_for_their_pod(scene, want) {
+                let node = &entry.spec.node;
+                let message =
+                    format!("attached to node {node}, whose driver publishes it: to be taken from there");
+                reports.failed(scene, want, Reason::AttachedToNode, message);
+            }
+        }
+        Some(_) => {}
+        None => {
+            let claim = entry.spec.claim.as_ref().map_or("", |claim| claim.uid.as_str());
+            let has_devices = scene.claims.get(claim).copied().unwrap_or(false);
+            let wants_more = scene.wants.iter().any(|want| want.claim.metadata.uid == claim);
+            if scene.now >= until.0 || (has_devices && !wants_more) {
+                record(plan, ledger::released(entry.clone(), scene.now));
+            } else {
+                plan.at(until.0);
+            }
+        }
+    }
+}
+
+/// All devices of a claim are sent round at once: a pod that comes for the first would be given others for the rest.
+fn all_wait_for_their_pod(scene: &Scene<'_>, want: &Want<'_>) -> bool {
+    let uid = &want.claim.metadata.uid;
+    let mut others =
+        scene.wants.iter().filter(|other| other.claim.metadata.uid == *uid && other.is_pending());
+    others.all(|other| {
+        let entry = scene.entry_of(other);
+        entry.is_some_and(|entry| {
+            let is_published = scene.local.contains_key(entry.spec.unit.as_str());
+            phase(entry) == Phase::Attached && (other.hand_over == HandOver::InPlace || is_published)
+        })
+    })
+}
+
+fn detaching(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
+    if !matches!(scene.place_of(entry), Seen::There | Seen::NotYet) {
+        return plan.steps.push(Step::Forget(Box::new(entry.clone())));
+    }
+    if scene.user_of_local(&entry.spec.unit).is_some() {
+        return record(plan, ledger::taken(entry.clone(), scene.now));
+    }
+    if let Some(step) = guard(scene, entry) {
+        return plan.steps.push(step);
+    }
+    match entry.status.retry_at {
+        Some(from) if scene.now < from.0 => plan.at(from.0),
+        _ => plan.steps.push(Step::Detach(Box::new(entry.clone()))),
+    }
+}
+
+/// Keeps everybody from a device that its node publishes, if nothing does so already.
+fn guard(scene: &Scene<'_>, entry: &DeviceAttachment) -> Option<Step> {
+    let local = scene.local.get(entry.spec.unit.as_str())?;
+    if scene.view.guards?.iter().any(|rule| rule.metadata.name == entry.metadata.name) {
+        return None;
+    }
+    let mut rule = DeviceTaintRule::default();
+    rule.metadata.name.clone_from(&entry.metadata.name);
+    rule.metadata.labels.insert(FABRIC_LABEL.to_owned(), scene.options.fabric.clone());
+    rule.spec.device_selector = Some(DeviceTaintSelector {
+        device: Some(local.device.to_owned()),
+        driver: Some(scene.options.driver.clone()),
+        pool: Some(local.pool.to_owned()),
+        ..DeviceTaintSelector::default()
+    });
+    let (effect, key) = ("NoSchedule".to_owned(), GUARDED.to_owned());
+    rule.spec.taint = DeviceTaint { effect, key, ..DeviceTaint::default() };
+    Some(Step::Guard(Box::new(rule)))
+}
+
+fn resting(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, reports: &mut Reports) {
+    let want = scene.want_of(entry).filter(|want| want.is_pending());
+    let until = entry.status.retry_at.map_or(scene.now, |until| until.0);
+    let seen = scene.place_of(entry);
+    match (seen, want) {
+        // It came late, but it came.
+        (Seen::There, Some(_)) => record(plan, ledger::attached(entry.clone(), scene.now)),
+        (Seen::There, None) => {
+            record(plan, ledger::released(ledger::attached(entry.clone(), scene.now), scene.now));
+        }
+        (_, Some(want)) => {
+            let message =
+                format!("cannot attach a device to node {}: {}", entry.spec.node, entry.status.message);
+            reports.failed(scene, want, Reason::AttachFailed, message);
+        }
+        (Seen::Free | Seen::NotYet, None) => {
+            // How often it failed is remembered for a while, because the next time it rests longer.
+            let forget_at = until.plus_millis(scene.options.rest_max_ms);
+            if scene.now >= forget_at {
+                plan.steps.push(Step::Forget(Box::new(entry.clone())));
+            } else {
+                plan.at(if scene.now < until { until } else { forget_at });
+            }
+        }
+        (Seen::Elsewhere(_) | Seen::Broken | Seen::Gone, None) => {
+            plan.steps.push(Step::Forget(Box::new(entry.clone())));
+        }
+    }
+}
+
+/// Devices that are attached to our nodes and that nobody wrote down. The claims that they were reported to have them still.
+fn adopt(scene: &Scene<'_>, plan: &mut Plan) {
+    for (name, unit) in &scene.inventory.units {
+        let Some(place) = unit.attached.as_ref().filter(|_| !scene.entries.contains_key(name.as_str()))
+        else {
+            continue;
+        };
+        let Some((node, _)) = scene.hosts.iter().find(|(_, host)| ***host == place.host) else { continue };
+        let want = scene.wants.iter().find(|want| want.unit.as_ref() == Some(name));
+        let claim = want.map(Want::noted);
+        let entry = ledger::entered(scene.options, name, &unit.model, node, place.clone(), claim);
+        record(plan, ledger::attached(entry, scene.now));
+    }
+}
+
+/// Rules go when what they guard is detached and published no more, or is to stay after all.
+fn unguard(scene: &Scene<'_>, plan: &mut Plan) {
+    for rule in scene.view.guards.into_iter().flatten() {
+        if rule.metadata.labels.get(FABRIC_LABEL) != Some(&scene.options.fabric) {
+            continue;
+        }
+        let entry = scene.entries.values().find(|entry| entry.metadata.name == rule.metadata.name);
+        let selector = rule.spec.device_selector.clone().unwrap_or_default();
+        let is_published = scene.local.values().any(|local| {
+            selector.pool.as_deref() == Some(local.pool) && selector.device.as_deref() == Some(local.device)
+        });
+        let is_in_place = |entry: &DeviceAttachment| {
+            scene.want_of(entry).is_some_and(|want| want.hand_over == HandOver::InPlace)
+        };
+        let is_needed =
+            entry.map_or(is_published, |entry| phase(entry) == Phase::Detaching || is_in_place(entry));
+        if !is_needed {
+            plan.steps.push(Step::Unguard(Box::new((*rule).clone())));
+        }
+    }
+}

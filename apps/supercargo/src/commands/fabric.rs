@@ -1,0 +1,194 @@
+//! `supercargo fabric`: attaches devices of a fabric to the nodes of a cluster, for the claims that were given them.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use client::{Candidacy, Connection, Terms, identity};
+use controllers::fabric::{HandOver, Options, names};
+use fabric::{Address, Redfish};
+use upkeep::{Choice, Ended, Listener, Notice, Site};
+
+use crate::commands::apiserver::stopped;
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  supercargo fabric --kubeconfig kubeconfig --manager http://127.0.0.1:8008 --driver gpu.example.com
+  supercargo fabric --manager https://fabric.example.com --manager-ca ca.pem --manager-token-file token \\
+      --driver gpu.example.com --re-pick-class whole-gpu --idle-after 30m
+  kubectl get deviceattachments
+
+Nodes of the fabric have the label supercargo.dev/fabric=NAME, and supercargo.dev/fabric-host=HOST if they and
+their hosts have different names.";
+
+/// Attach devices of a composable fabric to nodes, for the claims that were given them
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct FabricController {
+    /// Where the API server is and who we are; without it $KUBECONFIG, or the pod's service account
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig, if not its current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Where the manager of the fabric is
+    #[arg(long, value_name = "URL")]
+    manager: String,
+    /// The authority of the manager's certificate
+    #[arg(long, value_name = "FILE")]
+    manager_ca: Option<PathBuf>,
+    /// What to be let in with
+    #[arg(long, value_name = "FILE")]
+    manager_token_file: Option<PathBuf>,
+    /// The driver of the devices: that of their vendor
+    #[arg(long, value_name = "NAME")]
+    driver: String,
+    /// The name of the fabric: pools begin with it, and nodes have it as the value of a label
+    #[arg(long, value_name = "NAME", default_value = "fabric")]
+    name: String,
+    /// Whether one of several processes is elected to do the work, by the lease supercargo-fabric-NAME in kube-system
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    leader_elect: bool,
+    /// How often to look at the fabric, besides after each thing that is done to it
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = model::duration::parse)]
+    period: Duration,
+    /// How long a device that is attached may be idle before it is detached
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = model::duration::parse)]
+    idle_after: Duration,
+    /// How long a device that could not be attached is left alone; twice as long each time
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = model::duration::parse)]
+    rest: Duration,
+    /// How a device becomes a pod's, unless its class or model is named below
+    #[arg(long, value_name = "HOW", default_value = "in-place")]
+    hand_over: How,
+    /// Pods with devices of this class take them from their node's driver
+    #[arg(long, value_name = "CLASS")]
+    re_pick_class: Vec<String>,
+    /// Pods with devices of this model take them from their node's driver
+    #[arg(long, value_name = "MODEL")]
+    re_pick_model: Vec<String>,
+    /// The attribute by which the node's driver says which device of the fabric a device is
+    #[arg(long, value_name = "NAME", default_value = names::UNIT_ATTRIBUTE)]
+    unit_attribute: String,
+    /// How many devices a node may have, if the fabric has no limit for it
+    #[arg(long, value_name = "N")]
+    devices_per_node: Option<u32>,
+    /// How long pods wait for a device, if not as long as the scheduler says; only Supercargo's server keeps it
+    #[arg(long, value_name = "TIME")]
+    binding_timeout: Option<String>,
+}
+
+/// How a device becomes a pod's.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum How {
+    /// The pod is bound with the device of the fabric that it was given
+    InPlace,
+    /// The pod goes round again, and takes the device that its node's driver publishes by then
+    RePick,
+}
+
+impl FabricController {
+    pub(crate) fn run(&self, _: &mut dyn Write) -> Result<(), Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(self.work())
+    }
+
+    async fn work(&self) -> Result<(), Failure> {
+        let site = Site {
+            fabric: Arc::new(Redfish::at(self.address()?)),
+            options: self.options(),
+            period: self.period,
+            tell: Arc::new(say),
+        };
+        let none = Choice::parse([]).expect("no name is a wrong one");
+        let listener = Arc::new(Complaints);
+        let options =
+            upkeep::Options { controllers: none, fabric: Some(site), listener, ..upkeep::Options::default() };
+        let connection = self.connect().await?;
+        if !self.leader_elect {
+            upkeep::run(connection, options, stopped()).await;
+            return Ok(());
+        }
+        let candidacy = Candidacy {
+            namespace: "kube-system".to_owned(),
+            name: format!("supercargo-fabric-{}", self.name),
+            identity: identity(),
+            terms: Terms::default(),
+        };
+        let election = (self.connect().await?, candidacy);
+        let ended = upkeep::run_elected(connection, options, election, stopped()).await;
+        match ended.map_err(|error| Failure::hinted(&error.to_string()))? {
+            Ended::Stopped => Ok(()),
+            Ended::LostLeadership { why } => Err(Failure::Failed {
+                wrong: format!("leads no longer: {why}"),
+                hint: "start it again; whoever leads now goes on".to_owned(),
+            }),
+        }
+    }
+
+    fn address(&self) -> Result<Address, Failure> {
+        let read = |path: &Option<PathBuf>| match path {
+            None => Ok(None),
+            Some(path) => std::fs::read(path)
+                .map(Some)
+                .map_err(|error| Failure::hinted(&format!("cannot read {}: {error}", path.display()))),
+        };
+        let token = read(&self.manager_token_file)?;
+        let token = token.map(|token| String::from_utf8_lossy(&token).trim().to_owned());
+        Address::parse(&self.manager, token, read(&self.manager_ca)?.as_deref())
+            .map_err(|error| Failure::hinted(&error.to_string()))
+    }
+
+    fn options(&self) -> Options {
+        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        let re_picked =
+            |names: &[String]| names.iter().map(|name| (name.clone(), HandOver::RePick)).collect();
+        Options {
+            hand_over: match self.hand_over {
+                How::InPlace => HandOver::InPlace,
+                How::RePick => HandOver::RePick,
+            },
+            hand_over_by_class: re_picked(&self.re_pick_class),
+            hand_over_by_model: re_picked(&self.re_pick_model),
+            unit_attribute: self.unit_attribute.clone(),
+            binding_timeout: self.binding_timeout.clone(),
+            idle_after_ms: millis(self.idle_after),
+            rest_first_ms: millis(self.rest),
+            units_per_node_max: self.devices_per_node,
+            ..Options::new(&self.name, &self.driver)
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, Failure> {
+        let options = client::Options::default();
+        let environment =
+            || std::env::var_os("KUBECONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let connected = match self.kubeconfig.clone().or_else(environment) {
+            Some(path) => Connection::from_kubeconfig(&path, self.context.as_deref(), &options).await,
+            None => Connection::in_cluster(&options),
+        };
+        connected.map_err(|error| Failure::hinted(&error.to_string()))
+    }
+}
+
+/// Says what was done. When stderr is gone there is nobody left to tell.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Says what goes wrong.
+struct Complaints;
+
+impl Listener for Complaints {
+    fn hear(&self, notice: &Notice<'_>) {
+        match notice {
+            Notice::Trouble { why } | Notice::ElectionTrouble { why } => say(why),
+            Notice::Standby { leader: Some(leader) } => say(&format!("{leader} leads; standing by")),
+            Notice::Failed { subject, why, .. } => say(&format!("{subject}: {why}")),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Composable fabrics: devices that are attached to hosts and detached from them by order.
+//!
+//! [`Fabric`] is all that is asked of one. [`Redfish`] asks a manager over HTTP, in the manner of Redfish; [`Emulator`] is such a
+//! manager, with hosts, switches, ports and devices of an inventory file, for everybody who has no fabric at hand.
+
+mod emulator;
+mod http;
+mod redfish;
+mod resources;
+
+use std::pin::Pin;
+
+use controllers::fabric::inventory::{Inventory, Place};
+use model::timestamp::Timestamp;
+use thiserror::Error;
+
+pub use emulator::{BadSetup, Emulator, Setup};
+pub use http::{Address, BadAddress};
+pub use redfish::Redfish;
+
+/// What is asked of a fabric. Asking twice for the same is as good as once.
+pub trait Fabric: Send + Sync {
+    /// What is there now.
+    fn inventory(&self, now: Timestamp) -> Call<'_, Inventory>;
+
+    /// Attaches a device to a host; done when it is attached.
+    fn attach<'a>(&'a self, unit: &'a str, place: &'a Place) -> Call<'a, ()>;
+
+    /// Detaches a device from a host; one that is not attached to it is left as it is.
+    fn detach<'a>(&'a self, unit: &'a str, host: &'a str) -> Call<'a, ()>;
+}
+
+/// A call of a fabric, and what comes of it.
+pub type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, Trouble>> + Send + 'a>>;
+
+/// Why a fabric did not do what it was asked to.
+#[derive(Debug, Error)]
+pub enum Trouble {
+    /// It cannot be reached, or does not answer.
+    #[error(
+        "cannot reach the fabric's manager at {address}: {why}; hint: is it running, and is the address right?"
+    )]
+    Unreachable {
+        /// Where it should be.
+        address: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// It does not want to.
+    #[error("the fabric's manager refuses: {0}")]
+    Refused(String),
+    /// It wanted to, and could not.
+    #[error("the fabric's manager failed: {0}")]
+    Failed(String),
+    /// It says what nobody understands.
+    #[error("the fabric's manager answers {path} with something else: {why}")]
+    Unreadable {
+        /// What it was asked for.
+        path: String,
+        /// What is wrong with the answer.
+        why: String,
+    },
+}

@@ -1,0 +1,158 @@
+//! Steps, carried out: each is one call of the API or of the fabric, or one of the fabric and the note of what came of it.
+
+use std::sync::Arc;
+
+use client::{Answer, Resource};
+use controllers::fabric::inventory::Place;
+use controllers::fabric::ledger::Phase;
+use controllers::fabric::names::{ATTACH_FAILED, WITHHELD};
+use controllers::fabric::{Step, ledger};
+use objects::meta::{DeleteOptions, Preconditions};
+use objects::resource::claim::ResourceClaim;
+use objects::supercargo::device_attachment::DeviceAttachment;
+use parking_lot::Mutex;
+
+use super::{Sight, Site, whole};
+use crate::controller::{Done, Tools, Undone, done};
+use crate::kinds::{Followed, resource};
+
+/// Takes a step.
+pub(super) async fn carry(
+    site: Site,
+    sight: Arc<Mutex<Sight>>,
+    tools: Tools,
+    step: Step,
+) -> Result<Done, Undone> {
+    match step {
+        Step::Publish(slice) => {
+            if let Some(why) = slice.metadata.annotations.get(WITHHELD) {
+                (site.tell)(&format!("no devices are offered in {}: {why}", slice.spec.pool.name));
+            }
+            write(&tools, &*slice).await
+        }
+        Step::Record(entry) => write(&tools, &*entry).await,
+        Step::Assign(entry) => {
+            let written = write(&tools, &*entry).await?;
+            let (unit, node, claim) = (&entry.spec.unit, &entry.spec.node, claim_of(&entry));
+            (site.tell)(&match ledger::phase(&entry) {
+                Phase::Attached => {
+                    format!("{claim} is given {unit}, which is attached to node {node} already")
+                }
+                _ => format!("{claim} waits for {unit}, which is to be attached to node {node}"),
+            });
+            Ok(written)
+        }
+        Step::Guard(rule) => write(&tools, &*rule).await,
+        Step::Withdraw(slice) => delete(&tools, &*slice).await,
+        Step::Forget(entry) => delete(&tools, &*entry).await,
+        Step::Unguard(rule) => delete(&tools, &*rule).await,
+        Step::Report(claim) => {
+            let claims = resource::<ResourceClaim>(&claim.metadata.namespace);
+            let mut told = Done::default();
+            told.learn(done(tools.connection.update_status(&claims, &claim).await)?);
+            (site.tell)(&outcome(&claim));
+            Ok(told)
+        }
+        Step::Attach(entry) => attach(&site, &sight, &tools, *entry).await,
+        Step::Detach(entry) => detach(&site, &sight, &tools, *entry).await,
+    }
+}
+
+async fn attach(
+    site: &Site,
+    sight: &Mutex<Sight>,
+    tools: &Tools,
+    entry: DeviceAttachment,
+) -> Result<Done, Undone> {
+    let place = Place { host: entry.spec.host.clone(), port: entry.spec.port.clone() };
+    let came = site.fabric.attach(&entry.spec.unit, &place).await;
+    sight.lock().acts += 1;
+    let (unit, node) = (entry.spec.unit.clone(), entry.spec.node.clone());
+    let now = tools.clock.now();
+    let next = match came {
+        Ok(()) => {
+            (site.tell)(&format!("attached {unit} to node {node} for {}", claim_of(&entry)));
+            ledger::attached(entry, now)
+        }
+        Err(trouble) => {
+            (site.tell)(&format!("cannot attach {unit} to node {node}: {trouble}"));
+            ledger::failed(entry, &trouble.to_string(), now, &site.options)
+        }
+    };
+    again(write(tools, &next).await)
+}
+
+async fn detach(
+    site: &Site,
+    sight: &Mutex<Sight>,
+    tools: &Tools,
+    entry: DeviceAttachment,
+) -> Result<Done, Undone> {
+    let came = site.fabric.detach(&entry.spec.unit, &entry.spec.host).await;
+    sight.lock().acts += 1;
+    let (unit, node) = (entry.spec.unit.clone(), entry.spec.node.clone());
+    match came {
+        Ok(()) => {
+            (site.tell)(&format!("detached {unit} from node {node}, where nobody used it"));
+            again(delete(tools, &entry).await)
+        }
+        Err(trouble) => {
+            (site.tell)(&format!("cannot detach {unit} from node {node}: {trouble}"));
+            again(
+                write(tools, &ledger::failed(entry, &trouble.to_string(), tools.clock.now(), &site.options))
+                    .await,
+            )
+        }
+    }
+}
+
+/// The claim that a device is attached for, in words.
+fn claim_of(entry: &DeviceAttachment) -> String {
+    let claim = entry.spec.claim.as_ref();
+    claim.map_or_else(|| "nobody".to_owned(), |claim| format!("claim {}/{}", claim.namespace, claim.name))
+}
+
+/// What a claim was told, in words.
+fn outcome(claim: &ResourceClaim) -> String {
+    let name = format!("claim {}/{}", claim.metadata.namespace, claim.metadata.name);
+    let mut conditions = claim.status.devices.iter().flat_map(|device| &device.conditions);
+    match conditions.find(|one| one.type_ == ATTACH_FAILED && one.status == "True") {
+        Some(failed) => format!("{name} is told to look again: {}: {}", failed.reason, failed.message),
+        None => format!("{name} is told that it can be used"),
+    }
+}
+
+/// Whatever came of it, the fabric is looked at at once.
+fn again(came: Result<Done, Undone>) -> Result<Done, Undone> {
+    let mut done = came.unwrap_or_else(|undone| Done { trouble: Some(undone), ..Done::default() });
+    done.besides.push(whole());
+    Ok(done)
+}
+
+/// Creates an object, or replaces it if it has a version.
+async fn write<K: Followed>(tools: &Tools, object: &K) -> Result<Done, Undone> {
+    let kind: Resource<K> = resource::<K>(&object.metadata().namespace);
+    let answer = if object.metadata().resource_version.is_empty() {
+        tools.connection.create(&kind, object).await
+    } else {
+        tools.connection.update(&kind, object).await
+    };
+    let mut written = Done::default();
+    written.learn(done(answer)?);
+    Ok(written)
+}
+
+/// Deletes an object, if it is still what it was.
+async fn delete<K: Followed>(tools: &Tools, object: &K) -> Result<Done, Undone> {
+    let metadata = object.metadata();
+    let preconditions = Preconditions {
+        uid: Some(metadata.uid.clone()),
+        resource_version: Some(metadata.resource_version.clone()),
+        ..Preconditions::default()
+    };
+    let options = DeleteOptions { preconditions: Some(preconditions), ..DeleteOptions::default() };
+    match tools.connection.delete(&resource::<K>(&metadata.namespace), &metadata.name, &options).await {
+        Answer::NotFound(_) => Ok(Done::default()),
+        answer => done(answer).map(|_| Done::default()),
+    }
+}
