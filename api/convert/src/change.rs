@@ -18,14 +18,16 @@ use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
-use scheduler::change::Change;
+use scheduler::change::{Change, GroupChange};
 use selector::SliceRevision;
 use serde_json::Value;
 
 use crate::claim::{claim, claim_id};
 use crate::class::class;
 use crate::error::{ConvertError, ObjectName, named};
+use crate::group::{group, group_id};
 use crate::label_selector::label_selector;
 use crate::node::{node, node_selector};
 use crate::pod::pod;
@@ -86,6 +88,7 @@ fn fact(
         (DeviceTaintRule::API_VERSION, DeviceTaintRule::KIND) => Box::new(read::<DeviceTaintRule>(object)?),
         (DeviceClass::API_VERSION, DeviceClass::KIND) => Box::new(read::<DeviceClass>(object)?),
         (ResourceClaim::API_VERSION, ResourceClaim::KIND) => Box::new(read::<ResourceClaim>(object)?),
+        (PodGroup::API_VERSION, PodGroup::KIND) => Box::new(read::<PodGroup>(object)?),
         (PersistentVolume::API_VERSION, PersistentVolume::KIND) => {
             Box::new(read::<PersistentVolume>(object)?)
         }
@@ -191,6 +194,16 @@ impl Fact for ResourceClaim {
 
     fn gone(&self) -> Change {
         Change::ClaimGone(claim_id(self))
+    }
+}
+
+impl Fact for PodGroup {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::Group(GroupChange::Applied(Box::new(group(self)?))))
+    }
+
+    fn gone(&self) -> Change {
+        Change::Group(GroupChange::Gone(group_id(self)))
     }
 }
 

@@ -12,6 +12,7 @@ mod device_containers;
 mod dialect;
 mod error;
 mod footprint;
+mod group;
 mod label_selector;
 mod made_claim;
 mod node;

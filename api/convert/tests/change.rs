@@ -2,7 +2,7 @@
 
 use convert::change::{CLAIM_FINALIZER, applied, claim_state, gone};
 use model::pod::LabelSelector;
-use scheduler::change::Change;
+use scheduler::change::{Change, GroupChange};
 use scheduler::companions::CompanionChange;
 use scheduler::storage::StorageChange;
 use serde_json::{Value, json};
@@ -30,6 +30,11 @@ fn objects() -> Vec<Value> {
         object("apps/v1", "ReplicaSet", json!({ "selector": { "matchLabels": { "k": "v" } } })),
         object("apps/v1", "StatefulSet", json!({ "selector": { "matchLabels": { "k": "v" } } })),
         object("policy/v1", "PodDisruptionBudget", json!({ "selector": {} })),
+        object(
+            "scheduling.k8s.io/v1beta1",
+            "PodGroup",
+            json!({ "schedulingPolicy": { "gang": { "minCount": 3 } } }),
+        ),
     ]
 }
 
@@ -56,6 +61,10 @@ fn told(change: Option<Change>) -> String {
         Some(Change::NamespaceGone(name)) => format!("no namespace {name}"),
         Some(Change::BudgetApplied(budget)) => format!("budget {} {}", budget.namespace, budget.name),
         Some(Change::BudgetGone(namespace, name)) => format!("no budget {namespace} {name}"),
+        Some(Change::Group(GroupChange::Applied(group))) => {
+            format!("group {} of {}", group.id, group.at_least)
+        }
+        Some(Change::Group(GroupChange::Gone(id))) => format!("no group {id}"),
         Some(Change::Storage(change)) => told_of_storage(change),
         Some(Change::Companions(change)) => told_of_companions(change),
     }
@@ -114,6 +123,7 @@ fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
         ("ReplicaSet ns/one of k=v", "no ReplicaSet ns/one"),
         ("StatefulSet ns/one of k=v", "no StatefulSet ns/one"),
         ("budget ns one", "no budget ns one"),
+        ("group ns/one of 3", "no group ns/one"),
     ];
     for (object, (there, away)) in objects().iter().zip(expected) {
         assert_eq!(told(applied(object, 7).expect("a good object")), there);

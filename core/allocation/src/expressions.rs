@@ -37,7 +37,10 @@ impl Default for Expressions {
 
 impl Expressions {
     /// What a selector says about the devices of a slice.
-    pub(crate) fn matches(
+    ///
+    /// # Errors
+    /// It is no expression that can be evaluated.
+    pub fn matches(
         &mut self,
         expression: &Arc<str>,
         published: &Published,

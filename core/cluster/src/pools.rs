@@ -160,6 +160,17 @@ impl Slices {
         Some(published)
     }
 
+    /// Whether there are devices that several nodes may reach.
+    #[must_use]
+    pub fn has_shared(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
+    /// The slices with devices for one node only, in the order of their places.
+    pub fn of_node(&self, node: &str) -> impl Iterator<Item = &Arc<Published>> {
+        self.of_node.get(node).into_iter().flatten().map(|at| self.at(*at))
+    }
+
     /// All slices, in the order of their places.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Published>> {
         self.all.iter().flatten()

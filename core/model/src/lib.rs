@@ -4,6 +4,7 @@ pub mod allocation;
 pub mod claim;
 pub mod device;
 pub mod duration;
+pub mod group;
 pub mod nearest;
 pub mod node;
 pub mod pod;

@@ -10,6 +10,7 @@ use cluster::published::Published;
 use cluster::taint_rules::TaintRule;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId, Class};
+use model::group::{Group, GroupId};
 use model::node::Node;
 use model::pod::{Pod, PodId};
 use model::quantity::Quantity;
@@ -57,10 +58,21 @@ pub enum Change {
     Storage(StorageChange),
     /// Something about which pods belong together.
     Companions(CompanionChange),
+    /// Something about groups of pods.
+    Group(GroupChange),
     /// A disruption budget is there, or is otherwise.
     BudgetApplied(Box<DisruptionBudget>),
     /// A disruption budget went: its namespace and its name.
     BudgetGone(Arc<str>, Arc<str>),
+}
+
+/// A fact about groups of pods.
+#[derive(Clone, Debug)]
+pub enum GroupChange {
+    /// A group is there, or is otherwise.
+    Applied(Box<Group>),
+    /// A group went.
+    Gone(GroupId),
 }
 
 impl Change {

@@ -39,6 +39,8 @@ pub(crate) enum Wanted {
     Reservation { claim: ClaimId, uid: Arc<str> },
     /// Devices, and a reservation.
     Allocation { state: Arc<ClaimState>, allocation: Allocation },
+    /// A reservation, once the devices are written that it gets with another pod.
+    Following { claim: ClaimId, uid: Arc<str> },
     /// To be made, for resources that the pod asks for by name.
     Claim { allocation: Allocation },
 }

@@ -14,6 +14,7 @@ pub(crate) mod turn;
 
 pub(crate) use fold::claim_id;
 pub use readying::ReadyOutcome;
+pub(crate) use settle::consumer;
 pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +40,7 @@ use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::extended::Extended;
 use crate::filters::FilterSet;
+use crate::gang::Gangs;
 use crate::preempt::Preempting;
 use crate::profile::Profile;
 use crate::queue::{Cause, Counts, Patience, Queue, Station};
@@ -155,19 +157,21 @@ impl Settings {
 
 /// A claim with a write that is not answered yet.
 #[derive(Clone, Debug)]
-struct OpenClaim {
-    claim: ClaimId,
+pub(crate) struct OpenClaim {
+    pub(crate) claim: ClaimId,
     /// The claim's uid if the write gives it devices, and nothing if it only reserves it.
-    decided: Option<Arc<str>>,
+    pub(crate) decided: Option<Arc<str>>,
 }
 
 /// A pod on its way to a node.
 #[derive(Clone, Debug)]
-struct Placing {
-    pod: Arc<Pod>,
+pub(crate) struct Placing {
+    pub(crate) pod: Arc<Pod>,
     node: Arc<str>,
     /// Claims whose writes are not answered yet.
     open: BTreeMap<WriteId, OpenClaim>,
+    /// Claims that get their devices with another pod, and their uids; they are reserved after that.
+    pub(crate) follows: BTreeMap<ClaimId, Arc<str>>,
     /// Claims that are reserved for the pod by now.
     reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
@@ -181,7 +185,7 @@ struct Placing {
     /// Its node is tried first when it failed there, as it is noted on the pod.
     keeps_node: bool,
     /// A write failed: the rest is waited for, and then all is taken back.
-    failed: Option<String>,
+    pub(crate) failed: Option<String>,
     /// It was called back for another pod, which needs its devices.
     displaced: bool,
     /// Writes that take reservations back. The pod is not tried again before they are answered, or they could undo what
@@ -203,14 +207,14 @@ pub struct Engine {
     pub(crate) classes: BTreeMap<Arc<str>, Class>,
     pub(crate) claims: Claims,
     /// Pods that wait for us, by uid.
-    waiting: FxHashMap<Arc<str>, Arc<Pod>>,
+    pub(crate) waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
     lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// Pods that were refused, by claims of theirs that have devices.
     sharing: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     pub(crate) queue: Queue,
     /// Pods on their way, by uid.
-    placing: FxHashMap<Arc<str>, Placing>,
+    pub(crate) placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
     abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
     /// Pods whose claims are written, by the claim whose news they wait for before they are bound.
@@ -222,7 +226,7 @@ pub struct Engine {
     /// When a list told of a claim the last time.
     claims_listed: Option<Timestamp>,
     /// Schedulers besides us that give out devices.
-    rivals: Rivals,
+    pub(crate) rivals: Rivals,
     /// Pods whose claims are written, by the time until which rivals or news are waited for.
     settling: BTreeSet<(Timestamp, Arc<str>)>,
     /// Claims for resources that pods ask for by name.
@@ -241,8 +245,10 @@ pub struct Engine {
     pub(crate) softly_tainted: BTreeSet<NodeIdx>,
     /// Who makes room for whom.
     pub(crate) preempting: Preempting,
+    /// Pods that are placed together.
+    pub(crate) gangs: Gangs,
     /// The time of what is being handled.
-    now: Timestamp,
+    pub(crate) now: Timestamp,
     effects: Vec<Effect>,
 }
 
@@ -283,6 +289,7 @@ impl Engine {
             touches: Touches::default(),
             softly_tainted: BTreeSet::new(),
             preempting: Preempting::default(),
+            gangs: Gangs::default(),
             now: Timestamp::from_micros(0),
             effects: Vec::new(),
         }

@@ -10,6 +10,7 @@ use client::{Answer, Connection, Event, Gone, Resource, Selectors, WatchOptions}
 use convert::change::Fact;
 use convert::claim_id;
 use futures_util::{Stream, StreamExt};
+use gates::{Gate, Gates};
 use objects::Object;
 use objects::apps::{ReplicaSet, StatefulSet};
 use objects::core::kinds::{
@@ -21,6 +22,7 @@ use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
 use scheduler::change::Change;
 use tokio::sync::mpsc::Sender;
@@ -42,6 +44,8 @@ pub(crate) struct Feed {
     plural: &'static str,
     /// Which objects matter, as a field selector.
     fields: &'static str,
+    /// The feature that it belongs to; without it nobody cares.
+    gate: Option<Gate>,
     follow: Follow,
     read: Follow,
 }
@@ -64,10 +68,12 @@ const FEEDS: &[Feed] = &[
     feed::<ReplicationController>("replicationcontrollers", ""),
     feed::<ReplicaSet>("replicasets", ""),
     feed::<StatefulSet>("statefulsets", ""),
+    Feed { gate: Some(Gate::GenericWorkload), ..feed::<PodGroup>("podgroups", "") },
 ];
 
 const fn feed<K: Source>(plural: &'static str, fields: &'static str) -> Feed {
-    Feed { kind: K::KIND, api_version: K::API_VERSION, plural, fields, follow: follow::<K>, read: read::<K> }
+    let (kind, api_version) = (K::KIND, K::API_VERSION);
+    Feed { kind, api_version, plural, fields, gate: None, follow: follow::<K>, read: read::<K> }
 }
 
 /// An object that facts come from.
@@ -90,6 +96,7 @@ impl Source for Service {}
 impl Source for ReplicationController {}
 impl Source for ReplicaSet {}
 impl Source for StatefulSet {}
+impl Source for PodGroup {}
 
 impl Source for Pod {
     fn original(self) -> Option<Original> {
@@ -128,10 +135,11 @@ const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// The kinds that the server serves. One that it does not serve is told of, and left out.
 pub(crate) async fn served(
     connection: &Connection,
+    gates: Gates,
     listener: &dyn Listener,
 ) -> Result<Vec<&'static Feed>, StartError> {
     let mut served = Vec::new();
-    for feed in FEEDS {
+    for feed in FEEDS.iter().filter(|feed| feed.gate.is_none_or(|gate| gates.enabled(gate))) {
         loop {
             match connection.serves(feed.api_version, feed.plural).await {
                 Answer::Done(true) => served.push(feed),

@@ -74,7 +74,7 @@ pub async fn run(
 ) -> Result<Ended, StartError> {
     tokio::pin!(stop);
     let served = tokio::select! {
-        served = feed::served(&connection, &*options.listener) => served?,
+        served = feed::served(&connection, options.settings.gates, &*options.listener) => served?,
         () = &mut stop => return Ok(Ended::Stopped),
     };
     let election = match &options.candidacy {

@@ -7,6 +7,7 @@
 //! `cargo run --release -p bench -- selectors` measures device selectors; `--features compare` puts `cel` beside them.
 //! `cargo run --release -p bench -- schedule` measures how many pods the engine places in a second, without any API.
 //! `cargo run --release -p bench -- waiting` measures whether pods that wait for their devices hold others up.
+//! `cargo run --release -p bench -- gang` measures how long a large gang takes to be seated, or refused.
 //! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
 
 mod allocate;
@@ -14,6 +15,7 @@ mod apiserver;
 mod clock;
 mod contenders;
 mod decode;
+mod gang;
 mod memory;
 mod pods;
 mod random;
@@ -41,6 +43,8 @@ enum Command {
     Apiserver(apiserver::Apiserver),
     /// Find devices for claims on nodes that make it hard, and on many nodes
     Allocate(allocate::Allocate),
+    /// Seat a large gang in one of many racks, without any API
+    Gang(gang::GangBench),
     /// Start a server that has many objects
     Restart(restart::Restart),
     /// Place many pods with claims, without any API
@@ -59,6 +63,7 @@ fn main() -> anyhow::Result<()> {
         Command::Decode(decode) => decode.run(),
         Command::Apiserver(apiserver) => apiserver.run(),
         Command::Allocate(allocate) => allocate.run(),
+        Command::Gang(gang) => gang.run(),
         Command::Restart(restart) => restart.run(),
         Command::Schedule(schedule) => schedule.run(),
         Command::Selectors(selectors) => selectors.run(),

@@ -6,6 +6,7 @@
 pub mod admission;
 pub mod allocator;
 pub mod cel;
+pub mod gangs;
 pub mod quantity;
 pub mod replay;
 pub mod vectors;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use conformance::{Suite, admission, allocator, cel, quantity, replay};
+use conformance::{Suite, admission, allocator, cel, gangs, quantity, replay};
 
 /// Replays recorded answers of Kubernetes against our own.
 #[derive(Parser)]
@@ -25,6 +25,8 @@ enum SuiteCommand {
     Allocator(Replay),
     /// Device selectors: compiling, costs and evaluation.
     Cel(Replay),
+    /// Pod groups: whether all members can be in one domain at once.
+    Gangs(Replay),
     /// Parsing, printing and arithmetic of quantities.
     Quantity(Replay),
 }
@@ -45,6 +47,7 @@ impl SuiteCommand {
             Self::Admission(replay) => (admission::SUITE, replay),
             Self::Allocator(replay) => (allocator::SUITE, replay),
             Self::Cel(replay) => (cel::SUITE, replay),
+            Self::Gangs(replay) => (gangs::SUITE, replay),
             Self::Quantity(replay) => (quantity::SUITE, replay),
         }
     }

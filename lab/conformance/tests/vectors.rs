@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use conformance::replay::Tally;
-use conformance::{Form, Suite, admission, cel, quantity, replay};
+use conformance::{Form, Suite, admission, cel, gangs, quantity, replay};
 
 fn vectors(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors").join(file)
@@ -65,6 +65,12 @@ fn admission_agrees_on_every_recorded_change() {
     );
     assert!(!report.contains("verdict") && !report.contains("causes"), "{report}");
     assert_eq!(tally, Tally { passed: 249, failed: 3 });
+}
+
+#[test]
+fn every_gang_is_bound_in_one_domain_if_it_can_be_and_not_at_all_otherwise() {
+    let (tally, report) = run(gangs::SUITE, vectors("gangs.jsonl.gz"));
+    assert_eq!(tally, Tally { passed: 300, failed: 0 }, "{report}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod jobs;
 mod life;
 mod manifest;
 mod merged_keys;
+mod needed;
 mod outcome;
 mod shelf;
 mod simulation;
@@ -15,5 +16,6 @@ mod templates;
 pub mod world;
 
 pub use manifest::{BadInput, Manifest, Place, read};
+pub use needed::needed_gates;
 pub use outcome::{ClaimOutcome, Ended, Ending, GrantedDevice, Outcome, PodOutcome};
 pub use simulation::{Rules, simulate, simulate_by, simulate_with};

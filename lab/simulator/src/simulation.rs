@@ -37,13 +37,12 @@ const LIFE_MS_MAX: i64 = 7 * 24 * 3_600_000;
 const RETRY_MS: i64 = 10_000;
 
 /// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
-const UNHEEDED: [&str; 11] = [
+const UNHEEDED: [&str; 10] = [
     "CompositePodGroup",
     "CronJob",
     "DaemonSet",
     "Deployment",
     "NodeTopology",
-    "PodGroup",
     "PodSchedulingContext",
     "ReplicaSet",
     "ReplicationController",

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use gates::Gates;
 use kubelet::simulated::Times;
-use simulator::{Ending, Manifest, Outcome, PodOutcome, Rules, read, simulate_by};
+use simulator::{Ending, Manifest, Outcome, PodOutcome, Rules, needed_gates, read, simulate_by};
 
 use crate::cli::seconds;
 use crate::commands::features::refusal;
@@ -62,14 +62,11 @@ enum Format {
 impl Simulate {
     /// Writes the placements to `out`, and to `complaints` what the answer does not take into account.
     pub(crate) fn run(&self, out: &mut dyn Write, complaints: &mut dyn Write) -> Result<ExitCode, Failure> {
-        let gates = match &self.feature_gates {
-            None => Gates::default(),
-            Some(setting) => setting.parse().map_err(|error| refusal(&error))?,
-        };
         let mut manifests = Vec::new();
         for file in &self.files {
             manifests.extend(read_path(file)?);
         }
+        let gates = self.gates(&manifests)?;
         let scheduler = match &self.config {
             None => None,
             Some(file) => Some(configuration::read(file, gates)?),
@@ -100,6 +97,18 @@ impl Simulate {
             }
         }
         Ok(if outcome.pending() == 0 { ExitCode::SUCCESS } else { ExitCode::from(2) })
+    }
+}
+
+impl Simulate {
+    /// The features as they are set. Those without which the manifests would mean nothing are on unless they are named.
+    fn gates(&self, manifests: &[Manifest]) -> Result<Gates, Failure> {
+        let setting = self.feature_gates.as_deref().unwrap_or_default();
+        let needed = needed_gates(manifests);
+        let is_named = needed.iter().any(|gate| setting.contains(gate.name()));
+        let needed = needed.iter().filter(|_| !is_named).map(|gate| format!("{gate}=true,"));
+        let setting: String = needed.chain([setting.to_owned()]).collect();
+        setting.parse().map_err(|error| refusal(&error))
     }
 }
 

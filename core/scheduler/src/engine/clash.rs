@@ -30,7 +30,7 @@ const HEARS_WITHIN_MS: i64 = 30_000;
 
 impl Engine {
     /// Whether a pod may use devices: those of claims, or such that stand for what it asks for by name.
-    pub(super) fn wants_devices(&self, pod: &Pod) -> bool {
+    pub(crate) fn wants_devices(&self, pod: &Pod) -> bool {
         !pod.claims.is_empty() || self.named_needs(pod).is_some()
     }
 

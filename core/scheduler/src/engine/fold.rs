@@ -21,16 +21,7 @@ impl Engine {
     pub(super) fn fold(&mut self, now: Timestamp, change: Change) {
         let wakes = match change {
             Change::NodeApplied(node) => self.fold_node(*node),
-            Change::NodeGone(name) => {
-                let known = self.nodes.find(&name).and_then(|at| self.nodes.get(at).node.clone());
-                self.images.replace(known.as_deref(), None);
-                if let Some(at) = self.nodes.remove(&name) {
-                    self.touches.touch(at);
-                    self.softly_tainted.remove(&at);
-                    self.wake_nominees_of(now, &name);
-                }
-                Wake::NodeRemoved.into()
-            }
+            Change::NodeGone(name) => self.node_gone(now, &name),
             Change::PodApplied(pod) => self.fold_pod(now, &pod),
             Change::PodGone(uid) => self.pod_gone(now, &uid),
             Change::SliceApplied(published) => {
@@ -84,6 +75,7 @@ impl Engine {
                 self.preempting.budgets.remove(&namespace, &name);
                 Wakes::NONE
             }
+            Change::Group(change) => self.fold_group(now, change),
             Change::Storage(change) => self.fold_storage(change),
             Change::Companions(change) => {
                 self.fold_companions(change);
@@ -91,6 +83,17 @@ impl Engine {
             }
         };
         self.queue.wake(wakes, now);
+    }
+
+    fn node_gone(&mut self, now: Timestamp, name: &Arc<str>) -> Wakes {
+        let known = self.nodes.find(name).and_then(|at| self.nodes.get(at).node.clone());
+        self.images.replace(known.as_deref(), None);
+        if let Some(at) = self.nodes.remove(name) {
+            self.touches.touch(at);
+            self.softly_tainted.remove(&at);
+            self.wake_nominees_of(now, name);
+        }
+        Wake::NodeRemoved.into()
     }
 
     fn fold_node(&mut self, node: Node) -> Wakes {
@@ -176,12 +179,13 @@ impl Engine {
         }
         let before = self.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = self.is_gated(pod, &profile);
-        self.queue.apply(&pod.uid, pod.priority, gated, now);
+        self.enqueue(now, pod, gated);
         // A pod on its way is on its node already, and needs no room beside itself.
         let is_placing = self.placing.contains_key(&pod.uid);
         let freed = if is_placing { Wakes::NONE } else { self.fold_nomination(now, before.as_deref(), pod) };
         if let Some(before) = before {
-            self.queue.wake_one(&pod.uid, own_changes(&before, pod), now);
+            let key = self.queue_key(pod);
+            self.queue.wake_one(&key, own_changes(&before, pod), now);
         }
         freed
     }
@@ -276,7 +280,7 @@ impl Engine {
             }
             let Some(profile) = self.settings.profile(&pod).cloned() else { continue };
             let gated = self.is_gated(&pod, &profile);
-            self.queue.apply(&uid, pod.priority, gated, now);
+            self.enqueue(now, &pod, gated);
         }
     }
 
@@ -291,16 +295,18 @@ impl Engine {
     }
 
     /// Puts a pod on its node.
-    pub(super) fn put_pod(&mut self, pod: Arc<Pod>) {
+    pub(crate) fn put_pod(&mut self, pod: Arc<Pod>) {
         // Where it was, and where it is now.
         self.take_pod(&pod.uid);
+        self.note_seat(&pod);
         if let Some(at) = self.nodes.apply_pod(pod) {
             self.touches.touch(at);
         }
     }
 
     /// Takes a pod off its node, and says whether it was on one.
-    pub(super) fn take_pod(&mut self, uid: &str) -> bool {
+    pub(crate) fn take_pod(&mut self, uid: &str) -> bool {
+        self.forget_seat(uid);
         let at = self.nodes.remove_pod(uid);
         at.into_iter().for_each(|at| self.touches.touch(at));
         at.is_some()
@@ -310,6 +316,7 @@ impl Engine {
         self.queue.remove(uid);
         self.shunned.remove(uid);
         let Some(pod) = self.waiting.remove(uid) else { return };
+        self.leave_gang(&pod);
         self.forget_users(&pod);
         for id in named_claims(&pod) {
             if let Some(pods) = self.lacking.get_mut(&id) {

@@ -47,15 +47,19 @@ impl Engine {
     }
 
     /// Binds a pod whose claims are all written, or takes back what was done for one that cannot be.
-    pub(super) fn go_on(&mut self, now: Timestamp, uid: &Arc<str>) {
+    pub(crate) fn go_on(&mut self, now: Timestamp, uid: &Arc<str>) {
         let Some(placing) = self.placing.get(uid) else { return };
         if !placing.open.is_empty() || placing.binding.is_some() || !placing.releasing.is_empty() {
+            return;
+        }
+        if placing.failed.is_none() && !placing.follows.is_empty() {
             return;
         }
         if !self.waiting.contains_key(uid) {
             // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
             self.stop_readying(uid);
             self.placing.remove(uid);
+            self.leave_flight(uid);
             return;
         }
         if placing.failed.is_some() {
@@ -71,6 +75,9 @@ impl Engine {
         if self.waits_for_devices(now, uid) {
             return;
         }
+        if self.waits_for_gang(now, uid) {
+            return;
+        }
         let Some(placing) = self.placing.get(uid) else { return };
         let (pod, node) = (placing.pod.clone(), placing.node.clone());
         let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node });
@@ -82,7 +89,10 @@ impl Engine {
     /// A pod is bound where we wanted it.
     pub(super) fn bound(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
-        let (attempts, since) = (self.queue.attempts(uid), self.queue.began(uid));
+        let key = self.queue_key(&placing.pod);
+        let in_flight = self.leave_flight(uid).map(|flight| (flight.attempts, flight.since));
+        let (attempts, since) =
+            in_flight.unwrap_or_else(|| (self.queue.attempts(&key), self.queue.began(&key)));
         self.forget_waiting(uid);
         let (pod, node) = (placing.pod, placing.node);
         self.announce(Announcement::Scheduled { pod, node, attempts, since });
@@ -129,6 +139,7 @@ impl Engine {
         }
         self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
         self.put_back(now, uid);
+        self.fail_flight(now, uid);
     }
 
     /// A pod makes way for another: its claims give their devices back if nobody else uses them. Released alone, they would
@@ -153,6 +164,7 @@ impl Engine {
         let Some(placing) = self.placing.remove(uid) else { return };
         let message = placing.failed.unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message, FilterSet::default());
+        self.rejoin_gang(now, &placing.pod);
         // What the API has said about its nomination meanwhile counts from now on.
         if let Some(pod) = self.waiting.get(uid).cloned() {
             let freed = self.fold_nomination(now, None, &pod);
@@ -165,6 +177,7 @@ impl Engine {
     pub(super) fn abandon(&mut self, uid: &Arc<str>) {
         self.abandon_readying(self.now, uid);
         let Some(placing) = self.placing.remove(uid) else { return };
+        self.fail_flight(self.now, uid);
         for (write, open) in &placing.open {
             self.abandoned.insert(*write, (open.clone(), consumer(&placing.pod)));
         }
@@ -185,6 +198,7 @@ impl Engine {
         }
         self.stop_readying(uid);
         let Some(placing) = self.placing.remove(uid) else { return };
+        self.leave_flight(uid);
         for (write, claim) in placing.open {
             self.abandoned.insert(write, (claim, consumer(&placing.pod)));
         }
@@ -228,6 +242,7 @@ impl Engine {
         if !self.claims.is_decided(&open.claim) {
             self.queue.wake(Wake::Claim.into(), now);
         }
+        self.lead(now, &open.claim, outcome);
     }
 
     fn release(&mut self, placing: &Placing) {
@@ -252,6 +267,6 @@ impl Engine {
 }
 
 /// A pod as the user of a claim.
-pub(super) fn consumer(pod: &Pod) -> Consumer {
+pub(crate) fn consumer(pod: &Pod) -> Consumer {
     Consumer { name: pod.id.name.clone(), uid: pod.uid.clone() }
 }

@@ -21,6 +21,10 @@ impl Engine {
     pub(super) fn turn(&mut self, now: Timestamp, attempts: u32) {
         for _ in 0..attempts {
             let Some(uid) = self.queue.next(now) else { break };
+            if let Some(group) = self.gangs.of_key(&uid) {
+                self.turn_gang(now, &uid, &group);
+                continue;
+            }
             let Some(pod) = self.waiting.get(&uid).cloned() else {
                 self.queue.remove(&uid);
                 continue;
@@ -48,7 +52,7 @@ impl Engine {
     }
 
     /// Sends a pod on its way: it counts as being on the node from now on, and its devices as taken.
-    fn place(&mut self, now: Timestamp, pod: &Arc<Pod>, choice: Choice) {
+    pub(crate) fn place(&mut self, now: Timestamp, pod: &Arc<Pod>, choice: Choice) {
         let freed = self.end_nomination(&pod.uid, Some(&choice.node));
         self.wake_others(freed, now);
         let mut assumed = Pod::clone(pod);
@@ -64,6 +68,7 @@ impl Engine {
             pod: pod.clone(),
             node: choice.node.clone(),
             open: Default::default(),
+            follows: Default::default(),
             reserved: Vec::new(),
             binding: None,
             hears_by: None,
@@ -83,6 +88,10 @@ impl Engine {
         for wanted in choice.claims {
             let (open, write) = match wanted {
                 Wanted::Reserved => continue,
+                Wanted::Following { claim, uid } => {
+                    self.follow(&pod.uid, claim, uid);
+                    continue;
+                }
                 Wanted::Reservation { claim, uid } => {
                     let open = OpenClaim { claim: claim.clone(), decided: None };
                     (open, Write::Reserve { claim, uid, consumer: consumer.clone() })
@@ -102,7 +111,7 @@ impl Engine {
     }
 
     /// Asks for a write that has to be done before a pod is bound.
-    fn submit_for(&mut self, pod: &Pod, open: OpenClaim, write: Write) {
+    pub(crate) fn submit_for(&mut self, pod: &Pod, open: OpenClaim, write: Write) {
         let id = self.submit(&pod.uid, write);
         if let Some(placing) = self.placing.get_mut(&pod.uid) {
             placing.open.insert(id, open);

@@ -196,7 +196,7 @@ impl Engine {
                 Wanted::Allocation { allocation, .. } | Wanted::Claim { allocation } => {
                     &allocation.grants[..]
                 }
-                Wanted::Reserved | Wanted::Reservation { .. } => &[],
+                Wanted::Reserved | Wanted::Reservation { .. } | Wanted::Following { .. } => &[],
             })
         };
         let is_taken = |held: &Held| grants().any(|grant| grant.device == held.device);

@@ -9,6 +9,8 @@ mod deallocate;
 mod device_preemption;
 mod extended;
 mod footprint;
+mod gang_turmoil;
+mod gangs;
 mod images;
 mod preemption;
 mod preemption_story;

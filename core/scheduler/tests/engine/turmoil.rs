@@ -7,17 +7,17 @@ use crate::GPUS_BY_CLASS;
 use crate::world::{World, alternatives, claim, gpu_class, gpus, named_pod, node, pod, world};
 
 /// Numbers that look random.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
 
 /// What a cluster does by itself: pods that are gone use nothing, and what was made for them goes.
-fn collect(world: &mut World) {
+pub fn collect(world: &mut World) {
     for (id, before) in world.claims.clone() {
         let mut state = before.clone();
         state.reserved_for.retain(|uid| world.pods.contains_key(uid));
@@ -32,7 +32,7 @@ fn collect(world: &mut World) {
 }
 
 /// Carries out what is open; some of it fails, and some of it is done and told to have failed.
-fn carry_out(world: &mut World, dice: &mut Dice) {
+pub fn carry_out(world: &mut World, dice: &mut Dice) {
     for (id, write) in std::mem::take(&mut world.open) {
         let failed = || WriteOutcome::Failed("turmoil".to_owned());
         let outcome = match dice.below(6) {

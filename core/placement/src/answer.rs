@@ -1,0 +1,128 @@
+//! What came of looking for seats.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cluster::nodes::NodeIdx;
+
+use crate::load::Load;
+
+/// What came of a question.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Answer {
+    /// Seats for as many members as have to be seated, at least.
+    Placed(Placement),
+    /// No choice of seats will do, in any domain.
+    Impossible(Refusal),
+    /// The search met its bound before it knew; this is what came closest.
+    BudgetSpent(Refusal),
+}
+
+/// All seats of a gang.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Placement {
+    /// The domain.
+    pub domain: Arc<str>,
+    /// How many wishes were given up for it.
+    pub rank: u32,
+    /// The seats, in the order in which nodes were filled.
+    pub seats: Vec<Seats>,
+    /// What scorers made of it; more is better.
+    pub score: f64,
+}
+
+impl Placement {
+    /// How many members have a seat.
+    #[must_use]
+    pub fn seated(&self) -> u32 {
+        self.seats.iter().map(|seats| seats.load.total()).sum()
+    }
+}
+
+/// The seats on a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seats {
+    /// The node.
+    pub node: NodeIdx,
+    /// For how many members of which kinds.
+    pub load: Load,
+}
+
+/// Why a gang has no seats.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// How many domains there are.
+    pub domains: usize,
+    /// How many members have to be seated at once.
+    pub wanted: u32,
+    /// The domain that came closest, unless there is none.
+    pub nearest: Option<Shortfall>,
+}
+
+/// What a domain lacks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shortfall {
+    /// The domain.
+    pub domain: Arc<str>,
+    /// For how many members it has room, as far as is known.
+    pub room_for: u32,
+    /// What it lacks.
+    pub lack: Lack,
+}
+
+/// What is lacking.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Lack {
+    /// The sum of what is free is too small.
+    Amount {
+        /// Of what.
+        axis: Arc<str>,
+        /// How much members need at the least.
+        needed: u64,
+        /// How much is free.
+        free: u64,
+    },
+    /// Members of this kind alone have too few seats.
+    Seats {
+        /// The kind.
+        kind: Arc<str>,
+        /// How many there are.
+        wanted: u32,
+        /// How many fit if there are no others.
+        room_for: u32,
+    },
+    /// There is room for members of each kind, but not for all of them at once.
+    Together,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Refusal { domains, wanted, nearest } = self;
+        let Some(nearest) = nearest else {
+            return write!(out, "there is no domain for {wanted} members");
+        };
+        match (&*nearest.domain, domains) {
+            ("", _) => write!(out, "there is no room for {wanted} members at once: {nearest}"),
+            (name, 1) => write!(out, "{name} has no room for {wanted} members at once: {nearest}"),
+            (name, domains) => {
+                write!(out, "none of {domains} domains has room for {wanted} members at once; ")?;
+                write!(out, "{name} comes closest: {nearest}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shortfall { room_for, lack, .. } = self;
+        match lack {
+            Lack::Amount { axis, needed, free } => {
+                write!(out, "{axis} is enough for {room_for}, {needed} needed, {free} free")
+            }
+            Lack::Seats { kind, wanted, room_for } => {
+                write!(out, "room for {room_for} of {wanted} like {kind}")
+            }
+            Lack::Together => write!(out, "room for {room_for}"),
+        }
+    }
+}

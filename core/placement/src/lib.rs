@@ -1,0 +1,33 @@
+//! Gangs: a seat for every member at once, or a proof that there is none.
+//!
+//! Three phases, as in the design that this follows: a [`PlacementGenerator`] names the domains in which a gang may be, each
+//! domain is tried on a [`PlacementState`] and left as it was, and a [`PlacementScorer`] says which of those that will do is
+//! best. [`place`] runs them.
+//!
+//! The search knows neither filters nor devices. Members that are alike are one [`Kind`], and what it asks is whether a node
+//! takes a [`Load`]: so many members of each kind at once. Whoever answers decides the devices of all of them together, so
+//! that no member is seated with a device that only another could have used.
+
+mod answer;
+mod arithmetic;
+mod budget;
+mod gang;
+mod generator;
+mod load;
+mod phases;
+mod room;
+mod scorer;
+mod search;
+mod state;
+mod topology;
+
+pub use answer::{Answer, Lack, Placement, Refusal, Seats, Shortfall};
+pub use arithmetic::Amounts;
+pub use budget::Budget;
+pub use gang::{Gang, Kind};
+pub use generator::{Domain, PlacementGenerator, Strictness, TopologyConstraint, TopologyGenerator};
+pub use load::Load;
+pub use phases::{Question, place};
+pub use scorer::{FewestNodes, FewestParts, LeastFragments, PlacementScorer, Scored, TightestFit, Weighted};
+pub use state::{Likeness, PlacementState, Trial, Verdict};
+pub use topology::{Contradiction, Topology};

@@ -1,0 +1,226 @@
+//! Seats for a gang in one domain: node by node, each with a load, depth first.
+//!
+//! If nothing crosses nodes, a load that leaves room for another member is never tried: to seat one more here only
+//! frees room elsewhere. What is left to seat then is all that counts, so a state in which it failed once is not entered
+//! again; that also makes the order in which alike nodes get their loads of no account. A branch is left only for a reason
+//! that proves that nothing succeeds there:
+//! - the rest of the nodes has too little room ([`bounds`]),
+//! - as much was left to seat at this place before, in vain ([`memory`]),
+//! - the loads of other nodes are in the way, and nothing that follows could change that.
+//!
+//! [`bounds`]: self::bounds
+//! [`memory`]: self::memory
+
+mod bounds;
+mod fillings;
+mod memory;
+
+use cluster::nodes::NodeIdx;
+
+use crate::budget::Budget;
+use crate::gang::Gang;
+use crate::load::Load;
+use crate::room::Room;
+use crate::state::{PlacementState, Trial, Verdict};
+
+use bounds::Bounds;
+use fillings::Fillings;
+use memory::Memory;
+
+/// What came of a search.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Outcome {
+    /// Loads for nodes, in the order of nodes; nodes with none are left out.
+    Found(Vec<(NodeIdx, Load)>),
+    /// There are none, and this many members had a seat at once.
+    Impossible { seated_max: u32 },
+    /// The budget was spent, or a question was left open.
+    Spent { seated_max: u32 },
+}
+
+/// What is searched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Errand<'e> {
+    pub gang: &'e Gang,
+    /// In the order in which they are filled.
+    pub nodes: &'e [NodeIdx],
+    /// How many members have to be seated, of whatever kinds.
+    pub at_least: u32,
+}
+
+/// A node that has its load, and what else it could have.
+#[derive(Debug)]
+struct Frame {
+    fillings: Fillings,
+    load: Load,
+    is_assumed: bool,
+}
+
+/// Seats the gang, or proves that it cannot be.
+pub(crate) fn search<S: PlacementState + ?Sized>(
+    errand: Errand<'_>,
+    state: &mut S,
+    room: &mut Room,
+    budget: &mut Budget,
+) -> Outcome {
+    room.unsure = false;
+    let bounds = Bounds::new(errand, state, room, budget);
+    let crosses = state.crosses_nodes();
+    let mut search = Search {
+        errand,
+        bounds,
+        memory: Memory::default(),
+        crosses,
+        left: errand.gang.everybody(),
+        seated: 0,
+        seated_max: 0,
+        frames: Vec::new(),
+    };
+    search.run(&mut Trial::begin(state), room, budget)
+}
+
+struct Search<'e> {
+    errand: Errand<'e>,
+    bounds: Bounds,
+    memory: Memory,
+    crosses: bool,
+    /// Who has no seat yet.
+    left: Load,
+    seated: u32,
+    seated_max: u32,
+    frames: Vec<Frame>,
+}
+
+/// Where the walk goes from a place.
+enum Step {
+    Down,
+    Up,
+    Done,
+    Spent,
+}
+
+impl Search<'_> {
+    fn run<S: PlacementState + ?Sized>(
+        &mut self,
+        trial: &mut Trial<'_, S>,
+        room: &mut Room,
+        budget: &mut Budget,
+    ) -> Outcome {
+        let mut step = self.enter(trial, room, budget);
+        loop {
+            step = match step {
+                Step::Done => return Outcome::Found(self.found(trial, room, budget)),
+                Step::Spent => return Outcome::Spent { seated_max: self.seated_max },
+                Step::Down => {
+                    let fillings = Fillings::new(&self.left, self.bounds.order(), self.crosses);
+                    let load = Load::none(self.left.counts().len());
+                    self.frames.push(Frame { fillings, load, is_assumed: false });
+                    self.advance(trial, room, budget)
+                }
+                Step::Up if self.frames.is_empty() => {
+                    let seated_max = self.seated_max;
+                    let is_open = room.unsure || budget.left() == 0;
+                    return if is_open {
+                        Outcome::Spent { seated_max }
+                    } else {
+                        Outcome::Impossible { seated_max }
+                    };
+                }
+                Step::Up => self.advance(trial, room, budget),
+            };
+        }
+    }
+
+    /// Gives the last node its next load, or leaves it.
+    fn advance<S: PlacementState + ?Sized>(
+        &mut self,
+        trial: &mut Trial<'_, S>,
+        room: &mut Room,
+        budget: &mut Budget,
+    ) -> Step {
+        self.lift(trial);
+        let at = self.frames.len() - 1;
+        let node = self.errand.nodes[at];
+        loop {
+            if !budget.spend(1) {
+                return Step::Spent;
+            }
+            let frame = self.frames.last_mut().expect("there is a node to be filled");
+            let Some(load) = frame.fillings.next(node, trial.state(), room, budget) else {
+                self.frames.pop();
+                if !self.crosses {
+                    self.memory.failed(at, &self.left);
+                }
+                return Step::Up;
+            };
+            if self.crosses && !load.is_empty() {
+                match trial.assume(node, &load, budget) {
+                    Verdict::Yes => frame.is_assumed = true,
+                    Verdict::No => continue,
+                    Verdict::Unknown => {
+                        room.unsure = true;
+                        continue;
+                    }
+                }
+            }
+            self.left.subtract(&load);
+            self.seated += load.total();
+            self.seated_max = self.seated_max.max(self.seated);
+            frame.load = load;
+            return self.enter(trial, room, budget);
+        }
+    }
+
+    /// Takes the load of the last node away.
+    fn lift<S: PlacementState + ?Sized>(&mut self, trial: &mut Trial<'_, S>) {
+        let frame = self.frames.last_mut().expect("there is a node that has its load");
+        self.left.add(&frame.load);
+        self.seated -= frame.load.total();
+        frame.load = Load::none(frame.load.counts().len());
+        if std::mem::take(&mut frame.is_assumed) {
+            trial.step_back();
+        }
+    }
+
+    /// Looks at what is left to seat, and says whether it is worth going on.
+    fn enter<S: PlacementState + ?Sized>(
+        &mut self,
+        trial: &mut Trial<'_, S>,
+        room: &mut Room,
+        budget: &mut Budget,
+    ) -> Step {
+        let at = self.frames.len();
+        let wanted = self.errand.at_least.saturating_sub(self.seated);
+        if wanted == 0 {
+            let verdict = if self.crosses { trial.state().confirm(budget) } else { Verdict::Yes };
+            room.unsure |= verdict == Verdict::Unknown;
+            if verdict == Verdict::Yes {
+                return Step::Done;
+            }
+        }
+        let is_hopeless = at == self.errand.nodes.len()
+            || self.left.is_empty()
+            || self.bounds.refuse(self.errand.gang, at, &self.left, wanted)
+            || (!self.crosses && self.memory.knows(at, &self.left));
+        if is_hopeless { Step::Up } else { Step::Down }
+    }
+
+    /// The loads that were found, and seats for others besides, as far as the rest of the nodes has room.
+    fn found<S: PlacementState + ?Sized>(
+        &mut self,
+        trial: &mut Trial<'_, S>,
+        room: &mut Room,
+        budget: &mut Budget,
+    ) -> Vec<(NodeIdx, Load)> {
+        let mut found: Vec<Load> = self.frames.iter().map(|frame| frame.load.clone()).collect();
+        while !self.crosses && found.len() < self.errand.nodes.len() && !self.left.is_empty() {
+            let node = self.errand.nodes[found.len()];
+            let mut fillings = Fillings::new(&self.left, self.bounds.order(), false);
+            let Some(load) = fillings.next(node, trial.state(), room, budget) else { break };
+            self.left.subtract(&load);
+            found.push(load);
+        }
+        let seats = self.errand.nodes.iter().copied().zip(found);
+        seats.filter(|(_, load)| !load.is_empty()).collect()
+    }
+}

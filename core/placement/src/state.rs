@@ -1,0 +1,100 @@
+//! What a search asks of the cluster: does a node take a load?
+//!
+//! Invariant: whatever is assumed for a trial is taken back when the trial ends, in reverse order.
+
+use cluster::nodes::NodeIdx;
+
+use crate::arithmetic::Amounts;
+use crate::budget::Budget;
+use crate::load::Load;
+
+/// Nodes of equal likeness give equal answers about every load.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Likeness(pub u64);
+
+/// Whether a load can be seated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It can.
+    Yes,
+    /// It cannot, for certain.
+    No,
+    /// It was not found out: a bound was met.
+    Unknown,
+}
+
+/// The cluster, as far as a gang can change it.
+///
+/// A load is judged as a whole, with the devices of all its members chosen together. A node that takes a load also takes
+/// every smaller one, unless loads of other nodes decide about it; then [`PlacementState::crosses_nodes`] says so.
+pub trait PlacementState {
+    /// What a node has left along the axes of the gang, at the most.
+    fn free(&mut self, node: NodeIdx) -> Amounts;
+
+    /// By what a node can be told apart from others.
+    fn likeness(&mut self, node: NodeIdx) -> Likeness;
+
+    /// Whether a node takes a load, as far as that depends on this node alone.
+    fn takes(&mut self, node: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict;
+
+    /// Whether members on one node can be in the way of members on another: devices that several nodes reach, claims that
+    /// members share, rules about which pods are near which.
+    fn crosses_nodes(&self) -> bool {
+        false
+    }
+
+    /// Goes on as if a load were on a node, besides all that is assumed already. The answer is no only if nothing that is
+    /// assumed later could change that; then nothing is assumed. Only asked if something crosses nodes.
+    fn assume(&mut self, node: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict {
+        let _ = (node, load, budget);
+        Verdict::Yes
+    }
+
+    /// Takes the last assumption back.
+    fn revert(&mut self) {}
+
+    /// Whether all that is assumed can be so at once. Only asked if something crosses nodes.
+    fn confirm(&mut self, budget: &mut Budget) -> Verdict {
+        let _ = budget;
+        Verdict::Yes
+    }
+}
+
+/// Assumptions that are taken back when this is dropped.
+#[derive(Debug)]
+pub struct Trial<'s, S: PlacementState + ?Sized> {
+    state: &'s mut S,
+    assumed: usize,
+}
+
+impl<'s, S: PlacementState + ?Sized> Trial<'s, S> {
+    /// A trial with nothing assumed.
+    pub fn begin(state: &'s mut S) -> Trial<'s, S> {
+        Trial { state, assumed: 0 }
+    }
+
+    /// The state, with what is assumed.
+    pub fn state(&mut self) -> &mut S {
+        self.state
+    }
+
+    /// Goes on as if a load were on a node.
+    pub fn assume(&mut self, node: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict {
+        let verdict = self.state.assume(node, load, budget);
+        self.assumed += usize::from(verdict == Verdict::Yes);
+        verdict
+    }
+
+    /// Takes the last assumption back.
+    pub fn step_back(&mut self) {
+        assert!(self.assumed > 0, "there is an assumption to take back");
+        self.assumed -= 1;
+        self.state.revert();
+    }
+}
+
+impl<S: PlacementState + ?Sized> Drop for Trial<'_, S> {
+    fn drop(&mut self) {
+        (0..self.assumed).for_each(|_| self.state.revert());
+    }
+}

@@ -1,0 +1,200 @@
+//! Verdicts against trying everything, on small random clusters.
+//!
+//! The reference knows no kinds, no likeness and no bounds: it goes through every set of members on every node of every
+//! domain.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::model::{Device, Dice, Member, Model, Node, gang};
+use cluster::nodes::NodeIdx;
+use placement::{
+    Answer, Budget, Domain, Placement, PlacementGenerator, Question, Strictness, TightestFit, Topology,
+    TopologyConstraint, TopologyGenerator, Weighted, place,
+};
+
+const LEVELS: [&str; 3] = ["block", "rack", "row"];
+
+struct Instance {
+    nodes: Vec<Node>,
+    labels: Vec<BTreeMap<Arc<str>, Arc<str>>>,
+    members: Vec<Member>,
+    at_least: u32,
+    constraints: Vec<TopologyConstraint>,
+}
+
+/// A node with GPUs that are given whole (class 0) or in halves (class 1), and devices of their own (class 2).
+fn node(dice: &mut Dice) -> Node {
+    let mut node = Node { cpu: 2 + dice.below(6) as u32, zone: dice.below(2) as u8, ..Node::default() };
+    for counter in 0..dice.below(3) as usize {
+        node.counters.push(2);
+        let device = |class, draws| Device { class, counter, draws };
+        node.devices.extend([device(0, 2), device(1, 1), device(1, 1)]);
+    }
+    let counter = node.counters.len();
+    for _ in 0..dice.below(3) {
+        node.counters.resize(counter + 1, 9);
+        node.devices.push(Device { class: 2, counter, draws: 1 });
+    }
+    node
+}
+
+fn member(dice: &mut Dice) -> Member {
+    let classes = (0..dice.below(3)).map(|_| dice.below(3) as u8).collect();
+    let zone = (dice.below(5) == 0).then(|| dice.below(2) as u8);
+    Member { cpu: 1 + dice.below(3) as u32, zone, classes }
+}
+
+fn instance(seed: u64, nodes_max: u64, members_max: u64) -> Instance {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let alike = node(&mut dice);
+    let nodes: Vec<Node> = (0..1 + dice.below(nodes_max))
+        .map(|_| if dice.below(3) == 0 { alike.clone() } else { node(&mut dice) })
+        .collect();
+    let mut labels = Vec::new();
+    for _ in &nodes {
+        let mut own: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
+        for (level, domains) in LEVELS.into_iter().zip([2, 3, 4]) {
+            if dice.below(12) > 0 {
+                own.insert(level.into(), format!("{level}-{}", dice.below(domains)).into());
+            }
+        }
+        labels.push(own);
+    }
+    let patterns: Vec<Member> = (0..1 + dice.below(4)).map(|_| member(&mut dice)).collect();
+    let members: Vec<Member> = (0..1 + dice.below(members_max))
+        .map(|_| patterns[dice.below(patterns.len() as u64) as usize].clone())
+        .collect();
+    let all = members.len() as u64;
+    let at_least = if dice.below(3) == 0 { 1 + dice.below(all) } else { all } as u32;
+    let mut constraints = Vec::new();
+    for level in LEVELS {
+        let strictness = match dice.below(6) {
+            0 => Strictness::Required,
+            1 => Strictness::Preferred,
+            _ => continue,
+        };
+        constraints.push(TopologyConstraint { level: level.into(), strictness });
+    }
+    Instance { nodes, labels, members, at_least, constraints }
+}
+
+/// The most members that fit at once on these nodes.
+fn most_seated(instance: &Instance, nodes: &[usize]) -> u32 {
+    let Instance { members, .. } = instance;
+    let sets = 1_usize << members.len();
+    let mut reached = vec![false; sets];
+    reached[0] = true;
+    for node in nodes {
+        let chosen = |set: usize| (0..members.len()).filter(move |at| set & (1 << at) != 0);
+        // A set fits only if it fits without its last member, so most are ruled out at once.
+        let mut fits = vec![false; sets];
+        for set in 0..sets {
+            let last = set.checked_ilog2().map_or(0, |last| 1 << last);
+            let is_worth_it = set == 0 || fits[set & !last];
+            let these: Vec<&Member> = chosen(set).map(|at| &members[at]).collect();
+            fits[set] = is_worth_it && instance.nodes[*node].fits(&these);
+        }
+        let before = reached.clone();
+        for (seated, _) in before.iter().enumerate().filter(|(_, is_reached)| **is_reached) {
+            let others = (sets - 1) & !seated;
+            let mut more = others;
+            while more > 0 {
+                if fits[more] {
+                    reached[seated | more] = true;
+                }
+                more = (more - 1) & others;
+            }
+        }
+    }
+    (0..sets).filter(|set| reached[*set]).map(usize::count_ones).max().unwrap_or(0)
+}
+
+/// How many wishes have to be given up, if the gang fits at all.
+fn reference(instance: &Instance) -> Option<u32> {
+    let preferred = |one: &&TopologyConstraint| one.strictness == Strictness::Preferred;
+    let wishes = instance.constraints.iter().filter(preferred).count();
+    (0..=wishes).find_map(|given_up| {
+        let mut kept: Vec<&TopologyConstraint> = instance.constraints.iter().collect();
+        for _ in 0..given_up {
+            let last = kept.iter().rposition(&preferred).expect("there is one to give up");
+            kept.remove(last);
+        }
+        let path = |at: usize| -> Option<Vec<&Arc<str>>> {
+            kept.iter().map(|one| instance.labels[at].get(&one.level)).collect()
+        };
+        let paths: BTreeSet<Vec<&Arc<str>>> = (0..instance.nodes.len()).filter_map(path).collect();
+        let fits = paths.into_iter().any(|domain| {
+            let nodes: Vec<usize> =
+                (0..instance.nodes.len()).filter(|at| path(*at).as_ref() == Some(&domain)).collect();
+            most_seated(instance, &nodes) >= instance.at_least
+        });
+        fits.then_some(given_up as u32)
+    })
+}
+
+fn answer(instance: &Instance) -> Answer {
+    let numbered = instance.labels.iter().enumerate().map(|(at, labels)| (NodeIdx(at as u32), labels));
+    let topology = Topology::read(LEVELS.map(Arc::from), numbered);
+    let generator =
+        TopologyGenerator { topology: &topology, constraints: &instance.constraints, pinned: &[] };
+    let domains = generator.generate(&[Domain::whole(topology.nodes().collect())]);
+    let (gang, kinds) = gang(&instance.members, instance.at_least);
+    let scorers = [Weighted { scorer: &TightestFit, weight: 1.0 }];
+    let question = Question { gang: &gang, domains: &domains, scorers: &scorers };
+    let mut budget = Budget::new(10_000_000);
+    let answer = place(question, &mut Model::new(&instance.nodes, &kinds), &mut budget);
+    if let Answer::Placed(placement) = &answer {
+        check(instance, placement, &kinds);
+    }
+    answer
+}
+
+/// Seats are for members that there are, in one domain, and every node has room.
+fn check(instance: &Instance, placement: &Placement, kinds: &[Member]) {
+    assert!(placement.seated() >= instance.at_least, "as many as have to be seated");
+    let mut left = instance.members.clone();
+    for seats in &placement.seats {
+        let load = seats.load.present().flat_map(|(kind, count)| (0..count).map(move |_| kind));
+        let here: Vec<&Member> = load.map(|kind| &kinds[kind]).collect();
+        assert!(instance.nodes[seats.node.0 as usize].fits(&here), "a node has room for its load");
+        for member in here {
+            let at = left.iter().position(|one| one == member).expect("nobody has two seats");
+            left.remove(at);
+        }
+    }
+    for one in instance.constraints.iter().filter(|one| one.strictness == Strictness::Required) {
+        let labels =
+            placement.seats.iter().map(|seats| instance.labels[seats.node.0 as usize].get(&one.level));
+        let labels: BTreeSet<_> = labels.collect();
+        assert!(labels.len() == 1 && !labels.contains(&None), "a gang never straddles domains");
+    }
+}
+
+fn compare(seeds: std::ops::Range<u64>, nodes_max: u64, members_max: u64) -> (usize, usize) {
+    let (mut placed, mut refused) = (0, 0);
+    for seed in seeds {
+        let instance = instance(seed, nodes_max, members_max);
+        let ours = match answer(&instance) {
+            Answer::Placed(placement) => Ok(Some(placement.rank)),
+            Answer::Impossible(_) => Ok(None),
+            Answer::BudgetSpent(refusal) => Err(refusal),
+        };
+        assert_eq!(ours, Ok(reference(&instance)), "seed {seed}: how many wishes are given up, if it fits");
+        let count = if matches!(ours, Ok(Some(_))) { &mut placed } else { &mut refused };
+        *count += 1;
+    }
+    (placed, refused)
+}
+
+#[test]
+fn verdicts_on_small_clusters_are_those_of_trying_everything() {
+    let (placed, refused) = compare(0..4_000, 6, 7);
+    assert!(placed > 300 && refused > 300, "{placed} placed, {refused} refused");
+}
+
+#[test]
+fn verdicts_with_twelve_nodes_and_members_are_those_of_trying_everything() {
+    let (placed, refused) = compare(10_000..10_200, 12, 12);
+    assert!(placed > 50 && refused > 50, "{placed} placed, {refused} refused");
+}

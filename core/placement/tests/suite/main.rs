@@ -1,0 +1,6 @@
+//! Gangs on clusters that are made up.
+
+mod across_nodes;
+mod exhaustive;
+mod model;
+mod stories;

@@ -1,0 +1,222 @@
+//! The cluster as a gang sees it: which node takes how many members of which kinds, with devices for all of them.
+//!
+//! Invariant: nothing of the engine is changed here but what it has learnt about expressions.
+
+use std::sync::Arc;
+
+use allocation::{Answer, DeviceOrder, Question, allocate};
+use cluster::nodes::{NodeIdx, NodeState};
+use cluster::pools::PoolView;
+use model::allocation::Allocation;
+use model::claim::Claim;
+use model::node::Node;
+use placement::{Amounts, Budget, Likeness, Load, PlacementState, Verdict};
+use rustc_hash::FxHashMap;
+
+use super::cast::{Cast, Member};
+use super::likeness::Likenesses;
+use crate::engine::Engine;
+use crate::filters;
+use crate::profile::Profile;
+
+/// The step of a gang's search that as many steps of a search for devices stand for.
+const DEVICE_STEPS: u64 = 64;
+
+/// The cluster, for the members of a cast.
+pub(super) struct Ground<'g> {
+    pub engine: &'g mut Engine,
+    pub cast: &'g Cast,
+    pub profile: &'g Profile,
+    pub likenesses: Likenesses,
+    /// Which kinds a node as such will do for, by node.
+    fixed: FxHashMap<NodeIdx, Box<[bool]>>,
+}
+
+impl<'g> Ground<'g> {
+    pub fn new(engine: &'g mut Engine, cast: &'g Cast, profile: &'g Profile) -> Ground<'g> {
+        let likenesses = Likenesses::new(cast, &engine.classes);
+        Ground { engine, cast, profile, likenesses, fixed: FxHashMap::default() }
+    }
+
+    fn fixed(&mut self, node: NodeIdx) -> &[bool] {
+        let Ground { engine, cast, profile, .. } = self;
+        self.fixed.entry(node).or_insert_with(|| {
+            let node = filters::node_of(engine.nodes.get(node));
+            let will_do = |member: &Member| {
+                let shape = &member.pod.shape;
+                filters::anywhere(shape, &profile.filters).is_ok()
+                    && filters::fixed(shape, node, &profile.filters).is_ok()
+            };
+            cast.kinds.iter().map(|kind| kind[0].members.iter().all(will_do)).collect()
+        })
+    }
+
+    /// Members of a load: of each kind the first that are there.
+    fn members(&self, load: &Load) -> Vec<&'g Member> {
+        let cast = self.cast;
+        let units = load.present().flat_map(|(kind, count)| &cast.kinds[kind][..count as usize]);
+        units.flat_map(|unit| &unit.members).collect()
+    }
+
+    /// Whether what a node has left will do for all of these.
+    fn has_room(&self, node: NodeIdx, members: &[&Member]) -> bool {
+        let mut state = self.engine.nodes.get(node).clone();
+        members.iter().all(|member| {
+            let (pod, settings) = (&member.pod, &self.profile.filters);
+            let fits = filters::usage(&pod.shape, &state, settings).and_then(|()| {
+                let who = (&*pod.uid, pod.priority);
+                self.engine.check_beside_nominees(&pod.shape, who, &state, None, settings)
+            });
+            state.put(pod.clone());
+            fits.is_ok()
+        })
+    }
+
+    /// How many devices are free at the most that only this node reaches.
+    fn free_devices(&self, node: &Node) -> u64 {
+        let ledger = self.engine.claims.ledger();
+        let mut free = 0;
+        for published in self.engine.slices.of_node(&node.name) {
+            let slice = &published.slice;
+            for device in &slice.devices {
+                if device.shareable {
+                    // One device may serve any number of claims.
+                    return u64::MAX;
+                }
+                let id = model::device::DeviceId {
+                    driver: slice.pool.driver.clone(),
+                    pool: slice.pool.pool.clone(),
+                    device: device.name.clone(),
+                };
+                free += u64::from(ledger.holdings(&id).is_none());
+            }
+        }
+        free
+    }
+}
+
+impl PlacementState for Ground<'_> {
+    fn free(&mut self, at: NodeIdx) -> Amounts {
+        let state = self.engine.nodes.get(at);
+        let node = filters::node_of(state);
+        let mut left = node.allocatable.clone();
+        left.add(&state.used, -1);
+        let pods = node.pods_max.saturating_sub(state.pods.len() as i64);
+        let needs_devices = self.cast.examples().any(|member| member.claims.need_devices());
+        let devices = if needs_devices { self.free_devices(node) } else { 0 };
+        let mut free = self.cast.amounts(&left, u64::try_from(pods).unwrap_or(0), devices);
+        for (axis, name) in self.cast.others.iter().enumerate() {
+            // Devices may stand for it, or it may be ignored: how much there is says nothing.
+            if self.profile.filters.device_resources.contains(name) || !is_counted(name, self.profile) {
+                free.0[5 + axis] = u64::MAX;
+            }
+        }
+        free
+    }
+
+    fn likeness(&mut self, node: NodeIdx) -> Likeness {
+        let mut features: Vec<u64> = self.fixed(node).iter().map(|will_do| u64::from(*will_do)).collect();
+        if !features.contains(&1) {
+            // Nobody can be there, and that is all there is to say.
+            return self.likenesses.of(Vec::new());
+        }
+        features.extend(self.free(node).0);
+        let has_ports = self.cast.examples().any(|member| !member.pod.shape.ports.is_empty());
+        let has_names = self.cast.examples().any(|member| member.claims.named.is_some());
+        let has_nominees = !self.engine.preempting.nominations.is_empty();
+        if has_ports || has_names || has_nominees {
+            features.push(u64::from(node.0));
+        }
+        if self.cast.examples().any(|member| !member.claims.open.is_empty()) {
+            self.likenesses.devices(self.engine, node, &mut features);
+        }
+        self.likenesses.of(features)
+    }
+
+    fn takes(&mut self, node: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict {
+        let fixed = self.fixed(node);
+        if load.present().any(|(kind, _)| !fixed[kind]) {
+            return Verdict::No;
+        }
+        let members = self.members(load);
+        if !self.has_room(node, &members) {
+            return Verdict::No;
+        }
+        match self.engine.devices_for(node, &members) {
+            Devices::Found(_, steps) => {
+                budget.spend(steps / DEVICE_STEPS);
+                Verdict::Yes
+            }
+            Devices::Impossible(steps) => {
+                budget.spend(steps / DEVICE_STEPS);
+                Verdict::No
+            }
+            Devices::Unknown => Verdict::Unknown,
+        }
+    }
+}
+
+/// Whether there must be enough of a resource on the node.
+fn is_counted(name: &str, profile: &Profile) -> bool {
+    let group = name.split_once('/').map_or("", |(group, _)| group);
+    !profile.filters.ignored_resources.contains(name) && !profile.filters.ignored_groups.contains(group)
+}
+
+/// Devices for several members on one node.
+#[derive(Debug)]
+pub(super) enum Devices {
+    /// For each member those of its claims, in order.
+    Found(Vec<Vec<Allocation>>, u64),
+    Impossible(u64),
+    Unknown,
+}
+
+impl Engine {
+    /// Devices for the claims of all these members, chosen together.
+    pub(super) fn devices_for(&mut self, at: NodeIdx, members: &[&Member]) -> Devices {
+        let state: &NodeState = self.nodes.get(at);
+        let node: Arc<Node> = state.node.clone().expect("only nodes that exist are looked at");
+        let mut made: Vec<Option<Claim>> = Vec::new();
+        for member in members {
+            let named = member.claims.named.as_ref();
+            made.push(named.and_then(|shape| self.extended.wish_on(shape, &node)).map(|(wish, _)| wish));
+        }
+        let wishes_of = |(member, made): (&&'_ Member, &'_ Option<Claim>)| {
+            member.claims.open.len() + usize::from(made.is_some())
+        };
+        let counts: Vec<usize> = members.iter().zip(&made).map(wishes_of).collect();
+        let mut wishes: Vec<&Claim> = Vec::new();
+        for (member, made) in members.iter().zip(&made) {
+            wishes.extend(member.claims.open.iter().map(|state| &*state.wish));
+            wishes.extend(made.as_ref());
+        }
+        if wishes.is_empty() {
+            return Devices::Found(vec![Vec::new(); members.len()], 0);
+        }
+        let Ok(pools): Result<Vec<PoolView>, _> = self.slices.pools_for(&node, self.settings.gates) else {
+            return Devices::Impossible(0);
+        };
+        let question = Question {
+            node: &node,
+            pools: &pools,
+            claims: &wishes,
+            classes: &self.classes,
+            ledger: self.claims.ledger(),
+            gates: self.settings.gates,
+            order: DeviceOrder::PreferReady,
+            budget: self.settings.search_steps_max,
+        };
+        // What cannot be judged on this node is no seat; it may be judged elsewhere.
+        let Ok(reply) = allocate(&question, &mut self.expressions) else { return Devices::Impossible(0) };
+        match reply.answer {
+            Answer::Impossible(_) => Devices::Impossible(reply.steps),
+            Answer::BudgetSpent => Devices::Unknown,
+            Answer::Allocated(found) => {
+                let mut found = found.into_iter();
+                let of_members =
+                    counts.into_iter().map(|count| found.by_ref().take(count).collect()).collect();
+                Devices::Found(of_members, reply.steps)
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Seats for members that are in each other's way across nodes: by rules about pods nearby, by volumes, by devices that
+//! several nodes reach, by claims that have devices already.
+//!
+//! Members are seated one after the other as single pods are, each as if the others were there, domain after domain. That may
+//! miss seats that there are, so a failure is not called a proof.
+//!
+//! Invariant: what is assumed of members is taken back before the answer is given.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::claims::Held;
+use cluster::nodes::NodeIdx;
+use model::claim::ClaimId;
+use model::node::NodeSelector;
+use model::pod::Pod;
+use placement::{Domain, Gang};
+
+use super::cast::{Cast, Member};
+use super::turn::{Seated, seat};
+use crate::cycle::{Choice, Wanted};
+use crate::engine::{Engine, held};
+use crate::filters::{self, Around, Mounts};
+use crate::profile::Profile;
+
+/// A member that has a seat for the moment.
+struct Assumed {
+    uid: Arc<str>,
+    held: Vec<Held>,
+}
+
+/// Where claims can be used that got their devices with members before.
+type Shared = BTreeMap<ClaimId, Option<NodeSelector>>;
+
+/// A claim that gets its devices by this, and where they can be used.
+fn brought(wanted: &Wanted) -> Option<(ClaimId, Option<NodeSelector>)> {
+    let Wanted::Allocation { state, allocation } = wanted else { return None };
+    Some((state.wish.id.clone(), allocation.nodes.clone()))
+}
+
+impl Engine {
+    /// Seats the members one by one, in the first domain in which enough of them have one.
+    pub(super) fn seat_one_by_one(
+        &mut self,
+        gang: &Gang,
+        cast: &Cast,
+        domains: &[Domain],
+        profile: &Profile,
+    ) -> Result<Seated, String> {
+        let mut nearest: Option<(usize, &Domain)> = None;
+        for domain in domains {
+            let mut seated = Vec::new();
+            let mut assumed = Vec::new();
+            let mut shared: Shared = BTreeMap::new();
+            for member in cast.members() {
+                let Some(choice) = self.seat_within(member, domain, &shared, profile) else { continue };
+                assumed.push(self.assume_seat(member, &choice));
+                shared.extend(choice.claims.iter().filter_map(brought));
+                seated.push((member.pod.clone(), choice));
+            }
+            assumed.iter().rev().for_each(|one| self.revert_seat(one));
+            if seated.len() >= gang.at_least as usize {
+                return Ok(seated);
+            }
+            if nearest.is_none_or(|(count, _)| count < seated.len()) {
+                nearest = Some((seated.len(), domain));
+            }
+        }
+        let wanted = gang.at_least;
+        Err(match nearest {
+            None => format!("there is no domain for {wanted} members"),
+            Some((count, domain)) if domain.name.is_empty() => {
+                format!("no seats were found for {wanted} members at once, but for {count}")
+            }
+            Some((count, domain)) => {
+                format!(
+                    "no seats were found for {wanted} members at once; {} comes closest with {count}",
+                    domain.name
+                )
+            }
+        })
+    }
+
+    /// The best node of a domain for a member, with what is assumed of others.
+    fn seat_within(
+        &mut self,
+        member: &Member,
+        domain: &Domain,
+        shared: &Shared,
+        profile: &Profile,
+    ) -> Option<Choice> {
+        let Member { pod, claims, follows } = member;
+        let reached: Vec<&Option<NodeSelector>> =
+            follows.iter().map(|state| shared.get(&state.wish.id)).collect::<Option<_>>()?;
+        let settings = &profile.filters;
+        let companions = self.companions_of(&pod.shape, profile);
+        let companions = companions.as_ref();
+        filters::anywhere(&pod.shape, settings).ok()?;
+        let mounts = Mounts::new(&pod.shape, &self.volumes, settings).ok()?;
+        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions);
+        let around = around.with_volumes(&self.nodes, &self.volumes, settings);
+        let will_do = |at: &NodeIdx| {
+            let state = self.nodes.get(*at);
+            let node = filters::node_of(state);
+            let is_reached = |nodes: &&Option<NodeSelector>| {
+                nodes.as_ref().is_none_or(|nodes| nodes.picks(node).unwrap_or(false))
+            };
+            reached.iter().all(is_reached)
+                && filters::fixed(&pod.shape, node, settings)
+                    .and_then(|()| filters::usage(&pod.shape, state, settings))
+                    .and_then(|()| mounts.check(node))
+                    .and_then(|()| around.check(state))
+                    .and_then(|()| {
+                        let who = (&*pod.uid, pod.priority);
+                        self.check_beside_nominees(&pod.shape, who, state, Some(&around), settings)
+                    })
+                    .is_ok()
+        };
+        let candidates = domain.nodes.iter().copied().filter(will_do).collect();
+        for at in self.ranked(pod, candidates, &[], companions, profile) {
+            let node = filters::node_of(self.nodes.get(at)).clone();
+            if let Ok(allocations) = self.devices_on(&node, claims) {
+                return Some(seat(member, &node, allocations));
+            }
+        }
+        None
+    }
+
+    /// Goes on as if a member were on its node, with its devices.
+    fn assume_seat(&mut self, member: &Member, choice: &Choice) -> Assumed {
+        let mut pod = Pod::clone(&member.pod);
+        pod.node = Some(choice.node.clone());
+        let mut taken = Vec::new();
+        for wanted in &choice.claims {
+            let (claim, uid, allocation) = match wanted {
+                Wanted::Allocation { state, allocation } => (state.wish.id.clone(), &state.uid, allocation),
+                Wanted::Claim { allocation } => {
+                    let name = format!("<gang> {}", pod.uid).into();
+                    let id = ClaimId { namespace: pod.id.namespace.clone(), name };
+                    (id, &member.pod.uid, allocation)
+                }
+                Wanted::Reserved | Wanted::Reservation { .. } | Wanted::Following { .. } => continue,
+            };
+            taken.extend(held(&claim, uid, allocation, Some("gang")).0.held);
+        }
+        self.claims.take(&taken);
+        let uid = pod.uid.clone();
+        self.put_pod(Arc::new(pod));
+        Assumed { uid, held: taken }
+    }
+
+    fn revert_seat(&mut self, assumed: &Assumed) {
+        self.take_pod(&assumed.uid);
+        self.claims.give_back(&assumed.held);
+    }
+}

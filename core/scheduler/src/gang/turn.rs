@@ -1,0 +1,271 @@
+//! The turn of a gang: seats for all members that wait, or why there are none.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use cluster::nodes::NodeIdx;
+use gates::Gate;
+use model::allocation::Allocation;
+use model::group::{Group, GroupId};
+use model::node::Node;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+use placement::{
+    Answer, Budget, Domain, FewestParts, Gang, LeastFragments, Placement, PlacementGenerator, Question,
+    Strictness, TightestFit, Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
+};
+
+use super::cast::{Cast, Member, Unit};
+use super::flight::Flight;
+use super::ground::{Devices, Ground};
+use crate::change::{WaitReason, Write};
+use crate::cycle::{Choice, DEVICES, Wanted, choice};
+use crate::engine::{Announcement, Engine};
+use crate::filters::{self, Filter, FilterSet};
+use crate::profile::Profile;
+use crate::queue::Failure;
+use crate::wake::{Wake, Wakes};
+
+/// How many steps the search for seats of one gang may take.
+const STEPS_MAX: u64 = 2_000_000;
+
+/// What could help a gang whatever it needs.
+const SEATS: Wakes = Wakes::of(&[
+    Wake::NodeAdded,
+    Wake::NodeLabels,
+    Wake::NodeTaints,
+    Wake::NodeAllocatable,
+    Wake::NodeFeatures,
+    Wake::PodRemoved,
+    Wake::PodShrunk,
+    Wake::OwnRequests,
+    Wake::OwnTolerations,
+    Wake::OwnSpec,
+    Wake::Group,
+]);
+
+/// What could help besides where pods elsewhere or volumes count.
+const AROUND: Wakes = Wakes::of(&[
+    Wake::PodAdded,
+    Wake::PodLabels,
+    Wake::OwnLabels,
+    Wake::NodeRemoved,
+    Wake::Namespace,
+    Wake::VolumeClaim,
+    Wake::Volume,
+    Wake::StorageClass,
+]);
+
+/// Members with their seats, and the place where they are.
+pub(super) type Seated = Vec<(Arc<Pod>, Choice)>;
+
+/// Why a gang has no seats.
+#[derive(Debug)]
+pub(super) struct GangRefusal {
+    pub message: String,
+    pub wakes_on: Wakes,
+    pub filters: FilterSet,
+}
+
+/// The seat of a member, with the claims that follow other members.
+pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -> Choice {
+    let mut choice = choice(&member.pod, node, &member.claims, allocations);
+    let following =
+        |state: &Arc<ClaimState>| Wanted::Following { claim: state.wish.id.clone(), uid: state.uid.clone() };
+    choice.claims.extend(member.follows.iter().map(following));
+    choice
+}
+
+impl Engine {
+    /// Looks for seats for the members of a gang, and sends those on their way that have one.
+    pub(crate) fn turn_gang(&mut self, now: Timestamp, key: &Arc<str>, id: &GroupId) {
+        let waiting = self.gangs.waiting.get(id).into_iter().flat_map(|members| members.keys());
+        let (on_the_way, here): (Vec<&Arc<str>>, Vec<&Arc<str>>) =
+            waiting.partition(|uid| self.placing.contains_key(*uid));
+        // Who is being taken back counts again in a moment.
+        let is_coming_back = on_the_way.iter().any(|uid| !self.nodes.has_pod(uid));
+        let mut members: Vec<Arc<Pod>> =
+            here.into_iter().filter_map(|uid| self.waiting.get(uid).cloned()).collect();
+        let Some(group) = self.gangs.groups.get(id).cloned().filter(|_| !members.is_empty()) else {
+            return self.look_at_gang(now, id);
+        };
+        if is_coming_back {
+            return self.queue.put_back(key, Failure::Failed, now);
+        }
+        members.sort_by(|one, other| {
+            let rank = |pod: &Arc<Pod>| (-i64::from(pod.priority), pod.created, pod.id.name.clone());
+            rank(one).cmp(&rank(other))
+        });
+        if members.iter().any(|pod| self.wants_devices(pod))
+            && let Some(until) = self.rivals.stands_back(now, key)
+        {
+            return self.queue.postpone(key, until);
+        }
+        match self.seat_gang(&group, &members) {
+            Ok(seated) => self.take_off(now, key, &group, seated),
+            Err(refusal) => self.refuse_gang(now, key, &members, &refusal),
+        }
+    }
+
+    /// Sends members on their way together.
+    fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, seated: Seated) {
+        let already = self.gangs.seated(&group.id).count();
+        let flight = Flight {
+            members: seated.iter().map(|(pod, _)| pod.uid.clone()).collect(),
+            ready: Default::default(),
+            at_least: (group.at_least as usize).saturating_sub(already),
+            is_cleared: false,
+            attempts: self.queue.attempts(key),
+            since: self.queue.began(key),
+        };
+        self.begin_flight(&group.id, flight);
+        for (pod, choice) in seated {
+            self.place(now, &pod, choice);
+        }
+        let left = self.gangs.waiting.get(&group.id).into_iter().flat_map(|members| members.keys());
+        let left: Vec<Arc<Pod>> = left
+            .filter(|uid| !self.placing.contains_key(*uid))
+            .filter_map(|uid| self.waiting.get(uid).cloned())
+            .collect();
+        if left.is_empty() {
+            self.queue.remove(key);
+            return;
+        }
+        let message = "the rest of the pod group has its nodes, and there is no room for this one".to_owned();
+        let refusal = GangRefusal { message, wakes_on: self.helps(&left), filters: FilterSet::default() };
+        self.refuse_gang(now, key, &left, &refusal);
+    }
+
+    /// Puts a gang back that has no seats, and says why.
+    fn refuse_gang(&mut self, now: Timestamp, key: &Arc<str>, members: &[Arc<Pod>], refusal: &GangRefusal) {
+        self.queue.put_back(key, Failure::Refused(refusal.wakes_on), now);
+        let GangRefusal { message, filters, .. } = refusal;
+        for pod in members {
+            let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
+            self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
+            let (pod, message, filters) = (pod.clone(), message.clone(), *filters);
+            self.announce(Announcement::FailedScheduling { pod, message, filters });
+        }
+    }
+
+    /// Seats for as many members as have to be seated at once, at least.
+    fn seat_gang(&mut self, group: &Group, pods: &[Arc<Pod>]) -> Result<Seated, GangRefusal> {
+        let profile = self.settings.profile_of(&pods[0]);
+        let wakes_on = self.helps(pods);
+        let refuse = |message: String, filters: FilterSet| GangRefusal { message, wakes_on, filters };
+        let mut members = Vec::new();
+        let mut unfit = None;
+        for pod in pods {
+            match self.claims_of(pod, &profile) {
+                Ok(claims) => members.push(Member { pod: pod.clone(), claims, follows: Vec::new() }),
+                Err(refusal) => unfit = unfit.or_else(|| Some((pod.clone(), refusal))),
+            }
+        }
+        let seated = self.gangs.seated(&group.id).count() as u32;
+        let at_least = group.at_least.saturating_sub(seated).max(1);
+        if (members.len() as u32) < at_least {
+            let (why, filters) = match unfit {
+                Some((pod, refusal)) => (format!("pod {}: {refusal}", pod.id.name), refusal.filters()),
+                None => {
+                    (format!("{} members wait, and {at_least} are needed", pods.len()), FilterSet::default())
+                }
+            };
+            return Err(refuse(format!("pod group is unschedulable, {why}"), filters));
+        }
+        let cast = Cast::new(self, members, &profile);
+        let gang = cast.gang(at_least);
+        let domains = self.domains_of(group, &cast, &profile);
+        let found = if cast.is_local {
+            self.search_seats(&gang, &cast, &domains, &profile)
+        } else {
+            self.seat_one_by_one(&gang, &cast, &domains, &profile)
+        };
+        found.map_err(|why| {
+            let filters = [Filter::Resources].into_iter().collect();
+            refuse(format!("pod group is unschedulable, {why}"), filters)
+        })
+    }
+
+    /// Searches seats for members of which only nodes and their devices decide where they can be.
+    fn search_seats(
+        &mut self,
+        gang: &Gang,
+        cast: &Cast,
+        domains: &[Domain],
+        profile: &Profile,
+    ) -> Result<Seated, String> {
+        let scorers = [
+            Weighted { scorer: &TightestFit, weight: 1.0 },
+            Weighted { scorer: &FewestParts, weight: 1.0 },
+            Weighted { scorer: &LeastFragments, weight: 0.5 },
+        ];
+        let question = Question { gang, domains, scorers: &scorers };
+        let mut ground = Ground::new(self, cast, profile);
+        match place(question, &mut ground, &mut Budget::new(STEPS_MAX)) {
+            Answer::Placed(placement) => self.hand_out(cast, &placement),
+            Answer::Impossible(refusal) => Err(refusal.to_string()),
+            Answer::BudgetSpent(refusal) => {
+                Err(format!("the search for seats met its bound, and this is what came closest: {refusal}"))
+            }
+        }
+    }
+
+    /// Gives the seats of a placement to members.
+    fn hand_out(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
+        let mut left: Vec<VecDeque<&Unit>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
+        let mut seated = Vec::new();
+        for seats in &placement.seats {
+            let members: Vec<&Member> = seats
+                .load
+                .present()
+                .flat_map(|(kind, count)| left[kind].drain(..count as usize).collect::<Vec<_>>())
+                .flat_map(|unit| &unit.members)
+                .collect();
+            let Devices::Found(found, _) = self.devices_for(seats.node, &members) else {
+                return Err("devices that were found for members are none for others like them".to_owned());
+            };
+            let node = filters::node_of(self.nodes.get(seats.node));
+            for (member, allocations) in members.into_iter().zip(found) {
+                seated.push((member.pod.clone(), seat(member, node, allocations)));
+            }
+        }
+        Ok(seated)
+    }
+
+    /// The domains in which a gang may be: all of the cluster, or the domains of its levels.
+    fn domains_of(&self, group: &Group, cast: &Cast, profile: &Profile) -> Vec<Domain> {
+        let first = &cast.kinds[0][0].members[0].pod;
+        let companions = self.companions_of(&first.shape, profile);
+        let all: Vec<NodeIdx> = self.nodes.iter().map(|(at, _)| at).collect();
+        let nodes = self.ranked(first, all, &[], companions.as_ref(), profile);
+        let heeds_levels = self.settings.gates.enabled(Gate::TopologyAwareWorkloadScheduling);
+        let levels = group.levels.iter().filter(|_| heeds_levels);
+        let constraints: Vec<TopologyConstraint> = levels
+            .map(|level| TopologyConstraint { level: level.clone(), strictness: Strictness::Required })
+            .collect();
+        let labelled = self.nodes.iter().map(|(at, state)| (at, &filters::node_of(state).labels));
+        let topology = Topology::read(constraints.iter().map(|one| one.level.clone()), labelled);
+        let pinned: Vec<NodeIdx> =
+            self.gangs.seated(&group.id).filter_map(|uid| Some(self.nodes.pod(uid)?.0)).collect();
+        let generator = TopologyGenerator { topology: &topology, constraints: &constraints, pinned: &pinned };
+        generator.generate(&[Domain::whole(nodes)])
+    }
+
+    /// The changes that could help these members.
+    fn helps(&self, pods: &[Arc<Pod>]) -> Wakes {
+        let mut wakes = SEATS;
+        if pods.iter().any(|pod| self.wants_devices(pod)) {
+            wakes = wakes.or(DEVICES);
+        }
+        let shape = |pod: &Arc<Pod>| pod.shape.clone();
+        let is_plain = |shape: &model::pod::Shape| {
+            shape.spread.is_empty()
+                && shape.near.is_empty()
+                && shape.apart.is_empty()
+                && shape.volume_claims.is_empty()
+        };
+        let is_around = self.nodes.pods_with_rules() > 0 || pods.iter().any(|pod| !is_plain(&shape(pod)));
+        if is_around { wakes.or(AROUND) } else { wakes }
+    }
+}

@@ -1,0 +1,166 @@
+//! Seats for a large gang in one of many racks, without any API: how long one turn takes that finds them all, or that proves
+//! that there are none.
+
+use std::sync::Arc;
+
+use clap::Args;
+use cluster::published::Published;
+use gates::{Gate, Gates};
+use model::claim::{Amount, Claim, Class, Wish};
+use model::device::Attribute;
+use model::group::{Group, GroupId};
+use model::pod::Pod;
+use scheduler::change::{Change, GroupChange, Write};
+use scheduler::engine::{Effect, Engine, Input, Settings};
+use scheduler::profile::Profile;
+use scheduler::queue::Patience;
+
+use crate::clock::worked;
+use crate::schedule::{NOW, claim, node, pod, slice};
+
+/// How long it may take to seat everybody.
+const PLACED_MS_MAX: f64 = 1_000.0;
+/// How long it may take to prove that nobody can be seated.
+const IMPOSSIBLE_MS_MAX: f64 = 100.0;
+/// How much more a member may cost in a cluster ten times as large.
+const GROWTH_MAX: f64 = 2.0;
+
+/// Seat a gang whose members have a claim each in one rack
+#[derive(Debug, Args)]
+pub(crate) struct GangBench {
+    /// How many nodes
+    #[arg(long, default_value_t = 5_000)]
+    nodes: usize,
+    /// How many racks
+    #[arg(long, default_value_t = 50)]
+    racks: usize,
+    /// How many members
+    #[arg(long, default_value_t = 1_000)]
+    members: usize,
+}
+
+/// A cluster and a gang.
+#[derive(Clone, Copy)]
+struct Case {
+    name: &'static str,
+    nodes: usize,
+    racks: usize,
+    /// Devices of each node.
+    devices: usize,
+    members: usize,
+    /// Devices that each member claims.
+    each: i64,
+}
+
+impl GangBench {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let GangBench { nodes, racks, members, .. } = *self;
+        let on_a_node = members.div_ceil((nodes / racks).max(1));
+        let devices = on_a_node + 2;
+        let fits = Case { name: "fits", nodes, racks, devices, members, each: 1 };
+        let small = Case { name: "fits, a tenth", nodes: nodes / 10, racks: racks / 10, ..fits };
+        let small = Case { members: members / 10, devices: devices.min(4), ..small };
+        let too_few = Case { name: "too few devices", devices: on_a_node - 1, ..fits };
+        // A node is left with some that are too few for one more, so that sums see enough.
+        let left_over = Case { name: "devices left over", devices: 5, members: members / 5, each: 3, ..fits };
+        println!("case               nodes  racks  members  seated        ms");
+        let mut times = Vec::new();
+        for case in [small, fits, too_few, left_over] {
+            let (seated, ms) = turn(case);
+            println!(
+                "{:17}  {:5}  {:5}  {:7}  {seated:6}  {ms:8.2}",
+                case.name, case.nodes, case.racks, case.members
+            );
+            let wanted = if case.name.starts_with("fits") { case.members } else { 0 };
+            anyhow::ensure!(seated == wanted, "{} members should have been seated", wanted);
+            times.push((case, ms));
+        }
+        let met = |goal: bool| if goal { "met" } else { "not met" };
+        println!("goal: seated in under {PLACED_MS_MAX} ms: {}", met(times[1].1 < PLACED_MS_MAX));
+        let slowest = times[2].1.max(times[3].1);
+        println!("goal: impossible in under {IMPOSSIBLE_MS_MAX} ms: {}", met(slowest < IMPOSSIBLE_MS_MAX));
+        let cost = |(case, ms): &(Case, f64)| ms / (case.members + case.nodes) as f64;
+        let growth = cost(&times[1]) / cost(&times[0]);
+        println!(
+            "goal: a member costs at most {GROWTH_MAX} times as much in a cluster ten times as large: {}, {growth:.2}",
+            met(growth <= GROWTH_MAX)
+        );
+        Ok(())
+    }
+}
+
+/// How many members one turn seats, and how long it takes.
+fn turn(case: Case) -> (usize, f64) {
+    let mut engine = cluster(case);
+    let began = worked();
+    let effects = engine.handle(NOW, Input::Turn { attempts: 1 });
+    let ms = (worked() - began).as_secs_f64() * 1e3;
+    let is_seat = |effect: &&Effect| matches!(effect, Effect::Submit(_, Write::Allocate { .. }));
+    (effects.iter().filter(is_seat).count(), ms)
+}
+
+/// An engine that knows racks of nodes with devices, and a gang that waits.
+fn cluster(case: Case) -> Engine {
+    let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling];
+    let mut engine = Engine::new(Settings {
+        profiles: vec![Arc::new(Profile::named("supercargo"))],
+        gates: gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true)),
+        patience: Patience::default(),
+        search_steps_max: 100_000,
+    });
+    let mut fact = |change: Change| drop(engine.handle(NOW, Input::Changed(change)));
+    let selector = "device.driver == \"gpu.example.com\"".into();
+    fact(Change::ClassApplied(Class {
+        name: "gpu".into(),
+        selectors: vec![Some(selector)],
+        ..Class::default()
+    }));
+    let per_rack = case.nodes.div_ceil(case.racks);
+    for number in 0..case.nodes {
+        let mut node = node(number);
+        node.labels.insert("rack".into(), format!("rack-{}", number / per_rack).into());
+        fact(Change::NodeApplied(Box::new(node)));
+        fact(Change::SliceApplied(Arc::new(distinct(slice(number, case.devices)))));
+    }
+    fact(Change::Group(GroupChange::Applied(Box::new(Group {
+        id: GroupId { namespace: "default".into(), name: "gang".into() },
+        uid: "gang-uid".into(),
+        at_least: case.members as u32,
+        levels: vec!["rack".into()],
+        priority: 0,
+    }))));
+    for number in 0..case.members {
+        let mut state = claim(number);
+        let mut wish = Claim::clone(&state.wish);
+        if let Wish::Exactly(ask) = &mut wish.requests[0].wish {
+            ask.amount = Amount::Exactly(case.each);
+        }
+        state.wish = Arc::new(wish);
+        fact(Change::ClaimApplied(Box::new(state)));
+        fact(Change::PodApplied(Arc::new(Pod { group: Some("gang".into()), ..pod(number) })));
+    }
+    engine
+}
+
+/// A slice whose devices have numbers of their own, as real ones do.
+fn distinct(published: Published) -> Published {
+    let Published { mut slice, revision, .. } = published;
+    for device in &mut slice.devices {
+        let number = format!("{}-{}", slice.name, device.name);
+        device.attributes.insert("uuid".into(), Attribute::String(number.into()));
+    }
+    Published::new(slice, revision)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gang_is_seated_or_refused_as_the_case_says() {
+        let case = Case { name: "fits", nodes: 40, racks: 4, devices: 4, members: 35, each: 1 };
+        assert_eq!(turn(case).0, 35);
+        assert_eq!(turn(Case { devices: 3, ..case }).0, 0);
+        assert_eq!(turn(Case { devices: 5, members: 12, each: 3, ..case }).0, 0);
+    }
+}

@@ -1,0 +1,33 @@
+//! Pod groups, and where their members go.
+
+use gates::Gates;
+use simulator::{Outcome, needed_gates, read, simulate};
+
+const WHOLE_AND_HALF: &str = include_str!("../../../examples/gang/whole-and-half.yaml");
+
+fn outcome(manifests: &str) -> Outcome {
+    let manifests = read("test", manifests).expect("they can be read");
+    let needed = needed_gates(&manifests);
+    let gates = needed.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
+    simulate(&manifests, gates).expect("they are admitted").outcome
+}
+
+#[test]
+fn members_with_whole_and_half_gpus_share_hardware_that_just_suffices() {
+    let outcome = outcome(WHOLE_AND_HALF);
+    assert_eq!(outcome.pending(), 0, "{outcome:?}");
+    let nodes: Vec<&str> = outcome.pods.iter().filter_map(|pod| pod.node.as_deref()).collect();
+    assert!(nodes.iter().all(|node| ["node-1", "node-2"].contains(node)), "one rack has them all: {nodes:?}");
+}
+
+#[test]
+fn a_gang_that_needs_half_a_gpu_more_than_there_is_waits_as_a_whole() {
+    let one_more = WHOLE_AND_HALF.replace("minCount: 4", "minCount: 5");
+    let (_, last) = WHOLE_AND_HALF.rsplit_once("---\n").expect("there are several documents");
+    let last = last.replace("whole-b", "half-c").replace("TemplateName: whole", "TemplateName: half");
+    let outcome = outcome(&format!("{one_more}---\n{last}"));
+    assert_eq!(outcome.pending(), 5, "{outcome:?}");
+    assert!(outcome.claims.iter().all(|claim| claim.devices.is_empty()), "nobody holds anything");
+    let reason = outcome.pods[0].reason.as_deref().unwrap_or_default();
+    assert!(reason.contains("rack-1 comes closest: room for 4"), "{reason}");
+}
