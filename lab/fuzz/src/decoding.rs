@@ -6,7 +6,10 @@ use objects::resource::{claim::ResourceClaim, class::DeviceClass, slice::Resourc
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::{node_topology::NodeTopology, workload::Workload};
 use schema::table;
+use serde_json::Value;
 use testkit::Choices;
+
+use crate::quantity;
 
 /// Pieces of JSON and YAML that parsers have to tell apart.
 const PIECES: [&str; 40] = [
@@ -83,7 +86,28 @@ fn check_kind<T: Object + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
     let Ok(object) = objects::decode::<T>(bytes) else { return };
     let written = serde_json::to_vec(&object).expect("wire types have string keys and finite numbers");
     let again: T = objects::decode(&written).expect("what was written is of its kind");
+    // Some amounts are lost in print, as they are in Kubernetes; what was printed once stays.
+    if again != object && loses_amounts(bytes) {
+        let printed = serde_json::to_vec(&again).expect("it was written before");
+        assert_eq!(printed, written, "{} is written differently the second time", T::KIND);
+        return;
+    }
     assert_eq!(again, object, "{} reads differently the second time", T::KIND);
+}
+
+/// Whether a document has an amount that is lost in print.
+fn loses_amounts(bytes: &[u8]) -> bool {
+    fn is_lost(value: &Value) -> bool {
+        let lost = |text: &str| text.parse().is_ok_and(|amount| !quantity::keeps_amount(&amount));
+        match value {
+            Value::String(text) => lost(text),
+            Value::Number(number) => lost(&number.to_string()),
+            Value::Array(items) => items.iter().any(is_lost),
+            Value::Object(fields) => fields.values().any(is_lost),
+            Value::Null | Value::Bool(_) => false,
+        }
+    }
+    schema::parse(bytes).is_ok_and(|document| is_lost(&document.value))
 }
 
 /// Turns bytes into a text made of pieces that mean something to parsers.

@@ -47,7 +47,7 @@ pub fn check(text: &str) -> bool {
 
 /// Beyond exa the suffixes end, and beyond 32 bits the exponents do: such amounts are lost in print, as they are in
 /// Kubernetes.
-fn keeps_amount(quantity: &Quantity) -> bool {
+pub(crate) fn keeps_amount(quantity: &Quantity) -> bool {
     let bound = match quantity.format() {
         Format::DecimalExponent => Quantity::from_scaled(1, 2_000_000_000),
         Format::DecimalSi | Format::BinarySi => Quantity::from_scaled(1, 21),
