@@ -148,6 +148,10 @@ impl Carrier {
         match answer {
             Answer::Done(body) => Came::Done(body),
             Answer::NotFound(_) if call.verb == request::Verb::Delete => Came::Done(Bytes::new()),
+            // There is nobody left to tell.
+            Answer::NotFound(_) if matches!(self.write, Write::Note { .. } | Write::Nominate { .. }) => {
+                Came::Done(Bytes::new())
+            }
             // What the API finds a name for could be made twice, so it is not tried again if the answer got lost.
             Answer::Unavailable(why) if call.name.is_empty() => Came::Failed(why.to_string()),
             Answer::Conflict(_) | Answer::AlreadyExists(_) if goes_on => {
