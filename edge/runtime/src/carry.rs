@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use client::{Answer, Clock, Connection, Patch, Request, Resource, Verb};
 use convert::claim_id;
-use convert::request::{self, ApiCall, Next, Seen};
+use convert::request::{self, ApiCall, Next, RequestError, Seen};
 use model::claim::ClaimId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -79,6 +79,8 @@ impl Carrier {
                 Ok(Next::Done) if looked || matches!(self.write, Write::Note { .. }) => return Ok(()),
                 Ok(Next::Then(call)) => (call, false),
                 Ok(Next::Last(call)) => (call, true),
+                // There is nobody left to tell.
+                Err(RequestError::Gone) if looked && self.is_remark() => return Ok(()),
                 Err(error) if looked => return Err(error.to_string()),
                 Ok(Next::Done) | Err(_) => {
                     self.look().await?;
@@ -134,6 +136,11 @@ impl Carrier {
         ask(&self.write, &seen)
     }
 
+    /// Whether the write only tells people something about a pod.
+    fn is_remark(&self) -> bool {
+        matches!(self.write, Write::Note { .. } | Write::Nominate { .. })
+    }
+
     /// Makes a call, and waits as long as the server wants us to if it could not be made.
     async fn perform(&mut self, call: &ApiCall, tries: u32) -> Came {
         let answer = match call.kind {
@@ -148,10 +155,7 @@ impl Carrier {
         match answer {
             Answer::Done(body) => Came::Done(body),
             Answer::NotFound(_) if call.verb == request::Verb::Delete => Came::Done(Bytes::new()),
-            // There is nobody left to tell.
-            Answer::NotFound(_) if matches!(self.write, Write::Note { .. } | Write::Nominate { .. }) => {
-                Came::Done(Bytes::new())
-            }
+            Answer::NotFound(_) if self.is_remark() => Came::Done(Bytes::new()),
             // What the API finds a name for could be made twice, so it is not tried again if the answer got lost.
             Answer::Unavailable(why) if call.name.is_empty() => Came::Failed(why.to_string()),
             Answer::Conflict(_) | Answer::AlreadyExists(_) if goes_on => {

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::life::Plan;
-use e2e::shapes::{claim, pod_with_claims};
+use e2e::shapes::{claim, pod_of_cpus, pod_with_claims};
 use e2e::{Cluster, Terms, Worker, until};
 use objects::resource::claim::ResourceClaim;
 
@@ -46,6 +46,9 @@ async fn a_pod_that_is_bound_by_hand_gets_devices_on_its_node_or_says_why_not(
     ensure!(event.note.starts_with(told), "{}", event.note);
     // When the device is free again, the other gets it.
     cluster.delete::<objects::core::pod::Pod>("first").await?;
+    // Who hears of a pod that was made later has heard that the first is gone, and gives its claim nothing any more.
+    cluster.create(&pod_of_cpus("later", 1)?).await?;
+    cluster.bound("later").await?;
     let status = serde_json::json!({ "status": { "allocation": null, "reservedFor": null } });
     cluster.patch_status::<ResourceClaim>("first", status).await?;
     until("the second claim has its device", async || {
