@@ -68,6 +68,7 @@ impl Simulation {
     fn make_for_job(&mut self, job: &Key, object: &Value) -> bool {
         match self.shelf.create(object, Vec::new()) {
             Ok(made) => {
+                self.tell_of(&made);
                 self.make_claims_of(&[made]);
                 self.life.touch(job);
             }
