@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use allocation::{Answer, DeviceOrder, Question, allocate};
+use allocation::{Answer, DeviceOrder, Question, Reply, allocate};
 use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
@@ -445,6 +445,23 @@ impl Engine {
         Ok(found)
     }
 
+    /// Asks for devices for all these claims together on a node, as things stand.
+    pub(crate) fn ask_for_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, String> {
+        let gates = self.settings.gates;
+        let pools = self.slices.pools_for(node, gates).map_err(|bad| bad.to_string())?;
+        let question = Question {
+            node,
+            pools: &pools,
+            claims: wishes,
+            classes: &self.classes,
+            ledger: self.claims.ledger(),
+            gates,
+            order: DeviceOrder::PreferReady,
+            budget: self.settings.search_steps_max,
+        };
+        allocate(&question, &mut self.expressions).map_err(|error| error.to_string())
+    }
+
     /// Devices on a node for the claims that need some, whatever they take of it.
     pub(crate) fn search_devices(
         &mut self,
@@ -458,22 +475,9 @@ impl Engine {
         if claims.open.is_empty() && made.is_none() {
             return Ok(Vec::new());
         }
-        let pools =
-            self.slices.pools_for(node, self.settings.gates).map_err(|bad| (bad.to_string(), None))?;
         let open = claims.open.iter().map(|state| &*state.wish);
         let wishes: Vec<&Claim> = open.chain(made.as_ref().map(|(wish, _)| wish)).collect();
-        let question = Question {
-            node,
-            pools: &pools,
-            claims: &wishes,
-            classes: &self.classes,
-            ledger: self.claims.ledger(),
-            gates: self.settings.gates,
-            order: DeviceOrder::PreferReady,
-            budget: self.settings.search_steps_max,
-        };
-        let reply = allocate(&question, &mut self.expressions).map_err(|error| (error.to_string(), None))?;
-        match reply.answer {
+        match self.ask_for_devices(node, &wishes).map_err(|error| (error, None))?.answer {
             Answer::Allocated(allocations) => Ok(allocations),
             Answer::Impossible(refusal) => {
                 let nearest = format!("On node {}, {refusal}", node.name);

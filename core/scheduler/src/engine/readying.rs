@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cluster::claims::{ClaimState, Held};
+use cluster::claims::Held;
 use cluster::ledger::Holding;
 use cluster::preparation::Verdict;
 use gates::Gate;
@@ -63,6 +63,26 @@ struct Broken {
     device: DeviceId,
     outcome: ReadyOutcome,
     why: String,
+}
+
+impl Broken {
+    /// What a verdict says against a claim, if it does.
+    fn of(id: &ClaimId, verdict: Verdict<'_>) -> Option<Broken> {
+        let (device, outcome, why) = match verdict {
+            Verdict::Ready | Verdict::Pending { .. } => return None,
+            Verdict::Failed(progress, failed) => {
+                let device = &progress.device;
+                let why = format!("device binding failed: claim={id}, device={device}: {failed}");
+                (device, ReadyOutcome::Failure, why)
+            }
+            Verdict::TimedOut { device, after_ms } => {
+                let seconds = after_ms / 1000;
+                let why = format!("device binding timeout: claim={id}, {device} after {seconds} s");
+                (&device.device, ReadyOutcome::Timeout, why)
+            }
+        };
+        Some(Broken { claim: id.clone(), device: device.clone(), outcome, why })
+    }
 }
 
 /// How the claims of a pod stand.
@@ -139,48 +159,20 @@ impl Engine {
             if state.allocation.is_none() {
                 return Standing::Lost(format!("claim {id}: it lost its devices in the meantime"));
             }
-            if let Some(one) = self.broken(now, began, id, state, profile) {
-                broken.push(one);
-                continue;
-            }
             let Some(preparation) = &state.preparation else { continue };
-            let verdict = preparation.verdict(now, began, &self.timeout(profile));
-            if let Verdict::Pending { until, device } = verdict
-                && pending.as_ref().is_none_or(|(first, _)| until < *first)
-            {
-                pending = Some((until, format!("claim {id}, {device}")));
+            match preparation.verdict(now, began, &self.timeout(profile)) {
+                Verdict::Pending { until, device }
+                    if pending.as_ref().is_none_or(|(first, _)| until < *first) =>
+                {
+                    pending = Some((until, format!("claim {id}, {device}")));
+                }
+                verdict => broken.extend(Broken::of(id, verdict)),
             }
         }
         if !broken.is_empty() {
             return Standing::Broken(broken);
         }
         pending.map_or(Standing::Ready, |(until, what)| Standing::Pending(until, what))
-    }
-
-    /// Why the devices of a claim will not become ready, if they will not.
-    fn broken(
-        &self,
-        now: Timestamp,
-        began: Timestamp,
-        id: &ClaimId,
-        state: &ClaimState,
-        profile: &Profile,
-    ) -> Option<Broken> {
-        let preparation = state.preparation.as_ref()?;
-        let (device, outcome, why) = match preparation.verdict(now, began, &self.timeout(profile)) {
-            Verdict::Ready | Verdict::Pending { .. } => return None,
-            Verdict::Failed(progress, failed) => {
-                let device = &progress.device;
-                let why = format!("device binding failed: claim={id}, device={device}: {failed}");
-                (device, ReadyOutcome::Failure, why)
-            }
-            Verdict::TimedOut { device, after_ms } => {
-                let seconds = after_ms / 1000;
-                let why = format!("device binding timeout: claim={id}, {device} after {seconds} s");
-                (&device.device, ReadyOutcome::Timeout, why)
-            }
-        };
-        Some(Broken { claim: id.clone(), device: device.clone(), outcome, why })
     }
 
     /// How long a device may take of which its claim does not say so: what its driver says, or what is configured.
@@ -194,8 +186,9 @@ impl Engine {
 
     /// Why a claim that has devices is of no use to a pod, since they will not become ready.
     pub(crate) fn will_not_be_ready(&self, id: &ClaimId, profile: &Profile) -> Option<String> {
-        let state = self.claims.get(id).filter(|_| self.heeds_conditions())?;
-        self.broken(self.now, self.now, id, state, profile).map(|broken| broken.why)
+        let preparation = self.claims.get(id).filter(|_| self.heeds_conditions())?.preparation.as_ref()?;
+        let verdict = preparation.verdict(self.now, self.now, &self.timeout(profile));
+        Broken::of(id, verdict).map(|broken| broken.why)
     }
 
     /// Lets a pod wait, and tells so when it begins to.

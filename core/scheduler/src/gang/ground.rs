@@ -4,9 +4,8 @@
 
 use std::sync::Arc;
 
-use allocation::{Answer, DeviceOrder, Question, allocate};
+use allocation::Answer;
 use cluster::nodes::{NodeIdx, NodeState};
-use cluster::pools::PoolView;
 use model::allocation::Allocation;
 use model::claim::Claim;
 use model::node::Node;
@@ -193,21 +192,8 @@ impl Engine {
         if wishes.is_empty() {
             return Devices::Found(vec![Vec::new(); members.len()], 0);
         }
-        let Ok(pools): Result<Vec<PoolView>, _> = self.slices.pools_for(&node, self.settings.gates) else {
-            return Devices::Impossible(0);
-        };
-        let question = Question {
-            node: &node,
-            pools: &pools,
-            claims: &wishes,
-            classes: &self.classes,
-            ledger: self.claims.ledger(),
-            gates: self.settings.gates,
-            order: DeviceOrder::PreferReady,
-            budget: self.settings.search_steps_max,
-        };
         // What cannot be judged on this node is no seat; it may be judged elsewhere.
-        let Ok(reply) = allocate(&question, &mut self.expressions) else { return Devices::Impossible(0) };
+        let Ok(reply) = self.ask_for_devices(&node, &wishes) else { return Devices::Impossible(0) };
         match reply.answer {
             Answer::Impossible(_) => Devices::Impossible(reply.steps),
             Answer::BudgetSpent => Devices::Unknown,
