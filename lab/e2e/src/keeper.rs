@@ -1,7 +1,6 @@
 //! Controllers in this process, and what they told.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Result;
 use client::Connection;
@@ -18,19 +17,12 @@ pub struct Keeper {
 #[derive(Default)]
 struct Heard {
     troubles: Mutex<Vec<String>>,
-    worked: AtomicU64,
-    retried: AtomicU64,
 }
 
 impl Listener for Heard {
     fn hear(&self, notice: &Notice<'_>) {
-        match notice {
-            Notice::Failed { .. } | Notice::Trouble { .. } => {
-                self.troubles.lock().push(format!("{notice:?}"));
-            }
-            Notice::Worked { .. } => drop(self.worked.fetch_add(1, Ordering::Relaxed)),
-            Notice::Retried { .. } => drop(self.retried.fetch_add(1, Ordering::Relaxed)),
-            _ => {}
+        if matches!(notice, Notice::Failed { .. } | Notice::Trouble { .. }) {
+            self.troubles.lock().push(format!("{notice:?}"));
         }
     }
 }
@@ -46,12 +38,6 @@ impl Keeper {
         let options = Options { controllers, listener: heard.clone(), ..Options::default() };
         let task = tokio::spawn(upkeep::run(connection.clone(), options, std::future::pending()));
         Ok(Self { heard, task })
-    }
-
-    /// How many pieces of work there were, and how many had to be tried again because somebody else was faster.
-    #[must_use]
-    pub fn worked(&self) -> (u64, u64) {
-        (self.heard.worked.load(Ordering::Relaxed), self.heard.retried.load(Ordering::Relaxed))
     }
 
     /// What went wrong.

@@ -4,31 +4,17 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::preparation::{Failed, Preparation};
-use cluster::published::Published;
-use model::device::{Binding, Device, PoolId, Reach, Slice};
+use model::device::Binding;
 use scheduler::change::{Change, Write};
 use scheduler::engine::Input;
-use selector::SliceRevision;
 
-use crate::world::{World, claim, claim_id, engine, gpu_class, node, pod, world};
+use crate::world::{World, claim, claim_id, engine, gpu_class, gpus_with, node, pod, world};
 
 /// A card on a node that has to be attached before it is used.
 fn fabric(node: &str, names: &[&str]) -> Change {
     let binding =
         Binding { conditions: vec!["Attached".into()], failures: vec!["AttachFailed".into()], timeout: None };
-    let device = |name: &&str| Device { name: (*name).into(), binding: binding.clone(), ..Device::default() };
-    let slice = Slice {
-        name: format!("{node}-fabric").into(),
-        pool: PoolId { driver: "gpu.example.com".into(), pool: node.into() },
-        generation: 1,
-        slices_in_pool: 1,
-        reach: Reach::Node(node.into()),
-        devices: names.iter().map(device).collect(),
-        counter_sets: Vec::new(),
-        skip_node_operations: Vec::new(),
-    };
-    let revision = SliceRevision { slice: node.bytes().map(u64::from).sum(), revision: names.len() as u64 };
-    Change::SliceApplied(Arc::new(Published::new(slice, revision)))
+    gpus_with(node, names, &binding)
 }
 
 fn facts() -> [Change; 3] {

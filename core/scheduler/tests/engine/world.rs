@@ -11,7 +11,7 @@ use cluster::published::Published;
 use gates::Gates;
 use model::allocation::{Allocation, Grant};
 use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
-use model::device::{Device, DeviceId, PoolId, Reach, Slice};
+use model::device::{Binding, Device, DeviceId, PoolId, Reach, Slice};
 use model::node::Node;
 use model::pod::{ClaimSource, ContainerWish, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
@@ -87,7 +87,12 @@ pub fn node(name: &str, cpu_milli: i64) -> Change {
 }
 
 pub fn gpus(node: &str, names: &[&str]) -> Change {
-    let device = |name: &&str| Device { name: (*name).into(), ..Device::default() };
+    gpus_with(node, names, &Binding::default())
+}
+
+/// Cards that have to be made ready like this.
+pub fn gpus_with(node: &str, names: &[&str], binding: &Binding) -> Change {
+    let device = |name: &&str| Device { name: (*name).into(), binding: binding.clone(), ..Device::default() };
     let slice = Slice {
         name: format!("{node}-gpus").into(),
         pool: PoolId { driver: "gpu.example.com".into(), pool: node.into() },
