@@ -23,6 +23,7 @@ use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, DEVICES, Wanted, choice};
 use crate::engine::{Announcement, Engine};
 use crate::filters::{self, Filter, FilterSet};
+use crate::negotiation::Openings;
 use crate::profile::Profile;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
@@ -74,6 +75,7 @@ pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -
     let following =
         |state: &Arc<ClaimState>| Wanted::Following { claim: state.wish.id.clone(), uid: state.uid.clone() };
     choice.claims.extend(member.follows.iter().map(following));
+    choice.negotiation = Openings::at(&member.claims, node);
     choice
 }
 
@@ -102,9 +104,14 @@ impl Engine {
         {
             return self.queue.postpone(key, until);
         }
+        members.iter().for_each(|pod| self.watch_claims(pod));
         match self.seat_gang(&group, &members) {
+            Ok(seated) if self.negotiates_for_gang(now, key, &seated) => {}
             Ok(seated) => self.take_off(now, key, &group, seated),
-            Err(refusal) => self.refuse_gang(now, key, &members, &refusal),
+            Err(refusal) => {
+                self.give_up_gang(&members);
+                self.refuse_gang(now, key, &members, &refusal);
+            }
         }
     }
 

@@ -12,6 +12,7 @@ mod footprint;
 mod gang_turmoil;
 mod gangs;
 mod images;
+mod negotiation;
 mod preemption;
 mod preemption_story;
 mod profiles;
