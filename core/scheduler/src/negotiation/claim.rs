@@ -124,7 +124,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// One of the claims whose devices keep a pod off nodes that would do otherwise. Which one follows from the pod and the state of
+    /// One of the claims whose devices keep a pod off nodes that would do otherwise, or are of no use to it as things stand. Which one follows from the pod and the state of
     /// its claims only, and is another the next time: to ask for the same one over and over may lead nowhere.
     pub(crate) fn one_in_the_way(
         &mut self,
@@ -141,6 +141,11 @@ impl Engine {
             if !there.is_empty() && self.devices_on(&node, open).is_ok() {
                 away.extend(there);
             }
+        }
+        if away.is_empty() && !open.pending.is_empty() && !candidates.is_empty() {
+            // What it has is of no use while the rest cannot be had anywhere, and others may wait for it while they have the
+            // rest.
+            away.extend(idle.iter().filter(|state| state.control.controller.is_some()));
         }
         away.sort_by_key(|state| state.wish.id.clone());
         away.dedup_by_key(|state| state.wish.id.clone());
