@@ -8,6 +8,7 @@ use anyhow::Result;
 use caller::Leashed;
 use caller::real::{Files, assets};
 
+use crate::account::Account;
 use crate::cluster::{Place, TOKEN};
 
 /// A real server that runs.
@@ -37,7 +38,7 @@ impl Real {
         // What an earlier run left is of no use to anybody.
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir)?;
-        let files = Files::make(&dir, TOKEN)?;
+        let files = Files::make(&dir, TOKEN, &Account::ALL.map(Account::name))?;
         let mut real = files.programs(folder)?;
         // Tests that end with their machine have nothing to lose.
         real.etcd.arg("--unsafe-no-fsync");
