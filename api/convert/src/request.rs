@@ -11,6 +11,8 @@ use objects::core::pod::Pod;
 use objects::resource::allocation::ResourceClaimConsumerReference;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
+use objects::supercargo::control;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::{Object, Time};
 use scheduler::change::{Consumer, Preemptor, WaitReason, Write};
 use serde_json::{Value, json};
@@ -20,6 +22,7 @@ use crate::change::CLAIM_FINALIZER;
 use crate::error::ConvertError;
 use crate::footprint;
 use crate::made_claim::{Making, delete, make};
+use crate::negotiation;
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +72,8 @@ pub struct Seen<'o> {
     pub claim: Option<&'o ResourceClaim>,
     /// The pod that the write names, as it is.
     pub pod: Option<&'o Pod>,
+    /// What is negotiated about the pod that the write names, as it is.
+    pub context: Option<&'o PodSchedulingContext>,
     /// Classes by name, for the configuration that allocations copy.
     pub class: &'o dyn Fn(&str) -> Option<&'o DeviceClass>,
     /// The time.
@@ -102,6 +107,9 @@ pub enum RequestError {
     /// Somebody else uses the claim.
     #[error("it is in use in the meantime")]
     Used,
+    /// What is negotiated about another pod of this name has yet to go.
+    #[error("it is that of another pod, which is gone")]
+    AnotherPods,
     /// The pod is on another node.
     #[error("it got bound to {0} in the meantime")]
     Bound(String),
@@ -153,6 +161,10 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
         }
         Write::DeleteClaim { uid, .. } => Ok(delete(seen, uid)),
+        Write::Negotiate { pod, uid, selected, potential } => {
+            negotiation::negotiate(seen, (pod, uid), selected.as_deref(), potential)
+        }
+        Write::EndNegotiation { uid, .. } => Ok(negotiation::end(seen, uid)),
         Write::Bind { pod, uid, node } => bind(seen, pod, uid, node),
         Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
@@ -253,6 +265,9 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestErr
     if claim.status.reserved_for.iter().any(|one| one.uid != user) {
         return Err(RequestError::Used);
     }
+    if !control::controller(&claim).is_empty() {
+        return negotiation::ask_back(seen, uid);
+    }
     claim.status.allocation = None;
     claim.status.reserved_for.clear();
     claim.status.devices.clear();
@@ -295,6 +310,7 @@ fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result
     let reason = match reason {
         WaitReason::Unschedulable => "Unschedulable",
         WaitReason::SchedulerError => "SchedulerError",
+        WaitReason::Negotiating => "WaitingForResourceDriver",
     };
     let known = pod.status.conditions.iter().find(|condition| condition.type_ == "PodScheduled");
     if known.is_some_and(|one| one.status == "False" && one.reason == reason && one.message == message) {

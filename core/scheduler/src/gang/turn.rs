@@ -24,6 +24,7 @@ use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, Wanted, choice};
 use crate::engine::{Announcement, Engine};
 use crate::filters::{self, Filter, FilterSet};
+use crate::negotiation::Openings;
 use crate::profile::Profile;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
@@ -58,6 +59,7 @@ pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -
     let following =
         |state: &Arc<ClaimState>| Wanted::Following { claim: state.wish.id.clone(), uid: state.uid.clone() };
     choice.claims.extend(member.follows.iter().map(following));
+    choice.negotiation = Openings::at(&member.claims, node);
     choice
 }
 
@@ -86,20 +88,27 @@ impl Engine {
         {
             return self.queue.postpone(key, until);
         }
+        members.iter().for_each(|pod| self.watch_claims(pod));
         let aside = self.put_nominations_aside(&members);
         let lifted = self.lift_plans_below(importance(&group, &members), None);
         match self.seek(&group, &members) {
             Err(refusal) => {
+                self.give_up_gang(&members);
                 self.give_up_room(now, id, aside);
                 self.refuse_gang(now, key, &members, &refusal);
             }
             Ok(sought) => match self.find_seats(&sought, &sought.domains, sought.gang.at_least, STEPS_MAX) {
+                Ok((_, seated)) if self.negotiates_for_gang(now, key, &seated) => {
+                    // The room stays theirs until drivers have answered.
+                    aside.into_iter().for_each(|nomination| self.nominate(nomination));
+                }
                 Ok((_, seated)) => {
                     seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
                     self.use_room(now, id, aside, &seated);
                     self.take_off(now, key, &group, seated);
                 }
                 Err(why) => {
+                    self.give_up_gang(&members);
                     let message = format!("pod group is unschedulable, {why}");
                     let filters = [Filter::Resources].into_iter().collect();
                     let refusal = GangRefusal { message, wakes_on: self.helps(&group, &members), filters };

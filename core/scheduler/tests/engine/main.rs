@@ -15,6 +15,7 @@ mod gang_queue;
 mod gang_turmoil;
 mod gangs;
 mod images;
+mod negotiation;
 mod preemption;
 mod preemption_story;
 mod profiles;
