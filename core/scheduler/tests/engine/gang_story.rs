@@ -106,7 +106,7 @@ impl Story {
         let is_whole = |pod: &&Pod| pod.group.as_deref() == Some("g1") && pod.node.is_some();
         let members: Vec<&Pod> = self.world.pods.values().filter(is_whole).collect();
         let is_asked = |pod: &&Pod| evicted.iter().any(|name| **name == *pod.id.name);
-        if members.iter().any(|pod| is_asked(pod)) {
+        if members.iter().any(is_asked) {
             let all = self.world.evicted();
             let stays = |pod: &&&Pod| !pod.deleting && !all.iter().any(|name| **name == *pod.id.name);
             let staying: Vec<_> = members.iter().filter(stays).map(|pod| &pod.id.name).collect();
