@@ -11,6 +11,7 @@ mod component;
 mod dice;
 mod ending;
 mod errand;
+mod gangs;
 mod judge;
 mod keeper;
 mod life;
@@ -110,6 +111,8 @@ pub struct Report {
     pub arrangement: Arrangement,
     /// How many pods were bound.
     pub bound: u64,
+    /// How often a gang had as many members on nodes as it needs.
+    pub gangs: u64,
     /// How many attempts failed.
     pub refused: u64,
     /// How many writes the API carried out.
@@ -185,7 +188,7 @@ impl World {
     }
 
     fn of(seed: u64, plan: Plan, keep_lines: bool) -> World {
-        let gates = Gates::default();
+        let gates = if plan.gangs { gangs::gates() } else { Gates::default() };
         let api = Api::new(gates, START);
         let rivals = plan.arrangement == Arrangement::Rivals;
         World {
@@ -422,6 +425,7 @@ impl World {
             faults: self.plan.counts,
             arrangement: self.plan.arrangement,
             bound: self.bound,
+            gangs: self.judge.gangs.completed,
             refused: self.refused,
             revisions: self.api.revision(),
             happenings: self.happenings,

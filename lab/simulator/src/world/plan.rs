@@ -153,12 +153,17 @@ impl Sabotage {
     ];
 }
 
+/// The first world that may have gangs. Those before it are what they were before there were any.
+const GANGS_FROM: u64 = 300;
+
 /// What a world is like.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub arrangement: Arrangement,
     pub devices: Devices,
     pub sabotage: Sabotage,
+    /// Many pods belong to gangs.
+    pub gangs: bool,
     pub nodes: usize,
     /// How often those who use the cluster do something.
     pub acts: u32,
@@ -214,7 +219,9 @@ impl Plan {
         if sabotage == Sabotage::LeadsBlindly {
             odds.extend([(Fault::TakeOver, 120), (Fault::LateEvent, 400)]);
         }
-        let nodes = 2 + dice.below(2);
+        let gangs = seed >= GANGS_FROM;
+        // Gangs stay in a rack, of which there are two.
+        let nodes = 2 + dice.below(2) + usize::from(gangs);
         let acts = 35 + u32::try_from(dice.below(30)).unwrap_or_default();
         let tries_max = [0, 0, 1, 3][dice.below(4)];
         Plan {
@@ -222,6 +229,7 @@ impl Plan {
             arrangement,
             devices,
             sabotage,
+            gangs,
             nodes,
             acts,
             odds,
@@ -236,6 +244,7 @@ impl Plan {
             arrangement: Arrangement::Alone,
             devices: Devices::Whole,
             sabotage,
+            gangs: false,
             nodes: 2,
             acts: 0,
             tries_max: 3,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use convert::change;
-use gates::Gates;
+use gates::{Gate, Gates};
 use scheduler::change::Change;
 use scheduler::engine::{Engine, Settings};
 use scheduler::profile::Profile;
@@ -19,8 +19,14 @@ use super::api::{Api, Site, text};
 use super::plan::Sabotage;
 
 /// The kinds that a scheduler follows.
-pub(crate) const FOLLOWED: [&str; 6] =
-    ["Namespace", "DeviceClass", "Node", "ResourceSlice", "ResourceClaim", "Pod"];
+pub(crate) const FOLLOWED: [&str; 7] =
+    ["Namespace", "DeviceClass", "Node", "ResourceSlice", "ResourceClaim", "Pod", "PodGroup"];
+
+/// Those of them that there are with these features.
+pub(crate) fn followed(gates: Gates) -> &'static [&'static str] {
+    let count = FOLLOWED.len() - usize::from(!gates.enabled(Gate::GenericWorkload));
+    &FOLLOWED[..count]
+}
 
 /// How many steps a search for devices on one node may take.
 const STEPS_MAX: u64 = 100_000;
@@ -192,5 +198,5 @@ impl Replica {
 }
 
 fn streams(api: &Api) -> Vec<Stream> {
-    FOLLOWED.iter().map(|kind| Stream::new(api.site(kind))).collect()
+    followed(api.gates()).iter().map(|kind| Stream::new(api.site(kind))).collect()
 }

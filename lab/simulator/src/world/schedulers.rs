@@ -235,7 +235,7 @@ impl World {
         self.trace.note(self.agenda.now(), format_args!("scheduler {replica} starts"));
         self.replicas[replica].restart(self.gates, &self.api);
         let life = self.replicas[replica].life;
-        for stream in 0..FOLLOWED.len() {
+        for stream in 0..self.replicas[replica].streams.len() {
             let pause = self.chances.millis(1, 400);
             self.agenda.after(pause, Happening::List { replica, life, stream });
         }
