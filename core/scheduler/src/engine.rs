@@ -370,11 +370,14 @@ impl Engine {
         &self.nodes
     }
 
-    /// Whether there is nothing to do until something happens. Pods that wait for their devices wait for somebody else.
+    /// Whether there is nothing to do until something happens. Pods that wait for their devices wait for somebody else, and so
+    /// do members of a gang that wait for those of others.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let counts = self.queue.counts();
-        counts.ready == 0 && counts.backing_off == 0 && self.placing.len() == self.readying()
+        let waits =
+            |(uid, placing): (&Arc<str>, &Placing)| placing.readying.is_some() || self.is_ready_for_gang(uid);
+        counts.ready == 0 && counts.backing_off == 0 && self.placing.iter().all(waits)
     }
 
     /// Asks for a write whose answer somebody waits for.

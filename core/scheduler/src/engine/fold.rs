@@ -287,11 +287,13 @@ impl Engine {
     fn pod_gone(&mut self, now: Timestamp, uid: &Arc<str>) -> Wakes {
         self.rivals.is_done(now, uid);
         self.forget_waiting(uid);
+        // Before others of its gang look who is there.
+        let had_node = self.lose_seat(now, uid);
         self.abandon(uid);
         self.forget_unmade(uid);
         self.preempting.went(uid);
         let freed = self.end_nomination(uid, None);
-        if self.take_pod(uid) { freed.or(Wake::PodRemoved.into()) } else { freed }
+        if had_node { freed.or(Wake::PodRemoved.into()) } else { freed }
     }
 
     /// Puts a pod on its node.

@@ -13,6 +13,7 @@ mod likeness;
 mod members;
 mod one_by_one;
 mod turn;
+mod vacancy;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

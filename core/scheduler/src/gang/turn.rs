@@ -102,9 +102,17 @@ impl Engine {
         {
             return self.queue.postpone(key, until);
         }
-        match self.seat_gang(&group, &members) {
+        match self.seat_gang_anew(&group, &members) {
             Ok(seated) => self.take_off(now, key, &group, seated),
-            Err(refusal) => self.refuse_gang(now, key, &members, &refusal),
+            Err(refusal) => {
+                self.refuse_gang(now, key, &members, &refusal);
+                self.give_up_idle(&members);
+                self.close_seats(
+                    now,
+                    id,
+                    "devices of another member of the pod group failed, and there are no others",
+                );
+            }
         }
     }
 
@@ -114,6 +122,7 @@ impl Engine {
         let flight = Flight {
             members: seated.iter().map(|(pod, _)| pod.uid.clone()).collect(),
             ready: Default::default(),
+            vacant: Default::default(),
             at_least: (group.at_least as usize).saturating_sub(already),
             is_cleared: false,
             attempts: self.queue.attempts(key),
@@ -149,6 +158,18 @@ impl Engine {
         }
     }
 
+    /// Seats without devices that failed for members before, if there are such, or else with them.
+    fn seat_gang_anew(&mut self, group: &Group, pods: &[Arc<Pod>]) -> Result<Seated, GangRefusal> {
+        if let Some(held) = self.hold_shunned(pods.iter().map(|pod| &**pod)) {
+            let seated = self.seat_gang(group, pods);
+            self.claims.give_back(&held);
+            if seated.is_ok() {
+                return seated;
+            }
+        }
+        self.seat_gang(group, pods)
+    }
+
     /// Seats for as many members as have to be seated at once, at least.
     fn seat_gang(&mut self, group: &Group, pods: &[Arc<Pod>]) -> Result<Seated, GangRefusal> {
         let profile = self.settings.profile_of(&pods[0]);
@@ -159,7 +180,13 @@ impl Engine {
         for pod in pods {
             match self.claims_of(pod, &profile) {
                 Ok(claims) => members.push(Member { pod: pod.clone(), claims, follows: Vec::new() }),
-                Err(refusal) => unfit = unfit.or_else(|| Some((pod.clone(), refusal))),
+                Err(refusal) => {
+                    // Its claim has devices that are of no use to anybody.
+                    if let Some(one) = refusal.in_the_way() {
+                        self.ask_for(one, &pod.uid);
+                    }
+                    unfit = unfit.or_else(|| Some((pod.clone(), refusal)));
+                }
             }
         }
         let seated = self.gangs.seated(&group.id).count() as u32;

@@ -9,6 +9,7 @@ mod deallocate;
 mod device_preemption;
 mod extended;
 mod footprint;
+mod gang_readying;
 mod gang_turmoil;
 mod gangs;
 mod images;
