@@ -223,6 +223,8 @@ pub struct Engine {
     awaited: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// Devices that could not be made ready for a pod, by its uid.
     shunned: FxHashMap<Arc<str>, BTreeSet<DeviceId>>,
+    /// Claims that nobody uses and whose devices failed, so that they are to be given back when there is time.
+    forlorn: BTreeSet<ClaimId>,
     /// When a list told of a claim the last time.
     claims_listed: Option<Timestamp>,
     /// Schedulers besides us that give out devices.
@@ -277,6 +279,7 @@ impl Engine {
             unheard: BTreeMap::new(),
             awaited: BTreeMap::new(),
             shunned: FxHashMap::default(),
+            forlorn: BTreeSet::new(),
             claims_listed: None,
             rivals: Rivals::default(),
             settling: BTreeSet::new(),
@@ -349,7 +352,7 @@ impl Engine {
     /// Whether a turn would look at a pod, or a pod on its way has waited long enough.
     #[must_use]
     pub fn wants_turn(&self, now: Timestamp) -> bool {
-        self.queue.has_next(now) || self.ends_wait(now)
+        self.queue.has_next(now) || self.ends_wait(now) || !self.forlorn.is_empty()
     }
 
     /// Whether a pod on its way has waited long enough, and a turn lets it go on.

@@ -254,3 +254,21 @@ fn a_claim_whose_devices_are_ready_is_bound_without_a_wait() {
     assert_eq!(world.node_of("one").as_deref(), Some("a"));
     assert_eq!((told(&world, "waiting for"), told(&world, "one: success after 0 ms")), (0, 1));
 }
+
+#[test]
+fn a_claim_that_nobody_uses_gives_devices_back_that_failed() {
+    let mut world = with_fabric();
+    let failed: ClaimState = {
+        let mut other = waiting(&[("one", &["c"])], &["c"]);
+        let mut state = other.claims.remove(&claim_id("c")).expect("it has a device");
+        state.reserved_for.clear();
+        state
+    };
+    world.add_claim(failed);
+    world.turn();
+    assert!(world.open.is_empty(), "it may become ready: {:?}", world.open);
+    fail(&mut world, "c");
+    assert!(world.open.is_empty() && world.engine.wants_turn(world.now), "only who leads writes");
+    world.settle();
+    assert_eq!(world.devices_of("c"), [""; 0]);
+}
