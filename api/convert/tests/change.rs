@@ -4,6 +4,7 @@ use convert::change::{CLAIM_FINALIZER, applied, claim_state, gone};
 use model::pod::LabelSelector;
 use scheduler::change::{Change, GroupChange};
 use scheduler::companions::CompanionChange;
+use scheduler::negotiation::NegotiationChange;
 use scheduler::storage::StorageChange;
 use serde_json::{Value, json};
 
@@ -65,6 +66,10 @@ fn told(change: Option<Change>) -> String {
             format!("group {} of {}", group.id, group.at_least)
         }
         Some(Change::Group(GroupChange::Gone(id))) => format!("no group {id}"),
+        Some(Change::Negotiation(NegotiationChange::Applied(context))) => {
+            format!("context {} of {}", context.pod, context.owner)
+        }
+        Some(Change::Negotiation(NegotiationChange::Gone(id, _))) => format!("no context {id}"),
         Some(Change::Storage(change)) => told_of_storage(change),
         Some(Change::Companions(change)) => told_of_companions(change),
     }

@@ -15,7 +15,7 @@ use crate::wake::{Wake, Wakes};
 
 impl Engine {
     /// The gang that a pod belongs to.
-    pub(super) fn gang_of(&self, pod: &Pod) -> Option<GroupId> {
+    pub(crate) fn gang_of(&self, pod: &Pod) -> Option<GroupId> {
         let name = pod.group.as_ref().filter(|_| self.settings.gates.enabled(Gate::GenericWorkload))?;
         Some(GroupId { namespace: pod.id.namespace.clone(), name: name.clone() })
     }
@@ -88,6 +88,7 @@ impl Engine {
             members.remove(&pod.uid);
             if members.is_empty() {
                 self.gangs.waiting.remove(&id);
+                self.gangs.plans.remove(&id);
             }
         }
         // Those who are left may be too few.
@@ -111,6 +112,13 @@ impl Engine {
         if let Some(id) = self.gang_of(pod) {
             self.gangs.seated.entry(id.clone()).or_default().insert(pod.uid.clone());
             self.gangs.group_of.insert(pod.uid.clone(), id);
+        }
+    }
+
+    /// A pod was heard of that has a node: those of its gang who wait may be enough with it.
+    pub(crate) fn found_seat(&mut self, now: Timestamp, pod: &Pod) {
+        if let Some(id) = self.gang_of(pod) {
+            self.look_at_gang(now, &id);
         }
     }
 

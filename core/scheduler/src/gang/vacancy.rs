@@ -6,13 +6,10 @@
 
 use std::sync::Arc;
 
-use model::claim::ClaimId;
 use model::group::GroupId;
-use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use crate::deallocate::{InTheWay, Remedy};
-use crate::engine::{Engine, claim_id};
+use crate::engine::Engine;
 
 impl Engine {
     /// Keeps the seat of a member open that is about to be taken back, as long as it can be placed anew.
@@ -31,24 +28,6 @@ impl Engine {
         let Some(flight) = self.gangs.flights.get_mut(id) else { return };
         flight.vacant.remove(uid);
         self.recount_flight(now, id, "another member of the pod group has gone");
-    }
-
-    /// A gang that has no seats holds nothing: what claims of its members have is given back if nobody else uses it. A scheduler
-    /// that died may have left devices to members in places where they cannot be together.
-    pub(super) fn give_up_idle(&mut self, members: &[Arc<Pod>]) {
-        let is_member = |user: &Arc<str>| members.iter().any(|pod| pod.uid == *user);
-        for pod in members {
-            let claims: Vec<ClaimId> = pod.claims.iter().filter_map(|claim| claim_id(pod, claim)).collect();
-            for claim in claims {
-                let state = self.claims.get(&claim).filter(|state| state.allocation.is_some());
-                let idle = state.filter(|state| !state.extended && state.reserved_for.iter().all(is_member));
-                let Some(uid) = idle.map(|state| state.uid.clone()) else { continue };
-                let is_shared = self.has_other_users(&claim, &pod.uid);
-                if !is_shared && !self.is_being_reserved(&claim) && !self.is_given_up(&claim) {
-                    self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &pod.uid);
-                }
-            }
-        }
     }
 
     /// Open seats are not filled: those who wait for that come back.

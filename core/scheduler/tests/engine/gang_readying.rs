@@ -23,6 +23,8 @@ fn facts(cards: &[(&str, &[&str])], at_least: u32) -> Vec<Change> {
         at_least,
         levels: vec!["rack".into()],
         priority: 0,
+        preempts: true,
+        disruption: Default::default(),
     }))));
     facts
 }
