@@ -6,6 +6,7 @@
 mod actors;
 mod agenda;
 mod api;
+mod attacher;
 mod carry;
 mod component;
 mod dice;
@@ -33,6 +34,7 @@ use serde::Deserialize;
 
 use agenda::Agenda;
 use api::Api;
+use attacher::Attacher;
 pub use component::{Component, Crash, Moment};
 use dice::Dice;
 use errand::{Answer, Errand};
@@ -70,6 +72,8 @@ enum Happening {
     Run,
     /// What belongs to somebody who is gone goes too.
     Collect,
+    /// Somebody makes devices ready.
+    MakeReady,
     /// A scheduler is told what is new of a kind.
     Tell { replica: usize, life: u32, stream: usize },
     /// A scheduler lists everything of a kind.
@@ -109,6 +113,8 @@ pub struct Report {
     pub faults: Faults,
     /// Who schedules.
     pub arrangement: Arrangement,
+    /// Whether devices had to be made ready.
+    pub readied: bool,
     /// How many pods were bound.
     pub bound: u64,
     /// How often a gang had as many members on nodes as it needs.
@@ -165,6 +171,7 @@ struct World {
     /// When the world ends; it is not known before everything that goes wrong has gone wrong.
     end: Option<i64>,
     keeper: Keeper,
+    attacher: Attacher,
     /// Nodes by name.
     machines: BTreeMap<String, Machine>,
     /// Claims of pods that somebody removed without waiting for their nodes, by uid: they may be given away while they
@@ -206,6 +213,7 @@ impl World {
             chances: Dice::new(seed, 3),
             end: None,
             keeper: Keeper::new(&api),
+            attacher: Attacher::new(&api),
             machines: BTreeMap::new(),
             forsaken: BTreeSet::new(),
             life: None,
@@ -243,6 +251,9 @@ impl World {
         if self.plan.acts > 0 {
             self.agenda.after(500, Happening::Act);
         }
+        if self.plan.readied {
+            self.agenda.after(500, Happening::MakeReady);
+        }
     }
 
     fn go_on(&mut self) {
@@ -279,6 +290,10 @@ impl World {
                     self.collected = self.api.revision();
                 }
                 self.agenda.after(self.chances.millis(200, 1_200), Happening::Collect);
+            }
+            Happening::MakeReady => {
+                self.make_ready();
+                self.agenda.after(self.chances.millis(50, 600), Happening::MakeReady);
             }
             Happening::Tell { replica, life, stream } => {
                 if self.is_life(replica, life) {
@@ -424,6 +439,7 @@ impl World {
             violations: self.violations,
             faults: self.plan.counts,
             arrangement: self.plan.arrangement,
+            readied: self.plan.readied,
             bound: self.bound,
             gangs: self.judge.gangs.completed,
             refused: self.refused,

@@ -74,7 +74,11 @@ impl Engine {
         let group = self.gangs.groups.get(id);
         let is_whole = group.is_some_and(|group| self.gangs.members(id) >= group.at_least as usize);
         let priority = group.map_or(0, |group| group.priority);
-        self.queue.apply(&key, priority, is_gated || !is_whole, now);
+        let is_held_back = is_gated || !is_whole;
+        self.queue.apply(&key, priority, is_held_back, now);
+        if is_held_back {
+            self.close_seats(now, id, "another member of the pod group is held back");
+        }
     }
 
     /// A pod that waits is gone, or has its node.
@@ -89,6 +93,7 @@ impl Engine {
         }
         // Those who are left may be too few.
         self.look_at_gang(self.now, &id);
+        self.close_seat(self.now, &id, &pod.uid);
     }
 
     /// A member that was on its way is back: the gang tries again after a while.
@@ -108,6 +113,23 @@ impl Engine {
             self.gangs.seated.entry(id.clone()).or_default().insert(pod.uid.clone());
             self.gangs.group_of.insert(pod.uid.clone(), id);
         }
+    }
+
+    /// A pod was heard of that has a node: those of its gang who wait may be enough with it.
+    pub(crate) fn found_seat(&mut self, now: Timestamp, pod: &Pod) {
+        if let Some(id) = self.gang_of(pod) {
+            self.look_at_gang(now, &id);
+        }
+    }
+
+    /// A pod is gone: if it had a node, those who are on their way may be too few without it.
+    pub(crate) fn lose_seat(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
+        let gang = self.gangs.group_of.get(uid).cloned();
+        let had_node = self.take_pod(uid);
+        if let Some(id) = gang {
+            self.recount_flight(now, &id, "another member of the pod group has gone");
+        }
+        had_node
     }
 
     /// A pod is on no node.

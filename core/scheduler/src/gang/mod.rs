@@ -14,6 +14,7 @@ mod likeness;
 mod members;
 mod one_by_one;
 mod turn;
+mod vacancy;
 mod victims;
 mod way;
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gates::Gates;
-use invariants::{Evidence, GroupsFrom, Violation, check_state};
+use invariants::{Evidence, GroupsFrom, Violation, check_binding, check_state};
 use model::quantity::Quantity;
 use objects::Object;
 use objects::core::affinity::{NodeSelector, NodeSelectorRequirement};
@@ -250,6 +250,13 @@ impl Judge {
         }
         if made.by.is_none() {
             self.bound_by_hand.insert(pod.metadata.uid.clone());
+        } else {
+            let is_its = |claim: &&ResourceClaim| {
+                let is_named = claims_of(pod).any(|name| *name == claim.metadata.name);
+                is_named && claim.metadata.namespace == pod.metadata.namespace
+            };
+            let claims: Vec<&ResourceClaim> = self.claims.iter().filter(is_its).collect();
+            wrong.extend(check_binding(pod, &claims).iter().map(ToString::to_string));
         }
         // Who knows nothing of a rival, or of somebody who puts pods on nodes, cannot keep room for it.
         let is_by_hand =

@@ -128,11 +128,13 @@ pub enum Sabotage {
     RunsUnprepared,
     /// The agent of a node loses its checkpoint when it dies.
     ForgetsCheckpoint,
+    /// Schedulers think that every device is ready as soon as it is chosen.
+    BindsUnready,
 }
 
 impl Sabotage {
     /// Every mistake.
-    pub const ALL: [Sabotage; 17] = [
+    pub const ALL: [Sabotage; 18] = [
         Sabotage::DeafToClaims,
         Sabotage::DeafToDepartures,
         Sabotage::TrustsRefusals,
@@ -150,6 +152,7 @@ impl Sabotage {
         Sabotage::ReportsBeforeUndoing,
         Sabotage::RunsUnprepared,
         Sabotage::ForgetsCheckpoint,
+        Sabotage::BindsUnready,
     ];
 }
 
@@ -161,6 +164,8 @@ const GANGS_FROM: u64 = 300;
 pub(crate) struct Plan {
     pub arrangement: Arrangement,
     pub devices: Devices,
+    /// Devices have to be made ready once they are chosen.
+    pub readied: bool,
     pub sabotage: Sabotage,
     /// Many pods belong to gangs.
     pub gangs: bool,
@@ -228,6 +233,8 @@ impl Plan {
             tries_max,
             arrangement,
             devices,
+            // Of numbers of its own, so that the other worlds stay what they were.
+            readied: Dice::new(seed, 4).below(3) == 0 || sabotage == Sabotage::BindsUnready,
             sabotage,
             gangs,
             nodes,
@@ -243,6 +250,7 @@ impl Plan {
         Plan {
             arrangement: Arrangement::Alone,
             devices: Devices::Whole,
+            readied: false,
             sabotage,
             gangs: false,
             nodes: 2,

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use cluster::claims::ClaimState;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use scheduler::change::Change;
@@ -105,6 +106,9 @@ impl World {
                 if pod.node.is_some() && self.plan.sabotage == Sabotage::LeavesBoundPods =>
             {
                 Input::Changed(Change::PodApplied(Arc::new(Pod { running: true, ..Pod::clone(&pod) })))
+            }
+            Input::Changed(change) if self.plan.sabotage == Sabotage::BindsUnready => {
+                Input::Changed(all_ready(change))
             }
             input => input,
         }
@@ -250,5 +254,19 @@ impl World {
         if to.alive {
             self.plan_turn(replica);
         }
+    }
+}
+
+/// A fact without what is left to do for the devices of a claim.
+fn all_ready(change: Change) -> Change {
+    let ready = |mut state: Box<ClaimState>| {
+        state.preparation = None;
+        state
+    };
+    match change {
+        Change::ClaimApplied(state) => Change::ClaimApplied(ready(state)),
+        Change::ClaimListed(state) => Change::ClaimListed(ready(state)),
+        Change::ClaimAnswered(state) => Change::ClaimAnswered(ready(state)),
+        other => other,
     }
 }

@@ -6,6 +6,7 @@ use convert::request::{ApiCall, Verb};
 use serde_json::{Value, json};
 
 use super::api::{Api, named, text};
+use super::attacher::{FAILED, READY, TIMEOUT};
 use super::dice::Dice;
 use super::gangs;
 use super::plan::{Arrangement, Devices, Plan};
@@ -281,6 +282,9 @@ fn publish(api: &mut Api, plan: &Plan, node: &str, count: usize) {
             }
         }
     }
+    if plan.readied {
+        devices.iter_mut().for_each(made_ready_first);
+    }
     let spec = |part: Value| {
         let pool = json!({ "name": node, "generation": generation + 1, "resourceSliceCount": slices });
         let mut spec = json!({ "driver": DRIVER, "pool": pool, "nodeName": node });
@@ -296,6 +300,14 @@ fn publish(api: &mut Api, plan: &Plan, node: &str, count: usize) {
         put_slice(api, &format!("{node}-counters"), spec(json!({ "sharedCounters": sets })));
     }
     put_slice(api, &name, spec(json!({ "devices": devices })));
+}
+
+/// A device has to be made ready before a pod may use it.
+fn made_ready_first(device: &mut Value) {
+    device["bindsToNode"] = json!(true);
+    device["bindingConditions"] = json!([READY]);
+    device["bindingFailureConditions"] = json!([FAILED]);
+    device["bindingTimeout"] = json!(TIMEOUT);
 }
 
 /// A slice says again what another says already, which makes the pool unusable, or is taken away.
