@@ -6,6 +6,7 @@
 mod actors;
 mod agenda;
 mod api;
+mod bargain;
 mod carry;
 mod component;
 mod dice;
@@ -32,6 +33,7 @@ use serde::Deserialize;
 
 use agenda::Agenda;
 use api::Api;
+pub use bargain::{bargain, rebargain_command};
 pub use component::{Component, Crash, Moment};
 use dice::Dice;
 use errand::{Answer, Errand};
@@ -95,6 +97,8 @@ enum Happening {
     Strike { component: Component },
     /// Somebody looks whether the pods of a life have done their work.
     Visit,
+    /// Drivers that give devices themselves do something.
+    Bargain,
 }
 
 /// What came of a world.
@@ -169,6 +173,8 @@ struct World {
     forsaken: BTreeSet<String>,
     /// The one life that is lived here, if it is no world of chances.
     life: Option<Life>,
+    /// Drivers that give devices themselves, if it is a world of these.
+    market: Option<bargain::Market>,
     /// Up to where garbage was looked for.
     collected: u64,
     /// Failed attempts by pod, since the world came to rest.
@@ -185,7 +191,10 @@ impl World {
     }
 
     fn of(seed: u64, plan: Plan, keep_lines: bool) -> World {
-        let gates = Gates::default();
+        World::with_gates(seed, plan, Gates::default(), keep_lines)
+    }
+
+    fn with_gates(seed: u64, plan: Plan, gates: Gates, keep_lines: bool) -> World {
         let api = Api::new(gates, START);
         let rivals = plan.arrangement == Arrangement::Rivals;
         World {
@@ -206,6 +215,7 @@ impl World {
             machines: BTreeMap::new(),
             forsaken: BTreeSet::new(),
             life: None,
+            market: None,
             collected: 0,
             api,
             attempts: BTreeMap::new(),
@@ -307,6 +317,7 @@ impl World {
             Happening::Lead { replica } => self.lead(replica),
             Happening::Strike { component } => self.strike(component),
             Happening::Visit => self.visit(),
+            Happening::Bargain => self.trade(),
         }
     }
 
@@ -366,9 +377,7 @@ impl World {
         let now = self.agenda.now();
         let done = workload::act(&mut self.api, &self.plan, &mut self.deeds, &mut self.trace, now);
         if let Some(pod) = done {
-            let machines = self.machines.values().flat_map(|machine| &machine.entries);
-            let used = machines.filter(|(_, entry)| entry.pods.contains(&pod));
-            self.forsaken.extend(used.map(|(claim, _)| claim.clone()));
+            self.forsake(&pod);
         }
         self.plan.acts -= 1;
         if self.plan.acts > 0 {
@@ -379,6 +388,13 @@ impl World {
         self.trace.note(now, format_args!("from here on nothing goes wrong"));
         self.plan.calm = true;
         self.end = Some(now + CALM_MS);
+    }
+
+    /// A pod was removed without waiting for its node.
+    fn forsake(&mut self, pod: &str) {
+        let machines = self.machines.values().flat_map(|machine| &machine.entries);
+        let used = machines.filter(|(_, entry)| entry.pods.contains(pod));
+        self.forsaken.extend(used.map(|(claim, _)| claim.clone()));
     }
 
     fn is_life(&self, replica: usize, life: u32) -> bool {

@@ -196,6 +196,13 @@ impl World {
     fn tell_answer(&mut self, errand: u64, object: &Arc<Value>) {
         let Some(one) = self.errands.get(&errand) else { return };
         let (replica, (kind, namespace, name)) = (one.replica, one.target());
+        if matches!(one.write, Write::Negotiate { .. }) {
+            // What was said is known to whoever said it.
+            if let Some(change) = replica::applied(object) {
+                self.tell(replica, Input::Changed(change));
+            }
+            return;
+        }
         if kind != "ResourceClaim" || self.plan.sabotage == Sabotage::KeepsAnswers {
             return;
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use convert::change;
-use gates::Gates;
+use gates::{Gate, Gates};
 use scheduler::change::Change;
 use scheduler::engine::{Engine, Settings};
 use scheduler::profile::Profile;
@@ -19,8 +19,15 @@ use super::api::{Api, Site, text};
 use super::plan::Sabotage;
 
 /// The kinds that a scheduler follows.
-pub(crate) const FOLLOWED: [&str; 6] =
-    ["Namespace", "DeviceClass", "Node", "ResourceSlice", "ResourceClaim", "Pod"];
+pub(crate) const FOLLOWED: [&str; 7] =
+    ["Namespace", "DeviceClass", "Node", "ResourceSlice", "ResourceClaim", "Pod", "PodSchedulingContext"];
+
+/// Those of them that matter with these features.
+pub(crate) fn followed(gates: Gates) -> &'static [&'static str] {
+    let count =
+        if gates.enabled(Gate::DRAControlPlaneController) { FOLLOWED.len() } else { FOLLOWED.len() - 1 };
+    &FOLLOWED[..count]
+}
 
 /// How many steps a search for devices on one node may take.
 const STEPS_MAX: u64 = 100_000;
@@ -163,7 +170,7 @@ impl Replica {
         Replica {
             name,
             engine: engine(name, gates),
-            streams: streams(api),
+            streams: streams(api, gates),
             life: 0,
             alive: true,
             leads,
@@ -176,7 +183,7 @@ impl Replica {
     /// Starts again with nothing.
     pub fn restart(&mut self, gates: Gates, api: &Api) {
         self.engine = engine(self.name, gates);
-        self.streams = streams(api);
+        self.streams = streams(api, gates);
         self.alive = true;
         (self.turn_planned, self.wake_planned) = (false, None);
     }
@@ -191,6 +198,6 @@ impl Replica {
     }
 }
 
-fn streams(api: &Api) -> Vec<Stream> {
-    FOLLOWED.iter().map(|kind| Stream::new(api.site(kind))).collect()
+fn streams(api: &Api, gates: Gates) -> Vec<Stream> {
+    followed(gates).iter().map(|kind| Stream::new(api.site(kind))).collect()
 }

@@ -11,7 +11,7 @@ use scheduler::engine::{Announcement, Effect, Input};
 
 use super::component::Component;
 use super::plan::{Arrangement, Fault, Sabotage};
-use super::replica::FOLLOWED;
+use super::replica::{FOLLOWED, followed};
 use super::{Happening, START, World, carry};
 
 impl World {
@@ -235,7 +235,7 @@ impl World {
         self.trace.note(self.agenda.now(), format_args!("scheduler {replica} starts"));
         self.replicas[replica].restart(self.gates, &self.api);
         let life = self.replicas[replica].life;
-        for stream in 0..FOLLOWED.len() {
+        for stream in 0..followed(self.gates).len() {
             let pause = self.chances.millis(1, 400);
             self.agenda.after(pause, Happening::List { replica, life, stream });
         }
