@@ -385,8 +385,9 @@ impl Drive {
             Announcement::Negotiating { pod, wait } => {
                 self.options.listener.hear(&Notice::Negotiating { pod, wait });
             }
-            Announcement::Preempted { pod, by, node } => {
-                self.options.listener.hear(&Notice::Preempted { pod, by, node });
+            Announcement::Preempted { pod, by, group, node } => {
+                let group = group.as_deref();
+                self.options.listener.hear(&Notice::Preempted { pod, by, group, node });
             }
         }
         if let Some(shadow) = &mut self.shadow {

@@ -9,10 +9,13 @@ mod cast;
 mod flight;
 mod following;
 mod ground;
+mod helps;
 mod likeness;
 mod members;
 mod one_by_one;
 mod turn;
+mod victims;
+mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,6 +25,7 @@ use model::group::{Group, GroupId};
 use rustc_hash::FxHashMap;
 
 use flight::Flight;
+use way::Plan;
 
 /// What stands before the name of a gang in the queue. No uid begins like this.
 const KEY: &str = "gang ";
@@ -42,6 +46,8 @@ pub(crate) struct Gangs {
     in_flight: FxHashMap<Arc<str>, GroupId>,
     /// Members that reserve a claim once it has the devices that it gets with another member.
     followers: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// What is being made free for gangs.
+    plans: BTreeMap<GroupId, Plan>,
 }
 
 impl Gangs {
@@ -59,7 +65,13 @@ impl Gangs {
         seated.len() + waiting.filter(|uid| !seated.contains(*uid)).count()
     }
 
-    fn seated(&self, id: &GroupId) -> impl Iterator<Item = &Arc<str>> {
+    /// A group by name.
+    pub(crate) fn group(&self, id: &GroupId) -> Option<&Arc<Group>> {
+        self.groups.get(id)
+    }
+
+    /// The members that are on a node or on their way to one.
+    pub(crate) fn seated(&self, id: &GroupId) -> impl Iterator<Item = &Arc<str>> {
         self.seated.get(id).into_iter().flatten()
     }
 }

@@ -46,7 +46,7 @@ impl Engine {
         cast: &Cast,
         domains: &[Domain],
         profile: &Profile,
-    ) -> Result<Seated, String> {
+    ) -> Result<(Arc<str>, Seated), String> {
         let mut nearest: Option<(usize, &Domain)> = None;
         for domain in domains {
             let mut seated = Vec::new();
@@ -60,7 +60,7 @@ impl Engine {
             }
             assumed.iter().rev().for_each(|one| self.revert_seat(one));
             if seated.len() >= gang.at_least as usize {
-                return Ok(seated);
+                return Ok((domain.name.clone(), seated));
             }
             if nearest.is_none_or(|(count, _)| count < seated.len()) {
                 nearest = Some((seated.len(), domain));

@@ -135,7 +135,7 @@ impl World {
                 let outcome = outcome.name();
                 self.trace.note(now, format_args!("scheduler {replica}: devices of {}: {outcome}", pod.id));
             }
-            Announcement::Preempted { pod, by, node } => {
+            Announcement::Preempted { pod, by, node, .. } => {
                 self.trace.note(
                     now,
                     format_args!("scheduler {replica} displaces {} for {} on {node}", pod.id, by.id),

@@ -214,9 +214,11 @@ impl Listener for Watcher {
                 debug!(pod, reason = %wait, "waits for a driver");
             }
             Notice::Drivers { counts } => self.negotiating(counts),
-            Notice::Preempted { pod, by, node } => {
-                self.metrics.preemption.victims(Preemptor::Pod, 1, 1, 0);
-                let (pod, by) = (named(&pod.id), named(&by.id));
+            Notice::Preempted { pod, by, group, node } => {
+                let preemptor = if group.is_some() { Preemptor::PodGroup } else { Preemptor::Pod };
+                self.metrics.preemption.victims(preemptor, 1, 1, 0);
+                let by = group.map_or_else(|| named(&by.id), |group| group.id.to_string());
+                let pod = named(&pod.id);
                 info!(pod, by, node, "displaced by a more important pod");
             }
             Notice::WriteFailed { write, why } => {
