@@ -18,14 +18,27 @@ use store::Key;
 use super::api::{Api, Site, text};
 use super::plan::Sabotage;
 
-/// The kinds that a scheduler follows.
-pub(crate) const FOLLOWED: [&str; 7] =
-    ["Namespace", "DeviceClass", "Node", "ResourceSlice", "ResourceClaim", "Pod", "PodGroup"];
+/// The kinds that a scheduler follows, and the features without which there are none.
+const FOLLOWED: [(&str, Option<Gate>); 8] = [
+    ("Namespace", None),
+    ("DeviceClass", None),
+    ("Node", None),
+    ("ResourceSlice", None),
+    ("ResourceClaim", None),
+    ("Pod", None),
+    ("PodGroup", Some(Gate::GenericWorkload)),
+    ("PodSchedulingContext", Some(Gate::DRAControlPlaneController)),
+];
 
-/// Those of them that there are with these features.
-pub(crate) fn followed(gates: Gates) -> &'static [&'static str] {
-    let count = FOLLOWED.len() - usize::from(!gates.enabled(Gate::GenericWorkload));
-    &FOLLOWED[..count]
+/// The kinds that a scheduler follows with these features, in the order of its streams.
+pub(crate) fn followed(gates: Gates) -> impl Iterator<Item = &'static str> {
+    let is_there = move |gate: Option<Gate>| gate.is_none_or(|gate| gates.enabled(gate));
+    FOLLOWED.into_iter().filter(move |(_, gate)| is_there(*gate)).map(|(kind, _)| kind)
+}
+
+/// The kind of a stream.
+pub(crate) fn kind_of(stream: usize, gates: Gates) -> &'static str {
+    followed(gates).nth(stream).expect("a stream is one of those that are followed")
 }
 
 /// How many steps a search for devices on one node may take.
@@ -198,5 +211,5 @@ impl Replica {
 }
 
 fn streams(api: &Api) -> Vec<Stream> {
-    followed(api.gates()).iter().map(|kind| Stream::new(api.site(kind))).collect()
+    followed(api.gates()).map(|kind| Stream::new(api.site(kind))).collect()
 }

@@ -12,7 +12,7 @@ use scheduler::engine::{Announcement, Effect, Input};
 
 use super::component::Component;
 use super::plan::{Arrangement, Fault, Sabotage};
-use super::replica::FOLLOWED;
+use super::replica::kind_of;
 use super::{Happening, START, World, carry};
 
 impl World {
@@ -43,12 +43,12 @@ impl World {
             let pause = self.chances.millis(100, 8_000);
             self.trace.note(
                 self.agenda.now(),
-                format_args!("scheduler {replica} loses its watch of {}", FOLLOWED[stream]),
+                format_args!("scheduler {replica} loses its watch of {}", kind_of(stream, self.gates)),
             );
             self.agenda.after(pause, Happening::List { replica, life, stream });
             return;
         }
-        let kind = FOLLOWED[stream];
+        let kind = kind_of(stream, self.gates);
         let mut news = to.follow(&mut self.api, most);
         if self.plan.sabotage == Sabotage::DeafToClaims && kind == "ResourceClaim" {
             news.clear();
@@ -74,7 +74,7 @@ impl World {
 
     pub(super) fn list(&mut self, replica: usize, stream: usize) {
         let facts = self.replicas[replica].streams[stream].list(&mut self.api);
-        let (now, kind) = (self.agenda.now(), FOLLOWED[stream]);
+        let (now, kind) = (self.agenda.now(), kind_of(stream, self.gates));
         self.trace.note(now, format_args!("scheduler {replica} lists {kind}: {} facts", facts.len()));
         for change in facts {
             self.tell(replica, Input::Changed(change));
