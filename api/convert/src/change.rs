@@ -18,6 +18,7 @@ use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
 use scheduler::change::{Change, GroupChange};
@@ -27,7 +28,7 @@ use serde_json::Value;
 use crate::claim::{claim, claim_id};
 use crate::class::class;
 use crate::error::{ConvertError, ObjectName, named};
-use crate::group::{group, group_id};
+use crate::group::{composite, group, group_id};
 use crate::label_selector::label_selector;
 use crate::node::{node, node_selector};
 use crate::pod::pod;
@@ -89,6 +90,9 @@ fn fact(
         (DeviceClass::API_VERSION, DeviceClass::KIND) => Box::new(read::<DeviceClass>(object)?),
         (ResourceClaim::API_VERSION, ResourceClaim::KIND) => Box::new(read::<ResourceClaim>(object)?),
         (PodGroup::API_VERSION, PodGroup::KIND) => Box::new(read::<PodGroup>(object)?),
+        (CompositePodGroup::API_VERSION, CompositePodGroup::KIND) => {
+            Box::new(read::<CompositePodGroup>(object)?)
+        }
         (PersistentVolume::API_VERSION, PersistentVolume::KIND) => {
             Box::new(read::<PersistentVolume>(object)?)
         }
@@ -204,6 +208,16 @@ impl Fact for PodGroup {
 
     fn gone(&self) -> Change {
         Change::Group(GroupChange::Gone(group_id(self)))
+    }
+}
+
+impl Fact for CompositePodGroup {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::Group(GroupChange::CompositeApplied(Box::new(composite(self)?))))
+    }
+
+    fn gone(&self) -> Change {
+        Change::Group(GroupChange::CompositeGone(group_id(self)))
     }
 }
 

@@ -16,6 +16,7 @@ mod group;
 mod label_selector;
 mod made_claim;
 mod node;
+mod noted_group;
 mod pod;
 mod pod_features;
 mod pod_terms;

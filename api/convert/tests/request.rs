@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const NOW: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
 
 fn consumer() -> Consumer {
-    Consumer { name: "p".into(), uid: "pu".into() }
+    Consumer { name: "p".into(), uid: "pu".into(), group: None }
 }
 
 fn claim_id() -> ClaimId {
@@ -78,6 +78,7 @@ fn ask(write: &Write, claim: Option<&Value>, pod: Option<&Value>) -> Result<Next
     let seen = Seen {
         claim: claim.as_ref(),
         pod: pod.as_ref(),
+        group: None,
         class: &|_| None,
         now: NOW,
         allocation_times: false,
@@ -129,7 +130,14 @@ fn a_claim_is_protected_before_it_gets_devices_and_loses_nothing() {
 fn an_allocation_says_when_it_was_made_if_that_is_wanted() {
     let object = claim(&json!([CLAIM_FINALIZER]), &json!({}));
     let object: ResourceClaim = serde_json::from_value(object).expect("a claim");
-    let seen = Seen { claim: Some(&object), pod: None, class: &|_| None, now: NOW, allocation_times: true };
+    let seen = Seen {
+        claim: Some(&object),
+        pod: None,
+        group: None,
+        class: &|_| None,
+        now: NOW,
+        allocation_times: true,
+    };
     let call = last(next(&allocate(), &seen));
     assert_eq!(call.body["status"]["allocation"]["allocationTimestamp"], json!(NOW.to_string()));
 }

@@ -147,6 +147,8 @@ pub(crate) struct Claims {
     pub settled: Vec<Arc<ClaimState>>,
     /// Those that need devices.
     pub open: Vec<Arc<ClaimState>>,
+    /// The uid of the pod's group, for those that the group uses in its stead.
+    pub group_users: BTreeMap<ClaimId, Arc<str>>,
     /// What the pod asks for by name, if devices may stand for any of it.
     pub named: Option<Arc<Shape>>,
     /// What is needed to tell what devices take of the node, if that counts.
@@ -359,6 +361,7 @@ impl Engine {
         let mut claims = Claims {
             settled: Vec::new(),
             open: Vec::new(),
+            group_users: BTreeMap::new(),
             named: self.named_needs(pod),
             footing: self.footing(pod),
         };
@@ -390,8 +393,9 @@ impl Engine {
             if state.deleting {
                 return Err(refused(format!("resourceclaim \"{name}\" is being deleted")));
             }
+            let user = self.user_of(pod, &id);
             let generated = matches!(claim.source, ClaimSource::Generated(_));
-            if generated && state.owner.as_ref() != Some(&pod.uid) {
+            if generated && state.owner.as_ref() != Some(&user) {
                 return Err(refused(format!("resourceclaim \"{name}\" was not created for the pod")));
             }
             if self.claims.is_decided(&id) {
@@ -410,9 +414,7 @@ impl Engine {
                 return Err(refusal);
             }
             let consumers = state.reserved_for.len();
-            if state.allocation.is_some()
-                && consumers >= CONSUMERS_MAX
-                && !state.reserved_for.contains(&pod.uid)
+            if state.allocation.is_some() && consumers >= CONSUMERS_MAX && !state.reserved_for.contains(&user)
             {
                 return Err(refused(format!(
                     "resourceclaim \"{name}\" has {consumers} consumers, the most there may be"
@@ -423,8 +425,11 @@ impl Engine {
                     "resourceclaim \"{name}\" has a device that is a part of its node, and cannot be shared"
                 )));
             }
-            if state.allocation.is_some() { &mut claims.settled } else { &mut claims.open }
-                .push(state.clone());
+            if user != pod.uid {
+                claims.group_users.insert(id, user);
+            }
+            let is_settled = state.allocation.is_some() && !self.gangs.lifted.contains(&state.wish.id);
+            if is_settled { &mut claims.settled } else { &mut claims.open }.push(state.clone());
         }
         Ok(claims)
     }
@@ -496,7 +501,8 @@ pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, mut allocations: V
     // One more than there are claims is for the claim that has yet to be made.
     let made = allocations.drain(claims.open.len().min(allocations.len())..).collect::<Vec<_>>();
     let settled = claims.settled.iter().map(|state| {
-        if state.reserved_for.contains(&pod.uid) {
+        let user = claims.group_users.get(&state.wish.id).unwrap_or(&pod.uid);
+        if state.reserved_for.contains(user) {
             return Wanted::Reserved;
         }
         Wanted::Reservation { claim: state.wish.id.clone(), uid: state.uid.clone() }

@@ -14,7 +14,6 @@ pub(crate) mod turn;
 
 pub(crate) use fold::claim_id;
 pub use readying::ReadyOutcome;
-pub(crate) use settle::consumer;
 pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +39,7 @@ use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::extended::Extended;
 use crate::filters::FilterSet;
-use crate::gang::Gangs;
+use crate::gang::{GangNews, Gangs};
 use crate::preempt::Preempting;
 use crate::profile::Profile;
 use crate::queue::{Cause, Counts, Patience, Queue, Station};
@@ -127,6 +126,8 @@ pub enum Announcement {
         /// The node on which that is to be.
         node: Arc<str>,
     },
+    /// Something came of pods that are placed together.
+    Gang(Box<GangNews>),
 }
 
 /// How the engine decides.
@@ -173,7 +174,7 @@ pub(crate) struct Placing {
     /// Claims that get their devices with another pod, and their uids; they are reserved after that.
     pub(crate) follows: BTreeMap<ClaimId, Arc<str>>,
     /// Claims that are reserved for the pod by now.
-    reserved: Vec<ClaimId>,
+    pub(crate) reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
     binding: Option<WriteId>,
     /// Until when news of its claims are waited for.
@@ -349,7 +350,7 @@ impl Engine {
     /// Whether a turn would look at a pod, or a pod on its way has waited long enough.
     #[must_use]
     pub fn wants_turn(&self, now: Timestamp) -> bool {
-        self.queue.has_next(now) || self.ends_wait(now)
+        self.queue.has_next(now) || self.ends_wait(now) || !self.gangs.untold.is_empty()
     }
 
     /// Whether a pod on its way has waited long enough, and a turn lets it go on.

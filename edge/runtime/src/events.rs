@@ -4,7 +4,9 @@ use client::Report;
 use model::pod::Pod;
 use objects::Object;
 use objects::core::event::ObjectReference;
+use objects::scheduling::pod_group::PodGroup;
 use scheduler::engine::Announcement;
+use scheduler::gang::{GangNews, GangOutcome};
 
 /// What an event says of an announcement, if there is one for it.
 pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
@@ -51,8 +53,37 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             is_once: true,
             note: message.clone(),
         },
+        Announcement::Gang(news) => return of_gang(news),
         // Success is followed by a binding, and everything else by the reason why there is none.
         Announcement::DevicesDone { .. } => return None,
+    })
+}
+
+/// What an event of a group says.
+fn of_gang(news: &GangNews) -> Option<Report> {
+    let (reason, note) = match &news.outcome {
+        GangOutcome::Refused { message } => ("FailedScheduling", message.clone()),
+        GangOutcome::Placed { members } => ("Scheduled", format!("{members} pods have their nodes")),
+        // It is not certain yet that they will be bound.
+        GangOutcome::Seated { .. } => return None,
+    };
+    let is_refused = matches!(news.outcome, GangOutcome::Refused { .. });
+    Some(Report {
+        controller: news.scheduler.to_string(),
+        regarding: ObjectReference {
+            api_version: PodGroup::API_VERSION.to_owned(),
+            kind: PodGroup::KIND.to_owned(),
+            namespace: news.group.namespace.to_string(),
+            name: news.group.name.to_string(),
+            uid: news.uid.to_string(),
+            ..ObjectReference::default()
+        },
+        related: None,
+        reason,
+        action: "Scheduling",
+        is_warning: is_refused,
+        is_once: !is_refused,
+        note,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Objects that writes are made from: claims, classes, and the pods that wait.
+//! Objects that writes are made from: claims, classes, groups, and the pods that wait.
 //!
 //! Invariant: nothing is decided by these. They are what the API said last, and a write that was made from an old one
 //! is answered with a conflict.
@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use convert::claim_id;
 use model::claim::ClaimId;
+use model::group::GroupId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
+use objects::scheduling::pod_group::PodGroup;
 use rustc_hash::FxHashMap;
-use scheduler::change::{About, Change, Write};
+use scheduler::change::{About, Change, GroupChange, Write};
 
 /// An object as it came.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(crate) enum Original {
     Pod(Arc<Pod>),
     /// A class.
     Class(Arc<DeviceClass>),
+    /// A group of pods.
+    Group(Arc<PodGroup>),
 }
 
 /// Classes by name.
@@ -33,6 +37,7 @@ pub(crate) type Classes = Arc<BTreeMap<String, Arc<DeviceClass>>>;
 pub(crate) struct Kept {
     claims: FxHashMap<ClaimId, Arc<ResourceClaim>>,
     pods: FxHashMap<Arc<str>, Arc<Pod>>,
+    groups: FxHashMap<GroupId, Arc<PodGroup>>,
     classes: Classes,
 }
 
@@ -41,6 +46,7 @@ pub(crate) struct Kept {
 pub(crate) struct Sources {
     pub(crate) claim: Option<Arc<ResourceClaim>>,
     pub(crate) pod: Option<Arc<Pod>>,
+    pub(crate) group: Option<Arc<PodGroup>>,
     pub(crate) classes: Classes,
 }
 
@@ -52,6 +58,12 @@ impl Kept {
             Original::Claim(id, claim) if claim.status.allocation.is_some() => drop(self.claims.remove(&id)),
             Original::Claim(id, claim) => drop(self.claims.insert(id, claim)),
             Original::Pod(pod) => drop(self.pods.insert(pod.metadata.uid.as_str().into(), pod)),
+            Original::Group(group) => {
+                let meta = &group.metadata;
+                let id =
+                    GroupId { namespace: meta.namespace.as_str().into(), name: meta.name.as_str().into() };
+                self.groups.insert(id, group);
+            }
             Original::Class(class) => {
                 Arc::make_mut(&mut self.classes).insert(class.metadata.name.clone(), class);
             }
@@ -73,6 +85,7 @@ impl Kept {
             Change::PodApplied(pod) if pod.node.is_some() => drop(self.pods.remove(&pod.uid)),
             Change::PodGone(uid) => drop(self.pods.remove(uid)),
             Change::ClaimGone(id) => drop(self.claims.remove(id)),
+            Change::Group(GroupChange::Gone(id)) => drop(self.groups.remove(id)),
             Change::ClassGone(name) => drop(Arc::make_mut(&mut self.classes).remove(&**name)),
             _ => {}
         }
@@ -80,10 +93,12 @@ impl Kept {
 
     /// What a write is made from.
     pub(crate) fn sources(&self, write: &Write) -> Sources {
-        let (claim, pod) = match write.about() {
-            About::Claim(id) => (self.claims.get(id).cloned(), None),
-            About::Pod { uid, .. } => (None, self.pods.get(uid).cloned()),
-        };
-        Sources { claim, pod, classes: self.classes.clone() }
+        let mut sources = Sources { classes: self.classes.clone(), ..Sources::default() };
+        match write.about() {
+            About::Claim(id) => sources.claim = self.claims.get(id).cloned(),
+            About::Pod { uid, .. } => sources.pod = self.pods.get(uid).cloned(),
+            About::Group(id) => sources.group = self.groups.get(id).cloned(),
+        }
+        sources
     }
 }

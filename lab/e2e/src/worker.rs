@@ -24,11 +24,13 @@ pub struct Terms {
     pub candidate: Option<String>,
     /// It writes nothing.
     pub shadow: bool,
+    /// Which features it has.
+    pub gates: Gates,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { name: "default-scheduler".to_owned(), candidate: None, shadow: false }
+        Self { name: "default-scheduler".to_owned(), candidate: None, shadow: false, gates: Gates::default() }
     }
 }
 
@@ -63,7 +65,7 @@ impl Terms {
 
     /// What `runtime` needs to know.
     pub(crate) fn options(&self, election: Connection, listener: Arc<dyn Listener>) -> Result<Options> {
-        let gates = Gates::default();
+        let gates = self.gates;
         let file = format!(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
              profiles: [{{schedulerName: {}}}]\n",

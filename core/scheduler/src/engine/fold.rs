@@ -158,6 +158,7 @@ impl Engine {
             // While claims are written for it, it counts with what their devices take.
             if !self.placing.contains_key(&pod.uid) {
                 self.put_pod(pod.clone());
+                self.look_if_gang_placed(pod);
             }
             if !known && self.wants_devices(pod) {
                 // Its claims may have been told of before it, and only now to displace it can free their devices.

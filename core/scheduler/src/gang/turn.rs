@@ -7,7 +7,7 @@ use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
 use gates::Gate;
 use model::allocation::Allocation;
-use model::group::{Group, GroupId};
+use model::group::Group;
 use model::node::Node;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
@@ -16,9 +16,11 @@ use placement::{
     Strictness, TightestFit, Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
 };
 
+use super::Root;
 use super::cast::{Cast, Member, Unit};
 use super::flight::Flight;
 use super::ground::{Devices, Ground};
+use super::news::Tried;
 use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, DEVICES, Wanted, choice};
 use crate::engine::{Announcement, Engine};
@@ -68,6 +70,14 @@ pub(super) struct GangRefusal {
     pub filters: FilterSet,
 }
 
+/// Members in the order in which they are seated.
+pub(super) fn sort(members: &mut [Arc<Pod>]) {
+    members.sort_by(|one, other| {
+        let rank = |pod: &Arc<Pod>| (-i64::from(pod.priority), pod.created, pod.id.name.clone());
+        rank(one).cmp(&rank(other))
+    });
+}
+
 /// The seat of a member, with the claims that follow other members.
 pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -> Choice {
     let mut choice = choice(&member.pod, node, &member.claims, allocations);
@@ -79,7 +89,12 @@ pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -
 
 impl Engine {
     /// Looks for seats for the members of a gang, and sends those on their way that have one.
-    pub(crate) fn turn_gang(&mut self, now: Timestamp, key: &Arc<str>, id: &GroupId) {
+    pub(crate) fn turn_gang(&mut self, now: Timestamp, key: &Arc<str>, root: &Root) {
+        self.gangs.tried = Tried::default();
+        let id = match root {
+            Root::Group(id) => id,
+            Root::Composite(id) => return self.turn_tree(now, key, id),
+        };
         let waiting = self.gangs.waiting.get(id).into_iter().flat_map(|members| members.keys());
         let (on_the_way, here): (Vec<&Arc<str>>, Vec<&Arc<str>>) =
             waiting.partition(|uid| self.placing.contains_key(*uid));
@@ -93,23 +108,30 @@ impl Engine {
         if is_coming_back {
             return self.queue.put_back(key, Failure::Failed, now);
         }
-        members.sort_by(|one, other| {
-            let rank = |pod: &Arc<Pod>| (-i64::from(pod.priority), pod.created, pod.id.name.clone());
-            rank(one).cmp(&rank(other))
-        });
+        sort(&mut members);
         if members.iter().any(|pod| self.wants_devices(pod))
             && let Some(until) = self.rivals.stands_back(now, key)
         {
             return self.queue.postpone(key, until);
         }
         match self.seat_gang(&group, &members) {
-            Ok(seated) => self.take_off(now, key, &group, seated),
-            Err(refusal) => self.refuse_gang(now, key, &members, &refusal),
+            Ok(seated) => {
+                self.tell_seated(&group, &members[0], seated.len());
+                self.take_off(now, key, &group, seated);
+            }
+            Err(mut refusal) => {
+                if let Some(way) = self.clear_the_way(&group, &members) {
+                    refusal.message = format!("{}; {way}", refusal.message);
+                }
+                self.tell_refused(&group, &members[0], &refusal.message);
+                self.refuse_gang(now, key, &members, &refusal);
+            }
         }
     }
 
     /// Sends members on their way together.
-    fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, seated: Seated) {
+    fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, mut seated: Seated) {
+        self.reserve_once(&mut seated);
         let already = self.gangs.seated(&group.id).count();
         let flight = Flight {
             members: seated.iter().map(|(pod, _)| pod.uid.clone()).collect(),
@@ -128,17 +150,28 @@ impl Engine {
             .filter(|uid| !self.placing.contains_key(*uid))
             .filter_map(|uid| self.waiting.get(uid).cloned())
             .collect();
+        self.leave_rest(now, key, &left);
+    }
+
+    /// Puts members back for whom there was no room beside the others.
+    pub(super) fn leave_rest(&mut self, now: Timestamp, key: &Arc<str>, left: &[Arc<Pod>]) {
         if left.is_empty() {
             self.queue.remove(key);
             return;
         }
         let message = "the rest of the pod group has its nodes, and there is no room for this one".to_owned();
-        let refusal = GangRefusal { message, wakes_on: self.helps(&left), filters: FilterSet::default() };
-        self.refuse_gang(now, key, &left, &refusal);
+        let refusal = GangRefusal { message, wakes_on: self.helps(left), filters: FilterSet::default() };
+        self.refuse_gang(now, key, left, &refusal);
     }
 
     /// Puts a gang back that has no seats, and says why.
-    fn refuse_gang(&mut self, now: Timestamp, key: &Arc<str>, members: &[Arc<Pod>], refusal: &GangRefusal) {
+    pub(super) fn refuse_gang(
+        &mut self,
+        now: Timestamp,
+        key: &Arc<str>,
+        members: &[Arc<Pod>],
+        refusal: &GangRefusal,
+    ) {
         self.queue.put_back(key, Failure::Refused(refusal.wakes_on), now);
         let GangRefusal { message, filters, .. } = refusal;
         for pod in members {
@@ -151,6 +184,16 @@ impl Engine {
 
     /// Seats for as many members as have to be seated at once, at least.
     fn seat_gang(&mut self, group: &Group, pods: &[Arc<Pod>]) -> Result<Seated, GangRefusal> {
+        self.seat_gang_in(group, pods, None)
+    }
+
+    /// The same in given domains.
+    pub(super) fn seat_gang_in(
+        &mut self,
+        group: &Group,
+        pods: &[Arc<Pod>],
+        within: Option<&[Domain]>,
+    ) -> Result<Seated, GangRefusal> {
         let profile = self.settings.profile_of(&pods[0]);
         let wakes_on = self.helps(pods);
         let refuse = |message: String, filters: FilterSet| GangRefusal { message, wakes_on, filters };
@@ -175,11 +218,17 @@ impl Engine {
         }
         let cast = Cast::new(self, members, &profile);
         let gang = cast.gang(at_least);
-        let domains = self.domains_of(group, &cast, &profile);
-        let found = if cast.is_local {
+        let domains = within.map_or_else(|| self.domains_of(group, &cast, &profile), <[Domain]>::to_vec);
+        self.gangs.tried.generated += domains.len() as u64;
+        // Members that share claims are one to the search. One by one each of them counts, and some may stay behind.
+        let each = Gang { at_least, ..gang.clone() };
+        let found = if !cast.is_local {
+            self.seat_one_by_one(&each, &cast, &domains, &profile)
+        } else if cast.shares_claims() && (at_least as usize) < cast.members().count() {
             self.search_seats(&gang, &cast, &domains, &profile)
+                .or_else(|why| self.seat_one_by_one(&each, &cast, &domains, &profile).map_err(|_| why))
         } else {
-            self.seat_one_by_one(&gang, &cast, &domains, &profile)
+            self.search_seats(&gang, &cast, &domains, &profile)
         };
         found.map_err(|why| {
             let filters = [Filter::Resources].into_iter().collect();
@@ -253,7 +302,7 @@ impl Engine {
     }
 
     /// The changes that could help these members.
-    fn helps(&self, pods: &[Arc<Pod>]) -> Wakes {
+    pub(super) fn helps(&self, pods: &[Arc<Pod>]) -> Wakes {
         let mut wakes = SEATS;
         if pods.iter().any(|pod| self.wants_devices(pod)) {
             wakes = wakes.or(DEVICES);

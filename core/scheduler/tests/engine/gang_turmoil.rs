@@ -26,7 +26,7 @@ fn racks() -> World {
             uid: format!("uid-{name}").into(),
             at_least: AT_LEAST as u32,
             levels: vec!["rack".into()],
-            priority: 0,
+            ..Group::default()
         }))));
     }
     world

@@ -29,7 +29,7 @@ fn group(at_least: u32, levels: &[&str]) -> Change {
         uid: "uid-gang".into(),
         at_least,
         levels,
-        priority: 0,
+        ..Group::default()
     })))
 }
 
@@ -54,7 +54,7 @@ fn racks() -> World {
 }
 
 /// Where members are: for each `name@node`, or its name alone.
-fn seats(world: &World) -> String {
+pub fn seats(world: &World) -> String {
     let seat = |pod: &Pod| match &pod.node {
         Some(node) => format!("{}@{node}", pod.id.name),
         None => pod.id.name.to_string(),
@@ -193,7 +193,13 @@ fn two_gangs_that_compete_do_not_hold_half_each() {
 }
 
 fn rival_group() -> Group {
-    Group { id: group_id(), uid: "uid-rival".into(), at_least: 4, levels: vec!["rack".into()], priority: 0 }
+    Group {
+        id: group_id(),
+        uid: "uid-rival".into(),
+        at_least: 4,
+        levels: vec!["rack".into()],
+        ..Group::default()
+    }
 }
 
 #[test]

@@ -1,0 +1,60 @@
+//! Claims of a gang that have devices where the gang cannot go, and that nobody uses: they give them back, if the gang then fits.
+//!
+//! Invariant: devices are given back only if a trial without them has seats for the gang, and no member is on a node or on its
+//! way to one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::claims::Held;
+use model::claim::ClaimId;
+use model::group::Group;
+use model::pod::Pod;
+
+use crate::deallocate::{InTheWay, Remedy};
+use crate::engine::Engine;
+
+/// A claim that nobody uses, and who may: its uid, and that of the pod or group.
+type Idle = BTreeMap<ClaimId, (Arc<str>, Arc<str>)>;
+
+impl Engine {
+    /// Lets claims that are in the way of a gang give their devices back, and says so.
+    pub(super) fn clear_the_way(&mut self, group: &Group, pods: &[Arc<Pod>]) -> Option<String> {
+        if self.gangs.seated(&group.id).next().is_some() {
+            return None;
+        }
+        let idle: Idle = pods.iter().flat_map(|pod| self.idle_claims(pod)).collect();
+        if idle.is_empty() {
+            return None;
+        }
+        let held: Vec<Held> = idle.keys().flat_map(|claim| self.claims.held(claim)).collect();
+        self.claims.give_back(&held);
+        self.gangs.lifted = idle.keys().cloned().collect();
+        let fits = self.seat_gang_in(group, pods, None).is_ok();
+        self.gangs.lifted.clear();
+        self.claims.take(&held);
+        if !fits {
+            return None;
+        }
+        let names: Vec<String> = idle.keys().map(ToString::to_string).collect();
+        for (claim, (uid, user)) in idle {
+            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &user);
+        }
+        Some(format!("claim {} gives its devices back, since nobody uses it", names.join(", ")))
+    }
+
+    fn idle_claims(&self, pod: &Pod) -> Idle {
+        let profile = self.settings.profile_of(pod);
+        let settled = self.claims_of(pod, &profile).map(|claims| claims.settled).unwrap_or_default();
+        let is_idle = |users: &[Arc<str>]| users.iter().all(|user| self.is_user_alone(user, &pod.uid));
+        let idle = settled
+            .into_iter()
+            .filter(|state| is_idle(&state.reserved_for) && !self.is_being_reserved(&state.wish.id));
+        idle.map(|state| {
+            let claim = state.wish.id.clone();
+            let user = self.user_of(pod, &claim);
+            (claim, (state.uid.clone(), user))
+        })
+        .collect()
+    }
+}
