@@ -95,7 +95,9 @@ impl Engine {
             in_flight.unwrap_or_else(|| (self.queue.attempts(&key), self.queue.began(&key)));
         self.forget_waiting(uid);
         let (pod, node) = (placing.pod, placing.node);
+        // Only who leads binds pods, so that it may be noted at once.
         self.look_if_gang_placed(&pod);
+        self.note_placed();
         self.announce(Announcement::Scheduled { pod, node, attempts, since });
     }
 

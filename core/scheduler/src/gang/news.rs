@@ -7,10 +7,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use model::group::{Group, GroupId};
-use model::pod::Pod;
+use model::pod::{Pod, Shape};
 
 use crate::change::{GroupState, WaitReason, Write};
 use crate::engine::{Announcement, Engine};
+use crate::filters::FilterSet;
+
+/// How many members are asked why they have no node.
+const KINDS_MAX: usize = 4;
 
 /// What came of a gang.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,6 +83,23 @@ impl Engine {
     /// Tells that members of a group are on their way.
     pub(super) fn tell_seated(&mut self, group: &Group, pod: &Pod, members: usize) {
         self.tell_of_gang(group, &pod.scheduler, GangOutcome::Seated { members });
+    }
+
+    /// Why a member has no node even if it were alone, in the words for single pods, and the filters that say so.
+    pub(super) fn why_alone(&mut self, members: &[Arc<Pod>]) -> Option<(String, FilterSet)> {
+        let mut seen: Vec<Arc<Shape>> = Vec::new();
+        for pod in members {
+            let is_known = |shape: &Arc<Shape>| Arc::ptr_eq(shape, &pod.shape) || *shape == pod.shape;
+            // Members with claims differ by them, so only a few are looked at.
+            if seen.len() >= KINDS_MAX || (pod.claims.is_empty() && seen.iter().any(is_known)) {
+                continue;
+            }
+            seen.push(pod.shape.clone());
+            if let Err(refusal) = self.choose(pod) {
+                return Some((format!("pod {}: {refusal}", pod.id.name), refusal.filters()));
+            }
+        }
+        None
     }
 
     /// Tells why a group has no nodes, and notes it on the group.

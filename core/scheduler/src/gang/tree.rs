@@ -147,12 +147,16 @@ impl Engine {
             Some((_, why)) => why,
             None => "there are too few members".to_owned(),
         };
-        let message = format!("pod group is unschedulable, {why}");
+        let mut message = format!("pod group is unschedulable, {why}");
+        let mut filters: FilterSet = [Filter::Resources].into_iter().collect();
+        if let Some((alone, said)) = self.why_alone(&pods) {
+            message = format!("{message}; {alone}");
+            filters = said;
+        }
         for group in leaves.iter().filter_map(|leaf| self.gangs.groups.get(leaf).cloned()).collect::<Vec<_>>()
         {
             self.tell_refused(&group, &first, &message);
         }
-        let filters: FilterSet = [Filter::Resources].into_iter().collect();
         let refusal = GangRefusal { message, wakes_on: self.helps(&pods), filters };
         self.refuse_gang(now, key, &pods, &refusal);
     }

@@ -120,6 +120,10 @@ impl Engine {
                 self.take_off(now, key, &group, seated);
             }
             Err(mut refusal) => {
+                if let Some((alone, filters)) = self.why_alone(&members) {
+                    refusal.message = format!("{}; {alone}", refusal.message);
+                    refusal.filters = filters;
+                }
                 if let Some(way) = self.clear_the_way(&group, &members) {
                     refusal.message = format!("{}; {way}", refusal.message);
                 }

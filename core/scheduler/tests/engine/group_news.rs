@@ -79,3 +79,17 @@ fn whoever_takes_over_notes_what_the_one_before_did_not() {
     assert_eq!(notes(&mut world), [GroupState::Placed]);
     assert!(!world.engine.wants_turn(world.now));
 }
+
+#[test]
+fn a_member_that_fits_nowhere_even_alone_is_named_with_its_reason() {
+    let mut world = gang_world();
+    world.fact(node_in("r0", "a", 4_000));
+    world.fact(group(2, false));
+    world.add_pod(member("m0"));
+    world.add_pod(Pod { group: Some("gang".into()), ..pod("m1", 5_000, &[]) });
+    world.settle();
+    let told = "m0: pod group is unschedulable, there is no room for 2 members at once: \
+                cpu is enough for 1, 6000 needed, 4000 free; \
+                pod m1: 0/1 nodes are available: 1 Insufficient cpu.";
+    assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
+}
