@@ -1,6 +1,6 @@
 //! Pod groups, and groups of those.
 
-use model::group::{Composite, Group, GroupId};
+use model::group::{Composite, Disruption, Group, GroupId};
 use objects::Object;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
@@ -25,6 +25,7 @@ pub fn group(object: &PodGroup) -> Result<Group, ConvertError> {
         Some((entry.name.as_str().into(), claim.into()))
     });
     let mut conditions = object.status.conditions.iter();
+    let is_whole = spec.disruption_mode.as_ref().is_some_and(|mode| mode.all.is_some());
     Ok(Group {
         id: group_id(object),
         uid: meta.uid.as_str().into(),
@@ -35,6 +36,8 @@ pub fn group(object: &PodGroup) -> Result<Group, ConvertError> {
         parent: spec.parent_composite_pod_group_name.as_deref().map(Into::into),
         created: meta.creation_timestamp.as_ref().map(|time| time.0),
         was_placed: conditions.any(|one| one.type_ == INITIALLY_SCHEDULED && one.status == "True"),
+        disruption: if is_whole { Disruption::Whole } else { Disruption::Single },
+        preempts: spec.preemption_policy.as_deref() != Some("Never"),
     })
 }
 

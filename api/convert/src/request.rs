@@ -13,7 +13,7 @@ use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
 use objects::{Object, Time};
-use scheduler::change::{Consumer, WaitReason, Write};
+use scheduler::change::{Consumer, Preemptor, WaitReason, Write};
 use serde_json::{Value, json};
 
 use crate::allocation::allocation;
@@ -160,7 +160,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
         Write::Bind { pod, uid, node } => bind(seen, pod, uid, node),
         Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
-        Write::Evict { uid, scheduler, .. } => Ok(evict(seen, uid, scheduler)),
+        Write::Evict { uid, scheduler, by, .. } => Ok(evict(seen, uid, scheduler, *by)),
         Write::Nominate { uid, node, .. } => {
             let pod = seen.pod.filter(|pod| pod.metadata.uid == **uid).ok_or(RequestError::Gone)?;
             let node = node.as_deref();
@@ -341,12 +341,13 @@ fn patch_status(pod: &Pod, status: &Value) -> ApiCall {
 }
 
 /// First the condition that says why, so that whoever made the pod can tell, and then its deletion.
-fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str) -> Next {
+fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str, by: Preemptor) -> Next {
     const TYPE: &str = "DisruptionTarget";
     const REASON: &str = "PreemptionByScheduler";
     let is_staying = |pod: &&Pod| pod.metadata.uid == uid && pod.metadata.deletion_timestamp.is_none();
     let Some(pod) = seen.pod.filter(is_staying) else { return Next::Done };
-    let message = format!("{scheduler}: preempting to accommodate a higher priority pod");
+    let by = by.name();
+    let message = format!("{scheduler}: preempting to accommodate a higher priority {by}");
     let known = pod.status.conditions.iter().find(|condition| condition.type_ == TYPE);
     if known.is_none_or(|one| one.status != "True" || one.reason != REASON || one.message != message) {
         let mut condition = json!({ "type": TYPE, "status": "True", "reason": REASON, "message": message });

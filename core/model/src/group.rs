@@ -21,6 +21,16 @@ impl fmt::Display for GroupId {
     }
 }
 
+/// How pods of a group may be taken away for more important ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Disruption {
+    /// One by one.
+    #[default]
+    Single,
+    /// All at once, or none.
+    Whole,
+}
+
 /// How pods of a group are placed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Group {
@@ -34,6 +44,10 @@ pub struct Group {
     pub levels: Vec<Arc<str>>,
     /// More important groups come first.
     pub priority: i32,
+    /// How its pods may be taken away for more important ones.
+    pub disruption: Disruption,
+    /// Less important pods may have to go for it.
+    pub preempts: bool,
     /// Claims that it names and uses in its members' stead, by the entry under which members know them.
     pub claims: BTreeMap<Arc<str>, Arc<str>>,
     /// The group of groups that it belongs to, by name.

@@ -208,6 +208,8 @@ pub enum Write {
         uid: Arc<str>,
         /// The scheduler that the more important pod asks for.
         scheduler: Arc<str>,
+        /// What that is.
+        by: Preemptor,
     },
     /// Note on a pod which node is being made free for it.
     Nominate {
@@ -293,6 +295,26 @@ impl Write {
             | Write::Evict { .. }
             | Write::NoteGroup { .. }
             | Write::Nominate { .. } => None,
+        }
+    }
+}
+
+/// Who needs the place of a pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preemptor {
+    /// Another pod.
+    Pod,
+    /// A group of pods, all at once.
+    Group,
+}
+
+impl Preemptor {
+    /// As Kubernetes calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Preemptor::Pod => "pod",
+            Preemptor::Group => "podgroup",
         }
     }
 }

@@ -31,6 +31,7 @@ use cluster::volumes::Volumes;
 use gates::Gates;
 use model::claim::{ClaimId, Class};
 use model::device::DeviceId;
+use model::group::Group;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
@@ -121,9 +122,11 @@ pub enum Announcement {
     Preempted {
         /// The pod that goes.
         pod: Arc<Pod>,
-        /// The other.
+        /// The other; if a group needs the place, one of its pods.
         by: Arc<Pod>,
-        /// The node on which that is to be.
+        /// The group that needs the place, if it is one.
+        group: Option<Arc<Group>>,
+        /// The node on which that is to be; for a group the domain.
         node: Arc<str>,
     },
     /// Something came of pods that are placed together.
@@ -192,6 +195,13 @@ pub(crate) struct Placing {
     /// Writes that take reservations back. The pod is not tried again before they are answered, or they could undo what
     /// is written for it then.
     releasing: BTreeSet<WriteId>,
+}
+
+impl Placing {
+    /// The write that binds it is under way.
+    pub(crate) fn is_being_bound(&self) -> bool {
+        self.binding.is_some()
+    }
 }
 
 /// The scheduler.
@@ -426,11 +436,19 @@ impl Engine {
 
     /// Wakes a pod that sleeps, whatever it waits for.
     pub(crate) fn wake_nominee(&mut self, uid: &str, now: Timestamp) {
-        self.queue.wake_one(uid, Wakes::of(&Wake::ALL), now);
+        let key = self.key_of_nominee(uid);
+        self.queue.wake_one(&key, Wakes::of(&Wake::ALL), now);
     }
 
     /// Lets a pod that sleeps try again after a while.
     pub(crate) fn wake_nominee_later(&mut self, uid: &str, now: Timestamp) {
-        self.queue.sleep_less(uid, now);
+        let key = self.key_of_nominee(uid);
+        self.queue.sleep_less(&key, now);
+    }
+
+    /// Under which key a pod waits for which room is made. What is not the uid of such a pod is a key already.
+    fn key_of_nominee(&self, uid: &str) -> Arc<str> {
+        let pod = self.waiting.get(uid).filter(|pod| pod.node.is_none());
+        pod.map_or_else(|| uid.into(), |pod| self.queue_key(pod))
     }
 }

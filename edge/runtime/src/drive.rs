@@ -410,8 +410,9 @@ impl Drive {
                     (*outcome, Duration::from_millis(u64::try_from(*waited_ms).unwrap_or(0)));
                 self.options.listener.hear(&Notice::DevicesDone { pod, outcome, waited, drivers });
             }
-            Announcement::Preempted { pod, by, node } => {
-                self.options.listener.hear(&Notice::Preempted { pod, by, node });
+            Announcement::Preempted { pod, by, group, node } => {
+                let group = group.as_deref();
+                self.options.listener.hear(&Notice::Preempted { pod, by, group, node });
             }
             Announcement::Gang(news) => {
                 if matches!(news.outcome, GangOutcome::Placed { .. }) {

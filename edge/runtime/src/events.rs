@@ -1,6 +1,7 @@
 //! Announcements of the engine as events of the API.
 
 use client::Report;
+use model::group::GroupId;
 use model::pod::Pod;
 use objects::Object;
 use objects::core::event::ObjectReference;
@@ -32,16 +33,21 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             is_once: false,
             note: message.clone(),
         },
-        Announcement::Preempted { pod, by, node } => Report {
+        Announcement::Preempted { pod, by, group, node } => Report {
             // Who displaces a pod reports it, not who placed it.
             controller: by.scheduler.to_string(),
             regarding: reference(pod),
-            related: Some(reference(by)),
+            related: Some(
+                group.as_ref().map_or_else(|| reference(by), |group| group_reference(&group.id, &group.uid)),
+            ),
             reason: "Preempted",
             action: "Preempting",
             is_warning: false,
             is_once: false,
-            note: format!("Preempted by pod {} on node {node}", by.uid),
+            note: match group {
+                Some(group) => format!("Preempted by podgroup {} on node {node}", group.uid),
+                None => format!("Preempted by pod {} on node {node}", by.uid),
+            },
         },
         Announcement::DevicesPending { pod, message, .. } => Report {
             controller: pod.scheduler.to_string(),
@@ -70,14 +76,7 @@ fn of_gang(news: &GangNews) -> Option<Report> {
     let is_refused = matches!(news.outcome, GangOutcome::Refused { .. });
     Some(Report {
         controller: news.scheduler.to_string(),
-        regarding: ObjectReference {
-            api_version: PodGroup::API_VERSION.to_owned(),
-            kind: PodGroup::KIND.to_owned(),
-            namespace: news.group.namespace.to_string(),
-            name: news.group.name.to_string(),
-            uid: news.uid.to_string(),
-            ..ObjectReference::default()
-        },
+        regarding: group_reference(&news.group, &news.uid),
         related: None,
         reason,
         action: "Scheduling",
@@ -85,6 +84,17 @@ fn of_gang(news: &GangNews) -> Option<Report> {
         is_once: !is_refused,
         note,
     })
+}
+
+fn group_reference(group: &GroupId, uid: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: PodGroup::API_VERSION.to_owned(),
+        kind: PodGroup::KIND.to_owned(),
+        namespace: group.namespace.to_string(),
+        name: group.name.to_string(),
+        uid: uid.to_owned(),
+        ..ObjectReference::default()
+    }
 }
 
 fn reference(pod: &Pod) -> ObjectReference {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::group::Group;
 use model::pod::{Pod, PodId};
 use scheduler::change::Write;
 use scheduler::engine::ReadyOutcome;
@@ -168,9 +169,11 @@ pub enum Notice<'a> {
     Preempted {
         /// The pod that goes.
         pod: &'a Pod,
-        /// The other.
+        /// The other; if a group needs the place, one of its pods.
         by: &'a Pod,
-        /// The node on which that is to be.
+        /// The group that needs the place, if it is one.
+        group: Option<&'a Group>,
+        /// The node on which that is to be; for a group the domain.
         node: &'a str,
     },
     /// A write is on its way.

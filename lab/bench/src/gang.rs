@@ -127,6 +127,7 @@ fn cluster(case: Case) -> Engine {
         uid: "gang-uid".into(),
         at_least: case.members as u32,
         levels: vec!["rack".into()],
+        preempts: true,
         ..Group::default()
     }))));
     for number in 0..case.members {

@@ -256,8 +256,9 @@ impl Simulation {
             match effect {
                 Effect::Submit(id, write) => self.open.push_back((id, write)),
                 Effect::WakeAt(time) => self.wake_at = Some(time),
-                Effect::Announce(Announcement::Preempted { pod, by, node }) => {
-                    self.note_displaced(&pod.id, &by.id, &node);
+                Effect::Announce(Announcement::Preempted { pod, by, group, node }) => {
+                    let group = group.as_ref().map(|group| &group.id);
+                    self.note_displaced(&pod.id, &by.id, group, &node);
                 }
                 Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
                     let key = Key::of::<PodObject>(&pod.id.namespace, &pod.id.name);

@@ -59,8 +59,7 @@ impl Engine {
             // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
             self.stop_readying(uid);
             self.placing.remove(uid);
-            self.leave_flight(uid);
-            return;
+            return self.slip_from_flight(now, uid);
         }
         if placing.failed.is_some() {
             return self.take_back(now, uid);
@@ -203,7 +202,7 @@ impl Engine {
         }
         self.stop_readying(uid);
         let Some(placing) = self.placing.remove(uid) else { return };
-        self.leave_flight(uid);
+        self.slip_from_flight(self.now, uid);
         for (write, open) in placing.open {
             let consumer = self.consumer(&placing.pod, &open.claim);
             self.abandoned.insert(write, (open, consumer));

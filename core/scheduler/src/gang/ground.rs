@@ -58,7 +58,7 @@ impl<'g> Ground<'g> {
     }
 
     /// Whether what a node has left will do for all of these.
-    fn has_room(&self, node: NodeIdx, members: &[&Member]) -> bool {
+    pub fn has_room(&self, node: NodeIdx, members: &[&Member]) -> bool {
         let mut state = self.engine.nodes.get(node).clone();
         members.iter().all(|member| {
             let (pod, settings) = (&member.pod, &self.profile.filters);
@@ -122,7 +122,8 @@ impl PlacementState for Ground<'_> {
         features.extend(self.free(node).0);
         let has_ports = self.cast.examples().any(|member| !member.pod.shape.ports.is_empty());
         let has_names = self.cast.examples().any(|member| member.claims.named.is_some());
-        let has_nominees = !self.engine.preempting.nominations.is_empty();
+        let name = &filters::node_of(self.engine.nodes.get(node)).name;
+        let has_nominees = self.engine.preempting.nominations.on(name).next().is_some();
         if has_ports || has_names || has_nominees {
             features.push(u64::from(node.0));
         }

@@ -1,16 +1,15 @@
 //! Claims of a gang that have devices where the gang cannot go, and that nobody uses: they give them back, if the gang then fits.
 //!
-//! Invariant: devices are given back only if a trial without them has seats for the gang, and no member is on a node or on its
-//! way to one.
+//! Invariant: devices are given back only if a trial without them has seats for the gang.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::claims::Held;
 use model::claim::ClaimId;
-use model::group::Group;
 use model::pod::Pod;
 
+use super::turn::Sought;
 use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 
@@ -18,11 +17,8 @@ use crate::engine::Engine;
 type Idle = BTreeMap<ClaimId, (Arc<str>, Arc<str>)>;
 
 impl Engine {
-    /// Lets claims that are in the way of a gang give their devices back, and says so.
-    pub(super) fn clear_the_way(&mut self, group: &Group, pods: &[Arc<Pod>]) -> Option<String> {
-        if self.gangs.seated(&group.id).next().is_some() {
-            return None;
-        }
+    /// Lets claims that are in the way of a gang give their devices back, and says how many those are.
+    pub(super) fn clear_the_way(&mut self, sought: &Sought, pods: &[Arc<Pod>]) -> Option<usize> {
         let idle: Idle = pods.iter().flat_map(|pod| self.idle_claims(pod)).collect();
         if idle.is_empty() {
             return None;
@@ -30,17 +26,17 @@ impl Engine {
         let held: Vec<Held> = idle.keys().flat_map(|claim| self.claims.held(claim)).collect();
         self.claims.give_back(&held);
         self.gangs.lifted = idle.keys().cloned().collect();
-        let fits = self.seat_gang_in(group, pods, None).is_ok();
+        let fits = self.seat_gang_in(&sought.group, pods, &sought.domains).is_ok();
         self.gangs.lifted.clear();
         self.claims.take(&held);
         if !fits {
             return None;
         }
-        let names: Vec<String> = idle.keys().map(ToString::to_string).collect();
+        let count = idle.len();
         for (claim, (uid, user)) in idle {
             self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &user);
         }
-        Some(format!("claim {} gives its devices back, since nobody uses it", names.join(", ")))
+        Some(count)
     }
 
     fn idle_claims(&self, pod: &Pod) -> Idle {

@@ -15,7 +15,7 @@ use crate::wake::{Wake, Wakes};
 
 impl Engine {
     /// The gang that a pod belongs to.
-    pub(super) fn gang_of(&self, pod: &Pod) -> Option<GroupId> {
+    pub(crate) fn gang_of(&self, pod: &Pod) -> Option<GroupId> {
         let name = pod.group.as_ref().filter(|_| self.settings.gates.enabled(Gate::GenericWorkload))?;
         Some(GroupId { namespace: pod.id.namespace.clone(), name: name.clone() })
     }
@@ -153,6 +153,7 @@ impl Engine {
             members.remove(&pod.uid);
             if members.is_empty() {
                 self.gangs.waiting.remove(&id);
+                self.gangs.plans.remove(&id);
             }
         }
         // Those who are left may be too few.

@@ -10,6 +10,7 @@ mod claims;
 mod flight;
 mod following;
 mod ground;
+mod helps;
 mod in_the_way;
 mod likeness;
 mod members;
@@ -17,6 +18,8 @@ mod news;
 mod one_by_one;
 mod tree;
 mod turn;
+mod victims;
+mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,6 +30,7 @@ use rustc_hash::FxHashMap;
 
 use flight::Flight;
 pub use news::{GangNews, GangOutcome, Tried};
+use way::Plan;
 
 /// What stands before the name of a gang in the queue. No uid begins like this.
 const GANG: &str = "gang ";
@@ -71,6 +75,8 @@ pub(crate) struct Gangs {
     pub(crate) lifted: BTreeSet<ClaimId>,
     /// What was looked at in this turn.
     tried: Tried,
+    /// What is being made free for gangs.
+    plans: BTreeMap<GroupId, Plan>,
 }
 
 impl Gangs {
@@ -94,7 +100,13 @@ impl Gangs {
         seated.len() + waiting.filter(|uid| !seated.contains(*uid)).count()
     }
 
-    fn seated(&self, id: &GroupId) -> impl Iterator<Item = &Arc<str>> {
+    /// A group by name.
+    pub(crate) fn group(&self, id: &GroupId) -> Option<&Arc<Group>> {
+        self.groups.get(id)
+    }
+
+    /// The members that are on a node or on their way to one.
+    pub(crate) fn seated(&self, id: &GroupId) -> impl Iterator<Item = &Arc<str>> {
         self.seated.get(id).into_iter().flatten()
     }
 }

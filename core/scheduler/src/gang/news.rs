@@ -96,7 +96,9 @@ impl Engine {
             }
             seen.push(pod.shape.clone());
             if let Err(refusal) = self.choose(pod) {
-                return Some((format!("pod {}: {refusal}", pod.id.name), refusal.filters()));
+                let why = refusal.to_string();
+                let why = format!("pod {}: {}", pod.id.name, why.trim_end_matches('.'));
+                return Some((why, refusal.filters()));
             }
         }
         None

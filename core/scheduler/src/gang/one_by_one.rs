@@ -62,11 +62,11 @@ impl Engine {
         cast: &Cast,
         domains: &[Domain],
         profile: &Profile,
-    ) -> Result<Seated, String> {
+    ) -> Result<(Arc<str>, Seated), String> {
         let mut nearest: Option<(usize, &Domain)> = None;
         for domain in domains {
             match self.seat_in_domain(gang, cast, domain, profile) {
-                Ok(seated) => return Ok(seated),
+                Ok(seated) => return Ok((domain.name.clone(), seated)),
                 Err(count) if nearest.is_none_or(|(most, _)| most < count) => {
                     nearest = Some((count, domain));
                 }

@@ -21,6 +21,7 @@ use super::{Root, key_of};
 use crate::engine::Engine;
 use crate::filters::{self, Filter, FilterSet};
 use crate::queue::Failure;
+use crate::wake::{Wake, Wakes};
 
 /// How often seats for a group are looked for in one turn of a tree.
 const TRIES_MAX: u32 = 512;
@@ -157,8 +158,16 @@ impl Engine {
         {
             self.tell_refused(&group, &first, &message);
         }
-        let refusal = GangRefusal { message, wakes_on: self.helps(&pods), filters };
+        let refusal = GangRefusal { message, wakes_on: self.helps_tree(&leaves, &pods), filters };
         self.refuse_gang(now, key, &pods, &refusal);
+    }
+
+    /// The changes that could help the members of a tree.
+    fn helps_tree(&self, leaves: &[GroupId], pods: &[Arc<Pod>]) -> Wakes {
+        let groups = leaves.iter().filter_map(|leaf| self.gangs.groups.get(leaf));
+        let wakes = groups.map(|group| self.helps(group, pods)).fold(Wakes::NONE, Wakes::or);
+        // Levels of what is above them count as well.
+        wakes.or(Wake::NodeLabels.into())
     }
 
     /// Sends members of all groups on their way together.
@@ -191,7 +200,11 @@ impl Engine {
         }
         let is_left = |pod: &&Arc<Pod>| !self.placing.contains_key(&pod.uid);
         let left: Vec<Arc<Pod>> = pods.iter().filter(is_left).cloned().collect();
-        self.leave_rest(now, key, &left);
+        let group = left.first().and_then(|pod| self.gang_of(pod));
+        if let Some(group) = group.and_then(|id| self.gangs.groups.get(&id).cloned()) {
+            return self.leave_rest(now, key, &group, &left);
+        }
+        self.queue.remove(key);
     }
 
     /// The part of the tree below a root, its groups in the order in which they were made.
@@ -293,10 +306,10 @@ impl Engine {
                 return false;
             }
             trial.tries += 1;
-            let seated = match self.seat_gang_in(group, pods, Some(among)) {
+            let seated = match self.seat_gang_in(group, pods, among) {
                 Ok(seated) => seated,
-                Err(refusal) => {
-                    trial.came_close(group, &refusal.message);
+                Err(why) => {
+                    trial.came_close(group, &why);
                     if choice.is_none() {
                         break;
                     }

@@ -21,8 +21,9 @@ use super::cast::{Cast, Member, Unit};
 use super::flight::Flight;
 use super::ground::{Devices, Ground};
 use super::news::Tried;
+use super::way::importance;
 use crate::change::{WaitReason, Write};
-use crate::cycle::{Choice, DEVICES, Wanted, choice};
+use crate::cycle::{Choice, Wanted, choice};
 use crate::engine::{Announcement, Engine};
 use crate::filters::{self, Filter, FilterSet};
 use crate::profile::Profile;
@@ -32,35 +33,20 @@ use crate::wake::{Wake, Wakes};
 /// How many steps the search for seats of one gang may take.
 const STEPS_MAX: u64 = 2_000_000;
 
-/// What could help a gang whatever it needs.
-const SEATS: Wakes = Wakes::of(&[
-    Wake::NodeAdded,
-    Wake::NodeLabels,
-    Wake::NodeTaints,
-    Wake::NodeAllocatable,
-    Wake::NodeFeatures,
-    Wake::PodRemoved,
-    Wake::PodShrunk,
-    Wake::OwnRequests,
-    Wake::OwnTolerations,
-    Wake::OwnSpec,
-    Wake::Group,
-]);
-
-/// What could help besides where pods elsewhere or volumes count.
-const AROUND: Wakes = Wakes::of(&[
-    Wake::PodAdded,
-    Wake::PodLabels,
-    Wake::OwnLabels,
-    Wake::NodeRemoved,
-    Wake::Namespace,
-    Wake::VolumeClaim,
-    Wake::Volume,
-    Wake::StorageClass,
-]);
-
 /// Members with their seats, and the place where they are.
 pub(super) type Seated = Vec<(Arc<Pod>, Choice)>;
+
+/// What a gang looks for.
+#[derive(Debug)]
+pub(super) struct Sought {
+    pub group: Arc<Group>,
+    pub cast: Cast,
+    pub gang: Gang,
+    /// How many members have to be seated at once; the search may count those that share claims as one.
+    pub at_least: u32,
+    pub domains: Vec<Domain>,
+    pub profile: Arc<Profile>,
+}
 
 /// Why a gang has no seats.
 #[derive(Debug)]
@@ -105,7 +91,7 @@ impl Engine {
         let Some(group) = self.gangs.groups.get(id).cloned().filter(|_| !members.is_empty()) else {
             return self.look_at_gang(now, id);
         };
-        if is_coming_back {
+        if is_coming_back || self.is_landing(&group) {
             return self.queue.put_back(key, Failure::Failed, now);
         }
         sort(&mut members);
@@ -114,23 +100,34 @@ impl Engine {
         {
             return self.queue.postpone(key, until);
         }
-        match self.seat_gang(&group, &members) {
-            Ok(seated) => {
-                self.tell_seated(&group, &members[0], seated.len());
-                self.take_off(now, key, &group, seated);
-            }
-            Err(mut refusal) => {
-                if let Some((alone, filters)) = self.why_alone(&members) {
-                    refusal.message = format!("{}; {alone}", refusal.message);
-                    refusal.filters = filters;
-                }
-                if let Some(way) = self.clear_the_way(&group, &members) {
-                    refusal.message = format!("{}; {way}", refusal.message);
-                }
+        let aside = self.put_nominations_aside(&members);
+        let lifted = self.lift_plans_below(importance(&group, &members), None);
+        match self.seek(&group, &members, None) {
+            Err(refusal) => {
+                self.give_up_room(now, id, aside);
                 self.tell_refused(&group, &members[0], &refusal.message);
                 self.refuse_gang(now, key, &members, &refusal);
             }
+            Ok(sought) => match self.find_seats(&sought, &sought.domains, sought.gang.at_least, STEPS_MAX) {
+                Ok((_, seated)) => {
+                    seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
+                    self.use_room(now, id, aside, &seated);
+                    self.tell_seated(&group, &members[0], seated.len());
+                    self.take_off(now, key, &group, seated);
+                }
+                Err(why) => {
+                    let mut message = format!("pod group is unschedulable, {why}");
+                    let mut filters = [Filter::Resources].into_iter().collect();
+                    if let Some((alone, said)) = self.why_alone(&members) {
+                        message = format!("{message}; {alone}");
+                        filters = said;
+                    }
+                    let refusal = GangRefusal { message, wakes_on: self.helps(&group, &members), filters };
+                    self.make_way(now, (key, &sought), &members, aside, refusal);
+                }
+            },
         }
+        self.take_plans(&lifted);
     }
 
     /// Sends members on their way together.
@@ -154,18 +151,23 @@ impl Engine {
             .filter(|uid| !self.placing.contains_key(*uid))
             .filter_map(|uid| self.waiting.get(uid).cloned())
             .collect();
-        self.leave_rest(now, key, &left);
+        self.leave_rest(now, key, group, &left);
     }
 
     /// Puts members back for whom there was no room beside the others.
-    pub(super) fn leave_rest(&mut self, now: Timestamp, key: &Arc<str>, left: &[Arc<Pod>]) {
+    pub(super) fn leave_rest(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, left: &[Arc<Pod>]) {
         if left.is_empty() {
             self.queue.remove(key);
             return;
         }
         let message = "the rest of the pod group has its nodes, and there is no room for this one".to_owned();
-        let refusal = GangRefusal { message, wakes_on: self.helps(left), filters: FilterSet::default() };
+        let refusal =
+            GangRefusal { message, wakes_on: self.helps(group, left), filters: FilterSet::default() };
         self.refuse_gang(now, key, left, &refusal);
+        if self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left)) {
+            // It is their turn again, and by themselves they may displace others.
+            self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
+        }
     }
 
     /// Puts a gang back that has no seats, and says why.
@@ -186,21 +188,25 @@ impl Engine {
         }
     }
 
-    /// Seats for as many members as have to be seated at once, at least.
-    fn seat_gang(&mut self, group: &Group, pods: &[Arc<Pod>]) -> Result<Seated, GangRefusal> {
-        self.seat_gang_in(group, pods, None)
-    }
-
-    /// The same in given domains.
+    /// Seats for as many members as have to be seated at once, at least, in given domains.
     pub(super) fn seat_gang_in(
         &mut self,
-        group: &Group,
+        group: &Arc<Group>,
+        pods: &[Arc<Pod>],
+        within: &[Domain],
+    ) -> Result<Seated, String> {
+        let sought = self.seek(group, pods, Some(within)).map_err(|refusal| refusal.message)?;
+        self.find_seats(&sought, within, sought.gang.at_least, STEPS_MAX).map(|(_, seated)| seated)
+    }
+
+    /// What the members of a gang look for, in given domains or in its own, unless too few of them can be placed anywhere.
+    pub(super) fn seek(
+        &mut self,
+        group: &Arc<Group>,
         pods: &[Arc<Pod>],
         within: Option<&[Domain]>,
-    ) -> Result<Seated, GangRefusal> {
+    ) -> Result<Sought, GangRefusal> {
         let profile = self.settings.profile_of(&pods[0]);
-        let wakes_on = self.helps(pods);
-        let refuse = |message: String, filters: FilterSet| GangRefusal { message, wakes_on, filters };
         let mut members = Vec::new();
         let mut unfit = None;
         for pod in pods {
@@ -218,26 +224,37 @@ impl Engine {
                     (format!("{} members wait, and {at_least} are needed", pods.len()), FilterSet::default())
                 }
             };
-            return Err(refuse(format!("pod group is unschedulable, {why}"), filters));
+            let message = format!("pod group is unschedulable, {why}");
+            return Err(GangRefusal { message, wakes_on: self.helps(group, pods), filters });
         }
         let cast = Cast::new(self, members, &profile);
         let gang = cast.gang(at_least);
         let domains = within.map_or_else(|| self.domains_of(group, &cast, &profile), <[Domain]>::to_vec);
         self.gangs.tried.generated += domains.len() as u64;
+        Ok(Sought { group: group.clone(), cast, gang, at_least, domains, profile })
+    }
+
+    /// Seats for at least so many members in one of these domains, and its name, or why there are none.
+    pub(super) fn find_seats(
+        &mut self,
+        sought: &Sought,
+        domains: &[Domain],
+        at_least: u32,
+        steps_max: u64,
+    ) -> Result<(Arc<str>, Seated), String> {
+        let Sought { cast, profile, .. } = sought;
+        let gang = Gang { at_least, ..sought.gang.clone() };
         // Members that share claims are one to the search. One by one each of them counts, and some may stay behind.
-        let each = Gang { at_least, ..gang.clone() };
-        let found = if !cast.is_local {
-            self.seat_one_by_one(&each, &cast, &domains, &profile)
-        } else if cast.shares_claims() && (at_least as usize) < cast.members().count() {
-            self.search_seats(&gang, &cast, &domains, &profile)
-                .or_else(|why| self.seat_one_by_one(&each, &cast, &domains, &profile).map_err(|_| why))
-        } else {
-            self.search_seats(&gang, &cast, &domains, &profile)
-        };
-        found.map_err(|why| {
-            let filters = [Filter::Resources].into_iter().collect();
-            refuse(format!("pod group is unschedulable, {why}"), filters)
-        })
+        let shares = cast.shares_claims();
+        let each = Gang { at_least: if shares { sought.at_least } else { at_least }, ..gang.clone() };
+        if !cast.is_local {
+            return self.seat_one_by_one(&each, cast, domains, profile);
+        }
+        let found = self.search_seats(&gang, cast, domains, (profile, steps_max));
+        if !shares || sought.at_least as usize >= cast.members().count() {
+            return found;
+        }
+        found.or_else(|why| self.seat_one_by_one(&each, cast, domains, profile).map_err(|_| why))
     }
 
     /// Searches seats for members of which only nodes and their devices decide where they can be.
@@ -246,8 +263,8 @@ impl Engine {
         gang: &Gang,
         cast: &Cast,
         domains: &[Domain],
-        profile: &Profile,
-    ) -> Result<Seated, String> {
+        (profile, steps_max): (&Profile, u64),
+    ) -> Result<(Arc<str>, Seated), String> {
         let scorers = [
             Weighted { scorer: &TightestFit, weight: 1.0 },
             Weighted { scorer: &FewestParts, weight: 1.0 },
@@ -255,8 +272,8 @@ impl Engine {
         ];
         let question = Question { gang, domains, scorers: &scorers };
         let mut ground = Ground::new(self, cast, profile);
-        match place(question, &mut ground, &mut Budget::new(STEPS_MAX)) {
-            Answer::Placed(placement) => self.hand_out(cast, &placement),
+        match place(question, &mut ground, &mut Budget::new(steps_max)) {
+            Answer::Placed(placement) => Ok((placement.domain.clone(), self.hand_out(cast, &placement)?)),
             Answer::Impossible(refusal) => Err(refusal.to_string()),
             Answer::BudgetSpent(refusal) => {
                 Err(format!("the search for seats met its bound, and this is what came closest: {refusal}"))
@@ -303,22 +320,5 @@ impl Engine {
             self.gangs.seated(&group.id).filter_map(|uid| Some(self.nodes.pod(uid)?.0)).collect();
         let generator = TopologyGenerator { topology: &topology, constraints: &constraints, pinned: &pinned };
         generator.generate(&[Domain::whole(nodes)])
-    }
-
-    /// The changes that could help these members.
-    pub(super) fn helps(&self, pods: &[Arc<Pod>]) -> Wakes {
-        let mut wakes = SEATS;
-        if pods.iter().any(|pod| self.wants_devices(pod)) {
-            wakes = wakes.or(DEVICES);
-        }
-        let shape = |pod: &Arc<Pod>| pod.shape.clone();
-        let is_plain = |shape: &model::pod::Shape| {
-            shape.spread.is_empty()
-                && shape.near.is_empty()
-                && shape.apart.is_empty()
-                && shape.volume_claims.is_empty()
-        };
-        let is_around = self.nodes.pods_with_rules() > 0 || pods.iter().any(|pod| !is_plain(&shape(pod)));
-        if is_around { wakes.or(AROUND) } else { wakes }
     }
 }

@@ -33,6 +33,7 @@ fn group(at_least: u32) -> Change {
         uid: "uid-gang".into(),
         at_least,
         claims: [("shared".into(), "shared".into())].into(),
+        preempts: true,
         ..Group::default()
     })))
 }
@@ -175,6 +176,6 @@ fn a_claim_with_devices_where_the_gang_cannot_go_gives_them_back() {
     let after = world.node_of("m1").expect("it is bound");
     assert_ne!(after, before);
     assert_eq!(world.node_of("m2"), Some(after));
-    let told = "claim default/shared gives its devices back, since nobody uses it";
+    let told = "1 claims that nobody uses give their devices back";
     assert!(world.told.iter().any(|line| line.ends_with(told)), "{:?}", world.told);
 }

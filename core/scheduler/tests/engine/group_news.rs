@@ -13,6 +13,7 @@ fn group(at_least: u32, was_placed: bool) -> Change {
         uid: "uid-gang".into(),
         at_least,
         was_placed,
+        preempts: true,
         ..Group::default()
     })))
 }
@@ -90,6 +91,6 @@ fn a_member_that_fits_nowhere_even_alone_is_named_with_its_reason() {
     world.settle();
     let told = "m0: pod group is unschedulable, there is no room for 2 members at once: \
                 cpu is enough for 1, 6000 needed, 4000 free; \
-                pod m1: 0/1 nodes are available: 1 Insufficient cpu.";
+                pod m1: 0/1 nodes are available: 1 Insufficient cpu";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
 }

@@ -51,6 +51,7 @@ fn leaf(name: &str, at_least: u32, level: Option<&str>, parent: &str) -> Change 
         at_least,
         levels: level.into_iter().map(Into::into).collect(),
         parent: Some(parent.into()),
+        preempts: true,
         ..Group::default()
     })))
 }

@@ -237,8 +237,9 @@ impl World {
                 Effect::Announce(Announcement::FailedScheduling { pod, message, .. }) => {
                     self.told.push(format!("{}: {message}", pod.id.name));
                 }
-                Effect::Announce(Announcement::Preempted { pod, by, node }) => {
-                    self.told.push(format!("{} preempted by {} on {node}", pod.id.name, by.uid));
+                Effect::Announce(Announcement::Preempted { pod, by, group, node }) => {
+                    let by = group.map_or_else(|| by.uid.clone(), |group| group.id.name.clone());
+                    self.told.push(format!("{} preempted by {by} on {node}", pod.id.name));
                 }
                 Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
                     self.told.push(format!("{}: {message}", pod.id.name));

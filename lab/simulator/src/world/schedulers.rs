@@ -136,7 +136,7 @@ impl World {
                 let (group, outcome) = (&news.group, &news.outcome);
                 self.trace.note(now, format_args!("scheduler {replica} about group {group}: {outcome}"));
             }
-            Announcement::Preempted { pod, by, node } => {
+            Announcement::Preempted { pod, by, node, .. } => {
                 self.trace.note(
                     now,
                     format_args!("scheduler {replica} displaces {} for {} on {node}", pod.id, by.id),

@@ -219,9 +219,11 @@ impl Listener for Watcher {
                 let pod = named(&pod.id);
                 debug!(pod, outcome = outcome.name(), ?waited, "waits for its devices no more");
             }
-            Notice::Preempted { pod, by, node } => {
-                self.metrics.preemption.victims(Preemptor::Pod, 1, 1, 0);
-                let (pod, by) = (named(&pod.id), named(&by.id));
+            Notice::Preempted { pod, by, group, node } => {
+                let preemptor = if group.is_some() { Preemptor::PodGroup } else { Preemptor::Pod };
+                self.metrics.preemption.victims(preemptor, 1, 1, 0);
+                let by = group.map_or_else(|| named(&by.id), |group| group.id.to_string());
+                let pod = named(&pod.id);
                 info!(pod, by, node, "displaced by a more important pod");
             }
             Notice::WriteFailed { write, why } => {
