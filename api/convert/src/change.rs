@@ -21,6 +21,7 @@ use objects::resource::slice::ResourceSlice;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::change::{Change, GroupChange};
 use selector::SliceRevision;
 use serde_json::Value;
@@ -30,6 +31,7 @@ use crate::class::class;
 use crate::error::{ConvertError, ObjectName, named};
 use crate::group::{composite, group, group_id};
 use crate::label_selector::label_selector;
+use crate::negotiation::{claim_control, class_control};
 use crate::node::{node, node_selector};
 use crate::pod::pod;
 use crate::preparation::preparation;
@@ -89,6 +91,9 @@ fn fact(
         (DeviceTaintRule::API_VERSION, DeviceTaintRule::KIND) => Box::new(read::<DeviceTaintRule>(object)?),
         (DeviceClass::API_VERSION, DeviceClass::KIND) => Box::new(read::<DeviceClass>(object)?),
         (ResourceClaim::API_VERSION, ResourceClaim::KIND) => Box::new(read::<ResourceClaim>(object)?),
+        (PodSchedulingContext::API_VERSION, PodSchedulingContext::KIND) => {
+            Box::new(read::<PodSchedulingContext>(object)?)
+        }
         (PodGroup::API_VERSION, PodGroup::KIND) => Box::new(read::<PodGroup>(object)?),
         (CompositePodGroup::API_VERSION, CompositePodGroup::KIND) => {
             Box::new(read::<CompositePodGroup>(object)?)
@@ -183,6 +188,7 @@ impl Fact for DeviceTaintRule {
 impl Fact for DeviceClass {
     fn applied(&self, _: u64) -> Result<Change, ConvertError> {
         check_name(self)?;
+        class_control(self)?;
         Ok(Change::ClassApplied(class(self)))
     }
 
@@ -261,5 +267,6 @@ pub fn claim_state(object: &ResourceClaim) -> Result<ClaimState, ConvertError> {
         deleting: meta.deletion_timestamp.is_some(),
         protected: meta.finalizers.iter().any(|one| one == CLAIM_FINALIZER),
         preparation: preparation(status),
+        control: claim_control(object),
     })
 }

@@ -12,6 +12,8 @@ use objects::resource::allocation::ResourceClaimConsumerReference;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
+use objects::supercargo::control;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::{Object, Time};
 use scheduler::change::{Consumer, Preemptor, WaitReason, Write};
 use serde_json::{Value, json};
@@ -21,6 +23,7 @@ use crate::change::CLAIM_FINALIZER;
 use crate::error::ConvertError;
 use crate::footprint;
 use crate::made_claim::{Making, delete, make};
+use crate::negotiation;
 use crate::noted_group;
 
 /// What a call does.
@@ -73,6 +76,8 @@ pub struct Seen<'o> {
     pub pod: Option<&'o Pod>,
     /// The group of pods that the write names, as it is.
     pub group: Option<&'o PodGroup>,
+    /// What is negotiated about the pod that the write names, as it is.
+    pub context: Option<&'o PodSchedulingContext>,
     /// Classes by name, for the configuration that allocations copy.
     pub class: &'o dyn Fn(&str) -> Option<&'o DeviceClass>,
     /// The time.
@@ -106,6 +111,9 @@ pub enum RequestError {
     /// Somebody else uses the claim.
     #[error("it is in use in the meantime")]
     Used,
+    /// What is negotiated about another pod of this name has yet to go.
+    #[error("it is that of another pod, which is gone")]
+    AnotherPods,
     /// The pod is on another node.
     #[error("it got bound to {0} in the meantime")]
     Bound(String),
@@ -157,6 +165,10 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
         }
         Write::DeleteClaim { uid, .. } => Ok(delete(seen, uid)),
+        Write::Negotiate { pod, uid, selected, potential } => {
+            negotiation::negotiate(seen, (pod, uid), selected.as_deref(), potential)
+        }
+        Write::EndNegotiation { uid, .. } => Ok(negotiation::end(seen, uid)),
         Write::Bind { pod, uid, node } => bind(seen, pod, uid, node),
         Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
@@ -258,6 +270,9 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestErr
     if claim.status.reserved_for.iter().any(|one| one.uid != user) {
         return Err(RequestError::Used);
     }
+    if !control::controller(&claim).is_empty() {
+        return negotiation::ask_back(seen, uid);
+    }
     claim.status.allocation = None;
     claim.status.reserved_for.clear();
     claim.status.devices.clear();
@@ -300,6 +315,7 @@ pub(crate) fn word(reason: WaitReason) -> &'static str {
     match reason {
         WaitReason::Unschedulable => "Unschedulable",
         WaitReason::SchedulerError => "SchedulerError",
+        WaitReason::Negotiating => "WaitingForResourceDriver",
     }
 }
 

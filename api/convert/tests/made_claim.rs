@@ -68,6 +68,7 @@ fn with<T>(claim: Option<&Value>, pod: Option<&Value>, ask: impl FnOnce(&Seen<'_
         claim: claim.as_ref(),
         pod: pod.as_ref(),
         group: None,
+        context: None,
         class: &|_| None,
         now,
         allocation_times: false,

@@ -41,6 +41,7 @@ use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::extended::Extended;
 use crate::filters::FilterSet;
 use crate::gang::{GangNews, Gangs};
+use crate::negotiation::{Negotiations, Wait};
 use crate::preempt::Preempting;
 use crate::profile::Profile;
 use crate::queue::{Cause, Counts, Patience, Queue, Station};
@@ -117,6 +118,13 @@ pub enum Announcement {
         waited_ms: i64,
         /// The driver of each device that had to be made ready.
         drivers: Vec<Arc<str>>,
+    },
+    /// A pod waits for drivers' controllers.
+    Negotiating {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// What it waits for, and of whom.
+        wait: Wait,
     },
     /// A pod goes, since a more important one needs its place.
     Preempted {
@@ -258,6 +266,8 @@ pub struct Engine {
     pub(crate) preempting: Preempting,
     /// Pods that are placed together.
     pub(crate) gangs: Gangs,
+    /// What drivers' controllers are asked about.
+    pub(crate) negotiations: Negotiations,
     /// The time of what is being handled.
     pub(crate) now: Timestamp,
     effects: Vec<Effect>,
@@ -301,6 +311,7 @@ impl Engine {
             softly_tainted: BTreeSet::new(),
             preempting: Preempting::default(),
             gangs: Gangs::default(),
+            negotiations: Negotiations::default(),
             now: Timestamp::from_micros(0),
             effects: Vec::new(),
         }

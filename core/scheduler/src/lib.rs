@@ -12,6 +12,7 @@ mod extended;
 pub mod filters;
 mod footprint;
 pub mod gang;
+pub mod negotiation;
 pub mod node_refusal;
 pub mod preempt;
 pub mod profile;

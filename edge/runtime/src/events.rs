@@ -60,6 +60,16 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             note: message.clone(),
         },
         Announcement::Gang(news) => return of_gang(news),
+        Announcement::Negotiating { pod, wait } => Report {
+            controller: pod.scheduler.to_string(),
+            regarding: reference(pod),
+            related: None,
+            reason: "WaitingForResourceDriver",
+            action: "Scheduling",
+            is_warning: false,
+            is_once: true,
+            note: wait.to_string(),
+        },
         // Success is followed by a binding, and everything else by the reason why there is none.
         Announcement::DevicesDone { .. } => return None,
     })

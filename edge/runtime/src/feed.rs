@@ -25,6 +25,7 @@ use objects::resource::slice::ResourceSlice;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::change::Change;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
@@ -71,6 +72,10 @@ const FEEDS: &[Feed] = &[
     feed::<StatefulSet>("statefulsets", ""),
     Feed { gate: Some(Gate::GenericWorkload), ..feed::<PodGroup>("podgroups", "") },
     Feed { gate: Some(Gate::CompositePodGroup), ..feed::<CompositePodGroup>("compositepodgroups", "") },
+    Feed {
+        gate: Some(Gate::DRAControlPlaneController),
+        ..feed::<PodSchedulingContext>("podschedulingcontexts", "")
+    },
 ];
 
 const fn feed<K: Source>(plural: &'static str, fields: &'static str) -> Feed {
@@ -137,6 +142,13 @@ impl Source for DeviceClass {
     }
 }
 
+impl Source for PodSchedulingContext {
+    fn original(mut self) -> Option<Original> {
+        self.metadata.managed_fields = Default::default();
+        Some(Original::Context(Arc::new(self)))
+    }
+}
+
 impl Source for ResourceClaim {
     fn original(mut self) -> Option<Original> {
         // Who wrote what is of no use here, and the server keeps it if it is left out.
@@ -191,7 +203,7 @@ pub(crate) fn follow_all(
 }
 
 /// Kinds that a leader before us may have written a moment ago.
-const WRITTEN: [&str; 2] = [Pod::KIND, ResourceClaim::KIND];
+const WRITTEN: [&str; 3] = [Pod::KIND, ResourceClaim::KIND, PodSchedulingContext::KIND];
 
 /// Reads again what a leader before us may have written: what we were told may be older than its last writes.
 pub(crate) fn read_again(

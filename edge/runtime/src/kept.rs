@@ -9,12 +9,15 @@ use std::sync::Arc;
 use convert::claim_id;
 use model::claim::ClaimId;
 use model::group::GroupId;
+use model::pod::PodId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use rustc_hash::FxHashMap;
 use scheduler::change::{About, Change, GroupChange, Write};
+use scheduler::negotiation::NegotiationChange;
 
 /// An object as it came.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub(crate) enum Original {
     Class(Arc<DeviceClass>),
     /// A group of pods.
     Group(Arc<PodGroup>),
+    /// What is negotiated about a pod.
+    Context(Arc<PodSchedulingContext>),
 }
 
 /// Classes by name.
@@ -39,6 +44,7 @@ pub(crate) struct Kept {
     pods: FxHashMap<Arc<str>, Arc<Pod>>,
     groups: FxHashMap<GroupId, Arc<PodGroup>>,
     classes: Classes,
+    contexts: FxHashMap<PodId, Arc<PodSchedulingContext>>,
 }
 
 /// What a write is made from.
@@ -48,6 +54,7 @@ pub(crate) struct Sources {
     pub(crate) pod: Option<Arc<Pod>>,
     pub(crate) group: Option<Arc<PodGroup>>,
     pub(crate) classes: Classes,
+    pub(crate) context: Option<Arc<PodSchedulingContext>>,
 }
 
 impl Kept {
@@ -63,6 +70,11 @@ impl Kept {
                 let id =
                     GroupId { namespace: meta.namespace.as_str().into(), name: meta.name.as_str().into() };
                 self.groups.insert(id, group);
+            }
+            Original::Context(context) => {
+                let (namespace, name) = (&context.metadata.namespace, &context.metadata.name);
+                let id = PodId { namespace: namespace.as_str().into(), name: name.as_str().into() };
+                self.contexts.insert(id, context);
             }
             Original::Class(class) => {
                 Arc::make_mut(&mut self.classes).insert(class.metadata.name.clone(), class);
@@ -86,6 +98,7 @@ impl Kept {
             Change::PodGone(uid) => drop(self.pods.remove(uid)),
             Change::ClaimGone(id) => drop(self.claims.remove(id)),
             Change::Group(GroupChange::Gone(id)) => drop(self.groups.remove(id)),
+            Change::Negotiation(NegotiationChange::Gone(id, _)) => drop(self.contexts.remove(id)),
             Change::ClassGone(name) => drop(Arc::make_mut(&mut self.classes).remove(&**name)),
             _ => {}
         }
@@ -98,6 +111,7 @@ impl Kept {
             About::Claim(id) => sources.claim = self.claims.get(id).cloned(),
             About::Pod { uid, .. } => sources.pod = self.pods.get(uid).cloned(),
             About::Group(id) => sources.group = self.groups.get(id).cloned(),
+            About::Context { id, .. } => sources.context = self.contexts.get(id).cloned(),
         }
         sources
     }

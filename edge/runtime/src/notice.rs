@@ -1,5 +1,6 @@
 //! What happens while a scheduler works, told to whoever wants to know: logs, metrics, a live view.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use scheduler::change::Write;
 use scheduler::engine::ReadyOutcome;
 use scheduler::filters::FilterSet;
 use scheduler::gang::GangNews;
+use scheduler::negotiation::{Await, Wait};
 use scheduler::queue::{Cause, Counts, Station};
 
 /// Hears what happens. It is called on the engine's loop, so it must be quick.
@@ -164,6 +166,18 @@ pub enum Notice<'a> {
         waited: Duration,
         /// The driver of each device that had to be made ready.
         drivers: &'a [Arc<str>],
+    },
+    /// A pod waits for drivers' controllers.
+    Negotiating {
+        /// The pod.
+        pod: &'a Pod,
+        /// What it waits for, and of whom.
+        wait: &'a Wait,
+    },
+    /// How many pods wait for which driver, and for what of it; told now and then.
+    Drivers {
+        /// The numbers.
+        counts: &'a BTreeMap<(Await, Arc<str>), usize>,
     },
     /// A pod goes, since a more important one needs its place.
     Preempted {

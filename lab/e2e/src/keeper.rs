@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use client::Connection;
-use gates::Gates;
+use gates::{Gate, Gates};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use upkeep::{Choice, Listener, Notice, Options};
@@ -44,6 +44,7 @@ impl Keeper {
     pub fn start_with(connection: &Connection, controllers: &[&str], gates: Gates) -> Result<Self> {
         let heard = Arc::new(Heard::default());
         let controllers = Choice::parse(controllers.iter().copied())?;
+        let gates = gates.with(Gate::DRAControlPlaneController, true);
         let options = Options { controllers, gates, listener: heard.clone(), ..Options::default() };
         let task = tokio::spawn(upkeep::run(connection.clone(), options, std::future::pending()));
         Ok(Self { heard, task })

@@ -13,6 +13,7 @@ use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::scheduling::priority_class::PriorityClass;
 use objects::supercargo::device_attachment::DeviceAttachment;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 
 /// A kind, and where its objects are.
 pub trait Kind: Object + Send + Sync + 'static {
@@ -91,4 +92,9 @@ impl Kind for CompositePodGroup {
 impl Kind for DeviceAttachment {
     const PLURAL: &'static str = "deviceattachments";
     const NAMESPACE: &'static str = "";
+}
+
+impl Kind for PodSchedulingContext {
+    const PLURAL: &'static str = "podschedulingcontexts";
+    const NAMESPACE: &'static str = "default";
 }

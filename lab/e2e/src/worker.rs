@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use client::{Candidacy, Connection};
 use config::SchedulerSettings;
-use gates::Gates;
+use gates::{Gate, Gates};
 use parking_lot::Mutex;
 use runtime::{Comparison, Ended, Listener, Notice, Options, State};
 use tokio::sync::oneshot;
@@ -26,11 +26,14 @@ pub struct Terms {
     pub shadow: bool,
     /// Which features it has.
     pub gates: Gates,
+    /// It asks drivers' controllers.
+    pub negotiates: bool,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { name: "default-scheduler".to_owned(), candidate: None, shadow: false, gates: Gates::default() }
+        let (name, gates) = ("default-scheduler".to_owned(), Gates::default());
+        Self { name, candidate: None, shadow: false, gates, negotiates: false }
     }
 }
 
@@ -39,6 +42,12 @@ impl Terms {
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    /// It asks drivers' controllers.
+    #[must_use]
+    pub fn negotiating() -> Self {
+        Self { negotiates: true, ..Self::default() }
     }
 
     /// It stands for election as this candidate.
@@ -65,7 +74,7 @@ impl Terms {
 
     /// What `runtime` needs to know.
     pub(crate) fn options(&self, election: Connection, listener: Arc<dyn Listener>) -> Result<Options> {
-        let gates = self.gates;
+        let gates = self.gates.with(Gate::DRAControlPlaneController, self.negotiates);
         let file = format!(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
              profiles: [{{schedulerName: {}}}]\n",

@@ -15,6 +15,7 @@ use model::timestamp::Timestamp;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
 use serde::Deserialize;
@@ -358,16 +359,20 @@ impl Simulation {
     /// What a write is made from besides itself.
     fn seen<T>(&self, write: &Write, made: Option<&Key>, look: impl FnOnce(&Seen<'_>) -> T) -> T {
         let made = made.and_then(|key| self.shelf.read::<ResourceClaim>(&key.namespace, &key.name));
-        let (mut claim, mut pod, mut group) = (made, None, None);
+        let (mut claim, mut pod, mut group, mut context) = (made, None, None, None);
         match write.about() {
             About::Claim(id) => claim = self.shelf.read::<ResourceClaim>(&id.namespace, &id.name),
             About::Pod { id, .. } => pod = self.shelf.read::<PodObject>(&id.namespace, &id.name),
             About::Group(id) => group = self.shelf.read::<PodGroup>(&id.namespace, &id.name),
+            About::Context { id, .. } => {
+                context = self.shelf.read::<PodSchedulingContext>(&id.namespace, &id.name);
+            }
         }
         let seen = Seen {
             claim: claim.as_ref(),
             pod: pod.as_ref(),
             group: group.as_ref(),
+            context: context.as_ref(),
             class: &|name| self.classes.get(name),
             now: self.shelf.now,
             allocation_times: self.allocation_times,

@@ -3,3 +3,21 @@
 /// On a ResourceSlice, for `bindingTimeout` of its devices: how long each may take to be made ready, as a JSON object of
 /// times by the names of devices.
 pub const BINDING_TIMEOUTS: &str = "supercargo.dev/binding-timeouts";
+
+/// On a DeviceClass, for `spec.controllerName`; on a ResourceClaim, for `status.controllerName`.
+pub const CONTROLLER_NAME: &str = "supercargo.dev/controller-name";
+
+/// On a DeviceClass, for `spec.suitableNodes`: a node selector in JSON.
+pub const SUITABLE_NODES: &str = "supercargo.dev/suitable-nodes";
+
+/// On a ResourceClaim, for `spec.allocationMode`.
+pub const ALLOCATION_MODE: &str = "supercargo.dev/allocation-mode";
+
+/// On a ResourceClaim, for `status.deallocationRequested`: `true`.
+pub const DEALLOCATION_REQUESTED: &str = "supercargo.dev/deallocation-requested";
+
+/// On a ResourceClaim, for `status.allocation.shareable`: `true`.
+pub const SHAREABLE: &str = "supercargo.dev/shareable";
+
+/// On a ResourceClaim, for `status.allocation.resourceHandles`: the list in JSON.
+pub const RESOURCE_HANDLES: &str = "supercargo.dev/resource-handles";

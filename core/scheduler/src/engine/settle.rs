@@ -16,7 +16,10 @@ use crate::wake::{Wake, Wakes};
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        if self.settle_given_up(now, write) || self.settle_eviction(now, write, outcome) {
+        if self.settle_negotiation(now, write, outcome)
+            || self.settle_given_up(now, write)
+            || self.settle_eviction(now, write, outcome)
+        {
             return;
         }
         let Some(uid) = self.writes.remove(&write) else { return };
@@ -93,6 +96,7 @@ impl Engine {
         let (attempts, since) =
             in_flight.unwrap_or_else(|| (self.queue.attempts(&key), self.queue.began(&key)));
         self.forget_waiting(uid);
+        self.end_negotiation(&placing.pod);
         let (pod, node) = (placing.pod, placing.node);
         // Only who leads binds pods, so that it may be noted at once.
         self.look_if_gang_placed(&pod);

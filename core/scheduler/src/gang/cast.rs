@@ -112,6 +112,7 @@ impl Engine {
         let shape = &pod.shape;
         let shares_devices = claims.need_devices() && self.slices.has_shared();
         claims.settled.is_empty()
+            && claims.pending.is_empty()
             && claims.footing.is_none()
             && !shares_devices
             && !self.has_shunned(pod)

@@ -26,6 +26,7 @@ use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, Wanted, choice};
 use crate::engine::{Announcement, Engine};
 use crate::filters::{self, Filter, FilterSet};
+use crate::negotiation::Openings;
 use crate::profile::Profile;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
@@ -70,6 +71,7 @@ pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -
     let following =
         |state: &Arc<ClaimState>| Wanted::Following { claim: state.wish.id.clone(), uid: state.uid.clone() };
     choice.claims.extend(member.follows.iter().map(following));
+    choice.negotiation = Openings::at(&member.claims, node);
     choice
 }
 
@@ -100,15 +102,21 @@ impl Engine {
         {
             return self.queue.postpone(key, until);
         }
+        members.iter().for_each(|pod| self.watch_claims(pod));
         let aside = self.put_nominations_aside(&members);
         let lifted = self.lift_plans_below(importance(&group, &members), None);
         match self.seek(&group, &members, None) {
             Err(refusal) => {
+                self.give_up_gang(&members);
                 self.give_up_room(now, id, aside);
                 self.tell_refused(&group, &members[0], &refusal.message);
                 self.refuse_gang(now, key, &members, &refusal);
             }
             Ok(sought) => match self.find_seats(&sought, &sought.domains, sought.gang.at_least, STEPS_MAX) {
+                Ok((_, seated)) if self.negotiates_for_gang(now, key, &seated) => {
+                    // The room stays theirs until drivers have answered.
+                    aside.into_iter().for_each(|nomination| self.nominate(nomination));
+                }
                 Ok((_, seated)) => {
                     seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
                     self.use_room(now, id, aside, &seated);
@@ -116,6 +124,7 @@ impl Engine {
                     self.take_off(now, key, &group, seated);
                 }
                 Err(why) => {
+                    self.give_up_gang(&members);
                     let mut message = format!("pod group is unschedulable, {why}");
                     let mut filters = [Filter::Resources].into_iter().collect();
                     if let Some((alone, said)) = self.why_alone(&members) {

@@ -18,6 +18,7 @@ mod group_claims;
 mod group_news;
 mod group_trees;
 mod images;
+mod negotiation;
 mod preemption;
 mod preemption_story;
 mod profiles;

@@ -17,6 +17,7 @@ use model::pod::{ClaimSource, ContainerWish, Pod, PodClaim, PodId, Resources, Sh
 use model::timestamp::Timestamp;
 use scheduler::change::{Change, ClaimFootprint, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
+use scheduler::negotiation::{NegotiationChange, PodContext};
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;
 use selector::SliceRevision;
@@ -42,6 +43,8 @@ pub struct World {
     pub lingering: bool,
     /// Counts what is written to claims.
     pub revision: u64,
+    /// What is negotiated about pods.
+    pub contexts: BTreeMap<PodId, PodContext>,
 }
 
 pub fn settings() -> Settings {
@@ -78,6 +81,7 @@ pub fn world() -> World {
         made: 0,
         lingering: false,
         revision: 0,
+        contexts: BTreeMap::new(),
     }
 }
 
@@ -141,6 +145,7 @@ pub fn claim(name: &str) -> ClaimState {
         deleting: false,
         protected: false,
         preparation: None,
+        control: Default::default(),
     }
 }
 
@@ -251,6 +256,9 @@ impl World {
                     let (name, outcome) = (&news.group.name, &news.outcome);
                     self.told.push(format!("group {name}: {outcome}"));
                 }
+                Effect::Announce(Announcement::Negotiating { pod, wait }) => {
+                    self.told.push(format!("{}: {wait}", pod.id.name));
+                }
                 Effect::WakeAt(_) => {}
             }
         }
@@ -360,6 +368,7 @@ impl World {
             | Write::Release { claim, .. }
             | Write::Deallocate { claim, .. } => self.write_claim(claim, write),
             Write::MakeClaim { .. } | Write::DeleteClaim { .. } => self.make_or_delete(write),
+            Write::Negotiate { .. } | Write::EndNegotiation { .. } => self.write_context(write),
             _ => self.write_pod(write),
         };
         match done {
@@ -388,9 +397,13 @@ impl World {
                 if known.reserved_for.iter().any(|uid| uid != user) {
                     return Err("it is in use");
                 }
-                known.allocation = None;
-                known.preparation = None;
                 known.reserved_for.clear();
+                if known.control.controller.is_some() {
+                    known.control.leaving = true;
+                } else {
+                    known.allocation = None;
+                    known.preparation = None;
+                }
             }
             other => unreachable!("{other:?} is about no claim that is there"),
         }
@@ -398,6 +411,36 @@ impl World {
         known.version = self.revision.to_string().into();
         let state = known.clone();
         self.fact(Change::ClaimApplied(Box::new(state)));
+        Ok(())
+    }
+
+    fn write_context(&mut self, write: &Write) -> Result<(), &'static str> {
+        match write {
+            Write::Negotiate { pod, uid, selected, potential } => {
+                let version = self.next_version();
+                let context = self.contexts.entry(pod.clone()).or_insert_with(|| PodContext {
+                    pod: pod.clone(),
+                    uid: format!("context-{version}").into(),
+                    version: version.clone(),
+                    owner: uid.clone(),
+                    selected: None,
+                    potential: Vec::new(),
+                    answers: BTreeMap::new(),
+                });
+                if context.owner != *uid {
+                    return Err("that of another pod");
+                }
+                (context.version, context.selected) = (version, selected.clone());
+                context.potential.clone_from(potential);
+                let context = Box::new(context.clone());
+                self.fact(Change::Negotiation(NegotiationChange::Applied(context)));
+            }
+            Write::EndNegotiation { pod, .. } => {
+                let gone = self.contexts.remove(pod).ok_or("not found")?;
+                self.fact(Change::Negotiation(NegotiationChange::Gone(pod.clone(), gone.uid)));
+            }
+            other => unreachable!("{other:?} is about no context"),
+        }
         Ok(())
     }
 
