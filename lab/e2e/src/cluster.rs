@@ -16,6 +16,8 @@ use objects::meta::DeleteOptions;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::scheduling::composite_pod_group::CompositePodGroup;
+use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::device_attachment::DeviceAttachment;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use serde_json::{Value, json};
@@ -24,7 +26,7 @@ use tokio::time::{Instant, sleep};
 use crate::account::Account;
 use crate::embedded::Embedded;
 use crate::kind::Kind;
-use crate::real::Real;
+use crate::real::{Real, Served};
 
 /// The administrator's token.
 pub(crate) const TOKEN: &str = "a-secret-of-the-tests";
@@ -37,6 +39,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A cluster.
 pub struct Cluster {
+    served: Served,
     connection: Connection,
     place: Place,
     _server: Option<Embedded>,
@@ -72,10 +75,18 @@ impl Cluster {
     /// # Errors
     /// When it does not start.
     pub fn embedded(dir: &Path) -> Result<Self> {
-        let server = Embedded::start()?;
+        Self::embedded_with(dir, Served::Usual)
+    }
+
+    /// The same on a server that serves what is wanted.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn embedded_with(dir: &Path, served: Served) -> Result<Self> {
+        let server = Embedded::start(served.gates())?;
         let (address, authority) = (server.address.to_string(), server.authority.clone());
         let place = Place { address, authority, dir: dir.to_owned() };
-        Ok(Self { connection: place.connect(&Options::default())?, place, _server: Some(server) })
+        Ok(Self { served, connection: place.connect(&Options::default())?, place, _server: Some(server) })
     }
 
     /// The cluster on a real server, which all tests of this process share, emptied of what the last one left; or why there
@@ -83,13 +94,13 @@ impl Cluster {
     ///
     /// # Errors
     /// When it does not start.
-    pub async fn real(dir: &Path) -> Result<Result<Self, String>> {
-        let place = match Real::shared(dir)? {
+    pub async fn real_with(dir: &Path, served: Served) -> Result<Result<Self, String>> {
+        let place = match Real::shared(dir, served)? {
             Ok(place) => place.clone(),
             Err(why) => return Ok(Err(why.clone())),
         };
         let connection = place.connect(&Options::default())?;
-        let cluster = Self { connection, place, _server: None };
+        let cluster = Self { served, connection, place, _server: None };
         cluster.ready().await?;
         for account in Account::ALL {
             account.allow(&cluster.place.for_calls()?).await?;
@@ -341,6 +352,14 @@ impl Cluster {
             self.patch::<ResourceClaim>(name, json!({"metadata": {"finalizers": null}})).await?;
         }
         self.delete_all::<ResourceClaim>().await?;
+        if self.served == Served::Groups {
+            for group in self.list::<PodGroup>().await? {
+                let name = &group.metadata.name;
+                self.patch::<PodGroup>(name, json!({"metadata": {"finalizers": null}})).await?;
+            }
+            self.delete_all::<PodGroup>().await?;
+            self.delete_all::<CompositePodGroup>().await?;
+        }
         self.delete_all::<ResourceClaimTemplate>().await?;
         self.delete_all::<ResourceSlice>().await?;
         self.delete_all::<DeviceClass>().await?;

@@ -23,6 +23,7 @@ pub use account::Account;
 pub use cluster::{Cluster, PATIENCE, until};
 pub use keeper::Keeper;
 pub use kind::Kind;
+pub use real::Served;
 pub use servant::{Program, Servant};
 pub use wire::Wire;
 pub use worker::{Terms, Worker, serve};

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use e2e::shapes::{containers, node, object, pod, pod_of_cpus};
-use e2e::{Account, Cluster, Terms, Worker};
+use e2e::{Account, Cluster, Served, Terms, Worker};
 use objects::core::node::Node;
 use objects::core::pod::{Pod, PodCondition};
 use objects::scheduling::priority_class::PriorityClass;
@@ -18,6 +18,7 @@ crate::on_both![
     a_pod_that_is_deleted_while_it_waits_is_forgotten,
     a_node_that_goes_takes_its_room_along,
     pods_of_other_schedulers_are_left_alone,
+    a_scheduler_for_groups_works_where_none_are_served,
 ];
 
 pub fn scheduled(pod: &Pod) -> Option<&PodCondition> {
@@ -199,5 +200,19 @@ async fn pods_of_other_schedulers_are_left_alone(cluster: &Cluster) -> Result<()
     ensure!(event.reporting_controller == "ours" && event.regarding.uid == ours.metadata.uid);
     let theirs: Pod = cluster.read("theirs").await?;
     ensure!(theirs.spec.node_name.is_empty() && scheduled(&theirs).is_none(), "{:?}", theirs.status);
+    Ok(())
+}
+
+async fn a_scheduler_for_groups_works_where_none_are_served(cluster: &Cluster) -> Result<()> {
+    cluster.create_node(&node("n-1", 4)?).await?;
+    let terms = Terms { gates: Served::Groups.gates(), ..Terms::default() };
+    let worker = Worker::start(cluster.connection(), &terms)?;
+    cluster.create(&pod("p", json!({}))?).await?;
+    // Servers that know of no groups drop what pods say of them.
+    cluster.create(&pod("member", json!({ "schedulingGroup": { "podGroupName": "g" } }))?).await?;
+    for name in ["p", "member"] {
+        cluster.bound(name).await?;
+    }
+    ensure!(worker.troubles().is_empty(), "{:?}", worker.troubles());
     Ok(())
 }

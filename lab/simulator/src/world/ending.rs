@@ -184,7 +184,7 @@ fn places(engine: &mut Engine, world: &World) -> Vec<String> {
     for effect in effects {
         if let Effect::Submit(_, write) = effect
             // What is said about pods that wait may be out of date; nobody is placed by it.
-            && !matches!(write, Write::Note { .. } | Write::Nominate { node: None, .. })
+            && !matches!(write, Write::Note { .. } | Write::NoteGroup { .. } | Write::Nominate { node: None, .. })
         {
             found.push(super::errand::shown(&write));
         }

@@ -139,6 +139,10 @@ impl World {
                 let outcome = outcome.name();
                 self.trace.note(now, format_args!("scheduler {replica}: devices of {}: {outcome}", pod.id));
             }
+            Announcement::Gang(news) => {
+                let (group, outcome) = (&news.group, &news.outcome);
+                self.trace.note(now, format_args!("scheduler {replica} about group {group}: {outcome}"));
+            }
             Announcement::Preempted { pod, by, node, .. } => {
                 self.trace.note(
                     now,
