@@ -1,9 +1,10 @@
 //! Who belongs to a gang, and when it may be placed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gates::Gate;
-use model::group::GroupId;
+use model::group::{Group, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -58,6 +59,7 @@ impl Engine {
             GroupChange::Gone(id) => {
                 self.forget_group(&id);
                 self.gangs.placed.remove(&id);
+                self.free_room_of_few(&id);
                 id
             }
             GroupChange::CompositeApplied(composite) => {
@@ -163,6 +165,19 @@ impl Engine {
         // Those who are left may be too few.
         self.look_at_gang(self.now, &id);
         self.close_seat(self.now, &id, &pod.uid);
+        self.free_room_of_few(&id);
+    }
+
+    /// No room is kept for a gang that has too few members to be placed.
+    fn free_room_of_few(&mut self, id: &GroupId) {
+        let is_whole = |group: &Arc<Group>| self.gangs.members(id) >= group.at_least as usize;
+        if self.preempting.nominations.is_empty() || self.gangs.groups.get(id).is_some_and(is_whole) {
+            return;
+        }
+        let members = self.gangs.waiting.get(id).into_iter().flat_map(BTreeMap::keys);
+        let members: Vec<Arc<Pod>> = members.filter_map(|uid| self.waiting.get(uid).cloned()).collect();
+        let aside = self.put_nominations_aside(&members);
+        self.give_up_room(self.now, id, aside);
     }
 
     /// A member that was on its way is back: the gang tries again after a while.

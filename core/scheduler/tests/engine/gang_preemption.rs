@@ -433,3 +433,22 @@ fn a_gang_for_which_very_many_have_to_go_takes_as_many_as_it_needs() {
     world.settle();
     assert!((0..140).all(|number| world.node_of(&format!("u{number}")).is_some()));
 }
+
+#[test]
+fn no_room_is_kept_for_a_gang_that_has_too_few_members() {
+    let mut world = racks();
+    world.lingering = true;
+    for (name, priority, node) in [("x", 20, "a"), ("y", 20, "b"), ("v", 1, "c"), ("w", 1, "d")] {
+        world.add_pod(running(name, priority, node, 3_000));
+    }
+    add_urgent(&mut world, 2, 3_000);
+    world.turn();
+    world.carry_out();
+    world.remove_pod("u1");
+    world.let_go("v");
+    world.add_pod(pod("single", 3_500, &[]));
+    world.later(20);
+    world.settle();
+    assert_eq!(world.node_of("single").as_deref(), Some("c"), "{:?}", world.told.last());
+    assert_eq!(world.nominated("u0"), None);
+}

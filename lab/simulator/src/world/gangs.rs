@@ -71,10 +71,14 @@ pub(super) fn join(pod: &mut Value, plan: &Plan, dice: &mut Dice) {
 /// What became of gangs.
 #[derive(Debug, Default)]
 pub(crate) struct GangRecord {
-    /// Those of which enough members were bound at once since none was.
+    /// Those of which enough members were bound at once since the first was.
     whole: BTreeSet<String>,
-    /// Those of which a member went while others were being bound.
+    /// Those of which a member went while others were bound or about to be: nobody can be unbound for that.
     bereft: BTreeSet<String>,
+    /// When pods were made, by uid, as a revision.
+    made: BTreeMap<String, u64>,
+    /// When a member of a gang went the last time, as a revision.
+    left: BTreeMap<String, u64>,
     /// How often a gang became whole.
     pub completed: u64,
 }
@@ -96,20 +100,31 @@ impl GangRecord {
         let now = pods.get(&made.event.key);
         let Some(group) = now.or(before).and_then(group_of).map(str::to_owned) else { return Vec::new() };
         let members = bound(pods, &group);
-        let at_least = GROUPS.iter().find(|known| known.0 == group).map_or(1, |known| known.1);
-        if members.is_empty() {
-            self.whole.remove(&group);
-            self.bereft.remove(&group);
-        } else if members.len() >= at_least {
-            self.completed += u64::from(self.whole.insert(group.clone()));
+        let revision = made.event.revision();
+        if before.is_none() {
+            self.made.extend(now.map(|pod| (pod.metadata.uid.clone(), revision)));
         }
-        if now.is_none_or(|pod| is_over(pod) || pod.metadata.deletion_timestamp.is_some())
-            && !members.is_empty()
-        {
-            self.bereft.insert(group.clone());
+        if now.is_none_or(|pod| is_over(pod) || pod.metadata.deletion_timestamp.is_some()) {
+            self.left.insert(group.clone(), revision);
+            if !members.is_empty() {
+                self.bereft.insert(group.clone());
+            }
         }
         let was_bound = before.is_some_and(|before| !before.spec.node_name.is_empty());
         let is_bound = now.is_some_and(|pod| !pod.spec.node_name.is_empty());
+        if is_bound && !was_bound && members.len() == 1 {
+            self.whole.remove(&group);
+            self.bereft.remove(&group);
+            // Whoever joins others that go meanwhile is there alone.
+            let made = now.and_then(|pod| self.made.get(&pod.metadata.uid));
+            if self.left.get(&group) > made {
+                self.bereft.insert(group.clone());
+            }
+        }
+        let at_least = GROUPS.iter().find(|known| known.0 == group).map_or(1, |known| known.1);
+        if members.len() >= at_least {
+            self.completed += u64::from(self.whole.insert(group.clone()));
+        }
         let racks: BTreeSet<String> = members.iter().map(|pod| rack_of(&pod.spec.node_name)).collect();
         if is_bound && !was_bound && racks.len() > 1 {
             return vec![format!("gang {group} straddles racks {racks:?}")];
