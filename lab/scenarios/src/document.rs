@@ -60,6 +60,8 @@ pub(crate) enum Step {
     Allocate { claims: Vec<String>, node: String, expected: Expected },
     /// A pod is to be placed, and nodes to be compared for it.
     Schedule { pod: String, expected: Placed, scores: Scores },
+    /// Pods are to be placed at once: each on one of these nodes, or on none.
+    Together { seats: BTreeMap<String, Vec<String>>, refused: Vec<String> },
     /// A claim gives its devices back.
     Release { claim: String },
     /// A new object.
@@ -175,6 +177,7 @@ fn step(form: StepForm) -> Result<Step, String> {
     let verbs = [
         ("allocate", form.allocate.is_some()),
         ("schedule", form.schedule.is_some()),
+        ("together", form.together.is_some()),
         ("release", form.release.is_some()),
         ("create", form.create.is_some()),
         ("replace", form.replace.is_some()),
@@ -195,7 +198,7 @@ fn step(form: StepForm) -> Result<Step, String> {
     for (key, owners, used) in [
         ("on", both, form.on.is_some()),
         ("gives", &["allocate"], form.gives.is_some()),
-        ("refused", both, form.refused.is_some()),
+        ("refused", &["allocate", "schedule", "together"], form.refused.is_some()),
         ("scores", &["schedule"], form.scores.is_some()),
         ("shows", &["status"], form.shows.is_some()),
     ] {
@@ -222,6 +225,17 @@ fn step(form: StepForm) -> Result<Step, String> {
             (_, _) => return Err("`schedule` needs either `on` or `refused`, or `scores`".to_owned()),
         };
         return Ok(Step::Schedule { pod, expected, scores });
+    }
+    if let Some(seats) = form.together {
+        let refused = form.refused.map(|OneOrMany(parts)| parts).unwrap_or_default();
+        let nodes =
+            |nodes: Option<OneOrMany<String>>| nodes.map(|OneOrMany(nodes)| nodes).unwrap_or_default();
+        let seats: BTreeMap<String, Vec<String>> =
+            seats.into_iter().map(|(pod, on)| (pod, nodes(on))).collect();
+        if !refused.is_empty() && seats.values().all(|nodes| !nodes.is_empty()) {
+            return Err("`refused` is about pods without a node, and `together` names none".to_owned());
+        }
+        return Ok(Step::Together { seats, refused });
     }
     if let Some(claim) = form.status {
         let shows = form.shows.ok_or("`status` needs `shows`, with what must be in it")?;
@@ -259,6 +273,10 @@ impl Step {
         match self {
             Step::Allocate { claims, node, .. } => format!("allocate {} on {node}", claims.join(" and ")),
             Step::Schedule { pod, .. } => format!("schedule {pod}"),
+            Step::Together { seats, .. } => {
+                let pods: Vec<_> = seats.keys().map(String::as_str).collect();
+                format!("together {}", pods.join(" and "))
+            }
             Step::Release { claim } => format!("release {claim}"),
             Step::Create { manifest } => format!("create {}", name_of(manifest)),
             Step::Replace { manifest } => format!("replace {}", name_of(manifest)),

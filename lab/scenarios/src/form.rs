@@ -62,6 +62,7 @@ pub(crate) struct StepForm {
 
     pub schedule: Option<String>,
     pub scores: Option<BTreeMap<String, BTreeMap<String, i64>>>,
+    pub together: Option<BTreeMap<String, Option<OneOrMany<String>>>>,
 
     pub release: Option<String>,
     pub create: Option<Value>,

@@ -61,6 +61,10 @@ impl Run<'_> {
                 lines.extend(scheduler.place(&mut self.world, pod, expected)?);
                 return Ok(lines);
             }
+            Step::Together { seats, refused } => {
+                let scheduler = Scheduler::new(&self.scenario.configuration, parse_gates(&self.settings)?)?;
+                return scheduler.place_together(&mut self.world, seats, refused);
+            }
             Step::Release { claim } => {
                 anyhow::ensure!(
                     self.world.claim(claim)?.status.allocation.is_some(),

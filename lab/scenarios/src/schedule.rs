@@ -14,7 +14,7 @@ use scheduler::comparison::NodeScores;
 use scheduler::engine::{Engine, Input};
 use scheduler::scores::Score;
 use serde_json::{Value, json};
-use simulator::{Manifest, Place, simulate_with};
+use simulator::{Manifest, Place, PodOutcome, simulate_with};
 
 use crate::document::{Placed, Scores};
 use crate::world::{World, revision_of};
@@ -85,27 +85,8 @@ impl Scheduler {
         if matches!(expected, Placed::Untouched) {
             return Ok(Vec::new());
         }
-        let wanted = world.pod(pod)?.clone();
-        ensure!(waits(&wanted), "pod {pod} has a node already");
-        let is_there = |object: &&Value| !waits(object) || **object == wanted;
-        let manifests: Vec<Manifest> = world.in_order().into_iter().filter(is_there).map(manifest).collect();
-        let ending = simulate_with(&manifests, Gates::all_on(), &self.settings, self.gates)
-            .map_err(|bad| anyhow::anyhow!("the simulator refuses what is there: {}", bad.what))?;
-        let meta = &wanted["metadata"];
-        let outcome = ending
-            .outcome
-            .pods
-            .iter()
-            .find(|pod| meta["name"] == *pod.name && meta["namespace"] == *pod.namespace);
-        let outcome = outcome.context("the simulator lost the pod")?;
-        for gone in gone(&manifests, &ending.objects) {
-            world.delete(&gone)?;
-        }
-        for object in ending.objects {
-            if matches!(object["kind"].as_str(), Some("Pod" | "ResourceClaim")) {
-                world.take_over(object)?;
-            }
-        }
+        let outcomes = self.simulated(world, &[pod])?;
+        let outcome = &outcomes[0];
         Ok(match (expected, &outcome.node, &outcome.reason) {
             (Placed::On(expected), Some(node), _) if expected == node => Vec::new(),
             (Placed::Refused(parts), None, Some(reason)) if is_told(parts, reason) => Vec::new(),
@@ -120,6 +101,66 @@ impl Scheduler {
                 vec![format!("expected {expected}"), format!("found    {}", found.unwrap_or_else(reason))]
             }
         })
+    }
+
+    /// Places pods at once, and says what is otherwise than expected: each is on one of its nodes, or has none.
+    pub fn place_together(
+        &self,
+        world: &mut World,
+        seats: &BTreeMap<String, Vec<String>>,
+        refused: &[String],
+    ) -> anyhow::Result<Vec<String>> {
+        let pods: Vec<&str> = seats.keys().map(String::as_str).collect();
+        let outcomes = self.simulated(world, &pods)?;
+        let mut lines = Vec::new();
+        for ((pod, nodes), outcome) in seats.iter().zip(outcomes) {
+            let reason = outcome.reason.unwrap_or_default();
+            let is_met = match &outcome.node {
+                Some(node) => nodes.contains(node),
+                None => nodes.is_empty() && (refused.is_empty() || is_told(refused, &reason)),
+            };
+            if is_met {
+                continue;
+            }
+            let expected = if nodes.is_empty() {
+                format!("refused: {}", refused.join(" … "))
+            } else {
+                format!("on {}", nodes.join(" or "))
+            };
+            let found = outcome.node.map_or(format!("refused: {reason}"), |node| format!("on {node}"));
+            lines.extend([format!("{pod}: expected {expected}"), format!("{pod}: found    {found}")]);
+        }
+        Ok(lines)
+    }
+
+    /// What becomes of pods that wait, while no others do; the world takes it over.
+    fn simulated(&self, world: &mut World, pods: &[&str]) -> anyhow::Result<Vec<PodOutcome>> {
+        let mut wanted = Vec::new();
+        for pod in pods {
+            let object = world.pod(pod)?.clone();
+            ensure!(waits(&object), "pod {pod} has a node already");
+            wanted.push(object);
+        }
+        let is_there = |object: &&Value| !waits(object) || wanted.contains(object);
+        let manifests: Vec<Manifest> = world.in_order().into_iter().filter(is_there).map(manifest).collect();
+        let ending = simulate_with(&manifests, Gates::all_on(), &self.settings, self.gates)
+            .map_err(|bad| anyhow::anyhow!("the simulator refuses what is there: {}", bad.what))?;
+        let mut outcomes = Vec::new();
+        for pod in &wanted {
+            let meta = &pod["metadata"];
+            let is_it = |pod: &&PodOutcome| meta["name"] == *pod.name && meta["namespace"] == *pod.namespace;
+            let outcome = ending.outcome.pods.iter().find(is_it);
+            outcomes.push(outcome.context("the simulator lost the pod")?.clone());
+        }
+        for gone in gone(&manifests, &ending.objects) {
+            world.delete(&gone)?;
+        }
+        for object in ending.objects {
+            if matches!(object["kind"].as_str(), Some("Pod" | "ResourceClaim" | "PodGroup")) {
+                world.take_over(object)?;
+            }
+        }
+        Ok(outcomes)
     }
 }
 
