@@ -23,6 +23,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use crate::account::Account;
 use crate::embedded::Embedded;
 use crate::kind::Kind;
 use crate::real::{Real, Served};
@@ -55,8 +56,16 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn connect(&self, options: &Options) -> Result<Connection> {
+        self.connect_with(TOKEN, options)
+    }
+
+    fn connect_with(&self, token: &str, options: &Options) -> Result<Connection> {
         let server = format!("https://{}", self.address);
-        Ok(Connection::from_parts(&server, Some(TOKEN), Some(self.authority.as_bytes()), options)?)
+        Ok(Connection::from_parts(&server, Some(token), Some(self.authority.as_bytes()), options)?)
+    }
+
+    fn for_calls(&self) -> Result<caller::Place> {
+        Ok(caller::Place::new(self.address.parse()?, self.authority.as_bytes(), TOKEN)?)
     }
 }
 
@@ -93,6 +102,10 @@ impl Cluster {
         let connection = place.connect(&Options::default())?;
         let cluster = Self { served, connection, place, _server: None };
         cluster.ready().await?;
+        for account in Account::ALL {
+            account.allow(&cluster.place.for_calls()?).await?;
+            cluster.allowed(account).await?;
+        }
         cluster.empty().await?;
         Ok(Ok(cluster))
     }
@@ -100,6 +113,18 @@ impl Cluster {
     /// A connection that everybody may use.
     pub fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// A connection for a part of the product. On a real server it may do what the part's manifest allows; ours allows
+    /// everything to everybody whom it knows.
+    ///
+    /// # Errors
+    /// When the server's certificate is no good.
+    pub fn connect_as(&self, account: Account) -> Result<Connection> {
+        if self._server.is_some() {
+            return self.connect();
+        }
+        self.place.connect_with(&format!("{TOKEN}-{}", account.name()), &Options::default())
     }
 
     /// A connection of one's own.
@@ -144,8 +169,7 @@ impl Cluster {
         if self._server.is_some() {
             return Ok(());
         }
-        let place = caller::Place::new(self.place.address.parse()?, self.place.authority.as_bytes(), TOKEN)?;
-        let mut caller = caller::Caller::connect(&place).await?;
+        let mut caller = caller::Caller::connect(&self.place.for_calls()?).await?;
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         for definition in schema::openapi::crds() {
             let answer = caller.call(Method::POST, path, definition.to_string()).await?;
@@ -304,6 +328,17 @@ impl Cluster {
                 ready &= self.connection.get(&leases, name).await.done().is_some();
             }
             Ok(ready.then_some(()))
+        })
+        .await
+    }
+
+    /// Waits until a server knows what an account may do; one that has just begun takes its time.
+    async fn allowed(&self, account: Account) -> Result<()> {
+        let connection = self.connect_as(account)?;
+        until(&format!("{account:?} may see claims"), async || {
+            let served = connection.serves(ResourceClaim::API_VERSION, "resourceclaims").await.done();
+            let seen = connection.get(&ResourceClaim::resource(), "no-such-claim").await;
+            Ok((served == Some(true) && matches!(seen, Answer::NotFound(_))).then_some(()))
         })
         .await
     }

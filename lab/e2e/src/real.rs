@@ -9,6 +9,7 @@ use caller::Leashed;
 use caller::real::{Files, assets};
 use gates::{Gate, Gates};
 
+use crate::account::Account;
 use crate::cluster::{Place, TOKEN};
 
 /// A real server that runs.
@@ -86,7 +87,7 @@ impl Real {
         // What an earlier run left is of no use to anybody.
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir)?;
-        let files = Files::make(&dir, TOKEN)?;
+        let files = Files::make(&dir, TOKEN, &Account::ALL.map(Account::name))?;
         let mut real = files.programs(folder)?;
         // Tests that end with their machine have nothing to lose.
         real.etcd.arg("--unsafe-no-fsync");

@@ -60,8 +60,10 @@ pub(crate) enum Step {
     Allocate { claims: Vec<String>, node: String, expected: Expected },
     /// A pod is to be placed, and nodes to be compared for it.
     Schedule { pod: String, expected: Placed, scores: Scores },
-    /// Pods are to be placed at once: each on one of these nodes, or on none.
-    Together { seats: BTreeMap<String, Vec<String>>, refused: Vec<String> },
+    /// Pods are to be placed in one go.
+    Together { pods: Vec<String>, expected: Gathered },
+    /// Pods are to be placed in one go: each on one of these nodes, or on none.
+    Seats { seats: BTreeMap<String, Vec<String>>, refused: Vec<String> },
     /// A claim gives its devices back.
     Release { claim: String },
     /// A new object.
@@ -94,6 +96,15 @@ pub(crate) enum Placed {
     Refused(Vec<String>),
     /// It stays as it is; only the scores are looked at.
     Untouched,
+}
+
+/// What must come of pods that are placed in one go.
+#[derive(Clone, Debug)]
+pub(crate) enum Gathered {
+    /// Each goes to one of these nodes, and each of these gets one; but these pods wait.
+    On { nodes: Vec<String>, waiting: Vec<String> },
+    /// All of them wait, as for one pod.
+    Refused(Vec<String>),
 }
 
 /// Scores by the plugin that gives them, or `total`, and by node.
@@ -178,6 +189,7 @@ fn step(form: StepForm) -> Result<Step, String> {
         ("allocate", form.allocate.is_some()),
         ("schedule", form.schedule.is_some()),
         ("together", form.together.is_some()),
+        ("seats", form.seats.is_some()),
         ("release", form.release.is_some()),
         ("create", form.create.is_some()),
         ("replace", form.replace.is_some()),
@@ -194,12 +206,13 @@ fn step(form: StepForm) -> Result<Step, String> {
             known.join(", ")
         ));
     };
-    let both = ["allocate", "schedule"].as_slice();
+    let both = ["allocate", "schedule", "together"].as_slice();
     for (key, owners, used) in [
         ("on", both, form.on.is_some()),
         ("gives", &["allocate"], form.gives.is_some()),
-        ("refused", &["allocate", "schedule", "together"], form.refused.is_some()),
+        ("refused", &["allocate", "schedule", "together", "seats"], form.refused.is_some()),
         ("scores", &["schedule"], form.scores.is_some()),
+        ("waiting", &["together"], form.waiting.is_some()),
         ("shows", &["status"], form.shows.is_some()),
     ] {
         if used && !owners.contains(verb) {
@@ -210,13 +223,13 @@ fn step(form: StepForm) -> Result<Step, String> {
         }
     }
     if let Some(OneOrMany(claims)) = form.allocate {
-        let node = form.on.ok_or("`allocate` needs `on`, with the name of a node")?;
+        let node = one_node(form.on)?.ok_or("`allocate` needs `on`, with the name of a node")?;
         let expected = expected(form.gives, form.refused)?;
         return Ok(Step::Allocate { claims, node, expected });
     }
     if let Some(pod) = form.schedule {
         let scores = form.scores.unwrap_or_default();
-        let expected = match (form.on, form.refused) {
+        let expected = match (one_node(form.on)?, form.refused) {
             (Some(node), None) => Placed::On(node),
             (None, Some(OneOrMany(parts))) if parts.iter().all(|one| !one.trim().is_empty()) => {
                 Placed::Refused(parts)
@@ -226,16 +239,28 @@ fn step(form: StepForm) -> Result<Step, String> {
         };
         return Ok(Step::Schedule { pod, expected, scores });
     }
-    if let Some(seats) = form.together {
+    if let Some(pods) = form.together {
+        let expected = match (form.on, form.refused) {
+            (Some(OneOrMany(nodes)), None) => {
+                Gathered::On { nodes, waiting: form.waiting.unwrap_or_default() }
+            }
+            (None, Some(OneOrMany(parts))) if parts.iter().all(|one| !one.trim().is_empty()) => {
+                Gathered::Refused(parts)
+            }
+            (_, _) => return Err("`together` needs either `on` or `refused`".to_owned()),
+        };
+        return Ok(Step::Together { pods, expected });
+    }
+    if let Some(seats) = form.seats {
         let refused = form.refused.map(|OneOrMany(parts)| parts).unwrap_or_default();
         let nodes =
             |nodes: Option<OneOrMany<String>>| nodes.map(|OneOrMany(nodes)| nodes).unwrap_or_default();
         let seats: BTreeMap<String, Vec<String>> =
             seats.into_iter().map(|(pod, on)| (pod, nodes(on))).collect();
         if !refused.is_empty() && seats.values().all(|nodes| !nodes.is_empty()) {
-            return Err("`refused` is about pods without a node, and `together` names none".to_owned());
+            return Err("`refused` is about pods without a node, and `seats` names none".to_owned());
         }
-        return Ok(Step::Together { seats, refused });
+        return Ok(Step::Seats { seats, refused });
     }
     if let Some(claim) = form.status {
         let shows = form.shows.ok_or("`status` needs `shows`, with what must be in it")?;
@@ -249,6 +274,12 @@ fn step(form: StepForm) -> Result<Step, String> {
         form.gates.map(|settings| Step::Gates { settings }),
     ];
     Ok(others.into_iter().flatten().next().expect("a step with one verb is one of these"))
+}
+
+fn one_node(on: Option<OneOrMany<String>>) -> Result<Option<String>, String> {
+    let Some(OneOrMany(nodes)) = on else { return Ok(None) };
+    let [node] = <[String; 1]>::try_from(nodes).map_err(|_| "`on` names one node here".to_owned())?;
+    Ok(Some(node))
 }
 
 fn expected(
@@ -273,9 +304,10 @@ impl Step {
         match self {
             Step::Allocate { claims, node, .. } => format!("allocate {} on {node}", claims.join(" and ")),
             Step::Schedule { pod, .. } => format!("schedule {pod}"),
-            Step::Together { seats, .. } => {
+            Step::Together { pods, .. } => format!("place {} together", pods.join(", ")),
+            Step::Seats { seats, .. } => {
                 let pods: Vec<_> = seats.keys().map(String::as_str).collect();
-                format!("together {}", pods.join(" and "))
+                format!("seats for {}", pods.join(", "))
             }
             Step::Release { claim } => format!("release {claim}"),
             Step::Create { manifest } => format!("create {}", name_of(manifest)),

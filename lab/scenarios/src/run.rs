@@ -61,9 +61,14 @@ impl Run<'_> {
                 lines.extend(scheduler.place(&mut self.world, pod, expected)?);
                 return Ok(lines);
             }
-            Step::Together { seats, refused } => {
+            Step::Together { pods, expected } => {
+                let gates = parse_gates(&self.settings)?;
+                let scheduler = Scheduler::new(&self.scenario.configuration, gates)?;
+                return scheduler.gather(&mut self.world, pods, expected);
+            }
+            Step::Seats { seats, refused } => {
                 let scheduler = Scheduler::new(&self.scenario.configuration, parse_gates(&self.settings)?)?;
-                return scheduler.place_together(&mut self.world, seats, refused);
+                return scheduler.seat(&mut self.world, seats, refused);
             }
             Step::Release { claim } => {
                 anyhow::ensure!(

@@ -22,12 +22,13 @@ use selector::SliceRevision;
 use serde_json::{Value, json};
 
 /// Kinds that mean something to a scenario today.
-const KINDS: [&str; 19] = [
+const KINDS: [&str; 21] = [
     "CompositePodGroup",
     "DeviceClass",
     "DeviceTaintRule",
     "Namespace",
     "Node",
+    "NodeTopology",
     "PersistentVolume",
     "PersistentVolumeClaim",
     "Pod",
@@ -42,6 +43,7 @@ const KINDS: [&str; 19] = [
     "Service",
     "StatefulSet",
     "StorageClass",
+    "Workload",
 ];
 
 /// The taint that every node is born with, until somebody sees that it is ready.

@@ -72,6 +72,13 @@ impl Engine {
         !self.waits_for_rivals(now, uid)
     }
 
+    /// Whether a pod whose claims were written still has their devices for itself.
+    pub(crate) fn keeps_devices(&self, now: Timestamp, uid: &str) -> bool {
+        let claims = self.written_claims(uid);
+        claims.iter().all(|claim| self.claims.allocation(claim).is_some())
+            && self.clash_of(now, uid, &claims).is_none()
+    }
+
     /// The claims that are written for a pod on its way. One that was made for it and is not known yet has a name that no
     /// claim has.
     pub(super) fn written_claims(&self, uid: &str) -> Vec<ClaimId> {

@@ -158,6 +158,10 @@ impl Engine {
             if self.has_other_users(&claim, &pod.uid) || self.is_being_reserved(&claim) {
                 continue;
             }
+            if self.is_given_up(&claim) {
+                // It was asked for with the devices that were being made ready.
+                continue;
+            }
             reserved.retain(|one| *one != claim);
             let user = self.consumer(pod, &claim).user().clone();
             self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &user);

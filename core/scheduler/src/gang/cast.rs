@@ -115,7 +115,6 @@ impl Engine {
             && claims.pending.is_empty()
             && claims.footing.is_none()
             && !shares_devices
-            && !self.has_shunned(pod)
             && shape.spread.is_empty()
             && shape.near.is_empty()
             && shape.apart.is_empty()

@@ -1,9 +1,10 @@
 //! Who belongs to a gang, and when it may be placed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gates::Gate;
-use model::group::GroupId;
+use model::group::{Group, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -58,6 +59,7 @@ impl Engine {
             GroupChange::Gone(id) => {
                 self.forget_group(&id);
                 self.gangs.placed.remove(&id);
+                self.free_room_of_few(&id);
                 id
             }
             GroupChange::CompositeApplied(composite) => {
@@ -143,7 +145,11 @@ impl Engine {
         let group = self.gangs.groups.get(id).filter(|_| root.is_some());
         let is_whole = group.is_some_and(|group| self.gangs.members(id) >= group.at_least as usize);
         let priority = group.map_or(0, |group| group.priority);
-        self.queue.apply(&key, priority, is_gated || !is_whole, now);
+        let is_held_back = is_gated || !is_whole;
+        self.queue.apply(&key, priority, is_held_back, now);
+        if is_held_back {
+            self.close_seats(now, id, "another member of the pod group is held back");
+        }
     }
 
     /// A pod that waits is gone, or has its node.
@@ -158,6 +164,20 @@ impl Engine {
         }
         // Those who are left may be too few.
         self.look_at_gang(self.now, &id);
+        self.close_seat(self.now, &id, &pod.uid);
+        self.free_room_of_few(&id);
+    }
+
+    /// No room is kept for a gang that has too few members to be placed.
+    fn free_room_of_few(&mut self, id: &GroupId) {
+        let is_whole = |group: &Arc<Group>| self.gangs.members(id) >= group.at_least as usize;
+        if self.preempting.nominations.is_empty() || self.gangs.groups.get(id).is_some_and(is_whole) {
+            return;
+        }
+        let members = self.gangs.waiting.get(id).into_iter().flat_map(BTreeMap::keys);
+        let members: Vec<Arc<Pod>> = members.filter_map(|uid| self.waiting.get(uid).cloned()).collect();
+        let aside = self.put_nominations_aside(&members);
+        self.give_up_room(self.now, id, aside);
     }
 
     /// A member that was on its way is back: the gang tries again after a while.
@@ -177,6 +197,23 @@ impl Engine {
             self.gangs.seated.entry(id.clone()).or_default().insert(pod.uid.clone());
             self.gangs.group_of.insert(pod.uid.clone(), id);
         }
+    }
+
+    /// A pod was heard of that has a node: those of its gang who wait may be enough with it.
+    pub(crate) fn found_seat(&mut self, now: Timestamp, pod: &Pod) {
+        if let Some(id) = self.gang_of(pod) {
+            self.look_at_gang(now, &id);
+        }
+    }
+
+    /// A pod is gone: if it had a node, those who are on their way may be too few without it.
+    pub(crate) fn lose_seat(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
+        let gang = self.gangs.group_of.get(uid).cloned();
+        let had_node = self.take_pod(uid);
+        if let Some(id) = gang {
+            self.recount_flight(now, &id, "another member of the pod group has gone");
+        }
+        had_node
     }
 
     /// A pod is on no node.

@@ -18,6 +18,7 @@ mod news;
 mod one_by_one;
 mod tree;
 mod turn;
+mod vacancy;
 mod victims;
 mod way;
 

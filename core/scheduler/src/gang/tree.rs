@@ -91,12 +91,12 @@ impl Engine {
         }
         let is_gated = here.any(|(_, gated)| *gated);
         let priority = self.gangs.composites.get(root).map_or(0, |composite| composite.priority);
-        let is_whole = self.is_whole(&Root::Composite(root.clone()), DEPTH_MAX);
+        let is_whole = self.has_enough(&Root::Composite(root.clone()), DEPTH_MAX);
         self.queue.apply(&key, priority, is_gated || !is_whole, now);
     }
 
     /// Whether enough members are there, wherever they are.
-    fn is_whole(&self, at: &Root, depth: usize) -> bool {
+    fn has_enough(&self, at: &Root, depth: usize) -> bool {
         match at {
             Root::Group(id) => {
                 let group = self.gangs.groups.get(id);
@@ -107,7 +107,7 @@ impl Engine {
                     return false;
                 };
                 let children = self.gangs.children.get(id).into_iter().flatten();
-                let whole = children.filter(|child| self.is_whole(child, depth - 1)).count();
+                let whole = children.filter(|child| self.has_enough(child, depth - 1)).count();
                 whole >= composite.at_least as usize
             }
         }
@@ -133,6 +133,7 @@ impl Engine {
         let Some(branch) = self.branch(&Root::Composite(root.clone()), DEPTH_MAX) else {
             return self.look_at_tree(now, root);
         };
+        pods.iter().for_each(|pod| self.watch_claims(pod));
         let mut trial = Trial::default();
         let whole = self.whole_domain(&first);
         let is_seated = self.seat_branch(&branch, &whole, &mut trial, &mut |_, trial| !trial.is_empty());
@@ -141,13 +142,18 @@ impl Engine {
             assumed.iter().rev().for_each(|one| self.revert_seat(one));
         }
         if is_seated {
-            let seats = seats.into_iter().map(|(group, seated, _)| (group, seated)).collect();
+            let seats: Vec<(Arc<Group>, Seated)> =
+                seats.into_iter().map(|(group, seated, _)| (group, seated)).collect();
+            if self.negotiates_for_gang(now, key, seats.iter().flat_map(|(_, seated)| seated)) {
+                return;
+            }
             return self.take_off_tree(now, key, root, seats, &pods);
         }
         let why = match trial.nearest {
             Some((_, why)) => why,
             None => "there are too few members".to_owned(),
         };
+        self.give_up_gang(&pods);
         let mut message = format!("pod group is unschedulable, {why}");
         let mut filters: FilterSet = [Filter::Resources].into_iter().collect();
         if let Some((alone, said)) = self.why_alone(&pods) {
@@ -183,6 +189,7 @@ impl Engine {
         let flight = Flight {
             members: members.collect(),
             ready: Default::default(),
+            vacant: Default::default(),
             at_least: seats.iter().map(|(_, seated)| seated.len()).sum(),
             is_cleared: false,
             attempts: self.queue.attempts(key),

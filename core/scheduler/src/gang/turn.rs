@@ -34,6 +34,9 @@ use crate::wake::{Wake, Wakes};
 /// How many steps the search for seats of one gang may take.
 const STEPS_MAX: u64 = 2_000_000;
 
+/// Why members come back that wait for the seat of another.
+const NO_OTHERS: &str = "devices of another member of the pod group failed, and there are no others for it";
+
 /// Members with their seats, and the place where they are.
 pub(super) type Seated = Vec<(Arc<Pod>, Choice)>;
 
@@ -111,8 +114,9 @@ impl Engine {
                 self.give_up_room(now, id, aside);
                 self.tell_refused(&group, &members[0], &refusal.message);
                 self.refuse_gang(now, key, &members, &refusal);
+                self.close_seats(now, id, NO_OTHERS);
             }
-            Ok(sought) => match self.find_seats(&sought, &sought.domains, sought.gang.at_least, STEPS_MAX) {
+            Ok(sought) => match self.find_seats_anew(&sought, &members) {
                 Ok((_, seated)) if self.negotiates_for_gang(now, key, &seated) => {
                     // The room stays theirs until drivers have answered.
                     aside.into_iter().for_each(|nomination| self.nominate(nomination));
@@ -133,6 +137,9 @@ impl Engine {
                     }
                     let refusal = GangRefusal { message, wakes_on: self.helps(&group, &members), filters };
                     self.make_way(now, (key, &sought), &members, aside, refusal);
+                    if !self.gangs.plans.contains_key(id) {
+                        self.close_seats(now, id, NO_OTHERS);
+                    }
                 }
             },
         }
@@ -146,6 +153,7 @@ impl Engine {
         let flight = Flight {
             members: seated.iter().map(|(pod, _)| pod.uid.clone()).collect(),
             ready: Default::default(),
+            vacant: Default::default(),
             at_least: (group.at_least as usize).saturating_sub(already),
             is_cleared: false,
             attempts: self.queue.attempts(key),
@@ -221,7 +229,13 @@ impl Engine {
         for pod in pods {
             match self.claims_of(pod, &profile) {
                 Ok(claims) => members.push(Member { pod: pod.clone(), claims, follows: Vec::new() }),
-                Err(refusal) => unfit = unfit.or_else(|| Some((pod.clone(), refusal))),
+                Err(refusal) => {
+                    // Its claim has devices that are of no use to anybody.
+                    if let Some(one) = refusal.in_the_way() {
+                        self.ask_for(one, &pod.uid);
+                    }
+                    unfit = unfit.or_else(|| Some((pod.clone(), refusal)));
+                }
             }
         }
         let seated = self.gangs.seated(&group.id).count() as u32;
@@ -241,6 +255,19 @@ impl Engine {
         let domains = within.map_or_else(|| self.domains_of(group, &cast, &profile), <[Domain]>::to_vec);
         self.gangs.tried.generated += domains.len() as u64;
         Ok(Sought { group: group.clone(), cast, gang, at_least, domains, profile })
+    }
+
+    /// Seats without devices that failed for members before, if there are such, or else with them.
+    fn find_seats_anew(&mut self, sought: &Sought, pods: &[Arc<Pod>]) -> Result<(Arc<str>, Seated), String> {
+        let at_least = sought.gang.at_least;
+        if let Some(held) = self.hold_shunned(pods.iter().map(|pod| &**pod)) {
+            let seated = self.find_seats(sought, &sought.domains, at_least, STEPS_MAX);
+            self.claims.give_back(&held);
+            if seated.is_ok() {
+                return seated;
+            }
+        }
+        self.find_seats(sought, &sought.domains, at_least, STEPS_MAX)
     }
 
     /// Seats for at least so many members in one of these domains, and its name, or why there are none.

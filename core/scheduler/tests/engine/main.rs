@@ -12,6 +12,8 @@ mod footprint;
 mod gang_binding;
 mod gang_preemption;
 mod gang_queue;
+mod gang_readying;
+mod gang_story;
 mod gang_turmoil;
 mod gangs;
 mod group_claims;
