@@ -24,7 +24,7 @@ struct Cli {
     /// Make a mistake on purpose, to see that it is noticed, such as DeafToClaims
     #[arg(long, value_parser = mistake, default_value = "None", hide_default_value = true)]
     mistake: Sabotage,
-    /// Live the complete life of one claim instead: template, shared or extended
+    /// Live the complete life of one claim instead: template, shared, extended or readied
     #[arg(long, conflicts_with_all = ["seed", "seeds"])]
     life: Option<Kind>,
     /// In that life, let a component die at a step, such as controller@7:unanswered; without it, at every step

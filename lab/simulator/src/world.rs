@@ -6,12 +6,14 @@
 mod actors;
 mod agenda;
 mod api;
+mod attacher;
 mod bargain;
 mod carry;
 mod component;
 mod dice;
 mod ending;
 mod errand;
+mod gangs;
 mod judge;
 mod keeper;
 mod life;
@@ -33,6 +35,7 @@ use serde::Deserialize;
 
 use agenda::Agenda;
 use api::Api;
+use attacher::Attacher;
 pub use bargain::{bargain, rebargain_command};
 pub use component::{Component, Crash, Moment};
 use dice::Dice;
@@ -44,7 +47,7 @@ pub use life::{Kind, LifeReport, crashes, live, relive_command};
 use machine::Machine;
 use plan::Plan;
 pub use plan::{Arrangement, Devices, Fault, Faults, Sabotage};
-use replica::{FOLLOWED, Replica};
+use replica::{Replica, followed};
 use trace::Trace;
 
 /// When every world begins.
@@ -71,6 +74,8 @@ enum Happening {
     Run,
     /// What belongs to somebody who is gone goes too.
     Collect,
+    /// Somebody makes devices ready.
+    MakeReady,
     /// A scheduler is told what is new of a kind.
     Tell { replica: usize, life: u32, stream: usize },
     /// A scheduler lists everything of a kind.
@@ -112,8 +117,12 @@ pub struct Report {
     pub faults: Faults,
     /// Who schedules.
     pub arrangement: Arrangement,
+    /// Whether devices had to be made ready.
+    pub readied: bool,
     /// How many pods were bound.
     pub bound: u64,
+    /// How often a gang had as many members on nodes as it needs.
+    pub gangs: u64,
     /// How many attempts failed.
     pub refused: u64,
     /// How many writes the API carried out.
@@ -166,6 +175,7 @@ struct World {
     /// When the world ends; it is not known before everything that goes wrong has gone wrong.
     end: Option<i64>,
     keeper: Keeper,
+    attacher: Attacher,
     /// Nodes by name.
     machines: BTreeMap<String, Machine>,
     /// Claims of pods that somebody removed without waiting for their nodes, by uid: they may be given away while they
@@ -191,7 +201,8 @@ impl World {
     }
 
     fn of(seed: u64, plan: Plan, keep_lines: bool) -> World {
-        World::with_gates(seed, plan, Gates::default(), keep_lines)
+        let gates = if plan.gangs { gangs::gates() } else { Gates::default() };
+        World::with_gates(seed, plan, gates, keep_lines)
     }
 
     fn with_gates(seed: u64, plan: Plan, gates: Gates, keep_lines: bool) -> World {
@@ -212,6 +223,7 @@ impl World {
             chances: Dice::new(seed, 3),
             end: None,
             keeper: Keeper::new(&api),
+            attacher: Attacher::new(&api),
             machines: BTreeMap::new(),
             forsaken: BTreeSet::new(),
             life: None,
@@ -250,6 +262,9 @@ impl World {
         if self.plan.acts > 0 {
             self.agenda.after(500, Happening::Act);
         }
+        if self.plan.readied {
+            self.agenda.after(500, Happening::MakeReady);
+        }
     }
 
     fn go_on(&mut self) {
@@ -286,6 +301,10 @@ impl World {
                     self.collected = self.api.revision();
                 }
                 self.agenda.after(self.chances.millis(200, 1_200), Happening::Collect);
+            }
+            Happening::MakeReady => {
+                self.make_ready();
+                self.agenda.after(self.chances.millis(50, 600), Happening::MakeReady);
             }
             Happening::Tell { replica, life, stream } => {
                 if self.is_life(replica, life) {
@@ -423,7 +442,7 @@ impl World {
                 self.trace.note(now, format_args!("WRONG: {wrong}"));
                 self.violations.push(wrong);
             }
-            let Some(stream) = FOLLOWED.iter().position(|followed| followed == kind) else { continue };
+            let Some(stream) = followed(self.gates).position(|followed| followed == *kind) else { continue };
             for replica in 0..self.replicas.len() {
                 self.plan_news(replica, stream);
             }
@@ -437,7 +456,9 @@ impl World {
             violations: self.violations,
             faults: self.plan.counts,
             arrangement: self.plan.arrangement,
+            readied: self.plan.readied,
             bound: self.bound,
+            gangs: self.judge.gangs.completed,
             refused: self.refused,
             revisions: self.api.revision(),
             happenings: self.happenings,

@@ -18,15 +18,27 @@ use store::Key;
 use super::api::{Api, Site, text};
 use super::plan::Sabotage;
 
-/// The kinds that a scheduler follows.
-pub(crate) const FOLLOWED: [&str; 7] =
-    ["Namespace", "DeviceClass", "Node", "ResourceSlice", "ResourceClaim", "Pod", "PodSchedulingContext"];
+/// The kinds that a scheduler follows, and the features without which there are none.
+const FOLLOWED: [(&str, Option<Gate>); 8] = [
+    ("Namespace", None),
+    ("DeviceClass", None),
+    ("Node", None),
+    ("ResourceSlice", None),
+    ("ResourceClaim", None),
+    ("Pod", None),
+    ("PodGroup", Some(Gate::GenericWorkload)),
+    ("PodSchedulingContext", Some(Gate::DRAControlPlaneController)),
+];
 
-/// Those of them that matter with these features.
-pub(crate) fn followed(gates: Gates) -> &'static [&'static str] {
-    let count =
-        if gates.enabled(Gate::DRAControlPlaneController) { FOLLOWED.len() } else { FOLLOWED.len() - 1 };
-    &FOLLOWED[..count]
+/// The kinds that a scheduler follows with these features, in the order of its streams.
+pub(crate) fn followed(gates: Gates) -> impl Iterator<Item = &'static str> {
+    let is_there = move |gate: Option<Gate>| gate.is_none_or(|gate| gates.enabled(gate));
+    FOLLOWED.into_iter().filter(move |(_, gate)| is_there(*gate)).map(|(kind, _)| kind)
+}
+
+/// The kind of a stream.
+pub(crate) fn kind_of(stream: usize, gates: Gates) -> &'static str {
+    followed(gates).nth(stream).expect("a stream is one of those that are followed")
 }
 
 /// How many steps a search for devices on one node may take.
@@ -170,7 +182,7 @@ impl Replica {
         Replica {
             name,
             engine: engine(name, gates),
-            streams: streams(api, gates),
+            streams: streams(api),
             life: 0,
             alive: true,
             leads,
@@ -183,7 +195,7 @@ impl Replica {
     /// Starts again with nothing.
     pub fn restart(&mut self, gates: Gates, api: &Api) {
         self.engine = engine(self.name, gates);
-        self.streams = streams(api, gates);
+        self.streams = streams(api);
         self.alive = true;
         (self.turn_planned, self.wake_planned) = (false, None);
     }
@@ -198,6 +210,6 @@ impl Replica {
     }
 }
 
-fn streams(api: &Api, gates: Gates) -> Vec<Stream> {
-    followed(gates).iter().map(|kind| Stream::new(api.site(kind))).collect()
+fn streams(api: &Api) -> Vec<Stream> {
+    followed(api.gates()).map(|kind| Stream::new(api.site(kind))).collect()
 }
