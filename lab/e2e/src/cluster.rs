@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use client::{Answer, Connection, Event as Watched, Options, Patch, Selectors, WatchOptions};
 use futures_util::StreamExt;
+use gates::{Gate, Gates};
 use hyper::Method;
 use objects::Object;
 use objects::coordination::Lease;
@@ -21,7 +22,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::embedded::Embedded;
+use crate::embedded::{Embedded, Kept};
 use crate::kind::Kind;
 use crate::real::Real;
 
@@ -38,6 +39,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub struct Cluster {
     connection: Connection,
     place: Place,
+    kept: Option<Kept>,
     _server: Option<Embedded>,
 }
 
@@ -63,10 +65,41 @@ impl Cluster {
     /// # Errors
     /// When it does not start.
     pub fn embedded(dir: &Path) -> Result<Self> {
-        let server = Embedded::start()?;
+        Self::embedded_with(dir, Gates::default().with(Gate::DRAControlPlaneController, true))
+    }
+
+    /// The same, with other features.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn embedded_with(dir: &Path, gates: Gates) -> Result<Self> {
+        Self::on(Embedded::start(gates, None)?, dir, None)
+    }
+
+    /// A cluster on our own server whose changes are kept, so that another can go on from there.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn kept(dir: &Path, gates: Gates) -> Result<Self> {
+        let kept = Kept::default();
+        Self::on(Embedded::start(gates, Some(&kept))?, dir, Some(kept))
+    }
+
+    /// The same cluster on a server that begins anew with other features, with all that the last one had.
+    ///
+    /// # Errors
+    /// When it does not start, or nothing was kept.
+    pub fn begun_anew(self, gates: Gates) -> Result<Self> {
+        let kept = self.kept.clone().context("what the last one had was not kept")?;
+        let dir = self.place.dir.clone();
+        drop(self);
+        Self::on(Embedded::start(gates, Some(&kept))?, &dir, Some(kept))
+    }
+
+    fn on(server: Embedded, dir: &Path, kept: Option<Kept>) -> Result<Self> {
         let (address, authority) = (server.address.to_string(), server.authority.clone());
         let place = Place { address, authority, dir: dir.to_owned() };
-        Ok(Self { connection: place.connect(&Options::default())?, place, _server: Some(server) })
+        Ok(Self { connection: place.connect(&Options::default())?, place, kept, _server: Some(server) })
     }
 
     /// The cluster on a real server, which all tests of this process share, emptied of what the last one left; or why there
@@ -80,7 +113,7 @@ impl Cluster {
             Err(why) => return Ok(Err(why.clone())),
         };
         let connection = place.connect(&Options::default())?;
-        let cluster = Self { connection, place, _server: None };
+        let cluster = Self { connection, place, kept: None, _server: None };
         cluster.ready().await?;
         cluster.empty().await?;
         Ok(Ok(cluster))

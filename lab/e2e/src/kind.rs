@@ -9,6 +9,7 @@ use objects::events::Event;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::scheduling::pod_group::PodGroup;
 use objects::scheduling::priority_class::PriorityClass;
 use objects::supercargo::device_attachment::DeviceAttachment;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
@@ -70,6 +71,11 @@ impl Kind for DeviceClass {
 impl Kind for DeviceTaintRule {
     const PLURAL: &'static str = "devicetaintrules";
     const NAMESPACE: &'static str = "";
+}
+
+impl Kind for PodGroup {
+    const PLURAL: &'static str = "podgroups";
+    const NAMESPACE: &'static str = "default";
 }
 
 impl Kind for PriorityClass {

@@ -12,6 +12,7 @@ mod keeper;
 pub mod kill;
 mod kind;
 pub mod life;
+pub mod ready;
 mod real;
 mod servant;
 pub mod shapes;

@@ -8,7 +8,7 @@ use std::{env, process};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use e2e::{Cluster, Program, Terms, kill, life};
+use e2e::{Cluster, Program, Terms, kill, life, ready};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -24,6 +24,8 @@ enum Command {
     Kill(Kill),
     /// Live the whole lives of many pods with claims, and look whether anything is left of them
     Life(Life),
+    /// Measure how long it takes from the report that a device is ready until its pod is bound
+    Ready(Ready),
     /// Be the scheduler that is killed; tests call this
     #[command(hide = true)]
     Scheduler(Scheduler),
@@ -62,6 +64,13 @@ struct Life {
 }
 
 #[derive(Args, Debug)]
+struct Ready {
+    /// How many pods wait, each for a device of its own
+    #[arg(long, default_value_t = 400)]
+    pods: u32,
+}
+
+#[derive(Args, Debug)]
 struct Scheduler {
     #[arg(long)]
     kubeconfig: PathBuf,
@@ -77,6 +86,7 @@ fn main() -> Result<()> {
     match cli.command {
         Command::Kill(kill) => runtime.block_on(kill.run()),
         Command::Life(life) => runtime.block_on(life.run()),
+        Command::Ready(ready) => runtime.block_on(ready.run()),
         Command::Scheduler(scheduler) => runtime.block_on(scheduler.run()),
     }
 }
@@ -96,6 +106,23 @@ impl Kill {
         println!("killed at  {:?}", report.killed_at);
         println!("took       {:.1} s", report.took.as_secs_f64());
         std::fs::remove_dir_all(&dir)?;
+        Ok(())
+    }
+}
+
+impl Ready {
+    async fn run(&self) -> Result<()> {
+        let dir = env::temp_dir().join(format!("supercargo-ready-{}", process::id()));
+        let report = ready::Plan { pods: self.pods }.run(&Cluster::embedded(&dir)?).await?;
+        let millis = |percent| report.percentile(percent).as_secs_f64() * 1e3;
+        println!("pods       {}, each bound when its device was reported ready", self.pods);
+        println!(
+            "took       p50 {:.1} ms, p99 {:.1} ms, longest {:.1} ms",
+            millis(50),
+            millis(99),
+            millis(100)
+        );
+        println!("goal       under 50 ms from the report to the request that binds the pod");
         Ok(())
     }
 }
@@ -126,7 +153,7 @@ impl Life {
 
 impl Scheduler {
     async fn run(&self) -> Result<()> {
-        let terms = Terms { name: self.name.clone(), candidate: self.candidate.clone(), ..Terms::default() };
+        let terms = Terms { candidate: self.candidate.clone(), ..Terms::named(&self.name) };
         e2e::serve(&self.kubeconfig, &terms).await
     }
 }

@@ -26,11 +26,19 @@ pub struct Terms {
     pub shadow: bool,
     /// It asks drivers' controllers.
     pub negotiates: bool,
+    /// Features of it.
+    pub gates: Gates,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { name: "default-scheduler".to_owned(), candidate: None, shadow: false, negotiates: false }
+        Self {
+            name: "default-scheduler".to_owned(),
+            candidate: None,
+            shadow: false,
+            negotiates: false,
+            gates: Gates::default(),
+        }
     }
 }
 
@@ -71,7 +79,7 @@ impl Terms {
 
     /// What `runtime` needs to know.
     pub(crate) fn options(&self, election: Connection, listener: Arc<dyn Listener>) -> Result<Options> {
-        let gates = Gates::default().with(Gate::DRAControlPlaneController, self.negotiates);
+        let gates = self.gates.with(Gate::DRAControlPlaneController, self.negotiates);
         let file = format!(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
              profiles: [{{schedulerName: {}}}]\n",

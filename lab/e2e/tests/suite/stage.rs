@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use e2e::{Cluster, Program};
+use gates::Gates;
 use tokio::runtime::{Builder, Runtime};
 
 /// Cases on the real server share it, so they take turns.
@@ -12,6 +13,16 @@ static TURN: Mutex<()> = Mutex::new(());
 
 pub fn embedded(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
     runtime()?.block_on(async { case(&Cluster::embedded(&folder())?).await })
+}
+
+/// The same, with other features.
+pub fn embedded_with(gates: Gates, case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
+    runtime()?.block_on(async { case(&Cluster::embedded_with(&folder(), gates)?).await })
+}
+
+/// A new cluster whose server can begin anew.
+pub fn kept(case: impl AsyncFnOnce(Cluster) -> Result<()>) -> Result<()> {
+    runtime()?.block_on(async { case(Cluster::kept(&folder(), Gates::default())?).await })
 }
 
 pub fn real(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
