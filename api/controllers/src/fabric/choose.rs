@@ -121,8 +121,8 @@ impl<'a> Pass<'a> {
     /// A free one is to be attached.
     fn attach(&mut self, want: &Want<'_>, node: &str, host: &str) -> Answer {
         let scene = self.scene;
+        // What is given to others is taken out of it, and what is attached already was never in it.
         let free = self.free.entry(want.model.clone()).or_insert_with(|| free(scene, &want.model));
-        free.retain(|(name, _)| !self.taken.contains(*name));
         // Devices at one switch are reached alike.
         let mut refused: BTreeSet<Option<&str>> = BTreeSet::new();
         let found = free.iter().enumerate().find_map(|(at, (_, unit))| {
