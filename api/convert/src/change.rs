@@ -18,6 +18,7 @@ use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
@@ -28,7 +29,7 @@ use serde_json::Value;
 use crate::claim::{claim, claim_id};
 use crate::class::class;
 use crate::error::{ConvertError, ObjectName, named};
-use crate::group::{group, group_id};
+use crate::group::{composite, group, group_id};
 use crate::label_selector::label_selector;
 use crate::negotiation::{claim_control, class_control};
 use crate::node::{node, node_selector};
@@ -94,6 +95,9 @@ fn fact(
             Box::new(read::<PodSchedulingContext>(object)?)
         }
         (PodGroup::API_VERSION, PodGroup::KIND) => Box::new(read::<PodGroup>(object)?),
+        (CompositePodGroup::API_VERSION, CompositePodGroup::KIND) => {
+            Box::new(read::<CompositePodGroup>(object)?)
+        }
         (PersistentVolume::API_VERSION, PersistentVolume::KIND) => {
             Box::new(read::<PersistentVolume>(object)?)
         }
@@ -210,6 +214,16 @@ impl Fact for PodGroup {
 
     fn gone(&self) -> Change {
         Change::Group(GroupChange::Gone(group_id(self)))
+    }
+}
+
+impl Fact for CompositePodGroup {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::Group(GroupChange::CompositeApplied(Box::new(composite(self)?))))
+    }
+
+    fn gone(&self) -> Change {
+        Change::Group(GroupChange::CompositeGone(group_id(self)))
     }
 }
 

@@ -36,6 +36,11 @@ fn objects() -> Vec<Value> {
             "PodGroup",
             json!({ "schedulingPolicy": { "gang": { "minCount": 3 } } }),
         ),
+        object(
+            "scheduling.k8s.io/v1alpha3",
+            "CompositePodGroup",
+            json!({ "schedulingPolicy": { "gang": { "minGroupCount": 2 } } }),
+        ),
     ]
 }
 
@@ -62,16 +67,22 @@ fn told(change: Option<Change>) -> String {
         Some(Change::NamespaceGone(name)) => format!("no namespace {name}"),
         Some(Change::BudgetApplied(budget)) => format!("budget {} {}", budget.namespace, budget.name),
         Some(Change::BudgetGone(namespace, name)) => format!("no budget {namespace} {name}"),
-        Some(Change::Group(GroupChange::Applied(group))) => {
-            format!("group {} of {}", group.id, group.at_least)
-        }
-        Some(Change::Group(GroupChange::Gone(id))) => format!("no group {id}"),
+        Some(Change::Group(change)) => told_of_groups(change),
         Some(Change::Negotiation(NegotiationChange::Applied(context))) => {
             format!("context {} of {}", context.pod, context.owner)
         }
         Some(Change::Negotiation(NegotiationChange::Gone(id, _))) => format!("no context {id}"),
         Some(Change::Storage(change)) => told_of_storage(change),
         Some(Change::Companions(change)) => told_of_companions(change),
+    }
+}
+
+fn told_of_groups(change: GroupChange) -> String {
+    match change {
+        GroupChange::Applied(group) => format!("group {} of {}", group.id, group.at_least),
+        GroupChange::Gone(id) => format!("no group {id}"),
+        GroupChange::CompositeApplied(tree) => format!("groups {} of {}", tree.id, tree.at_least),
+        GroupChange::CompositeGone(id) => format!("no groups {id}"),
     }
 }
 
@@ -129,6 +140,7 @@ fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
         ("StatefulSet ns/one of k=v", "no StatefulSet ns/one"),
         ("budget ns one", "no budget ns one"),
         ("group ns/one of 3", "no group ns/one"),
+        ("groups ns/one of 2", "no groups ns/one"),
     ];
     for (object, (there, away)) in objects().iter().zip(expected) {
         assert_eq!(told(applied(object, 7).expect("a good object")), there);

@@ -94,9 +94,11 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
             let (needed, free) = (short.needed, short.free);
             let lack = Lack::Amount { axis: gang.axes[short.axis].clone(), needed, free };
             self.came_close(&domain.name, short.room_for, lack);
+            self.state.tried(false);
             return None;
         }
         let outcome = self.search_by_size(domain, budget);
+        self.state.tried(matches!(outcome, Outcome::Found(_)));
         match outcome {
             Outcome::Found(loads) => Some(self.judge(domain, loads)),
             Outcome::Impossible { seated_max } => {

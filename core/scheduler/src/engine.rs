@@ -14,7 +14,6 @@ pub(crate) mod turn;
 
 pub(crate) use fold::claim_id;
 pub use readying::ReadyOutcome;
-pub(crate) use settle::consumer;
 pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +40,7 @@ use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::extended::Extended;
 use crate::filters::FilterSet;
-use crate::gang::Gangs;
+use crate::gang::{GangNews, Gangs};
 use crate::negotiation::{Negotiations, Wait};
 use crate::preempt::Preempting;
 use crate::profile::Profile;
@@ -138,6 +137,8 @@ pub enum Announcement {
         /// The node on which that is to be; for a group the domain.
         node: Arc<str>,
     },
+    /// Something came of pods that are placed together.
+    Gang(Box<GangNews>),
 }
 
 /// How the engine decides.
@@ -184,7 +185,7 @@ pub(crate) struct Placing {
     /// Claims that get their devices with another pod, and their uids; they are reserved after that.
     pub(crate) follows: BTreeMap<ClaimId, Arc<str>>,
     /// Claims that are reserved for the pod by now.
-    reserved: Vec<ClaimId>,
+    pub(crate) reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
     binding: Option<WriteId>,
     /// Until when news of its claims are waited for.
@@ -373,7 +374,10 @@ impl Engine {
     /// Whether a turn would look at a pod, or a pod on its way has waited long enough.
     #[must_use]
     pub fn wants_turn(&self, now: Timestamp) -> bool {
-        self.queue.has_next(now) || self.ends_wait(now) || !self.forlorn.is_empty()
+        self.queue.has_next(now)
+            || self.ends_wait(now)
+            || !self.forlorn.is_empty()
+            || !self.gangs.untold.is_empty()
     }
 
     /// Whether a pod on its way has waited long enough, and a turn lets it go on.

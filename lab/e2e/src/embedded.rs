@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use gates::Gates;
+use gates::{Gate, Gates};
 use parking_lot::Mutex;
 use server::{Credentials, Log, NoLog, Options, Server, Settled, Users};
 use store::{Record, Store};
@@ -28,7 +28,7 @@ impl Embedded {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             credentials: Some(credentials),
             users: Users::default().with_admin_token(TOKEN),
-            gates,
+            gates: gates.with(Gate::DRAControlPlaneController, true),
             store: kept.map_or_else(|| Ok(Store::default()), Kept::store)?,
             log: kept.map_or_else(|| Box::new(NoLog) as Box<dyn Log>, |kept| Box::new(kept.clone())),
         };

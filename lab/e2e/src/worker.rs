@@ -24,21 +24,16 @@ pub struct Terms {
     pub candidate: Option<String>,
     /// It writes nothing.
     pub shadow: bool,
+    /// Which features it has.
+    pub gates: Gates,
     /// It asks drivers' controllers.
     pub negotiates: bool,
-    /// Features of it.
-    pub gates: Gates,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self {
-            name: "default-scheduler".to_owned(),
-            candidate: None,
-            shadow: false,
-            negotiates: false,
-            gates: Gates::default(),
-        }
+        let (name, gates) = ("default-scheduler".to_owned(), Gates::default());
+        Self { name, candidate: None, shadow: false, gates, negotiates: false }
     }
 }
 

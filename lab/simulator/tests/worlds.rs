@@ -47,6 +47,13 @@ fn all_is_well_in_the_third_hundred_worlds() {
 }
 
 #[test]
+fn all_is_well_in_worlds_with_gangs() {
+    let reports = all_is_well(300..400);
+    let gangs: u64 = reports.iter().map(|report| report.gangs).sum();
+    assert!(gangs > 50, "gangs are placed: {gangs}");
+}
+
+#[test]
 fn a_seed_has_one_history() {
     for seed in 0..4 {
         let (once, again) = (play(seed, Sabotage::None, true), play(seed, Sabotage::None, true));

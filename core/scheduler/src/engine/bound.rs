@@ -47,18 +47,18 @@ impl Engine {
     }
 
     fn is_unserved(&self, pod: &Pod, claim: &PodClaim) -> bool {
-        let state = claim_id(pod, claim).and_then(|id| self.claims.get(&id));
+        let id = claim_id(pod, claim);
+        let state = id.as_ref().and_then(|id| self.claims.get(id));
+        let user = id.as_ref().map_or_else(|| pod.uid.clone(), |id| self.user_of(pod, id));
         match claim.source {
             ClaimSource::NotNeeded | ClaimSource::Unknown => return false,
-            // What was made for its group is used by the group.
-            ClaimSource::Generated(_)
-                if state.is_some_and(|state| state.owner.as_ref() != Some(&pod.uid)) =>
-            {
+            // What was made for somebody else is theirs to use.
+            ClaimSource::Generated(_) if state.is_some_and(|state| state.owner.as_ref() != Some(&user)) => {
                 return false;
             }
             ClaimSource::Named(_) | ClaimSource::Generated(_) | ClaimSource::ToBeGenerated => {}
         }
-        state.is_none_or(|state| state.allocation.is_none() || !state.reserved_for.contains(&pod.uid))
+        state.is_none_or(|state| state.allocation.is_none() || !state.reserved_for.contains(&user))
     }
 
     /// Other pods use a claim than before: those on nodes may have what they lacked, or lack what they had.

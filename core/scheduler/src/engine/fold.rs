@@ -159,6 +159,7 @@ impl Engine {
             // While claims are written for it, it counts with what their devices take.
             if !self.placing.contains_key(&pod.uid) {
                 self.put_pod(pod.clone());
+                self.look_if_gang_placed(pod);
             }
             if !known {
                 self.found_seat(now, pod);

@@ -63,6 +63,11 @@ impl Cast {
         self.kinds.iter().flatten().flat_map(|unit| &unit.members)
     }
 
+    /// Whether members share claims that need devices.
+    pub fn shares_claims(&self) -> bool {
+        self.kinds.iter().any(|kind| kind[0].members.len() > 1)
+    }
+
     /// The members as a search sees them. Members that share claims are one to it; all of these are seated if there are any,
     /// as it does not count how many they are.
     pub fn gang(&self, at_least: u32) -> Gang {
@@ -72,7 +77,7 @@ impl Cast {
             members: units.len() as u32,
             needs: self.needs(&units[0]),
         };
-        let is_shared = self.kinds.iter().any(|kind| kind[0].members.len() > 1);
+        let is_shared = self.shares_claims();
         let units = self.kinds.iter().map(|kind| kind.len() as u32).sum();
         Gang {
             axes: fixed.into_iter().chain(self.others.iter().cloned()).collect(),

@@ -7,7 +7,7 @@ use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
 use gates::Gate;
 use model::allocation::Allocation;
-use model::group::{Group, GroupId};
+use model::group::Group;
 use model::node::Node;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
@@ -16,9 +16,11 @@ use placement::{
     Strictness, TightestFit, Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
 };
 
+use super::Root;
 use super::cast::{Cast, Member, Unit};
 use super::flight::Flight;
 use super::ground::{Devices, Ground};
+use super::news::Tried;
 use super::way::importance;
 use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, Wanted, choice};
@@ -44,6 +46,8 @@ pub(super) struct Sought {
     pub group: Arc<Group>,
     pub cast: Cast,
     pub gang: Gang,
+    /// How many members have to be seated at once; the search may count those that share claims as one.
+    pub at_least: u32,
     pub domains: Vec<Domain>,
     pub profile: Arc<Profile>,
 }
@@ -54,6 +58,14 @@ pub(super) struct GangRefusal {
     pub message: String,
     pub wakes_on: Wakes,
     pub filters: FilterSet,
+}
+
+/// Members in the order in which they are seated.
+pub(super) fn sort(members: &mut [Arc<Pod>]) {
+    members.sort_by(|one, other| {
+        let rank = |pod: &Arc<Pod>| (-i64::from(pod.priority), pod.created, pod.id.name.clone());
+        rank(one).cmp(&rank(other))
+    });
 }
 
 /// The seat of a member, with the claims that follow other members.
@@ -68,7 +80,12 @@ pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -
 
 impl Engine {
     /// Looks for seats for the members of a gang, and sends those on their way that have one.
-    pub(crate) fn turn_gang(&mut self, now: Timestamp, key: &Arc<str>, id: &GroupId) {
+    pub(crate) fn turn_gang(&mut self, now: Timestamp, key: &Arc<str>, root: &Root) {
+        self.gangs.tried = Tried::default();
+        let id = match root {
+            Root::Group(id) => id,
+            Root::Composite(id) => return self.turn_tree(now, key, id),
+        };
         let waiting = self.gangs.waiting.get(id).into_iter().flat_map(|members| members.keys());
         let (on_the_way, here): (Vec<&Arc<str>>, Vec<&Arc<str>>) =
             waiting.partition(|uid| self.placing.contains_key(*uid));
@@ -82,10 +99,7 @@ impl Engine {
         if is_coming_back || self.is_landing(&group) {
             return self.queue.put_back(key, Failure::Failed, now);
         }
-        members.sort_by(|one, other| {
-            let rank = |pod: &Arc<Pod>| (-i64::from(pod.priority), pod.created, pod.id.name.clone());
-            rank(one).cmp(&rank(other))
-        });
+        sort(&mut members);
         if members.iter().any(|pod| self.wants_devices(pod))
             && let Some(until) = self.rivals.stands_back(now, key)
         {
@@ -94,10 +108,11 @@ impl Engine {
         members.iter().for_each(|pod| self.watch_claims(pod));
         let aside = self.put_nominations_aside(&members);
         let lifted = self.lift_plans_below(importance(&group, &members), None);
-        match self.seek(&group, &members) {
+        match self.seek(&group, &members, None) {
             Err(refusal) => {
                 self.give_up_gang(&members);
                 self.give_up_room(now, id, aside);
+                self.tell_refused(&group, &members[0], &refusal.message);
                 self.refuse_gang(now, key, &members, &refusal);
                 self.close_seats(now, id, NO_OTHERS);
             }
@@ -109,12 +124,17 @@ impl Engine {
                 Ok((_, seated)) => {
                     seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
                     self.use_room(now, id, aside, &seated);
+                    self.tell_seated(&group, &members[0], seated.len());
                     self.take_off(now, key, &group, seated);
                 }
                 Err(why) => {
                     self.give_up_gang(&members);
-                    let message = format!("pod group is unschedulable, {why}");
-                    let filters = [Filter::Resources].into_iter().collect();
+                    let mut message = format!("pod group is unschedulable, {why}");
+                    let mut filters = [Filter::Resources].into_iter().collect();
+                    if let Some((alone, said)) = self.why_alone(&members) {
+                        message = format!("{message}; {alone}");
+                        filters = said;
+                    }
                     let refusal = GangRefusal { message, wakes_on: self.helps(&group, &members), filters };
                     self.make_way(now, (key, &sought), &members, aside, refusal);
                     if !self.gangs.plans.contains_key(id) {
@@ -127,7 +147,8 @@ impl Engine {
     }
 
     /// Sends members on their way together.
-    fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, seated: Seated) {
+    fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, mut seated: Seated) {
+        self.reserve_once(&mut seated);
         let already = self.gangs.seated(&group.id).count();
         let flight = Flight {
             members: seated.iter().map(|(pod, _)| pod.uid.clone()).collect(),
@@ -147,15 +168,20 @@ impl Engine {
             .filter(|uid| !self.placing.contains_key(*uid))
             .filter_map(|uid| self.waiting.get(uid).cloned())
             .collect();
+        self.leave_rest(now, key, group, &left);
+    }
+
+    /// Puts members back for whom there was no room beside the others.
+    pub(super) fn leave_rest(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, left: &[Arc<Pod>]) {
         if left.is_empty() {
             self.queue.remove(key);
             return;
         }
         let message = "the rest of the pod group has its nodes, and there is no room for this one".to_owned();
         let refusal =
-            GangRefusal { message, wakes_on: self.helps(group, &left), filters: FilterSet::default() };
-        self.refuse_gang(now, key, &left, &refusal);
-        if self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, &left)) {
+            GangRefusal { message, wakes_on: self.helps(group, left), filters: FilterSet::default() };
+        self.refuse_gang(now, key, left, &refusal);
+        if self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left)) {
             // It is their turn again, and by themselves they may displace others.
             self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
         }
@@ -179,8 +205,24 @@ impl Engine {
         }
     }
 
-    /// What the members of a gang look for, unless too few of them can be placed anywhere.
-    fn seek(&mut self, group: &Arc<Group>, pods: &[Arc<Pod>]) -> Result<Sought, GangRefusal> {
+    /// Seats for as many members as have to be seated at once, at least, in given domains.
+    pub(super) fn seat_gang_in(
+        &mut self,
+        group: &Arc<Group>,
+        pods: &[Arc<Pod>],
+        within: &[Domain],
+    ) -> Result<Seated, String> {
+        let sought = self.seek(group, pods, Some(within)).map_err(|refusal| refusal.message)?;
+        self.find_seats(&sought, within, sought.gang.at_least, STEPS_MAX).map(|(_, seated)| seated)
+    }
+
+    /// What the members of a gang look for, in given domains or in its own, unless too few of them can be placed anywhere.
+    pub(super) fn seek(
+        &mut self,
+        group: &Arc<Group>,
+        pods: &[Arc<Pod>],
+        within: Option<&[Domain]>,
+    ) -> Result<Sought, GangRefusal> {
         let profile = self.settings.profile_of(&pods[0]);
         let mut members = Vec::new();
         let mut unfit = None;
@@ -210,8 +252,9 @@ impl Engine {
         }
         let cast = Cast::new(self, members, &profile);
         let gang = cast.gang(at_least);
-        let domains = self.domains_of(group, &cast, &profile);
-        Ok(Sought { group: group.clone(), cast, gang, domains, profile })
+        let domains = within.map_or_else(|| self.domains_of(group, &cast, &profile), <[Domain]>::to_vec);
+        self.gangs.tried.generated += domains.len() as u64;
+        Ok(Sought { group: group.clone(), cast, gang, at_least, domains, profile })
     }
 
     /// Seats without devices that failed for members before, if there are such, or else with them.
@@ -237,11 +280,17 @@ impl Engine {
     ) -> Result<(Arc<str>, Seated), String> {
         let Sought { cast, profile, .. } = sought;
         let gang = Gang { at_least, ..sought.gang.clone() };
-        if cast.is_local {
-            self.search_seats(&gang, cast, domains, (profile, steps_max))
-        } else {
-            self.seat_one_by_one(&gang, cast, domains, profile)
+        // Members that share claims are one to the search. One by one each of them counts, and some may stay behind.
+        let shares = cast.shares_claims();
+        let each = Gang { at_least: if shares { sought.at_least } else { at_least }, ..gang.clone() };
+        if !cast.is_local {
+            return self.seat_one_by_one(&each, cast, domains, profile);
         }
+        let found = self.search_seats(&gang, cast, domains, (profile, steps_max));
+        if !shares || sought.at_least as usize >= cast.members().count() {
+            return found;
+        }
+        found.or_else(|why| self.seat_one_by_one(&each, cast, domains, profile).map_err(|_| why))
     }
 
     /// Searches seats for members of which only nodes and their devices decide where they can be.

@@ -22,9 +22,8 @@ fn facts(cards: &[(&str, &[&str])], at_least: u32) -> Vec<Change> {
         uid: "uid-gang".into(),
         at_least,
         levels: vec!["rack".into()],
-        priority: 0,
         preempts: true,
-        disruption: Default::default(),
+        ..Group::default()
     }))));
     facts
 }

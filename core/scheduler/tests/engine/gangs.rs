@@ -33,9 +33,8 @@ pub fn group(at_least: u32, levels: &[&str]) -> Change {
         uid: "uid-gang".into(),
         at_least,
         levels,
-        priority: 0,
-        disruption: Disruption::Single,
         preempts: true,
+        ..Group::default()
     })))
 }
 
@@ -49,6 +48,7 @@ pub fn gang(name: &str, at_least: u32, priority: i32, disruption: Disruption) ->
         priority,
         disruption,
         preempts: true,
+        ..Group::default()
     }
 }
 

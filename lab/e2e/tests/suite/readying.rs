@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{DRIVER, claim, class, node, object, pod_with_claims, slice};
-use e2e::{Cluster, Terms, Worker, until};
+use e2e::{Account, Cluster, Served, Terms, Worker, until};
 use gates::{Gate, Gates};
 use objects::core::pod::Pod;
 use objects::events::Event;
@@ -70,7 +70,7 @@ async fn report(cluster: &Cluster, name: &str, condition: &str) -> Result<()> {
 
 async fn a_pod_is_bound_when_its_device_is_reported_ready(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 1, json!({})).await?;
-    let worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     let event = pending(cluster, "p").await?;
@@ -94,7 +94,7 @@ async fn a_pod_is_bound_when_its_device_is_reported_ready(cluster: &Cluster) -> 
 
 async fn a_failure_clears_the_claim_and_the_pod_takes_another_device(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 2, json!({})).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     pending(cluster, "p").await?;
@@ -119,7 +119,7 @@ async fn a_failure_clears_the_claim_and_the_pod_takes_another_device(cluster: &C
 
 async fn a_pod_that_is_deleted_while_it_waits_leaves_its_device_to_others(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 1, json!({})).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     for name in ["first", "second"] {
         cluster.create(&claim(name, 1)?).await?;
     }
@@ -136,7 +136,7 @@ async fn a_pod_that_is_deleted_while_it_waits_leaves_its_device_to_others(cluste
 
 async fn a_claim_that_somebody_clears_ends_the_wait(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 1, json!({})).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     pending(cluster, "p").await?;
@@ -151,13 +151,13 @@ async fn a_claim_that_somebody_clears_ends_the_wait(cluster: &Cluster) -> Result
 
 async fn a_scheduler_that_begins_anew_waits_on_for_the_same_device(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 4, json!({})).await?;
-    let first = Worker::start(cluster.connection(), &Terms::default())?;
+    let first = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     pending(cluster, "p").await?;
     let before: ResourceClaim = cluster.read("c").await?;
     drop(first);
-    let _second = Worker::start(cluster.connection(), &Terms::default())?;
+    let _second = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     until("it waits again", async || {
         let events = cluster.list::<Event>().await?.into_iter();
         let waits = events.filter(|event| event.reason == "BindingConditionsPending").count();
@@ -173,7 +173,7 @@ async fn a_scheduler_that_begins_anew_waits_on_for_the_same_device(cluster: &Clu
 
 async fn a_device_has_a_time_of_its_own(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 1, json!({ "gpu-0": "1s" })).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     let event = cluster.event("p", "FailedScheduling").await?;
@@ -182,54 +182,9 @@ async fn a_device_has_a_time_of_its_own(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Gangs are a feature that has to be switched on, so this has a server of its own.
-#[test]
-fn a_gang_is_bound_when_the_devices_of_all_members_are_ready() -> Result<()> {
-    let gates = Gates::default().with(Gate::GenericWorkload, true);
-    crate::stage::embedded_with(gates, async |cluster| gang(cluster, gates).await)
-}
-
-/// A gang of two with a device each: one fails, that member alone gets another, and both are bound at last.
-async fn gang(cluster: &Cluster, gates: Gates) -> Result<()> {
-    fabric(cluster, 3, json!({})).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms { gates, ..Terms::default() })?;
-    let policy = json!({ "gang": { "minCount": 2 } });
-    let group = json!({ "metadata": { "name": "gang", "namespace": "default" }, "spec": { "schedulingPolicy": policy } });
-    cluster.create(&object::<PodGroup>(&group)?).await?;
-    for name in ["one", "two"] {
-        cluster.create(&claim(name, 1)?).await?;
-        let mut member = serde_json::to_value(pod_with_claims(name, &[name])?)?;
-        member["spec"]["schedulingGroup"] = json!({ "podGroupName": "gang" });
-        cluster.create(&object::<Pod>(&member)?).await?;
-    }
-    for name in ["one", "two"] {
-        pending(cluster, name).await?;
-    }
-    let kept = devices_of(&cluster.read("one").await?);
-    let failed = devices_of(&cluster.read("two").await?);
-    report(cluster, "one", "Attached").await?;
-    report(cluster, "two", "AttachFailed").await?;
-    let event = cluster.event("two", "FailedScheduling").await?;
-    ensure!(event.note.starts_with("device binding failed: claim=default/two"), "{event:?}");
-    until("the member has another device", async || {
-        let devices = devices_of(&cluster.read("two").await?);
-        Ok((!devices.is_empty() && devices != failed).then_some(()))
-    })
-    .await?;
-    ensure!(devices_of(&cluster.read("one").await?) == kept, "the other keeps its own");
-    for name in ["one", "two"] {
-        ensure!(cluster.read::<Pod>(name).await?.spec.node_name.is_empty(), "{name} is bound too early");
-    }
-    report(cluster, "two", "Attached").await?;
-    for name in ["one", "two"] {
-        cluster.bound(name).await?;
-    }
-    all_is_well(cluster).await
-}
-
 async fn a_pod_that_was_bound_by_hand_cannot_wait_and_says_so(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 1, json!({})).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     let mut pod = pod_with_claims("p", &["c"])?;
     pod.spec.node_name = "n-1".to_owned();
@@ -267,14 +222,17 @@ fn the_feature_can_be_switched_off_and_on_again() -> Result<()> {
         let stripped = cluster.create(&object::<ResourceSlice>(&other)?).await?;
         ensure!(!has_conditions(&stripped), "what is new is stored without: {stripped:?}");
         cluster.delete::<ResourceSlice>("other").await?;
-        let worker = Worker::start(cluster.connection(), &Terms { gates: off, ..Terms::default() })?;
+        let worker = Worker::start(
+            &cluster.connect_as(Account::Scheduler)?,
+            &Terms { gates: off, ..Terms::default() },
+        )?;
         cluster.create(&claim("c", 1)?).await?;
         cluster.create(&pod_with_claims("p", &["c"])?).await?;
         let event = cluster.event("p", "FailedScheduling").await?;
         ensure!(event.note.contains("usable with the features that are on"), "{event:?}");
         drop(worker);
         let cluster = cluster.begun_anew(Gates::default())?;
-        let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+        let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
         pending(&cluster, "p").await?;
         report(&cluster, "c", "Attached").await?;
         cluster.bound("p").await?;
@@ -285,4 +243,52 @@ fn the_feature_can_be_switched_off_and_on_again() -> Result<()> {
 fn has_conditions(slice: &ResourceSlice) -> bool {
     let mut devices = slice.spec.devices.iter().flatten();
     devices.any(|device| !device.binding_conditions.is_empty() && device.binds_to_node == Some(true))
+}
+
+/// Members of a group of pods.
+mod together {
+    use super::*;
+
+    crate::with_groups![a_gang_is_bound_when_the_devices_of_all_members_are_ready];
+
+    /// A gang of two with a device each: one fails, that member alone gets another, and both are bound at last.
+    async fn a_gang_is_bound_when_the_devices_of_all_members_are_ready(cluster: &Cluster) -> Result<()> {
+        fabric(cluster, 3, json!({})).await?;
+        let _worker = Worker::start(
+            &cluster.connect_as(Account::Scheduler)?,
+            &Terms { gates: Served::Groups.gates(), ..Terms::default() },
+        )?;
+        let policy = json!({ "gang": { "minCount": 2 } });
+        let group = json!({ "metadata": { "name": "gang", "namespace": "default" }, "spec": { "schedulingPolicy": policy } });
+        cluster.create(&object::<PodGroup>(&group)?).await?;
+        for name in ["one", "two"] {
+            cluster.create(&claim(name, 1)?).await?;
+            let mut member = serde_json::to_value(pod_with_claims(name, &[name])?)?;
+            member["spec"]["schedulingGroup"] = json!({ "podGroupName": "gang" });
+            cluster.create(&object::<Pod>(&member)?).await?;
+        }
+        for name in ["one", "two"] {
+            pending(cluster, name).await?;
+        }
+        let kept = devices_of(&cluster.read("one").await?);
+        let failed = devices_of(&cluster.read("two").await?);
+        report(cluster, "one", "Attached").await?;
+        report(cluster, "two", "AttachFailed").await?;
+        let event = cluster.event("two", "FailedScheduling").await?;
+        ensure!(event.note.starts_with("device binding failed: claim=default/two"), "{event:?}");
+        until("the member has another device", async || {
+            let devices = devices_of(&cluster.read("two").await?);
+            Ok((!devices.is_empty() && devices != failed).then_some(()))
+        })
+        .await?;
+        ensure!(devices_of(&cluster.read("one").await?) == kept, "the other keeps its own");
+        for name in ["one", "two"] {
+            ensure!(cluster.read::<Pod>(name).await?.spec.node_name.is_empty(), "{name} is bound too early");
+        }
+        report(cluster, "two", "Attached").await?;
+        for name in ["one", "two"] {
+            cluster.bound(name).await?;
+        }
+        all_is_well(cluster).await
+    }
 }

@@ -18,6 +18,7 @@ use serde_json::Value;
 use store::{Change, Key};
 
 use super::api::Made;
+use super::gangs::GangRecord;
 
 /// The objects that matter, as the API has them.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ pub(crate) struct Judge {
     bound_by_hand: BTreeSet<String>,
     /// Which scheduler gave a claim its devices.
     givers: BTreeMap<Key, Option<usize>>,
+    pub gangs: GangRecord,
 }
 
 /// Keeps an object as it is, and gives it as it was.
@@ -80,6 +82,7 @@ impl Judge {
             classes: Vec::new(),
             bound_by_hand: BTreeSet::new(),
             givers: BTreeMap::new(),
+            gangs: GangRecord::default(),
         }
     }
 
@@ -90,6 +93,7 @@ impl Judge {
             "Pod" => {
                 let before = keep(&mut self.pods, made, object);
                 let mut wrong = self.check_pod(made, before.as_ref());
+                wrong.extend(self.gangs.see(made, before.as_ref(), &self.pods));
                 wrong.extend(self.check_users());
                 wrong.extend(self.check_rivals());
                 wrong
@@ -293,7 +297,7 @@ fn claims_of(pod: &Pod) -> impl Iterator<Item = &String> {
     named.chain(made).chain(extended)
 }
 
-fn is_over(pod: &Pod) -> bool {
+pub(super) fn is_over(pod: &Pod) -> bool {
     matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
 }
 
