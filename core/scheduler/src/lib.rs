@@ -13,6 +13,7 @@ pub mod filters;
 mod footprint;
 mod gang;
 pub mod node_refusal;
+pub mod placement_scores;
 pub mod preempt;
 pub mod profile;
 pub mod queue;

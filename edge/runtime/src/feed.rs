@@ -24,6 +24,8 @@ use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
+use objects::supercargo::node_topology::NodeTopology;
+use objects::supercargo::workload::Workload;
 use scheduler::change::Change;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
@@ -69,6 +71,8 @@ const FEEDS: &[Feed] = &[
     feed::<ReplicaSet>("replicasets", ""),
     feed::<StatefulSet>("statefulsets", ""),
     Feed { gate: Some(Gate::GenericWorkload), ..feed::<PodGroup>("podgroups", "") },
+    feed::<Workload>("workloads", ""),
+    feed::<NodeTopology>("nodetopologies", ""),
 ];
 
 const fn feed<K: Source>(plural: &'static str, fields: &'static str) -> Feed {
@@ -97,6 +101,8 @@ impl Source for ReplicationController {}
 impl Source for ReplicaSet {}
 impl Source for StatefulSet {}
 impl Source for PodGroup {}
+impl Source for Workload {}
+impl Source for NodeTopology {}
 
 impl Source for Pod {
     fn original(self) -> Option<Original> {

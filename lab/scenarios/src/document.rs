@@ -60,6 +60,8 @@ pub(crate) enum Step {
     Allocate { claims: Vec<String>, node: String, expected: Expected },
     /// A pod is to be placed, and nodes to be compared for it.
     Schedule { pod: String, expected: Placed, scores: Scores },
+    /// Pods are to be placed in one go.
+    Together { pods: Vec<String>, expected: Gathered },
     /// A claim gives its devices back.
     Release { claim: String },
     /// A new object.
@@ -92,6 +94,15 @@ pub(crate) enum Placed {
     Refused(Vec<String>),
     /// It stays as it is; only the scores are looked at.
     Untouched,
+}
+
+/// What must come of pods that are placed in one go.
+#[derive(Clone, Debug)]
+pub(crate) enum Gathered {
+    /// Each goes to one of these nodes, and each of these gets one; but these pods wait.
+    On { nodes: Vec<String>, waiting: Vec<String> },
+    /// All of them wait, as for one pod.
+    Refused(Vec<String>),
 }
 
 /// Scores by the plugin that gives them, or `total`, and by node.
@@ -175,6 +186,7 @@ fn step(form: StepForm) -> Result<Step, String> {
     let verbs = [
         ("allocate", form.allocate.is_some()),
         ("schedule", form.schedule.is_some()),
+        ("together", form.together.is_some()),
         ("release", form.release.is_some()),
         ("create", form.create.is_some()),
         ("replace", form.replace.is_some()),
@@ -191,12 +203,13 @@ fn step(form: StepForm) -> Result<Step, String> {
             known.join(", ")
         ));
     };
-    let both = ["allocate", "schedule"].as_slice();
+    let both = ["allocate", "schedule", "together"].as_slice();
     for (key, owners, used) in [
         ("on", both, form.on.is_some()),
         ("gives", &["allocate"], form.gives.is_some()),
         ("refused", both, form.refused.is_some()),
         ("scores", &["schedule"], form.scores.is_some()),
+        ("waiting", &["together"], form.waiting.is_some()),
         ("shows", &["status"], form.shows.is_some()),
     ] {
         if used && !owners.contains(verb) {
@@ -207,13 +220,13 @@ fn step(form: StepForm) -> Result<Step, String> {
         }
     }
     if let Some(OneOrMany(claims)) = form.allocate {
-        let node = form.on.ok_or("`allocate` needs `on`, with the name of a node")?;
+        let node = one_node(form.on)?.ok_or("`allocate` needs `on`, with the name of a node")?;
         let expected = expected(form.gives, form.refused)?;
         return Ok(Step::Allocate { claims, node, expected });
     }
     if let Some(pod) = form.schedule {
         let scores = form.scores.unwrap_or_default();
-        let expected = match (form.on, form.refused) {
+        let expected = match (one_node(form.on)?, form.refused) {
             (Some(node), None) => Placed::On(node),
             (None, Some(OneOrMany(parts))) if parts.iter().all(|one| !one.trim().is_empty()) => {
                 Placed::Refused(parts)
@@ -222,6 +235,18 @@ fn step(form: StepForm) -> Result<Step, String> {
             (_, _) => return Err("`schedule` needs either `on` or `refused`, or `scores`".to_owned()),
         };
         return Ok(Step::Schedule { pod, expected, scores });
+    }
+    if let Some(pods) = form.together {
+        let expected = match (form.on, form.refused) {
+            (Some(OneOrMany(nodes)), None) => {
+                Gathered::On { nodes, waiting: form.waiting.unwrap_or_default() }
+            }
+            (None, Some(OneOrMany(parts))) if parts.iter().all(|one| !one.trim().is_empty()) => {
+                Gathered::Refused(parts)
+            }
+            (_, _) => return Err("`together` needs either `on` or `refused`".to_owned()),
+        };
+        return Ok(Step::Together { pods, expected });
     }
     if let Some(claim) = form.status {
         let shows = form.shows.ok_or("`status` needs `shows`, with what must be in it")?;
@@ -235,6 +260,12 @@ fn step(form: StepForm) -> Result<Step, String> {
         form.gates.map(|settings| Step::Gates { settings }),
     ];
     Ok(others.into_iter().flatten().next().expect("a step with one verb is one of these"))
+}
+
+fn one_node(on: Option<OneOrMany<String>>) -> Result<Option<String>, String> {
+    let Some(OneOrMany(nodes)) = on else { return Ok(None) };
+    let [node] = <[String; 1]>::try_from(nodes).map_err(|_| "`on` names one node here".to_owned())?;
+    Ok(Some(node))
 }
 
 fn expected(
@@ -259,6 +290,7 @@ impl Step {
         match self {
             Step::Allocate { claims, node, .. } => format!("allocate {} on {node}", claims.join(" and ")),
             Step::Schedule { pod, .. } => format!("schedule {pod}"),
+            Step::Together { pods, .. } => format!("place {} together", pods.join(", ")),
             Step::Release { claim } => format!("release {claim}"),
             Step::Create { manifest } => format!("create {}", name_of(manifest)),
             Step::Replace { manifest } => format!("replace {}", name_of(manifest)),

@@ -56,12 +56,15 @@ pub(crate) enum OrderForm {
 #[serde(deny_unknown_fields)]
 pub(crate) struct StepForm {
     pub allocate: Option<OneOrMany<String>>,
-    pub on: Option<String>,
+    pub on: Option<OneOrMany<String>>,
     pub gives: Option<BTreeMap<String, OneOrMany<String>>>,
     pub refused: Option<OneOrMany<String>>,
 
     pub schedule: Option<String>,
     pub scores: Option<BTreeMap<String, BTreeMap<String, i64>>>,
+
+    pub together: Option<Vec<String>>,
+    pub waiting: Option<Vec<String>>,
 
     pub release: Option<String>,
     pub create: Option<Value>,

@@ -61,6 +61,11 @@ impl Run<'_> {
                 lines.extend(scheduler.place(&mut self.world, pod, expected)?);
                 return Ok(lines);
             }
+            Step::Together { pods, expected } => {
+                let gates = parse_gates(&self.settings)?;
+                let scheduler = Scheduler::new(&self.scenario.configuration, gates)?;
+                return scheduler.gather(&mut self.world, pods, expected);
+            }
             Step::Release { claim } => {
                 anyhow::ensure!(
                     self.world.claim(claim)?.status.allocation.is_some(),

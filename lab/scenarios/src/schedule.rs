@@ -14,9 +14,9 @@ use scheduler::comparison::NodeScores;
 use scheduler::engine::{Engine, Input};
 use scheduler::scores::Score;
 use serde_json::{Value, json};
-use simulator::{Manifest, Place, simulate_with};
+use simulator::{Manifest, Place, PodOutcome, simulate_with};
 
-use crate::document::{Placed, Scores};
+use crate::document::{Gathered, Placed, Scores};
 use crate::world::{World, revision_of};
 
 /// The key under which the weighted sum stands.
@@ -85,27 +85,8 @@ impl Scheduler {
         if matches!(expected, Placed::Untouched) {
             return Ok(Vec::new());
         }
-        let wanted = world.pod(pod)?.clone();
-        ensure!(waits(&wanted), "pod {pod} has a node already");
-        let is_there = |object: &&Value| !waits(object) || **object == wanted;
-        let manifests: Vec<Manifest> = world.in_order().into_iter().filter(is_there).map(manifest).collect();
-        let ending = simulate_with(&manifests, Gates::all_on(), &self.settings, self.gates)
-            .map_err(|bad| anyhow::anyhow!("the simulator refuses what is there: {}", bad.what))?;
-        let meta = &wanted["metadata"];
-        let outcome = ending
-            .outcome
-            .pods
-            .iter()
-            .find(|pod| meta["name"] == *pod.name && meta["namespace"] == *pod.namespace);
-        let outcome = outcome.context("the simulator lost the pod")?;
-        for gone in gone(&manifests, &ending.objects) {
-            world.delete(&gone)?;
-        }
-        for object in ending.objects {
-            if matches!(object["kind"].as_str(), Some("Pod" | "ResourceClaim")) {
-                world.take_over(object)?;
-            }
-        }
+        let outcomes = self.let_in(world, &[pod.to_owned()])?;
+        let outcome = &outcomes[0];
         Ok(match (expected, &outcome.node, &outcome.reason) {
             (Placed::On(expected), Some(node), _) if expected == node => Vec::new(),
             (Placed::Refused(parts), None, Some(reason)) if is_told(parts, reason) => Vec::new(),
@@ -120,6 +101,72 @@ impl Scheduler {
                 vec![format!("expected {expected}"), format!("found    {}", found.unwrap_or_else(reason))]
             }
         })
+    }
+}
+
+impl Scheduler {
+    /// Places pods in one go, and says what is otherwise than expected.
+    pub fn gather(
+        &self,
+        world: &mut World,
+        pods: &[String],
+        expected: &Gathered,
+    ) -> anyhow::Result<Vec<String>> {
+        let outcomes = self.let_in(world, pods)?;
+        let mut lines = Vec::new();
+        let mut unused: BTreeSet<&String> = match expected {
+            Gathered::On { nodes, .. } => nodes.iter().collect(),
+            Gathered::Refused(_) => BTreeSet::new(),
+        };
+        for (pod, outcome) in pods.iter().zip(&outcomes) {
+            let reason = outcome.reason.clone().unwrap_or_default();
+            let is_right = match (expected, &outcome.node) {
+                (Gathered::On { nodes, waiting }, Some(node)) => {
+                    unused.remove(node);
+                    nodes.contains(node) && !waiting.contains(pod)
+                }
+                (Gathered::On { waiting, .. }, None) => waiting.contains(pod),
+                (Gathered::Refused(parts), None) => is_told(parts, &reason),
+                (Gathered::Refused(_), Some(_)) => false,
+            };
+            if !is_right {
+                let found = outcome.node.as_ref().map(|node| format!("on {node}"));
+                lines.push(format!("found {pod} {}", found.unwrap_or_else(|| format!("refused: {reason}"))));
+            }
+        }
+        lines.extend(unused.into_iter().map(|node| format!("found nobody on {node}")));
+        if !lines.is_empty() {
+            lines.insert(0, format!("expected {expected:?}"));
+        }
+        Ok(lines)
+    }
+
+    /// Lets pods into a simulated cluster in which nobody else waits, and takes over what became of them.
+    fn let_in(&self, world: &mut World, pods: &[String]) -> anyhow::Result<Vec<PodOutcome>> {
+        let wanted: Vec<Value> =
+            pods.iter().map(|pod| world.pod(pod).cloned()).collect::<anyhow::Result<_>>()?;
+        for (pod, name) in wanted.iter().zip(pods) {
+            ensure!(waits(pod), "pod {name} has a node already");
+        }
+        let is_there = |object: &&Value| !waits(object) || wanted.contains(*object);
+        let manifests: Vec<Manifest> = world.in_order().into_iter().filter(is_there).map(manifest).collect();
+        let ending = simulate_with(&manifests, Gates::all_on(), &self.settings, self.gates)
+            .map_err(|bad| anyhow::anyhow!("the simulator refuses what is there: {}", bad.what))?;
+        let outcome = |wanted: &Value| {
+            let meta = &wanted["metadata"];
+            let is_it = |pod: &&PodOutcome| meta["name"] == *pod.name && meta["namespace"] == *pod.namespace;
+            ending.outcome.pods.iter().find(is_it).cloned().context("the simulator lost the pod")
+        };
+        let outcomes = wanted.iter().map(outcome).collect::<anyhow::Result<_>>()?;
+        for gone in gone(&manifests, &ending.objects) {
+            world.delete(&gone)?;
+        }
+        for object in ending.objects {
+            if matches!(object["kind"].as_str(), Some("Pod" | "ResourceClaim")) {
+                world.take_over(object)?;
+            }
+        }
+        Ok(outcomes)
     }
 }
 

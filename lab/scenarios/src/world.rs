@@ -22,15 +22,17 @@ use selector::SliceRevision;
 use serde_json::{Value, json};
 
 /// Kinds that mean something to a scenario today.
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 20] = [
     "DeviceClass",
     "DeviceTaintRule",
     "Namespace",
     "Node",
+    "NodeTopology",
     "PersistentVolume",
     "PersistentVolumeClaim",
     "Pod",
     "PodDisruptionBudget",
+    "PodGroup",
     "PriorityClass",
     "ReplicaSet",
     "ReplicationController",
@@ -40,6 +42,7 @@ const KINDS: [&str; 17] = [
     "Service",
     "StatefulSet",
     "StorageClass",
+    "Workload",
 ];
 
 /// The taint that every node is born with, until somebody sees that it is ready.

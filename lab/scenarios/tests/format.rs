@@ -81,7 +81,10 @@ fn a_step_does_one_thing() {
     let told = complaint("  - release: mine", "  - {release: mine, delete: Node/node-1}");
     assert!(told.contains("a step does one thing, and this does release and delete"), "{told}");
     let told = complaint("  - release: mine", "  - {release: mine, on: node-1}");
-    assert!(told.contains("`on` belongs to `allocate` and `schedule`, and this step does release"), "{told}");
+    assert!(
+        told.contains("`on` belongs to `allocate` and `schedule` and `together`, and this step does release"),
+        "{told}"
+    );
     let told = complaint("    gives: {mine/gpu: gpu-0}\n", "");
     assert!(told.contains("`allocate` needs either `gives` or `refused`"), "{told}");
 }

@@ -159,6 +159,9 @@ impl Engine {
             if !self.placing.contains_key(&pod.uid) {
                 self.put_pod(pod.clone());
             }
+            if !known {
+                self.join_gang(now, pod);
+            }
             if !known && self.wants_devices(pod) {
                 // Its claims may have been told of before it, and only now to displace it can free their devices.
                 self.preempting.users_changed();

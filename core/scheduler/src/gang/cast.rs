@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use model::claim::{Amount, Ask, ClaimId, Wish};
-use model::pod::{Pod, Resources};
+use model::pod::{Pod, Resources, Shape};
 use placement::{Amounts, Gang, Kind};
+use rustc_hash::FxHashMap;
 
 use crate::cycle::Claims;
 use crate::engine::Engine;
@@ -28,7 +29,7 @@ pub(super) struct Unit {
 }
 
 /// The members of a gang that want a seat, by kind.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cast {
     pub kinds: Vec<Vec<Unit>>,
     /// Resources that members ask for besides processor, memory and local storage.
@@ -41,10 +42,25 @@ impl Cast {
     pub fn new(engine: &Engine, members: Vec<Member>, profile: &Profile) -> Cast {
         let is_local = members.iter().all(|member| engine.is_local(member, profile));
         let mut kinds: Vec<Vec<Unit>> = Vec::new();
+        let mut bare: FxHashMap<*const Shape, Arc<Shape>> = FxHashMap::default();
+        let mut looks: Vec<Arc<Shape>> = Vec::new();
         for unit in units(members) {
-            match kinds.iter_mut().find(|kind| are_alike(&kind[0], &unit)) {
-                Some(kind) => kind.push(unit),
-                None => kinds.push(vec![unit]),
+            let shape = &unit.members[0].pod.shape;
+            // If no rule looks at labels, numbers of replicas and indexes of jobs make nobody different.
+            let without_labels = || Arc::new(Shape { labels: BTreeMap::new(), ..Shape::clone(shape) });
+            let look = match is_local {
+                true => bare.entry(Arc::as_ptr(shape)).or_insert_with(without_labels).clone(),
+                false => shape.clone(),
+            };
+            let same = |(kind, known): (&Vec<Unit>, &Arc<Shape>)| {
+                (Arc::ptr_eq(known, &look) || *known == look) && are_alike(&kind[0], &unit)
+            };
+            match kinds.iter().zip(&looks).position(same) {
+                Some(kind) => kinds[kind].push(unit),
+                None => {
+                    kinds.push(vec![unit]);
+                    looks.push(look);
+                }
             }
         }
         let members = kinds.iter().flat_map(|kind| &kind[0].members);
@@ -144,7 +160,7 @@ fn units(members: Vec<Member>) -> Vec<Unit> {
     units.into_iter().flatten().collect()
 }
 
-/// Whether two units can have each other's seats. Those that share claims are like no other.
+/// Whether two units of one shape can have each other's seats. Those that share claims are like no other.
 fn are_alike(one: &Unit, other: &Unit) -> bool {
     let ([one], [other]) = (&*one.members, &*other.members) else { return false };
     let is_unbound = |member: &Member| member.claims.settled.is_empty() && member.claims.footing.is_none();
@@ -153,9 +169,7 @@ fn are_alike(one: &Unit, other: &Unit) -> bool {
         one.requests == other.requests && one.constraints == other.constraints && one.configs == other.configs
     };
     let (claims, others) = (&one.claims.open, &other.claims.open);
-    let same_shape = Arc::ptr_eq(&one.pod.shape, &other.pod.shape) || one.pod.shape == other.pod.shape;
-    same_shape
-        && one.pod.priority == other.pod.priority
+    one.pod.priority == other.pod.priority
         && is_unbound(one)
         && is_unbound(other)
         && claims.len() == others.len()
@@ -163,7 +177,7 @@ fn are_alike(one: &Unit, other: &Unit) -> bool {
 }
 
 /// How many devices a claim has for itself at the least.
-fn devices_at_least(state: &ClaimState) -> u64 {
+pub(super) fn devices_at_least(state: &ClaimState) -> u64 {
     let of_ask = |ask: &Ask| match ask.amount {
         _ if ask.is_admin() => 0,
         Amount::Exactly(count) => u64::try_from(count).unwrap_or(0),

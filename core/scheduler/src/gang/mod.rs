@@ -5,20 +5,27 @@
 //!
 //! Invariant: a pod that belongs to a group is in no queue of its own.
 
+mod attempt;
 mod cast;
+mod device_sets;
+mod domains;
 mod flight;
 mod following;
 mod ground;
 mod likeness;
 mod members;
 mod one_by_one;
+mod replicas;
 mod turn;
+mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::topologies::NodeTopology;
 use model::claim::ClaimId;
 use model::group::{Group, GroupId};
+use model::workload::{Terms, WorkloadId};
 use rustc_hash::FxHashMap;
 
 use flight::Flight;
@@ -30,6 +37,12 @@ const KEY: &str = "gang ";
 #[derive(Debug, Default)]
 pub(crate) struct Gangs {
     groups: BTreeMap<GroupId, Arc<Group>>,
+    /// What groups of our own workloads ask of their placement.
+    terms: BTreeMap<GroupId, Arc<Terms>>,
+    /// The groups of each of our own workloads.
+    workloads: BTreeMap<WorkloadId, Vec<GroupId>>,
+    /// How nodes are grouped, by name.
+    topologies: BTreeMap<Arc<str>, NodeTopology>,
     /// Members that wait for a node, and whether something else has to be done before they may be placed.
     waiting: BTreeMap<GroupId, BTreeMap<Arc<str>, bool>>,
     /// Members that are on a node or on their way to one.

@@ -16,6 +16,7 @@ use model::node::NodeSelector;
 use model::pod::Pod;
 use placement::{Domain, Gang};
 
+use super::attempt::Miss;
 use super::cast::{Cast, Member};
 use super::turn::{Seated, seat};
 use crate::cycle::{Choice, Wanted};
@@ -46,7 +47,7 @@ impl Engine {
         cast: &Cast,
         domains: &[Domain],
         profile: &Profile,
-    ) -> Result<Seated, String> {
+    ) -> Result<(u32, Seated), Miss> {
         let mut nearest: Option<(usize, &Domain)> = None;
         for domain in domains {
             let mut seated = Vec::new();
@@ -60,14 +61,14 @@ impl Engine {
             }
             assumed.iter().rev().for_each(|one| self.revert_seat(one));
             if seated.len() >= gang.at_least as usize {
-                return Ok(seated);
+                return Ok((domain.rank, seated));
             }
             if nearest.is_none_or(|(count, _)| count < seated.len()) {
                 nearest = Some((seated.len(), domain));
             }
         }
         let wanted = gang.at_least;
-        Err(match nearest {
+        let message = match nearest {
             None => format!("there is no domain for {wanted} members"),
             Some((count, domain)) if domain.name.is_empty() => {
                 format!("no seats were found for {wanted} members at once, but for {count}")
@@ -78,7 +79,8 @@ impl Engine {
                     domain.name
                 )
             }
-        })
+        };
+        Err(Miss { room_for: nearest.map_or(0, |(count, _)| count as u32), message })
     }
 
     /// The best node of a domain for a member, with what is assumed of others.

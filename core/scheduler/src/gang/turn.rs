@@ -4,31 +4,23 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
-use cluster::nodes::NodeIdx;
-use gates::Gate;
 use model::allocation::Allocation;
 use model::group::{Group, GroupId};
 use model::node::Node;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
-use placement::{
-    Answer, Budget, Domain, FewestParts, Gang, LeastFragments, Placement, PlacementGenerator, Question,
-    Strictness, TightestFit, Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
-};
+use placement::Placement;
 
 use super::cast::{Cast, Member, Unit};
 use super::flight::Flight;
-use super::ground::{Devices, Ground};
+use super::ground::Devices;
+use super::key_of;
 use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, DEVICES, Wanted, choice};
 use crate::engine::{Announcement, Engine};
 use crate::filters::{self, Filter, FilterSet};
-use crate::profile::Profile;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
-
-/// How many steps the search for seats of one gang may take.
-const STEPS_MAX: u64 = 2_000_000;
 
 /// What could help a gang whatever it needs.
 const SEATS: Wakes = Wakes::of(&[
@@ -102,9 +94,22 @@ impl Engine {
         {
             return self.queue.postpone(key, until);
         }
+        let replicas = self.seat_replicas(&group, &members);
+        if !replicas.is_empty() {
+            return self.take_off_together(now, replicas);
+        }
         match self.seat_gang(&group, &members) {
             Ok(seated) => self.take_off(now, key, &group, seated),
             Err(refusal) => self.refuse_gang(now, key, &members, &refusal),
+        }
+    }
+
+    /// Sends replicas on their way, each by itself.
+    fn take_off_together(&mut self, now: Timestamp, replicas: Vec<(GroupId, Seated)>) {
+        for (id, seated) in replicas {
+            if let Some(group) = self.gangs.groups.get(&id).cloned() {
+                self.take_off(now, &key_of(&id), &group, seated);
+            }
         }
     }
 
@@ -131,6 +136,11 @@ impl Engine {
         if left.is_empty() {
             self.queue.remove(key);
             return;
+        }
+        let terms = self.gangs.terms.get(&group.id);
+        if terms.is_some_and(|terms| terms.levels.iter().any(|term| term.rank.is_some())) {
+            // They may be placed where a wish is not granted, now that the others have their seats.
+            return self.queue.put_back(key, Failure::Failed, now);
         }
         let message = "the rest of the pod group has its nodes, and there is no room for this one".to_owned();
         let refusal = GangRefusal { message, wakes_on: self.helps(&left), filters: FilterSet::default() };
@@ -175,44 +185,15 @@ impl Engine {
         }
         let cast = Cast::new(self, members, &profile);
         let gang = cast.gang(at_least);
-        let domains = self.domains_of(group, &cast, &profile);
-        let found = if cast.is_local {
-            self.search_seats(&gang, &cast, &domains, &profile)
-        } else {
-            self.seat_one_by_one(&gang, &cast, &domains, &profile)
-        };
+        let found = self.seat_cast(group, &gang, &cast, &profile);
         found.map_err(|why| {
             let filters = [Filter::Resources].into_iter().collect();
             refuse(format!("pod group is unschedulable, {why}"), filters)
         })
     }
 
-    /// Searches seats for members of which only nodes and their devices decide where they can be.
-    fn search_seats(
-        &mut self,
-        gang: &Gang,
-        cast: &Cast,
-        domains: &[Domain],
-        profile: &Profile,
-    ) -> Result<Seated, String> {
-        let scorers = [
-            Weighted { scorer: &TightestFit, weight: 1.0 },
-            Weighted { scorer: &FewestParts, weight: 1.0 },
-            Weighted { scorer: &LeastFragments, weight: 0.5 },
-        ];
-        let question = Question { gang, domains, scorers: &scorers };
-        let mut ground = Ground::new(self, cast, profile);
-        match place(question, &mut ground, &mut Budget::new(STEPS_MAX)) {
-            Answer::Placed(placement) => self.hand_out(cast, &placement),
-            Answer::Impossible(refusal) => Err(refusal.to_string()),
-            Answer::BudgetSpent(refusal) => {
-                Err(format!("the search for seats met its bound, and this is what came closest: {refusal}"))
-            }
-        }
-    }
-
     /// Gives the seats of a placement to members.
-    fn hand_out(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
+    pub(super) fn hand_out(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
         let mut left: Vec<VecDeque<&Unit>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
         let mut seated = Vec::new();
         for seats in &placement.seats {
@@ -231,25 +212,6 @@ impl Engine {
             }
         }
         Ok(seated)
-    }
-
-    /// The domains in which a gang may be: all of the cluster, or the domains of its levels.
-    fn domains_of(&self, group: &Group, cast: &Cast, profile: &Profile) -> Vec<Domain> {
-        let first = &cast.kinds[0][0].members[0].pod;
-        let companions = self.companions_of(&first.shape, profile);
-        let all: Vec<NodeIdx> = self.nodes.iter().map(|(at, _)| at).collect();
-        let nodes = self.ranked(first, all, &[], companions.as_ref(), profile);
-        let heeds_levels = self.settings.gates.enabled(Gate::TopologyAwareWorkloadScheduling);
-        let levels = group.levels.iter().filter(|_| heeds_levels);
-        let constraints: Vec<TopologyConstraint> = levels
-            .map(|level| TopologyConstraint { level: level.clone(), strictness: Strictness::Required })
-            .collect();
-        let labelled = self.nodes.iter().map(|(at, state)| (at, &filters::node_of(state).labels));
-        let topology = Topology::read(constraints.iter().map(|one| one.level.clone()), labelled);
-        let pinned: Vec<NodeIdx> =
-            self.gangs.seated(&group.id).filter_map(|uid| Some(self.nodes.pod(uid)?.0)).collect();
-        let generator = TopologyGenerator { topology: &topology, constraints: &constraints, pinned: &pinned };
-        generator.generate(&[Domain::whole(nodes)])
     }
 
     /// The changes that could help these members.

@@ -1,0 +1,126 @@
+//! Seats for a cast: in the best domain, with devices from the best sets.
+
+use model::group::Group;
+use placement::{
+    Answer, Budget, Domain, Gang, Placement, PlacementGenerator, Question, ReachGenerator, place,
+};
+
+use super::cast::Cast;
+use super::domains::Domains;
+use super::ground::Ground;
+use super::turn::Seated;
+use crate::engine::Engine;
+use crate::profile::Profile;
+
+/// How many steps the search for seats of one gang may take.
+const STEPS_MAX: u64 = 2_000_000;
+
+/// How many of them it may take at least for each choice of devices.
+const STEPS_MIN: u64 = 10_000;
+
+/// What came closest to seats, and what is missing.
+#[derive(Debug)]
+pub(super) struct Miss {
+    /// For how many members there is room.
+    pub room_for: u32,
+    pub message: String,
+}
+
+/// Seats that were found, and how good they are.
+struct Attempt {
+    /// How many wishes are given up for them.
+    rank: u32,
+    score: f64,
+    seats: Seats,
+}
+
+enum Seats {
+    /// They have yet to be handed out.
+    Found(Placement),
+    Given(Seated),
+}
+
+impl Engine {
+    /// Seats for as many members as have to be seated at once, or why there are none.
+    pub(super) fn seat_cast(
+        &mut self,
+        group: &Group,
+        gang: &Gang,
+        cast: &Cast,
+        profile: &Profile,
+    ) -> Result<Seated, String> {
+        let Domains { all, empty_levels } = self.domains_of(group, cast, profile);
+        if let (true, Some(level)) = (all.is_empty(), empty_levels.first()) {
+            return Err(format!("no node is in a domain of level {level}"));
+        }
+        let Some(choices) = self.device_sets(group, cast, gang.at_least)? else {
+            let found = self.attempt_seats(gang, cast, &all, STEPS_MAX, profile);
+            return found.map_err(|miss| miss.message).and_then(|found| self.settle_seats(cast, found.seats));
+        };
+        let steps = (STEPS_MAX / choices.len() as u64).max(STEPS_MIN);
+        let mut best: Option<(Attempt, Cast)> = None;
+        let mut nearest: Option<Miss> = None;
+        for choice in choices {
+            let narrowed = ReachGenerator { name: &choice.name, nodes: &choice.nodes }.generate(&all);
+            let cast = choice.restrict(cast);
+            match self.attempt_seats(gang, &cast, &narrowed, steps, profile) {
+                Ok(found) if best.as_ref().is_none_or(|(best, _)| found.is_better_than(best)) => {
+                    best = Some((found, cast));
+                }
+                Ok(_) => {}
+                Err(miss) if nearest.as_ref().is_none_or(|known| known.room_for < miss.room_for) => {
+                    nearest = Some(miss);
+                }
+                Err(_) => {}
+            }
+        }
+        match best {
+            Some((found, cast)) => self.settle_seats(&cast, found.seats),
+            None => Err(nearest.map_or_else(|| "there is no set of devices".to_owned(), |miss| miss.message)),
+        }
+    }
+
+    fn attempt_seats(
+        &mut self,
+        gang: &Gang,
+        cast: &Cast,
+        domains: &[Domain],
+        steps: u64,
+        profile: &Profile,
+    ) -> Result<Attempt, Miss> {
+        if !cast.is_local {
+            let (rank, seated) = self.seat_one_by_one(gang, cast, domains, profile)?;
+            return Ok(Attempt { rank, score: 0.0, seats: Seats::Given(seated) });
+        }
+        let scorers = profile.placement.scorers();
+        let question = Question { gang, domains, scorers: &scorers };
+        let mut ground = Ground::new(self, cast, profile);
+        let (refusal, is_open) = match place(question, &mut ground, &mut Budget::new(steps)) {
+            Answer::Placed(placement) => {
+                let (rank, score) = (placement.rank, placement.score);
+                return Ok(Attempt { rank, score, seats: Seats::Found(placement) });
+            }
+            Answer::Impossible(refusal) => (refusal, false),
+            Answer::BudgetSpent(refusal) => (refusal, true),
+        };
+        let message = if is_open {
+            format!("the search for seats met its bound, and this is what came closest: {refusal}")
+        } else {
+            refusal.to_string()
+        };
+        Err(Miss { room_for: refusal.nearest.map_or(0, |nearest| nearest.room_for), message })
+    }
+
+    fn settle_seats(&mut self, cast: &Cast, seats: Seats) -> Result<Seated, String> {
+        match seats {
+            Seats::Found(placement) => self.hand_out(cast, &placement),
+            Seats::Given(seated) => Ok(seated),
+        }
+    }
+}
+
+impl Attempt {
+    fn is_better_than(&self, other: &Attempt) -> bool {
+        self.rank < other.rank || (self.rank == other.rank && self.score > other.score)
+    }
+}
