@@ -11,6 +11,7 @@ use objects::meta::OwnerReference;
 use objects::resource::allocation::ResourceClaimConsumerReference;
 use objects::resource::claim::ResourceClaim;
 use objects::scheduling::pod_group::PodGroup;
+use objects::supercargo::control;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 
 use crate::claimants::{Claimant, claim_of, consumer, group_of, is_controlled_by};
@@ -72,7 +73,7 @@ pub fn reservations(pod: &Pod, around: &Around<'_>) -> Reservations {
             // A group reserves it once for all its members.
         } else if claim.status.reserved_for.len() >= USERS_MAX {
             needs.full.push(claim.metadata.name.clone());
-        } else if !claim.status.deallocation_requested && !is_elsewhere(claim, &pod.spec.node_name) {
+        } else if !control::is_leaving(claim) && !is_elsewhere(claim, &pod.spec.node_name) {
             needs.reserve.push(reserved(claim, user));
         }
     }

@@ -11,6 +11,7 @@ use objects::core::pod::Pod;
 use objects::resource::allocation::ResourceClaimConsumerReference;
 use objects::resource::claim::ResourceClaim;
 use objects::scheduling::pod_group::PodGroup;
+use objects::supercargo::control::{self, Form};
 
 use crate::claim_templates::ENTRY;
 use crate::claimants::{Claimant, is_controlled_by};
@@ -48,6 +49,8 @@ pub enum Step {
     Leave,
     /// Write this status; if nothing is allocated after that, take the protection away as well.
     Release(Box<ResourceClaim>),
+    /// Write this, which asks a driver for the devices that it gave. What is left is seen to after that.
+    AskBack(Box<ResourceClaim>),
     /// Take the protection away: nothing is allocated, and nothing will be.
     Unprotect,
     /// Delete it: it was made for somebody who needs it no more.
@@ -82,14 +85,17 @@ pub fn decide(claim: &ResourceClaim, around: &Around<'_>) -> Step {
     let goes = claim.metadata.deletion_timestamp.is_some();
     let was_used = remaining.len() < claim.status.reserved_for.len();
     // What is allocated at once and for good stays so until it goes.
-    let is_kept = claim.spec.allocation_mode == "Immediate";
+    let is_kept = control::is_immediate(claim);
     let is_free = remaining.is_empty() && ((was_used && !is_kept) || goes);
     let frees = is_free && is_protected(claim);
     // Devices that a driver's controller gave are its own to take back.
-    let asks = is_free
-        && !claim.status.controller_name.is_empty()
-        && claim.status.allocation.is_some()
-        && !claim.status.deallocation_requested;
+    let asks = is_free && !control::controller(claim).is_empty() && !control::is_leaving(claim);
+    if asks && control::form(claim) == Form::Annotations && !goes {
+        // It is asked for first and released then, so that whoever stops in between leaves something to be done.
+        let mut asked = claim.clone();
+        control::note_leaving(&mut asked);
+        return Step::AskBack(Box::new(asked));
+    }
     if was_used || (frees && claim.status.allocation.is_some()) {
         let mut released = claim.clone();
         released.status.reserved_for = remaining;

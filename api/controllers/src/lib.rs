@@ -4,6 +4,7 @@ pub mod claim_reservations;
 pub mod claim_templates;
 pub mod claimants;
 pub mod claims;
+pub mod classic;
 pub mod contexts;
 pub mod device_taints;
 pub mod evictions;

@@ -21,6 +21,7 @@ use objects::resource::slice::ResourceSlice;
 use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
 use objects::supercargo::node_topology::NodeTopology;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload;
 use scheduler::change::{Change, GroupChange};
 use selector::SliceRevision;
@@ -31,6 +32,7 @@ use crate::class::class;
 use crate::error::{ConvertError, ObjectName, named};
 use crate::group::{group, group_id};
 use crate::label_selector::label_selector;
+use crate::negotiation::{claim_control, class_control};
 use crate::node::{node, node_selector};
 use crate::pod::pod;
 use crate::preparation::preparation;
@@ -91,6 +93,9 @@ fn fact(
         (DeviceTaintRule::API_VERSION, DeviceTaintRule::KIND) => Box::new(read::<DeviceTaintRule>(object)?),
         (DeviceClass::API_VERSION, DeviceClass::KIND) => Box::new(read::<DeviceClass>(object)?),
         (ResourceClaim::API_VERSION, ResourceClaim::KIND) => Box::new(read::<ResourceClaim>(object)?),
+        (PodSchedulingContext::API_VERSION, PodSchedulingContext::KIND) => {
+            Box::new(read::<PodSchedulingContext>(object)?)
+        }
         (PodGroup::API_VERSION, PodGroup::KIND) => Box::new(read::<PodGroup>(object)?),
         (Workload::API_VERSION, Workload::KIND) => Box::new(read::<Workload>(object)?),
         (NodeTopology::API_VERSION, NodeTopology::KIND) => Box::new(read::<NodeTopology>(object)?),
@@ -184,6 +189,7 @@ impl Fact for DeviceTaintRule {
 impl Fact for DeviceClass {
     fn applied(&self, _: u64) -> Result<Change, ConvertError> {
         check_name(self)?;
+        class_control(self)?;
         Ok(Change::ClassApplied(class(self)))
     }
 
@@ -272,5 +278,6 @@ pub fn claim_state(object: &ResourceClaim) -> Result<ClaimState, ConvertError> {
         deleting: meta.deletion_timestamp.is_some(),
         protected: meta.finalizers.iter().any(|one| one == CLAIM_FINALIZER),
         preparation: preparation(status),
+        control: claim_control(object),
     })
 }

@@ -6,6 +6,8 @@ use model::claim::Class;
 use objects::resource::claim::DeviceSelector;
 use objects::resource::class::DeviceClass;
 
+use crate::negotiation::class_control;
+
 /// What core knows of a class. Its configuration stays in the object, and is copied from there when it is granted.
 #[must_use]
 pub fn class(object: &DeviceClass) -> Class {
@@ -15,6 +17,8 @@ pub fn class(object: &DeviceClass) -> Class {
         configs: object.spec.config.len(),
         resource: object.spec.extended_resource_name.as_deref().map(Arc::from),
         created: object.metadata.creation_timestamp.as_ref().map(|time| time.0),
+        // One that means nothing is told of where facts are made.
+        control: class_control(object).ok().flatten(),
     }
 }
 
@@ -38,7 +42,7 @@ mod tests {
         } });
         let selectors = vec![Some("true".into()), None];
         let resource = Some("example.com/gpu".into());
-        let expected = Class { name: "gpu".into(), selectors, configs: 2, resource, created: None };
+        let expected = Class { name: "gpu".into(), selectors, configs: 2, resource, ..Class::default() };
         assert_eq!(class(&serde_json::from_value(object).expect("a class")), expected);
     }
 }

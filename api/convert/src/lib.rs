@@ -15,6 +15,7 @@ mod footprint;
 mod group;
 mod label_selector;
 mod made_claim;
+mod negotiation;
 mod node;
 mod pod;
 mod pod_features;

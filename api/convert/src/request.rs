@@ -11,8 +11,10 @@ use objects::core::pod::Pod;
 use objects::resource::allocation::ResourceClaimConsumerReference;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
+use objects::supercargo::control;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::{Object, Time};
-use scheduler::change::{Consumer, WaitReason, Write};
+use scheduler::change::{Consumer, Preemptor, WaitReason, Write};
 use serde_json::{Value, json};
 
 use crate::allocation::allocation;
@@ -20,6 +22,7 @@ use crate::change::CLAIM_FINALIZER;
 use crate::error::ConvertError;
 use crate::footprint;
 use crate::made_claim::{Making, delete, make};
+use crate::negotiation;
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +72,8 @@ pub struct Seen<'o> {
     pub claim: Option<&'o ResourceClaim>,
     /// The pod that the write names, as it is.
     pub pod: Option<&'o Pod>,
+    /// What is negotiated about the pod that the write names, as it is.
+    pub context: Option<&'o PodSchedulingContext>,
     /// Classes by name, for the configuration that allocations copy.
     pub class: &'o dyn Fn(&str) -> Option<&'o DeviceClass>,
     /// The time.
@@ -102,6 +107,9 @@ pub enum RequestError {
     /// Somebody else uses the claim.
     #[error("it is in use in the meantime")]
     Used,
+    /// What is negotiated about another pod of this name has yet to go.
+    #[error("it is that of another pod, which is gone")]
+    AnotherPods,
     /// The pod is on another node.
     #[error("it got bound to {0} in the meantime")]
     Bound(String),
@@ -153,10 +161,14 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
         }
         Write::DeleteClaim { uid, .. } => Ok(delete(seen, uid)),
+        Write::Negotiate { pod, uid, selected, potential } => {
+            negotiation::negotiate(seen, (pod, uid), selected.as_deref(), potential)
+        }
+        Write::EndNegotiation { uid, .. } => Ok(negotiation::end(seen, uid)),
         Write::Bind { pod, uid, node } => bind(seen, pod, uid, node),
         Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
-        Write::Evict { uid, scheduler, .. } => Ok(evict(seen, uid, scheduler)),
+        Write::Evict { uid, scheduler, by, .. } => Ok(evict(seen, uid, scheduler, *by)),
         Write::Nominate { uid, node, .. } => {
             let pod = seen.pod.filter(|pod| pod.metadata.uid == **uid).ok_or(RequestError::Gone)?;
             let node = node.as_deref();
@@ -253,6 +265,9 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestErr
     if claim.status.reserved_for.iter().any(|one| one.uid != user) {
         return Err(RequestError::Used);
     }
+    if !control::controller(&claim).is_empty() {
+        return negotiation::ask_back(seen, uid);
+    }
     claim.status.allocation = None;
     claim.status.reserved_for.clear();
     claim.status.devices.clear();
@@ -295,6 +310,7 @@ fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result
     let reason = match reason {
         WaitReason::Unschedulable => "Unschedulable",
         WaitReason::SchedulerError => "SchedulerError",
+        WaitReason::Negotiating => "WaitingForResourceDriver",
     };
     let known = pod.status.conditions.iter().find(|condition| condition.type_ == "PodScheduled");
     if known.is_some_and(|one| one.status == "False" && one.reason == reason && one.message == message) {
@@ -326,12 +342,13 @@ fn patch_status(pod: &Pod, status: &Value) -> ApiCall {
 }
 
 /// First the condition that says why, so that whoever made the pod can tell, and then its deletion.
-fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str) -> Next {
+fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str, by: Preemptor) -> Next {
     const TYPE: &str = "DisruptionTarget";
     const REASON: &str = "PreemptionByScheduler";
     let is_staying = |pod: &&Pod| pod.metadata.uid == uid && pod.metadata.deletion_timestamp.is_none();
     let Some(pod) = seen.pod.filter(is_staying) else { return Next::Done };
-    let message = format!("{scheduler}: preempting to accommodate a higher priority pod");
+    let by = by.name();
+    let message = format!("{scheduler}: preempting to accommodate a higher priority {by}");
     let known = pod.status.conditions.iter().find(|condition| condition.type_ == TYPE);
     if known.is_none_or(|one| one.status != "True" || one.reason != REASON || one.message != message) {
         let mut condition = json!({ "type": TYPE, "status": "True", "reason": REASON, "message": message });

@@ -153,7 +153,10 @@ fn attribute(object: &DeviceAttribute) -> Attribute {
 }
 
 fn capacity(object: &DeviceCapacity) -> Capacity {
-    Capacity { value: object.value.0.clone(), policy: object.request_policy.as_deref().map(policy) }
+    Capacity {
+        value: object.value.0.clone(),
+        policy: object.request_policy.as_deref().map(|one| Box::new(policy(one))),
+    }
 }
 
 fn policy(object: &CapacityRequestPolicy) -> RequestPolicy {

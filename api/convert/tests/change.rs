@@ -4,6 +4,7 @@ use convert::change::{CLAIM_FINALIZER, applied, claim_state, gone};
 use model::pod::LabelSelector;
 use scheduler::change::{Change, GroupChange};
 use scheduler::companions::CompanionChange;
+use scheduler::negotiation::NegotiationChange;
 use scheduler::storage::StorageChange;
 use serde_json::{Value, json};
 
@@ -100,6 +101,10 @@ fn told(change: Option<Change>) -> String {
             format!("topology {} of {} levels", topology.name, topology.levels.len())
         }
         Some(Change::Group(GroupChange::TopologyGone(name))) => format!("no topology {name}"),
+        Some(Change::Negotiation(NegotiationChange::Applied(context))) => {
+            format!("context {} of {}", context.pod, context.owner)
+        }
+        Some(Change::Negotiation(NegotiationChange::Gone(id, _))) => format!("no context {id}"),
         Some(Change::Storage(change)) => told_of_storage(change),
         Some(Change::Companions(change)) => told_of_companions(change),
     }

@@ -64,7 +64,14 @@ fn with<T>(claim: Option<&Value>, pod: Option<&Value>, ask: impl FnOnce(&Seen<'_
     let claim: Option<ResourceClaim> = claim.map(|one| serde_json::from_value(one.clone()).expect("a claim"));
     let pod: Option<Pod> = pod.map(|one| serde_json::from_value(one.clone()).expect("a pod"));
     let now = Timestamp::from_micros(1_790_000_000_000_000);
-    ask(&Seen { claim: claim.as_ref(), pod: pod.as_ref(), class: &|_| None, now, allocation_times: false })
+    ask(&Seen {
+        claim: claim.as_ref(),
+        pod: pod.as_ref(),
+        context: None,
+        class: &|_| None,
+        now,
+        allocation_times: false,
+    })
 }
 
 fn then(claim: Option<&Value>) -> ApiCall {

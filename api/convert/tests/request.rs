@@ -9,7 +9,7 @@ use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
-use scheduler::change::{ClaimFootprint, Consumer, WaitReason, Write};
+use scheduler::change::{ClaimFootprint, Consumer, Preemptor, WaitReason, Write};
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
@@ -78,6 +78,7 @@ fn ask(write: &Write, claim: Option<&Value>, pod: Option<&Value>) -> Result<Next
     let seen = Seen {
         claim: claim.as_ref(),
         pod: pod.as_ref(),
+        context: None,
         class: &|_| None,
         now: NOW,
         allocation_times: false,
@@ -129,7 +130,14 @@ fn a_claim_is_protected_before_it_gets_devices_and_loses_nothing() {
 fn an_allocation_says_when_it_was_made_if_that_is_wanted() {
     let object = claim(&json!([CLAIM_FINALIZER]), &json!({}));
     let object: ResourceClaim = serde_json::from_value(object).expect("a claim");
-    let seen = Seen { claim: Some(&object), pod: None, class: &|_| None, now: NOW, allocation_times: true };
+    let seen = Seen {
+        claim: Some(&object),
+        pod: None,
+        context: None,
+        class: &|_| None,
+        now: NOW,
+        allocation_times: true,
+    };
     let call = last(next(&allocate(), &seen));
     assert_eq!(call.body["status"]["allocation"]["allocationTimestamp"], json!(NOW.to_string()));
 }
@@ -299,9 +307,22 @@ fn a_note_that_is_late_does_not_undo_what_a_binding_said() {
     assert_eq!(ask(&note, None, Some(&bound)), Ok(Next::Done));
 }
 
+fn evict(by: Preemptor) -> Write {
+    Write::Evict { pod: pod_id(), uid: "pu".into(), scheduler: "supercargo".into(), by }
+}
+
+#[test]
+fn a_pod_that_is_evicted_for_a_group_is_told_so() {
+    let Ok(Next::Then(first)) = ask(&evict(Preemptor::Group), None, Some(&pod(&json!([])))) else {
+        unreachable!("two calls are due")
+    };
+    let message = &first.body["status"]["conditions"][0]["message"];
+    assert_eq!(*message, json!("supercargo: preempting to accommodate a higher priority podgroup"));
+}
+
 #[test]
 fn a_pod_that_is_evicted_is_told_why_before_it_is_deleted() {
-    let evict = Write::Evict { pod: pod_id(), uid: "pu".into(), scheduler: "supercargo".into() };
+    let evict = evict(Preemptor::Pod);
     let Ok(Next::Then(first)) = ask(&evict, None, Some(&pod(&json!([])))) else {
         unreachable!("two calls are due")
     };
@@ -321,7 +342,7 @@ fn a_pod_that_is_evicted_is_told_why_before_it_is_deleted() {
 
 #[test]
 fn a_pod_that_is_gone_or_going_needs_no_eviction() {
-    let evict = Write::Evict { pod: pod_id(), uid: "pu".into(), scheduler: "supercargo".into() };
+    let evict = evict(Preemptor::Pod);
     assert_eq!(ask(&evict, None, None), Ok(Next::Done));
     let mut other = pod(&json!([]));
     other["metadata"]["uid"] = json!("another");

@@ -68,7 +68,7 @@ fn full_device() -> Value {
 
 fn expected_device() -> Device {
     let rack = Requirement { key: "rack".into(), operator: Operator::In, values: vec!["r1".into()] };
-    let policy = |allowed| Some(RequestPolicy { default: Some(amount("1")), allowed });
+    let policy = |allowed| Some(Box::new(RequestPolicy { default: Some(amount("1")), allowed }));
     let range = Allowed::Range { min: Some(amount("1")), max: Some(amount("8")), step: Some(amount("500m")) };
     Device {
         name: "gpu-0".into(),

@@ -156,6 +156,8 @@ impl Listener for Ears {
             | Notice::Refused { .. }
             | Notice::DevicesPending { .. }
             | Notice::DevicesDone { .. }
+            | Notice::Negotiating { .. }
+            | Notice::Drivers { .. }
             | Notice::Preempted { .. }
             | Notice::Submitted { .. }
             | Notice::Settled { .. }

@@ -90,7 +90,8 @@ fn amount(
 
 /// Whether an amount is one that can be had.
 fn follows(amount: &Quantity, capacity: &Capacity, fractional: bool) -> bool {
-    let Some(RequestPolicy { default, allowed }) = &capacity.policy else { return true };
+    let Some(policy) = &capacity.policy else { return true };
+    let RequestPolicy { default, allowed } = &**policy;
     if default.as_ref() == Some(amount) {
         return true;
     }
@@ -175,7 +176,7 @@ mod tests {
     fn taken(
         asked: Option<&str>,
         value: &str,
-        policy: Option<RequestPolicy>,
+        policy: Option<Box<RequestPolicy>>,
     ) -> Result<Option<String>, CapacityFault> {
         let name: Arc<str> = "memory".into();
         let capacities = BTreeMap::from([(name.clone(), Capacity { value: quantity(value), policy })]);
@@ -184,10 +185,10 @@ mod tests {
         Ok(taken.map(|taken| taken[&name].to_string()))
     }
 
-    fn range(min: &str, max: &str, step: &str) -> Option<RequestPolicy> {
+    fn range(min: &str, max: &str, step: &str) -> Option<Box<RequestPolicy>> {
         let (min, max) = (Some(quantity(min)), Some(quantity(max)));
         let allowed = Allowed::Range { min, max, step: Some(quantity(step)) };
-        Some(RequestPolicy { default: Some(quantity("2Gi")), allowed })
+        Some(Box::new(RequestPolicy { default: Some(quantity("2Gi")), allowed }))
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod arrival;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::claim::{Claim, ClaimId};
+use model::claim::{Claim, ClaimControl, ClaimId};
 use model::device::DeviceId;
 use model::node::{Node, NodeSelector};
 
@@ -43,6 +43,8 @@ pub struct ClaimState {
     pub protected: bool,
     /// How far its devices have come, if some have to be made ready before a pod is bound.
     pub preparation: Option<Arc<Preparation>>,
+    /// How it stands with the controller of a driver.
+    pub control: ClaimControl,
 }
 
 impl ClaimState {
@@ -301,6 +303,7 @@ mod tests {
             deleting: false,
             protected: false,
             preparation: None,
+            control: Default::default(),
         }
     }
 

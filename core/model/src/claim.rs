@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::device::{Attribute, Device, PoolId, Taint, TaintEffect};
+use crate::node::NodeSelector;
 use crate::quantity::Quantity;
 use crate::timestamp::Timestamp;
 
@@ -232,4 +233,28 @@ pub struct Class {
     pub resource: Option<Arc<str>>,
     /// When it was created.
     pub created: Option<Timestamp>,
+    /// Who gives devices to claims of this class, if the scheduler does not.
+    pub control: Option<Arc<Control>>,
+}
+
+/// A driver's own controller, which gives devices to claims of a class.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Control {
+    /// Its name.
+    pub controller: Arc<str>,
+    /// The nodes that can be thought of at all; every node if absent.
+    pub suitable: Option<NodeSelector>,
+}
+
+/// How a claim stands with the controller of a driver that gives it its devices.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ClaimControl {
+    /// Who gave it its devices, and takes them back; the scheduler if absent.
+    pub controller: Option<Arc<str>>,
+    /// It is to have devices at once and for as long as it is there, whoever uses it.
+    pub immediate: bool,
+    /// Its devices are asked back. Until they are given back nobody may begin to use it.
+    pub leaving: bool,
+    /// More than one may use what it has.
+    pub shareable: bool,
 }

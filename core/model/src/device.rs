@@ -200,8 +200,8 @@ impl fmt::Display for Attribute {
 pub struct Capacity {
     /// All of it.
     pub value: Quantity,
-    /// Which parts of it may be asked for.
-    pub policy: Option<RequestPolicy>,
+    /// Which parts of it may be asked for; in a box, since few capacities have one and every device has capacities.
+    pub policy: Option<Box<RequestPolicy>>,
 }
 
 /// Which parts of a capacity may be asked for.

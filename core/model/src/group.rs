@@ -18,6 +18,16 @@ impl fmt::Display for GroupId {
     }
 }
 
+/// How pods of a group may be taken away for more important ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Disruption {
+    /// One by one.
+    #[default]
+    Single,
+    /// All at once, or none.
+    Whole,
+}
+
 /// How pods of a group are placed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Group {
@@ -31,4 +41,8 @@ pub struct Group {
     pub levels: Vec<Arc<str>>,
     /// More important groups come first.
     pub priority: i32,
+    /// How its pods may be taken away for more important ones.
+    pub disruption: Disruption,
+    /// Less important pods may have to go for it.
+    pub preempts: bool,
 }

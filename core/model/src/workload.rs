@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::group::{Group, GroupId};
+use crate::group::{Disruption, Group, GroupId};
 
 /// Groups of pods that are described together.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,8 +94,17 @@ impl Workload {
                     namespace: self.id.namespace.clone(),
                     name: replica_name(&self.id.name, &group.name, &number.to_string()),
                 };
-                let (uid, at_least) = (self.uid.clone(), group.at_least);
-                (Group { id, uid, at_least, levels: Vec::new(), priority: 0 }, &group.terms)
+                let replica = Group {
+                    id,
+                    uid: self.uid.clone(),
+                    at_least: group.at_least,
+                    levels: Vec::new(),
+                    // It adds nothing to the priorities of its pods.
+                    priority: i32::MIN,
+                    disruption: Disruption::Single,
+                    preempts: true,
+                };
+                (replica, &group.terms)
             })
         })
     }

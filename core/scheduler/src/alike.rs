@@ -98,6 +98,7 @@ impl Engine {
     pub(crate) fn is_alike_to_others(&self, pod: &Pod, claims: &Claims, profile: &Profile) -> bool {
         let shape = &pod.shape;
         claims.settled.is_empty()
+            && claims.pending.is_empty()
             && shape.spread.is_empty()
             && shape.near.is_empty()
             && shape.apart.is_empty()

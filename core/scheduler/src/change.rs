@@ -18,6 +18,7 @@ use model::quantity::Quantity;
 use model::workload::{Workload, WorkloadId};
 
 use crate::companions::CompanionChange;
+use crate::negotiation::NegotiationChange;
 use crate::storage::StorageChange;
 
 /// A fact that arrived. Names are those of the objects; a thing that is applied twice is the same as once.
@@ -62,6 +63,8 @@ pub enum Change {
     Companions(CompanionChange),
     /// Something about groups of pods.
     Group(GroupChange),
+    /// Something about what drivers' controllers are asked and answer.
+    Negotiation(NegotiationChange),
     /// A disruption budget is there, or is otherwise.
     BudgetApplied(Box<DisruptionBudget>),
     /// A disruption budget went: its namespace and its name.
@@ -177,6 +180,24 @@ pub enum Write {
         /// Its uid.
         uid: Arc<str>,
     },
+    /// Tell drivers' controllers which nodes would do for a pod, and which one is chosen.
+    Negotiate {
+        /// The pod.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// The node that is chosen.
+        selected: Option<Arc<str>>,
+        /// The nodes that would do.
+        potential: Vec<Arc<str>>,
+    },
+    /// Take away what was told about a pod, since it has its node.
+    EndNegotiation {
+        /// The pod.
+        pod: PodId,
+        /// Its uid.
+        uid: Arc<str>,
+    },
     /// Bind a pod to a node.
     Bind {
         /// The pod.
@@ -214,6 +235,8 @@ pub enum Write {
         uid: Arc<str>,
         /// The scheduler that the more important pod asks for.
         scheduler: Arc<str>,
+        /// What that is.
+        by: Preemptor,
     },
     /// Note on a pod which node is being made free for it.
     Nominate {
@@ -238,6 +261,13 @@ pub enum About<'a> {
         /// Its uid.
         uid: &'a Arc<str>,
     },
+    /// What is negotiated about a pod.
+    Context {
+        /// Which pod.
+        id: &'a PodId,
+        /// Its uid.
+        uid: &'a Arc<str>,
+    },
 }
 
 impl Write {
@@ -250,6 +280,9 @@ impl Write {
             | Write::Release { claim, .. }
             | Write::Deallocate { claim, .. }
             | Write::DeleteClaim { claim, .. } => About::Claim(claim),
+            Write::Negotiate { pod, uid, .. } | Write::EndNegotiation { pod, uid } => {
+                About::Context { id: pod, uid }
+            }
             Write::Bind { pod, uid, .. }
             | Write::Note { pod, uid, .. }
             | Write::NoteResources { pod, uid, .. }
@@ -269,9 +302,31 @@ impl Write {
             Write::Release { .. }
             | Write::Deallocate { .. }
             | Write::DeleteClaim { .. }
+            | Write::Negotiate { .. }
+            | Write::EndNegotiation { .. }
             | Write::Note { .. }
             | Write::Evict { .. }
             | Write::Nominate { .. } => None,
+        }
+    }
+}
+
+/// Who needs the place of a pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preemptor {
+    /// Another pod.
+    Pod,
+    /// A group of pods, all at once.
+    Group,
+}
+
+impl Preemptor {
+    /// As Kubernetes calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Preemptor::Pod => "pod",
+            Preemptor::Group => "podgroup",
         }
     }
 }
@@ -287,6 +342,8 @@ impl Write {
             Write::Deallocate { .. } => "deallocate",
             Write::MakeClaim { .. } => "make_claim",
             Write::DeleteClaim { .. } => "delete_claim",
+            Write::Negotiate { .. } => "negotiate",
+            Write::EndNegotiation { .. } => "end_negotiation",
             Write::Bind { .. } => "bind",
             Write::NoteResources { .. } => "note_resources",
             Write::Note { .. } => "note",
@@ -300,7 +357,9 @@ impl fmt::Display for Write {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.about() {
             About::Claim(id) => write!(out, "{} claim {id}", self.name()),
-            About::Pod { id, .. } => write!(out, "{} pod {}/{}", self.name(), id.namespace, id.name),
+            About::Pod { id, .. } | About::Context { id, .. } => {
+                write!(out, "{} pod {}/{}", self.name(), id.namespace, id.name)
+            }
         }
     }
 }
@@ -345,6 +404,8 @@ pub enum WaitReason {
     Unschedulable,
     /// Something went wrong.
     SchedulerError,
+    /// Nodes would do, and drivers' controllers are asked.
+    Negotiating,
 }
 
 /// What became of a write. It is told when it is certain: while a call has no answer, whoever carries the write out reads

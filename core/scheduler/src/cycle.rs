@@ -19,6 +19,7 @@ use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 use crate::filters::{self, Around, Filter, FilterSet, Mounts};
 use crate::footprint::Footing;
+use crate::negotiation::{Openings, Pending};
 use crate::profile::Profile;
 use crate::scores::{self, View};
 use crate::wake::{Wake, Wakes};
@@ -28,6 +29,8 @@ use crate::wake::{Wake, Wakes};
 pub(crate) struct Choice {
     pub node: Arc<str>,
     pub claims: Vec<Wanted>,
+    /// What drivers' controllers have to be asked first.
+    pub negotiation: Option<Box<Openings>>,
 }
 
 /// What a claim of a pod needs.
@@ -93,6 +96,12 @@ impl PodRefusal {
         self.in_the_way.clone()
     }
 
+    /// The same refusal, with a claim that has to give up its devices, and other changes that could undo it.
+    pub(crate) fn because_of(mut self, in_the_way: Option<InTheWay>, wakes_on: Wakes) -> Self {
+        (self.in_the_way, self.wakes_on) = (in_the_way, wakes_on);
+        self
+    }
+
     fn everywhere(nodes: usize, reason: String, filter: Option<Filter>, wakes_on: Wakes) -> Box<PodRefusal> {
         Box::new(PodRefusal {
             nodes,
@@ -147,6 +156,8 @@ pub(crate) struct Claims {
     pub settled: Vec<Arc<ClaimState>>,
     /// Those that need devices.
     pub open: Vec<Arc<ClaimState>>,
+    /// Those that drivers' controllers are to give devices.
+    pub pending: Vec<Pending>,
     /// What the pod asks for by name, if devices may stand for any of it.
     pub named: Option<Arc<Shape>>,
     /// What is needed to tell what devices take of the node, if that counts.
@@ -191,6 +202,23 @@ impl Tally {
         reasons.into_iter().for_each(|reason| *self.reasons.entry(reason).or_default() += 1);
         self.wakes_on = self.wakes_on.or(wakes_on);
     }
+
+    fn refusal(self, in_the_way: Option<InTheWay>) -> Box<PodRefusal> {
+        let Tally { nodes, reasons, nearest, mut curable, filters, wakes_on } = self;
+        curable.sort_unstable();
+        let (bound_to, everywhere) = (None, None);
+        Box::new(PodRefusal {
+            nodes,
+            bound_to,
+            everywhere,
+            reasons,
+            nearest,
+            in_the_way,
+            curable,
+            filters,
+            wakes_on,
+        })
+    }
 }
 
 impl Engine {
@@ -198,6 +226,9 @@ impl Engine {
     pub(crate) fn choose(&mut self, pod: &Pod) -> Result<Choice, Box<PodRefusal>> {
         let profile = self.settings.profile_of(pod);
         let claims = self.claims_of(pod, &profile)?;
+        if !claims.pending.is_empty() {
+            return self.choose_negotiated(pod, &claims, &profile);
+        }
         if let Some(choice) = self.choose_nominated(pod, &claims, &profile) {
             return Ok(choice);
         }
@@ -221,6 +252,17 @@ impl Engine {
         claims: &Claims,
         profile: &Profile,
     ) -> Result<Choice, Box<PodRefusal>> {
+        self.seats_anew(pod, claims, profile, 1).map(|mut seats| seats.swap_remove(0))
+    }
+
+    /// The nodes that will do for a pod, the best first and at most so many, with nothing known about any.
+    pub(crate) fn seats_anew(
+        &mut self,
+        pod: &Pod,
+        claims: &Claims,
+        profile: &Profile,
+        most: usize,
+    ) -> Result<Vec<Choice>, Box<PodRefusal>> {
         let settings = &profile.filters;
         let companions = self.companions_of(&pod.shape, profile);
         let companions = companions.as_ref();
@@ -260,7 +302,7 @@ impl Engine {
                 }
             }
         }
-        let compares_devices = self.alternatives_weight(profile, claims) != 0;
+        let compares_devices = most == 1 && self.alternatives_weight(profile, claims) != 0;
         let candidates = if compares_devices {
             candidates
         } else {
@@ -270,8 +312,7 @@ impl Engine {
         for at in &candidates {
             let node = filters::node_of(self.nodes.get(*at)).clone();
             match self.devices_on(&node, claims) {
-                Ok(allocations) if compares_devices => found.push((*at, allocations)),
-                Ok(allocations) => return Ok(choice(pod, &node, claims, allocations)),
+                Ok(allocations) => found.push((*at, allocations)),
                 Err((reason, nearest)) => {
                     let room = if claims.footing.is_some() { ROOM } else { Wakes::NONE };
                     tally.refuse(Some(Filter::Devices), [reason], DEVICES.or(room));
@@ -279,25 +320,20 @@ impl Engine {
                     tally.nearest = tally.nearest.or(nearest);
                 }
             }
+            if found.len() == most && !compares_devices {
+                break;
+            }
         }
-        if let Some((at, allocations)) = self.best_of(pod, claims, found, companions, profile) {
-            return Ok(choice(pod, filters::node_of(self.nodes.get(at)), claims, allocations));
+        if compares_devices {
+            found = self.best_of(pod, claims, found, companions, profile).into_iter().collect();
         }
-        let Tally { nodes, reasons, nearest, mut curable, filters, wakes_on } = tally;
-        curable.sort_unstable();
+        if !found.is_empty() {
+            let seat =
+                |(at, allocations)| choice(pod, filters::node_of(self.nodes.get(at)), claims, allocations);
+            return Ok(found.into_iter().map(seat).collect());
+        }
         let in_the_way = self.in_the_way(pod, claims, &candidates);
-        let everywhere = None;
-        Err(Box::new(PodRefusal {
-            nodes,
-            bound_to: None,
-            everywhere,
-            reasons,
-            nearest,
-            in_the_way,
-            curable,
-            filters,
-            wakes_on,
-        }))
+        Err(tally.refusal(in_the_way))
     }
 
     /// Devices for the claims of a pod that is on a node already. Nothing else about the node is asked.
@@ -312,6 +348,7 @@ impl Engine {
         let claims = self.claims_of(pod, &profile).map_err(bound)?;
         let there = filters::node_of(self.nodes.get(at)).clone();
         let (reason, nearest) = match self.devices_on(&there, &claims) {
+            Ok(_) if !claims.pending.is_empty() => return Ok(Engine::negotiated_there(pod, &there, &claims)),
             Ok(allocations) => return Ok(choice(pod, &there, &claims, allocations)),
             Err(why) => why,
         };
@@ -356,12 +393,8 @@ impl Engine {
         if !profile.filters.has(Filter::Devices) {
             return Ok(Claims::default());
         }
-        let mut claims = Claims {
-            settled: Vec::new(),
-            open: Vec::new(),
-            named: self.named_needs(pod),
-            footing: self.footing(pod),
-        };
+        let (named, footing) = (self.named_needs(pod), self.footing(pod));
+        let mut claims = Claims { named, footing, ..Claims::default() };
         if pod.node.is_some() {
             // Whether there is room for it was not asked either.
             (claims.named, claims.footing) = (None, None);
@@ -423,6 +456,10 @@ impl Engine {
                     "resourceclaim \"{name}\" has a device that is a part of its node, and cannot be shared"
                 )));
             }
+            if let Some(pending) = self.pending(pod, claim, state, &refused)? {
+                claims.pending.push(pending);
+                continue;
+            }
             if state.allocation.is_some() { &mut claims.settled } else { &mut claims.open }
                 .push(state.clone());
         }
@@ -471,6 +508,9 @@ impl Engine {
         if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
             return Err(("resourceclaim not available on the node".to_owned(), None));
         }
+        if let Some(why) = claims.pending.iter().find_map(|pending| pending.refuses(node)) {
+            return Err((why.to_owned(), None));
+        }
         let made = claims.named.as_ref().and_then(|shape| self.extended.wish_on(shape, node));
         if claims.open.is_empty() && made.is_none() {
             return Ok(Vec::new());
@@ -504,7 +544,8 @@ pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, mut allocations: V
     let open = claims.open.iter().cloned().zip(allocations);
     let open = open.map(|(state, allocation)| Wanted::Allocation { state, allocation });
     let made = made.into_iter().map(|allocation| Wanted::Claim { allocation });
-    Choice { node: node.name.clone(), claims: settled.chain(open).chain(made).collect() }
+    let claims = settled.chain(open).chain(made).collect();
+    Choice { node: node.name.clone(), claims, negotiation: None }
 }
 
 /// The most pods that may share a claim.

@@ -48,12 +48,18 @@ impl Engine {
             let is_unused = users.iter().all(|user| *user == pod.uid && pod.node.is_none());
             is_unused && !self.is_being_reserved(id)
         };
-        let settled = claims.settled.iter();
+        // What a driver gave at once and for good is not asked back.
+        let is_kept = |state: &ClaimState| state.control.controller.is_some() && state.control.immediate;
+        let settled = claims.settled.iter().filter(|state| !is_kept(state));
         let idle: Vec<_> = settled.filter(|state| is_idle(&state.wish.id, &state.reserved_for)).collect();
         if idle.is_empty() {
             return None;
         }
         let open = Claims { settled: Vec::new(), ..claims.clone() };
+        if idle.iter().any(|state| state.control.controller.is_some()) {
+            let idle: Vec<Arc<ClaimState>> = idle.into_iter().cloned().collect();
+            return self.one_in_the_way(pod, &idle, &open, candidates);
+        }
         for at in candidates {
             let node = node_of(self.nodes.get(*at)).clone();
             let away = |state: &&&Arc<ClaimState>| !state.is_usable_on(&node);
@@ -69,6 +75,9 @@ impl Engine {
 
     /// Asks for the devices of a claim to be given back, unless somebody else uses it by now, or for it to be deleted.
     pub(crate) fn ask_for(&mut self, one: InTheWay, user: &Arc<str>) {
+        if self.unselects_first(&one, user) {
+            return;
+        }
         let InTheWay { claim, uid, remedy } = one;
         let write = match remedy {
             Remedy::Deallocate => Write::Deallocate { claim: claim.clone(), uid, user: user.clone() },
@@ -104,10 +113,14 @@ impl Engine {
 
     /// The answer to a claim that was to give up its devices. Who waits for it looks again.
     pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId) -> bool {
-        let known = self.giving_up.remove(&write).is_some();
-        if known {
-            self.queue.wake(Wake::Claim.into(), now);
+        let Some((claim, user)) = self.giving_up.remove(&write) else { return false };
+        if self.claims.get(&claim).is_some_and(|state| self.is_controlled(state)) {
+            // It has its devices until its driver takes them back, which is told to those who wait for that.
+            let pod = self.waiting.get(&user).map(|pod| self.queue_key(pod));
+            pod.into_iter().for_each(|key| self.queue.wake_one(&key, Wake::OwnClaims.into(), now));
+            return true;
         }
-        known
+        self.queue.wake(Wake::Claim.into(), now);
+        true
     }
 }

@@ -32,6 +32,7 @@ use cluster::volumes::Volumes;
 use gates::Gates;
 use model::claim::{ClaimId, Class};
 use model::device::DeviceId;
+use model::group::Group;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
@@ -41,6 +42,7 @@ use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::extended::Extended;
 use crate::filters::FilterSet;
 use crate::gang::Gangs;
+use crate::negotiation::{Negotiations, Wait};
 use crate::preempt::Preempting;
 use crate::profile::Profile;
 use crate::queue::{Cause, Counts, Patience, Queue, Station};
@@ -118,13 +120,22 @@ pub enum Announcement {
         /// The driver of each device that had to be made ready.
         drivers: Vec<Arc<str>>,
     },
+    /// A pod waits for drivers' controllers.
+    Negotiating {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// What it waits for, and of whom.
+        wait: Wait,
+    },
     /// A pod goes, since a more important one needs its place.
     Preempted {
         /// The pod that goes.
         pod: Arc<Pod>,
-        /// The other.
+        /// The other; if a group needs the place, one of its pods.
         by: Arc<Pod>,
-        /// The node on which that is to be.
+        /// The group that needs the place, if it is one.
+        group: Option<Arc<Group>>,
+        /// The node on which that is to be; for a group the domain.
         node: Arc<str>,
     },
 }
@@ -193,6 +204,13 @@ pub(crate) struct Placing {
     releasing: BTreeSet<WriteId>,
 }
 
+impl Placing {
+    /// The write that binds it is under way.
+    pub(crate) fn is_being_bound(&self) -> bool {
+        self.binding.is_some()
+    }
+}
+
 /// The scheduler.
 #[derive(Debug)]
 pub struct Engine {
@@ -247,6 +265,8 @@ pub struct Engine {
     pub(crate) preempting: Preempting,
     /// Pods that are placed together.
     pub(crate) gangs: Gangs,
+    /// What drivers' controllers are asked about.
+    pub(crate) negotiations: Negotiations,
     /// The time of what is being handled.
     pub(crate) now: Timestamp,
     effects: Vec<Effect>,
@@ -290,6 +310,7 @@ impl Engine {
             softly_tainted: BTreeSet::new(),
             preempting: Preempting::default(),
             gangs: Gangs::default(),
+            negotiations: Negotiations::default(),
             now: Timestamp::from_micros(0),
             effects: Vec::new(),
         }
@@ -425,11 +446,19 @@ impl Engine {
 
     /// Wakes a pod that sleeps, whatever it waits for.
     pub(crate) fn wake_nominee(&mut self, uid: &str, now: Timestamp) {
-        self.queue.wake_one(uid, Wakes::of(&Wake::ALL), now);
+        let key = self.key_of_nominee(uid);
+        self.queue.wake_one(&key, Wakes::of(&Wake::ALL), now);
     }
 
     /// Lets a pod that sleeps try again after a while.
     pub(crate) fn wake_nominee_later(&mut self, uid: &str, now: Timestamp) {
-        self.queue.sleep_less(uid, now);
+        let key = self.key_of_nominee(uid);
+        self.queue.sleep_less(&key, now);
+    }
+
+    /// Under which key a pod waits for which room is made. What is not the uid of such a pod is a key already.
+    fn key_of_nominee(&self, uid: &str) -> Arc<str> {
+        let pod = self.waiting.get(uid).filter(|pod| pod.node.is_none());
+        pod.map_or_else(|| uid.into(), |pod| self.queue_key(pod))
     }
 }

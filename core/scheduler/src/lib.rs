@@ -12,6 +12,7 @@ mod extended;
 pub mod filters;
 mod footprint;
 mod gang;
+pub mod negotiation;
 pub mod node_refusal;
 pub mod placement_scores;
 pub mod preempt;

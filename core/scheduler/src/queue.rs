@@ -90,6 +90,8 @@ pub enum Cause {
     Added,
     /// There was no place for it.
     Refused,
+    /// It waits for an answer of somebody else.
+    Asking,
     /// Something went wrong.
     Failed,
     /// A change could help it.
@@ -230,6 +232,16 @@ impl Queue {
         self.put(waiting);
     }
 
+    /// Says that a pod that was taken waits for an answer to what it asked. It keeps its rank, and is ready at once when it is
+    /// woken: nothing went wrong.
+    pub fn wait(&mut self, uid: &str, wakes_on: Wakes, now: Timestamp) {
+        let Some(mut waiting) = self.take(uid) else { return };
+        waiting.failures = 0;
+        self.moved(Station::Asleep, Cause::Asking);
+        waiting.place = Place::Asleep { until: now.plus_millis(self.patience.sleep_ms_max), wakes_on };
+        self.put(waiting);
+    }
+
     /// Says that a pod that was taken is to be taken again later, and keeps its rank.
     pub fn postpone(&mut self, uid: &str, until: Timestamp) {
         let Some(mut waiting) = self.take(uid) else { return };
@@ -332,7 +344,7 @@ impl Queue {
     fn rouse(&mut self, uid: &str, cause: Cause, now: Timestamp) {
         let Some(mut waiting) = self.take(uid) else { return };
         let until = self.backed_off(waiting.failures, waiting.rank.since);
-        let is_early = until > now;
+        let is_early = waiting.failures > 0 && until > now;
         waiting.place = if is_early { Place::BackingOff { until } } else { Place::Ready };
         self.moved(if is_early { Station::BackingOff } else { Station::Ready }, cause);
         self.put(waiting);

@@ -72,6 +72,7 @@
 //! may do in a cluster, and how to try it against a cluster on your own machine.
 
 mod cdi;
+pub mod controller;
 mod describe;
 mod plugin;
 mod publish;
@@ -80,12 +81,14 @@ mod status;
 /// The wire types of the API that drivers read and write.
 pub mod api {
     pub use objects::core::affinity::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
+    pub use objects::core::pod::Pod;
     pub use objects::meta::{Condition, ObjectMeta, OwnerReference};
     pub use objects::resource::allocation::{
-        AllocatedDeviceStatus, AllocationResult, DeviceAllocationConfiguration,
-        DeviceRequestAllocationResult, NetworkDeviceData,
+        AllocatedDeviceStatus, AllocationResult, DeviceAllocationConfiguration, DeviceAllocationResult,
+        DeviceRequestAllocationResult, NetworkDeviceData, ResourceHandle,
     };
     pub use objects::resource::claim::{OpaqueDeviceConfiguration, ResourceClaim};
+    pub use objects::resource::class::DeviceClass;
     pub use objects::resource::slice::{
         CapacityRequestPolicy, CapacityRequestPolicyRange, Counter, CounterSet, Device, DeviceAttribute,
         DeviceCapacity, DeviceCounterConsumption, DeviceTaint, ResourceSlice,

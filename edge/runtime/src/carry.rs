@@ -13,6 +13,7 @@ use convert::request::{self, ApiCall, Next, RequestError, Seen};
 use model::claim::ClaimId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::{Object, decode};
 use scheduler::change::{About, Write, WriteOutcome};
 use tokio::time::sleep;
@@ -43,6 +44,8 @@ pub(crate) struct Carried {
     pub(crate) outcome: WriteOutcome,
     /// The claim as the last answer had it.
     pub(crate) claim: Option<Arc<ResourceClaim>>,
+    /// The context as the last answer had it.
+    pub(crate) context: Option<Arc<PodSchedulingContext>>,
 }
 
 /// What a call came to.
@@ -65,8 +68,12 @@ impl Carrier {
                 WriteOutcome::Failed(why)
             }
         };
-        let claim = self.sources.claim.filter(|_| outcome == WriteOutcome::Done);
-        Carried { write: self.write, outcome, claim }
+        let is_done = outcome == WriteOutcome::Done;
+        let claim = self.sources.claim.filter(|_| is_done);
+        // One that was deleted says nothing any more.
+        let is_said = is_done && matches!(self.write, Write::Negotiate { .. });
+        let context = self.sources.context.filter(|_| is_said);
+        Carried { write: self.write, outcome, claim, context }
     }
 
     async fn calls(&mut self) -> Result<(), String> {
@@ -129,6 +136,7 @@ impl Carrier {
         let seen = Seen {
             claim: self.sources.claim.as_deref(),
             pod: self.sources.pod.as_deref(),
+            context: self.sources.context.as_deref(),
             class: &|name| classes.get(name).map(Arc::as_ref),
             now: self.clock.now(),
             allocation_times: self.allocation_times,
@@ -146,6 +154,9 @@ impl Carrier {
         let answer = match call.kind {
             ResourceClaim::KIND => send::<ResourceClaim>(&self.connection, "resourceclaims", call).await,
             Pod::KIND => send::<Pod>(&self.connection, "pods", call).await,
+            PodSchedulingContext::KIND => {
+                send::<PodSchedulingContext>(&self.connection, "podschedulingcontexts", call).await
+            }
             other => return Came::Failed(format!("nobody knows how to write a {other}")),
         };
         self.unclear |= matches!(&answer, Answer::Unavailable(why) if why.may_have_happened());
@@ -194,6 +205,11 @@ impl Carrier {
     async fn read(&mut self) -> Answer<()> {
         let pod = match self.write.about() {
             About::Claim(id) => return self.read_claim(&id.clone()).await,
+            About::Context { id, .. } => {
+                let contexts = Resource::<PodSchedulingContext>::named("podschedulingcontexts");
+                let found = found(self.connection.get(&contexts.within(&id.namespace), &id.name).await);
+                return found.map(|context| self.sources.context = context);
+            }
             About::Pod { id, .. } => id.clone(),
         };
         if let Some(made) = &self.sources.claim {
@@ -221,6 +237,8 @@ impl Carrier {
         }
         if call.kind == Pod::KIND {
             self.sources.pod = Some(Arc::new(decode(body).map_err(unreadable)?));
+        } else if call.kind == PodSchedulingContext::KIND {
+            self.sources.context = Some(Arc::new(decode(body).map_err(unreadable)?));
         } else {
             self.sources.claim = Some(Arc::new(decode(body).map_err(unreadable)?));
         }

@@ -218,6 +218,9 @@ impl Drive {
         }
         let (counts, placing) = (self.engine.counts(), self.engine.placing() - self.engine.readying());
         self.options.listener.hear(&Notice::Waiting { counts, placing });
+        if self.options.settings.gates.enabled(Gate::DRAControlPlaneController) {
+            self.options.listener.hear(&Notice::Drivers { counts: &self.engine.negotiating() });
+        }
         let count = self.recorder.as_ref().map_or(0, Recorder::take_dropped);
         if count > 0 {
             self.options.listener.hear(&Notice::EventsDropped { count });
@@ -237,9 +240,9 @@ impl Drive {
                 let (pod, _) = self.engine.on_its_way(write.places()?)?;
                 Some((pod.scheduler.clone(), AttemptResult::Scheduled))
             }
-            Effect::Announce(Announcement::FailedScheduling { pod, .. }) => {
-                Some((pod.scheduler.clone(), AttemptResult::Unschedulable))
-            }
+            Effect::Announce(
+                Announcement::FailedScheduling { pod, .. } | Announcement::Negotiating { pod, .. },
+            ) => Some((pod.scheduler.clone(), AttemptResult::Unschedulable)),
             _ => None,
         });
         if let Some((profile, result)) = attempt {
@@ -259,11 +262,14 @@ impl Drive {
             Message::Interrupted { kind, why, retry_in } => {
                 self.options.listener.hear(&Notice::Interrupted { kind, why: &why, retry_in });
             }
-            Message::Settled(id, Carried { write, outcome, claim }, took) => {
+            Message::Settled(id, Carried { write, outcome, claim, context }, took) => {
                 self.under_way -= 1;
                 self.note_busy();
                 if let Some(claim) = claim {
                     self.answered(&claim);
+                }
+                if let Some(Ok(change)) = context.map(|context| context.applied(0)) {
+                    self.tell(Input::Changed(change));
                 }
                 let done = outcome == WriteOutcome::Done;
                 let pod = write.places().and_then(|uid| self.engine.on_its_way(uid));
@@ -376,8 +382,12 @@ impl Drive {
                     (*outcome, Duration::from_millis(u64::try_from(*waited_ms).unwrap_or(0)));
                 self.options.listener.hear(&Notice::DevicesDone { pod, outcome, waited, drivers });
             }
-            Announcement::Preempted { pod, by, node } => {
-                self.options.listener.hear(&Notice::Preempted { pod, by, node });
+            Announcement::Negotiating { pod, wait } => {
+                self.options.listener.hear(&Notice::Negotiating { pod, wait });
+            }
+            Announcement::Preempted { pod, by, group, node } => {
+                let group = group.as_deref();
+                self.options.listener.hear(&Notice::Preempted { pod, by, group, node });
             }
         }
         if let Some(shadow) = &mut self.shadow {

@@ -1,9 +1,11 @@
 //! Announcements of the engine as events of the API.
 
 use client::Report;
+use model::group::Group;
 use model::pod::Pod;
 use objects::Object;
 use objects::core::event::ObjectReference;
+use objects::scheduling::pod_group::PodGroup;
 use scheduler::engine::Announcement;
 
 /// What an event says of an announcement, if there is one for it.
@@ -30,16 +32,19 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             is_once: false,
             note: message.clone(),
         },
-        Announcement::Preempted { pod, by, node } => Report {
+        Announcement::Preempted { pod, by, group, node } => Report {
             // Who displaces a pod reports it, not who placed it.
             controller: by.scheduler.to_string(),
             regarding: reference(pod),
-            related: Some(reference(by)),
+            related: Some(group.as_ref().map_or_else(|| reference(by), |group| group_reference(group))),
             reason: "Preempted",
             action: "Preempting",
             is_warning: false,
             is_once: false,
-            note: format!("Preempted by pod {} on node {node}", by.uid),
+            note: match group {
+                Some(group) => format!("Preempted by podgroup {} on node {node}", group.uid),
+                None => format!("Preempted by pod {} on node {node}", by.uid),
+            },
         },
         Announcement::DevicesPending { pod, message, .. } => Report {
             controller: pod.scheduler.to_string(),
@@ -51,9 +56,30 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             is_once: true,
             note: message.clone(),
         },
+        Announcement::Negotiating { pod, wait } => Report {
+            controller: pod.scheduler.to_string(),
+            regarding: reference(pod),
+            related: None,
+            reason: "WaitingForResourceDriver",
+            action: "Scheduling",
+            is_warning: false,
+            is_once: true,
+            note: wait.to_string(),
+        },
         // Success is followed by a binding, and everything else by the reason why there is none.
         Announcement::DevicesDone { .. } => return None,
     })
+}
+
+fn group_reference(group: &Group) -> ObjectReference {
+    ObjectReference {
+        api_version: PodGroup::API_VERSION.to_owned(),
+        kind: PodGroup::KIND.to_owned(),
+        namespace: group.id.namespace.to_string(),
+        name: group.id.name.to_string(),
+        uid: group.uid.to_string(),
+        ..ObjectReference::default()
+    }
 }
 
 fn reference(pod: &Pod) -> ObjectReference {

@@ -25,6 +25,7 @@ use objects::resource::slice::ResourceSlice;
 use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
 use objects::supercargo::node_topology::NodeTopology;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload;
 use scheduler::change::Change;
 use tokio::sync::mpsc::Sender;
@@ -73,6 +74,10 @@ const FEEDS: &[Feed] = &[
     Feed { gate: Some(Gate::GenericWorkload), ..feed::<PodGroup>("podgroups", "") },
     feed::<Workload>("workloads", ""),
     feed::<NodeTopology>("nodetopologies", ""),
+    Feed {
+        gate: Some(Gate::DRAControlPlaneController),
+        ..feed::<PodSchedulingContext>("podschedulingcontexts", "")
+    },
 ];
 
 const fn feed<K: Source>(plural: &'static str, fields: &'static str) -> Feed {
@@ -124,6 +129,13 @@ impl Source for Pod {
 impl Source for DeviceClass {
     fn original(self) -> Option<Original> {
         Some(Original::Class(Arc::new(self)))
+    }
+}
+
+impl Source for PodSchedulingContext {
+    fn original(mut self) -> Option<Original> {
+        self.metadata.managed_fields = Default::default();
+        Some(Original::Context(Arc::new(self)))
     }
 }
 
@@ -181,7 +193,7 @@ pub(crate) fn follow_all(
 }
 
 /// Kinds that a leader before us may have written a moment ago.
-const WRITTEN: [&str; 2] = [Pod::KIND, ResourceClaim::KIND];
+const WRITTEN: [&str; 3] = [Pod::KIND, ResourceClaim::KIND, PodSchedulingContext::KIND];
 
 /// Reads again what a leader before us may have written: what we were told may be older than its last writes.
 pub(crate) fn read_again(

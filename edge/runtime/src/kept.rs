@@ -8,11 +8,14 @@ use std::sync::Arc;
 
 use convert::claim_id;
 use model::claim::ClaimId;
+use model::pod::PodId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use rustc_hash::FxHashMap;
 use scheduler::change::{About, Change, Write};
+use scheduler::negotiation::NegotiationChange;
 
 /// An object as it came.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub(crate) enum Original {
     Pod(Arc<Pod>),
     /// A class.
     Class(Arc<DeviceClass>),
+    /// What is negotiated about a pod.
+    Context(Arc<PodSchedulingContext>),
 }
 
 /// Classes by name.
@@ -34,6 +39,7 @@ pub(crate) struct Kept {
     claims: FxHashMap<ClaimId, Arc<ResourceClaim>>,
     pods: FxHashMap<Arc<str>, Arc<Pod>>,
     classes: Classes,
+    contexts: FxHashMap<PodId, Arc<PodSchedulingContext>>,
 }
 
 /// What a write is made from.
@@ -42,6 +48,7 @@ pub(crate) struct Sources {
     pub(crate) claim: Option<Arc<ResourceClaim>>,
     pub(crate) pod: Option<Arc<Pod>>,
     pub(crate) classes: Classes,
+    pub(crate) context: Option<Arc<PodSchedulingContext>>,
 }
 
 impl Kept {
@@ -52,6 +59,11 @@ impl Kept {
             Original::Claim(id, claim) if claim.status.allocation.is_some() => drop(self.claims.remove(&id)),
             Original::Claim(id, claim) => drop(self.claims.insert(id, claim)),
             Original::Pod(pod) => drop(self.pods.insert(pod.metadata.uid.as_str().into(), pod)),
+            Original::Context(context) => {
+                let (namespace, name) = (&context.metadata.namespace, &context.metadata.name);
+                let id = PodId { namespace: namespace.as_str().into(), name: name.as_str().into() };
+                self.contexts.insert(id, context);
+            }
             Original::Class(class) => {
                 Arc::make_mut(&mut self.classes).insert(class.metadata.name.clone(), class);
             }
@@ -73,6 +85,7 @@ impl Kept {
             Change::PodApplied(pod) if pod.node.is_some() => drop(self.pods.remove(&pod.uid)),
             Change::PodGone(uid) => drop(self.pods.remove(uid)),
             Change::ClaimGone(id) => drop(self.claims.remove(id)),
+            Change::Negotiation(NegotiationChange::Gone(id, _)) => drop(self.contexts.remove(id)),
             Change::ClassGone(name) => drop(Arc::make_mut(&mut self.classes).remove(&**name)),
             _ => {}
         }
@@ -80,10 +93,12 @@ impl Kept {
 
     /// What a write is made from.
     pub(crate) fn sources(&self, write: &Write) -> Sources {
-        let (claim, pod) = match write.about() {
-            About::Claim(id) => (self.claims.get(id).cloned(), None),
-            About::Pod { uid, .. } => (None, self.pods.get(uid).cloned()),
-        };
-        Sources { claim, pod, classes: self.classes.clone() }
+        let mut sources = Sources { classes: self.classes.clone(), ..Sources::default() };
+        match write.about() {
+            About::Claim(id) => sources.claim = self.claims.get(id).cloned(),
+            About::Pod { uid, .. } => sources.pod = self.pods.get(uid).cloned(),
+            About::Context { id, .. } => sources.context = self.contexts.get(id).cloned(),
+        }
+        sources
     }
 }

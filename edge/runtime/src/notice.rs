@@ -1,12 +1,15 @@
 //! What happens while a scheduler works, told to whoever wants to know: logs, metrics, a live view.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::group::Group;
 use model::pod::{Pod, PodId};
 use scheduler::change::Write;
 use scheduler::engine::ReadyOutcome;
 use scheduler::filters::FilterSet;
+use scheduler::negotiation::{Await, Wait};
 use scheduler::queue::{Cause, Counts, Station};
 
 /// Hears what happens. It is called on the engine's loop, so it must be quick.
@@ -156,13 +159,27 @@ pub enum Notice<'a> {
         /// The driver of each device that had to be made ready.
         drivers: &'a [Arc<str>],
     },
+    /// A pod waits for drivers' controllers.
+    Negotiating {
+        /// The pod.
+        pod: &'a Pod,
+        /// What it waits for, and of whom.
+        wait: &'a Wait,
+    },
+    /// How many pods wait for which driver, and for what of it; told now and then.
+    Drivers {
+        /// The numbers.
+        counts: &'a BTreeMap<(Await, Arc<str>), usize>,
+    },
     /// A pod goes, since a more important one needs its place.
     Preempted {
         /// The pod that goes.
         pod: &'a Pod,
-        /// The other.
+        /// The other; if a group needs the place, one of its pods.
         by: &'a Pod,
-        /// The node on which that is to be.
+        /// The group that needs the place, if it is one.
+        group: Option<&'a Group>,
+        /// The node on which that is to be; for a group the domain.
         node: &'a str,
     },
     /// A write is on its way.

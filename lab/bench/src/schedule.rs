@@ -138,6 +138,7 @@ pub(crate) fn claim(number: usize) -> ClaimState {
         deleting: false,
         protected: false,
         preparation: None,
+        control: Default::default(),
     }
 }
 

@@ -17,6 +17,7 @@ use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::supercargo::device_attachment::DeviceAttachment;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -141,11 +142,22 @@ impl Cluster {
             ensure!(matches!(answer.code, 201 | 409), "{}", String::from_utf8_lossy(&answer.body));
         }
         until("our kinds are served", async || {
-            let served = self.connection.serves(DeviceAttachment::API_VERSION, "deviceattachments").await;
-            Ok(served.done().filter(|served| *served).map(drop))
+            let mut served = true;
+            for plural in ["deviceattachments", "podschedulingcontexts"] {
+                let answer = self.connection.serves(DeviceAttachment::API_VERSION, plural).await;
+                served &= answer.done().unwrap_or(false);
+            }
+            Ok(served.then_some(()))
         })
         .await?;
+        self.delete_all::<PodSchedulingContext>().await?;
         self.delete_all::<DeviceAttachment>().await
+    }
+
+    /// Whether the server is ours, and knows our fields.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self._server.is_some()
     }
 
     /// Makes an object.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result};
-use gates::Gates;
+use gates::{Gate, Gates};
 use server::{Credentials, NoLog, Options, Server, Users};
 use store::Store;
 use tokio::runtime::{Builder, Runtime};
@@ -25,7 +25,7 @@ impl Embedded {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             credentials: Some(credentials),
             users: Users::default().with_admin_token(TOKEN),
-            gates: Gates::default(),
+            gates: Gates::default().with(Gate::DRAControlPlaneController, true),
             store: Store::default(),
             log: Box::new(NoLog),
         };

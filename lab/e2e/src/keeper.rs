@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use client::Connection;
+use gates::{Gate, Gates};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use upkeep::{Choice, Listener, Notice, Options};
@@ -35,7 +36,8 @@ impl Keeper {
     pub fn start(connection: &Connection, controllers: &[&str]) -> Result<Self> {
         let heard = Arc::new(Heard::default());
         let controllers = Choice::parse(controllers.iter().copied())?;
-        let options = Options { controllers, listener: heard.clone(), ..Options::default() };
+        let gates = Gates::default().with(Gate::DRAControlPlaneController, true);
+        let options = Options { controllers, gates, listener: heard.clone(), ..Options::default() };
         let task = tokio::spawn(upkeep::run(connection.clone(), options, std::future::pending()));
         Ok(Self { heard, task })
     }

@@ -11,6 +11,7 @@ use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::priority_class::PriorityClass;
 use objects::supercargo::device_attachment::DeviceAttachment;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 
 /// A kind, and where its objects are.
 pub trait Kind: Object + Send + Sync + 'static {
@@ -79,4 +80,9 @@ impl Kind for PriorityClass {
 impl Kind for DeviceAttachment {
     const PLURAL: &'static str = "deviceattachments";
     const NAMESPACE: &'static str = "";
+}
+
+impl Kind for PodSchedulingContext {
+    const PLURAL: &'static str = "podschedulingcontexts";
+    const NAMESPACE: &'static str = "default";
 }

@@ -126,7 +126,7 @@ impl Life {
 
 impl Scheduler {
     async fn run(&self) -> Result<()> {
-        let terms = Terms { name: self.name.clone(), candidate: self.candidate.clone(), shadow: false };
+        let terms = Terms { name: self.name.clone(), candidate: self.candidate.clone(), ..Terms::default() };
         e2e::serve(&self.kubeconfig, &terms).await
     }
 }

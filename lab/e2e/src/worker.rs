@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use client::{Candidacy, Connection};
 use config::SchedulerSettings;
-use gates::Gates;
+use gates::{Gate, Gates};
 use parking_lot::Mutex;
 use runtime::{Comparison, Ended, Listener, Notice, Options, State};
 use tokio::sync::oneshot;
@@ -24,11 +24,13 @@ pub struct Terms {
     pub candidate: Option<String>,
     /// It writes nothing.
     pub shadow: bool,
+    /// It asks drivers' controllers.
+    pub negotiates: bool,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { name: "default-scheduler".to_owned(), candidate: None, shadow: false }
+        Self { name: "default-scheduler".to_owned(), candidate: None, shadow: false, negotiates: false }
     }
 }
 
@@ -37,6 +39,12 @@ impl Terms {
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    /// It asks drivers' controllers.
+    #[must_use]
+    pub fn negotiating() -> Self {
+        Self { negotiates: true, ..Self::default() }
     }
 
     /// It stands for election as this candidate.
@@ -63,7 +71,7 @@ impl Terms {
 
     /// What `runtime` needs to know.
     pub(crate) fn options(&self, election: Connection, listener: Arc<dyn Listener>) -> Result<Options> {
-        let gates = Gates::default();
+        let gates = Gates::default().with(Gate::DRAControlPlaneController, self.negotiates);
         let file = format!(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
              profiles: [{{schedulerName: {}}}]\n",

@@ -1,5 +1,6 @@
 //! Pods that others displaced: what becomes of their claims, as controllers would see to it, and what is told of them.
 
+use model::group::GroupId;
 use model::pod::PodId;
 use objects::resource::claim::ResourceClaim;
 use scheduler::change::Change;
@@ -69,10 +70,15 @@ impl Simulation {
     }
 
     /// Keeps who displaced a pod.
-    pub(crate) fn note_displaced(&mut self, pod: &PodId, by: &PodId, node: &str) {
+    pub(crate) fn note_displaced(&mut self, pod: &PodId, by: &PodId, group: Option<&GroupId>, node: &str) {
         let key = Key::of::<PodObject>(&pod.namespace, &pod.name);
-        let other = format!("{}/{}", by.namespace, by.name);
-        self.displaced.insert(key, format!("it was preempted by pod {other}, which goes to node {node}"));
+        let reason = match group {
+            Some(group) => format!("it was preempted by pod group {group}, which goes to {node}"),
+            None => {
+                format!("it was preempted by pod {}/{}, which goes to node {node}", by.namespace, by.name)
+            }
+        };
+        self.displaced.insert(key, reason);
     }
 
     /// What is told of pods that are gone.

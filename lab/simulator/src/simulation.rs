@@ -15,6 +15,7 @@ use model::timestamp::Timestamp;
 use objects::Object;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload as OwnWorkload;
 use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
@@ -257,8 +258,9 @@ impl Simulation {
             match effect {
                 Effect::Submit(id, write) => self.open.push_back((id, write)),
                 Effect::WakeAt(time) => self.wake_at = Some(time),
-                Effect::Announce(Announcement::Preempted { pod, by, node }) => {
-                    self.note_displaced(&pod.id, &by.id, &node);
+                Effect::Announce(Announcement::Preempted { pod, by, group, node }) => {
+                    let group = group.as_ref().map(|group| &group.id);
+                    self.note_displaced(&pod.id, &by.id, group, &node);
                 }
                 Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
                     let key = Key::of::<PodObject>(&pod.id.namespace, &pod.id.name);
@@ -358,13 +360,18 @@ impl Simulation {
     /// What a write is made from besides itself.
     fn seen<T>(&self, write: &Write, made: Option<&Key>, look: impl FnOnce(&Seen<'_>) -> T) -> T {
         let made = made.and_then(|key| self.shelf.read::<ResourceClaim>(&key.namespace, &key.name));
-        let (claim, pod) = match write.about() {
-            About::Claim(id) => (self.shelf.read::<ResourceClaim>(&id.namespace, &id.name), None),
-            About::Pod { id, .. } => (made, self.shelf.read::<PodObject>(&id.namespace, &id.name)),
-        };
+        let (mut claim, mut pod, mut context) = (made, None, None);
+        match write.about() {
+            About::Claim(id) => claim = self.shelf.read::<ResourceClaim>(&id.namespace, &id.name),
+            About::Pod { id, .. } => pod = self.shelf.read::<PodObject>(&id.namespace, &id.name),
+            About::Context { id, .. } => {
+                context = self.shelf.read::<PodSchedulingContext>(&id.namespace, &id.name);
+            }
+        }
         let seen = Seen {
             claim: claim.as_ref(),
             pod: pod.as_ref(),
+            context: context.as_ref(),
             class: &|name| self.classes.get(name),
             now: self.shelf.now,
             allocation_times: self.allocation_times,

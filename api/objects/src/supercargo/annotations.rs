@@ -13,3 +13,21 @@ pub const POD_GROUP_LABEL: &str = "supercargo.dev/pod-group";
 
 /// On a pod: the number of its group's replica, from zero; the first if it is left out.
 pub const REPLICA_LABEL: &str = "supercargo.dev/replica";
+
+/// On a DeviceClass, for `spec.controllerName`; on a ResourceClaim, for `status.controllerName`.
+pub const CONTROLLER_NAME: &str = "supercargo.dev/controller-name";
+
+/// On a DeviceClass, for `spec.suitableNodes`: a node selector in JSON.
+pub const SUITABLE_NODES: &str = "supercargo.dev/suitable-nodes";
+
+/// On a ResourceClaim, for `spec.allocationMode`.
+pub const ALLOCATION_MODE: &str = "supercargo.dev/allocation-mode";
+
+/// On a ResourceClaim, for `status.deallocationRequested`: `true`.
+pub const DEALLOCATION_REQUESTED: &str = "supercargo.dev/deallocation-requested";
+
+/// On a ResourceClaim, for `status.allocation.shareable`: `true`.
+pub const SHAREABLE: &str = "supercargo.dev/shareable";
+
+/// On a ResourceClaim, for `status.allocation.resourceHandles`: the list in JSON.
+pub const RESOURCE_HANDLES: &str = "supercargo.dev/resource-handles";

@@ -134,6 +134,7 @@ mod tests {
             deleting: false,
             protected: false,
             preparation: None,
+            control: Default::default(),
         }
     }
 

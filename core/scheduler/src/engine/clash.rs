@@ -37,6 +37,10 @@ impl Engine {
     /// Takes note of somebody else who gives out devices, by a claim that has some which we did not give it.
     pub(super) fn notice_rival(&mut self, state: &ClaimState, shown: Shown) {
         let id = &state.wish.id;
+        // A driver's controller gives what is its own.
+        if state.control.controller.is_some() {
+            return;
+        }
         if shown != Shown::Watch || state.allocation.is_none() || self.claims.allocation(id).is_some() {
             return;
         }

@@ -76,6 +76,7 @@ impl Engine {
                 Wakes::NONE
             }
             Change::Group(change) => self.fold_group(now, change),
+            Change::Negotiation(change) => self.fold_negotiation(now, change),
             Change::Storage(change) => self.fold_storage(change),
             Change::Companions(change) => {
                 self.fold_companions(change);
@@ -227,7 +228,8 @@ impl Engine {
         self.note_made(&state);
         self.heed_users(&state);
         let made_for = state.owner.clone().filter(|_| state.extended);
-        let is_displaceable = self.is_displaceable(&state);
+        let is_controlled = self.is_controlled(&state);
+        let is_displaceable = !is_controlled && self.is_displaceable(&state);
         let touched = self.claims.show(state, shown);
         if touched.taken {
             self.touch_claim(&id);
@@ -242,13 +244,16 @@ impl Engine {
         self.look_again_at_users(now, &id, known.as_deref());
         self.heard_of(now, &id);
         self.look_at_awaited(now, &id);
+        self.follow_control(now, &id, known.as_deref());
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
         let arrived = was_decided && !self.claims.is_decided(&id);
         if arrived || is_displaceable {
             // No device is free that was not, but others could go now.
             self.preempting.users_changed();
         }
-        let is_open_again = before.is_some() && self.claims.allocation(&id).is_none();
+        let was_controlled = known.is_some_and(|known| self.is_controlled(&known));
+        // What a driver's controller gives and takes is none of what we have to give.
+        let is_open_again = !was_controlled && before.is_some() && self.claims.allocation(&id).is_none();
         let of_devices = touched.freed || is_open_again || touched.taken;
         if of_devices || is_new || arrived || is_displaceable { Wake::Claim.into() } else { Wakes::NONE }
     }
@@ -262,6 +267,7 @@ impl Engine {
         self.look_again_at_users(now, id, known.as_deref());
         self.heard_of(now, id);
         self.look_at_awaited(now, id);
+        self.follow_control(now, id, known.as_deref());
         if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
     }
 
@@ -321,6 +327,7 @@ impl Engine {
         let Some(pod) = self.waiting.remove(uid) else { return };
         self.leave_gang(&pod);
         self.forget_users(&pod);
+        self.forget_negotiation(&pod);
         for id in named_claims(&pod) {
             if let Some(pods) = self.lacking.get_mut(&id) {
                 pods.remove(uid);

@@ -16,7 +16,10 @@ use crate::wake::{Wake, Wakes};
 
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        if self.settle_given_up(now, write) || self.settle_eviction(now, write, outcome) {
+        if self.settle_negotiation(now, write, outcome)
+            || self.settle_given_up(now, write)
+            || self.settle_eviction(now, write, outcome)
+        {
             return;
         }
         let Some(uid) = self.writes.remove(&write) else { return };
@@ -59,8 +62,7 @@ impl Engine {
             // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
             self.stop_readying(uid);
             self.placing.remove(uid);
-            self.leave_flight(uid);
-            return;
+            return self.slip_from_flight(now, uid);
         }
         if placing.failed.is_some() {
             return self.take_back(now, uid);
@@ -94,6 +96,7 @@ impl Engine {
         let (attempts, since) =
             in_flight.unwrap_or_else(|| (self.queue.attempts(&key), self.queue.began(&key)));
         self.forget_waiting(uid);
+        self.end_negotiation(&placing.pod);
         let (pod, node) = (placing.pod, placing.node);
         self.announce(Announcement::Scheduled { pod, node, attempts, since });
     }
@@ -198,7 +201,7 @@ impl Engine {
         }
         self.stop_readying(uid);
         let Some(placing) = self.placing.remove(uid) else { return };
-        self.leave_flight(uid);
+        self.slip_from_flight(self.now, uid);
         for (write, claim) in placing.open {
             self.abandoned.insert(write, (claim, consumer(&placing.pod)));
         }

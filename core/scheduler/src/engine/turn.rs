@@ -35,12 +35,14 @@ impl Engine {
                 self.queue.postpone(&uid, until);
                 continue;
             }
+            self.watch_claims(&pod);
             let lifted = self.lift_plans(&pod);
             let chosen = match &pod.node {
                 Some(node) => self.choose_there(&pod, node),
                 None => self.choose_other(&pod).map_or_else(|| self.choose(&pod), Ok),
             };
             match chosen {
+                Ok(Choice { negotiation: Some(openings), .. }) => self.negotiate(now, &pod, &openings),
                 Ok(choice) => {
                     self.wake_dispossessed(now, &lifted, &choice);
                     self.place(now, &pod, choice);

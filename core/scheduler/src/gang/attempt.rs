@@ -1,21 +1,18 @@
 //! Seats for a cast: in the best domain, with devices from the best sets.
 
-use model::group::Group;
+use std::sync::Arc;
+
 use placement::{
     Answer, Budget, Domain, Gang, Placement, PlacementGenerator, Question, ReachGenerator, place,
 };
 
 use super::cast::Cast;
-use super::domains::Domains;
 use super::ground::Ground;
-use super::turn::Seated;
+use super::turn::{Seated, Sought};
 use crate::engine::Engine;
 use crate::profile::Profile;
 
-/// How many steps the search for seats of one gang may take.
-const STEPS_MAX: u64 = 2_000_000;
-
-/// How many of them it may take at least for each choice of devices.
+/// How many steps a search may take at least for each choice of devices.
 const STEPS_MIN: u64 = 10_000;
 
 /// What came closest to seats, and what is missing.
@@ -31,6 +28,8 @@ struct Attempt {
     /// How many wishes are given up for them.
     rank: u32,
     score: f64,
+    /// What people call the domain.
+    domain: Arc<str>,
     seats: Seats,
 }
 
@@ -41,29 +40,30 @@ enum Seats {
 }
 
 impl Engine {
-    /// Seats for as many members as have to be seated at once, or why there are none.
-    pub(super) fn seat_cast(
+    /// Seats for at least so many members in one of these domains, and its name, or why there are none.
+    pub(super) fn find_seats(
         &mut self,
-        group: &Group,
-        gang: &Gang,
-        cast: &Cast,
-        profile: &Profile,
-    ) -> Result<Seated, String> {
-        let Domains { all, empty_levels } = self.domains_of(group, cast, profile);
-        if let (true, Some(level)) = (all.is_empty(), empty_levels.first()) {
+        sought: &Sought,
+        domains: &[Domain],
+        at_least: u32,
+        steps_max: u64,
+    ) -> Result<(Arc<str>, Seated), String> {
+        let Sought { group, cast, profile, empty_levels, .. } = sought;
+        if let (true, Some(level)) = (domains.is_empty(), empty_levels.first()) {
             return Err(format!("no node is in a domain of level {level}"));
         }
-        let Some(choices) = self.device_sets(group, cast, gang.at_least)? else {
-            let found = self.attempt_seats(gang, cast, &all, STEPS_MAX, profile);
-            return found.map_err(|miss| miss.message).and_then(|found| self.settle_seats(cast, found.seats));
+        let gang = Gang { at_least, ..sought.gang.clone() };
+        let Some(choices) = self.device_sets(group, cast, at_least)? else {
+            let found = self.attempt_seats(&gang, cast, domains, steps_max, profile);
+            return self.settle_seats(cast, found.map_err(|miss| miss.message)?);
         };
-        let steps = (STEPS_MAX / choices.len() as u64).max(STEPS_MIN);
+        let steps = (steps_max / choices.len() as u64).max(STEPS_MIN);
         let mut best: Option<(Attempt, Cast)> = None;
         let mut nearest: Option<Miss> = None;
         for choice in choices {
-            let narrowed = ReachGenerator { name: &choice.name, nodes: &choice.nodes }.generate(&all);
+            let narrowed = ReachGenerator { name: &choice.name, nodes: &choice.nodes }.generate(domains);
             let cast = choice.restrict(cast);
-            match self.attempt_seats(gang, &cast, &narrowed, steps, profile) {
+            match self.attempt_seats(&gang, &cast, &narrowed, steps, profile) {
                 Ok(found) if best.as_ref().is_none_or(|(best, _)| found.is_better_than(best)) => {
                     best = Some((found, cast));
                 }
@@ -75,7 +75,7 @@ impl Engine {
             }
         }
         match best {
-            Some((found, cast)) => self.settle_seats(&cast, found.seats),
+            Some((found, cast)) => self.settle_seats(&cast, found),
             None => Err(nearest.map_or_else(|| "there is no set of devices".to_owned(), |miss| miss.message)),
         }
     }
@@ -89,16 +89,17 @@ impl Engine {
         profile: &Profile,
     ) -> Result<Attempt, Miss> {
         if !cast.is_local {
-            let (rank, seated) = self.seat_one_by_one(gang, cast, domains, profile)?;
-            return Ok(Attempt { rank, score: 0.0, seats: Seats::Given(seated) });
+            let (domain, seated) = self.seat_one_by_one(gang, cast, domains, profile)?;
+            let (rank, domain) = (domain.rank, domain.name.clone());
+            return Ok(Attempt { rank, score: 0.0, domain, seats: Seats::Given(seated) });
         }
         let scorers = profile.placement.scorers();
         let question = Question { gang, domains, scorers: &scorers };
         let mut ground = Ground::new(self, cast, profile);
         let (refusal, is_open) = match place(question, &mut ground, &mut Budget::new(steps)) {
             Answer::Placed(placement) => {
-                let (rank, score) = (placement.rank, placement.score);
-                return Ok(Attempt { rank, score, seats: Seats::Found(placement) });
+                let (rank, score, domain) = (placement.rank, placement.score, placement.domain.clone());
+                return Ok(Attempt { rank, score, domain, seats: Seats::Found(placement) });
             }
             Answer::Impossible(refusal) => (refusal, false),
             Answer::BudgetSpent(refusal) => (refusal, true),
@@ -111,11 +112,12 @@ impl Engine {
         Err(Miss { room_for: refusal.nearest.map_or(0, |nearest| nearest.room_for), message })
     }
 
-    fn settle_seats(&mut self, cast: &Cast, seats: Seats) -> Result<Seated, String> {
-        match seats {
-            Seats::Found(placement) => self.hand_out(cast, &placement),
-            Seats::Given(seated) => Ok(seated),
-        }
+    fn settle_seats(&mut self, cast: &Cast, found: Attempt) -> Result<(Arc<str>, Seated), String> {
+        let seated = match found.seats {
+            Seats::Found(placement) => self.hand_out(cast, &placement)?,
+            Seats::Given(seated) => seated,
+        };
+        Ok((found.domain, seated))
     }
 }
 

@@ -9,6 +9,7 @@ use model::pod::{Pod, Resources, Shape};
 use placement::{Amounts, Gang, Kind};
 use rustc_hash::FxHashMap;
 
+use super::axes::DeviceAxes;
 use crate::cycle::Claims;
 use crate::engine::Engine;
 use crate::profile::Profile;
@@ -34,6 +35,8 @@ pub(super) struct Cast {
     pub kinds: Vec<Vec<Unit>>,
     /// Resources that members ask for besides processor, memory and local storage.
     pub others: Vec<Arc<str>>,
+    /// What devices are counted by, once that is known.
+    pub axes: DeviceAxes,
     /// Nothing but a node and its devices decides which members it takes, so that its answers hold whatever others take.
     pub is_local: bool,
 }
@@ -66,7 +69,15 @@ impl Cast {
         let members = kinds.iter().flat_map(|kind| &kind[0].members);
         let others: BTreeSet<Arc<str>> =
             members.flat_map(|member| member.pod.shape.requests.others.keys()).cloned().collect();
-        Cast { kinds, others: others.into_iter().collect(), is_local }
+        Cast { kinds, others: others.into_iter().collect(), axes: DeviceAxes::default(), is_local }
+    }
+
+    /// The cast, with its devices counted by class and by counter.
+    pub fn counted(mut self, engine: &mut Engine) -> Cast {
+        if self.is_local {
+            self.axes = engine.device_axes(&self);
+        }
+        self
     }
 
     /// A member of each kind, of which others of the kind differ in nothing that matters.
@@ -91,7 +102,7 @@ impl Cast {
         let is_shared = self.kinds.iter().any(|kind| kind[0].members.len() > 1);
         let units = self.kinds.iter().map(|kind| kind.len() as u32).sum();
         Gang {
-            axes: fixed.into_iter().chain(self.others.iter().cloned()).collect(),
+            axes: fixed.into_iter().chain(self.others.iter().cloned()).chain(self.axes.names()).collect(),
             kinds: self.kinds.iter().map(kind).collect(),
             at_least: if is_shared { units } else { at_least },
         }
@@ -100,19 +111,23 @@ impl Cast {
     fn needs(&self, unit: &Unit) -> Amounts {
         let mut sum = Resources::default();
         let mut devices = 0;
+        let mut by_axis = vec![0_u64; self.axes.len()];
         for member in &unit.members {
             sum.add(&member.pod.shape.requests, 1);
+            let needs = self.axes.needs(member);
+            by_axis.iter_mut().zip(needs).for_each(|(sum, need)| *sum = sum.saturating_add(need));
             devices += member.claims.open.iter().map(|state| devices_at_least(state)).sum::<u64>();
         }
-        self.amounts(&sum, unit.members.len() as u64, devices)
+        self.amounts(&sum, unit.members.len() as u64, devices, &by_axis)
     }
 
     /// Amounts along the axes of the gang; what is negative counts as nothing.
-    pub fn amounts(&self, resources: &Resources, pods: u64, devices: u64) -> Amounts {
+    pub fn amounts(&self, resources: &Resources, pods: u64, devices: u64, by_axis: &[u64]) -> Amounts {
         let positive = |amount: i64| u64::try_from(amount).unwrap_or(0);
         let first = [resources.cpu_milli, resources.memory, resources.ephemeral_storage].map(positive);
         let others = self.others.iter().map(|name| positive(resources.get(name)));
-        Amounts(first.into_iter().chain([pods, devices]).chain(others).collect())
+        let by_axis = by_axis.iter().copied();
+        Amounts(first.into_iter().chain([pods, devices]).chain(others).chain(by_axis).collect())
     }
 }
 
@@ -123,6 +138,7 @@ impl Engine {
         let shape = &pod.shape;
         let shares_devices = claims.need_devices() && self.slices.has_shared();
         claims.settled.is_empty()
+            && claims.pending.is_empty()
             && claims.footing.is_none()
             && !shares_devices
             && !self.has_shunned(pod)

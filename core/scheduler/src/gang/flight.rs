@@ -1,14 +1,16 @@
 //! Members that are to be bound together: none is bound before enough of them have all that they need.
 //!
-//! Invariant: as long as no member is bound, a gang that falls short of what it needs is taken back as a whole.
+//! Invariant: as long as no member is being bound, a gang that falls short of what it needs is taken back as a whole. After
+//! that nobody can be taken back who is bound: a member that could not be is looked a place for again where the others are, once
+//! it is known of all of them whether they are bound. If none is, the gang is free to go elsewhere as a whole.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::group::GroupId;
+use model::group::{Group, GroupId};
 use model::timestamp::Timestamp;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Placing};
 
 /// Members of a gang that found their seats at once.
 #[derive(Clone, Debug)]
@@ -32,7 +34,6 @@ pub(crate) struct Flight {
 pub(crate) struct Departed {
     pub attempts: u32,
     pub since: Option<Timestamp>,
-    was_cleared: bool,
 }
 
 impl Engine {
@@ -53,8 +54,7 @@ impl Engine {
     pub(crate) fn leave_flight(&mut self, uid: &Arc<str>) -> Option<Departed> {
         let id = self.gangs.in_flight.remove(uid)?;
         let flight = self.gangs.flights.get_mut(&id)?;
-        let before =
-            Departed { attempts: flight.attempts, since: flight.since, was_cleared: flight.is_cleared };
+        let before = Departed { attempts: flight.attempts, since: flight.since };
         flight.members.remove(uid);
         flight.ready.remove(uid);
         if flight.members.is_empty() {
@@ -63,27 +63,55 @@ impl Engine {
         Some(before)
     }
 
-    /// A member will not be bound. If too few are left and none was bound yet, the others come back as well.
+    /// A member was bound by somebody else: those who waited for it alone go on.
+    pub(crate) fn slip_from_flight(&mut self, now: Timestamp, uid: &Arc<str>) {
+        let Some(id) = self.gangs.in_flight.get(uid).cloned() else { return };
+        self.leave_flight(uid);
+        self.clear_if_ready(now, &id);
+    }
+
+    /// A member will not be bound. If too few are left, those that are not being bound yet come back as well. Whoever is bound
+    /// or is being bound stays: the others are then looked a place for where these are.
     pub(crate) fn fail_flight(&mut self, now: Timestamp, uid: &Arc<str>) {
         let Some(id) = self.gangs.in_flight.get(uid).cloned() else { return };
-        if self.leave_flight(uid).is_none_or(|before| before.was_cleared) {
-            return;
+        self.leave_flight(uid);
+        let Some(flight) = self.gangs.flights.get(&id) else { return };
+        let is_binding = |uid: &&Arc<str>| self.placing.get(*uid).is_some_and(Placing::is_being_bound);
+        let is_enough = if flight.is_cleared {
+            let wanted = self.gangs.group(&id).map_or(0, |group| group.at_least as usize);
+            let landed = |uid: &&Arc<str>| !self.placing.contains_key(*uid) || is_binding(uid);
+            self.gangs.seated(&id).filter(landed).count() >= wanted
+        } else {
+            flight.members.len() >= flight.at_least
+        };
+        if is_enough {
+            return self.clear_if_ready(now, &id);
         }
-        let Some(flight) = self.gangs.flights.get_mut(&id) else { return };
-        if flight.members.len() >= flight.at_least {
-            if flight.ready.len() == flight.members.len() {
-                flight.is_cleared = true;
-                let others: Vec<Arc<str>> = flight.members.iter().cloned().collect();
-                others.iter().for_each(|other| self.go_on(now, other));
-            }
-            return;
+        let others: Vec<Arc<str>> = flight.members.iter().filter(|uid| !is_binding(uid)).cloned().collect();
+        for other in &others {
+            self.leave_flight(other);
         }
-        let others = std::mem::take(&mut flight.members);
-        self.gangs.flights.remove(&id);
         for other in others {
-            self.gangs.in_flight.remove(&other);
             self.call_back(now, &other, "another member of the pod group could not be bound");
         }
+    }
+
+    /// Lets all members go on if none of them is waited for any more.
+    fn clear_if_ready(&mut self, now: Timestamp, id: &GroupId) {
+        let Some(flight) = self.gangs.flights.get_mut(id) else { return };
+        if flight.is_cleared || flight.ready.len() < flight.members.len() {
+            return;
+        }
+        flight.is_cleared = true;
+        let others: Vec<Arc<str>> = flight.members.iter().cloned().collect();
+        others.iter().for_each(|other| self.go_on(now, other));
+    }
+
+    /// Whether members are being bound, and the gang has too few if that fails: where the others can be depends on it.
+    pub(super) fn is_landing(&self, group: &Group) -> bool {
+        let is_cleared = self.gangs.flights.get(&group.id).is_some_and(|flight| flight.is_cleared);
+        let bound = self.gangs.seated(&group.id).filter(|uid| !self.placing.contains_key(*uid));
+        is_cleared && bound.count() < group.at_least as usize
     }
 
     /// Says that members are to be bound together, and with those that are on their way already.

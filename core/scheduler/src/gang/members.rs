@@ -16,7 +16,7 @@ use crate::wake::{Wake, Wakes};
 
 impl Engine {
     /// The gang that a pod belongs to.
-    pub(super) fn gang_of(&self, pod: &Pod) -> Option<GroupId> {
+    pub(crate) fn gang_of(&self, pod: &Pod) -> Option<GroupId> {
         // Groups of our own workloads are joined by labels of ours, which stand behind no gate of Kubernetes.
         let counts =
             |name: &&Arc<str>| is_replica(name) || self.settings.gates.enabled(Gate::GenericWorkload);
@@ -99,6 +99,7 @@ impl Engine {
             members.remove(&pod.uid);
             if members.is_empty() {
                 self.gangs.waiting.remove(&id);
+                self.gangs.plans.remove(&id);
             }
         }
         // Those who are left may be too few.

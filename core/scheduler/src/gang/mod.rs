@@ -6,17 +6,21 @@
 //! Invariant: a pod that belongs to a group is in no queue of its own.
 
 mod attempt;
+mod axes;
 mod cast;
 mod device_sets;
 mod domains;
 mod flight;
 mod following;
 mod ground;
+mod helps;
 mod likeness;
 mod members;
 mod one_by_one;
 mod replicas;
 mod turn;
+mod victims;
+mod way;
 mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +33,7 @@ use model::workload::{Terms, WorkloadId};
 use rustc_hash::FxHashMap;
 
 use flight::Flight;
+use way::Plan;
 
 /// What stands before the name of a gang in the queue. No uid begins like this.
 const KEY: &str = "gang ";
@@ -55,6 +60,8 @@ pub(crate) struct Gangs {
     in_flight: FxHashMap<Arc<str>, GroupId>,
     /// Members that reserve a claim once it has the devices that it gets with another member.
     followers: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// What is being made free for gangs.
+    plans: BTreeMap<GroupId, Plan>,
 }
 
 impl Gangs {
@@ -72,7 +79,13 @@ impl Gangs {
         seated.len() + waiting.filter(|uid| !seated.contains(*uid)).count()
     }
 
-    fn seated(&self, id: &GroupId) -> impl Iterator<Item = &Arc<str>> {
+    /// A group by name.
+    pub(crate) fn group(&self, id: &GroupId) -> Option<&Arc<Group>> {
+        self.groups.get(id)
+    }
+
+    /// The members that are on a node or on their way to one.
+    pub(crate) fn seated(&self, id: &GroupId) -> impl Iterator<Item = &Arc<str>> {
         self.seated.get(id).into_iter().flatten()
     }
 }

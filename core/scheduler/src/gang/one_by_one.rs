@@ -41,13 +41,13 @@ fn brought(wanted: &Wanted) -> Option<(ClaimId, Option<NodeSelector>)> {
 
 impl Engine {
     /// Seats the members one by one, in the first domain in which enough of them have one.
-    pub(super) fn seat_one_by_one(
+    pub(super) fn seat_one_by_one<'d>(
         &mut self,
         gang: &Gang,
         cast: &Cast,
-        domains: &[Domain],
+        domains: &'d [Domain],
         profile: &Profile,
-    ) -> Result<(u32, Seated), Miss> {
+    ) -> Result<(&'d Domain, Seated), Miss> {
         let mut nearest: Option<(usize, &Domain)> = None;
         for domain in domains {
             let mut seated = Vec::new();
@@ -61,7 +61,7 @@ impl Engine {
             }
             assumed.iter().rev().for_each(|one| self.revert_seat(one));
             if seated.len() >= gang.at_least as usize {
-                return Ok((domain.rank, seated));
+                return Ok((domain, seated));
             }
             if nearest.is_none_or(|(count, _)| count < seated.len()) {
                 nearest = Some((seated.len(), domain));

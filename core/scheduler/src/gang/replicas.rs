@@ -65,6 +65,10 @@ impl Engine {
         if terms.is_none_or(|terms| !terms.devices.is_empty()) || !self.is_fresh(&group.id) {
             return Vec::new();
         }
+        // Room that is being made for some of them is for them alone.
+        if !self.preempting.nominations.is_empty() {
+            return Vec::new();
+        }
         let mut ids = vec![group.id.clone()];
         ids.extend(self.siblings(&group.id));
         let profile = self.settings.profile_of(&pods[0]);
@@ -191,9 +195,9 @@ impl Engine {
         }
     }
 
-    fn cast_of(&self, replicas: &[(GroupId, Vec<Member>)], profile: &Profile) -> Cast {
+    fn cast_of(&mut self, replicas: &[(GroupId, Vec<Member>)], profile: &Profile) -> Cast {
         let members = replicas.iter().flat_map(|(_, members)| members.clone()).collect();
-        Cast::new(self, members, profile)
+        Cast::new(self, members, profile).counted(self)
     }
 }
 

@@ -9,48 +9,40 @@ use model::group::{Group, GroupId};
 use model::node::Node;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
-use placement::Placement;
+use placement::{Domain, Gang, Placement};
 
 use super::cast::{Cast, Member, Unit};
+use super::domains::Domains;
 use super::flight::Flight;
 use super::ground::Devices;
 use super::key_of;
+use super::way::importance;
 use crate::change::{WaitReason, Write};
-use crate::cycle::{Choice, DEVICES, Wanted, choice};
+use crate::cycle::{Choice, Wanted, choice};
 use crate::engine::{Announcement, Engine};
 use crate::filters::{self, Filter, FilterSet};
+use crate::negotiation::Openings;
+use crate::profile::Profile;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
 
-/// What could help a gang whatever it needs.
-const SEATS: Wakes = Wakes::of(&[
-    Wake::NodeAdded,
-    Wake::NodeLabels,
-    Wake::NodeTaints,
-    Wake::NodeAllocatable,
-    Wake::NodeFeatures,
-    Wake::PodRemoved,
-    Wake::PodShrunk,
-    Wake::OwnRequests,
-    Wake::OwnTolerations,
-    Wake::OwnSpec,
-    Wake::Group,
-]);
-
-/// What could help besides where pods elsewhere or volumes count.
-const AROUND: Wakes = Wakes::of(&[
-    Wake::PodAdded,
-    Wake::PodLabels,
-    Wake::OwnLabels,
-    Wake::NodeRemoved,
-    Wake::Namespace,
-    Wake::VolumeClaim,
-    Wake::Volume,
-    Wake::StorageClass,
-]);
+/// How many steps the search for seats of one gang may take.
+const STEPS_MAX: u64 = 2_000_000;
 
 /// Members with their seats, and the place where they are.
 pub(super) type Seated = Vec<(Arc<Pod>, Choice)>;
+
+/// What a gang looks for.
+#[derive(Debug)]
+pub(super) struct Sought {
+    pub group: Arc<Group>,
+    pub cast: Cast,
+    pub gang: Gang,
+    pub domains: Vec<Domain>,
+    /// Levels at which no node is in any domain.
+    pub empty_levels: Vec<Arc<str>>,
+    pub profile: Arc<Profile>,
+}
 
 /// Why a gang has no seats.
 #[derive(Debug)]
@@ -66,6 +58,7 @@ pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -
     let following =
         |state: &Arc<ClaimState>| Wanted::Following { claim: state.wish.id.clone(), uid: state.uid.clone() };
     choice.claims.extend(member.follows.iter().map(following));
+    choice.negotiation = Openings::at(&member.claims, node);
     choice
 }
 
@@ -82,7 +75,7 @@ impl Engine {
         let Some(group) = self.gangs.groups.get(id).cloned().filter(|_| !members.is_empty()) else {
             return self.look_at_gang(now, id);
         };
-        if is_coming_back {
+        if is_coming_back || self.is_landing(&group) {
             return self.queue.put_back(key, Failure::Failed, now);
         }
         members.sort_by(|one, other| {
@@ -94,14 +87,39 @@ impl Engine {
         {
             return self.queue.postpone(key, until);
         }
+        members.iter().for_each(|pod| self.watch_claims(pod));
         let replicas = self.seat_replicas(&group, &members);
         if !replicas.is_empty() {
             return self.take_off_together(now, replicas);
         }
-        match self.seat_gang(&group, &members) {
-            Ok(seated) => self.take_off(now, key, &group, seated),
-            Err(refusal) => self.refuse_gang(now, key, &members, &refusal),
+        let aside = self.put_nominations_aside(&members);
+        let lifted = self.lift_plans_below(importance(&group, &members), None);
+        match self.seek(&group, &members) {
+            Err(refusal) => {
+                self.give_up_gang(&members);
+                self.give_up_room(now, id, aside);
+                self.refuse_gang(now, key, &members, &refusal);
+            }
+            Ok(sought) => match self.find_seats(&sought, &sought.domains, sought.gang.at_least, STEPS_MAX) {
+                Ok((_, seated)) if self.negotiates_for_gang(now, key, &seated) => {
+                    // The room stays theirs until drivers have answered.
+                    aside.into_iter().for_each(|nomination| self.nominate(nomination));
+                }
+                Ok((_, seated)) => {
+                    seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
+                    self.use_room(now, id, aside, &seated);
+                    self.take_off(now, key, &group, seated);
+                }
+                Err(why) => {
+                    self.give_up_gang(&members);
+                    let message = format!("pod group is unschedulable, {why}");
+                    let filters = [Filter::Resources].into_iter().collect();
+                    let refusal = GangRefusal { message, wakes_on: self.helps(&group, &members), filters };
+                    self.make_way(now, (key, &sought), &members, aside, refusal);
+                }
+            },
         }
+        self.take_plans(&lifted);
     }
 
     /// Sends replicas on their way, each by itself.
@@ -143,12 +161,23 @@ impl Engine {
             return self.queue.put_back(key, Failure::Failed, now);
         }
         let message = "the rest of the pod group has its nodes, and there is no room for this one".to_owned();
-        let refusal = GangRefusal { message, wakes_on: self.helps(&left), filters: FilterSet::default() };
+        let refusal =
+            GangRefusal { message, wakes_on: self.helps(group, &left), filters: FilterSet::default() };
         self.refuse_gang(now, key, &left, &refusal);
+        if self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, &left)) {
+            // It is their turn again, and by themselves they may displace others.
+            self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
+        }
     }
 
     /// Puts a gang back that has no seats, and says why.
-    fn refuse_gang(&mut self, now: Timestamp, key: &Arc<str>, members: &[Arc<Pod>], refusal: &GangRefusal) {
+    pub(super) fn refuse_gang(
+        &mut self,
+        now: Timestamp,
+        key: &Arc<str>,
+        members: &[Arc<Pod>],
+        refusal: &GangRefusal,
+    ) {
         self.queue.put_back(key, Failure::Refused(refusal.wakes_on), now);
         let GangRefusal { message, filters, .. } = refusal;
         for pod in members {
@@ -159,11 +188,9 @@ impl Engine {
         }
     }
 
-    /// Seats for as many members as have to be seated at once, at least.
-    fn seat_gang(&mut self, group: &Group, pods: &[Arc<Pod>]) -> Result<Seated, GangRefusal> {
+    /// What the members of a gang look for, unless too few of them can be placed anywhere.
+    fn seek(&mut self, group: &Arc<Group>, pods: &[Arc<Pod>]) -> Result<Sought, GangRefusal> {
         let profile = self.settings.profile_of(&pods[0]);
-        let wakes_on = self.helps(pods);
-        let refuse = |message: String, filters: FilterSet| GangRefusal { message, wakes_on, filters };
         let mut members = Vec::new();
         let mut unfit = None;
         for pod in pods {
@@ -181,15 +208,13 @@ impl Engine {
                     (format!("{} members wait, and {at_least} are needed", pods.len()), FilterSet::default())
                 }
             };
-            return Err(refuse(format!("pod group is unschedulable, {why}"), filters));
+            let message = format!("pod group is unschedulable, {why}");
+            return Err(GangRefusal { message, wakes_on: self.helps(group, pods), filters });
         }
-        let cast = Cast::new(self, members, &profile);
+        let cast = Cast::new(self, members, &profile).counted(self);
         let gang = cast.gang(at_least);
-        let found = self.seat_cast(group, &gang, &cast, &profile);
-        found.map_err(|why| {
-            let filters = [Filter::Resources].into_iter().collect();
-            refuse(format!("pod group is unschedulable, {why}"), filters)
-        })
+        let Domains { all: domains, empty_levels } = self.domains_of(group, &cast, &profile);
+        Ok(Sought { group: group.clone(), cast, gang, domains, empty_levels, profile })
     }
 
     /// Gives the seats of a placement to members.
@@ -212,22 +237,5 @@ impl Engine {
             }
         }
         Ok(seated)
-    }
-
-    /// The changes that could help these members.
-    fn helps(&self, pods: &[Arc<Pod>]) -> Wakes {
-        let mut wakes = SEATS;
-        if pods.iter().any(|pod| self.wants_devices(pod)) {
-            wakes = wakes.or(DEVICES);
-        }
-        let shape = |pod: &Arc<Pod>| pod.shape.clone();
-        let is_plain = |shape: &model::pod::Shape| {
-            shape.spread.is_empty()
-                && shape.near.is_empty()
-                && shape.apart.is_empty()
-                && shape.volume_claims.is_empty()
-        };
-        let is_around = self.nodes.pods_with_rules() > 0 || pods.iter().any(|pod| !is_plain(&shape(pod)));
-        if is_around { wakes.or(AROUND) } else { wakes }
     }
 }

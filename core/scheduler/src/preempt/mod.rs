@@ -3,9 +3,16 @@
 //! Invariant: nobody is evicted unless a trial has shown that the pod then fits on the node, with its devices. What was
 //! decided is written, and the pod waits for it asleep: it wakes when a victim or a claim of one goes, or by the clock.
 
+mod absence;
 mod nominations;
 mod trial;
+mod units;
 mod victims;
+
+pub(crate) use absence::Absence;
+pub(crate) use nominations::{Nomination, planned};
+pub(crate) use units::{Unit, broken, pods_of};
+pub(crate) use victims::{Harm, harm};
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,11 +21,12 @@ use std::sync::Arc;
 use cluster::budgets::Budgets;
 use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
+use model::group::Group;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::change::{Write, WriteId, WriteOutcome};
+use crate::change::{Preemptor, Write, WriteId, WriteOutcome};
 use crate::cycle::{Claims, PodRefusal};
 use crate::engine::turn::held;
 use crate::engine::{Announcement, Engine};
@@ -26,7 +34,7 @@ use crate::filters::{Around, Mounts};
 use crate::profile::Profile;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
-use nominations::{Nomination, Nominations};
+use nominations::Nominations;
 use trial::{Ground, Lack, StillRefused};
 use victims::{Candidate, least_harm};
 
@@ -75,6 +83,17 @@ impl Preempting {
     pub fn users_changed(&mut self) {
         self.users_changed += 1;
     }
+}
+
+/// For whom somebody goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Displacer<'d> {
+    /// The pod, or one of the group.
+    pub pod: &'d Arc<Pod>,
+    /// The group, if it is one.
+    pub group: Option<&'d Arc<Group>>,
+    /// The node or the domain where that is to be.
+    pub place: &'d Arc<str>,
 }
 
 /// Why nobody's going would help a pod.
@@ -299,17 +318,7 @@ impl Engine {
     fn make_room(&mut self, now: Timestamp, pod: &Arc<Pod>, candidate: Candidate) -> Vec<Arc<Pod>> {
         self.withdraw_less_important(now, pod, &candidate.node);
         for victim in &candidate.victims {
-            if victim.deleting || !self.preempting.leaving.insert(victim.uid.clone()) {
-                continue;
-            }
-            if !self.call_back(now, &victim.uid, CALLED_BACK) {
-                self.evict(pod, victim);
-            }
-            self.announce(Announcement::Preempted {
-                pod: victim.clone(),
-                by: pod.clone(),
-                node: candidate.node.clone(),
-            });
+            self.displace(now, victim, &Displacer { pod, group: None, place: &candidate.node });
         }
         let profile = self.settings.profile_of(pod);
         if let Ok(claims) = self.claims_of(pod, &profile) {
@@ -320,10 +329,34 @@ impl Engine {
         candidate.victims
     }
 
-    fn evict(&mut self, pod: &Pod, victim: &Pod) {
-        let (id, uid, scheduler) = (victim.id.clone(), victim.uid.clone(), pod.scheduler.clone());
-        let write = self.submit_and_forget(Write::Evict { pod: id, uid, scheduler });
-        self.preempting.evictions.insert(write, (victim.uid.clone(), pod.uid.clone()));
+    /// Lets a pod go: it is called back if it is still on its way, and evicted otherwise.
+    pub(crate) fn displace(&mut self, now: Timestamp, victim: &Arc<Pod>, by: &Displacer<'_>) {
+        // With one of a gang that was on its way, others may have come back already.
+        let is_here = self.nodes.has_pod(&victim.uid);
+        if is_here && (victim.deleting || !self.preempting.leaving.insert(victim.uid.clone())) {
+            return;
+        }
+        if is_here && !self.call_back(now, &victim.uid, CALLED_BACK) {
+            self.evict(by, victim);
+        }
+        self.announce(Announcement::Preempted {
+            pod: victim.clone(),
+            by: by.pod.clone(),
+            group: by.group.cloned(),
+            node: by.place.clone(),
+        });
+    }
+
+    fn evict(&mut self, by: &Displacer<'_>, victim: &Pod) {
+        let (id, uid, scheduler) = (victim.id.clone(), victim.uid.clone(), by.pod.scheduler.clone());
+        let preemptor = if by.group.is_some() { Preemptor::Group } else { Preemptor::Pod };
+        let write = self.submit_and_forget(Write::Evict { pod: id, uid, scheduler, by: preemptor });
+        self.preempting.evictions.insert(write, (victim.uid.clone(), by.pod.uid.clone()));
+    }
+
+    /// Whether a pod was asked to go, or is seen to.
+    pub(crate) fn is_leaving(&self, pod: &Pod) -> bool {
+        pod.deleting || self.preempting.leaving.contains(&pod.uid)
     }
 
     fn nominate_for(&mut self, pod: &Arc<Pod>, claims: &Claims, candidate: &Candidate) {
@@ -333,14 +366,14 @@ impl Engine {
         let devices = open
             .zip(&candidate.allocations)
             .flat_map(|(claim, allocation)| held(claim, &pod.uid, allocation, None).0.held);
-        let planned = nominations::planned(pod, devices);
+        let planned = planned(pod, devices);
         let victims = candidate.victims.iter().map(|victim| victim.uid.clone()).collect();
         let (node, freeing) = (candidate.node.clone(), candidate.freeing.clone());
         self.nominate(Nomination { node, pod: pod.clone(), planned, victims, freeing });
     }
 
     /// Less important nominees of a node look for another place at once.
-    fn withdraw_less_important(&mut self, now: Timestamp, pod: &Pod, node: &str) {
+    pub(crate) fn withdraw_less_important(&mut self, now: Timestamp, pod: &Pod, node: &str) {
         let lower = self.preempting.nominations.on(node).map(|one| one.pod.clone());
         let lower: Vec<Arc<Pod>> = lower.filter(|one| one.priority < pod.priority).collect();
         for nominee in lower {

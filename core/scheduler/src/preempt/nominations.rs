@@ -174,12 +174,17 @@ impl Engine {
     /// Gives back the devices of plans that do not matter to a pod: its own, and those for less important pods. They are
     /// taken again by [`Engine::take_plans`].
     pub(crate) fn lift_plans(&mut self, pod: &Pod) -> Vec<Arc<str>> {
+        let own = self.preempting.nominations.get(&pod.uid).map(|_| pod.uid.clone());
+        self.lift_plans_below(pod.priority, own)
+    }
+
+    /// Gives back the devices of plans for pods that are less important than this, and for one besides.
+    pub(crate) fn lift_plans_below(&mut self, priority: i32, own: Option<Arc<str>>) -> Vec<Arc<str>> {
         let nominations = &self.preempting.nominations;
         if nominations.with_plans.is_empty() {
             return Vec::new();
         }
-        let lower = nominations.with_plans.range(..(pod.priority, Arc::from("")));
-        let own = nominations.get(&pod.uid).map(|_| pod.uid.clone());
+        let lower = nominations.with_plans.range(..(priority, Arc::from("")));
         let lifted: Vec<Arc<str>> = lower.map(|(_, uid)| uid.clone()).chain(own).collect();
         for uid in &lifted {
             if let Some(nomination) = self.preempting.nominations.by_pod.get(uid) {
@@ -187,6 +192,21 @@ impl Engine {
             }
         }
         lifted
+    }
+
+    /// Keeps no room for these pods for the moment.
+    pub(crate) fn put_nominations_aside(&mut self, pods: &[Arc<Pod>]) -> Vec<Nomination> {
+        if self.preempting.nominations.is_empty() {
+            return Vec::new();
+        }
+        let mut aside = Vec::new();
+        for pod in pods {
+            let Some(nomination) = self.preempting.nominations.remove(&pod.uid) else { continue };
+            self.claims.give_back(&nomination.planned);
+            self.touch_nomination(&nomination);
+            aside.push(nomination);
+        }
+        aside
     }
 
     /// Nominees whose planned devices somebody more important has now look for others.
@@ -272,7 +292,7 @@ impl Engine {
 }
 
 /// Devices under holders that belong to a nominee, so that a claim that holds the same devices is not mixed up with it.
-pub(super) fn planned(pod: &Pod, held: impl IntoIterator<Item = Held>) -> Vec<Held> {
+pub(crate) fn planned(pod: &Pod, held: impl IntoIterator<Item = Held>) -> Vec<Held> {
     let own = |(number, mut one): (usize, Held)| {
         let holder = &mut one.holding.holder;
         // No claim has such a name.

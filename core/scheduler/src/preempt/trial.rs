@@ -15,6 +15,7 @@ use model::node::Node;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
+use super::units::{Unit, broken, pods_of};
 use super::victims::{Candidate, sort_by_importance};
 use crate::cycle::{Claims, DEVICES, ROOM};
 use crate::engine::Engine;
@@ -94,9 +95,11 @@ impl Engine {
         ground: &mut Ground<'_>,
         at: NodeIdx,
     ) -> Result<Candidate, StillRefused> {
-        let lower = self.nodes.get(at).pods.values().filter(|one| one.priority < ground.pod.priority);
+        let (importance, now) = (ground.pod.priority, ground.now);
+        let lower = self.nodes.get(at).pods.values().filter(|one| one.priority < importance);
         let here: Vec<Arc<Pod>> = lower.cloned().collect();
-        let tried = (!here.is_empty()).then(|| self.try_without(ground, at, here.clone()));
+        let units = self.units_below(here.iter().cloned(), importance, now);
+        let tried = (!units.is_empty()).then(|| self.try_without(ground, at, units));
         // Devices that are reached from elsewhere too may be had from pods there, perhaps with less harm.
         let is_about_devices = match &tried {
             None => true,
@@ -113,7 +116,11 @@ impl Engine {
                 Some(tried) => tried.map_err(StillRefused::Lacks),
             };
         }
-        let with_others = self.try_without(ground, at, here.into_iter().chain(elsewhere).collect());
+        let units = self.units_below(here.into_iter().chain(elsewhere), importance, now);
+        if units.is_empty() {
+            return Err(StillRefused::NoVictims);
+        }
+        let with_others = self.try_without(ground, at, units);
         match (tried, with_others) {
             (Some(Ok(one)), Ok(other)) => Ok(one.or_less_harm(other, ground.now)),
             (Some(Ok(one)), Err(_)) | (_, Ok(one)) => Ok(one),
@@ -126,15 +133,12 @@ impl Engine {
         &mut self,
         ground: &Ground<'_>,
         at: NodeIdx,
-        mut victims: Vec<Arc<Pod>>,
+        victims: Vec<Unit>,
     ) -> Result<Candidate, Lack> {
         let mut trial = self.trial(ground, at);
         let was_in_vain = self.check_room(&trial).is_ok();
-        victims.iter().for_each(|victim| self.think_away(&mut trial, victim));
-        let fits = self.check(&mut trial, was_in_vain).map(|()| {
-            sort_by_importance(&mut victims, ground.now);
-            self.reprieve(&mut trial, victims)
-        });
+        pods_of(&victims).for_each(|victim| self.think_away(&mut trial, victim));
+        let fits = self.check(&mut trial, was_in_vain).map(|()| self.reprieve(&mut trial, victims));
         self.end_trial(&trial);
         fits
     }
@@ -150,7 +154,7 @@ impl Engine {
         let mut trial = self.trial(ground, at);
         going.iter().for_each(|victim| self.think_away(&mut trial, victim));
         let fits = self.check(&mut trial, false).is_ok();
-        let candidate = fits.then(|| candidate(&mut trial, going.to_vec(), 0));
+        let candidate = fits.then(|| candidate(&mut trial, going.to_vec(), (0, 0)));
         self.end_trial(&trial);
         candidate
     }
@@ -170,25 +174,38 @@ impl Engine {
     }
 
     /// Lets as many stay as can, the most important first; before all others those that a disruption budget would keep.
-    fn reprieve(&mut self, trial: &mut Trial<'_>, victims: Vec<Arc<Pod>>) -> Candidate {
-        let violating = self.preempting.budgets.violations(victims.iter().map(|victim| &**victim));
-        let (kept, others): (Vec<_>, Vec<_>) = victims.into_iter().zip(violating).partition(|(_, it)| *it);
+    fn reprieve(&mut self, trial: &mut Trial<'_>, victims: Vec<Unit>) -> Candidate {
+        let (kept, others): (Vec<_>, Vec<_>) =
+            self.with_violations(victims).into_iter().partition(|(_, violations)| *violations > 0);
         let mut violations = 0;
-        let mut going = Vec::new();
-        for (victim, is_violating) in kept.into_iter().chain(others) {
+        let mut going: Vec<Unit> = Vec::new();
+        for (victim, of_budgets) in kept.into_iter().chain(others) {
             let found = trial.found.clone();
-            self.think_back(trial, &victim);
+            victim.pods.iter().for_each(|pod| self.think_back(trial, pod));
             if self.check(trial, false).is_ok() {
                 continue;
             }
-            self.think_away(trial, &victim);
+            victim.pods.iter().for_each(|pod| self.think_away(trial, pod));
             // The devices are as free again as they were when these were found.
             trial.found = found;
-            violations += usize::from(is_violating);
+            violations += of_budgets;
             going.push(victim);
         }
+        let broken = broken(&going);
+        let mut going: Vec<Arc<Pod>> = pods_of(&going).cloned().collect();
         sort_by_importance(&mut going, trial.ground.now);
-        candidate(trial, going, violations)
+        candidate(trial, going, (violations, broken))
+    }
+
+    /// Units, and how many of the pods of each a disruption budget would keep.
+    pub(crate) fn with_violations(&self, units: Vec<Unit>) -> Vec<(Unit, usize)> {
+        let violating = self.preempting.budgets.violations(pods_of(&units).map(|pod| &**pod));
+        let mut violating = violating.into_iter();
+        let count = |unit: Unit| {
+            let count = violating.by_ref().take(unit.pods.len()).filter(|it| *it).count();
+            (unit, count)
+        };
+        units.into_iter().map(count).collect()
     }
 
     /// Goes on as if a pod were gone.
@@ -207,7 +224,7 @@ impl Engine {
     }
 
     /// The claims that a pod names, and the one that was made for what it asks for by name.
-    fn claims_used_by(&self, pod: &Pod) -> Vec<ClaimId> {
+    pub(super) fn claims_used_by(&self, pod: &Pod) -> Vec<ClaimId> {
         named_claims(pod).chain(self.made_for(&pod.uid).cloned()).collect()
     }
 
@@ -328,11 +345,16 @@ impl Engine {
     }
 }
 
-fn candidate(trial: &mut Trial<'_>, victims: Vec<Arc<Pod>>, violations: usize) -> Candidate {
+fn candidate(
+    trial: &mut Trial<'_>,
+    victims: Vec<Arc<Pod>>,
+    (violations, broken): (usize, usize),
+) -> Candidate {
     Candidate {
         node: trial.node.name.clone(),
         victims,
         violations,
+        broken,
         allocations: trial.found.take().unwrap_or_default(),
         freeing: trial.aside.iter().map(|(id, (uid, _))| (id.clone(), uid.clone())).collect(),
     }

@@ -16,6 +16,8 @@ pub(crate) struct Candidate {
     pub victims: Vec<Arc<Pod>>,
     /// How many of them a disruption budget would keep.
     pub violations: usize,
+    /// How many gangs would have too few pods without them.
+    pub broken: usize,
     /// The devices that the pod would get, one allocation for each claim that needs some.
     pub allocations: Vec<Allocation>,
     /// The claims that would give devices back, with their uids.
@@ -23,7 +25,7 @@ pub(crate) struct Candidate {
 }
 
 /// What is compared of candidates, one after the other; less is better.
-type Harm = (usize, i32, i64, usize, Reverse<Timestamp>);
+pub(crate) type Harm = (usize, i32, usize, i64, usize, Reverse<Timestamp>);
 
 impl Candidate {
     /// This one, or another if that does less harm.
@@ -32,13 +34,18 @@ impl Candidate {
     }
 
     fn harm(&self, now: Timestamp) -> Harm {
-        let highest = self.victims.iter().map(|pod| pod.priority).max().unwrap_or(i32::MIN);
-        // Every priority counts as more than nothing, so that fewer victims of a low one are less.
-        let sum = self.victims.iter().map(|pod| i64::from(pod.priority) + (1 << 31)).sum();
-        let important = self.victims.iter().filter(|pod| pod.priority == highest);
-        let since = important.map(|pod| pod.started.unwrap_or(now)).min().unwrap_or(now);
-        (self.violations, highest, sum, self.victims.len(), Reverse(since))
+        harm(&self.victims, (self.violations, self.broken), now)
     }
+}
+
+/// The harm that the going of pods does, against so many budgets and with so many gangs that have too few pods then.
+pub(crate) fn harm(victims: &[Arc<Pod>], (violations, broken): (usize, usize), now: Timestamp) -> Harm {
+    let highest = victims.iter().map(|pod| pod.priority).max().unwrap_or(i32::MIN);
+    // Every priority counts as more than nothing, so that fewer victims of a low one are less.
+    let sum = victims.iter().map(|pod| i64::from(pod.priority) + (1 << 31)).sum();
+    let important = victims.iter().filter(|pod| pod.priority == highest);
+    let since = important.map(|pod| pod.started.unwrap_or(now)).min().unwrap_or(now);
+    (violations, highest, broken, sum, victims.len(), Reverse(since))
 }
 
 /// The candidate that does the least harm; the first of those that do the same.
@@ -72,6 +79,7 @@ mod tests {
             node: node.to_string().into(),
             victims: victims.iter().copied().map(victim).collect(),
             violations,
+            broken: 0,
             allocations: Vec::new(),
             freeing: Vec::new(),
         }

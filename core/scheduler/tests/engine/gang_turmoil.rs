@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use model::group::{Group, GroupId};
+use model::group::Disruption;
 use model::pod::Pod;
-use scheduler::change::{Change, GroupChange};
+use scheduler::change::Change;
 
-use crate::gangs::{gang_world, node_in};
+use crate::gangs::{applied, gang, gang_world, node_in};
 use crate::turmoil::{Dice, carry_out, collect};
 use crate::world::{World, claim, gpu_class, gpus, pod};
 
@@ -21,13 +21,7 @@ fn racks() -> World {
         world.fact(gpus(name, &["gpu-0", "gpu-1"]));
     }
     for name in GANGS {
-        world.fact(Change::Group(GroupChange::Applied(Box::new(Group {
-            id: GroupId { namespace: "default".into(), name: name.into() },
-            uid: format!("uid-{name}").into(),
-            at_least: AT_LEAST as u32,
-            levels: vec!["rack".into()],
-            priority: 0,
-        }))));
+        world.fact(applied(gang(name, AT_LEAST as u32, 0, Disruption::Single)));
     }
     world
 }

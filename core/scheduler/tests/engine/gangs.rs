@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gates::{Gate, Gates};
-use model::group::{Group, GroupId};
+use model::group::{Disruption, Group, GroupId};
 use model::node::Node;
 use model::pod::{LabelSelector, Pod, PodTerm, Resources, Shape};
 use scheduler::change::{Change, GroupChange, Write};
@@ -22,7 +22,7 @@ fn group_id() -> GroupId {
     GroupId { namespace: "default".into(), name: "gang".into() }
 }
 
-fn group(at_least: u32, levels: &[&str]) -> Change {
+pub fn group(at_least: u32, levels: &[&str]) -> Change {
     let levels = levels.iter().map(|level| (*level).into()).collect();
     Change::Group(GroupChange::Applied(Box::new(Group {
         id: group_id(),
@@ -30,10 +30,34 @@ fn group(at_least: u32, levels: &[&str]) -> Change {
         at_least,
         levels,
         priority: 0,
+        disruption: Disruption::Single,
+        preempts: true,
     })))
 }
 
-fn member(name: &str, cpu_milli: i64, claims: &[&str]) -> Pod {
+/// A group of a name and a priority that wants so many pods in one rack.
+pub fn gang(name: &str, at_least: u32, priority: i32, disruption: Disruption) -> Group {
+    Group {
+        id: GroupId { namespace: "default".into(), name: name.into() },
+        uid: format!("uid-{name}").into(),
+        at_least,
+        levels: vec!["rack".into()],
+        priority,
+        disruption,
+        preempts: true,
+    }
+}
+
+pub fn applied(group: Group) -> Change {
+    Change::Group(GroupChange::Applied(Box::new(group)))
+}
+
+/// A pod of a group and a priority.
+pub fn member_of(gang: &str, priority: i32, pod: Pod) -> Pod {
+    Pod { group: Some(gang.into()), priority, ..pod }
+}
+
+pub fn member(name: &str, cpu_milli: i64, claims: &[&str]) -> Pod {
     Pod { group: Some("gang".into()), ..pod(name, cpu_milli, claims) }
 }
 
@@ -45,7 +69,7 @@ pub fn node_in(rack: &str, name: &str, cpu_milli: i64) -> Change {
 }
 
 /// Two racks with two nodes each, of four processors.
-fn racks() -> World {
+pub fn racks() -> World {
     let mut world = gang_world();
     for (rack, name) in [("r0", "a"), ("r0", "b"), ("r1", "c"), ("r1", "d")] {
         world.fact(node_in(rack, name, 4_000));
@@ -54,7 +78,7 @@ fn racks() -> World {
 }
 
 /// Where members are: for each `name@node`, or its name alone.
-fn seats(world: &World) -> String {
+pub fn seats(world: &World) -> String {
     let seat = |pod: &Pod| match &pod.node {
         Some(node) => format!("{}@{node}", pod.id.name),
         None => pod.id.name.to_string(),
@@ -181,8 +205,7 @@ fn a_gang_of_which_one_fails_is_taken_back_as_a_whole_and_tried_again() {
 fn two_gangs_that_compete_do_not_hold_half_each() {
     let mut world = racks();
     world.fact(group(4, &["rack"]));
-    let rival = Group { id: GroupId { name: "rival".into(), ..group_id() }, ..rival_group() };
-    world.fact(Change::Group(GroupChange::Applied(Box::new(rival))));
+    world.fact(applied(gang("rival", 4, 0, Disruption::Single)));
     for name in ["m0", "m1", "m2", "m3"] {
         world.add_pod(member(name, 2_000, &[]));
         world.add_pod(Pod { group: Some("rival".into()), ..pod(&format!("x{name}"), 2_000, &[]) });
@@ -190,10 +213,6 @@ fn two_gangs_that_compete_do_not_hold_half_each() {
     world.add_pod(Pod { node: Some("d".into()), ..pod("other", 1_000, &[]) });
     world.settle();
     assert_eq!(seats(&world), "m0@a m1@a m2@b m3@b other@d xm0 xm1 xm2 xm3");
-}
-
-fn rival_group() -> Group {
-    Group { id: group_id(), uid: "uid-rival".into(), at_least: 4, levels: vec!["rack".into()], priority: 0 }
 }
 
 #[test]

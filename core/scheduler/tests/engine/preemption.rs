@@ -34,7 +34,7 @@ fn with(mut pod: Pod, change: impl FnOnce(&mut Shape)) -> Pod {
     pod
 }
 
-fn labelled(pod: Pod, app: &str) -> Pod {
+pub fn labelled(pod: Pod, app: &str) -> Pod {
     with(pod, |shape| {
         shape.labels.insert("app".into(), app.into());
     })
@@ -48,7 +48,7 @@ fn apps(app: &str) -> LabelSelector {
     }])
 }
 
-fn budget(app: &str, allowed: i32) -> Change {
+pub fn budget(app: &str, allowed: i32) -> Change {
     let (namespace, name) = ("default".into(), app.into());
     let disrupted = BTreeSet::new();
     let budget = DisruptionBudget { namespace, name, selector: apps(app), allowed, disrupted };

@@ -17,6 +17,7 @@ use model::pod::{ClaimSource, ContainerWish, Pod, PodClaim, PodId, Resources, Sh
 use model::timestamp::Timestamp;
 use scheduler::change::{Change, ClaimFootprint, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
+use scheduler::negotiation::{NegotiationChange, PodContext};
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;
 use selector::SliceRevision;
@@ -42,6 +43,8 @@ pub struct World {
     pub lingering: bool,
     /// Counts what is written to claims.
     pub revision: u64,
+    /// What is negotiated about pods.
+    pub contexts: BTreeMap<PodId, PodContext>,
 }
 
 pub fn settings() -> Settings {
@@ -78,6 +81,7 @@ pub fn world() -> World {
         made: 0,
         lingering: false,
         revision: 0,
+        contexts: BTreeMap::new(),
     }
 }
 
@@ -141,6 +145,7 @@ pub fn claim(name: &str) -> ClaimState {
         deleting: false,
         protected: false,
         preparation: None,
+        control: Default::default(),
     }
 }
 
@@ -237,14 +242,18 @@ impl World {
                 Effect::Announce(Announcement::FailedScheduling { pod, message, .. }) => {
                     self.told.push(format!("{}: {message}", pod.id.name));
                 }
-                Effect::Announce(Announcement::Preempted { pod, by, node }) => {
-                    self.told.push(format!("{} preempted by {} on {node}", pod.id.name, by.uid));
+                Effect::Announce(Announcement::Preempted { pod, by, group, node }) => {
+                    let by = group.map_or_else(|| by.uid.clone(), |group| group.id.name.clone());
+                    self.told.push(format!("{} preempted by {by} on {node}", pod.id.name));
                 }
                 Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
                     self.told.push(format!("{}: {message}", pod.id.name));
                 }
                 Effect::Announce(Announcement::DevicesDone { pod, outcome, waited_ms, .. }) => {
                     self.told.push(format!("{}: {} after {waited_ms} ms", pod.id.name, outcome.name()));
+                }
+                Effect::Announce(Announcement::Negotiating { pod, wait }) => {
+                    self.told.push(format!("{}: {wait}", pod.id.name));
                 }
                 Effect::WakeAt(_) => {}
             }
@@ -355,6 +364,7 @@ impl World {
             | Write::Release { claim, .. }
             | Write::Deallocate { claim, .. } => self.write_claim(claim, write),
             Write::MakeClaim { .. } | Write::DeleteClaim { .. } => self.make_or_delete(write),
+            Write::Negotiate { .. } | Write::EndNegotiation { .. } => self.write_context(write),
             _ => self.write_pod(write),
         };
         match done {
@@ -383,9 +393,13 @@ impl World {
                 if known.reserved_for.iter().any(|uid| uid != user) {
                     return Err("it is in use");
                 }
-                known.allocation = None;
-                known.preparation = None;
                 known.reserved_for.clear();
+                if known.control.controller.is_some() {
+                    known.control.leaving = true;
+                } else {
+                    known.allocation = None;
+                    known.preparation = None;
+                }
             }
             other => unreachable!("{other:?} is about no claim that is there"),
         }
@@ -393,6 +407,36 @@ impl World {
         known.version = self.revision.to_string().into();
         let state = known.clone();
         self.fact(Change::ClaimApplied(Box::new(state)));
+        Ok(())
+    }
+
+    fn write_context(&mut self, write: &Write) -> Result<(), &'static str> {
+        match write {
+            Write::Negotiate { pod, uid, selected, potential } => {
+                let version = self.next_version();
+                let context = self.contexts.entry(pod.clone()).or_insert_with(|| PodContext {
+                    pod: pod.clone(),
+                    uid: format!("context-{version}").into(),
+                    version: version.clone(),
+                    owner: uid.clone(),
+                    selected: None,
+                    potential: Vec::new(),
+                    answers: BTreeMap::new(),
+                });
+                if context.owner != *uid {
+                    return Err("that of another pod");
+                }
+                (context.version, context.selected) = (version, selected.clone());
+                context.potential.clone_from(potential);
+                let context = Box::new(context.clone());
+                self.fact(Change::Negotiation(NegotiationChange::Applied(context)));
+            }
+            Write::EndNegotiation { pod, .. } => {
+                let gone = self.contexts.remove(pod).ok_or("not found")?;
+                self.fact(Change::Negotiation(NegotiationChange::Gone(pod.clone(), gone.uid)));
+            }
+            other => unreachable!("{other:?} is about no context"),
+        }
         Ok(())
     }
 

@@ -15,6 +15,7 @@ mod devices;
 mod family;
 mod gangs;
 mod labels;
+mod negotiations;
 mod node;
 mod number;
 mod plugins;
@@ -32,6 +33,7 @@ pub use controllers::{ClaimLabels, Claims, ControllerMetrics, WorkQueues};
 pub use devices::Devices;
 pub use gangs::Gangs;
 pub use labels::{BindingOutcome, Entity, GangResult, Hint, Point, Preemptor, Queue, Status, Verdict};
+pub use negotiations::Negotiations;
 pub use node::NodeMetrics;
 pub use plugins::{Plugin, Plugins, Profile};
 pub use preemption::Preemption;
@@ -58,6 +60,8 @@ pub struct Metrics {
     pub gangs: Gangs,
     /// Devices that are made ready after they were chosen.
     pub devices: Devices,
+    /// Pods that wait for drivers' controllers.
+    pub negotiations: Negotiations,
     /// Requests to the API server.
     pub writes: Writes,
     /// What the scheduler holds, does and is at this moment.
@@ -74,6 +78,7 @@ impl Default for Metrics {
             preemption: Preemption::new(&mut registry),
             gangs: Gangs::new(&mut registry),
             devices: Devices::new(&mut registry),
+            negotiations: Negotiations::new(&mut registry),
             writes: Writes::new(&mut registry),
             state: State::new(&mut registry),
             registry,

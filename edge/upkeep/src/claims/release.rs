@@ -105,6 +105,7 @@ async fn review(
             let left = done(tools.connection.update_status(&claims, &changed).await)?;
             released.learn(unprotect(&tools, &claims, left).await?);
         }
+        Step::AskBack(asked) => released.learn(done(tools.connection.update(&claims, &asked).await)?),
         Step::Unprotect => {
             released.learn(unprotect(&tools, &claims, ResourceClaim::clone(&claim)).await?);
         }

@@ -10,6 +10,7 @@ use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
+use objects::supercargo::control;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 
 use crate::controller::{Done, Look, Tools, Undone, done};
@@ -32,7 +33,7 @@ pub(super) fn look(pod: &Arc<Pod>, world: &World, tools: &Tools) -> Look {
         &Around {
             claim: &|name| world.get::<ResourceClaim>(&here(name)).map(Arc::as_ref),
             group: &|name| world.get::<PodGroup>(&here(name)).map(Arc::as_ref),
-            is_controlled: &|name| class(name).is_some_and(|class| !class.spec.controller_name.is_empty()),
+            is_controlled: &|name| class(name).is_some_and(|class| control::is_controlled(class)),
             gates: tools.gates,
         },
     );

@@ -27,6 +27,7 @@ mod kills;
 mod leaders;
 mod lives;
 mod lost;
+mod negotiation;
 mod pods;
 mod readying;
 mod rivals;

@@ -12,6 +12,7 @@ use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::change::{About, Write, WriteId, WriteOutcome};
 use serde::Deserialize;
 use serde_json::Value;
@@ -76,6 +77,9 @@ impl Errand {
     pub fn target(&self) -> (&'static str, String, String) {
         match self.write.about() {
             About::Claim(claim) => ("ResourceClaim", claim.namespace.to_string(), claim.name.to_string()),
+            About::Context { id, .. } => {
+                ("PodSchedulingContext", id.namespace.to_string(), id.name.to_string())
+            }
             About::Pod { id, .. } => ("Pod", id.namespace.to_string(), id.name.to_string()),
         }
     }
@@ -90,10 +94,15 @@ impl Errand {
         let is_claim = matches!(self.write.about(), About::Claim(_));
         let claim = object.filter(|_| is_claim).or(self.made.as_deref());
         let claim = claim.and_then(|claim| ResourceClaim::deserialize(claim).ok());
-        let pod = object.filter(|_| !is_claim).and_then(|pod| Pod::deserialize(pod).ok());
+        let is_pod = matches!(self.write.about(), About::Pod { .. });
+        let pod = object.filter(|_| is_pod).and_then(|pod| Pod::deserialize(pod).ok());
+        let is_context = matches!(self.write.about(), About::Context { .. });
+        let context = object.filter(|_| is_context);
+        let context = context.and_then(|context| PodSchedulingContext::deserialize(context).ok());
         let seen = Seen {
             claim: claim.as_ref(),
             pod: pod.as_ref(),
+            context: context.as_ref(),
             class: &|name| classes.get(name),
             now,
             allocation_times: false,

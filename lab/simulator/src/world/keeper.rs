@@ -220,6 +220,7 @@ impl Known {
                 }
                 Some(Task::Release(released))
             }
+            claims::Step::AskBack(asked) => Some(Task::Unprotect(asked)),
             claims::Step::Unprotect if sabotage == Sabotage::KeepsProtection => None,
             claims::Step::Unprotect => claims::unprotected(claim).map(|free| Task::Unprotect(Box::new(free))),
             claims::Step::Delete if sabotage == Sabotage::KeepsMadeClaims => None,

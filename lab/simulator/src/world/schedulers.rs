@@ -128,11 +128,14 @@ impl World {
             Announcement::DevicesPending { pod, message, .. } => {
                 self.trace.note(now, format_args!("scheduler {replica}: {} is {message}", pod.id));
             }
+            Announcement::Negotiating { pod, wait } => {
+                self.trace.note(now, format_args!("scheduler {replica}: {} is {wait}", pod.id));
+            }
             Announcement::DevicesDone { pod, outcome, .. } => {
                 let outcome = outcome.name();
                 self.trace.note(now, format_args!("scheduler {replica}: devices of {}: {outcome}", pod.id));
             }
-            Announcement::Preempted { pod, by, node } => {
+            Announcement::Preempted { pod, by, node, .. } => {
                 self.trace.note(
                     now,
                     format_args!("scheduler {replica} displaces {} for {} on {node}", pod.id, by.id),

@@ -1,6 +1,6 @@
 //! What a scheduler does, as lines of its log, as metrics, and as answers about its health.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use runtime::{AttemptResult, Comparison, Listener, Notice, State};
 use scheduler::change::Write;
 use scheduler::engine::ReadyOutcome;
 use scheduler::filters::FilterSet;
+use scheduler::negotiation::Await;
 use scheduler::queue::{Cause, Station};
 use scheduler::wake::Wake;
 use telemetry::metrics::{
@@ -29,6 +30,8 @@ pub(crate) struct Watcher {
     profiles: Mutex<Vec<(String, Profile)>>,
     /// Pods that were refused, by uid: their profiles, and the filters that said so.
     refused: Mutex<HashMap<String, (Arc<str>, FilterSet)>>,
+    /// What pods waited for the last time, and of whom.
+    awaited: Mutex<BTreeSet<(Await, Arc<str>)>>,
 }
 
 /// After this long without a sign the loop counts as stuck: it gives one each second.
@@ -41,8 +44,20 @@ impl Watcher {
         let (alive, pulse) = Check::pulse("loop", STUCK_AFTER);
         let checks =
             Checks { healthz: vec![alive.clone()], livez: vec![alive.clone()], readyz: vec![alive, synced] };
-        let (profiles, refused) = (Mutex::default(), Mutex::default());
-        (Watcher { metrics, lease, synced: synced_flag, alive: pulse, profiles, refused }, checks)
+        let (profiles, refused, awaited) = (Mutex::default(), Mutex::default(), Mutex::default());
+        (Watcher { metrics, lease, synced: synced_flag, alive: pulse, profiles, refused, awaited }, checks)
+    }
+
+    /// So many pods wait for drivers; who is not named any more is waited for by nobody.
+    fn negotiating(&self, counts: &BTreeMap<(Await, Arc<str>), usize>) {
+        let now = counts.keys().cloned().collect();
+        let before = std::mem::replace(&mut *self.awaited.lock(), now);
+        for (what, driver) in before.iter().filter(|one| !counts.contains_key(*one)) {
+            self.metrics.negotiations.waiting(what.name(), driver, 0);
+        }
+        for ((what, driver), pods) in counts {
+            self.metrics.negotiations.waiting(what.name(), driver, *pods);
+        }
     }
 
     fn with_profile(&self, name: &str, tell: impl FnOnce(&Profile)) {
@@ -194,9 +209,16 @@ impl Listener for Watcher {
                 let pod = named(&pod.id);
                 debug!(pod, outcome = outcome.name(), ?waited, "waits for its devices no more");
             }
-            Notice::Preempted { pod, by, node } => {
-                self.metrics.preemption.victims(Preemptor::Pod, 1, 1, 0);
-                let (pod, by) = (named(&pod.id), named(&by.id));
+            Notice::Negotiating { pod, wait } => {
+                let pod = named(&pod.id);
+                debug!(pod, reason = %wait, "waits for a driver");
+            }
+            Notice::Drivers { counts } => self.negotiating(counts),
+            Notice::Preempted { pod, by, group, node } => {
+                let preemptor = if group.is_some() { Preemptor::PodGroup } else { Preemptor::Pod };
+                self.metrics.preemption.victims(preemptor, 1, 1, 0);
+                let by = group.map_or_else(|| named(&by.id), |group| group.id.to_string());
+                let pod = named(&pod.id);
                 info!(pod, by, node, "displaced by a more important pod");
             }
             Notice::WriteFailed { write, why } => {
@@ -232,7 +254,7 @@ impl Listener for Watcher {
 fn event(cause: Cause) -> &'static str {
     match cause {
         Cause::Added => "UnscheduledPodAdd",
-        Cause::Refused | Cause::Failed => "ScheduleAttemptFailure",
+        Cause::Refused | Cause::Failed | Cause::Asking => "ScheduleAttemptFailure",
         Cause::OwnChange => "UnscheduledPodUpdate",
         Cause::BackoffOver => "BackoffComplete",
         Cause::SleptLong => "UnschedulableTimeout",

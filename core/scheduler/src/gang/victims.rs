@@ -1,0 +1,353 @@
+//! Who has to go so that a whole gang fits: the units whose going does the least harm, found by trying.
+//!
+//! First the gang is seated as if everybody were gone who is less important than it, domain by domain. That is a proof that
+//! it can be helped there, or that it cannot. Then as many as possible may stay after all, the most important first and
+//! before all others those that a disruption budget would keep: they are thought back, and the gang is searched seats for
+//! again. Many are thought back at once, and only if that fails in halves, so that the number of searches grows with the
+//! number of those who have to go and not with the number of those who could.
+//!
+//! Bounds: a search takes at most [`STEPS_MAX`] steps; it is found out who may stay in at most [`DOMAINS_MAX`] domains, those
+//! that look best after the first step, by at most [`TRIALS_MAX`] searches in all. What is left open then is decided by the
+//! seats that were found last: who is not in their way stays. So the bound can cost somebody a place who might have kept it,
+//! but it never lets anybody go for nothing.
+//!
+//! Invariant: whoever is named here goes only together with seats for the gang that were found with all of them gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cluster::nodes::NodeIdx;
+use model::claim::ClaimId;
+use model::timestamp::Timestamp;
+use placement::Domain;
+
+use super::ground::{Devices, Ground};
+use super::turn::{Seated, Sought, seat};
+use crate::engine::Engine;
+use crate::filters;
+use crate::preempt::{Absence, Harm, Unit, broken, harm, pods_of};
+
+/// How many steps a search for seats may take, while it is tried who has to go.
+const STEPS_MAX: u64 = 200_000;
+
+/// In how many domains it is found out who may stay.
+const DOMAINS_MAX: usize = 8;
+
+/// By how many searches in all.
+const TRIALS_MAX: usize = 256;
+
+/// By how many if members are seated one after the other, which takes longer.
+const TRIALS_MAX_ONE_BY_ONE: usize = 64;
+
+/// Seats for a gang once others are gone.
+#[derive(Debug)]
+pub(super) struct GangCandidate {
+    /// What people call the domain; nothing if it is the whole cluster.
+    pub domain: Arc<str>,
+    pub seated: Seated,
+    /// Those who have to go, the most important first.
+    pub victims: Vec<Unit>,
+    /// All who are gone then, by uid.
+    pub gone: BTreeSet<Arc<str>>,
+    /// The claims that give devices back, with their uids.
+    pub freeing: Vec<(ClaimId, Arc<str>)>,
+}
+
+/// Who is going already, whoever for.
+#[derive(Debug, Default)]
+pub(super) struct Going {
+    /// Those that are still there.
+    pub units: Vec<Unit>,
+    /// Those that are gone, and whose claims have yet to give devices back.
+    pub gone: Vec<Arc<str>>,
+    /// Those claims.
+    pub claims: Vec<ClaimId>,
+}
+
+/// Why nobody's going would help.
+#[derive(Debug)]
+pub(super) enum Helpless {
+    /// There is nobody who could go.
+    NoVictims,
+    /// It would not be enough.
+    Lacks(String),
+}
+
+/// A domain in which a gang fits if all go that could.
+struct Hopeful<'s> {
+    /// What harm it would do if all went who are where the gang would be.
+    harm: Harm,
+    domain: &'s Domain,
+    /// How many members are to have seats: all, unless only as many fit as have to.
+    at_least: u32,
+    /// The units whose going is tried there.
+    concerned: Vec<usize>,
+}
+
+/// A domain in which it is found out who may stay.
+struct Attempt<'a> {
+    sought: &'a Sought,
+    domain: &'a Domain,
+    at_least: u32,
+    absence: Absence,
+    /// Seats that there are as things are thought to be.
+    seated: Seated,
+    /// How many more searches there may be.
+    trials: usize,
+    /// Those who cannot stay.
+    victims: Vec<Unit>,
+    /// What was not found out.
+    open: Vec<Unit>,
+}
+
+impl Engine {
+    /// Seats for a gang once those are gone that go anyway, if that is enough.
+    pub(super) fn seats_to_come(&mut self, sought: &Sought, going: &Going) -> Option<GangCandidate> {
+        let absence = self.without(sought, going);
+        let found = self.find_seats(sought, &sought.domains, sought.gang.at_least, STEPS_MAX);
+        let (gone, freeing) = (absence.gone(), absence.freeing());
+        self.end_absence(absence);
+        let (domain, seated) = found.ok()?;
+        Some(GangCandidate { domain, seated, victims: Vec::new(), gone, freeing })
+    }
+
+    /// The units whose going does the least harm and lets the gang in, with the seats that it then has.
+    pub(super) fn find_gang_victims(
+        &mut self,
+        now: Timestamp,
+        sought: &Sought,
+        units: &[Unit],
+        going: &Going,
+    ) -> Result<GangCandidate, Helpless> {
+        if units.is_empty() {
+            return Err(Helpless::NoVictims);
+        }
+        let hopeful = self.hopeful_domains(now, sought, units, going)?;
+        let trials = if sought.cast.is_local { TRIALS_MAX } else { TRIALS_MAX_ONE_BY_ONE };
+        let trials = trials / hopeful.len().clamp(1, DOMAINS_MAX);
+        let mut best: Option<(Harm, GangCandidate)> = None;
+        for Hopeful { domain, at_least, concerned, .. } in hopeful {
+            let units: Vec<Unit> = concerned.into_iter().map(|at| units[at].clone()).collect();
+            let Some((harm, candidate)) =
+                self.reprieve_in(now, (sought, domain, at_least), units, (going, trials))
+            else {
+                continue;
+            };
+            if best.as_ref().is_none_or(|(least, _)| harm < *least) {
+                best = Some((harm, candidate));
+            }
+        }
+        let spent = || Helpless::Lacks("the search for those that could go met its bound".to_owned());
+        best.map(|(_, candidate)| candidate).ok_or_else(spent)
+    }
+
+    /// The domains in which the gang fits if all go that could, those first where the least harm seems to be done.
+    fn hopeful_domains<'s>(
+        &mut self,
+        now: Timestamp,
+        sought: &'s Sought,
+        units: &[Unit],
+        going: &Going,
+    ) -> Result<Vec<Hopeful<'s>>, Helpless> {
+        let mut on_node: BTreeMap<NodeIdx, BTreeSet<usize>> = BTreeMap::new();
+        for (at, unit) in units.iter().enumerate() {
+            for pod in &unit.pods {
+                if let Some((node, _)) = self.nodes.pod(&pod.uid) {
+                    on_node.entry(node).or_default().insert(at);
+                }
+            }
+        }
+        let mut hopeful = Vec::new();
+        let mut why = None;
+        let mut is_empty = true;
+        for domain in &sought.domains {
+            let concerned: Vec<usize> = if sought.cast.is_local {
+                let here = domain.nodes.iter().filter_map(|node| on_node.get(node)).flatten();
+                here.copied().collect::<BTreeSet<_>>().into_iter().collect()
+            } else {
+                // Rules about pods and devices that several nodes reach know no domains.
+                (0..units.len()).collect()
+            };
+            if concerned.is_empty() {
+                continue;
+            }
+            is_empty = false;
+            let mut absence = self.without(sought, going);
+            concerned.iter().for_each(|at| self.depart(&mut absence, &units[*at]));
+            let alone = std::slice::from_ref(domain);
+            let found = self.find_seats(sought, alone, sought.gang.at_least, STEPS_MAX);
+            self.end_absence(absence);
+            match found {
+                Ok((_, seated)) => {
+                    let in_the_way: BTreeSet<usize> = seated
+                        .iter()
+                        .filter_map(|(_, choice)| on_node.get(&self.nodes.find(&choice.node)?))
+                        .flatten()
+                        .copied()
+                        .collect();
+                    let pods: Vec<_> = pods_of(in_the_way.iter().map(|at| &units[*at])).cloned().collect();
+                    let harm = harm(&pods, (0, 0), now);
+                    let is_everybody = seated.len() == sought.cast.members().count();
+                    let everybody = sought.gang.members();
+                    let at_least = if is_everybody { everybody } else { sought.gang.at_least };
+                    hopeful.push(Hopeful { harm, domain, at_least, concerned });
+                }
+                Err(lack) => why = why.or(Some(lack)),
+            }
+        }
+        if hopeful.is_empty() {
+            return Err(match why.filter(|_| !is_empty) {
+                Some(why) => Helpless::Lacks(format!("even without those that could go, {why}")),
+                None => Helpless::NoVictims,
+            });
+        }
+        hopeful.sort_by_key(|one| one.harm);
+        hopeful.truncate(DOMAINS_MAX);
+        Ok(hopeful)
+    }
+
+    /// Lets as many stay as can in one domain.
+    fn reprieve_in(
+        &mut self,
+        now: Timestamp,
+        (sought, domain, at_least): (&Sought, &Domain, u32),
+        units: Vec<Unit>,
+        (going, trials): (&Going, usize),
+    ) -> Option<(Harm, GangCandidate)> {
+        let mut absence = self.without(sought, going);
+        units.iter().for_each(|unit| self.depart(&mut absence, unit));
+        let seated = self.find_seats(sought, std::slice::from_ref(domain), at_least, STEPS_MAX);
+        let Ok((_, seated)) = seated else {
+            self.end_absence(absence);
+            return None;
+        };
+        let mut attempt = Attempt {
+            sought,
+            domain,
+            at_least,
+            absence,
+            seated,
+            trials,
+            victims: Vec::new(),
+            open: Vec::new(),
+        };
+        let (kept, others): (Vec<_>, Vec<_>) =
+            self.with_violations(units).into_iter().partition(|(_, violations)| *violations > 0);
+        let against: BTreeMap<Arc<str>, usize> =
+            kept.iter().map(|(unit, count)| (unit.pods[0].uid.clone(), *count)).collect();
+        let order: Vec<Unit> = kept.into_iter().chain(others).map(|(unit, _)| unit).collect();
+        // With all of them there the gang was refused a moment ago.
+        self.spare(&mut attempt, order, true);
+        let is_decided = self.decide_by_seats(&mut attempt);
+        let Attempt { absence, seated, mut victims, .. } = attempt;
+        let (gone, freeing) = (absence.gone(), absence.freeing());
+        self.end_absence(absence);
+        if !is_decided {
+            return None;
+        }
+        victims.sort_by_key(|unit| std::cmp::Reverse(unit.importance));
+        let violations = victims.iter().filter_map(|unit| against.get(&unit.pods[0].uid)).sum();
+        let pods: Vec<_> = pods_of(&victims).cloned().collect();
+        let harm = harm(&pods, (violations, broken(&victims)), now);
+        Some((harm, GangCandidate { domain: domain.name.clone(), seated, victims, gone, freeing }))
+    }
+
+    /// Thinks units back, all at once if the gang has seats then, and otherwise one half after the other.
+    fn spare(&mut self, attempt: &mut Attempt<'_>, mut units: Vec<Unit>, is_too_many: bool) {
+        if units.is_empty() {
+            return;
+        }
+        if !is_too_many || units.len() == 1 {
+            if attempt.trials == 0 {
+                attempt.open.append(&mut units);
+                return;
+            }
+            attempt.trials -= 1;
+            units.iter().for_each(|unit| self.come_back(&mut attempt.absence, unit));
+            let alone = std::slice::from_ref(attempt.domain);
+            if let Ok((_, seated)) = self.find_seats(attempt.sought, alone, attempt.at_least, STEPS_MAX) {
+                attempt.seated = seated;
+                return;
+            }
+            units.iter().for_each(|unit| self.depart(&mut attempt.absence, unit));
+            if units.len() == 1 {
+                attempt.victims.append(&mut units);
+                return;
+            }
+        }
+        let rest = units.split_off(units.len() / 2);
+        let before = attempt.victims.len() + attempt.open.len();
+        self.spare(attempt, units, false);
+        // If all of the first half stay, the second is too many as both were.
+        let is_too_many = attempt.victims.len() + attempt.open.len() == before;
+        self.spare(attempt, rest, is_too_many);
+    }
+
+    /// Lets those stay of whom it was not found out, if they are not in the way of the seats that were found last; says
+    /// whether that could be decided.
+    fn decide_by_seats(&mut self, attempt: &mut Attempt<'_>) -> bool {
+        let open = std::mem::take(&mut attempt.open);
+        if open.is_empty() {
+            return true;
+        }
+        let mut seats: BTreeMap<NodeIdx, BTreeSet<Arc<str>>> = BTreeMap::new();
+        for (pod, choice) in &attempt.seated {
+            if let Some(at) = self.nodes.find(&choice.node) {
+                seats.entry(at).or_default().insert(pod.uid.clone());
+            }
+        }
+        let place = |engine: &Engine, unit: &Unit| -> BTreeSet<NodeIdx> {
+            unit.pods.iter().filter_map(|pod| engine.places_before(&attempt.absence, &pod.uid)).collect()
+        };
+        let (beside, elsewhere): (Vec<_>, Vec<_>) = open
+            .into_iter()
+            .map(|unit| (place(self, &unit), unit))
+            .partition(|(places, _)| places.iter().any(|at| seats.contains_key(at)));
+        elsewhere.iter().for_each(|(_, unit)| self.come_back(&mut attempt.absence, unit));
+        if !attempt.sought.cast.is_local {
+            attempt.victims.extend(beside.into_iter().map(|(_, unit)| unit));
+            let alone = std::slice::from_ref(attempt.domain);
+            let found = self.find_seats(attempt.sought, alone, attempt.at_least, STEPS_MAX);
+            return found.map(|(_, seated)| attempt.seated = seated).is_ok();
+        }
+        for (places, unit) in beside {
+            self.come_back(&mut attempt.absence, &unit);
+            let holds = |at: &NodeIdx| {
+                let here = seats.get(at);
+                here.is_none_or(|here| self.reseat(attempt.sought, *at, here).is_some())
+            };
+            if !places.iter().all(holds) {
+                self.depart(&mut attempt.absence, &unit);
+                attempt.victims.push(unit);
+            }
+        }
+        // With who is back, other devices may be those that fit.
+        let again: Option<Vec<Seated>> =
+            seats.iter().map(|(at, here)| self.reseat(attempt.sought, *at, here)).collect();
+        again.map(|again| attempt.seated = again.into_iter().flatten().collect()).is_some()
+    }
+
+    /// Devices for members on a node that has room for them, as things are thought to be.
+    fn reseat(&mut self, sought: &Sought, at: NodeIdx, uids: &BTreeSet<Arc<str>>) -> Option<Seated> {
+        let members: Vec<_> = sought.cast.members().filter(|member| uids.contains(&member.pod.uid)).collect();
+        if !Ground::new(self, &sought.cast, &sought.profile).has_room(at, &members) {
+            return None;
+        }
+        let Devices::Found(found, _) = self.devices_for(at, &members) else { return None };
+        let node = filters::node_of(self.nodes.get(at)).clone();
+        let seats = members.into_iter().zip(found);
+        Some(seats.map(|(member, devices)| (member.pod.clone(), seat(member, &node, devices))).collect())
+    }
+
+    /// The cluster without those that go anyway.
+    fn without(&mut self, sought: &Sought, going: &Going) -> Absence {
+        let claims = sought.cast.members().map(|member| &member.claims);
+        let own = claims.flat_map(|claims| claims.settled.iter().chain(&claims.open));
+        let followed = sought.cast.members().flat_map(|member| &member.follows);
+        let own = own.chain(followed).map(|state| state.wish.id.clone()).collect();
+        let mut absence = Absence::new(own);
+        going.units.iter().for_each(|unit| self.depart(&mut absence, unit));
+        self.depart_for_good(&mut absence, going.gone.iter().cloned(), going.claims.iter().cloned());
+        absence
+    }
+}

@@ -1,0 +1,42 @@
+//! The object in which a negotiation about one pod is written down.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::pod::PodId;
+
+/// A negotiation as the API has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodContext {
+    /// The pod of its name.
+    pub pod: PodId,
+    /// Tells it from others that had or will have its name.
+    pub uid: Arc<str>,
+    /// Its version.
+    pub version: Arc<str>,
+    /// The uid of the pod that it is for.
+    pub owner: Arc<str>,
+    /// The node that is chosen.
+    pub selected: Option<Arc<str>>,
+    /// The nodes that would do otherwise.
+    pub potential: Vec<Arc<str>>,
+    /// The nodes that will not do, by the pod's name for the claim. A claim that is not here has no answer yet.
+    pub answers: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
+}
+
+/// A fact about negotiations.
+#[derive(Clone, Debug)]
+pub enum NegotiationChange {
+    /// A context is there, or is otherwise. It may overtake others.
+    Applied(Box<PodContext>),
+    /// A context went: its pod, and its own uid if that is known.
+    Gone(PodId, Arc<str>),
+}
+
+impl PodContext {
+    /// Whether another state of the same context came after this one. Versions that are no numbers cannot be compared.
+    pub(super) fn is_older(&self, known: &PodContext) -> bool {
+        let number = |context: &PodContext| context.version.parse::<u64>().ok();
+        self.uid == known.uid && number(self).zip(number(known)).is_some_and(|(this, that)| this < that)
+    }
+}

@@ -1,0 +1,59 @@
+//! Gangs of which some members have claims that drivers' controllers give devices: these are negotiated about member by
+//! member, for the seats that the gang would have. It is sent on its way when all of them have devices.
+
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+
+use super::step::NODES;
+use crate::cycle::Choice;
+use crate::deallocate::{InTheWay, Remedy};
+use crate::engine::Engine;
+use crate::engine::fold::named_claims;
+
+impl Engine {
+    /// Whether a gang that has seats waits for drivers' controllers first. They are asked then.
+    pub(crate) fn negotiates_for_gang(
+        &mut self,
+        now: Timestamp,
+        key: &Arc<str>,
+        seated: &[(Arc<Pod>, Choice)],
+    ) -> bool {
+        let mut waits = false;
+        for (pod, choice) in seated {
+            if let Some(openings) = &choice.negotiation {
+                self.ask_drivers(pod, openings);
+                waits = true;
+            }
+        }
+        if waits {
+            self.queue.wait(key, NODES, now);
+        }
+        waits
+    }
+
+    /// A gang has no seats: what drivers' controllers gave to its members alone is asked back.
+    pub(crate) fn give_up_gang(&mut self, members: &[Arc<Pod>]) {
+        for pod in members {
+            for id in named_claims(pod) {
+                let Some(state) = self.claims.get(&id).cloned() else { continue };
+                if self.is_given_to(&state, pod) && !self.is_being_reserved(&id) && !self.is_given_up(&id) {
+                    let one = InTheWay { claim: id, uid: state.uid.clone(), remedy: Remedy::Deallocate };
+                    self.ask_for(one, &pod.uid);
+                }
+            }
+        }
+    }
+
+    /// Whether a driver's controller gave a claim devices for this pod alone, and not for good.
+    fn is_given_to(&self, state: &ClaimState, pod: &Pod) -> bool {
+        let control = &state.control;
+        control.controller.is_some()
+            && !control.immediate
+            && !control.leaving
+            && state.allocation.is_some()
+            && state.reserved_for.iter().all(|user| *user == pod.uid)
+    }
+}

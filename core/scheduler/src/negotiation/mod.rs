@@ -1,0 +1,262 @@
+//! Claims whose devices are given by drivers' own controllers: what is wanted and what is there means nothing to us, so that
+//! nodes are found by asking.
+//!
+//! We write down, for one pod, which nodes would do otherwise and which one is chosen; controllers write down which nodes
+//! will not do for which claim, and give devices where the chosen one will. All of it is in objects of the API.
+//!
+//! Invariant: a pod that is negotiated about sleeps and holds nothing. An answer of a driver is a change of its claim or of
+//! its context, and wakes the pods that it is about and nobody else. Nothing is known here that the API's objects do
+//! not say, but for writes that are under way.
+
+mod claim;
+mod context;
+mod gang;
+mod step;
+mod wish;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use gates::Gate;
+use model::claim::{Ask, Claim, ClaimId, Control, Wish};
+use model::pod::{Pod, PodId};
+use model::timestamp::Timestamp;
+use rustc_hash::FxHashMap;
+
+use crate::change::{Write, WriteId, WriteOutcome};
+use crate::deallocate::InTheWay;
+use crate::engine::Engine;
+use crate::engine::fold::named_claims;
+use crate::wake::{Wake, Wakes};
+
+pub use context::{NegotiationChange, PodContext};
+pub use step::{Await, Wait};
+
+pub(crate) use claim::Pending;
+pub(crate) use step::Openings;
+
+/// The most nodes that a context may name.
+pub const NODES_MAX: usize = 128;
+
+/// What is under way.
+#[derive(Debug, Default)]
+pub(crate) struct Negotiations {
+    /// Contexts as the API has them, by the names of their pods.
+    contexts: BTreeMap<PodId, PodContext>,
+    /// Pods that had a turn and wait, by their claims.
+    users: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// Writes of contexts that are not answered.
+    writes: BTreeMap<WriteId, Writing>,
+    /// Pods that we have written a context for, by uid.
+    begun: BTreeSet<Arc<str>>,
+    /// What each pod waits for, by uid.
+    waits: FxHashMap<Arc<str>, Wait>,
+}
+
+/// A context that is being written.
+#[derive(Debug)]
+struct Writing {
+    pod: Arc<str>,
+    /// The pod wanted to say something else meanwhile.
+    is_outdated: bool,
+    /// A claim that is asked to give its devices back, once no node is chosen any more.
+    then: Option<InTheWay>,
+}
+
+impl Negotiations {
+    /// The context of a pod, and not that of another of its name.
+    fn context(&self, pod: &Pod) -> Option<&PodContext> {
+        self.contexts.get(&pod.id).filter(|context| context.owner == pod.uid)
+    }
+
+    fn is_writing(&mut self, pod: &str) -> bool {
+        let mut open = self.writes.values_mut().filter(|writing| *writing.pod == *pod);
+        open.next().is_some_and(|writing| {
+            writing.is_outdated = true;
+            true
+        })
+    }
+}
+
+impl Engine {
+    /// How many pods wait for which driver, and for what of it.
+    #[must_use]
+    pub fn negotiating(&self) -> BTreeMap<(Await, Arc<str>), usize> {
+        let mut counts = BTreeMap::new();
+        for wait in self.negotiations.waits.values() {
+            for driver in wait.drivers() {
+                *counts.entry((wait.what, driver)).or_default() += 1;
+            }
+        }
+        counts
+    }
+
+    /// The controllers that give devices to a claim, one for each request that names a class of theirs.
+    fn controls<'e>(&'e self, wish: &'e Claim) -> impl Iterator<Item = &'e Arc<Control>> {
+        asks(wish).filter_map(|ask| self.classes.get(&ask.class)?.control.as_ref())
+    }
+
+    /// Whether a controller of a driver gives a claim its devices, or is to.
+    pub(crate) fn is_controlled(&self, state: &ClaimState) -> bool {
+        let control = &state.control;
+        control.controller.is_some()
+            || control.leaving
+            || (state.allocation.is_none() && self.controls(&state.wish).next().is_some())
+    }
+
+    /// Takes note of a pod that has its turn, so that what becomes of its claims wakes it.
+    pub(crate) fn watch_claims(&mut self, pod: &Pod) {
+        if pod.claims.is_empty() || !self.settings.gates.enabled(Gate::DRAControlPlaneController) {
+            return;
+        }
+        for id in named_claims(pod) {
+            self.negotiations.users.entry(id).or_default().insert(pod.uid.clone());
+        }
+    }
+
+    /// Forgets a pod that waits no more.
+    pub(crate) fn forget_negotiation(&mut self, pod: &Pod) {
+        self.negotiations.waits.remove(&pod.uid);
+        for id in named_claims(pod) {
+            let Some(users) = self.negotiations.users.get_mut(&id) else { continue };
+            users.remove(&pod.uid);
+            if users.is_empty() {
+                self.negotiations.users.remove(&id);
+            }
+        }
+    }
+
+    /// A claim is otherwise than it was: if a controller of a driver did that, the pods that use it look again.
+    pub(crate) fn follow_control(&mut self, now: Timestamp, id: &ClaimId, before: Option<&ClaimState>) {
+        let after = self.claims.get(id).map(|state| &**state);
+        let look = |state: Option<&ClaimState>| {
+            state.map(|state| (state.control.clone(), state.allocation.clone(), state.deleting))
+        };
+        let is_ours = |state: Option<&ClaimState>| state.is_none_or(|state| !self.is_controlled(state));
+        if look(before) == look(after) || (is_ours(before) && is_ours(after)) {
+            return;
+        }
+        for uid in self.negotiations.users.get(id).cloned().unwrap_or_default() {
+            self.rouse_negotiated(now, &uid);
+        }
+    }
+
+    fn rouse_negotiated(&mut self, now: Timestamp, uid: &Arc<str>) {
+        let Some(pod) = self.waiting.get(uid).cloned() else { return };
+        let key = self.queue_key(&pod);
+        self.queue.wake_one(&key, Wake::OwnClaims.into(), now);
+    }
+
+    pub(crate) fn fold_negotiation(&mut self, now: Timestamp, change: NegotiationChange) -> Wakes {
+        match change {
+            NegotiationChange::Applied(context) => {
+                let known = self.negotiations.contexts.get(&context.pod);
+                if known.is_some_and(|known| context.is_older(known)) {
+                    return Wakes::NONE;
+                }
+                let is_answer = known.is_none_or(|known| known.answers != context.answers);
+                let owner = context.owner.clone();
+                self.negotiations.contexts.insert(context.pod.clone(), *context);
+                // What we say ourselves is no news to us.
+                if is_answer {
+                    self.rouse_negotiated(now, &owner);
+                }
+            }
+            NegotiationChange::Gone(id, uid) => {
+                let known = self.negotiations.contexts.get(&id);
+                if known.is_none_or(|known| !uid.is_empty() && known.uid != uid) {
+                    return Wakes::NONE;
+                }
+                let gone = self.negotiations.contexts.remove(&id);
+                let owner = gone.map(|gone| gone.owner);
+                // Another pod of this name may have waited for it to go.
+                let named = self.waiting.values().filter(|pod| pod.id == id).map(|pod| pod.uid.clone());
+                let uids: BTreeSet<Arc<str>> = named.chain(owner).collect();
+                uids.iter().for_each(|uid| self.rouse_negotiated(now, uid));
+            }
+        }
+        Wakes::NONE
+    }
+
+    /// The answer to the write of a context.
+    pub(crate) fn settle_negotiation(
+        &mut self,
+        now: Timestamp,
+        write: WriteId,
+        outcome: &WriteOutcome,
+    ) -> bool {
+        let Some(writing) = self.negotiations.writes.remove(&write) else { return false };
+        let Some(pod) = self.waiting.get(&writing.pod).cloned() else {
+            self.giving_up.remove(&write);
+            return true;
+        };
+        let key = self.queue_key(&pod);
+        match (outcome, writing.then) {
+            (WriteOutcome::Done, Some(one)) => {
+                self.giving_up.remove(&write);
+                self.ask_for(one, &writing.pod);
+            }
+            (WriteOutcome::Done, None) if writing.is_outdated => {
+                self.queue.wake_one(&key, Wake::OwnClaims.into(), now);
+            }
+            (WriteOutcome::Done, None) => {}
+            (WriteOutcome::Failed(_), _) => {
+                self.giving_up.remove(&write);
+                self.queue.sleep_less(&key, now);
+            }
+        }
+        true
+    }
+
+    /// Whether no node may be chosen for the pod before a claim is asked to give its devices back, and one is. It is taken
+    /// away first then: the driver would give the claim devices for it again.
+    pub(crate) fn unselects_first(&mut self, one: &InTheWay, user: &Arc<str>) -> bool {
+        if self.claims.get(&one.claim).is_none_or(|state| state.control.controller.is_none()) {
+            return false;
+        }
+        let Some(pod) = self.waiting.get(user).cloned().filter(|pod| pod.node.is_none()) else {
+            return false;
+        };
+        let Some(context) = self.negotiations.context(&pod).filter(|context| context.selected.is_some())
+        else {
+            return false;
+        };
+        let (selected, potential) = (None, context.potential.clone());
+        let id = self.say(&pod, selected, potential, Some(one.clone()));
+        self.giving_up.insert(id, (one.claim.clone(), user.clone()));
+        true
+    }
+
+    /// Tells drivers where a pod may go and is to go.
+    fn say(
+        &mut self,
+        pod: &Pod,
+        selected: Option<Arc<str>>,
+        potential: Vec<Arc<str>>,
+        then: Option<InTheWay>,
+    ) -> WriteId {
+        let (id, uid) = (pod.id.clone(), pod.uid.clone());
+        let write = self.submit_and_forget(Write::Negotiate { pod: id, uid, selected, potential });
+        self.negotiations.begun.insert(pod.uid.clone());
+        let writing = Writing { pod: pod.uid.clone(), is_outdated: false, then };
+        self.negotiations.writes.insert(write, writing);
+        write
+    }
+
+    /// A pod has its node: there is nothing to negotiate about any more.
+    pub(crate) fn end_negotiation(&mut self, pod: &Pod) {
+        let was_begun = self.negotiations.begun.remove(&pod.uid);
+        if was_begun || self.negotiations.context(pod).is_some() {
+            self.submit_and_forget(Write::EndNegotiation { pod: pod.id.clone(), uid: pod.uid.clone() });
+        }
+    }
+}
+
+/// All that a claim asks for, alternatives too.
+fn asks(wish: &Claim) -> impl Iterator<Item = &Ask> {
+    wish.requests.iter().flat_map(|request| match &request.wish {
+        Wish::Exactly(ask) => std::slice::from_ref(ask).iter().collect::<Vec<_>>(),
+        Wish::FirstAvailable(alternatives) => alternatives.iter().map(|(_, ask)| ask).collect(),
+    })
+}

@@ -1,0 +1,171 @@
+//! One step of a negotiation: a pod would fit on nodes, but for claims that drivers' controllers have yet to give devices.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use model::node::Node;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+
+use super::claim::Pending;
+use super::wish::{say, unanswered};
+use crate::change::{WaitReason, Write};
+use crate::cycle::{Choice, Claims, PodRefusal, choice};
+use crate::engine::{Announcement, Engine};
+use crate::profile::Profile;
+use crate::wake::{Wake, Wakes};
+
+/// Claims that are to be negotiated about, and the nodes that would do otherwise, the best first.
+#[derive(Clone, Debug)]
+pub(crate) struct Openings {
+    pub pending: Vec<Pending>,
+    pub nodes: Vec<Arc<str>>,
+}
+
+impl Openings {
+    /// What is to be negotiated about for a single node, if anything is.
+    pub fn at(claims: &Claims, node: &Node) -> Option<Box<Openings>> {
+        let (pending, nodes) = (claims.pending.clone(), vec![node.name.clone()]);
+        (!pending.is_empty()).then(|| Box::new(Openings { pending, nodes }))
+    }
+}
+
+/// What is awaited of a driver.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Await {
+    /// It is to say which nodes will not do.
+    Information,
+    /// It is to give devices for the node that is chosen.
+    Allocation,
+}
+
+impl Await {
+    /// In a word, as metrics have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Await::Information => "information",
+            Await::Allocation => "allocation",
+        }
+    }
+}
+
+/// What a pod waits for, and of whom.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// What is awaited.
+    pub what: Await,
+    /// The node that is chosen.
+    pub node: Option<Arc<str>>,
+    /// The claims, and the driver of each.
+    pub claims: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl Wait {
+    /// The drivers, each once.
+    #[must_use]
+    pub fn drivers(&self) -> BTreeSet<Arc<str>> {
+        self.claims.iter().map(|(_, driver)| driver.clone()).collect()
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |names: Vec<&str>| names.join(", ");
+        let drivers = self.drivers();
+        let drivers = list(drivers.iter().map(|name| &**name).collect());
+        let claims = list(self.claims.iter().map(|(claim, _)| &**claim).collect());
+        match (&self.what, &self.node) {
+            (Await::Information, _) => write!(
+                out,
+                "waiting for resource driver {drivers} to provide information about nodes for claim {claims}"
+            ),
+            (Await::Allocation, Some(node)) => {
+                write!(
+                    out,
+                    "waiting for resource driver {drivers} to allocate claim {claims} for node {node}"
+                )
+            }
+            (Await::Allocation, None) => {
+                write!(out, "waiting for resource driver {drivers} to allocate claim {claims}")
+            }
+        }
+    }
+}
+
+/// What could change which nodes fit. That others come and go there is found out with the next answer.
+pub(super) const NODES: Wakes = Wakes::of(&[
+    Wake::NodeAdded,
+    Wake::NodeRemoved,
+    Wake::NodeLabels,
+    Wake::NodeTaints,
+    Wake::NodeAllocatable,
+    Wake::NodeFeatures,
+    Wake::Class,
+    Wake::OwnClaims,
+    Wake::OwnLabels,
+    Wake::OwnTolerations,
+    Wake::OwnRequests,
+    Wake::OwnSpec,
+]);
+
+impl Engine {
+    /// All nodes that would do for a pod of which some claims are to be negotiated about.
+    pub(crate) fn choose_negotiated(
+        &mut self,
+        pod: &Pod,
+        claims: &Claims,
+        profile: &Profile,
+    ) -> Result<Choice, Box<PodRefusal>> {
+        let mut seats = self.seats_anew(pod, claims, profile, usize::MAX)?;
+        let nodes = seats.iter().map(|seat| seat.node.clone()).collect();
+        let mut best = seats.swap_remove(0);
+        best.negotiation = Some(Box::new(Openings { pending: claims.pending.clone(), nodes }));
+        Ok(best)
+    }
+
+    /// The node of a pod that was bound by hand; its claims have devices to come.
+    pub(crate) fn negotiated_there(pod: &Pod, node: &Node, claims: &Claims) -> Choice {
+        let mut there = choice(pod, node, claims, Vec::new());
+        there.negotiation = Openings::at(claims, node);
+        there
+    }
+
+    /// Says what is to be said, and lets the pod sleep until there is an answer.
+    pub(crate) fn negotiate(&mut self, now: Timestamp, pod: &Arc<Pod>, openings: &Openings) {
+        self.ask_drivers(pod, openings);
+        self.queue.wait(&pod.uid, NODES, now);
+    }
+
+    /// Says what is to be said about a pod, to drivers and to people.
+    pub(super) fn ask_drivers(&mut self, pod: &Arc<Pod>, openings: &Openings) {
+        let Openings { pending, nodes } = openings;
+        let known = self.negotiations.context(pod);
+        let lacking = unanswered(known, pending);
+        let wanted = say(known, nodes, pending);
+        // Who is on a node has been told of by those who look after such pods.
+        let selected = wanted.selected.clone().or_else(|| pod.node.clone());
+        let awaited = if selected.is_some() { pending.iter().collect() } else { lacking };
+        let wait = Wait {
+            what: if selected.is_some() { Await::Allocation } else { Await::Information },
+            node: selected,
+            claims: awaited.into_iter().map(|one| (one.entry.clone(), one.driver.clone())).collect(),
+        };
+        let is_said = known
+            .is_some_and(|known| known.selected == wanted.selected && known.potential == wanted.potential);
+        if pod.node.is_none() && !is_said && !self.negotiations.is_writing(&pod.uid) {
+            self.say(pod, wanted.selected, wanted.potential, None);
+        }
+        if self.negotiations.waits.get(&pod.uid) == Some(&wait) {
+            return;
+        }
+        let message = wait.to_string();
+        self.negotiations.waits.insert(pod.uid.clone(), wait.clone());
+        if pod.node.is_none() {
+            let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Negotiating);
+            self.submit_and_forget(Write::Note { pod: id, uid, reason, message });
+        }
+        self.announce(Announcement::Negotiating { pod: pod.clone(), wait });
+    }
+}

@@ -1,0 +1,67 @@
+//! What is to be said to drivers about a pod, as a function of what was said, what they answered, and which nodes fit.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::NODES_MAX;
+use super::claim::Pending;
+use super::context::PodContext;
+
+/// What is to be said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Say {
+    pub selected: Option<Arc<str>>,
+    pub potential: Vec<Arc<str>>,
+}
+
+/// The claims without an answer, if nothing can be chosen before there is one.
+pub(super) fn unanswered<'p>(known: Option<&PodContext>, pending: &'p [Pending]) -> Vec<&'p Pending> {
+    // With a single claim nothing can be given in vain, so the choice is the driver's first question.
+    if pending.len() < 2 {
+        return Vec::new();
+    }
+    let has_answer = |one: &&Pending| known.is_some_and(|known| known.answers.contains_key(&one.entry));
+    pending.iter().filter(|one| !has_answer(one)).collect()
+}
+
+/// What is to be said, given the nodes that fit, the best first; at least one does.
+pub(super) fn say(known: Option<&PodContext>, fits: &[Arc<str>], pending: &[Pending]) -> Say {
+    let places: BTreeSet<&Arc<str>> = fits.iter().collect();
+    let chosen = known.and_then(|known| known.selected.clone()).filter(|node| places.contains(node));
+    let may_choose = unanswered(known, pending).is_empty();
+    let is_asked = |node: &&Arc<str>| known.is_some_and(|known| known.potential.contains(*node));
+    // Of a node that was asked about the driver has said by now if it will not do.
+    let best = || fits.iter().find(is_asked).or(fits.first()).cloned();
+    let selected = chosen.or_else(|| best().filter(|_| may_choose));
+    let kept = known.into_iter().flat_map(|known| &known.potential).filter(|node| places.contains(node));
+    let mut potential: BTreeSet<Arc<str>> = selected.iter().cloned().collect();
+    let mut others: Vec<&Arc<str>> = fits.iter().collect();
+    if let Some(known) = known.filter(|_| fits.len() > NODES_MAX) {
+        // Drivers can name no more than so many nodes, and forget the first when they name the last. By an order that is
+        // another each time every node is asked about in the end.
+        others.sort_by_key(|node| mix(&[node, &known.version]));
+    }
+    for node in kept.chain(others) {
+        if potential.len() >= NODES_MAX {
+            break;
+        }
+        potential.insert(node.clone());
+    }
+    if let Some(known) = known
+        && potential.iter().all(|node| known.potential.contains(node))
+    {
+        // A list that is longer than it has to be does no harm; to write it does.
+        return Say { selected, potential: known.potential.clone() };
+    }
+    Say { selected, potential: potential.into_iter().collect() }
+}
+
+/// A number that follows from texts, and from which nothing can be told about them.
+pub(super) fn mix(texts: &[&str]) -> u64 {
+    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
+    let sum = bytes
+        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    // The last bytes have not reached the low bits' neighbours yet.
+    let sum = (sum ^ (sum >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    sum ^ (sum >> 29)
+}

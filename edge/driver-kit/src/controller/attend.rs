@@ -1,0 +1,302 @@
+//! The loop of a controller: what is told is taken in, and what is to be seen to is handed out, one task for each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::{Connection, Event, Recorder, Resource, Selectors, WatchOptions, reference};
+use controllers::classic::{self, Duty};
+use futures_util::{Stream, StreamExt};
+use objects::core::event::ObjectReference;
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use objects::supercargo::control::Form;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use super::known::{Known, Name};
+use super::order::{Key, Order};
+use super::tend::{Case, Found, Tools, Trouble};
+use super::{ClaimRequest, ControlOptions, ControlTrouble, Controller};
+
+/// When nothing is due.
+const IDLE: Duration = Duration::from_secs(3600);
+
+type Events<K> = Pin<Box<dyn Stream<Item = Event<K>> + Send>>;
+
+/// A controller and all that it knows.
+pub(super) struct Worker<C> {
+    tools: Tools<C>,
+    options: ControlOptions,
+    recorder: Recorder,
+    classes: Known<DeviceClass>,
+    claims: Known<ResourceClaim>,
+    contexts: Known<PodSchedulingContext>,
+    order: Order,
+    tasks: JoinSet<(Key, Vec<Name>, Result<Found, Trouble>)>,
+    /// Claims that the driver is being asked about.
+    asked: BTreeSet<Name>,
+    /// What waits for such a claim.
+    blocked: BTreeSet<Key>,
+    /// The claims of the pods of contexts, as far as they were read.
+    wants: BTreeMap<Name, BTreeSet<String>>,
+}
+
+fn events<K: objects::Object + Send + Sync + 'static>(
+    connection: &Connection,
+    plural: &'static str,
+) -> Events<K> {
+    let resource = Resource::<K>::named(plural);
+    Box::pin(connection.list_and_watch(&resource, &Selectors::default(), &WatchOptions::default()))
+}
+
+impl<C: Controller> Worker<C> {
+    pub(super) fn new(
+        connection: Connection,
+        options: ControlOptions,
+        controller: Arc<C>,
+        recorder: Recorder,
+    ) -> Self {
+        Self {
+            tools: Tools { connection, controller },
+            options,
+            recorder,
+            classes: Known::default(),
+            claims: Known::default(),
+            contexts: Known::default(),
+            order: Order::default(),
+            tasks: JoinSet::new(),
+            asked: BTreeSet::new(),
+            blocked: BTreeSet::new(),
+            wants: BTreeMap::new(),
+        }
+    }
+
+    pub(super) async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+        let connection = &self.tools.connection;
+        let mut classes = events::<DeviceClass>(connection, "deviceclasses");
+        let mut claims = events::<ResourceClaim>(connection, "resourceclaims");
+        let mut contexts = events::<PodSchedulingContext>(connection, "podschedulingcontexts");
+        loop {
+            self.hand_out();
+            let due = self.order.next_due().filter(|_| self.tasks.len() < self.options.at_once);
+            let due = due.filter(|_| self.is_synced()).unwrap_or_else(|| Instant::now() + IDLE);
+            tokio::select! {
+                Some(event) = classes.next() => self.class(event),
+                Some(event) = claims.next() => self.claim(event),
+                Some(event) = contexts.next() => self.context(event),
+                Some(done) = self.tasks.join_next() => {
+                    // A call of the driver that panics is its own; the rest goes on.
+                    if let Ok((key, claims, outcome)) = done {
+                        self.ended(key, &claims, outcome);
+                    }
+                }
+                () = sleep_until(due) => {}
+                _ = stopped.changed() => break,
+            }
+        }
+        while self.tasks.join_next().await.is_some() {}
+        self.recorder.finish(Duration::from_secs(1)).await;
+    }
+
+    fn is_synced(&self) -> bool {
+        self.classes.is_synced && self.claims.is_synced && self.contexts.is_synced
+    }
+
+    fn class(&mut self, event: Event<DeviceClass>) {
+        if self.classes.hear(event).is_some() {
+            // Whose a claim is, is said by its class.
+            let now = Instant::now();
+            let claims = self.claims.names().cloned().map(Key::Claim);
+            let contexts = self.contexts.names().cloned().map(Key::Context);
+            claims.chain(contexts).for_each(|key| self.order.touch(key, now));
+        }
+    }
+
+    fn claim(&mut self, event: Event<ResourceClaim>) {
+        let Some(name) = self.claims.hear(event) else { return };
+        self.touch_users(&name);
+        self.order.touch(Key::Claim(name), Instant::now());
+    }
+
+    /// Pods that want a claim may have it now, or may not any more.
+    fn touch_users(&mut self, claim: &Name) {
+        let now = Instant::now();
+        let users = self.contexts.names().filter(|context| {
+            let wants = self.wants.get(*context);
+            context.0 == claim.0 && wants.is_none_or(|wants| wants.contains(&claim.1))
+        });
+        users.cloned().for_each(|context| self.order.touch(Key::Context(context), now));
+    }
+
+    fn context(&mut self, event: Event<PodSchedulingContext>) {
+        let Some(name) = self.contexts.hear(event) else { return };
+        if self.contexts.get(&name).is_none() {
+            self.wants.remove(&name);
+        }
+        self.order.touch(Key::Context(name), Instant::now());
+    }
+
+    /// Hands out what is due.
+    fn hand_out(&mut self) {
+        while self.is_synced() && self.tasks.len() < self.options.at_once {
+            let Some(key) = self.order.begin(Instant::now()) else { return };
+            let case = match &key {
+                Key::Claim(name) => self.case_of_claim(name),
+                Key::Context(name) => self.contexts.get(name).cloned().map(Case::ReadPod),
+            };
+            self.set_off(key, case);
+        }
+    }
+
+    fn set_off(&mut self, key: Key, case: Option<Case>) {
+        let Some(case) = case else { return self.order.end(key, None, Instant::now()) };
+        let claims = case.claims();
+        if claims.iter().any(|claim| self.asked.contains(claim)) {
+            self.blocked.insert(key.clone());
+            return self.order.end(key, None, Instant::now());
+        }
+        self.asked.extend(claims.iter().cloned());
+        let tools = self.tools.clone();
+        self.tasks.spawn(async move {
+            let found = tools.see_to(case).await;
+            (key, claims, found)
+        });
+    }
+
+    fn case_of_claim(&self, name: &Name) -> Option<Case> {
+        let claim = self.claims.get(name)?;
+        let form = self.form_of(claim);
+        match classic::duty(claim, self.tools.controller.name(), form) {
+            Duty::None => None,
+            Duty::Deallocate => Some(Case::TakeBack(claim.clone())),
+            Duty::Allocate => match self.request(None, claim) {
+                Ok((request, form)) => Some(Case::GiveAtOnce(Box::new(request), form)),
+                Err(trouble) => {
+                    self.report(&trouble);
+                    None
+                }
+            },
+        }
+    }
+
+    /// How a claim is written, if it is for this controller to give it devices.
+    fn form_of(&self, claim: &ResourceClaim) -> Option<Form> {
+        let (said, _) = classic::classes_of(claim, &|name| self.class_named(name))?;
+        (said.controller == self.tools.controller.name()).then_some(said.form)
+    }
+
+    fn class_named(&self, name: &str) -> Option<&DeviceClass> {
+        self.classes.get(&(String::new(), name.to_owned())).map(Arc::as_ref)
+    }
+
+    /// A claim with all that is said about it.
+    fn request(&self, entry: Option<String>, claim: &ResourceClaim) -> Result<(ClaimRequest, Form), Trouble> {
+        let controller = &self.tools.controller;
+        let failed = |why: crate::plugin::Failure| Trouble::of(claim, why.to_string());
+        let found = classic::classes_of(claim, &|name| self.class_named(name));
+        let (said, classes) = found.ok_or_else(|| Trouble::of(claim, "its classes are gone".to_owned()))?;
+        let mut class_parameters = Vec::new();
+        for class in &classes {
+            class_parameters.extend(controller.class_parameters(class).map_err(failed)?);
+        }
+        let claim_parameters = controller.claim_parameters(claim).map_err(failed)?;
+        let classes = classes.into_iter().cloned().collect();
+        let claim = claim.clone();
+        Ok((ClaimRequest { entry, claim, classes, class_parameters, claim_parameters }, said.form))
+    }
+
+    /// What a pod whose context was read wants of this driver.
+    fn case_of_pod(
+        &mut self,
+        context: Arc<PodSchedulingContext>,
+        pod: Arc<Pod>,
+    ) -> Result<Option<Case>, Trouble> {
+        let namespace = &context.metadata.namespace;
+        let names = controllers::claimants::claim_names(&*pod).map(str::to_owned).collect();
+        self.wants.insert((namespace.clone(), context.metadata.name.clone()), names);
+        let wanted = classic::wanted(&pod, &|name| {
+            self.claims.get(&(namespace.clone(), name.to_owned())).map(Arc::as_ref)
+        });
+        let mut requests = Vec::new();
+        let mut forms = Vec::new();
+        for one in wanted {
+            if self.form_of(&one.claim).is_none() {
+                continue;
+            }
+            let (request, form) = self.request(Some(one.entry), &one.claim)?;
+            requests.push(request);
+            forms.push(form);
+        }
+        Ok((!requests.is_empty()).then_some(Case::Negotiate { context, pod, requests, forms }))
+    }
+
+    fn ended(&mut self, key: Key, claims: &[Name], outcome: Result<Found, Trouble>) {
+        for claim in claims {
+            self.asked.remove(claim);
+        }
+        let now = Instant::now();
+        for blocked in std::mem::take(&mut self.blocked) {
+            self.order.touch(blocked, now);
+        }
+        let mut found = match outcome {
+            Ok(found) => found,
+            Err(trouble) => {
+                self.learn(trouble.learnt.clone());
+                self.report(&trouble);
+                return self.order.fail(key, now);
+            }
+        };
+        self.learn(std::mem::take(&mut found.claims));
+        self.contexts_learn(found.context.take());
+        if let Some((context, pod)) = found.pod.take() {
+            match self.case_of_pod(context, pod) {
+                Ok(None) => return self.order.end(key, None, now),
+                Ok(case) => return self.set_off(key, case),
+                Err(trouble) => {
+                    self.report(&trouble);
+                    return self.order.fail(key, now);
+                }
+            }
+        }
+        let later = found.is_open.then_some(self.options.refresh);
+        self.order.end(key, later, now);
+    }
+
+    fn learn(&mut self, claims: Vec<ResourceClaim>) {
+        claims.into_iter().for_each(|claim| self.claims.learn(claim));
+    }
+
+    fn contexts_learn(&mut self, context: Option<PodSchedulingContext>) {
+        context.into_iter().for_each(|context| self.contexts.learn(context));
+    }
+
+    fn report(&self, trouble: &Trouble) {
+        let Trouble { about, why, .. } = trouble;
+        let told = ControlTrouble {
+            about: format!("{} {}/{}", about.kind, about.namespace, about.name),
+            why: why.clone(),
+        };
+        self.tools.controller.trouble(&told);
+        self.recorder.record(client::Report {
+            controller: format!("resource driver {}", self.tools.controller.name()),
+            regarding: ObjectReference::clone(about),
+            related: None,
+            reason: "Failed",
+            action: "Allocating",
+            is_warning: true,
+            is_once: false,
+            note: why.clone(),
+        });
+    }
+}
+
+impl Trouble {
+    pub(super) fn of(claim: &ResourceClaim, why: String) -> Trouble {
+        Trouble { about: Box::new(reference(claim)), why, learnt: Vec::new() }
+    }
+}
