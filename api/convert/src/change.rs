@@ -18,6 +18,7 @@ use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
 use objects::supercargo::node_topology::NodeTopology;
@@ -30,7 +31,7 @@ use serde_json::Value;
 use crate::claim::{claim, claim_id};
 use crate::class::class;
 use crate::error::{ConvertError, ObjectName, named};
-use crate::group::{group, group_id};
+use crate::group::{composite, group, group_id};
 use crate::label_selector::label_selector;
 use crate::negotiation::{claim_control, class_control};
 use crate::node::{node, node_selector};
@@ -99,6 +100,9 @@ fn fact(
         (PodGroup::API_VERSION, PodGroup::KIND) => Box::new(read::<PodGroup>(object)?),
         (Workload::API_VERSION, Workload::KIND) => Box::new(read::<Workload>(object)?),
         (NodeTopology::API_VERSION, NodeTopology::KIND) => Box::new(read::<NodeTopology>(object)?),
+        (CompositePodGroup::API_VERSION, CompositePodGroup::KIND) => {
+            Box::new(read::<CompositePodGroup>(object)?)
+        }
         (PersistentVolume::API_VERSION, PersistentVolume::KIND) => {
             Box::new(read::<PersistentVolume>(object)?)
         }
@@ -235,6 +239,16 @@ impl Fact for NodeTopology {
 
     fn gone(&self) -> Change {
         Change::Group(GroupChange::TopologyGone(own_name(self)))
+    }
+}
+
+impl Fact for CompositePodGroup {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::Group(GroupChange::CompositeApplied(Box::new(composite(self)?))))
+    }
+
+    fn gone(&self) -> Change {
+        Change::Group(GroupChange::CompositeGone(group_id(self)))
     }
 }
 

@@ -17,6 +17,7 @@ mod label_selector;
 mod made_claim;
 mod negotiation;
 mod node;
+mod noted_group;
 mod pod;
 mod pod_features;
 mod pod_terms;

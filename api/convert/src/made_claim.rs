@@ -42,7 +42,7 @@ pub(crate) fn make(making: &Making<'_>, seen: &Seen<'_>) -> Result<Next, Request
         let mut result = allocation(making.granted, &claim, seen.class, &mut share)?;
         result.allocation_timestamp = seen.allocation_times.then_some(Time(seen.now.to_seconds()));
         claim.status.allocation = Some(result);
-        let consumer = Consumer { name: making.pod.name.clone(), uid: making.uid.into() };
+        let consumer = Consumer { name: making.pod.name.clone(), uid: making.uid.into(), group: None };
         claim.status.reserved_for.push(reference(&consumer));
         return Ok(Next::Then(update(&claim, Some("status"))));
     }

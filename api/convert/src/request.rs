@@ -11,6 +11,7 @@ use objects::core::pod::Pod;
 use objects::resource::allocation::ResourceClaimConsumerReference;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
+use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::control;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::{Object, Time};
@@ -23,6 +24,7 @@ use crate::error::ConvertError;
 use crate::footprint;
 use crate::made_claim::{Making, delete, make};
 use crate::negotiation;
+use crate::noted_group;
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +74,8 @@ pub struct Seen<'o> {
     pub claim: Option<&'o ResourceClaim>,
     /// The pod that the write names, as it is.
     pub pod: Option<&'o Pod>,
+    /// The group of pods that the write names, as it is.
+    pub group: Option<&'o PodGroup>,
     /// What is negotiated about the pod that the write names, as it is.
     pub context: Option<&'o PodSchedulingContext>,
     /// Classes by name, for the configuration that allocations copy.
@@ -179,6 +183,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             let status = json!({ "nominatedNodeName": node });
             Ok(Next::Last(patch_status(pod, &status)))
         }
+        Write::NoteGroup { uid, state, .. } => noted_group::note(seen, uid, state),
     }
 }
 
@@ -209,7 +214,7 @@ fn release(seen: &Seen<'_>, id: &ClaimId, uid: &str, consumer: &Consumer) -> Nex
         subresource: Some("status"),
         body: json!({
             "metadata": metadata,
-            "status": { "reservedFor": [{ "$patch": "delete", "uid": *consumer.uid }] },
+            "status": { "reservedFor": [{ "$patch": "delete", "uid": **consumer.user() }] },
         }),
     })
 }
@@ -244,7 +249,7 @@ fn bind(seen: &Seen<'_>, pod: &PodId, uid: &str, node: &str) -> Result<Next, Req
 }
 
 fn is_reserved(claim: &ResourceClaim, consumer: &Consumer) -> bool {
-    claim.status.reserved_for.iter().any(|one| *one.uid == *consumer.uid)
+    claim.status.reserved_for.iter().any(|one| *one.uid == **consumer.user())
 }
 
 /// The claim of a write, if it can still be given something.
@@ -275,10 +280,15 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestErr
 }
 
 pub(crate) fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
+    let (api_group, resource, name) = match &consumer.group {
+        Some(group) => ("scheduling.k8s.io", "podgroups", &group.name),
+        None => ("", "pods", &consumer.name),
+    };
     ResourceClaimConsumerReference {
-        name: consumer.name.to_string(),
-        resource: "pods".to_owned(),
-        uid: consumer.uid.to_string(),
+        api_group: api_group.to_owned(),
+        name: name.to_string(),
+        resource: resource.to_owned(),
+        uid: consumer.user().to_string(),
         ..Default::default()
     }
 }
@@ -300,6 +310,15 @@ pub(crate) fn call(
     ApiCall { verb, kind, namespace: namespace.to_owned(), name: name.to_owned(), subresource, body }
 }
 
+/// Why somebody waits, in a word.
+pub(crate) fn word(reason: WaitReason) -> &'static str {
+    match reason {
+        WaitReason::Unschedulable => "Unschedulable",
+        WaitReason::SchedulerError => "SchedulerError",
+        WaitReason::Negotiating => "WaitingForResourceDriver",
+    }
+}
+
 /// The condition that says why a pod waits. It keeps the time at which it began to.
 fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result<Next, RequestError> {
     let pod = seen.pod.filter(|pod| pod.metadata.uid == uid).ok_or(RequestError::Gone)?;
@@ -307,11 +326,7 @@ fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result
         // It waits no more.
         return Ok(Next::Done);
     }
-    let reason = match reason {
-        WaitReason::Unschedulable => "Unschedulable",
-        WaitReason::SchedulerError => "SchedulerError",
-        WaitReason::Negotiating => "WaitingForResourceDriver",
-    };
+    let reason = word(reason);
     let known = pod.status.conditions.iter().find(|condition| condition.type_ == "PodScheduled");
     if known.is_some_and(|one| one.status == "False" && one.reason == reason && one.message == message) {
         return Ok(Next::Done);

@@ -36,6 +36,11 @@ fn objects() -> Vec<Value> {
             "PodGroup",
             json!({ "schedulingPolicy": { "gang": { "minCount": 3 } } }),
         ),
+        object(
+            "scheduling.k8s.io/v1alpha3",
+            "CompositePodGroup",
+            json!({ "schedulingPolicy": { "gang": { "minGroupCount": 2 } } }),
+        ),
         object("supercargo.dev/v1alpha1", "Workload", workload()),
         object(
             "supercargo.dev/v1alpha1",
@@ -84,11 +89,23 @@ fn told(change: Option<Change>) -> String {
         Some(Change::NamespaceGone(name)) => format!("no namespace {name}"),
         Some(Change::BudgetApplied(budget)) => format!("budget {} {}", budget.namespace, budget.name),
         Some(Change::BudgetGone(namespace, name)) => format!("no budget {namespace} {name}"),
-        Some(Change::Group(GroupChange::Applied(group))) => {
-            format!("group {} of {}", group.id, group.at_least)
+        Some(Change::Group(change)) => told_of_groups(change),
+        Some(Change::Negotiation(NegotiationChange::Applied(context))) => {
+            format!("context {} of {}", context.pod, context.owner)
         }
-        Some(Change::Group(GroupChange::Gone(id))) => format!("no group {id}"),
-        Some(Change::Group(GroupChange::WorkloadApplied(workload))) => {
+        Some(Change::Negotiation(NegotiationChange::Gone(id, _))) => format!("no context {id}"),
+        Some(Change::Storage(change)) => told_of_storage(change),
+        Some(Change::Companions(change)) => told_of_companions(change),
+    }
+}
+
+fn told_of_groups(change: GroupChange) -> String {
+    match change {
+        GroupChange::Applied(group) => format!("group {} of {}", group.id, group.at_least),
+        GroupChange::Gone(id) => format!("no group {id}"),
+        GroupChange::CompositeApplied(tree) => format!("groups {} of {}", tree.id, tree.at_least),
+        GroupChange::CompositeGone(id) => format!("no groups {id}"),
+        GroupChange::WorkloadApplied(workload) => {
             let name = &workload.id.name;
             let told = |(group, terms): (model::group::Group, &std::sync::Arc<model::workload::Terms>)| {
                 let (levels, devices) = (&terms.levels, &terms.devices);
@@ -96,17 +113,11 @@ fn told(change: Option<Change>) -> String {
             };
             format!("workload {name}: {}", workload.replicas().map(told).collect::<Vec<_>>().join(", "))
         }
-        Some(Change::Group(GroupChange::WorkloadGone(id))) => format!("no workload {}", id.name),
-        Some(Change::Group(GroupChange::TopologyApplied(topology))) => {
+        GroupChange::WorkloadGone(id) => format!("no workload {}", id.name),
+        GroupChange::TopologyApplied(topology) => {
             format!("topology {} of {} levels", topology.name, topology.levels.len())
         }
-        Some(Change::Group(GroupChange::TopologyGone(name))) => format!("no topology {name}"),
-        Some(Change::Negotiation(NegotiationChange::Applied(context))) => {
-            format!("context {} of {}", context.pod, context.owner)
-        }
-        Some(Change::Negotiation(NegotiationChange::Gone(id, _))) => format!("no context {id}"),
-        Some(Change::Storage(change)) => told_of_storage(change),
-        Some(Change::Companions(change)) => told_of_companions(change),
+        GroupChange::TopologyGone(name) => format!("no topology {name}"),
     }
 }
 
@@ -167,6 +178,7 @@ fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
         ("StatefulSet ns/one of k=v", "no StatefulSet ns/one"),
         ("budget ns one", "no budget ns one"),
         ("group ns/one of 3", "no group ns/one"),
+        ("groups ns/one of 2", "no groups ns/one"),
         (
             &*format!("workload one: ns/one/g/0 2 {terms}, ns/one/g/1 2 {terms}, ns/one/h/0 1 [] []"),
             "no workload one",

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const NOW: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
 
 fn consumer() -> Consumer {
-    Consumer { name: "p".into(), uid: "pu".into() }
+    Consumer { name: "p".into(), uid: "pu".into(), group: None }
 }
 
 fn claim_id() -> ClaimId {
@@ -78,6 +78,7 @@ fn ask(write: &Write, claim: Option<&Value>, pod: Option<&Value>) -> Result<Next
     let seen = Seen {
         claim: claim.as_ref(),
         pod: pod.as_ref(),
+        group: None,
         context: None,
         class: &|_| None,
         now: NOW,
@@ -133,6 +134,7 @@ fn an_allocation_says_when_it_was_made_if_that_is_wanted() {
     let seen = Seen {
         claim: Some(&object),
         pod: None,
+        group: None,
         context: None,
         class: &|_| None,
         now: NOW,

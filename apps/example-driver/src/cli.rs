@@ -15,6 +15,10 @@ Examples:
   example-driver … --prepare fail --delay-ms 2000                    a bad and slow driver
   example-driver … --control switches.yaml                           the same, changed while it runs: `prepare: hang`
 
+  example-driver --stock examples/negotiation/stock.yaml --driver lender.example.com --kubeconfig kubeconfig
+                                                                     a controller that gives devices to claims itself
+  example-driver --stock … --negotiate dead                          one that does not answer; also fail and wrong
+
 An inventory lists gpus, nics and fpgas:
   gpus:
   - {name: gpu, count: 2, model: A100, memory: 40Gi, mig: [1g.5gb, 3g.20gb], vgpu: true}
@@ -28,13 +32,16 @@ An inventory lists gpus, nics and fpgas:
 #[command(name = "example-driver", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// The devices to simulate, in YAML
-    #[arg(long, value_name = "FILE")]
-    pub(crate) inventory: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "stock")]
+    pub(crate) inventory: Option<PathBuf>,
+    /// Give what this file lists to claims as a controller of its own, and look after no node
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["inventory", "node", "check"])]
+    pub(crate) stock: Option<PathBuf>,
     /// Read the inventory, say what would be published, and end
     #[arg(long)]
     pub(crate) check: bool,
     /// The node that this runs for
-    #[arg(long, value_name = "NAME", default_value = "", required_unless_present = "check")]
+    #[arg(long, value_name = "NAME", default_value = "", required_unless_present_any = ["check", "stock"])]
     pub(crate) node: String,
     /// The name of the driver
     #[arg(long, value_name = "NAME", default_value = "device.example.com")]

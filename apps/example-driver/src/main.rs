@@ -4,11 +4,13 @@
 //! 70 crashed on purpose.
 
 mod cli;
+mod control;
 mod devices;
 mod driver;
 mod forger;
 mod inventory;
 mod run;
+mod stock;
 mod switches;
 
 use std::collections::BTreeSet;
@@ -34,7 +36,15 @@ fn main() -> ExitCode {
 }
 
 fn work(cli: Cli) -> Result<(), Failure> {
-    let inventory = read(&cli.inventory)?;
+    if let Some(path) = &cli.stock {
+        let text =
+            fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let stock = serde_saphyr::from_str(&text).map_err(|error| {
+            format!("{} is no stock: {error}; hint: see examples/negotiation", path.display())
+        })?;
+        return Runtime::new()?.block_on(run::lend(cli, stock));
+    }
+    let inventory = read(cli.inventory.as_deref().unwrap_or(Path::new("")))?;
     if cli.check {
         let pool = devices::pool(&cli.node, &inventory, &BTreeSet::new())?;
         for device in &pool.devices {

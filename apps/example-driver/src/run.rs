@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use client::{Connection, Event, Resource, Selectors, WatchOptions};
 use driver_kit::api::{Device, ResourceClaim};
+use driver_kit::controller::{Control, ControlOptions};
 use driver_kit::{CdiDir, Describe, Failure, Plugin, PluginOptions, Pool, own_results};
 use futures_util::StreamExt;
 use tokio::signal::unix::{SignalKind, signal};
@@ -15,10 +16,12 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::cli::Cli;
+use crate::control::Lender;
 use crate::devices;
 use crate::driver::Example;
 use crate::forger::Spoiler;
 use crate::inventory::Inventory;
+use crate::stock::Stock;
 use crate::switches::{LOOK_EVERY, Publish, Switches};
 
 /// Runs until a signal comes.
@@ -61,6 +64,23 @@ pub(crate) async fn run(cli: Cli, inventory: Inventory) -> Result<(), Failure> {
     }
     plugin.stop().await;
     println!("stopped; what is prepared and published stays for the next start");
+    Ok(())
+}
+
+/// Gives what there is to claims, until a signal comes.
+pub(crate) async fn lend(cli: Cli, stock: Stock) -> Result<(), Failure> {
+    let connection = connect(cli.kubeconfig.clone()).await?;
+    let lender = Lender::new(&cli.driver, connection.clone(), stock, cli.flags.clone());
+    let control = Control::start(connection, ControlOptions::default(), lender);
+    println!("giving as {}", cli.driver);
+    let (mut interrupted, mut terminated) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::select! {
+        _ = interrupted.recv() => {}
+        _ = terminated.recv() => {}
+    }
+    control.stop().await;
+    println!("stopped; claims keep what they have");
     Ok(())
 }
 

@@ -74,6 +74,21 @@ pub(crate) enum Register {
     BadName,
 }
 
+/// How the controller negotiates.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Negotiate {
+    /// As it should
+    #[default]
+    Ok,
+    /// It gives nothing, whatever it said before
+    Fail,
+    /// It says of every node the opposite
+    Wrong,
+    /// It neither answers nor gives anything while this is so
+    Dead,
+}
+
 /// Switches as people type them.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Flags {
@@ -89,6 +104,9 @@ pub(crate) struct Flags {
     /// How to register with the kubelet
     #[arg(long, value_enum, default_value = "ok", value_name = "HOW")]
     register: Register,
+    /// How to negotiate, as a controller
+    #[arg(long, value_enum, default_value = "ok", value_name = "HOW")]
+    negotiate: Negotiate,
     /// How long each call takes, in milliseconds
     #[arg(long, default_value_t = 0, value_name = "MS")]
     delay_ms: u64,
@@ -108,6 +126,7 @@ struct Control {
     unprepare: Option<Unprepare>,
     publish: Option<Publish>,
     register: Option<Register>,
+    negotiate: Option<Negotiate>,
     delay_ms: Option<u64>,
     unhealthy: Option<BTreeSet<String>>,
 }
@@ -119,6 +138,7 @@ pub(crate) struct Switches {
     pub(crate) unprepare: Unprepare,
     pub(crate) publish: Publish,
     pub(crate) register: Register,
+    pub(crate) negotiate: Negotiate,
     pub(crate) delay: Duration,
     pub(crate) unhealthy: BTreeSet<String>,
 }
@@ -144,6 +164,7 @@ impl Flags {
             unprepare: control.unprepare.unwrap_or(self.unprepare),
             publish: control.publish.unwrap_or(self.publish),
             register: control.register.unwrap_or(self.register),
+            negotiate: control.negotiate.unwrap_or(self.negotiate),
             delay: Duration::from_millis(control.delay_ms.unwrap_or(self.delay_ms)),
             unhealthy: control.unhealthy.unwrap_or_else(|| self.unhealthy.iter().cloned().collect()),
         })

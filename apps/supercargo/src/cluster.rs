@@ -150,6 +150,7 @@ impl Listener for Ears {
             }
             Notice::State(State::Working | State::Reading(_) | State::Standby { .. })
             | Notice::Attempt { .. }
+            | Notice::Gang { .. }
             | Notice::Bound { .. }
             | Notice::Queued { .. }
             | Notice::WaitsNoMore { .. }

@@ -1,10 +1,13 @@
 //! Groups of pods that are placed together.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::timestamp::Timestamp;
+
 /// A group by name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct GroupId {
     /// Its namespace, which is that of its pods.
     pub namespace: Arc<str>,
@@ -29,7 +32,7 @@ pub enum Disruption {
 }
 
 /// How pods of a group are placed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Group {
     /// Which group it is.
     pub id: GroupId,
@@ -45,4 +48,29 @@ pub struct Group {
     pub disruption: Disruption,
     /// Less important pods may have to go for it.
     pub preempts: bool,
+    /// Claims that it names and uses in its members' stead, by the entry under which members know them.
+    pub claims: BTreeMap<Arc<str>, Arc<str>>,
+    /// The group of groups that it belongs to, by name.
+    pub parent: Option<Arc<str>>,
+    /// When it was made, which is the order in which groups of one parent are placed.
+    pub created: Option<Timestamp>,
+    /// The API has it that enough of its pods were placed once.
+    pub was_placed: bool,
+}
+
+/// How groups that belong together are placed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Composite {
+    /// Which it is.
+    pub id: GroupId,
+    /// How many of the groups in it have to be placed at once.
+    pub at_least: u32,
+    /// All pods of its groups are in one domain of each of these levels; a level is the key of a node label.
+    pub levels: Vec<Arc<str>>,
+    /// More important ones come first.
+    pub priority: i32,
+    /// The one that it belongs to itself, by name.
+    pub parent: Option<Arc<str>>,
+    /// When it was made.
+    pub created: Option<Timestamp>,
 }

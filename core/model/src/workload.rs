@@ -3,6 +3,7 @@
 //! Each replica of a group is a [`Group`] of its own. Its name has slashes, which no name of a Kubernetes object has, so that it
 //! is never taken for another's.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::group::{Disruption, Group, GroupId};
@@ -103,6 +104,10 @@ impl Workload {
                     priority: i32::MIN,
                     disruption: Disruption::Single,
                     preempts: true,
+                    claims: BTreeMap::new(),
+                    parent: None,
+                    created: None,
+                    was_placed: false,
                 };
                 (replica, &group.terms)
             })

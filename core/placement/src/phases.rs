@@ -110,9 +110,12 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
             let (needed, free) = (short.needed, short.free);
             let lack = Lack::Amount { axis: gang.axes[short.axis].clone(), needed, free };
             self.came_close(&domain.name, short.room_for, lack);
+            self.state.tried(false);
             return None;
         }
-        match self.search_in(domain, at_least, budget) {
+        let outcome = self.search_in(domain, at_least, budget);
+        self.state.tried(matches!(outcome, Outcome::Found(_)));
+        match outcome {
             Outcome::Found(loads) => Some(self.judge(domain, loads)),
             Outcome::Impossible { seated_max } => {
                 let lack = self.lack_in(domain, budget);

@@ -37,6 +37,11 @@ pub trait PlacementState {
     /// Whether a node takes a load, as far as that depends on this node alone.
     fn takes(&mut self, node: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict;
 
+    /// A domain was tried for the gang; told for those who count.
+    fn tried(&mut self, fits: bool) {
+        let _ = fits;
+    }
+
     /// Whether members on one node can be in the way of members on another: devices that several nodes reach, claims that
     /// members share, rules about which pods are near which.
     fn crosses_nodes(&self) -> bool {

@@ -11,7 +11,7 @@ use cluster::taint_rules::TaintRule;
 use cluster::topologies::NodeTopology;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId, Class};
-use model::group::{Group, GroupId};
+use model::group::{Composite, Group, GroupId};
 use model::node::Node;
 use model::pod::{Pod, PodId};
 use model::quantity::Quantity;
@@ -78,6 +78,10 @@ pub enum GroupChange {
     Applied(Box<Group>),
     /// A group went.
     Gone(GroupId),
+    /// A group of groups is there, or is otherwise.
+    CompositeApplied(Box<Composite>),
+    /// A group of groups went.
+    CompositeGone(GroupId),
     /// A workload of our own kind is there, or is otherwise: all of its groups.
     WorkloadApplied(Box<Workload>),
     /// A workload of our own kind went.
@@ -154,7 +158,7 @@ pub enum Write {
         claim: ClaimId,
         /// Its uid.
         uid: Arc<str>,
-        /// The uid of the one pod that may use it.
+        /// The uid of the one pod or group that may use it.
         user: Arc<str>,
     },
     /// Make a claim for resources that a pod asks for by name, give it its devices, reserve it for the pod, and note on the pod
@@ -247,6 +251,29 @@ pub enum Write {
         /// The node; none takes a note away.
         node: Option<Arc<str>>,
     },
+    /// Note on a group whether enough of its pods are placed.
+    NoteGroup {
+        /// The group.
+        group: GroupId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// What is noted.
+        state: GroupState,
+    },
+}
+
+/// What is noted on a group.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum GroupState {
+    /// Enough of its pods have their nodes. Once that was so, nothing else is noted.
+    Placed,
+    /// They have none.
+    Waiting {
+        /// In a word.
+        reason: WaitReason,
+        /// In a sentence.
+        message: String,
+    },
 }
 
 /// What a write is about.
@@ -261,6 +288,8 @@ pub enum About<'a> {
         /// Its uid.
         uid: &'a Arc<str>,
     },
+    /// A group of pods.
+    Group(&'a GroupId),
     /// What is negotiated about a pod.
     Context {
         /// Which pod.
@@ -289,6 +318,7 @@ impl Write {
             | Write::Evict { pod, uid, .. }
             | Write::Nominate { pod, uid, .. }
             | Write::MakeClaim { pod, uid, .. } => About::Pod { id: pod, uid },
+            Write::NoteGroup { group, .. } => About::Group(group),
         }
     }
 
@@ -306,6 +336,7 @@ impl Write {
             | Write::EndNegotiation { .. }
             | Write::Note { .. }
             | Write::Evict { .. }
+            | Write::NoteGroup { .. }
             | Write::Nominate { .. } => None,
         }
     }
@@ -349,6 +380,7 @@ impl Write {
             Write::Note { .. } => "note",
             Write::Evict { .. } => "evict",
             Write::Nominate { .. } => "nominate",
+            Write::NoteGroup { .. } => "note_group",
         }
     }
 }
@@ -360,6 +392,7 @@ impl fmt::Display for Write {
             About::Pod { id, .. } | About::Context { id, .. } => {
                 write!(out, "{} pod {}/{}", self.name(), id.namespace, id.name)
             }
+            About::Group(id) => write!(out, "{} pod group {id}", self.name()),
         }
     }
 }
@@ -395,6 +428,25 @@ pub struct Consumer {
     pub name: Arc<str>,
     /// Its uid.
     pub uid: Arc<str>,
+    /// The group that uses the claim in its stead, with all of its members.
+    pub group: Option<GroupUser>,
+}
+
+/// A group that uses a claim.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupUser {
+    /// Its name, in the claim's namespace.
+    pub name: Arc<str>,
+    /// Its uid.
+    pub uid: Arc<str>,
+}
+
+impl Consumer {
+    /// The uid under which the claim is reserved.
+    #[must_use]
+    pub fn user(&self) -> &Arc<str> {
+        self.group.as_ref().map_or(&self.uid, |group| &group.uid)
+    }
 }
 
 /// Why a pod waits, in a word.

@@ -156,6 +156,8 @@ pub(crate) struct Claims {
     pub settled: Vec<Arc<ClaimState>>,
     /// Those that need devices.
     pub open: Vec<Arc<ClaimState>>,
+    /// The uid of the pod's group, for those that the group uses in its stead.
+    pub group_users: BTreeMap<ClaimId, Arc<str>>,
     /// Those that drivers' controllers are to give devices.
     pub pending: Vec<Pending>,
     /// What the pod asks for by name, if devices may stand for any of it.
@@ -423,8 +425,9 @@ impl Engine {
             if state.deleting {
                 return Err(refused(format!("resourceclaim \"{name}\" is being deleted")));
             }
+            let user = self.user_of(pod, &id);
             let generated = matches!(claim.source, ClaimSource::Generated(_));
-            if generated && state.owner.as_ref() != Some(&pod.uid) {
+            if generated && state.owner.as_ref() != Some(&user) {
                 return Err(refused(format!("resourceclaim \"{name}\" was not created for the pod")));
             }
             if self.claims.is_decided(&id) {
@@ -443,9 +446,7 @@ impl Engine {
                 return Err(refusal);
             }
             let consumers = state.reserved_for.len();
-            if state.allocation.is_some()
-                && consumers >= CONSUMERS_MAX
-                && !state.reserved_for.contains(&pod.uid)
+            if state.allocation.is_some() && consumers >= CONSUMERS_MAX && !state.reserved_for.contains(&user)
             {
                 return Err(refused(format!(
                     "resourceclaim \"{name}\" has {consumers} consumers, the most there may be"
@@ -460,8 +461,11 @@ impl Engine {
                 claims.pending.push(pending);
                 continue;
             }
-            if state.allocation.is_some() { &mut claims.settled } else { &mut claims.open }
-                .push(state.clone());
+            if user != pod.uid {
+                claims.group_users.insert(id, user);
+            }
+            let is_settled = state.allocation.is_some() && !self.gangs.lifted.contains(&state.wish.id);
+            if is_settled { &mut claims.settled } else { &mut claims.open }.push(state.clone());
         }
         Ok(claims)
     }
@@ -536,7 +540,8 @@ pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, mut allocations: V
     // One more than there are claims is for the claim that has yet to be made.
     let made = allocations.drain(claims.open.len().min(allocations.len())..).collect::<Vec<_>>();
     let settled = claims.settled.iter().map(|state| {
-        if state.reserved_for.contains(&pod.uid) {
+        let user = claims.group_users.get(&state.wish.id).unwrap_or(&pod.uid);
+        if state.reserved_for.contains(user) {
             return Wanted::Reserved;
         }
         Wanted::Reservation { claim: state.wish.id.clone(), uid: state.uid.clone() }

@@ -45,7 +45,8 @@ impl Engine {
     ) -> Option<InTheWay> {
         let is_idle = |id: &ClaimId, users: &[Arc<str>]| {
             // What is reserved for a pod on a node may be in use there, whatever became of the node.
-            let is_unused = users.iter().all(|user| *user == pod.uid && pod.node.is_none());
+            let is_unused = pod.node.is_none() && users.iter().all(|user| self.is_user_alone(user, &pod.uid));
+            let is_unused = is_unused || users.is_empty();
             is_unused && !self.is_being_reserved(id)
         };
         // What a driver gave at once and for good is not asked back.

@@ -14,7 +14,6 @@ pub(crate) mod turn;
 
 pub(crate) use fold::claim_id;
 pub use readying::ReadyOutcome;
-pub(crate) use settle::consumer;
 pub(crate) use turn::held;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +40,7 @@ use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::extended::Extended;
 use crate::filters::FilterSet;
-use crate::gang::Gangs;
+use crate::gang::{GangNews, Gangs};
 use crate::negotiation::{Negotiations, Wait};
 use crate::preempt::Preempting;
 use crate::profile::Profile;
@@ -138,6 +137,8 @@ pub enum Announcement {
         /// The node on which that is to be; for a group the domain.
         node: Arc<str>,
     },
+    /// Something came of pods that are placed together.
+    Gang(Box<GangNews>),
 }
 
 /// How the engine decides.
@@ -184,7 +185,7 @@ pub(crate) struct Placing {
     /// Claims that get their devices with another pod, and their uids; they are reserved after that.
     pub(crate) follows: BTreeMap<ClaimId, Arc<str>>,
     /// Claims that are reserved for the pod by now.
-    reserved: Vec<ClaimId>,
+    pub(crate) reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
     binding: Option<WriteId>,
     /// Until when news of its claims are waited for.
@@ -241,6 +242,8 @@ pub struct Engine {
     awaited: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// Devices that could not be made ready for a pod, by its uid.
     shunned: FxHashMap<Arc<str>, BTreeSet<DeviceId>>,
+    /// Claims that nobody uses and whose devices failed, so that they are to be given back when there is time.
+    forlorn: BTreeSet<ClaimId>,
     /// When a list told of a claim the last time.
     claims_listed: Option<Timestamp>,
     /// Schedulers besides us that give out devices.
@@ -297,6 +300,7 @@ impl Engine {
             unheard: BTreeMap::new(),
             awaited: BTreeMap::new(),
             shunned: FxHashMap::default(),
+            forlorn: BTreeSet::new(),
             claims_listed: None,
             rivals: Rivals::default(),
             settling: BTreeSet::new(),
@@ -370,7 +374,10 @@ impl Engine {
     /// Whether a turn would look at a pod, or a pod on its way has waited long enough.
     #[must_use]
     pub fn wants_turn(&self, now: Timestamp) -> bool {
-        self.queue.has_next(now) || self.ends_wait(now)
+        self.queue.has_next(now)
+            || self.ends_wait(now)
+            || !self.forlorn.is_empty()
+            || !self.gangs.untold.is_empty()
     }
 
     /// Whether a pod on its way has waited long enough, and a turn lets it go on.
@@ -391,11 +398,14 @@ impl Engine {
         &self.nodes
     }
 
-    /// Whether there is nothing to do until something happens. Pods that wait for their devices wait for somebody else.
+    /// Whether there is nothing to do until something happens. Pods that wait for their devices wait for somebody else, and so
+    /// do members of a gang that wait for those of others.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let counts = self.queue.counts();
-        counts.ready == 0 && counts.backing_off == 0 && self.placing.len() == self.readying()
+        let waits =
+            |(uid, placing): (&Arc<str>, &Placing)| placing.readying.is_some() || self.is_ready_for_gang(uid);
+        counts.ready == 0 && counts.backing_off == 0 && self.placing.iter().all(waits)
     }
 
     /// Asks for a write whose answer somebody waits for.

@@ -11,7 +11,7 @@ pub mod engine;
 mod extended;
 pub mod filters;
 mod footprint;
-mod gang;
+pub mod gang;
 pub mod negotiation;
 pub mod node_refusal;
 pub mod placement_scores;

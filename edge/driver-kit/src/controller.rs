@@ -28,6 +28,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use controllers::classic::Grant;
+/// Who gave a claim its devices, and what was left for those who prepare them, however the server keeps it.
+pub use objects::supercargo::control::{controller as given_by, handles};
 
 use crate::plugin::Failure;
 

@@ -13,6 +13,7 @@ use convert::request::{self, ApiCall, Next, RequestError, Seen};
 use model::claim::ClaimId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
+use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::{Object, decode};
 use scheduler::change::{About, Write, WriteOutcome};
@@ -83,7 +84,7 @@ impl Carrier {
         loop {
             let (call, is_last) = match self.seen(request::next) {
                 // What a note says is read by people; if it was said a moment ago that is enough.
-                Ok(Next::Done) if looked || matches!(self.write, Write::Note { .. }) => return Ok(()),
+                Ok(Next::Done) if looked || self.is_note() => return Ok(()),
                 Ok(Next::Then(call)) => (call, false),
                 Ok(Next::Last(call)) => (call, true),
                 // There is nobody left to tell.
@@ -136,6 +137,7 @@ impl Carrier {
         let seen = Seen {
             claim: self.sources.claim.as_deref(),
             pod: self.sources.pod.as_deref(),
+            group: self.sources.group.as_deref(),
             context: self.sources.context.as_deref(),
             class: &|name| classes.get(name).map(Arc::as_ref),
             now: self.clock.now(),
@@ -144,9 +146,13 @@ impl Carrier {
         ask(&self.write, &seen)
     }
 
-    /// Whether the write only tells people something about a pod.
+    /// Whether the write only tells people something about a pod or a group.
     fn is_remark(&self) -> bool {
-        matches!(self.write, Write::Note { .. } | Write::Nominate { .. })
+        self.is_note() || matches!(self.write, Write::Nominate { .. })
+    }
+
+    fn is_note(&self) -> bool {
+        matches!(self.write, Write::Note { .. } | Write::NoteGroup { .. })
     }
 
     /// Makes a call, and waits as long as the server wants us to if it could not be made.
@@ -154,6 +160,7 @@ impl Carrier {
         let answer = match call.kind {
             ResourceClaim::KIND => send::<ResourceClaim>(&self.connection, "resourceclaims", call).await,
             Pod::KIND => send::<Pod>(&self.connection, "pods", call).await,
+            PodGroup::KIND => send::<PodGroup>(&self.connection, "podgroups", call).await,
             PodSchedulingContext::KIND => {
                 send::<PodSchedulingContext>(&self.connection, "podschedulingcontexts", call).await
             }
@@ -205,6 +212,11 @@ impl Carrier {
     async fn read(&mut self) -> Answer<()> {
         let pod = match self.write.about() {
             About::Claim(id) => return self.read_claim(&id.clone()).await,
+            About::Group(id) => {
+                let groups = Resource::<PodGroup>::named("podgroups").within(&id.namespace);
+                let found = found(self.connection.get(&groups, &id.name).await);
+                return found.map(|group| self.sources.group = group);
+            }
             About::Context { id, .. } => {
                 let contexts = Resource::<PodSchedulingContext>::named("podschedulingcontexts");
                 let found = found(self.connection.get(&contexts.within(&id.namespace), &id.name).await);
@@ -235,12 +247,13 @@ impl Carrier {
             // These answer with something else than the object.
             return Ok(());
         }
-        if call.kind == Pod::KIND {
-            self.sources.pod = Some(Arc::new(decode(body).map_err(unreadable)?));
-        } else if call.kind == PodSchedulingContext::KIND {
-            self.sources.context = Some(Arc::new(decode(body).map_err(unreadable)?));
-        } else {
-            self.sources.claim = Some(Arc::new(decode(body).map_err(unreadable)?));
+        match call.kind {
+            Pod::KIND => self.sources.pod = Some(Arc::new(decode(body).map_err(unreadable)?)),
+            PodGroup::KIND => self.sources.group = Some(Arc::new(decode(body).map_err(unreadable)?)),
+            PodSchedulingContext::KIND => {
+                self.sources.context = Some(Arc::new(decode(body).map_err(unreadable)?));
+            }
+            _ => self.sources.claim = Some(Arc::new(decode(body).map_err(unreadable)?)),
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use model::timestamp::Timestamp;
 use objects::resource::claim::ResourceClaim;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
+use scheduler::gang::GangOutcome;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, yield_now};
@@ -235,6 +236,9 @@ impl Drive {
         let began = Instant::now();
         let effects = self.engine.handle(self.clock.now(), Input::Turn { attempts: 1 });
         let took = began.elapsed();
+        if self.tell_gangs(&effects, took) {
+            return self.follow(effects);
+        }
         let attempt = effects.iter().find_map(|effect| match effect {
             Effect::Submit(_, write) => {
                 let (pod, _) = self.engine.on_its_way(write.places()?)?;
@@ -249,6 +253,36 @@ impl Drive {
             self.options.listener.hear(&Notice::Attempt { profile: &profile, result, took });
         }
         self.follow(effects);
+    }
+
+    /// Tells what came of pods that are placed together, if a turn looked at any; each of them counts as looked at.
+    fn tell_gangs(&self, effects: &[Effect], took: Duration) -> bool {
+        let gang = |effect: &Effect| match effect {
+            Effect::Announce(Announcement::Gang(news)) => Some(news.clone()),
+            _ => None,
+        };
+        let mut looked: Vec<_> = effects.iter().filter_map(gang).collect();
+        looked.retain(|news| !matches!(news.outcome, GangOutcome::Placed { .. }));
+        let Some(first) = looked.first() else { return false };
+        let profile = first.scheduler.clone();
+        let is_refused =
+            |effect: &&Effect| matches!(effect, Effect::Announce(Announcement::FailedScheduling { .. }));
+        let refused = effects.iter().filter(is_refused).count();
+        let seated = looked.iter().map(|news| match news.outcome {
+            GangOutcome::Seated { members } => members,
+            _ => 0,
+        });
+        let seated: usize = seated.sum();
+        let each = took / u32::try_from((seated + refused).max(1)).unwrap_or(u32::MAX);
+        let results = [(seated, AttemptResult::Scheduled), (refused, AttemptResult::Unschedulable)];
+        for (count, result) in results {
+            for _ in 0..count {
+                self.options.listener.hear(&Notice::Attempt { profile: &profile, result, took: each });
+            }
+        }
+        // A tree of groups is one attempt.
+        self.options.listener.hear(&Notice::Gang { news: first, took: Some(took) });
+        true
     }
 
     fn take(&mut self, message: Message) {
@@ -388,6 +422,11 @@ impl Drive {
             Announcement::Preempted { pod, by, group, node } => {
                 let group = group.as_deref();
                 self.options.listener.hear(&Notice::Preempted { pod, by, group, node });
+            }
+            Announcement::Gang(news) => {
+                if matches!(news.outcome, GangOutcome::Placed { .. }) {
+                    self.options.listener.hear(&Notice::Gang { news, took: None });
+                }
             }
         }
         if let Some(shadow) = &mut self.shadow {

@@ -1,12 +1,13 @@
 //! Announcements of the engine as events of the API.
 
 use client::Report;
-use model::group::Group;
+use model::group::GroupId;
 use model::pod::Pod;
 use objects::Object;
 use objects::core::event::ObjectReference;
 use objects::scheduling::pod_group::PodGroup;
 use scheduler::engine::Announcement;
+use scheduler::gang::{GangNews, GangOutcome};
 
 /// What an event says of an announcement, if there is one for it.
 pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
@@ -36,7 +37,9 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             // Who displaces a pod reports it, not who placed it.
             controller: by.scheduler.to_string(),
             regarding: reference(pod),
-            related: Some(group.as_ref().map_or_else(|| reference(by), |group| group_reference(group))),
+            related: Some(
+                group.as_ref().map_or_else(|| reference(by), |group| group_reference(&group.id, &group.uid)),
+            ),
             reason: "Preempted",
             action: "Preempting",
             is_warning: false,
@@ -56,6 +59,7 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             is_once: true,
             note: message.clone(),
         },
+        Announcement::Gang(news) => return of_gang(news),
         Announcement::Negotiating { pod, wait } => Report {
             controller: pod.scheduler.to_string(),
             regarding: reference(pod),
@@ -71,13 +75,34 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
     })
 }
 
-fn group_reference(group: &Group) -> ObjectReference {
+/// What an event of a group says.
+fn of_gang(news: &GangNews) -> Option<Report> {
+    let (reason, note) = match &news.outcome {
+        GangOutcome::Refused { message } => ("FailedScheduling", message.clone()),
+        GangOutcome::Placed { members } => ("Scheduled", format!("{members} pods have their nodes")),
+        // It is not certain yet that they will be bound.
+        GangOutcome::Seated { .. } => return None,
+    };
+    let is_refused = matches!(news.outcome, GangOutcome::Refused { .. });
+    Some(Report {
+        controller: news.scheduler.to_string(),
+        regarding: group_reference(&news.group, &news.uid),
+        related: None,
+        reason,
+        action: "Scheduling",
+        is_warning: is_refused,
+        is_once: !is_refused,
+        note,
+    })
+}
+
+fn group_reference(group: &GroupId, uid: &str) -> ObjectReference {
     ObjectReference {
         api_version: PodGroup::API_VERSION.to_owned(),
         kind: PodGroup::KIND.to_owned(),
-        namespace: group.id.namespace.to_string(),
-        name: group.id.name.to_string(),
-        uid: group.uid.to_string(),
+        namespace: group.namespace.to_string(),
+        name: group.name.to_string(),
+        uid: uid.to_owned(),
         ..ObjectReference::default()
     }
 }

@@ -22,6 +22,7 @@ use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
 use objects::supercargo::node_topology::NodeTopology;
@@ -72,6 +73,7 @@ const FEEDS: &[Feed] = &[
     feed::<ReplicaSet>("replicasets", ""),
     feed::<StatefulSet>("statefulsets", ""),
     Feed { gate: Some(Gate::GenericWorkload), ..feed::<PodGroup>("podgroups", "") },
+    Feed { gate: Some(Gate::CompositePodGroup), ..feed::<CompositePodGroup>("compositepodgroups", "") },
     feed::<Workload>("workloads", ""),
     feed::<NodeTopology>("nodetopologies", ""),
     Feed {
@@ -105,7 +107,21 @@ impl Source for Service {}
 impl Source for ReplicationController {}
 impl Source for ReplicaSet {}
 impl Source for StatefulSet {}
-impl Source for PodGroup {}
+impl Source for CompositePodGroup {}
+
+impl Source for PodGroup {
+    fn original(self) -> Option<Original> {
+        // Writes look at who it is and at what was noted on it.
+        let mut noted = PodGroup::default();
+        noted.metadata.namespace = self.metadata.namespace;
+        noted.metadata.name = self.metadata.name;
+        noted.metadata.uid = self.metadata.uid;
+        noted.metadata.generation = self.metadata.generation;
+        noted.metadata.resource_version = self.metadata.resource_version;
+        noted.status = self.status;
+        Some(Original::Group(Arc::new(noted)))
+    }
+}
 impl Source for Workload {}
 impl Source for NodeTopology {}
 

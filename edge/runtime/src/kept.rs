@@ -1,4 +1,4 @@
-//! Objects that writes are made from: claims, classes, and the pods that wait.
+//! Objects that writes are made from: claims, classes, groups, and the pods that wait.
 //!
 //! Invariant: nothing is decided by these. They are what the API said last, and a write that was made from an old one
 //! is answered with a conflict.
@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use convert::claim_id;
 use model::claim::ClaimId;
+use model::group::GroupId;
 use model::pod::PodId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
+use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use rustc_hash::FxHashMap;
-use scheduler::change::{About, Change, Write};
+use scheduler::change::{About, Change, GroupChange, Write};
 use scheduler::negotiation::NegotiationChange;
 
 /// An object as it came.
@@ -26,6 +28,8 @@ pub(crate) enum Original {
     Pod(Arc<Pod>),
     /// A class.
     Class(Arc<DeviceClass>),
+    /// A group of pods.
+    Group(Arc<PodGroup>),
     /// What is negotiated about a pod.
     Context(Arc<PodSchedulingContext>),
 }
@@ -38,6 +42,7 @@ pub(crate) type Classes = Arc<BTreeMap<String, Arc<DeviceClass>>>;
 pub(crate) struct Kept {
     claims: FxHashMap<ClaimId, Arc<ResourceClaim>>,
     pods: FxHashMap<Arc<str>, Arc<Pod>>,
+    groups: FxHashMap<GroupId, Arc<PodGroup>>,
     classes: Classes,
     contexts: FxHashMap<PodId, Arc<PodSchedulingContext>>,
 }
@@ -47,6 +52,7 @@ pub(crate) struct Kept {
 pub(crate) struct Sources {
     pub(crate) claim: Option<Arc<ResourceClaim>>,
     pub(crate) pod: Option<Arc<Pod>>,
+    pub(crate) group: Option<Arc<PodGroup>>,
     pub(crate) classes: Classes,
     pub(crate) context: Option<Arc<PodSchedulingContext>>,
 }
@@ -59,6 +65,12 @@ impl Kept {
             Original::Claim(id, claim) if claim.status.allocation.is_some() => drop(self.claims.remove(&id)),
             Original::Claim(id, claim) => drop(self.claims.insert(id, claim)),
             Original::Pod(pod) => drop(self.pods.insert(pod.metadata.uid.as_str().into(), pod)),
+            Original::Group(group) => {
+                let meta = &group.metadata;
+                let id =
+                    GroupId { namespace: meta.namespace.as_str().into(), name: meta.name.as_str().into() };
+                self.groups.insert(id, group);
+            }
             Original::Context(context) => {
                 let (namespace, name) = (&context.metadata.namespace, &context.metadata.name);
                 let id = PodId { namespace: namespace.as_str().into(), name: name.as_str().into() };
@@ -85,6 +97,7 @@ impl Kept {
             Change::PodApplied(pod) if pod.node.is_some() => drop(self.pods.remove(&pod.uid)),
             Change::PodGone(uid) => drop(self.pods.remove(uid)),
             Change::ClaimGone(id) => drop(self.claims.remove(id)),
+            Change::Group(GroupChange::Gone(id)) => drop(self.groups.remove(id)),
             Change::Negotiation(NegotiationChange::Gone(id, _)) => drop(self.contexts.remove(id)),
             Change::ClassGone(name) => drop(Arc::make_mut(&mut self.classes).remove(&**name)),
             _ => {}
@@ -97,6 +110,7 @@ impl Kept {
         match write.about() {
             About::Claim(id) => sources.claim = self.claims.get(id).cloned(),
             About::Pod { uid, .. } => sources.pod = self.pods.get(uid).cloned(),
+            About::Group(id) => sources.group = self.groups.get(id).cloned(),
             About::Context { id, .. } => sources.context = self.contexts.get(id).cloned(),
         }
         sources

@@ -9,6 +9,7 @@ use model::pod::{Pod, PodId};
 use scheduler::change::Write;
 use scheduler::engine::ReadyOutcome;
 use scheduler::filters::FilterSet;
+use scheduler::gang::GangNews;
 use scheduler::negotiation::{Await, Wait};
 use scheduler::queue::{Cause, Counts, Station};
 
@@ -106,6 +107,13 @@ pub enum Notice<'a> {
         result: AttemptResult,
         /// How long it took.
         took: Duration,
+    },
+    /// Something came of pods that are placed together.
+    Gang {
+        /// What.
+        news: &'a GangNews,
+        /// How long it was looked for nodes; nothing if it was not.
+        took: Option<Duration>,
     },
     /// A pod has its node.
     Bound {

@@ -8,7 +8,7 @@ use cluster::published::Published;
 use gates::{Gate, Gates};
 use model::claim::{Amount, Claim, Class, Wish};
 use model::device::Attribute;
-use model::group::{Disruption, Group, GroupId};
+use model::group::{Group, GroupId};
 use model::pod::Pod;
 use scheduler::change::{Change, GroupChange, Write};
 use scheduler::engine::{Effect, Engine, Input, Settings};
@@ -127,9 +127,8 @@ fn cluster(case: Case) -> Engine {
         uid: "gang-uid".into(),
         at_least: case.members as u32,
         levels: vec!["rack".into()],
-        priority: 0,
-        disruption: Disruption::Single,
         preempts: true,
+        ..Group::default()
     }))));
     for number in 0..case.members {
         let mut state = claim(number);

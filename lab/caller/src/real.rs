@@ -59,11 +59,12 @@ pub struct Real {
 }
 
 impl Files {
-    /// Makes what is not there yet; the token is that of an administrator.
+    /// Makes what is not there yet; the token is that of an administrator. Service accounts of `kube-system` have tokens too,
+    /// each the administrator's with the account's name behind it.
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub fn make(dir: &Path, token: &str) -> Result<Self, RealError> {
+    pub fn make(dir: &Path, token: &str, accounts: &[&str]) -> Result<Self, RealError> {
         let files = Self { dir: dir.to_owned() };
         if files.path("tokens.csv").exists() {
             return Ok(files);
@@ -81,10 +82,14 @@ impl Files {
         fs::write(files.path("server.crt"), server.signed_by(&server_key, &issuer)?.pem())?;
         fs::write(files.path("server.key"), server_key.serialize_pem())?;
         // The tokens of service accounts are signed with this, and nobody asks for one.
-        let accounts = KeyPair::generate()?;
-        fs::write(files.path("accounts.key"), accounts.serialize_pem())?;
-        fs::write(files.path("accounts.pub"), accounts.public_key_pem())?;
-        fs::write(files.path("tokens.csv"), format!("{token},test,test,system:masters\n"))?;
+        let signer = KeyPair::generate()?;
+        fs::write(files.path("accounts.key"), signer.serialize_pem())?;
+        fs::write(files.path("accounts.pub"), signer.public_key_pem())?;
+        let mut tokens = format!("{token},test,test,system:masters\n");
+        for name in accounts {
+            tokens += &format!("{token}-{name},system:serviceaccount:kube-system:{name},{name}\n");
+        }
+        fs::write(files.path("tokens.csv"), tokens)?;
         Ok(files)
     }
 
@@ -117,7 +122,7 @@ impl Files {
             .arg(self.option("service-account-key-file", "accounts.pub"))
             .arg(self.option("service-account-signing-key-file", "accounts.key"))
             .arg("--service-cluster-ip-range=10.96.0.0/16")
-            .args(["--authorization-mode=AlwaysAllow", "--disable-admission-plugins=ServiceAccount"])
+            .args(["--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount"])
             .arg(self.option("token-auth-file", "tokens.csv"));
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let authority = fs::read_to_string(self.path("authority.crt"))?;

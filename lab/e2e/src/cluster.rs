@@ -16,14 +16,17 @@ use objects::meta::DeleteOptions;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::scheduling::composite_pod_group::CompositePodGroup;
+use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::device_attachment::DeviceAttachment;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use crate::account::Account;
 use crate::embedded::Embedded;
 use crate::kind::Kind;
-use crate::real::Real;
+use crate::real::{Real, Served};
 
 /// The administrator's token.
 pub(crate) const TOKEN: &str = "a-secret-of-the-tests";
@@ -36,6 +39,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A cluster.
 pub struct Cluster {
+    served: Served,
     connection: Connection,
     place: Place,
     _server: Option<Embedded>,
@@ -52,8 +56,16 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn connect(&self, options: &Options) -> Result<Connection> {
+        self.connect_with(TOKEN, options)
+    }
+
+    fn connect_with(&self, token: &str, options: &Options) -> Result<Connection> {
         let server = format!("https://{}", self.address);
-        Ok(Connection::from_parts(&server, Some(TOKEN), Some(self.authority.as_bytes()), options)?)
+        Ok(Connection::from_parts(&server, Some(token), Some(self.authority.as_bytes()), options)?)
+    }
+
+    fn for_calls(&self) -> Result<caller::Place> {
+        Ok(caller::Place::new(self.address.parse()?, self.authority.as_bytes(), TOKEN)?)
     }
 }
 
@@ -63,10 +75,18 @@ impl Cluster {
     /// # Errors
     /// When it does not start.
     pub fn embedded(dir: &Path) -> Result<Self> {
-        let server = Embedded::start()?;
+        Self::embedded_with(dir, Served::Usual)
+    }
+
+    /// The same on a server that serves what is wanted.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn embedded_with(dir: &Path, served: Served) -> Result<Self> {
+        let server = Embedded::start(served.gates())?;
         let (address, authority) = (server.address.to_string(), server.authority.clone());
         let place = Place { address, authority, dir: dir.to_owned() };
-        Ok(Self { connection: place.connect(&Options::default())?, place, _server: Some(server) })
+        Ok(Self { served, connection: place.connect(&Options::default())?, place, _server: Some(server) })
     }
 
     /// The cluster on a real server, which all tests of this process share, emptied of what the last one left; or why there
@@ -74,14 +94,18 @@ impl Cluster {
     ///
     /// # Errors
     /// When it does not start.
-    pub async fn real(dir: &Path) -> Result<Result<Self, String>> {
-        let place = match Real::shared(dir)? {
+    pub async fn real_with(dir: &Path, served: Served) -> Result<Result<Self, String>> {
+        let place = match Real::shared(dir, served)? {
             Ok(place) => place.clone(),
             Err(why) => return Ok(Err(why.clone())),
         };
         let connection = place.connect(&Options::default())?;
-        let cluster = Self { connection, place, _server: None };
+        let cluster = Self { served, connection, place, _server: None };
         cluster.ready().await?;
+        for account in Account::ALL {
+            account.allow(&cluster.place.for_calls()?).await?;
+            cluster.allowed(account).await?;
+        }
         cluster.empty().await?;
         Ok(Ok(cluster))
     }
@@ -89,6 +113,18 @@ impl Cluster {
     /// A connection that everybody may use.
     pub fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// A connection for a part of the product. On a real server it may do what the part's manifest allows; ours allows
+    /// everything to everybody whom it knows.
+    ///
+    /// # Errors
+    /// When the server's certificate is no good.
+    pub fn connect_as(&self, account: Account) -> Result<Connection> {
+        if self._server.is_some() {
+            return self.connect();
+        }
+        self.place.connect_with(&format!("{TOKEN}-{}", account.name()), &Options::default())
     }
 
     /// A connection of one's own.
@@ -133,8 +169,7 @@ impl Cluster {
         if self._server.is_some() {
             return Ok(());
         }
-        let place = caller::Place::new(self.place.address.parse()?, self.place.authority.as_bytes(), TOKEN)?;
-        let mut caller = caller::Caller::connect(&place).await?;
+        let mut caller = caller::Caller::connect(&self.place.for_calls()?).await?;
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         for definition in schema::openapi::crds() {
             let answer = caller.call(Method::POST, path, definition.to_string()).await?;
@@ -297,6 +332,17 @@ impl Cluster {
         .await
     }
 
+    /// Waits until a server knows what an account may do; one that has just begun takes its time.
+    async fn allowed(&self, account: Account) -> Result<()> {
+        let connection = self.connect_as(account)?;
+        until(&format!("{account:?} may see claims"), async || {
+            let served = connection.serves(ResourceClaim::API_VERSION, "resourceclaims").await.done();
+            let seen = connection.get(&ResourceClaim::resource(), "no-such-claim").await;
+            Ok((served == Some(true) && matches!(seen, Answer::NotFound(_))).then_some(()))
+        })
+        .await
+    }
+
     /// Deletes what tests make.
     async fn empty(&self) -> Result<()> {
         self.delete_all::<Pod>().await?;
@@ -306,6 +352,14 @@ impl Cluster {
             self.patch::<ResourceClaim>(name, json!({"metadata": {"finalizers": null}})).await?;
         }
         self.delete_all::<ResourceClaim>().await?;
+        if self.served == Served::Groups {
+            for group in self.list::<PodGroup>().await? {
+                let name = &group.metadata.name;
+                self.patch::<PodGroup>(name, json!({"metadata": {"finalizers": null}})).await?;
+            }
+            self.delete_all::<PodGroup>().await?;
+            self.delete_all::<CompositePodGroup>().await?;
+        }
         self.delete_all::<ResourceClaimTemplate>().await?;
         self.delete_all::<ResourceSlice>().await?;
         self.delete_all::<DeviceClass>().await?;

@@ -18,14 +18,14 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
-    pub(crate) fn start() -> Result<Self> {
+    pub(crate) fn start(gates: Gates) -> Result<Self> {
         let credentials = Credentials::make(&[IpAddr::V4(Ipv4Addr::LOCALHOST)])?;
         let authority = credentials.authority.certificate.clone();
         let options = Options {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             credentials: Some(credentials),
             users: Users::default().with_admin_token(TOKEN),
-            gates: Gates::default().with(Gate::DRAControlPlaneController, true),
+            gates: gates.with(Gate::DRAControlPlaneController, true),
             store: Store::default(),
             log: Box::new(NoLog),
         };

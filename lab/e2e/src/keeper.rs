@@ -34,9 +34,17 @@ impl Keeper {
     /// # Errors
     /// When there is no controller of such a name.
     pub fn start(connection: &Connection, controllers: &[&str]) -> Result<Self> {
+        Self::start_with(connection, controllers, Gates::default())
+    }
+
+    /// Starts these controllers with these features.
+    ///
+    /// # Errors
+    /// When there is no controller of such a name.
+    pub fn start_with(connection: &Connection, controllers: &[&str], gates: Gates) -> Result<Self> {
         let heard = Arc::new(Heard::default());
         let controllers = Choice::parse(controllers.iter().copied())?;
-        let gates = Gates::default().with(Gate::DRAControlPlaneController, true);
+        let gates = gates.with(Gate::DRAControlPlaneController, true);
         let options = Options { controllers, gates, listener: heard.clone(), ..Options::default() };
         let task = tokio::spawn(upkeep::run(connection.clone(), options, std::future::pending()));
         Ok(Self { heard, task })

@@ -9,6 +9,8 @@ use objects::events::Event;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
+use objects::scheduling::composite_pod_group::CompositePodGroup;
+use objects::scheduling::pod_group::PodGroup;
 use objects::scheduling::priority_class::PriorityClass;
 use objects::supercargo::device_attachment::DeviceAttachment;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
@@ -75,6 +77,16 @@ impl Kind for DeviceTaintRule {
 impl Kind for PriorityClass {
     const PLURAL: &'static str = "priorityclasses";
     const NAMESPACE: &'static str = "";
+}
+
+impl Kind for PodGroup {
+    const PLURAL: &'static str = "podgroups";
+    const NAMESPACE: &'static str = "default";
+}
+
+impl Kind for CompositePodGroup {
+    const PLURAL: &'static str = "compositepodgroups";
+    const NAMESPACE: &'static str = "default";
 }
 
 impl Kind for DeviceAttachment {

@@ -5,6 +5,7 @@
 //!
 //! Invariant: nothing is taken for done because time has passed. Every wait is for something to be so, and has a limit.
 
+mod account;
 mod cluster;
 mod embedded;
 pub mod judge;
@@ -18,9 +19,11 @@ pub mod shapes;
 mod wire;
 mod worker;
 
+pub use account::Account;
 pub use cluster::{Cluster, PATIENCE, until};
 pub use keeper::Keeper;
 pub use kind::Kind;
+pub use real::Served;
 pub use servant::{Program, Servant};
 pub use wire::Wire;
 pub use worker::{Terms, Worker, serve};

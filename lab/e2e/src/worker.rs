@@ -24,13 +24,16 @@ pub struct Terms {
     pub candidate: Option<String>,
     /// It writes nothing.
     pub shadow: bool,
+    /// Which features it has.
+    pub gates: Gates,
     /// It asks drivers' controllers.
     pub negotiates: bool,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { name: "default-scheduler".to_owned(), candidate: None, shadow: false, negotiates: false }
+        let (name, gates) = ("default-scheduler".to_owned(), Gates::default());
+        Self { name, candidate: None, shadow: false, gates, negotiates: false }
     }
 }
 
@@ -71,7 +74,7 @@ impl Terms {
 
     /// What `runtime` needs to know.
     pub(crate) fn options(&self, election: Connection, listener: Arc<dyn Listener>) -> Result<Options> {
-        let gates = Gates::default().with(Gate::DRAControlPlaneController, self.negotiates);
+        let gates = self.gates.with(Gate::DRAControlPlaneController, self.negotiates);
         let file = format!(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
              profiles: [{{schedulerName: {}}}]\n",

@@ -1,7 +1,7 @@
 //! Judges device allocations by API objects alone.
 //!
 //! Objects go in, violations come out: [`check_allocations`] for allocations that were just made for a node,
-//! [`check_state`] for a whole cluster, and [`search`] to find out whether a small instance can be solved at all.
+//! [`check_state`] for a whole cluster, [`check_binding`] for a pod that is put on a node, and [`search`] to find out whether a small instance can be solved at all.
 //! Nothing here is shared with the allocator, and nothing is clever: every rule is a loop over objects, in a file of
 //! its own. What the allocator and this crate agree on was written down twice.
 //!
@@ -44,6 +44,7 @@ mod node_selector;
 mod policy;
 mod pools;
 mod reach;
+mod readiness;
 mod reservations;
 mod result_fields;
 mod search;
@@ -58,6 +59,7 @@ mod wanted;
 pub use check::{check_allocations, check_state};
 pub use evidence::{Evidence, GroupsFrom, Made};
 pub use names::{ClaimName, DeviceName, PoolName};
+pub use readiness::check_binding;
 pub use search::{Answer, search};
 pub use taint_rules::with_taint_rules;
 pub use violation::{Choice, ResultField, Violation};

@@ -132,6 +132,12 @@ pub enum Violation {
     TooManyConsumers { claim: ClaimName, found: usize, max: usize },
     #[error("{claim}: is reserved for pod {pod} with uid {uid}, which is gone")]
     ReservedForGone { claim: ClaimName, pod: String, uid: String },
+
+    // Pods that are put on nodes.
+    #[error("pod {pod} is put on a node, and of {device}, which {claim} has, {condition} is not reported")]
+    BoundUnready { pod: String, claim: ClaimName, device: DeviceName, condition: String },
+    #[error("pod {pod} is put on a node, and of {device}, which {claim} has, {condition} is reported")]
+    BoundBroken { pod: String, claim: ClaimName, device: DeviceName, condition: String },
 }
 
 fn listed(devices: &[DeviceName]) -> String {

@@ -6,7 +6,10 @@ use std::str::FromStr;
 
 use anyhow::{Context, ensure};
 use clap::Parser;
-use simulator::world::{Crash, Faults, Kind, Sabotage, crashes, live, play, relive_command, replay_command};
+use simulator::world::{
+    Crash, Faults, Kind, Sabotage, bargain, crashes, live, play, rebargain_command, relive_command,
+    replay_command,
+};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -21,12 +24,15 @@ struct Cli {
     /// Make a mistake on purpose, to see that it is noticed, such as DeafToClaims
     #[arg(long, value_parser = mistake, default_value = "None", hide_default_value = true)]
     mistake: Sabotage,
-    /// Live the complete life of one claim instead: template, shared or extended
+    /// Live the complete life of one claim instead: template, shared, extended or readied
     #[arg(long, conflicts_with_all = ["seed", "seeds"])]
     life: Option<Kind>,
     /// In that life, let a component die at a step, such as controller@7:unanswered; without it, at every step
     #[arg(long, requires = "life")]
     crash: Option<Crash>,
+    /// Play worlds in which drivers give devices themselves, by negotiation
+    #[arg(long, conflicts_with = "life")]
+    negotiation: bool,
     /// Print what happened, line by line
     #[arg(long)]
     trace: bool,
@@ -62,7 +68,11 @@ fn main() -> ExitCode {
     let (mut bound, mut refused, mut revisions) = (0, 0, 0);
     let count = seeds.end - seeds.start;
     for seed in seeds {
-        let report = play(seed, cli.mistake, cli.trace);
+        let report = if cli.negotiation {
+            bargain(seed, cli.mistake, cli.trace)
+        } else {
+            play(seed, cli.mistake, cli.trace)
+        };
         report.lines.iter().for_each(|line| println!("{line}"));
         report.faults.iter().for_each(|(fault, count)| *faults.entry(*fault).or_default() += count);
         (bound, refused) = (bound + report.bound, refused + report.refused);
@@ -70,7 +80,8 @@ fn main() -> ExitCode {
         if let Some(first) = report.violations.first() {
             wrong += 1;
             println!("seed {seed} ({:?}): {first}", report.arrangement);
-            println!("  {}", replay_command(seed));
+            let again = if cli.negotiation { rebargain_command(seed) } else { replay_command(seed) };
+            println!("  {again}");
         }
     }
     println!(

@@ -7,10 +7,19 @@ use crate::manifest::Manifest;
 /// Features that a cluster with these manifests must have: without them it would not serve a kind, or would drop a field.
 #[must_use]
 pub fn needed_gates(manifests: &[Manifest]) -> Vec<Gate> {
-    let groups = || manifests.iter().filter(|manifest| manifest.value["kind"] == "PodGroup");
+    let of_kind =
+        |kind: &'static str| manifests.iter().filter(move |manifest| manifest.value["kind"] == kind);
+    let groups = || of_kind("PodGroup");
     let mut needed = Vec::new();
     if groups().next().is_some() {
         needed.push(Gate::GenericWorkload);
+    }
+    if of_kind("CompositePodGroup").next().is_some() {
+        let trees = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling, Gate::CompositePodGroup];
+        needed.extend(trees);
+    }
+    if groups().any(|group| group.value["spec"]["resourceClaims"].is_array()) {
+        needed.push(Gate::DRAWorkloadResourceClaims);
     }
     if groups().any(|group| group.value["spec"]["schedulingConstraints"].is_object()) {
         needed.push(Gate::TopologyAwareWorkloadScheduling);

@@ -15,6 +15,7 @@ use model::timestamp::Timestamp;
 use objects::Object;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
+use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload as OwnWorkload;
 use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
@@ -40,8 +41,7 @@ const LIFE_MS_MAX: i64 = 7 * 24 * 3_600_000;
 const RETRY_MS: i64 = 10_000;
 
 /// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
-const UNHEEDED: [&str; 9] = [
-    "CompositePodGroup",
+const UNHEEDED: [&str; 8] = [
     "CronJob",
     "DaemonSet",
     "Deployment",
@@ -360,10 +360,11 @@ impl Simulation {
     /// What a write is made from besides itself.
     fn seen<T>(&self, write: &Write, made: Option<&Key>, look: impl FnOnce(&Seen<'_>) -> T) -> T {
         let made = made.and_then(|key| self.shelf.read::<ResourceClaim>(&key.namespace, &key.name));
-        let (mut claim, mut pod, mut context) = (made, None, None);
+        let (mut claim, mut pod, mut group, mut context) = (made, None, None, None);
         match write.about() {
             About::Claim(id) => claim = self.shelf.read::<ResourceClaim>(&id.namespace, &id.name),
             About::Pod { id, .. } => pod = self.shelf.read::<PodObject>(&id.namespace, &id.name),
+            About::Group(id) => group = self.shelf.read::<PodGroup>(&id.namespace, &id.name),
             About::Context { id, .. } => {
                 context = self.shelf.read::<PodSchedulingContext>(&id.namespace, &id.name);
             }
@@ -371,6 +372,7 @@ impl Simulation {
         let seen = Seen {
             claim: claim.as_ref(),
             pod: pod.as_ref(),
+            group: group.as_ref(),
             context: context.as_ref(),
             class: &|name| self.classes.get(name),
             now: self.shelf.now,

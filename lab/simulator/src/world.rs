@@ -6,11 +6,14 @@
 mod actors;
 mod agenda;
 mod api;
+mod attacher;
+mod bargain;
 mod carry;
 mod component;
 mod dice;
 mod ending;
 mod errand;
+mod gangs;
 mod judge;
 mod keeper;
 mod life;
@@ -32,6 +35,8 @@ use serde::Deserialize;
 
 use agenda::Agenda;
 use api::Api;
+use attacher::Attacher;
+pub use bargain::{bargain, rebargain_command};
 pub use component::{Component, Crash, Moment};
 use dice::Dice;
 use errand::{Answer, Errand};
@@ -42,7 +47,7 @@ pub use life::{Kind, LifeReport, crashes, live, relive_command};
 use machine::Machine;
 use plan::Plan;
 pub use plan::{Arrangement, Devices, Fault, Faults, Sabotage};
-use replica::{FOLLOWED, Replica};
+use replica::{Replica, followed};
 use trace::Trace;
 
 /// When every world begins.
@@ -69,6 +74,8 @@ enum Happening {
     Run,
     /// What belongs to somebody who is gone goes too.
     Collect,
+    /// Somebody makes devices ready.
+    MakeReady,
     /// A scheduler is told what is new of a kind.
     Tell { replica: usize, life: u32, stream: usize },
     /// A scheduler lists everything of a kind.
@@ -95,6 +102,8 @@ enum Happening {
     Strike { component: Component },
     /// Somebody looks whether the pods of a life have done their work.
     Visit,
+    /// Drivers that give devices themselves do something.
+    Bargain,
 }
 
 /// What came of a world.
@@ -108,8 +117,12 @@ pub struct Report {
     pub faults: Faults,
     /// Who schedules.
     pub arrangement: Arrangement,
+    /// Whether devices had to be made ready.
+    pub readied: bool,
     /// How many pods were bound.
     pub bound: u64,
+    /// How often a gang had as many members on nodes as it needs.
+    pub gangs: u64,
     /// How many attempts failed.
     pub refused: u64,
     /// How many writes the API carried out.
@@ -162,6 +175,7 @@ struct World {
     /// When the world ends; it is not known before everything that goes wrong has gone wrong.
     end: Option<i64>,
     keeper: Keeper,
+    attacher: Attacher,
     /// Nodes by name.
     machines: BTreeMap<String, Machine>,
     /// Claims of pods that somebody removed without waiting for their nodes, by uid: they may be given away while they
@@ -169,6 +183,8 @@ struct World {
     forsaken: BTreeSet<String>,
     /// The one life that is lived here, if it is no world of chances.
     life: Option<Life>,
+    /// Drivers that give devices themselves, if it is a world of these.
+    market: Option<bargain::Market>,
     /// Up to where garbage was looked for.
     collected: u64,
     /// Failed attempts by pod, since the world came to rest.
@@ -185,7 +201,11 @@ impl World {
     }
 
     fn of(seed: u64, plan: Plan, keep_lines: bool) -> World {
-        let gates = Gates::default();
+        let gates = if plan.gangs { gangs::gates() } else { Gates::default() };
+        World::with_gates(seed, plan, gates, keep_lines)
+    }
+
+    fn with_gates(seed: u64, plan: Plan, gates: Gates, keep_lines: bool) -> World {
         let api = Api::new(gates, START);
         let rivals = plan.arrangement == Arrangement::Rivals;
         World {
@@ -203,9 +223,11 @@ impl World {
             chances: Dice::new(seed, 3),
             end: None,
             keeper: Keeper::new(&api),
+            attacher: Attacher::new(&api),
             machines: BTreeMap::new(),
             forsaken: BTreeSet::new(),
             life: None,
+            market: None,
             collected: 0,
             api,
             attempts: BTreeMap::new(),
@@ -239,6 +261,9 @@ impl World {
         }
         if self.plan.acts > 0 {
             self.agenda.after(500, Happening::Act);
+        }
+        if self.plan.readied {
+            self.agenda.after(500, Happening::MakeReady);
         }
     }
 
@@ -277,6 +302,10 @@ impl World {
                 }
                 self.agenda.after(self.chances.millis(200, 1_200), Happening::Collect);
             }
+            Happening::MakeReady => {
+                self.make_ready();
+                self.agenda.after(self.chances.millis(50, 600), Happening::MakeReady);
+            }
             Happening::Tell { replica, life, stream } => {
                 if self.is_life(replica, life) {
                     self.tell_news(replica, stream);
@@ -307,6 +336,7 @@ impl World {
             Happening::Lead { replica } => self.lead(replica),
             Happening::Strike { component } => self.strike(component),
             Happening::Visit => self.visit(),
+            Happening::Bargain => self.trade(),
         }
     }
 
@@ -366,9 +396,7 @@ impl World {
         let now = self.agenda.now();
         let done = workload::act(&mut self.api, &self.plan, &mut self.deeds, &mut self.trace, now);
         if let Some(pod) = done {
-            let machines = self.machines.values().flat_map(|machine| &machine.entries);
-            let used = machines.filter(|(_, entry)| entry.pods.contains(&pod));
-            self.forsaken.extend(used.map(|(claim, _)| claim.clone()));
+            self.forsake(&pod);
         }
         self.plan.acts -= 1;
         if self.plan.acts > 0 {
@@ -379,6 +407,13 @@ impl World {
         self.trace.note(now, format_args!("from here on nothing goes wrong"));
         self.plan.calm = true;
         self.end = Some(now + CALM_MS);
+    }
+
+    /// A pod was removed without waiting for its node.
+    fn forsake(&mut self, pod: &str) {
+        let machines = self.machines.values().flat_map(|machine| &machine.entries);
+        let used = machines.filter(|(_, entry)| entry.pods.contains(pod));
+        self.forsaken.extend(used.map(|(claim, _)| claim.clone()));
     }
 
     fn is_life(&self, replica: usize, life: u32) -> bool {
@@ -407,7 +442,7 @@ impl World {
                 self.trace.note(now, format_args!("WRONG: {wrong}"));
                 self.violations.push(wrong);
             }
-            let Some(stream) = FOLLOWED.iter().position(|followed| followed == kind) else { continue };
+            let Some(stream) = followed(self.gates).position(|followed| followed == *kind) else { continue };
             for replica in 0..self.replicas.len() {
                 self.plan_news(replica, stream);
             }
@@ -421,7 +456,9 @@ impl World {
             violations: self.violations,
             faults: self.plan.counts,
             arrangement: self.plan.arrangement,
+            readied: self.plan.readied,
             bound: self.bound,
+            gangs: self.judge.gangs.completed,
             refused: self.refused,
             revisions: self.api.revision(),
             happenings: self.happenings,

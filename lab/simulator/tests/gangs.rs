@@ -3,6 +3,7 @@
 use gates::Gates;
 use simulator::{Outcome, needed_gates, read, simulate};
 
+const PREEMPTION: &str = include_str!("../../../examples/gang/preemption.yaml");
 const WHOLE_AND_HALF: &str = include_str!("../../../examples/gang/whole-and-half.yaml");
 
 fn outcome(manifests: &str) -> Outcome {
@@ -30,4 +31,21 @@ fn a_gang_that_needs_half_a_gpu_more_than_there_is_waits_as_a_whole() {
     assert!(outcome.claims.iter().all(|claim| claim.devices.is_empty()), "nobody holds anything");
     let reason = outcome.pods[0].reason.as_deref().unwrap_or_default();
     assert!(reason.contains("rack-1 comes closest: room for 4"), "{reason}");
+}
+
+#[test]
+fn a_gang_displaces_a_group_as_a_whole_and_everybody_is_told_why() {
+    let outcome = outcome(PREEMPTION);
+    let node = |name: &str| {
+        let pod = outcome.pods.iter().find(|pod| pod.name == name).expect("it is told of every pod");
+        (pod.node.as_deref(), pod.reason.as_deref())
+    };
+    for name in ["training-0", "training-1"] {
+        assert!([Some("node-1"), Some("node-2")].contains(&node(name).0), "{name}: {:?}", node(name));
+    }
+    for (name, place) in [("aside", "node-2"), ("web-0", "node-3"), ("web-1", "node-4")] {
+        assert_eq!(node(name).0, Some(place), "{name} stays");
+    }
+    let why = "it was preempted by pod group default/training, which goes to rack-1";
+    assert_eq!((node("nightly-0"), node("nightly-1")), ((None, Some(why)), (None, Some(why))));
 }

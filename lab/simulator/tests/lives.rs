@@ -47,6 +47,11 @@ fn a_claim_for_a_resource_by_name_leaves_nothing_whoever_dies_when() {
 }
 
 #[test]
+fn a_claim_whose_device_is_made_ready_leaves_nothing_whoever_dies_when() {
+    leaves_nothing(Kind::Readied);
+}
+
+#[test]
 fn a_life_takes_every_step_from_the_template_to_nothing() {
     let steps: Vec<String> =
         lived(Kind::Template, None).into_iter().map(|(by, what)| format!("{by}: {what}")).collect();

@@ -29,6 +29,9 @@ fn all_is_well_in_the_first_hundred_worlds() {
     for wanted in [Arrangement::Alone, Arrangement::Replicas, Arrangement::Rivals] {
         assert!(reports.iter().any(|report| report.arrangement == wanted), "{wanted:?} occurs");
     }
+    let readied = reports.iter().filter(|report| report.readied);
+    assert!(readied.clone().count() > 20, "in some worlds devices have to be made ready");
+    assert!(readied.map(|report| report.bound).sum::<u64>() > 30, "and pods are bound there");
     assert!(reports.iter().map(|report| report.bound).sum::<u64>() > 300, "pods are placed");
     assert!(reports.iter().map(|report| report.refused).sum::<u64>() > 300, "pods have to wait");
 }
@@ -41,6 +44,13 @@ fn all_is_well_in_the_second_hundred_worlds() {
 #[test]
 fn all_is_well_in_the_third_hundred_worlds() {
     all_is_well(200..300);
+}
+
+#[test]
+fn all_is_well_in_worlds_with_gangs() {
+    let reports = all_is_well(300..400);
+    let gangs: u64 = reports.iter().map(|report| report.gangs).sum();
+    assert!(gangs > 50, "gangs are placed: {gangs}");
 }
 
 #[test]
@@ -91,6 +101,11 @@ fn a_leader_that_begins_before_it_has_seen_everything_is_noticed() {
 #[test]
 fn a_scheduler_that_leaves_pods_alone_that_were_bound_by_hand_is_noticed() {
     is_noticed(Sabotage::LeavesBoundPods, 0);
+}
+
+#[test]
+fn a_scheduler_that_does_not_wait_for_devices_is_noticed() {
+    is_noticed(Sabotage::BindsUnready, 0);
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl Stage {
             }
         };
         let dir = folder(name);
-        let files = Files::make(&dir, "t").expect("files");
+        let files = Files::make(&dir, "t", &[]).expect("files");
         let mut real = files.programs(&assets).expect("programs");
         // Tests that end with their machine have nothing to lose.
         real.etcd.arg("--unsafe-no-fsync");

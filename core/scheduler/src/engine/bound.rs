@@ -11,8 +11,8 @@ use model::claim::ClaimId;
 use model::pod::{ClaimSource, Pod, PodClaim};
 use model::timestamp::Timestamp;
 
-use super::Engine;
-use super::fold::{claim_id, own_changes};
+use super::fold::{claim_id, named_claims, own_changes};
+use super::{Announcement, Engine};
 use crate::filters::{Filter, FilterSet};
 use crate::queue::Failure;
 
@@ -47,18 +47,18 @@ impl Engine {
     }
 
     fn is_unserved(&self, pod: &Pod, claim: &PodClaim) -> bool {
-        let state = claim_id(pod, claim).and_then(|id| self.claims.get(&id));
+        let id = claim_id(pod, claim);
+        let state = id.as_ref().and_then(|id| self.claims.get(id));
+        let user = id.as_ref().map_or_else(|| pod.uid.clone(), |id| self.user_of(pod, id));
         match claim.source {
             ClaimSource::NotNeeded | ClaimSource::Unknown => return false,
-            // What was made for its group is used by the group.
-            ClaimSource::Generated(_)
-                if state.is_some_and(|state| state.owner.as_ref() != Some(&pod.uid)) =>
-            {
+            // What was made for somebody else is theirs to use.
+            ClaimSource::Generated(_) if state.is_some_and(|state| state.owner.as_ref() != Some(&user)) => {
                 return false;
             }
             ClaimSource::Named(_) | ClaimSource::Generated(_) | ClaimSource::ToBeGenerated => {}
         }
-        state.is_none_or(|state| state.allocation.is_none() || !state.reserved_for.contains(&pod.uid))
+        state.is_none_or(|state| state.allocation.is_none() || !state.reserved_for.contains(&user))
     }
 
     /// Other pods use a claim than before: those on nodes may have what they lacked, or lack what they had.
@@ -91,7 +91,20 @@ impl Engine {
             let why = "a claim of it lost its devices or its reservation in the meantime".to_owned();
             return self.refuse(now, &placing.pod, Failure::Failed, why, FilterSet::default());
         }
+        self.tell_unready(now, &placing.pod);
         self.forget_waiting(uid);
+    }
+
+    /// Nobody holds a pod back that is on its node already. If its devices are not ready, that is told and nothing else: the
+    /// claim says for what, and whoever prepares the devices on the node can wait.
+    fn tell_unready(&mut self, now: Timestamp, pod: &Arc<Pod>) {
+        let claims: Vec<ClaimId> = named_claims(pod).collect();
+        let (Some(what), Some(node)) = (self.what_is_unready(now, pod, &claims), pod.node.clone()) else {
+            return;
+        };
+        let message =
+            format!("already on node {node}, so that it cannot wait for binding conditions: {what}");
+        self.announce(Announcement::DevicesPending { pod: pod.clone(), node, message });
     }
 
     /// Whether what a claim has can be used on a node. Of a node that is not there nothing can be.

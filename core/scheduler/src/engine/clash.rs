@@ -45,7 +45,9 @@ impl Engine {
             return;
         }
         // Claims for pods of ours may be from an earlier life of ours, or from a replica.
-        let is_known = |user: &Arc<str>| self.waiting.contains_key(user) || self.nodes.has_pod(user);
+        let is_known = |user: &Arc<str>| {
+            self.waiting.contains_key(user) || self.nodes.has_pod(user) || self.knows_group(user)
+        };
         if !state.reserved_for.iter().any(is_known) {
             self.rivals.meet();
         }
@@ -68,6 +70,13 @@ impl Engine {
             return false;
         }
         !self.waits_for_rivals(now, uid)
+    }
+
+    /// Whether a pod whose claims were written still has their devices for itself.
+    pub(crate) fn keeps_devices(&self, now: Timestamp, uid: &str) -> bool {
+        let claims = self.written_claims(uid);
+        claims.iter().all(|claim| self.claims.allocation(claim).is_some())
+            && self.clash_of(now, uid, &claims).is_none()
     }
 
     /// The claims that are written for a pod on its way. One that was made for it and is not known yet has a name that no
@@ -148,7 +157,8 @@ impl Engine {
     pub(crate) fn clash(&self, claim: &ClaimId, gives_way: bool) -> Option<String> {
         // Who is on its way is not there yet. Who was bound by hand may run as soon as its claims are reserved for it.
         let is_coming = |user: &str| self.placing.get(user).is_some_and(|placing| placing.pod.node.is_none());
-        let is_in_use = |user: &Arc<str>| self.nodes.has_pod(user) && !is_coming(user);
+        let is_there = |user: &Arc<str>| self.nodes.has_pod(user) && !is_coming(user);
+        let is_in_use = |user: &Arc<str>| is_there(user) || self.members_seated(user).any(is_there);
         let has_user = |claim: &ClaimId| {
             let state = self.claims.get(claim);
             state.is_some_and(|state| state.reserved_for.iter().any(is_in_use))
@@ -163,7 +173,8 @@ impl Engine {
 
     /// Whether a claim is reserved for others than this pod.
     pub(crate) fn has_other_users(&self, claim: &ClaimId, pod: &str) -> bool {
-        self.claims.get(claim).is_some_and(|state| state.reserved_for.iter().any(|user| **user != *pod))
+        let is_other = |user: &Arc<str>| !self.is_user_alone(user, pod);
+        self.claims.get(claim).is_some_and(|state| state.reserved_for.iter().any(is_other))
     }
 
     /// Gives the devices of a claim back since another has them, and puts its pod back.
@@ -182,8 +193,9 @@ impl Engine {
             if let Some(placing) = self.placing.get_mut(uid) {
                 placing.reserved.retain(|one| *one != claim);
             }
+            let user = self.placing.get(uid).map(|placing| self.user_of(&placing.pod, &claim));
             let one = InTheWay { claim, uid: state.uid.clone(), remedy: Remedy::Deallocate };
-            self.ask_for(one, uid);
+            self.ask_for(one, &user.unwrap_or_else(|| uid.clone()));
         }
     }
 

@@ -159,6 +159,10 @@ impl Engine {
             // While claims are written for it, it counts with what their devices take.
             if !self.placing.contains_key(&pod.uid) {
                 self.put_pod(pod.clone());
+                self.look_if_gang_placed(pod);
+            }
+            if !known {
+                self.found_seat(now, pod);
             }
             if !known {
                 self.join_gang(now, pod);
@@ -296,11 +300,13 @@ impl Engine {
     fn pod_gone(&mut self, now: Timestamp, uid: &Arc<str>) -> Wakes {
         self.rivals.is_done(now, uid);
         self.forget_waiting(uid);
+        // Before others of its gang look who is there.
+        let had_node = self.lose_seat(now, uid);
         self.abandon(uid);
         self.forget_unmade(uid);
         self.preempting.went(uid);
         let freed = self.end_nomination(uid, None);
-        if self.take_pod(uid) { freed.or(Wake::PodRemoved.into()) } else { freed }
+        if had_node { freed.or(Wake::PodRemoved.into()) } else { freed }
     }
 
     /// Puts a pod on its node.

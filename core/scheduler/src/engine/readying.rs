@@ -21,13 +21,15 @@ use super::fold::named_claims;
 use super::{Announcement, Engine};
 use crate::change::Write;
 use crate::cycle::Choice;
+use crate::deallocate::{InTheWay, Remedy};
 use crate::profile::Profile;
 
-/// A pod that waits for its devices.
+/// A pod that waits for its devices, or whose devices are ready while those of other members of its gang are not.
 #[derive(Clone, Debug)]
 pub(super) struct Readying {
     since: Timestamp,
-    until: Timestamp,
+    /// When its time is over; nothing while all of its devices are ready.
+    until: Option<Timestamp>,
     claims: Vec<ClaimId>,
 }
 
@@ -107,16 +109,22 @@ impl Engine {
         let began = placing.readying.as_ref().map_or(now, |readying| readying.since);
         let profile = self.settings.profile_of(&pod);
         match self.standing(now, began, &claims, &profile) {
+            Standing::Ready if self.is_held_for_gang(uid) => {
+                self.stay_ready(now, uid, claims);
+                false
+            }
             Standing::Ready => {
                 self.end_readying(now, uid, ReadyOutcome::Success, &claims);
                 false
             }
             Standing::Pending(until, what) => {
+                self.is_not_ready(uid);
                 self.wait_for_devices(now, uid, until, claims, &what);
                 true
             }
             Standing::Lost(why) => {
                 self.end_readying(now, uid, ReadyOutcome::Error, &claims);
+                self.vacate(uid);
                 self.fail(now, uid, why);
                 true
             }
@@ -124,6 +132,26 @@ impl Engine {
                 self.give_up_on(now, uid, &claims, broken);
                 true
             }
+        }
+    }
+
+    /// Whether a pod on its way waits for no device.
+    pub(crate) fn has_ready_devices(&self, now: Timestamp, uid: &Arc<str>) -> bool {
+        let Some(placing) = self.placing.get(uid) else { return false };
+        let claims = self.claims_to_ready(uid, &placing.pod);
+        let profile = self.settings.profile_of(&placing.pod);
+        matches!(self.standing(now, now, &claims, &profile), Standing::Ready)
+    }
+
+    /// What claims of a pod lack, if one of them lacks something.
+    pub(super) fn what_is_unready(&self, now: Timestamp, pod: &Pod, claims: &[ClaimId]) -> Option<String> {
+        if !self.heeds_conditions() {
+            return None;
+        }
+        match self.standing(now, now, claims, &self.settings.profile_of(pod)) {
+            Standing::Ready | Standing::Lost(_) => None,
+            Standing::Pending(_, what) => Some(what),
+            Standing::Broken(broken) => broken.into_iter().next().map(|one| one.why),
         }
     }
 
@@ -203,23 +231,42 @@ impl Engine {
         let Some(placing) = self.placing.get_mut(uid) else { return };
         self.settling.insert((until, uid.clone()));
         if let Some(readying) = &mut placing.readying {
-            if readying.until != until {
-                self.settling.remove(&(readying.until, uid.clone()));
-                readying.until = until;
+            let before = readying.until.replace(until);
+            if let Some(before) = before.filter(|before| *before != until) {
+                self.settling.remove(&(before, uid.clone()));
             }
             return;
         }
         let (pod, node) = (placing.pod.clone(), placing.node.clone());
-        placing.readying = Some(Readying { since: now, until, claims: claims.clone() });
+        placing.readying = Some(Readying { since: now, until: Some(until), claims: claims.clone() });
         placing.keeps_node = true;
-        for claim in claims {
-            self.awaited.entry(claim).or_default().insert(uid.clone());
-        }
+        self.await_claims(uid, claims);
         // Autoscalers look for it, and the next leader looks there first.
         let nominate = Write::Nominate { pod: pod.id.clone(), uid: uid.clone(), node: Some(node.clone()) };
         self.submit_and_forget(nominate);
         let message = format!("waiting for binding conditions for device on node {node}: {what}");
         self.announce(Announcement::DevicesPending { pod, node, message });
+    }
+
+    /// The devices of a member of a gang are ready, and are looked after until those of the others are too.
+    fn stay_ready(&mut self, now: Timestamp, uid: &Arc<str>, claims: Vec<ClaimId>) {
+        let known = self.placing.get(uid).and_then(|placing| placing.readying.as_ref());
+        if known.is_some_and(|readying| readying.until.is_none()) {
+            return;
+        }
+        let since = known.map_or(now, |readying| readying.since);
+        self.end_readying(now, uid, ReadyOutcome::Success, &claims);
+        if let Some(placing) = self.placing.get_mut(uid) {
+            placing.readying = Some(Readying { since, until: None, claims: claims.clone() });
+            self.await_claims(uid, claims);
+        }
+    }
+
+    /// Lets a pod go on whenever one of the claims changes.
+    fn await_claims(&mut self, uid: &Arc<str>, claims: Vec<ClaimId>) {
+        for claim in claims {
+            self.awaited.entry(claim).or_default().insert(uid.clone());
+        }
     }
 
     /// The claims that failed give their devices back, and the pod goes back to the queue.
@@ -231,12 +278,16 @@ impl Engine {
             self.shunned.entry(uid.clone()).or_default().insert(one.device);
             self.give_devices_back(uid, one.claim);
         }
+        self.vacate(uid);
         self.fail(now, uid, why);
     }
 
-    /// A pod waits for its devices no more.
+    /// A pod waits for its devices no more. If it is known already that they are ready, nothing more is said.
     fn end_readying(&mut self, now: Timestamp, uid: &Arc<str>, outcome: ReadyOutcome, claims: &[ClaimId]) {
         let readying = self.stop_readying(uid);
+        if readying.as_ref().is_some_and(|one| one.until.is_none()) && outcome != ReadyOutcome::Failure {
+            return;
+        }
         let Some(placing) = self.placing.get(uid) else { return };
         let waited_ms = readying.map_or(0, |one| (now.micros() - one.since.micros()) / 1_000);
         let states = claims.iter().filter_map(|id| self.claims.get(id)?.preparation.as_ref());
@@ -248,7 +299,9 @@ impl Engine {
     /// Forgets that a pod waits for its devices.
     pub(super) fn stop_readying(&mut self, uid: &Arc<str>) -> Option<Readying> {
         let readying = self.placing.get_mut(uid)?.readying.take()?;
-        self.settling.remove(&(readying.until, uid.clone()));
+        if let Some(until) = readying.until {
+            self.settling.remove(&(until, uid.clone()));
+        }
         for claim in &readying.claims {
             if let Some(pods) = self.awaited.get_mut(claim) {
                 pods.remove(uid);
@@ -274,8 +327,33 @@ impl Engine {
         }
     }
 
+    /// Gives devices back that failed, of claims that nobody uses: nobody waits for them, and nobody else can have them.
+    pub(super) fn clear_forlorn(&mut self, now: Timestamp) {
+        for claim in std::mem::take(&mut self.forlorn) {
+            let is_spoken_for = self.is_given_up(&claim) || self.is_being_reserved(&claim);
+            if !is_spoken_for && self.is_forlorn(now, &claim) {
+                let uid = self.claims.get(&claim).map(|state| state.uid.clone()).unwrap_or_default();
+                self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &"".into());
+            }
+        }
+    }
+
+    /// Whether a claim is used by nobody, and its devices will not become ready.
+    fn is_forlorn(&self, now: Timestamp, claim: &ClaimId) -> bool {
+        let state = self.claims.get(claim).filter(|_| self.heeds_conditions());
+        let idle = state.filter(|state| state.reserved_for.is_empty() && !state.extended && !state.deleting);
+        let Some(preparation) = idle.and_then(|state| state.preparation.as_ref()) else { return false };
+        let longest = self.settings.profiles.iter().max_by_key(|profile| profile.binding_timeout_ms);
+        longest.is_some_and(|profile| {
+            Broken::of(claim, preparation.verdict(now, now, &self.timeout(profile))).is_some()
+        })
+    }
+
     /// A claim changed or went. Pods that wait for its devices go on.
     pub(super) fn look_at_awaited(&mut self, now: Timestamp, claim: &ClaimId) {
+        if self.is_forlorn(now, claim) {
+            self.forlorn.insert(claim.clone());
+        }
         if self.awaited.is_empty() {
             return;
         }
@@ -288,19 +366,29 @@ impl Engine {
     /// The best node for a pod, without the devices that failed for it before. Its own node comes first, if another device is
     /// to be had there.
     pub(super) fn choose_other(&mut self, pod: &Pod) -> Option<Choice> {
-        let shunned = self.shunned.get(&pod.uid)?;
-        let name = format!("what failed for pod {}", pod.uid);
-        let holder = ClaimId { namespace: pod.id.namespace.clone(), name: name.into() };
-        let held = |device: &DeviceId| {
-            let (groups, consumed) = Default::default();
-            let holding = Holding { holder: holder.clone(), groups, consumed };
-            Held { device: device.clone(), share: None, holding }
-        };
-        let held: Vec<Held> = shunned.iter().map(held).collect();
-        self.claims.take(&held);
+        let held = self.hold_shunned([pod])?;
         let chosen = self.choose(pod);
         self.claims.give_back(&held);
         chosen.ok()
+    }
+
+    /// Keeps devices that failed for pods before from being chosen, until they are given back; nothing if there are none.
+    pub(crate) fn hold_shunned<'p>(&mut self, pods: impl IntoIterator<Item = &'p Pod>) -> Option<Vec<Held>> {
+        let mut held: Vec<Held> = Vec::new();
+        for pod in pods {
+            let name = format!("what failed for pod {}", pod.uid);
+            let holder = ClaimId { namespace: pod.id.namespace.clone(), name: name.into() };
+            for device in self.shunned.get(&pod.uid).into_iter().flatten() {
+                if held.iter().any(|known| known.device == *device) {
+                    continue;
+                }
+                let (groups, consumed) = Default::default();
+                let holding = Holding { holder: holder.clone(), groups, consumed };
+                held.push(Held { device: device.clone(), share: None, holding });
+            }
+        }
+        self.claims.take(&held);
+        (!held.is_empty()).then_some(held)
     }
 
     /// Whether devices failed for a pod before, so that answers for pods like it are not for it.

@@ -98,6 +98,9 @@ impl Engine {
         self.forget_waiting(uid);
         self.end_negotiation(&placing.pod);
         let (pod, node) = (placing.pod, placing.node);
+        // Only who leads binds pods, so that it may be noted at once.
+        self.look_if_gang_placed(&pod);
+        self.note_placed();
         self.announce(Announcement::Scheduled { pod, node, attempts, since });
     }
 
@@ -134,7 +137,8 @@ impl Engine {
             self.withdraw(&latest);
         }
         for claim in reserved {
-            let Some(release) = self.letting_go(&claim, consumer(&pod)) else { continue };
+            let consumer = self.consumer(&pod, &claim);
+            let Some(release) = self.letting_go(&claim, consumer) else { continue };
             let write = self.submit(uid, release);
             if let Some(placing) = self.placing.get_mut(uid) {
                 placing.releasing.insert(write);
@@ -154,8 +158,13 @@ impl Engine {
             if self.has_other_users(&claim, &pod.uid) || self.is_being_reserved(&claim) {
                 continue;
             }
+            if self.is_given_up(&claim) {
+                // It was asked for with the devices that were being made ready.
+                continue;
+            }
             reserved.retain(|one| *one != claim);
-            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &pod.uid);
+            let user = self.consumer(pod, &claim).user().clone();
+            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &user);
         }
     }
 
@@ -182,7 +191,7 @@ impl Engine {
         let Some(placing) = self.placing.remove(uid) else { return };
         self.fail_flight(self.now, uid);
         for (write, open) in &placing.open {
-            self.abandoned.insert(*write, (open.clone(), consumer(&placing.pod)));
+            self.abandoned.insert(*write, (open.clone(), self.consumer(&placing.pod, &open.claim)));
         }
         self.release(&placing);
     }
@@ -202,12 +211,14 @@ impl Engine {
         self.stop_readying(uid);
         let Some(placing) = self.placing.remove(uid) else { return };
         self.slip_from_flight(self.now, uid);
-        for (write, claim) in placing.open {
-            self.abandoned.insert(write, (claim, consumer(&placing.pod)));
+        for (write, open) in placing.open {
+            let consumer = self.consumer(&placing.pod, &open.claim);
+            self.abandoned.insert(write, (open, consumer));
         }
         for claim in &placing.reserved {
             if !self.is_usable_at(claim, node) {
-                self.release_claim(claim, consumer(&placing.pod));
+                let consumer = self.consumer(&placing.pod, claim);
+                self.release_claim(claim, consumer);
             }
         }
     }
@@ -235,22 +246,24 @@ impl Engine {
 
     /// What was decided for a claim is written, or is taken back.
     fn settle_claim(&mut self, now: Timestamp, open: &OpenClaim, outcome: &WriteOutcome) {
-        let Some(uid) = &open.decided else { return };
-        self.touch_claim(&open.claim);
-        match outcome {
-            WriteOutcome::Done => self.claims.written(&open.claim, uid),
-            WriteOutcome::Failed(_) => self.claims.undecide(&open.claim, uid),
-        };
-        // Devices may be free again, and pods that share the claim may be able to reserve it now.
-        if !self.claims.is_decided(&open.claim) {
-            self.queue.wake(Wake::Claim.into(), now);
+        if let Some(uid) = &open.decided {
+            self.touch_claim(&open.claim);
+            match outcome {
+                WriteOutcome::Done => self.claims.written(&open.claim, uid),
+                WriteOutcome::Failed(_) => self.claims.undecide(&open.claim, uid),
+            };
+            // Devices may be free again, and pods that share the claim may be able to reserve it now.
+            if !self.claims.is_decided(&open.claim) {
+                self.queue.wake(Wake::Claim.into(), now);
+            }
         }
         self.lead(now, &open.claim, outcome);
     }
 
     fn release(&mut self, placing: &Placing) {
         for claim in &placing.reserved {
-            self.release_claim(claim, consumer(&placing.pod));
+            let consumer = self.consumer(&placing.pod, claim);
+            self.release_claim(claim, consumer);
         }
     }
 
@@ -260,16 +273,15 @@ impl Engine {
         }
     }
 
-    /// Undoes what was written of a claim for a pod; a reservation is taken back by the write that this gives.
+    /// Undoes what was written of a claim for a pod; a reservation is taken back by the write that this gives. What its group
+    /// uses is let go with the last member.
     fn letting_go(&mut self, claim: &ClaimId, consumer: Consumer) -> Option<Write> {
+        if consumer.group.as_ref().is_some_and(|group| self.has_members_besides(&group.uid, &consumer.uid)) {
+            return None;
+        }
         self.unmake(claim);
         self.forget_note(claim, &consumer.name);
         let uid = self.claims.get(claim)?.uid.clone();
         Some(Write::Release { claim: claim.clone(), uid, consumer })
     }
-}
-
-/// A pod as the user of a claim.
-pub(crate) fn consumer(pod: &Pod) -> Consumer {
-    Consumer { name: pod.id.name.clone(), uid: pod.uid.clone() }
 }

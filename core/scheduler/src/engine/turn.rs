@@ -10,7 +10,6 @@ use model::device::DeviceId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::settle::consumer;
 use super::{Announcement, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, WaitReason, Write};
 use crate::cycle::{Choice, Wanted};
@@ -19,10 +18,12 @@ use crate::queue::Failure;
 
 impl Engine {
     pub(super) fn turn(&mut self, now: Timestamp, attempts: u32) {
+        self.clear_forlorn(now);
+        self.note_placed();
         for _ in 0..attempts {
             let Some(uid) = self.queue.next(now) else { break };
-            if let Some(group) = self.gangs.of_key(&uid) {
-                self.turn_gang(now, &uid, &group);
+            if let Some(root) = self.gangs.of_key(&uid) {
+                self.turn_gang(now, &uid, &root);
                 continue;
             }
             let Some(pod) = self.waiting.get(&uid).cloned() else {
@@ -86,7 +87,6 @@ impl Engine {
             let (note, write) = self.note_resources(pod, footprints);
             self.submit_for(pod, OpenClaim { claim: note, decided: None }, write);
         }
-        let consumer = consumer(pod);
         for wanted in choice.claims {
             let (open, write) = match wanted {
                 Wanted::Reserved => continue,
@@ -96,11 +96,13 @@ impl Engine {
                 }
                 Wanted::Reservation { claim, uid } => {
                     let open = OpenClaim { claim: claim.clone(), decided: None };
-                    (open, Write::Reserve { claim, uid, consumer: consumer.clone() })
+                    let consumer = self.consumer(pod, &claim);
+                    (open, Write::Reserve { claim, uid, consumer })
                 }
                 Wanted::Allocation { state, allocation } => {
                     let open = OpenClaim { claim: state.wish.id.clone(), decided: Some(state.uid.clone()) };
-                    (open, self.allocate(&state, allocation, &consumer))
+                    let consumer = self.consumer(pod, &state.wish.id);
+                    (open, self.allocate(&state, allocation, consumer))
                 }
                 Wanted::Claim { allocation } => {
                     let (claim, write) = self.make_claim(pod, &choice.node, allocation);
@@ -121,7 +123,7 @@ impl Engine {
     }
 
     /// Takes the devices of an allocation, and says what is to be written.
-    fn allocate(&mut self, state: &ClaimState, allocation: Allocation, consumer: &Consumer) -> Write {
+    fn allocate(&mut self, state: &ClaimState, allocation: Allocation, consumer: Consumer) -> Write {
         let id = state.wish.id.clone();
         let (allocated, shares) = held(&id, &state.uid, &allocation, None);
         let decided = self.claims.decide(&id, &state.uid, allocated);
@@ -133,7 +135,7 @@ impl Engine {
             version: state.version.clone(),
             allocation: Box::new(allocation),
             shares,
-            consumer: consumer.clone(),
+            consumer,
         }
     }
 

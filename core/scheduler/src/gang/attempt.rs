@@ -33,6 +33,16 @@ struct Attempt {
     seats: Seats,
 }
 
+/// How many members are wanted.
+struct Sizes {
+    /// As a search counts them.
+    gang: Gang,
+    /// As they are counted one by one.
+    each: Gang,
+    /// Not all of those have to be seated that share claims.
+    may_leave_some: bool,
+}
+
 enum Seats {
     /// They have yet to be handed out.
     Found(Placement),
@@ -52,9 +62,16 @@ impl Engine {
         if let (true, Some(level)) = (domains.is_empty(), empty_levels.first()) {
             return Err(format!("no node is in a domain of level {level}"));
         }
-        let gang = Gang { at_least, ..sought.gang.clone() };
+        // Members that share claims are one to the search. One by one each of them counts, and some may stay behind.
+        let shares = cast.shares_claims();
+        let each = if shares { sought.at_least } else { at_least };
+        let gang = &Sizes {
+            gang: Gang { at_least, ..sought.gang.clone() },
+            each: Gang { at_least: each, ..sought.gang.clone() },
+            may_leave_some: shares && (sought.at_least as usize) < cast.members().count(),
+        };
         let Some(choices) = self.device_sets(group, cast, at_least)? else {
-            let found = self.attempt_seats(&gang, cast, domains, steps_max, profile);
+            let found = self.attempt_seats(gang, cast, domains, steps_max, profile);
             return self.settle_seats(cast, found.map_err(|miss| miss.message)?);
         };
         let steps = (steps_max / choices.len() as u64).max(STEPS_MIN);
@@ -63,7 +80,7 @@ impl Engine {
         for choice in choices {
             let narrowed = ReachGenerator { name: &choice.name, nodes: &choice.nodes }.generate(domains);
             let cast = choice.restrict(cast);
-            match self.attempt_seats(&gang, &cast, &narrowed, steps, profile) {
+            match self.attempt_seats(gang, &cast, &narrowed, steps, profile) {
                 Ok(found) if best.as_ref().is_none_or(|(best, _)| found.is_better_than(best)) => {
                     best = Some((found, cast));
                 }
@@ -82,17 +99,42 @@ impl Engine {
 
     fn attempt_seats(
         &mut self,
-        gang: &Gang,
+        sizes: &Sizes,
         cast: &Cast,
         domains: &[Domain],
         steps: u64,
         profile: &Profile,
     ) -> Result<Attempt, Miss> {
         if !cast.is_local {
-            let (domain, seated) = self.seat_one_by_one(gang, cast, domains, profile)?;
-            let (rank, domain) = (domain.rank, domain.name.clone());
-            return Ok(Attempt { rank, score: 0.0, domain, seats: Seats::Given(seated) });
+            return self.attempt_one_by_one(&sizes.each, cast, domains, profile);
         }
+        let found = self.attempt_search(&sizes.gang, cast, domains, steps, profile);
+        if !sizes.may_leave_some {
+            return found;
+        }
+        found.or_else(|miss| self.attempt_one_by_one(&sizes.each, cast, domains, profile).map_err(|_| miss))
+    }
+
+    fn attempt_one_by_one(
+        &mut self,
+        gang: &Gang,
+        cast: &Cast,
+        domains: &[Domain],
+        profile: &Profile,
+    ) -> Result<Attempt, Miss> {
+        let (domain, seated) = self.seat_one_by_one(gang, cast, domains, profile)?;
+        let (rank, domain) = (domain.rank, domain.name.clone());
+        Ok(Attempt { rank, score: 0.0, domain, seats: Seats::Given(seated) })
+    }
+
+    fn attempt_search(
+        &mut self,
+        gang: &Gang,
+        cast: &Cast,
+        domains: &[Domain],
+        steps: u64,
+        profile: &Profile,
+    ) -> Result<Attempt, Miss> {
         let scorers = profile.placement.scorers();
         let question = Question { gang, domains, scorers: &scorers };
         let mut ground = Ground::new(self, cast, profile);

@@ -90,6 +90,11 @@ impl Cast {
         self.kinds.iter().flatten().flat_map(|unit| &unit.members)
     }
 
+    /// Whether members share claims that need devices.
+    pub fn shares_claims(&self) -> bool {
+        self.kinds.iter().any(|kind| kind[0].members.len() > 1)
+    }
+
     /// The members as a search sees them. Members that share claims are one to it; all of these are seated if there are any,
     /// as it does not count how many they are.
     pub fn gang(&self, at_least: u32) -> Gang {
@@ -99,7 +104,7 @@ impl Cast {
             members: units.len() as u32,
             needs: self.needs(&units[0]),
         };
-        let is_shared = self.kinds.iter().any(|kind| kind[0].members.len() > 1);
+        let is_shared = self.shares_claims();
         let units = self.kinds.iter().map(|kind| kind.len() as u32).sum();
         Gang {
             axes: fixed.into_iter().chain(self.others.iter().cloned()).chain(self.axes.names()).collect(),
@@ -141,7 +146,6 @@ impl Engine {
             && claims.pending.is_empty()
             && claims.footing.is_none()
             && !shares_devices
-            && !self.has_shunned(pod)
             && shape.spread.is_empty()
             && shape.near.is_empty()
             && shape.apart.is_empty()

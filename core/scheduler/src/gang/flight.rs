@@ -2,7 +2,8 @@
 //!
 //! Invariant: as long as no member is being bound, a gang that falls short of what it needs is taken back as a whole. After
 //! that nobody can be taken back who is bound: a member that could not be is looked a place for again where the others are, once
-//! it is known of all of them whether they are bound. If none is, the gang is free to go elsewhere as a whole.
+//! it is known of all of them whether they are bound. If none is, the gang is free to go elsewhere as a whole. The seat of one
+//! whose devices failed may be kept open for it. Before the first is bound, all are looked at once more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub(crate) struct Flight {
     pub members: BTreeSet<Arc<str>>,
     /// Those that have all that they need.
     pub ready: BTreeSet<Arc<str>>,
+    /// Those whose devices failed, and who are looked after again before the others are taken back.
+    pub vacant: BTreeSet<Arc<str>>,
     /// How many have to be bound together.
     pub at_least: usize,
     /// They may be bound.
@@ -41,13 +44,37 @@ impl Engine {
     pub(crate) fn waits_for_gang(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
         let Some(flight) = self.flight_mut(uid).filter(|flight| !flight.is_cleared) else { return false };
         flight.ready.insert(uid.clone());
-        if flight.ready.len() < flight.members.len() {
-            return true;
-        }
-        flight.is_cleared = true;
+        let Some(flight) = self.flight(uid).filter(|flight| self.is_whole(flight)) else { return true };
         let others: Vec<Arc<str>> = flight.members.iter().filter(|other| *other != uid).cloned().collect();
-        others.iter().for_each(|other| self.go_on(now, other));
-        false
+        let is_fit = |other: &Arc<str>| self.has_ready_devices(now, other) && self.keeps_devices(now, other);
+        let (fit, unfit): (Vec<Arc<str>>, Vec<Arc<str>>) = others.into_iter().partition(is_fit);
+        let Some(flight) = self.flight_mut(uid) else { return true };
+        if unfit.is_empty() {
+            flight.is_cleared = true;
+            fit.iter().for_each(|other| self.go_on(now, other));
+            return false;
+        }
+        // What they had is lost: they see so now, and whoever of them is fit after all lets everybody go on.
+        flight.ready.retain(|other| !unfit.contains(other));
+        unfit.iter().for_each(|other| self.go_on(now, other));
+        true
+    }
+
+    /// Whether a pod is on its way with a gang of which nobody may be bound yet.
+    pub(crate) fn is_held_for_gang(&self, uid: &Arc<str>) -> bool {
+        self.flight(uid).is_some_and(|flight| !flight.is_cleared)
+    }
+
+    /// Whether a pod on its way has all that it needs but for the other members of its gang.
+    pub(crate) fn is_ready_for_gang(&self, uid: &Arc<str>) -> bool {
+        self.flight(uid).is_some_and(|flight| !flight.is_cleared && flight.ready.contains(uid))
+    }
+
+    /// A member lacks something after all.
+    pub(crate) fn is_not_ready(&mut self, uid: &Arc<str>) {
+        if let Some(flight) = self.flight_mut(uid) {
+            flight.ready.remove(uid);
+        }
     }
 
     /// A member is not on its way any more. What is told is how its flight was when it left.
@@ -82,29 +109,56 @@ impl Engine {
             let landed = |uid: &&Arc<str>| !self.placing.contains_key(*uid) || is_binding(uid);
             self.gangs.seated(&id).filter(landed).count() >= wanted
         } else {
-            flight.members.len() >= flight.at_least
+            flight.members.len() + flight.vacant.len() >= self.needed(flight)
         };
         if is_enough {
             return self.clear_if_ready(now, &id);
         }
+        self.call_flight_back(now, &id, "another member of the pod group could not be bound");
+    }
+
+    /// Takes members back that are on their way and not being bound.
+    fn call_flight_back(&mut self, now: Timestamp, id: &GroupId, why: &str) {
+        let Some(flight) = self.gangs.flights.get(id) else { return };
+        let is_binding = |uid: &&Arc<str>| self.placing.get(*uid).is_some_and(Placing::is_being_bound);
         let others: Vec<Arc<str>> = flight.members.iter().filter(|uid| !is_binding(uid)).cloned().collect();
         for other in &others {
             self.leave_flight(other);
         }
         for other in others {
-            self.call_back(now, &other, "another member of the pod group could not be bound");
+            self.call_back(now, &other, why);
         }
+    }
+
+    /// Takes members on their way back if they have become too few, and nobody is bound yet.
+    pub(crate) fn recount_flight(&mut self, now: Timestamp, id: &GroupId, why: &str) {
+        let is_short = |flight: &&Flight| {
+            !flight.is_cleared && flight.members.len() + flight.vacant.len() < self.needed(flight)
+        };
+        if self.gangs.flights.get(id).filter(is_short).is_some() {
+            self.call_flight_back(now, id, why);
+        }
+    }
+
+    /// Whether enough members are on the way, and all of them have what they need.
+    fn is_whole(&self, flight: &Flight) -> bool {
+        flight.members.len() >= self.needed(flight) && flight.ready.len() == flight.members.len()
+    }
+
+    /// How many members have to be on the way together, with those that are on nodes by now.
+    fn needed(&self, flight: &Flight) -> usize {
+        let id = flight.members.first().and_then(|uid| self.gangs.in_flight.get(uid));
+        let Some(group) = id.and_then(|id| self.gangs.groups.get(id)) else { return flight.at_least };
+        let bound = self.gangs.seated(&group.id).filter(|uid| !flight.members.contains(*uid)).count();
+        (group.at_least as usize).saturating_sub(bound)
     }
 
     /// Lets all members go on if none of them is waited for any more.
     fn clear_if_ready(&mut self, now: Timestamp, id: &GroupId) {
-        let Some(flight) = self.gangs.flights.get_mut(id) else { return };
-        if flight.is_cleared || flight.ready.len() < flight.members.len() {
-            return;
-        }
-        flight.is_cleared = true;
-        let others: Vec<Arc<str>> = flight.members.iter().cloned().collect();
-        others.iter().for_each(|other| self.go_on(now, other));
+        let whole = self.gangs.flights.get(id).filter(|flight| !flight.is_cleared && self.is_whole(flight));
+        // The last one lets all others go on.
+        let last = whole.and_then(|flight| flight.members.last()).cloned();
+        last.iter().for_each(|last| self.go_on(now, last));
     }
 
     /// Whether members are being bound, and the gang has too few if that fails: where the others can be depends on it.
@@ -119,9 +173,16 @@ impl Engine {
         let members = flight.members.iter().map(|uid| (uid.clone(), id.clone()));
         self.gangs.in_flight.extend(members);
         match self.gangs.flights.get_mut(id) {
-            Some(before) => before.members.extend(flight.members),
+            Some(before) => {
+                before.members.extend(flight.members);
+                before.vacant.clear();
+            }
             None => drop(self.gangs.flights.insert(id.clone(), flight)),
         }
+    }
+
+    fn flight(&self, uid: &Arc<str>) -> Option<&Flight> {
+        self.gangs.flights.get(self.gangs.in_flight.get(uid)?)
     }
 
     fn flight_mut(&mut self, uid: &Arc<str>) -> Option<&mut Flight> {

@@ -6,7 +6,7 @@ use model::claim::ClaimId;
 use model::timestamp::Timestamp;
 
 use crate::change::{Write, WriteOutcome};
-use crate::engine::{Engine, OpenClaim, consumer};
+use crate::engine::{Engine, OpenClaim};
 
 impl Engine {
     /// Lets a pod on its way wait until a claim has its devices.
@@ -23,13 +23,16 @@ impl Engine {
             let Some(placing) = self.placing.get_mut(&uid) else { continue };
             let Some(claim_uid) = placing.follows.remove(claim) else { continue };
             let pod = placing.pod.clone();
+            let consumer = self.consumer(&pod, claim);
+            let Some(placing) = self.placing.get_mut(&uid) else { continue };
             match outcome {
                 WriteOutcome::Failed(reason) => {
                     placing.failed.get_or_insert_with(|| format!("claim {claim}: {reason}"));
                 }
+                // The group has it by now, and with that each of its members.
+                WriteOutcome::Done if consumer.group.is_some() => placing.reserved.push(claim.clone()),
                 WriteOutcome::Done if placing.failed.is_none() => {
-                    let write =
-                        Write::Reserve { claim: claim.clone(), uid: claim_uid, consumer: consumer(&pod) };
+                    let write = Write::Reserve { claim: claim.clone(), uid: claim_uid, consumer };
                     self.submit_for(&pod, OpenClaim { claim: claim.clone(), decided: None }, write);
                 }
                 WriteOutcome::Done => {}

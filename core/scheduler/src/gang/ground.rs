@@ -149,6 +149,10 @@ impl PlacementState for Ground<'_> {
         self.likenesses.of(features)
     }
 
+    fn tried(&mut self, fits: bool) {
+        self.engine.gangs.tried.count(fits);
+    }
+
     fn takes(&mut self, node: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict {
         let fixed = self.fixed(node);
         if load.present().any(|(kind, _)| !fixed[kind]) {

@@ -1,14 +1,15 @@
 //! Who belongs to a gang, and when it may be placed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gates::Gate;
-use model::group::GroupId;
+use model::group::{Group, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use model::workload::is_replica;
 
-use super::key_of;
+use super::{Root, key_of};
 use crate::change::GroupChange;
 use crate::engine::Engine;
 use crate::queue::Failure;
@@ -26,7 +27,12 @@ impl Engine {
 
     /// Under which key a pod waits: its own, or that of its gang.
     pub(crate) fn queue_key(&self, pod: &Pod) -> Arc<str> {
-        self.gang_of(pod).map_or_else(|| pod.uid.clone(), |id| key_of(&id))
+        self.gang_of(pod).map_or_else(|| pod.uid.clone(), |id| self.key_for(&id))
+    }
+
+    /// Under which key the members of a group wait. Those of a tree of which a part is not known wait as the group.
+    fn key_for(&self, id: &GroupId) -> Arc<str> {
+        key_of(&self.root_of(id).unwrap_or_else(|| Root::Group(id.clone())))
     }
 
     /// Adds a pod that waits, or takes note that it is held back or not.
@@ -39,7 +45,7 @@ impl Engine {
         self.look_at_gang(now, &id);
         if is_new {
             // With one more to choose from, enough of them may fit.
-            self.queue.wake_one(&key_of(&id), Wakes::of(&Wake::ALL), now);
+            self.queue.wake_one(&self.key_for(&id), Wakes::of(&Wake::ALL), now);
         }
     }
 
@@ -48,12 +54,28 @@ impl Engine {
         let id = match change {
             GroupChange::Applied(group) => {
                 let id = group.id.clone();
+                self.forget_group(&id);
+                self.adopt(group.parent.as_ref(), &Root::Group(id.clone()));
+                self.gangs.by_uid.insert(group.uid.clone(), id.clone());
                 self.gangs.groups.insert(id.clone(), Arc::from(group));
                 id
             }
             GroupChange::Gone(id) => {
-                self.gangs.groups.remove(&id);
+                self.forget_group(&id);
+                self.gangs.placed.remove(&id);
+                self.free_room_of_few(&id);
                 id
+            }
+            GroupChange::CompositeApplied(composite) => {
+                let id = composite.id.clone();
+                self.forget_composite(&id);
+                self.adopt(composite.parent.as_ref(), &Root::Composite(id.clone()));
+                self.gangs.composites.insert(id.clone(), Arc::from(composite));
+                return self.look_at_leaves(now, &id);
+            }
+            GroupChange::CompositeGone(id) => {
+                self.forget_composite(&id);
+                return self.look_at_leaves(now, &id);
             }
             GroupChange::WorkloadApplied(workload) => return self.apply_workload(now, &workload),
             GroupChange::WorkloadGone(id) => return self.remove_workload(now, &id),
@@ -61,13 +83,61 @@ impl Engine {
             GroupChange::TopologyGone(name) => return self.remove_topology(&name),
         };
         self.look_at_gang(now, &id);
-        self.queue.wake_one(&key_of(&id), Wake::Group.into(), now);
+        self.look_if_placed(&id);
+        self.queue.wake_one(&self.key_for(&id), Wake::Group.into(), now);
+        Wakes::NONE
+    }
+
+    fn forget_group(&mut self, id: &GroupId) {
+        if let Some(group) = self.gangs.groups.remove(id) {
+            self.gangs.by_uid.remove(&group.uid);
+            self.disown(id, group.parent.as_ref(), &Root::Group(id.clone()));
+        }
+    }
+
+    fn forget_composite(&mut self, id: &GroupId) {
+        if let Some(composite) = self.gangs.composites.remove(id) {
+            self.queue.remove(&key_of(&Root::Composite(id.clone())));
+            self.disown(id, composite.parent.as_ref(), &Root::Composite(id.clone()));
+        }
+    }
+
+    /// Takes note of what is in a group of groups.
+    fn adopt(&mut self, parent: Option<&Arc<str>>, child: &Root) {
+        let (Root::Group(id) | Root::Composite(id)) = child;
+        let Some(name) = parent else { return };
+        let parent = GroupId { namespace: id.namespace.clone(), name: name.clone() };
+        self.gangs.children.entry(parent).or_default().insert(child.clone());
+    }
+
+    fn disown(&mut self, id: &GroupId, parent: Option<&Arc<str>>, child: &Root) {
+        let Some(name) = parent else { return };
+        let parent = GroupId { namespace: id.namespace.clone(), name: name.clone() };
+        if let Some(children) = self.gangs.children.get_mut(&parent) {
+            children.remove(child);
+            if children.is_empty() {
+                self.gangs.children.remove(&parent);
+            }
+        }
+    }
+
+    /// Looks again at what waits below a group of groups.
+    fn look_at_leaves(&mut self, now: Timestamp, id: &GroupId) -> Wakes {
+        for leaf in self.leaves_of(id) {
+            self.look_at_gang(now, &leaf);
+            self.queue.wake_one(&self.key_for(&leaf), Wake::Group.into(), now);
+        }
         Wakes::NONE
     }
 
     /// Queues a gang with members that want a node, held back until it may be placed; forgets one without.
     pub(super) fn look_at_gang(&mut self, now: Timestamp, id: &GroupId) {
-        let key = key_of(id);
+        let root = self.root_of(id);
+        let key = key_of(&Root::Group(id.clone()));
+        if let Some(Root::Composite(root)) = &root {
+            self.queue.remove(&key);
+            return self.look_at_tree(now, root);
+        }
         let Some(members) = self.gangs.waiting.get(id) else {
             self.queue.remove(&key);
             return;
@@ -79,7 +149,8 @@ impl Engine {
         }
         // One member that is held back holds all of them back, as with Kubernetes.
         let is_gated = here.any(|(_, gated)| *gated);
-        let group = self.gangs.groups.get(id);
+        // A part of a tree waits until all above it is known.
+        let group = self.gangs.groups.get(id).filter(|_| root.is_some());
         let is_whole = group.is_some_and(|group| self.gangs.members(id) >= group.at_least as usize);
         let priority = match group {
             // A workload of our own has no priority but that of its pods.
@@ -89,7 +160,11 @@ impl Engine {
             }
             group => group.map_or(0, |group| group.priority),
         };
-        self.queue.apply(&key, priority, is_gated || !is_whole, now);
+        let is_held_back = is_gated || !is_whole;
+        self.queue.apply(&key, priority, is_held_back, now);
+        if is_held_back {
+            self.close_seats(now, id, "another member of the pod group is held back");
+        }
     }
 
     /// A pod that waits is gone, or has its node.
@@ -104,12 +179,26 @@ impl Engine {
         }
         // Those who are left may be too few.
         self.look_at_gang(self.now, &id);
+        self.close_seat(self.now, &id, &pod.uid);
+        self.free_room_of_few(&id);
+    }
+
+    /// No room is kept for a gang that has too few members to be placed.
+    fn free_room_of_few(&mut self, id: &GroupId) {
+        let is_whole = |group: &Arc<Group>| self.gangs.members(id) >= group.at_least as usize;
+        if self.preempting.nominations.is_empty() || self.gangs.groups.get(id).is_some_and(is_whole) {
+            return;
+        }
+        let members = self.gangs.waiting.get(id).into_iter().flat_map(BTreeMap::keys);
+        let members: Vec<Arc<Pod>> = members.filter_map(|uid| self.waiting.get(uid).cloned()).collect();
+        let aside = self.put_nominations_aside(&members);
+        self.give_up_room(self.now, id, aside);
     }
 
     /// A member that was on its way is back: the gang tries again after a while.
     pub(crate) fn rejoin_gang(&mut self, now: Timestamp, pod: &Pod) {
         let Some(id) = self.gang_of(pod) else { return };
-        let key = key_of(&id);
+        let key = self.key_for(&id);
         let is_queued = self.queue.contains(&key);
         self.look_at_gang(now, &id);
         if !is_queued {
@@ -130,6 +219,23 @@ impl Engine {
             self.gangs.seated.entry(id.clone()).or_default().insert(pod.uid.clone());
             self.gangs.group_of.insert(pod.uid.clone(), id);
         }
+    }
+
+    /// A pod was heard of that has a node: those of its gang who wait may be enough with it.
+    pub(crate) fn found_seat(&mut self, now: Timestamp, pod: &Pod) {
+        if let Some(id) = self.gang_of(pod) {
+            self.look_at_gang(now, &id);
+        }
+    }
+
+    /// A pod is gone: if it had a node, those who are on their way may be too few without it.
+    pub(crate) fn lose_seat(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
+        let gang = self.gangs.group_of.get(uid).cloned();
+        let had_node = self.take_pod(uid);
+        if let Some(id) = gang {
+            self.recount_flight(now, &id, "another member of the pod group has gone");
+        }
+        had_node
     }
 
     /// A pod is on no node.

@@ -8,17 +8,22 @@
 mod attempt;
 mod axes;
 mod cast;
+mod claims;
 mod device_sets;
 mod domains;
 mod flight;
 mod following;
 mod ground;
 mod helps;
+mod in_the_way;
 mod likeness;
 mod members;
+mod news;
 mod one_by_one;
 mod replicas;
+mod tree;
 mod turn;
+mod vacancy;
 mod victims;
 mod way;
 mod workloads;
@@ -28,20 +33,37 @@ use std::sync::Arc;
 
 use cluster::topologies::NodeTopology;
 use model::claim::ClaimId;
-use model::group::{Group, GroupId};
+use model::group::{Composite, Group, GroupId};
 use model::workload::{Terms, WorkloadId};
 use rustc_hash::FxHashMap;
 
 use flight::Flight;
+pub use news::{GangNews, GangOutcome, Tried};
 use way::Plan;
 
 /// What stands before the name of a gang in the queue. No uid begins like this.
-const KEY: &str = "gang ";
+const GANG: &str = "gang ";
+
+/// What stands before the name of a group of groups in the queue.
+const TREE: &str = "tree ";
+
+/// What is placed in one turn.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Root {
+    /// A group that belongs to no other.
+    Group(GroupId),
+    /// A group of groups.
+    Composite(GroupId),
+}
 
 /// Groups, and the pods that belong to them.
 #[derive(Debug, Default)]
 pub(crate) struct Gangs {
     groups: BTreeMap<GroupId, Arc<Group>>,
+    by_uid: FxHashMap<Arc<str>, GroupId>,
+    composites: BTreeMap<GroupId, Arc<Composite>>,
+    /// What is in each group of groups, whether that is known or not.
+    children: BTreeMap<GroupId, BTreeSet<Root>>,
     /// What groups of our own workloads ask of their placement.
     terms: BTreeMap<GroupId, Arc<Terms>>,
     /// The groups of each of our own workloads.
@@ -60,15 +82,29 @@ pub(crate) struct Gangs {
     in_flight: FxHashMap<Arc<str>, GroupId>,
     /// Members that reserve a claim once it has the devices that it gets with another member.
     followers: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// Groups of which enough members are bound, and which have yet to be told so.
+    pub(crate) untold: BTreeSet<GroupId>,
+    /// Those that were told, by uid.
+    placed: BTreeMap<GroupId, Arc<str>>,
+    /// Claims that count as having no devices, in a trial.
+    pub(crate) lifted: BTreeSet<ClaimId>,
+    /// What was looked at in this turn.
+    tried: Tried,
     /// What is being made free for gangs.
     plans: BTreeMap<GroupId, Plan>,
 }
 
 impl Gangs {
-    /// The gang that is queued under a key.
-    pub(crate) fn of_key(&self, key: &str) -> Option<GroupId> {
-        let (namespace, name) = key.strip_prefix(KEY)?.split_once('/')?;
-        Some(GroupId { namespace: namespace.into(), name: name.into() })
+    /// What is queued under a key, if it is no single pod.
+    pub(crate) fn of_key(&self, key: &str) -> Option<Root> {
+        let id = |key: &str| {
+            let (namespace, name) = key.split_once('/')?;
+            Some(GroupId { namespace: namespace.into(), name: name.into() })
+        };
+        match key.strip_prefix(GANG) {
+            Some(key) => id(key).map(Root::Group),
+            None => id(key.strip_prefix(TREE)?).map(Root::Composite),
+        }
     }
 
     /// How many members there are, wherever they are.
@@ -91,6 +127,9 @@ impl Gangs {
 }
 
 /// Under which key a gang is queued.
-fn key_of(id: &GroupId) -> Arc<str> {
-    format!("{KEY}{id}").into()
+fn key_of(root: &Root) -> Arc<str> {
+    match root {
+        Root::Group(id) => format!("{GANG}{id}").into(),
+        Root::Composite(id) => format!("{TREE}{id}").into(),
+    }
 }

@@ -6,12 +6,13 @@
 //!
 //! Invariant: what is assumed of members is taken back before the answer is given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::claims::Held;
 use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
+use model::device::DeviceId;
 use model::node::NodeSelector;
 use model::pod::Pod;
 use placement::{Domain, Gang};
@@ -25,9 +26,24 @@ use crate::filters::{self, Around, Mounts};
 use crate::profile::Profile;
 
 /// A member that has a seat for the moment.
-struct Assumed {
+pub(super) struct Assumed {
     uid: Arc<str>,
     held: Vec<Held>,
+}
+
+/// How many choices of devices are tried for a claim that members share, in each domain.
+const LEADERS_MAX: usize = 64;
+
+/// Choices of devices with which too few members had seats.
+type Avoided = BTreeSet<Vec<DeviceId>>;
+
+/// The devices that a member gets.
+fn devices_of(choice: &Choice) -> Vec<DeviceId> {
+    let allocations = choice.claims.iter().filter_map(|wanted| match wanted {
+        Wanted::Allocation { allocation, .. } => Some(allocation),
+        _ => None,
+    });
+    allocations.flat_map(|allocation| &allocation.grants).map(|grant| grant.device.clone()).collect()
 }
 
 /// Where claims can be used that got their devices with members before.
@@ -50,21 +66,12 @@ impl Engine {
     ) -> Result<(&'d Domain, Seated), Miss> {
         let mut nearest: Option<(usize, &Domain)> = None;
         for domain in domains {
-            let mut seated = Vec::new();
-            let mut assumed = Vec::new();
-            let mut shared: Shared = BTreeMap::new();
-            for member in cast.members() {
-                let Some(choice) = self.seat_within(member, domain, &shared, profile) else { continue };
-                assumed.push(self.assume_seat(member, &choice));
-                shared.extend(choice.claims.iter().filter_map(brought));
-                seated.push((member.pod.clone(), choice));
-            }
-            assumed.iter().rev().for_each(|one| self.revert_seat(one));
-            if seated.len() >= gang.at_least as usize {
-                return Ok((domain, seated));
-            }
-            if nearest.is_none_or(|(count, _)| count < seated.len()) {
-                nearest = Some((seated.len(), domain));
+            match self.seat_in_domain(gang, cast, domain, profile) {
+                Ok(seated) => return Ok((domain, seated)),
+                Err(count) if nearest.is_none_or(|(most, _)| most < count) => {
+                    nearest = Some((count, domain));
+                }
+                Err(_) => {}
             }
         }
         let wanted = gang.at_least;
@@ -83,12 +90,61 @@ impl Engine {
         Err(Miss { room_for: nearest.map_or(0, |(count, _)| count as u32), message })
     }
 
+    /// Seats the members in a domain, or says for how many there were seats. Where the devices of a claim are that members
+    /// share decides where all of them can be: if too few can, other devices are tried for the first such claim.
+    fn seat_in_domain(
+        &mut self,
+        gang: &Gang,
+        cast: &Cast,
+        domain: &Domain,
+        profile: &Profile,
+    ) -> Result<Seated, usize> {
+        let followed: BTreeSet<&ClaimId> =
+            cast.members().flat_map(|member| &member.follows).map(|state| &state.wish.id).collect();
+        let leads =
+            |member: &Member| member.claims.open.iter().any(|state| followed.contains(&state.wish.id));
+        let leader = cast.members().find(|member| leads(member)).map(|member| member.pod.uid.clone());
+        let mut avoid: Avoided = BTreeSet::new();
+        let mut most = 0;
+        loop {
+            let mut seated: Seated = Vec::new();
+            let mut assumed = Vec::new();
+            let mut shared: Shared = BTreeMap::new();
+            let mut led: Option<Vec<DeviceId>> = None;
+            for member in cast.members() {
+                let is_leader = leader.as_ref() == Some(&member.pod.uid);
+                let avoided = is_leader.then_some(&avoid);
+                let Some(choice) = self.seat_within(member, domain, &shared, avoided, profile) else {
+                    continue;
+                };
+                if is_leader {
+                    led = Some(devices_of(&choice));
+                }
+                assumed.push(self.assume_choice(&member.pod, &choice));
+                shared.extend(choice.claims.iter().filter_map(brought));
+                seated.push((member.pod.clone(), choice));
+            }
+            assumed.iter().rev().for_each(|one| self.revert_seat(one));
+            let is_enough = seated.len() >= gang.at_least as usize;
+            self.gangs.tried.count(is_enough);
+            if is_enough {
+                return Ok(seated);
+            }
+            most = most.max(seated.len());
+            match led {
+                Some(devices) if avoid.len() < LEADERS_MAX => avoid.insert(devices),
+                _ => return Err(most),
+            };
+        }
+    }
+
     /// The best node of a domain for a member, with what is assumed of others.
     fn seat_within(
         &mut self,
         member: &Member,
         domain: &Domain,
         shared: &Shared,
+        avoid: Option<&Avoided>,
         profile: &Profile,
     ) -> Option<Choice> {
         let Member { pod, claims, follows } = member;
@@ -122,15 +178,19 @@ impl Engine {
         for at in self.ranked(pod, candidates, &[], companions, profile) {
             let node = filters::node_of(self.nodes.get(at)).clone();
             if let Ok(allocations) = self.devices_on(&node, claims) {
-                return Some(seat(member, &node, allocations));
+                let choice = seat(member, &node, allocations);
+                if avoid.is_some_and(|avoid| avoid.contains(&devices_of(&choice))) {
+                    continue;
+                }
+                return Some(choice);
             }
         }
         None
     }
 
     /// Goes on as if a member were on its node, with its devices.
-    fn assume_seat(&mut self, member: &Member, choice: &Choice) -> Assumed {
-        let mut pod = Pod::clone(&member.pod);
+    pub(super) fn assume_choice(&mut self, member: &Arc<Pod>, choice: &Choice) -> Assumed {
+        let mut pod = Pod::clone(member);
         pod.node = Some(choice.node.clone());
         let mut taken = Vec::new();
         for wanted in &choice.claims {
@@ -139,7 +199,7 @@ impl Engine {
                 Wanted::Claim { allocation } => {
                     let name = format!("<gang> {}", pod.uid).into();
                     let id = ClaimId { namespace: pod.id.namespace.clone(), name };
-                    (id, &member.pod.uid, allocation)
+                    (id, &member.uid, allocation)
                 }
                 Wanted::Reserved | Wanted::Reservation { .. } | Wanted::Following { .. } => continue,
             };
@@ -151,7 +211,7 @@ impl Engine {
         Assumed { uid, held: taken }
     }
 
-    fn revert_seat(&mut self, assumed: &Assumed) {
+    pub(super) fn revert_seat(&mut self, assumed: &Assumed) {
         self.take_pod(&assumed.uid);
         self.claims.give_back(&assumed.held);
     }

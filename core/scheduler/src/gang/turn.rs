@@ -11,11 +11,13 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 use placement::{Domain, Gang, Placement};
 
+use super::Root;
 use super::cast::{Cast, Member, Unit};
 use super::domains::Domains;
 use super::flight::Flight;
 use super::ground::Devices;
 use super::key_of;
+use super::news::Tried;
 use super::way::importance;
 use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, Wanted, choice};
@@ -29,6 +31,9 @@ use crate::wake::{Wake, Wakes};
 /// How many steps the search for seats of one gang may take.
 const STEPS_MAX: u64 = 2_000_000;
 
+/// Why members come back that wait for the seat of another.
+const NO_OTHERS: &str = "devices of another member of the pod group failed, and there are no others for it";
+
 /// Members with their seats, and the place where they are.
 pub(super) type Seated = Vec<(Arc<Pod>, Choice)>;
 
@@ -38,6 +43,8 @@ pub(super) struct Sought {
     pub group: Arc<Group>,
     pub cast: Cast,
     pub gang: Gang,
+    /// How many members have to be seated at once; the search may count those that share claims as one.
+    pub at_least: u32,
     pub domains: Vec<Domain>,
     /// Levels at which no node is in any domain.
     pub empty_levels: Vec<Arc<str>>,
@@ -52,6 +59,14 @@ pub(super) struct GangRefusal {
     pub filters: FilterSet,
 }
 
+/// Members in the order in which they are seated.
+pub(super) fn sort(members: &mut [Arc<Pod>]) {
+    members.sort_by(|one, other| {
+        let rank = |pod: &Arc<Pod>| (-i64::from(pod.priority), pod.created, pod.id.name.clone());
+        rank(one).cmp(&rank(other))
+    });
+}
+
 /// The seat of a member, with the claims that follow other members.
 pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -> Choice {
     let mut choice = choice(&member.pod, node, &member.claims, allocations);
@@ -64,7 +79,12 @@ pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -
 
 impl Engine {
     /// Looks for seats for the members of a gang, and sends those on their way that have one.
-    pub(crate) fn turn_gang(&mut self, now: Timestamp, key: &Arc<str>, id: &GroupId) {
+    pub(crate) fn turn_gang(&mut self, now: Timestamp, key: &Arc<str>, root: &Root) {
+        self.gangs.tried = Tried::default();
+        let id = match root {
+            Root::Group(id) => id,
+            Root::Composite(id) => return self.turn_tree(now, key, id),
+        };
         let waiting = self.gangs.waiting.get(id).into_iter().flat_map(|members| members.keys());
         let (on_the_way, here): (Vec<&Arc<str>>, Vec<&Arc<str>>) =
             waiting.partition(|uid| self.placing.contains_key(*uid));
@@ -78,10 +98,7 @@ impl Engine {
         if is_coming_back || self.is_landing(&group) {
             return self.queue.put_back(key, Failure::Failed, now);
         }
-        members.sort_by(|one, other| {
-            let rank = |pod: &Arc<Pod>| (-i64::from(pod.priority), pod.created, pod.id.name.clone());
-            rank(one).cmp(&rank(other))
-        });
+        sort(&mut members);
         if members.iter().any(|pod| self.wants_devices(pod))
             && let Some(until) = self.rivals.stands_back(now, key)
         {
@@ -94,13 +111,15 @@ impl Engine {
         }
         let aside = self.put_nominations_aside(&members);
         let lifted = self.lift_plans_below(importance(&group, &members), None);
-        match self.seek(&group, &members) {
+        match self.seek(&group, &members, None) {
             Err(refusal) => {
                 self.give_up_gang(&members);
                 self.give_up_room(now, id, aside);
+                self.tell_refused(&group, &members[0], &refusal.message);
                 self.refuse_gang(now, key, &members, &refusal);
+                self.close_seats(now, id, NO_OTHERS);
             }
-            Ok(sought) => match self.find_seats(&sought, &sought.domains, sought.gang.at_least, STEPS_MAX) {
+            Ok(sought) => match self.find_seats_anew(&sought, &members) {
                 Ok((_, seated)) if self.negotiates_for_gang(now, key, &seated) => {
                     // The room stays theirs until drivers have answered.
                     aside.into_iter().for_each(|nomination| self.nominate(nomination));
@@ -108,14 +127,22 @@ impl Engine {
                 Ok((_, seated)) => {
                     seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
                     self.use_room(now, id, aside, &seated);
+                    self.tell_seated(&group, &members[0], seated.len());
                     self.take_off(now, key, &group, seated);
                 }
                 Err(why) => {
                     self.give_up_gang(&members);
-                    let message = format!("pod group is unschedulable, {why}");
-                    let filters = [Filter::Resources].into_iter().collect();
+                    let mut message = format!("pod group is unschedulable, {why}");
+                    let mut filters = [Filter::Resources].into_iter().collect();
+                    if let Some((alone, said)) = self.why_alone(&members) {
+                        message = format!("{message}; {alone}");
+                        filters = said;
+                    }
                     let refusal = GangRefusal { message, wakes_on: self.helps(&group, &members), filters };
                     self.make_way(now, (key, &sought), &members, aside, refusal);
+                    if !self.gangs.plans.contains_key(id) {
+                        self.close_seats(now, id, NO_OTHERS);
+                    }
                 }
             },
         }
@@ -126,17 +153,19 @@ impl Engine {
     fn take_off_together(&mut self, now: Timestamp, replicas: Vec<(GroupId, Seated)>) {
         for (id, seated) in replicas {
             if let Some(group) = self.gangs.groups.get(&id).cloned() {
-                self.take_off(now, &key_of(&id), &group, seated);
+                self.take_off(now, &key_of(&Root::Group(id)), &group, seated);
             }
         }
     }
 
     /// Sends members on their way together.
-    fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, seated: Seated) {
+    fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, mut seated: Seated) {
+        self.reserve_once(&mut seated);
         let already = self.gangs.seated(&group.id).count();
         let flight = Flight {
             members: seated.iter().map(|(pod, _)| pod.uid.clone()).collect(),
             ready: Default::default(),
+            vacant: Default::default(),
             at_least: (group.at_least as usize).saturating_sub(already),
             is_cleared: false,
             attempts: self.queue.attempts(key),
@@ -151,6 +180,11 @@ impl Engine {
             .filter(|uid| !self.placing.contains_key(*uid))
             .filter_map(|uid| self.waiting.get(uid).cloned())
             .collect();
+        self.leave_rest(now, key, group, &left);
+    }
+
+    /// Puts members back for whom there was no room beside the others.
+    pub(super) fn leave_rest(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, left: &[Arc<Pod>]) {
         if left.is_empty() {
             self.queue.remove(key);
             return;
@@ -162,9 +196,9 @@ impl Engine {
         }
         let message = "the rest of the pod group has its nodes, and there is no room for this one".to_owned();
         let refusal =
-            GangRefusal { message, wakes_on: self.helps(group, &left), filters: FilterSet::default() };
-        self.refuse_gang(now, key, &left, &refusal);
-        if self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, &left)) {
+            GangRefusal { message, wakes_on: self.helps(group, left), filters: FilterSet::default() };
+        self.refuse_gang(now, key, left, &refusal);
+        if self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left)) {
             // It is their turn again, and by themselves they may displace others.
             self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
         }
@@ -188,15 +222,37 @@ impl Engine {
         }
     }
 
-    /// What the members of a gang look for, unless too few of them can be placed anywhere.
-    fn seek(&mut self, group: &Arc<Group>, pods: &[Arc<Pod>]) -> Result<Sought, GangRefusal> {
+    /// Seats for as many members as have to be seated at once, at least, in given domains.
+    pub(super) fn seat_gang_in(
+        &mut self,
+        group: &Arc<Group>,
+        pods: &[Arc<Pod>],
+        within: &[Domain],
+    ) -> Result<Seated, String> {
+        let sought = self.seek(group, pods, Some(within)).map_err(|refusal| refusal.message)?;
+        self.find_seats(&sought, within, sought.gang.at_least, STEPS_MAX).map(|(_, seated)| seated)
+    }
+
+    /// What the members of a gang look for, in given domains or in its own, unless too few of them can be placed anywhere.
+    pub(super) fn seek(
+        &mut self,
+        group: &Arc<Group>,
+        pods: &[Arc<Pod>],
+        within: Option<&[Domain]>,
+    ) -> Result<Sought, GangRefusal> {
         let profile = self.settings.profile_of(&pods[0]);
         let mut members = Vec::new();
         let mut unfit = None;
         for pod in pods {
             match self.claims_of(pod, &profile) {
                 Ok(claims) => members.push(Member { pod: pod.clone(), claims, follows: Vec::new() }),
-                Err(refusal) => unfit = unfit.or_else(|| Some((pod.clone(), refusal))),
+                Err(refusal) => {
+                    // Its claim has devices that are of no use to anybody.
+                    if let Some(one) = refusal.in_the_way() {
+                        self.ask_for(one, &pod.uid);
+                    }
+                    unfit = unfit.or_else(|| Some((pod.clone(), refusal)));
+                }
             }
         }
         let seated = self.gangs.seated(&group.id).count() as u32;
@@ -213,8 +269,25 @@ impl Engine {
         }
         let cast = Cast::new(self, members, &profile).counted(self);
         let gang = cast.gang(at_least);
-        let Domains { all: domains, empty_levels } = self.domains_of(group, &cast, &profile);
-        Ok(Sought { group: group.clone(), cast, gang, domains, empty_levels, profile })
+        let Domains { all: domains, empty_levels } = match within {
+            None => self.domains_of(group, &cast, &profile),
+            Some(within) => Domains { all: within.to_vec(), empty_levels: Vec::new() },
+        };
+        self.gangs.tried.generated += domains.len() as u64;
+        Ok(Sought { group: group.clone(), cast, gang, at_least, domains, empty_levels, profile })
+    }
+
+    /// Seats without devices that failed for members before, if there are such, or else with them.
+    fn find_seats_anew(&mut self, sought: &Sought, pods: &[Arc<Pod>]) -> Result<(Arc<str>, Seated), String> {
+        let at_least = sought.gang.at_least;
+        if let Some(held) = self.hold_shunned(pods.iter().map(|pod| &**pod)) {
+            let seated = self.find_seats(sought, &sought.domains, at_least, STEPS_MAX);
+            self.claims.give_back(&held);
+            if seated.is_ok() {
+                return seated;
+            }
+        }
+        self.find_seats(sought, &sought.domains, at_least, STEPS_MAX)
     }
 
     /// Gives the seats of a placement to members.

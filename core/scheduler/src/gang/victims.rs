@@ -7,8 +7,8 @@
 //! number of those who have to go and not with the number of those who could.
 //!
 //! Bounds: a search takes at most [`STEPS_MAX`] steps; it is found out who may stay in at most [`DOMAINS_MAX`] domains, those
-//! that look best after the first step, by at most [`TRIALS_MAX`] searches in all. What is left open then is decided by the
-//! seats that were found last: who is not in their way stays. So the bound can cost somebody a place who might have kept it,
+//! that look best after the first step, by at most [`TRIALS_MAX`] searches in all, and by fewer for large ones. What is left
+//! open then is decided by the seats that were found last: who is not in their way stays. So the bound can cost somebody a place who might have kept it,
 //! but it never lets anybody go for nothing.
 //!
 //! Invariant: whoever is named here goes only together with seats for the gang that were found with all of them gone.
@@ -38,6 +38,12 @@ const TRIALS_MAX: usize = 256;
 
 /// By how many if members are seated one after the other, which takes longer.
 const TRIALS_MAX_ONE_BY_ONE: usize = 64;
+
+/// By how many at the least, however large domain and gang are.
+const TRIALS_MIN: usize = 16;
+
+/// How many nodes and members may be looked at by these searches: the larger they are, the fewer searches there are.
+const LOOKS_MAX: usize = 100_000;
 
 /// Seats for a gang once others are gone.
 #[derive(Debug)]
@@ -123,14 +129,16 @@ impl Engine {
             return Err(Helpless::NoVictims);
         }
         let hopeful = self.hopeful_domains(now, sought, units, going)?;
-        let trials = if sought.cast.is_local { TRIALS_MAX } else { TRIALS_MAX_ONE_BY_ONE };
-        let trials = trials / hopeful.len().clamp(1, DOMAINS_MAX);
+        let shares = hopeful.len();
         let mut best: Option<(Harm, GangCandidate)> = None;
         for Hopeful { domain, at_least, concerned, .. } in hopeful {
             let units: Vec<Unit> = concerned.into_iter().map(|at| units[at].clone()).collect();
-            let Some((harm, candidate)) =
-                self.reprieve_in(now, (sought, domain, at_least), units, (going, trials))
-            else {
+            let Some((harm, candidate)) = self.reprieve_in(
+                now,
+                (sought, domain, at_least),
+                units,
+                (going, trials(sought, domain) / shares),
+            ) else {
                 continue;
             };
             if best.as_ref().is_none_or(|(least, _)| harm < *least) {
@@ -350,4 +358,11 @@ impl Engine {
         self.depart_for_good(&mut absence, going.gone.iter().cloned(), going.claims.iter().cloned());
         absence
     }
+}
+
+/// By how many searches it is found out who may stay, if only in this domain.
+fn trials(sought: &Sought, domain: &Domain) -> usize {
+    let most = if sought.cast.is_local { TRIALS_MAX } else { TRIALS_MAX_ONE_BY_ONE };
+    let looks = domain.nodes.len() + sought.gang.members() as usize;
+    (LOOKS_MAX / looks.max(1)).clamp(TRIALS_MIN, most)
 }

@@ -16,7 +16,6 @@ use super::turn::{GangRefusal, Seated, Sought};
 use super::victims::{GangCandidate, Going, Helpless};
 use crate::change::Write;
 use crate::cycle::{Choice, Wanted};
-use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::{Engine, held};
 use crate::preempt::{Displacer, Nomination, Unit, planned, pods_of};
 use crate::wake::{Wake, Wakes};
@@ -67,10 +66,11 @@ impl Engine {
         aside: Vec<Nomination>,
         mut refusal: GangRefusal,
     ) {
-        if let Some(count) = self.give_back_idle(sought) {
+        if let Some(count) = self.clear_the_way(sought, members) {
             // Nobody has to go if claims that nobody uses give their devices back.
             refusal.message.push_str(&format!("; {count} claims that nobody uses give their devices back"));
             aside.into_iter().for_each(|nomination| self.nominate(nomination));
+            self.tell_refused(&sought.group, &members[0], &refusal.message);
             return self.refuse_gang(now, key, members, &refusal);
         }
         let id = sought.group.id.clone();
@@ -108,6 +108,7 @@ impl Engine {
         if !text.is_empty() {
             refusal.message.push_str(&format!(", pod group preemption: {text}"));
         }
+        self.tell_refused(&sought.group, &members[0], &refusal.message);
         self.refuse_gang(now, key, members, &refusal);
         if is_free_already {
             self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
@@ -236,27 +237,6 @@ impl Engine {
         if is_freed {
             self.wake_others(GOING, now);
         }
-    }
-
-    /// Lets claims of members give their devices back that keep a member where the gang cannot be, and that nobody uses;
-    /// says how many those are.
-    fn give_back_idle(&mut self, sought: &Sought) -> Option<usize> {
-        let mut idle: Vec<(InTheWay, Arc<str>)> = Vec::new();
-        for member in sought.cast.members() {
-            for state in &member.claims.settled {
-                let is_unused = state.reserved_for.iter().all(|user| *user == member.pod.uid);
-                if is_unused && !self.is_being_reserved(&state.wish.id) {
-                    let (claim, uid) = (state.wish.id.clone(), state.uid.clone());
-                    let one = InTheWay { claim, uid, remedy: Remedy::Deallocate };
-                    if idle.iter().all(|(known, _)| known.claim != one.claim) {
-                        idle.push((one, member.pod.uid.clone()));
-                    }
-                }
-            }
-        }
-        let count = idle.len();
-        idle.into_iter().for_each(|(one, user)| self.ask_for(one, &user));
-        (count > 0).then_some(count)
     }
 }
 

@@ -9,7 +9,7 @@ use model::group::GroupId;
 use model::timestamp::Timestamp;
 use model::workload::{Workload, WorkloadId};
 
-use super::key_of;
+use super::{Root, key_of};
 use crate::engine::Engine;
 use crate::wake::{Wake, Wakes};
 
@@ -28,7 +28,7 @@ impl Engine {
         self.forget_groups(now, went);
         for id in ids {
             self.look_at_gang(now, &id);
-            self.queue.wake_one(&key_of(&id), Wake::Group.into(), now);
+            self.queue.wake_one(&key_of(&Root::Group(id)), Wake::Group.into(), now);
         }
         Wakes::NONE
     }

@@ -15,11 +15,11 @@ use crate::engine::fold::named_claims;
 
 impl Engine {
     /// Whether a gang that has seats waits for drivers' controllers first. They are asked then.
-    pub(crate) fn negotiates_for_gang(
+    pub(crate) fn negotiates_for_gang<'a>(
         &mut self,
         now: Timestamp,
         key: &Arc<str>,
-        seated: &[(Arc<Pod>, Choice)],
+        seated: impl IntoIterator<Item = &'a (Arc<Pod>, Choice)>,
     ) -> bool {
         let mut waits = false;
         for (pod, choice) in seated {

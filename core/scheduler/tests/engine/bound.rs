@@ -220,3 +220,18 @@ fn a_reservation_that_is_lost_before_the_pod_runs_is_made_again() {
     world.settle();
     assert!(world.devices_of("one").is_empty() && is_at_rest(&world), "who runs asks for nothing more");
 }
+
+#[test]
+fn it_cannot_wait_for_devices_that_are_not_ready_and_says_so() {
+    let mut world = with_gpus();
+    world.fact(crate::readying::fabric("b", &["gpu-b"]));
+    world.add_claim(claim("one"));
+    world.add_pod(bound("p", "b", &["one"]));
+    world.settle();
+    assert_eq!(world.devices_of("one"), ["gpu-b"]);
+    assert!(world.claims[&claim_id("one")].preparation.is_some(), "the claim says what is left to do");
+    let told = "p: already on node b, so that it cannot wait for binding conditions: claim default/one, device \
+                gpu.example.com/b/gpu-b: Attached not reported yet";
+    assert_eq!(world.told, [told]);
+    assert!(is_at_rest(&world));
+}

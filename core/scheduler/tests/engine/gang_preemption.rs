@@ -414,3 +414,41 @@ fn among_many_only_as_many_go_as_have_to() {
     world.settle();
     assert!((0..4).all(|number| world.node_of(&format!("u{number}")).is_some()));
 }
+
+#[test]
+fn a_gang_for_which_very_many_have_to_go_takes_as_many_as_it_needs() {
+    let mut world = gang_world();
+    for number in 0..300 {
+        let name = format!("n{number:03}");
+        world.fact(node_in("r0", &name, 1_000));
+        world.add_pod(running(&format!("p{number:03}"), 1 + number % 2, &name, 900));
+    }
+    add_urgent(&mut world, 140, 900);
+    world.turn();
+    let evicted = world.evicted();
+    assert_eq!(evicted.len(), 140, "each of them needs a node of its own");
+    let is_low = |name: &&String| world.pods[&*format!("uid-{name}")].priority == 1;
+    let low = evicted.iter().filter(is_low).count();
+    assert!(low > 100, "the least important ones as far as that was found out: {low}");
+    world.settle();
+    assert!((0..140).all(|number| world.node_of(&format!("u{number}")).is_some()));
+}
+
+#[test]
+fn no_room_is_kept_for_a_gang_that_has_too_few_members() {
+    let mut world = racks();
+    world.lingering = true;
+    for (name, priority, node) in [("x", 20, "a"), ("y", 20, "b"), ("v", 1, "c"), ("w", 1, "d")] {
+        world.add_pod(running(name, priority, node, 3_000));
+    }
+    add_urgent(&mut world, 2, 3_000);
+    world.turn();
+    world.carry_out();
+    world.remove_pod("u1");
+    world.let_go("v");
+    world.add_pod(pod("single", 3_500, &[]));
+    world.later(20);
+    world.settle();
+    assert_eq!(world.node_of("single").as_deref(), Some("c"), "{:?}", world.told.last());
+    assert_eq!(world.nominated("u0"), None);
+}

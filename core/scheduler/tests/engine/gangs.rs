@@ -7,15 +7,19 @@ use model::group::{Disruption, Group, GroupId};
 use model::node::Node;
 use model::pod::{LabelSelector, Pod, PodTerm, Resources, Shape};
 use scheduler::change::{Change, GroupChange, Write};
-use scheduler::engine::Engine;
+use scheduler::engine::{Engine, Settings};
 
 use crate::world::{World, claim, gpu_class, gpus, pod, settings, world};
 
-pub fn gang_world() -> World {
-    let mut settings = settings();
+/// How an engine decides that knows pod groups.
+pub fn gang_settings() -> Settings {
     let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling];
-    settings.gates = gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
-    World { engine: Engine::new(settings), ..world() }
+    let gates = gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
+    Settings { gates, ..settings() }
+}
+
+pub fn gang_world() -> World {
+    World { engine: Engine::new(gang_settings()), ..world() }
 }
 
 fn group_id() -> GroupId {
@@ -29,9 +33,8 @@ pub fn group(at_least: u32, levels: &[&str]) -> Change {
         uid: "uid-gang".into(),
         at_least,
         levels,
-        priority: 0,
-        disruption: Disruption::Single,
         preempts: true,
+        ..Group::default()
     })))
 }
 
@@ -45,6 +48,7 @@ pub fn gang(name: &str, at_least: u32, priority: i32, disruption: Disruption) ->
         priority,
         disruption,
         preempts: true,
+        ..Group::default()
     }
 }
 

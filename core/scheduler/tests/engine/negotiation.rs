@@ -12,6 +12,7 @@ use scheduler::change::{Change, Write};
 use scheduler::engine::{Engine, Settings};
 use scheduler::negotiation::{Await, NODES_MAX, NegotiationChange, PodContext};
 
+use crate::gangs::{group, member};
 use crate::world::{World, claim, claim_id, gpu_class, gpus, node, pod, settings, world};
 
 const DRIVER: &str = "fabric.example.com";
@@ -370,4 +371,55 @@ fn without_the_feature_such_claims_are_refused() {
     world.add_pod(pod("p", 100, &["c"]));
     world.settle();
     assert!(world.told[0].contains("depends on disabled DRAControlPlaneController"), "{}", world.told[0]);
+}
+
+#[test]
+fn members_of_a_gang_are_negotiated_about_one_by_one_and_bound_together() {
+    let mut world = negotiating();
+    let gates =
+        Gates::default().with(Gate::DRAControlPlaneController, true).with(Gate::GenericWorkload, true);
+    world.engine = Engine::new(Settings { gates, ..settings() });
+    world.fact(class("lent", DRIVER, None));
+    ["a", "b"].iter().for_each(|name| world.fact(node(name, 1_000)));
+    world.fact(group(2, &[]));
+    for name in ["x", "y"] {
+        world.add_claim(lent(name));
+        world.add_pod(member(name, 600, &[name]));
+    }
+    world.settle();
+    let seats = [world.selected("x").map(str::to_owned), world.selected("y").map(str::to_owned)];
+    let [Some(first), Some(second)] = seats else { panic!("both are asked about: {seats:?}") };
+    assert_ne!(first, second, "there is no room for both on one node");
+    world.give("x", DRIVER, Some(&first), &["x"]);
+    world.settle();
+    assert_eq!((world.node_of("x"), world.node_of("y")), (None, None), "one is not enough");
+    world.give("y", DRIVER, Some(&second), &["y"]);
+    world.settle();
+    assert_eq!((world.node_of("x"), world.node_of("y")), (Some(first), Some(second)));
+    assert!(world.contexts.is_empty());
+}
+
+#[test]
+fn a_gang_that_has_no_seats_asks_back_what_its_members_were_given() {
+    let mut world = negotiating();
+    let gates =
+        Gates::default().with(Gate::DRAControlPlaneController, true).with(Gate::GenericWorkload, true);
+    world.engine = Engine::new(Settings { gates, ..settings() });
+    world.fact(class("lent", DRIVER, None));
+    ["a", "b"].iter().for_each(|name| world.fact(node(name, 1_000)));
+    world.fact(group(2, &[]));
+    for name in ["x", "y"] {
+        world.add_claim(lent(name));
+        world.add_pod(member(name, 600, &[name]));
+    }
+    world.settle();
+    let first = world.selected("x").expect("chosen").to_owned();
+    world.give("x", DRIVER, Some(&first), &["x"]);
+    world.settle();
+    // The other can be had nowhere.
+    world.answer("y", "y", &["a", "b"]);
+    world.settle();
+    let given = &world.claims[&claim_id("x")];
+    assert!(given.control.leaving && given.reserved_for.is_empty(), "{given:?}");
+    assert_eq!(world.selected("x"), None);
 }

@@ -11,7 +11,7 @@ use scheduler::engine::Input;
 use crate::world::{World, claim, claim_id, engine, gpu_class, gpus_with, node, pod, world};
 
 /// A card on a node that has to be attached before it is used.
-fn fabric(node: &str, names: &[&str]) -> Change {
+pub fn fabric(node: &str, names: &[&str]) -> Change {
     let binding =
         Binding { conditions: vec!["Attached".into()], failures: vec!["AttachFailed".into()], timeout: None };
     gpus_with(node, names, &binding)
@@ -41,7 +41,7 @@ fn waiting(pods: &[(&str, &[&str])], claims: &[&str]) -> World {
 }
 
 /// Somebody reports how the devices of a claim are.
-fn report(world: &mut World, name: &str, change: impl FnOnce(&mut Preparation)) {
+pub fn report(world: &mut World, name: &str, change: impl FnOnce(&mut Preparation)) {
     let mut state = world.claims[&claim_id(name)].clone();
     let mut preparation = Preparation::clone(state.preparation.as_deref().expect("it has conditions"));
     change(&mut preparation);
@@ -49,17 +49,17 @@ fn report(world: &mut World, name: &str, change: impl FnOnce(&mut Preparation)) 
     world.add_claim(state);
 }
 
-fn attach(world: &mut World, name: &str) {
+pub fn attach(world: &mut World, name: &str) {
     report(world, name, |preparation| preparation.devices.iter_mut().for_each(|one| one.missing.clear()));
 }
 
-fn fail(world: &mut World, name: &str) {
+pub fn fail(world: &mut World, name: &str) {
     let failed =
         Failed { condition: "AttachFailed".into(), reason: "NoPort".into(), message: "none is free".into() };
     report(world, name, |preparation| preparation.devices[0].failed = Some(failed));
 }
 
-fn told(world: &World, part: &str) -> usize {
+pub fn told(world: &World, part: &str) -> usize {
     world.told.iter().filter(|line| line.contains(part)).count()
 }
 
@@ -253,4 +253,22 @@ fn a_claim_whose_devices_are_ready_is_bound_without_a_wait() {
     world.settle();
     assert_eq!(world.node_of("one").as_deref(), Some("a"));
     assert_eq!((told(&world, "waiting for"), told(&world, "one: success after 0 ms")), (0, 1));
+}
+
+#[test]
+fn a_claim_that_nobody_uses_gives_devices_back_that_failed() {
+    let mut world = with_fabric();
+    let failed: ClaimState = {
+        let mut other = waiting(&[("one", &["c"])], &["c"]);
+        let mut state = other.claims.remove(&claim_id("c")).expect("it has a device");
+        state.reserved_for.clear();
+        state
+    };
+    world.add_claim(failed);
+    world.turn();
+    assert!(world.open.is_empty(), "it may become ready: {:?}", world.open);
+    fail(&mut world, "c");
+    assert!(world.open.is_empty() && world.engine.wants_turn(world.now), "only who leads writes");
+    world.settle();
+    assert_eq!(world.devices_of("c"), [""; 0]);
 }

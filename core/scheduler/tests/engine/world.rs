@@ -252,6 +252,10 @@ impl World {
                 Effect::Announce(Announcement::DevicesDone { pod, outcome, waited_ms, .. }) => {
                     self.told.push(format!("{}: {} after {waited_ms} ms", pod.id.name, outcome.name()));
                 }
+                Effect::Announce(Announcement::Gang(news)) => {
+                    let (name, outcome) = (&news.group.name, &news.outcome);
+                    self.told.push(format!("group {name}: {outcome}"));
+                }
                 Effect::Announce(Announcement::Negotiating { pod, wait }) => {
                     self.told.push(format!("{}: {wait}", pod.id.name));
                 }
@@ -385,10 +389,10 @@ impl World {
                 }
                 known.allocation = Some(Arc::new(held(id, allocation, shares)));
                 known.preparation = preparation(allocation, self.now);
-                known.reserved_for.push(consumer.uid.clone());
+                known.reserved_for.push(consumer.user().clone());
             }
-            Write::Reserve { consumer, .. } => known.reserved_for.push(consumer.uid.clone()),
-            Write::Release { consumer, .. } => known.reserved_for.retain(|uid| *uid != consumer.uid),
+            Write::Reserve { consumer, .. } => known.reserved_for.push(consumer.user().clone()),
+            Write::Release { consumer, .. } => known.reserved_for.retain(|uid| uid != consumer.user()),
             Write::Deallocate { user, .. } => {
                 if known.reserved_for.iter().any(|uid| uid != user) {
                     return Err("it is in use");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, ensure};
 use e2e::judge::devices_of;
 use e2e::shapes::{claim, pod, pod_with_claims, request, template};
-use e2e::{Cluster, Keeper, Terms, Worker, until};
+use e2e::{Account, Cluster, Keeper, Terms, Worker, until};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use serde_json::json;
@@ -39,8 +39,8 @@ async fn succeed(cluster: &Cluster, name: &str) -> Result<()> {
 async fn claims_from_templates_come_and_go_with_their_pods(cluster: &Cluster) -> Result<()> {
     nodes_with_devices(cluster, &["n-1"], 2).await?;
     cluster.create(&template("t", &json!({ "requests": [request("gpu", 1)] }))?).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
-    let keeper = Keeper::start(cluster.connection(), CLAIMS)?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
+    let keeper = Keeper::start(&cluster.connect_as(Account::Controllers)?, CLAIMS)?;
     for name in ["a", "b"] {
         cluster.create(&claimant(name)?).await?;
     }
@@ -62,8 +62,8 @@ async fn claims_from_templates_come_and_go_with_their_pods(cluster: &Cluster) ->
 
 async fn devices_of_a_pod_that_is_gone_are_for_the_next(cluster: &Cluster) -> Result<()> {
     nodes_with_devices(cluster, &["n-1"], 1).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
-    let _keeper = Keeper::start(cluster.connection(), CLAIMS)?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
+    let _keeper = Keeper::start(&cluster.connect_as(Account::Controllers)?, CLAIMS)?;
     for name in ["first", "second"] {
         cluster.create(&claim(name, 1)?).await?;
     }
@@ -82,11 +82,11 @@ async fn devices_of_a_pod_that_is_gone_are_for_the_next(cluster: &Cluster) -> Re
 
 async fn what_is_allocated_is_reserved_for_a_pod_that_was_bound_by_hand(cluster: &Cluster) -> Result<()> {
     nodes_with_devices(cluster, &["n-1"], 1).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("first", &["c"])?).await?;
     cluster.bound("first").await?;
-    let _keeper = Keeper::start(cluster.connection(), CLAIMS)?;
+    let _keeper = Keeper::start(&cluster.connect_as(Account::Controllers)?, CLAIMS)?;
     let mut by_hand = pod_with_claims("by-hand", &["c"])?;
     by_hand.spec.node_name = "n-1".to_owned();
     // No scheduler of ours looks after it.
@@ -105,7 +105,7 @@ async fn controllers_that_stop_anywhere_leave_nothing_that_others_do_not_put_awa
 ) -> Result<()> {
     nodes_with_devices(cluster, &["n-1", "n-2"], 8).await?;
     cluster.create(&template("t", &json!({ "requests": [request("gpu", 1)] }))?).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     let names: Vec<String> = (0..16).map(|at| format!("p-{at}")).collect();
     for name in &names {
         cluster.create(&claimant(name)?).await?;
@@ -128,7 +128,7 @@ async fn controllers_that_stop_anywhere_leave_nothing_that_others_do_not_put_awa
 async fn in_pieces(cluster: &Cluster, is_so: impl AsyncFn() -> Result<bool>) -> Result<()> {
     let mut life = 20;
     until("it is so", async || {
-        let keeper = Keeper::start(cluster.connection(), CLAIMS)?;
+        let keeper = Keeper::start(&cluster.connect_as(Account::Controllers)?, CLAIMS)?;
         life += 7;
         tokio::time::sleep(std::time::Duration::from_millis(life)).await;
         drop(keeper);

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{claim, claim_of, class, node, pod_with_claims, request, slice};
-use e2e::{Cluster, Terms, Worker, until};
+use e2e::{Account, Cluster, Terms, Worker, until};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use serde_json::json;
@@ -33,7 +33,7 @@ pub async fn nodes_with_devices(cluster: &Cluster, names: &[&str], devices: u32)
 
 async fn a_claim_gets_devices_a_reservation_and_a_finalizer(cluster: &Cluster) -> Result<()> {
     nodes_with_devices(cluster, &["n-1"], 2).await?;
-    let worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 2)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     let pod = cluster.bound("p").await?;
@@ -49,7 +49,7 @@ async fn a_claim_gets_devices_a_reservation_and_a_finalizer(cluster: &Cluster) -
 
 async fn pods_that_share_a_claim_share_its_node(cluster: &Cluster) -> Result<()> {
     nodes_with_devices(cluster, &["n-1", "n-2"], 1).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("shared", 1)?).await?;
     let names = ["p-0", "p-1", "p-2", "p-3"];
     for name in names {
@@ -65,7 +65,7 @@ async fn pods_that_share_a_claim_share_its_node(cluster: &Cluster) -> Result<()>
 async fn requests_and_constraints_are_heeded(cluster: &Cluster) -> Result<()> {
     // Of four devices, two are small and two are large.
     nodes_with_devices(cluster, &["n-1"], 4).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     let mut large = request("large", 1);
     let expression = "device.attributes['gpu.example.com'].kind == 'large'";
     large["exactly"]["selectors"] = json!([{ "cel": { "expression": expression } }]);
@@ -81,7 +81,7 @@ async fn requests_and_constraints_are_heeded(cluster: &Cluster) -> Result<()> {
 
 async fn a_pod_waits_for_a_claim_that_has_yet_to_be_made(cluster: &Cluster) -> Result<()> {
     nodes_with_devices(cluster, &["n-1"], 2).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     // A pod that came later is bound, so the first was looked at.
     cluster.create(&claim("other", 1)?).await?;
@@ -96,7 +96,7 @@ async fn a_pod_waits_for_a_claim_that_has_yet_to_be_made(cluster: &Cluster) -> R
 async fn a_pod_waits_for_devices_that_have_yet_to_be_published(cluster: &Cluster) -> Result<()> {
     cluster.create(&class()?).await?;
     cluster.create_node(&node("n-1", 4)?).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     cluster.pod_when("p", "is refused", refused).await?;
@@ -107,7 +107,7 @@ async fn a_pod_waits_for_devices_that_have_yet_to_be_published(cluster: &Cluster
 
 async fn a_claim_that_is_deleted_gives_its_devices_to_who_waits(cluster: &Cluster) -> Result<()> {
     nodes_with_devices(cluster, &["n-1"], 1).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     for name in ["first", "second"] {
         cluster.create(&claim(name, 1)?).await?;
         cluster.create(&pod_with_claims(name, &[name])?).await?;
@@ -129,7 +129,7 @@ async fn a_claim_that_is_deleted_gives_its_devices_to_who_waits(cluster: &Cluste
 
 async fn a_claim_that_nobody_can_satisfy_says_why(cluster: &Cluster) -> Result<()> {
     nodes_with_devices(cluster, &["n-1", "n-2"], 2).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 3)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     let waits = cluster.pod_when("p", "is refused", refused).await?;
@@ -144,7 +144,7 @@ async fn a_claim_that_nobody_can_satisfy_says_why(cluster: &Cluster) -> Result<(
 
 async fn a_pod_that_is_deleted_on_its_way_leaves_nothing_reserved(cluster: &Cluster) -> Result<()> {
     nodes_with_devices(cluster, &["n-1"], 8).await?;
-    let worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     worker.working().await?;
     // Each pod is deleted as soon as it is made; how far it got by then is left to chance.
     for at in 0..8 {

@@ -8,7 +8,7 @@ use controllers::fabric::names::{FABRIC_LABEL, UNIT_ATTRIBUTE};
 use controllers::fabric::{HandOver, Options};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{DRIVER, claim, class, node, object, pod_with_claims};
-use e2e::{Cluster, Terms, Worker, until};
+use e2e::{Account, Cluster, Keeper, Terms, Worker, until};
 use fabric::{Address, Emulator, Redfish, Setup};
 use objects::core::pod::Pod;
 use objects::events::Event;
@@ -52,8 +52,9 @@ fn options() -> Options {
     Options { idle_after_ms: 1_500, rest_first_ms: 2_000, guard_ms: 200, ..Options::new("rack", DRIVER) }
 }
 
-/// The fabric's controller at work; dropped, it ends in the middle of what it does.
+/// The fabric's controller at work, and the claims' beside it; dropped, they end in the middle of what they do.
 struct Running {
+    _claims: Keeper,
     task: JoinHandle<()>,
     _stop: oneshot::Sender<()>,
 }
@@ -71,14 +72,18 @@ fn controller(cluster: &Cluster, url: &str, options: Options) -> Result<Running>
         period: Duration::from_millis(300),
         tell: Arc::new(|line| eprintln!("{line}")),
     };
-    let controllers = upkeep::Choice::parse(["resourceclaim-controller"])?;
-    let options = upkeep::Options { controllers, fabric: Some(site), ..upkeep::Options::default() };
+    let options = upkeep::Options {
+        controllers: upkeep::Choice::parse([])?,
+        fabric: Some(site),
+        ..upkeep::Options::default()
+    };
     let (stop, stopped) = oneshot::channel::<()>();
     let until = async {
         let _ = stopped.await;
     };
-    let task = tokio::spawn(upkeep::run(cluster.connect()?, options, until));
-    Ok(Running { task, _stop: stop })
+    let task = tokio::spawn(upkeep::run(cluster.connect_as(Account::Fabric)?, options, until));
+    let claims = Keeper::start(&cluster.connect_as(Account::Controllers)?, &["resourceclaim-controller"])?;
+    Ok(Running { _claims: claims, task, _stop: stop })
 }
 
 /// A class, and nodes of the fabric.
@@ -121,7 +126,7 @@ async fn a_device_is_attached_for_a_pod_that_waits_and_detached_when_nobody_uses
     let (emulator, url) = room(3, 700).await?;
     nodes(cluster, &["n-1"]).await?;
     let _controller = controller(cluster, &url, options())?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     offers(cluster, "rack.free.a", 3).await?;
     pod(cluster, "p").await?;
     cluster.event("p", "BindingConditionsPending").await?;
@@ -153,7 +158,7 @@ async fn a_device_that_fails_is_left_alone_and_the_pod_takes_another(cluster: &C
     let (emulator, url) = room(2, 50).await?;
     nodes(cluster, &["n-1"]).await?;
     let _controller = controller(cluster, &url, Options { rest_first_ms: 60_000, ..options() })?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     offers(cluster, "rack.free.a", 2).await?;
     emulator.fail(1, "the link does not come up");
     pod(cluster, "p").await?;
@@ -174,7 +179,7 @@ async fn a_device_that_fails_is_left_alone_and_the_pod_takes_another(cluster: &C
 async fn a_device_that_another_cluster_took_costs_a_round_and_no_more(cluster: &Cluster) -> Result<()> {
     let (emulator, url) = room(2, 500).await?;
     nodes(cluster, &["n-1"]).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     let first = controller(cluster, &url, options())?;
     offers(cluster, "rack.free.a", 2).await?;
     // Between our last look and our order.
@@ -191,7 +196,7 @@ async fn a_device_that_another_cluster_took_costs_a_round_and_no_more(cluster: &
 async fn a_controller_that_dies_while_it_attaches_attaches_nothing_twice(cluster: &Cluster) -> Result<()> {
     let (emulator, url) = room(4, 600).await?;
     nodes(cluster, &["n-1"]).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     let mut running = controller(cluster, &url, options())?;
     offers(cluster, "rack.free.a", 4).await?;
     for name in ["p", "q"] {
@@ -250,7 +255,7 @@ async fn a_pod_that_picks_again_ends_on_the_device_that_was_attached_for_it(clus
     nodes(cluster, &["n-1", "n-2"]).await?;
     let driver = node_driver(cluster, &emulator)?;
     let _controller = controller(cluster, &url, Options { hand_over: HandOver::RePick, ..options() })?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     offers(cluster, "rack.free.a", 4).await?;
     for name in ["p", "q", "r"] {
         pod(cluster, name).await?;
@@ -278,7 +283,7 @@ async fn a_shared_claim_has_one_attachment(cluster: &Cluster) -> Result<()> {
     let (emulator, url) = room(3, 400).await?;
     nodes(cluster, &["n-1"]).await?;
     let _controller = controller(cluster, &url, options())?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("shared", 1)?).await?;
     for name in ["p", "q"] {
         cluster.create(&pod_with_claims(name, &["shared"])?).await?;
@@ -295,7 +300,7 @@ async fn what_comes_too_late_for_the_first_try_is_there_for_the_second(cluster: 
     nodes(cluster, &["n-1"]).await?;
     let late = Options { binding_timeout: Some("1s".to_owned()), idle_after_ms: 60_000, ..options() };
     let _controller = controller(cluster, &url, late)?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     offers(cluster, "rack.free.a", 2).await?;
     pod(cluster, "p").await?;
     let event = cluster.event("p", "FailedScheduling").await?;
@@ -312,7 +317,7 @@ async fn devices_that_come_and_go_appear_and_vanish(cluster: &Cluster) -> Result
     let (emulator, url) = room(1, 100).await?;
     nodes(cluster, &["n-1"]).await?;
     let _controller = controller(cluster, &url, options())?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     offers(cluster, "rack.free.a", 1).await?;
     let new = emulator.plug("a").context("there is such a model")?;
     offers(cluster, "rack.free.a", 2).await?;
@@ -337,7 +342,7 @@ async fn two_clusters_share_a_fabric(cluster: &Cluster) -> Result<()> {
     nodes(&other, &["n-2"]).await?;
     let _ours = controller(cluster, &url, options())?;
     let _theirs = controller(&other, &url, options())?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     let _rival = Worker::start(other.connection(), &Terms::default())?;
     offers(cluster, "rack.free.a", 2).await?;
     offers(&other, "rack.free.a", 2).await?;

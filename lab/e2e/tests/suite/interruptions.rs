@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{DRIVER, claim, pod_with_claims};
-use e2e::{Cluster, Terms, Wire, Worker, until};
+use e2e::{Account, Cluster, Terms, Wire, Worker, until};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ async fn a_scheduler_goes_on_with_what_another_left_half_done(cluster: &Cluster)
     protected.metadata.finalizers = vec!["resource.kubernetes.io/delete-protection".to_owned()];
     cluster.create(&protected).await?;
     cluster.create(&pod_with_claims("protected", &["protected"])?).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     for (name, device) in [("reserved", "n-2/gpu-1"), ("allocated", "n-2/gpu-0"), ("protected", "n-1/gpu-0")]
     {
         cluster.bound(name).await?;
@@ -63,7 +63,7 @@ async fn a_claim_that_was_left_on_a_node_that_is_full_moves(cluster: &Cluster) -
     nodes_with_devices(cluster, &["n-1", "n-2"], 1).await?;
     half_done(cluster, "p", "n-1", "gpu-0", true).await?;
     cluster.patch::<objects::core::node::Node>("n-1", json!({ "spec": { "unschedulable": true } })).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     ensure!(cluster.bound("p").await?.spec.node_name == "n-2");
     all_is_well(cluster).await
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use e2e::shapes::{claim, node, pod, pod_of_cpus, pod_with_claims};
-use e2e::{Cluster, Kind, Servant, Terms, Worker, until};
+use e2e::{Account, Cluster, Kind, Servant, Terms, Worker, until};
 use objects::coordination::Lease;
 use objects::core::kinds::Binding;
 use objects::core::node::Node;
@@ -29,9 +29,9 @@ async fn holder(cluster: &Cluster) -> Result<String> {
 
 async fn when_the_leader_stops_the_other_goes_on_at_once(cluster: &Cluster) -> Result<()> {
     cluster.create_node(&node("n-1", 4)?).await?;
-    let first = Worker::start(&cluster.connect()?, &Terms::candidate("first"))?;
+    let first = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::candidate("first"))?;
     first.working().await?;
-    let second = Worker::start(&cluster.connect()?, &Terms::candidate("second"))?;
+    let second = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::candidate("second"))?;
     second.following("first").await?;
     cluster.create(&pod("p-1", json!({}))?).await?;
     cluster.bound("p-1").await?;
@@ -49,7 +49,7 @@ async fn when_the_leader_is_killed_the_other_goes_on_once_its_lease_has_run_out(
     cluster.create_node(&node("n-1", 4)?).await?;
     let first = Servant::start(&stage::program(), cluster, &Terms::candidate("first"))?;
     until("the first leads", async || Ok((holder(cluster).await? == "first").then_some(()))).await?;
-    let second = Worker::start(&cluster.connect()?, &Terms::candidate("second"))?;
+    let second = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::candidate("second"))?;
     second.following("first").await?;
     cluster.create(&pod("p-1", json!({}))?).await?;
     cluster.bound("p-1").await?;
@@ -89,7 +89,8 @@ async fn a_shadow_writes_nothing_and_says_where_it_would_differ(cluster: &Cluste
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("with-claim", &["c"])?).await?;
     let before = versions(cluster).await?;
-    let shadow = Worker::start(&cluster.connect()?, &Terms { shadow: true, ..Terms::default() })?;
+    let shadow =
+        Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms { shadow: true, ..Terms::default() })?;
     until("it has looked at all pods", async || Ok((shadow.attempts() >= 4).then_some(()))).await?;
     ensure!(versions(cluster).await? == before, "it wrote something");
     for (name, node) in [("same", "n-1"), ("other", "n-2"), ("refused", "n-2")] {

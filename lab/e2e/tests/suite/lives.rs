@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::life::Plan;
 use e2e::shapes::{claim, pod_of_cpus, pod_with_claims};
-use e2e::{Cluster, Terms, Worker, until};
+use e2e::{Account, Cluster, Terms, Worker, until};
 use objects::resource::claim::ResourceClaim;
 
 use crate::devices::nodes_with_devices;
@@ -25,7 +25,7 @@ async fn a_pod_that_is_bound_by_hand_gets_devices_on_its_node_or_says_why_not(
     cluster: &Cluster,
 ) -> Result<()> {
     nodes_with_devices(cluster, &["n-1", "n-2"], 1).await?;
-    let worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     for name in ["first", "second"] {
         cluster.create(&claim(name, 1)?).await?;
         let mut pod = pod_with_claims(name, &[name])?;

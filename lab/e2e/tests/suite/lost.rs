@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use client::{Connection, Patch, Resource};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{DRIVER, claim, class, node, object, pod_with_claims};
-use e2e::{Cluster, Terms, Wire, Worker, until};
+use e2e::{Account, Cluster, Terms, Wire, Worker, until};
 use objects::coordination::Lease;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
@@ -57,8 +57,8 @@ async fn a_device_that_other_nodes_reach_is_used_again_after_its_node_is_lost(
     cluster: &Cluster,
 ) -> Result<()> {
     fabric(cluster, 1).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
-    let _controllers = controllers(cluster.connection().clone(), hasty());
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
+    let _controllers = controllers(cluster.connect_as(Account::Controllers)?, hasty());
     cluster.create(&claim("first", 1)?).await?;
     cluster.create(&pod_with_claims("p-1", &["first"])?).await?;
     let lost = cluster.bound("p-1").await?.spec.node_name;
@@ -78,8 +78,8 @@ async fn a_device_that_other_nodes_reach_is_used_again_after_its_node_is_lost(
 
 async fn a_device_that_is_tainted_is_left_for_another(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 2).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
-    let _controllers = controllers(cluster.connection().clone(), hasty());
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
+    let _controllers = controllers(cluster.connect_as(Account::Controllers)?, hasty());
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     cluster.bound("p").await?;

@@ -19,9 +19,23 @@ macro_rules! on_both {
 }
 use on_both;
 
+/// Makes two tests of each case, on servers that serve groups of pods.
+macro_rules! with_groups {
+    ($($case:ident),* $(,)?) => {
+        mod embedded {
+            $(#[test] fn $case() -> anyhow::Result<()> { crate::stage::embedded_with_groups(super::$case) })*
+        }
+        mod real {
+            $(#[test] fn $case() -> anyhow::Result<()> { crate::stage::real_with_groups(super::$case) })*
+        }
+    };
+}
+use with_groups;
+
 mod claims;
 mod devices;
 mod fabric;
+mod gangs;
 mod interruptions;
 mod kills;
 mod leaders;

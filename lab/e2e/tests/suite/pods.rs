@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use e2e::shapes::{containers, node, object, pod, pod_of_cpus};
-use e2e::{Cluster, Terms, Worker};
+use e2e::{Account, Cluster, Served, Terms, Worker};
 use objects::core::node::Node;
 use objects::core::pod::{Pod, PodCondition};
 use objects::scheduling::priority_class::PriorityClass;
@@ -18,6 +18,7 @@ crate::on_both![
     a_pod_that_is_deleted_while_it_waits_is_forgotten,
     a_node_that_goes_takes_its_room_along,
     pods_of_other_schedulers_are_left_alone,
+    a_scheduler_for_groups_works_where_none_are_served,
 ];
 
 pub fn scheduled(pod: &Pod) -> Option<&PodCondition> {
@@ -30,7 +31,7 @@ pub fn refused(pod: &Pod) -> bool {
 
 async fn a_plain_pod_is_bound_and_told_of(cluster: &Cluster) -> Result<()> {
     cluster.create_node(&node("n-1", 4)?).await?;
-    let worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&pod("p", json!({}))?).await?;
     let bound = cluster.bound("p").await?;
     ensure!(bound.spec.node_name == "n-1", "it is on {}", bound.spec.node_name);
@@ -51,7 +52,7 @@ async fn a_pod_that_fits_nowhere_says_why_and_is_bound_when_a_node_comes(cluster
     let mut cordoned = node("cordoned", 64)?;
     cordoned.spec.unschedulable = true;
     cluster.create_node(&cordoned).await?;
-    let worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&pod_of_cpus("p", 3)?).await?;
     // What autoscalers look for: the condition, its reason, and the counts in its message.
     let waits = cluster.pod_when("p", "is refused", refused).await?;
@@ -72,7 +73,7 @@ async fn a_pod_that_fits_nowhere_says_why_and_is_bound_when_a_node_comes(cluster
 }
 
 async fn without_nodes_a_pod_waits_for_one(cluster: &Cluster) -> Result<()> {
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&pod("p", json!({}))?).await?;
     let waits = cluster.pod_when("p", "is refused", refused).await?;
     let message = scheduled(&waits).map(|one| &*one.message);
@@ -83,7 +84,7 @@ async fn without_nodes_a_pod_waits_for_one(cluster: &Cluster) -> Result<()> {
 
 async fn a_pod_with_gates_waits_until_they_are_gone(cluster: &Cluster) -> Result<()> {
     cluster.create_node(&node("n-1", 4)?).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     let gates = json!({ "schedulingGates": [{ "name": "example.com/wait" }] });
     let gated = cluster.create(&pod("gated", gates)?).await?;
     // The server says so, and the scheduler says nothing.
@@ -109,7 +110,7 @@ async fn of_two_pods_the_more_important_one_goes_first(cluster: &Cluster) -> Res
     cluster.create(&pod_of_cpus("plain", 3)?).await?;
     let important = json!({ "priorityClassName": "important", "containers": containers(3) });
     cluster.create(&pod("important", important)?).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.bound("important").await?;
     let plain = cluster.pod_when("plain", "is refused", refused).await?;
     ensure!(plain.spec.node_name.is_empty());
@@ -125,7 +126,7 @@ async fn taints_and_affinity_say_where_a_pod_goes(cluster: &Cluster) -> Result<(
     zoned.metadata.labels.insert("zone".to_owned(), "b".to_owned());
     cluster.create_node(&zoned).await?;
     cluster.create_node(&node("plain", 4)?).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     let in_zone = |zone: &str| {
         let expression = json!({ "key": "zone", "operator": "In", "values": [zone] });
         let terms = json!([{ "matchExpressions": [expression] }]);
@@ -157,7 +158,7 @@ fn object_taint() -> Result<objects::core::node::Taint> {
 
 async fn a_pod_that_is_deleted_while_it_waits_is_forgotten(cluster: &Cluster) -> Result<()> {
     cluster.create_node(&node("n-1", 4)?).await?;
-    let worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&pod_of_cpus("p", 8)?).await?;
     cluster.pod_when("p", "is refused", refused).await?;
     cluster.delete::<Pod>("p").await?;
@@ -173,7 +174,7 @@ async fn a_pod_that_is_deleted_while_it_waits_is_forgotten(cluster: &Cluster) ->
 async fn a_node_that_goes_takes_its_room_along(cluster: &Cluster) -> Result<()> {
     cluster.create_node(&node("goes", 8)?).await?;
     cluster.create_node(&node("stays", 2)?).await?;
-    let worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     worker.working().await?;
     cluster.delete::<Node>("goes").await?;
     cluster.create(&pod_of_cpus("large", 4)?).await?;
@@ -191,7 +192,7 @@ async fn a_node_that_goes_takes_its_room_along(cluster: &Cluster) -> Result<()> 
 
 async fn pods_of_other_schedulers_are_left_alone(cluster: &Cluster) -> Result<()> {
     cluster.create_node(&node("n-1", 4)?).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::named("ours"))?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::named("ours"))?;
     cluster.create(&pod("theirs", json!({}))?).await?;
     cluster.create(&pod("ours", json!({ "schedulerName": "ours" }))?).await?;
     let ours = cluster.bound("ours").await?;
@@ -199,5 +200,19 @@ async fn pods_of_other_schedulers_are_left_alone(cluster: &Cluster) -> Result<()
     ensure!(event.reporting_controller == "ours" && event.regarding.uid == ours.metadata.uid);
     let theirs: Pod = cluster.read("theirs").await?;
     ensure!(theirs.spec.node_name.is_empty() && scheduled(&theirs).is_none(), "{:?}", theirs.status);
+    Ok(())
+}
+
+async fn a_scheduler_for_groups_works_where_none_are_served(cluster: &Cluster) -> Result<()> {
+    cluster.create_node(&node("n-1", 4)?).await?;
+    let terms = Terms { gates: Served::Groups.gates(), ..Terms::default() };
+    let worker = Worker::start(cluster.connection(), &terms)?;
+    cluster.create(&pod("p", json!({}))?).await?;
+    // Servers that know of no groups drop what pods say of them.
+    cluster.create(&pod("member", json!({ "schedulingGroup": { "podGroupName": "g" } }))?).await?;
+    for name in ["p", "member"] {
+        cluster.bound(name).await?;
+    }
+    ensure!(worker.troubles().is_empty(), "{:?}", worker.troubles());
     Ok(())
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{DRIVER, claim, class, node, object, pod_with_claims, slice};
-use e2e::{Cluster, Terms, Worker, until};
+use e2e::{Account, Cluster, Terms, Worker, until};
 use objects::core::pod::Pod;
 use objects::events::Event;
 use objects::resource::claim::ResourceClaim;
@@ -66,7 +66,7 @@ async fn report(cluster: &Cluster, name: &str, condition: &str) -> Result<()> {
 
 async fn a_pod_is_bound_when_its_device_is_reported_ready(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 1, json!({})).await?;
-    let worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     let event = pending(cluster, "p").await?;
@@ -90,7 +90,7 @@ async fn a_pod_is_bound_when_its_device_is_reported_ready(cluster: &Cluster) -> 
 
 async fn a_failure_clears_the_claim_and_the_pod_takes_another_device(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 2, json!({})).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     pending(cluster, "p").await?;
@@ -115,7 +115,7 @@ async fn a_failure_clears_the_claim_and_the_pod_takes_another_device(cluster: &C
 
 async fn a_pod_that_is_deleted_while_it_waits_leaves_its_device_to_others(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 1, json!({})).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     for name in ["first", "second"] {
         cluster.create(&claim(name, 1)?).await?;
     }
@@ -132,7 +132,7 @@ async fn a_pod_that_is_deleted_while_it_waits_leaves_its_device_to_others(cluste
 
 async fn a_claim_that_somebody_clears_ends_the_wait(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 1, json!({})).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     pending(cluster, "p").await?;
@@ -147,13 +147,13 @@ async fn a_claim_that_somebody_clears_ends_the_wait(cluster: &Cluster) -> Result
 
 async fn a_scheduler_that_begins_anew_waits_on_for_the_same_device(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 4, json!({})).await?;
-    let first = Worker::start(cluster.connection(), &Terms::default())?;
+    let first = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     pending(cluster, "p").await?;
     let before: ResourceClaim = cluster.read("c").await?;
     drop(first);
-    let _second = Worker::start(cluster.connection(), &Terms::default())?;
+    let _second = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     until("it waits again", async || {
         let events = cluster.list::<Event>().await?.into_iter();
         let waits = events.filter(|event| event.reason == "BindingConditionsPending").count();
@@ -169,7 +169,7 @@ async fn a_scheduler_that_begins_anew_waits_on_for_the_same_device(cluster: &Clu
 
 async fn a_device_has_a_time_of_its_own(cluster: &Cluster) -> Result<()> {
     fabric(cluster, 1, json!({ "gpu-0": "1s" })).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&claim("c", 1)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     let event = cluster.event("p", "FailedScheduling").await?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{claim, claims_of, pod};
-use e2e::{Cluster, Program, Servant, Terms, Worker, until};
+use e2e::{Account, Cluster, Program, Servant, Terms, Worker, until};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use serde_json::json;
@@ -80,8 +80,8 @@ async fn two_of_ours_never_bind_two_pods_to_one_device(cluster: &Cluster) -> Res
     nodes_with_devices(cluster, &NODES, DEVICES).await?;
     let count = pods_of_both(cluster, ["ours", "theirs"]).await?;
     // Both begin with everything there, so that they want the same devices at the same time.
-    let ours = Worker::start(&cluster.connect()?, &Terms::named("ours"))?;
-    let theirs = Worker::start(&cluster.connect()?, &Terms::named("theirs"))?;
+    let ours = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::named("ours"))?;
+    let theirs = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::named("theirs"))?;
     let seen = all_bound(cluster, count).await?;
     ensure!(seen.theirs.is_empty(), "{seen:?}");
     for worker in [ours, theirs] {
@@ -99,7 +99,7 @@ async fn beside_kube_scheduler_no_pod_of_ours_is_bound_to_a_device_that_another_
     };
     nodes_with_devices(cluster, &NODES, DEVICES).await?;
     let _theirs = Servant::start(&program, cluster, &Terms::default())?;
-    let ours = Worker::start(&cluster.connect()?, &Terms::named("ours"))?;
+    let ours = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::named("ours"))?;
     // Both are at work before there is anything to quarrel about.
     for (name, scheduler) in [("first-of-ours", "ours"), ("first-of-theirs", "default-scheduler")] {
         cluster.create(&pod(name, json!({ "schedulerName": scheduler }))?).await?;

@@ -4,21 +4,37 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-use e2e::{Cluster, Program};
+use e2e::{Cluster, Program, Served};
 use tokio::runtime::{Builder, Runtime};
 
 /// Cases on the real server share it, so they take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
 pub fn embedded(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
-    runtime()?.block_on(async { case(&Cluster::embedded(&folder())?).await })
+    on_embedded(Served::Usual, case)
 }
 
 pub fn real(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
+    on_real(Served::Usual, case)
+}
+
+pub fn embedded_with_groups(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
+    on_embedded(Served::Groups, case)
+}
+
+pub fn real_with_groups(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
+    on_real(Served::Groups, case)
+}
+
+fn on_embedded(served: Served, case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
+    runtime()?.block_on(async { case(&Cluster::embedded_with(&folder(), served)?).await })
+}
+
+fn on_real(served: Served, case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
     // A case that failed has left nothing that the next one does not put away.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     runtime()?.block_on(async {
-        match Cluster::real(&folder()).await? {
+        match Cluster::real_with(&folder(), served).await? {
             Ok(cluster) => case(&cluster).await,
             Err(why) => {
                 eprintln!("skipped: {why}");

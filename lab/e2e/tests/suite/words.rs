@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use e2e::shapes::{claim, claims_of, containers, node, pod};
-use e2e::{Cluster, Program, Servant, Terms, Worker};
+use e2e::{Account, Cluster, Program, Servant, Terms, Worker};
 use objects::core::pod::Pod;
 use objects::events::Event;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ async fn refusals_read_like_those_of_kube_scheduler(cluster: &Cluster) -> Result
     cluster.create_node(&cordoned).await?;
     cluster.create(&claim("too-many", 9)?).await?;
     let _theirs = Servant::start(&program, cluster, &Terms::default())?;
-    let _ours = Worker::start(&cluster.connect()?, &Terms::named("ours"))?;
+    let _ours = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::named("ours"))?;
     for (what, wants) in misfits() {
         let (ours, theirs) = (format!("{what}-ours"), format!("{what}-theirs"));
         for (name, scheduler) in [(&ours, "ours"), (&theirs, "default-scheduler")] {

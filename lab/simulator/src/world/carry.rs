@@ -11,7 +11,7 @@ use super::api::{Refused, text};
 use super::component::Component;
 use super::errand::{self, Answer, Errand, Reading, Step};
 use super::plan::{Fault, Sabotage};
-use super::replica::{self, FOLLOWED};
+use super::replica;
 use super::{Happening, World};
 
 /// How long a call may be on its way. Who sent it waits for at most a part of this time.
@@ -61,7 +61,7 @@ impl World {
     /// The object that a write names, as the API has it or as the scheduler was told of it.
     fn first_read(&mut self, errand: &Errand) -> (Option<Arc<Value>>, Reading) {
         let (kind, namespace, name) = errand.target();
-        let stream = FOLLOWED.iter().position(|followed| *followed == kind);
+        let stream = replica::followed(self.gates).position(|followed| followed == kind);
         if let Some(stream) = stream.filter(|_| self.plan.strikes(Fault::StaleRead, &mut self.chances)) {
             let known = &self.replicas[errand.replica].streams[stream].known;
             return (known.get(&store::Key::new(&namespace, &name)).cloned(), Reading::Old);
@@ -196,6 +196,13 @@ impl World {
     fn tell_answer(&mut self, errand: u64, object: &Arc<Value>) {
         let Some(one) = self.errands.get(&errand) else { return };
         let (replica, (kind, namespace, name)) = (one.replica, one.target());
+        if matches!(one.write, Write::Negotiate { .. }) {
+            // What was said is known to whoever said it.
+            if let Some(change) = replica::applied(object) {
+                self.tell(replica, Input::Changed(change));
+            }
+            return;
+        }
         if kind != "ResourceClaim" || self.plan.sabotage == Sabotage::KeepsAnswers {
             return;
         }

@@ -8,11 +8,14 @@ use scheduler::change::Write;
 use scheduler::engine::{Effect, Engine, Input};
 
 use super::plan::Arrangement;
-use super::replica::{self, FOLLOWED};
+use super::replica;
 use super::{CLOSE_MS, World, workload};
 
 /// How often an attempt for a pod may fail after everything has come to rest.
 const ATTEMPTS_MAX: u32 = 12;
+
+/// The same where gangs come and go, which wake the others as often as they have members.
+const ATTEMPTS_MAX_WITH_GANGS: u32 = 30;
 
 impl World {
     pub(super) fn check_ending(&mut self) {
@@ -24,8 +27,9 @@ impl World {
         if !self.errands.is_empty() {
             wrong.push(format!("{} writes never end", self.errands.len()));
         }
+        let attempts_max = if self.plan.gangs { ATTEMPTS_MAX_WITH_GANGS } else { ATTEMPTS_MAX };
         for (pod, attempts) in &self.attempts {
-            if *attempts > ATTEMPTS_MAX {
+            if *attempts > attempts_max {
                 wrong.push(format!("{attempts} attempts for {pod} failed although nothing goes wrong"));
             }
         }
@@ -41,6 +45,7 @@ impl World {
         }
         wrong.extend(self.left_on_machines());
         wrong.extend(self.made_for_nobody());
+        wrong.extend(self.judge.gangs.halves(&self.judge.pods));
         self.note_wrong(wrong);
     }
 
@@ -111,7 +116,7 @@ impl World {
     /// An engine that was told everything there is, and nothing else.
     fn fresh(&mut self, name: &str) -> Engine {
         let mut engine = replica::engine(name, self.gates);
-        for kind in FOLLOWED {
+        for kind in replica::followed(self.gates) {
             for (_, object) in self.api.list(kind) {
                 if let Some(change) = replica::applied(&object) {
                     engine.handle(self.api.now, Input::Changed(change.listed()));
@@ -179,7 +184,7 @@ fn places(engine: &mut Engine, world: &World) -> Vec<String> {
     for effect in effects {
         if let Effect::Submit(_, write) = effect
             // What is said about pods that wait may be out of date; nobody is placed by it.
-            && !matches!(write, Write::Note { .. } | Write::Nominate { node: None, .. })
+            && !matches!(write, Write::Note { .. } | Write::NoteGroup { .. } | Write::Nominate { node: None, .. })
         {
             found.push(super::errand::shown(&write));
         }

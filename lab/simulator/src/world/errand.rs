@@ -12,6 +12,7 @@ use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
+use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::change::{About, Write, WriteId, WriteOutcome};
 use serde::Deserialize;
@@ -81,6 +82,7 @@ impl Errand {
                 ("PodSchedulingContext", id.namespace.to_string(), id.name.to_string())
             }
             About::Pod { id, .. } => ("Pod", id.namespace.to_string(), id.name.to_string()),
+            About::Group(id) => ("PodGroup", id.namespace.to_string(), id.name.to_string()),
         }
     }
 
@@ -96,12 +98,15 @@ impl Errand {
         let claim = claim.and_then(|claim| ResourceClaim::deserialize(claim).ok());
         let is_pod = matches!(self.write.about(), About::Pod { .. });
         let pod = object.filter(|_| is_pod).and_then(|pod| Pod::deserialize(pod).ok());
+        let is_group = matches!(self.write.about(), About::Group(_));
+        let group = object.filter(|_| is_group).and_then(|group| PodGroup::deserialize(group).ok());
         let is_context = matches!(self.write.about(), About::Context { .. });
         let context = object.filter(|_| is_context);
         let context = context.and_then(|context| PodSchedulingContext::deserialize(context).ok());
         let seen = Seen {
             claim: claim.as_ref(),
             pod: pod.as_ref(),
+            group: group.as_ref(),
             context: context.as_ref(),
             class: &|name| classes.get(name),
             now,

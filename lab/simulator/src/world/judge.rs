@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gates::Gates;
-use invariants::{Evidence, GroupsFrom, Violation, check_state};
+use invariants::{Evidence, GroupsFrom, Violation, check_binding, check_state};
 use model::quantity::Quantity;
 use objects::Object;
 use objects::core::affinity::{NodeSelector, NodeSelectorRequirement};
@@ -18,6 +18,7 @@ use serde_json::Value;
 use store::{Change, Key};
 
 use super::api::Made;
+use super::gangs::GangRecord;
 
 /// The objects that matter, as the API has them.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ pub(crate) struct Judge {
     bound_by_hand: BTreeSet<String>,
     /// Which scheduler gave a claim its devices.
     givers: BTreeMap<Key, Option<usize>>,
+    pub gangs: GangRecord,
 }
 
 /// Keeps an object as it is, and gives it as it was.
@@ -80,6 +82,7 @@ impl Judge {
             classes: Vec::new(),
             bound_by_hand: BTreeSet::new(),
             givers: BTreeMap::new(),
+            gangs: GangRecord::default(),
         }
     }
 
@@ -90,6 +93,7 @@ impl Judge {
             "Pod" => {
                 let before = keep(&mut self.pods, made, object);
                 let mut wrong = self.check_pod(made, before.as_ref());
+                wrong.extend(self.gangs.see(made, before.as_ref(), &self.pods));
                 wrong.extend(self.check_users());
                 wrong.extend(self.check_rivals());
                 wrong
@@ -246,6 +250,13 @@ impl Judge {
         }
         if made.by.is_none() {
             self.bound_by_hand.insert(pod.metadata.uid.clone());
+        } else {
+            let is_its = |claim: &&ResourceClaim| {
+                let is_named = claims_of(pod).any(|name| *name == claim.metadata.name);
+                is_named && claim.metadata.namespace == pod.metadata.namespace
+            };
+            let claims: Vec<&ResourceClaim> = self.claims.iter().filter(is_its).collect();
+            wrong.extend(check_binding(pod, &claims).iter().map(ToString::to_string));
         }
         // Who knows nothing of a rival, or of somebody who puts pods on nodes, cannot keep room for it.
         let is_by_hand =
@@ -286,7 +297,7 @@ fn claims_of(pod: &Pod) -> impl Iterator<Item = &String> {
     named.chain(made).chain(extended)
 }
 
-fn is_over(pod: &Pod) -> bool {
+pub(super) fn is_over(pod: &Pod) -> bool {
     matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
 }
 

@@ -17,6 +17,7 @@ use gates::Gates;
 use objects::Object;
 use objects::core::pod::Pod;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
+use objects::scheduling::pod_group::PodGroup;
 use serde_json::{Value, json};
 use store::Key;
 
@@ -103,6 +104,7 @@ impl Keeper {
             pods: read(&self.pods),
             claims: read(&self.claims),
             templates: read(&self.templates),
+            groups: api.list("PodGroup").into_iter().map(|(key, group)| (key, typed(&group))).collect(),
             gates: api.gates(),
         };
         for (key, pod) in &known.pods {
@@ -168,6 +170,8 @@ struct Known {
     pods: BTreeMap<Key, Pod>,
     claims: BTreeMap<Key, ResourceClaim>,
     templates: BTreeMap<Key, ResourceClaimTemplate>,
+    /// Groups stay as they are from the beginning.
+    groups: BTreeMap<Key, PodGroup>,
     gates: Gates,
 }
 
@@ -179,7 +183,7 @@ impl Known {
         let around = claim_templates::Around {
             template: &|name| self.templates.get(&Key::new(&key.namespace, name)),
             owned: &|uid| self.claims.values().filter(|claim| is_controlled_by(claim, uid)).collect(),
-            group: &|_| None,
+            group: &|name| self.groups.get(&Key::new(&key.namespace, name)),
             gates: self.gates,
         };
         let mut steps = claim_templates::steps_for_pod(pod, &around);

@@ -34,11 +34,13 @@ pub enum Kind {
     Shared,
     /// The pod asks for a resource that devices stand for.
     Extended,
+    /// It is made for the pod from a template, and its device has to be made ready once it is chosen.
+    Readied,
 }
 
 impl Kind {
     /// Every one.
-    pub const ALL: [Kind; 3] = [Kind::Template, Kind::Shared, Kind::Extended];
+    pub const ALL: [Kind; 4] = [Kind::Template, Kind::Shared, Kind::Extended, Kind::Readied];
 }
 
 impl fmt::Display for Kind {
@@ -47,6 +49,7 @@ impl fmt::Display for Kind {
             Kind::Template => "template",
             Kind::Shared => "shared",
             Kind::Extended => "extended",
+            Kind::Readied => "readied",
         })
     }
 }
@@ -92,7 +95,9 @@ pub struct LifeReport {
 /// Lives a life.
 #[must_use]
 pub fn live(kind: Kind, crash: Option<Crash>, sabotage: Sabotage, keep_lines: bool) -> LifeReport {
-    let mut world = World::of(0, Plan::quiet(sabotage), keep_lines);
+    let mut plan = Plan::quiet(sabotage);
+    plan.readied = kind == Kind::Readied;
+    let mut world = World::of(0, plan, keep_lines);
     world.life = Some(Life { crash, steps: Vec::new(), is_leaving: false });
     world.begin(|api, plan, _| furnish(api, plan, kind));
     world.agenda.after(VISIT_MS, Happening::Visit);
@@ -127,7 +132,7 @@ fn furnish(api: &mut Api, plan: &Plan, kind: Kind) {
     workload::furnish_basics(api, plan);
     workload::add_machine(api, plan, "node-0", 2);
     let claims = match kind {
-        Kind::Template => json!([{ "name": "gpu", "resourceClaimTemplateName": "one" }]),
+        Kind::Template | Kind::Readied => json!([{ "name": "gpu", "resourceClaimTemplateName": "one" }]),
         Kind::Shared => json!([{ "name": "gpu", "resourceClaimName": "shared" }]),
         Kind::Extended => json!([]),
     };

@@ -128,11 +128,13 @@ pub enum Sabotage {
     RunsUnprepared,
     /// The agent of a node loses its checkpoint when it dies.
     ForgetsCheckpoint,
+    /// Schedulers think that every device is ready as soon as it is chosen.
+    BindsUnready,
 }
 
 impl Sabotage {
     /// Every mistake.
-    pub const ALL: [Sabotage; 17] = [
+    pub const ALL: [Sabotage; 18] = [
         Sabotage::DeafToClaims,
         Sabotage::DeafToDepartures,
         Sabotage::TrustsRefusals,
@@ -150,15 +152,23 @@ impl Sabotage {
         Sabotage::ReportsBeforeUndoing,
         Sabotage::RunsUnprepared,
         Sabotage::ForgetsCheckpoint,
+        Sabotage::BindsUnready,
     ];
 }
+
+/// The first world that may have gangs. Those before it are what they were before there were any.
+const GANGS_FROM: u64 = 300;
 
 /// What a world is like.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub arrangement: Arrangement,
     pub devices: Devices,
+    /// Devices have to be made ready once they are chosen.
+    pub readied: bool,
     pub sabotage: Sabotage,
+    /// Many pods belong to gangs.
+    pub gangs: bool,
     pub nodes: usize,
     /// How often those who use the cluster do something.
     pub acts: u32,
@@ -214,14 +224,19 @@ impl Plan {
         if sabotage == Sabotage::LeadsBlindly {
             odds.extend([(Fault::TakeOver, 120), (Fault::LateEvent, 400)]);
         }
-        let nodes = 2 + dice.below(2);
+        let gangs = seed >= GANGS_FROM;
+        // Gangs stay in a rack, of which there are two.
+        let nodes = 2 + dice.below(2) + usize::from(gangs);
         let acts = 35 + u32::try_from(dice.below(30)).unwrap_or_default();
         let tries_max = [0, 0, 1, 3][dice.below(4)];
         Plan {
             tries_max,
             arrangement,
             devices,
+            // Of numbers of its own, so that the other worlds stay what they were.
+            readied: Dice::new(seed, 4).below(3) == 0 || sabotage == Sabotage::BindsUnready,
             sabotage,
+            gangs,
             nodes,
             acts,
             odds,
@@ -235,7 +250,9 @@ impl Plan {
         Plan {
             arrangement: Arrangement::Alone,
             devices: Devices::Whole,
+            readied: false,
             sabotage,
+            gangs: false,
             nodes: 2,
             acts: 0,
             tries_max: 3,

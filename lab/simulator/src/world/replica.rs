@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use convert::change;
-use gates::Gates;
+use gates::{Gate, Gates};
 use scheduler::change::Change;
 use scheduler::engine::{Engine, Settings};
 use scheduler::profile::Profile;
@@ -18,9 +18,28 @@ use store::Key;
 use super::api::{Api, Site, text};
 use super::plan::Sabotage;
 
-/// The kinds that a scheduler follows.
-pub(crate) const FOLLOWED: [&str; 6] =
-    ["Namespace", "DeviceClass", "Node", "ResourceSlice", "ResourceClaim", "Pod"];
+/// The kinds that a scheduler follows, and the features without which there are none.
+const FOLLOWED: [(&str, Option<Gate>); 8] = [
+    ("Namespace", None),
+    ("DeviceClass", None),
+    ("Node", None),
+    ("ResourceSlice", None),
+    ("ResourceClaim", None),
+    ("Pod", None),
+    ("PodGroup", Some(Gate::GenericWorkload)),
+    ("PodSchedulingContext", Some(Gate::DRAControlPlaneController)),
+];
+
+/// The kinds that a scheduler follows with these features, in the order of its streams.
+pub(crate) fn followed(gates: Gates) -> impl Iterator<Item = &'static str> {
+    let is_there = move |gate: Option<Gate>| gate.is_none_or(|gate| gates.enabled(gate));
+    FOLLOWED.into_iter().filter(move |(_, gate)| is_there(*gate)).map(|(kind, _)| kind)
+}
+
+/// The kind of a stream.
+pub(crate) fn kind_of(stream: usize, gates: Gates) -> &'static str {
+    followed(gates).nth(stream).expect("a stream is one of those that are followed")
+}
 
 /// How many steps a search for devices on one node may take.
 const STEPS_MAX: u64 = 100_000;
@@ -192,5 +211,5 @@ impl Replica {
 }
 
 fn streams(api: &Api) -> Vec<Stream> {
-    FOLLOWED.iter().map(|kind| Stream::new(api.site(kind))).collect()
+    followed(api.gates()).map(|kind| Stream::new(api.site(kind))).collect()
 }

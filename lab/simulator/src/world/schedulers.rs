@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use cluster::claims::ClaimState;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use scheduler::change::Change;
@@ -11,7 +12,7 @@ use scheduler::engine::{Announcement, Effect, Input};
 
 use super::component::Component;
 use super::plan::{Arrangement, Fault, Sabotage};
-use super::replica::FOLLOWED;
+use super::replica::kind_of;
 use super::{Happening, START, World, carry};
 
 impl World {
@@ -42,12 +43,12 @@ impl World {
             let pause = self.chances.millis(100, 8_000);
             self.trace.note(
                 self.agenda.now(),
-                format_args!("scheduler {replica} loses its watch of {}", FOLLOWED[stream]),
+                format_args!("scheduler {replica} loses its watch of {}", kind_of(stream, self.gates)),
             );
             self.agenda.after(pause, Happening::List { replica, life, stream });
             return;
         }
-        let kind = FOLLOWED[stream];
+        let kind = kind_of(stream, self.gates);
         let mut news = to.follow(&mut self.api, most);
         if self.plan.sabotage == Sabotage::DeafToClaims && kind == "ResourceClaim" {
             news.clear();
@@ -73,7 +74,7 @@ impl World {
 
     pub(super) fn list(&mut self, replica: usize, stream: usize) {
         let facts = self.replicas[replica].streams[stream].list(&mut self.api);
-        let (now, kind) = (self.agenda.now(), FOLLOWED[stream]);
+        let (now, kind) = (self.agenda.now(), kind_of(stream, self.gates));
         self.trace.note(now, format_args!("scheduler {replica} lists {kind}: {} facts", facts.len()));
         for change in facts {
             self.tell(replica, Input::Changed(change));
@@ -106,6 +107,9 @@ impl World {
             {
                 Input::Changed(Change::PodApplied(Arc::new(Pod { running: true, ..Pod::clone(&pod) })))
             }
+            Input::Changed(change) if self.plan.sabotage == Sabotage::BindsUnready => {
+                Input::Changed(all_ready(change))
+            }
             input => input,
         }
     }
@@ -134,6 +138,10 @@ impl World {
             Announcement::DevicesDone { pod, outcome, .. } => {
                 let outcome = outcome.name();
                 self.trace.note(now, format_args!("scheduler {replica}: devices of {}: {outcome}", pod.id));
+            }
+            Announcement::Gang(news) => {
+                let (group, outcome) = (&news.group, &news.outcome);
+                self.trace.note(now, format_args!("scheduler {replica} about group {group}: {outcome}"));
             }
             Announcement::Preempted { pod, by, node, .. } => {
                 self.trace.note(
@@ -235,7 +243,7 @@ impl World {
         self.trace.note(self.agenda.now(), format_args!("scheduler {replica} starts"));
         self.replicas[replica].restart(self.gates, &self.api);
         let life = self.replicas[replica].life;
-        for stream in 0..FOLLOWED.len() {
+        for stream in 0..self.replicas[replica].streams.len() {
             let pause = self.chances.millis(1, 400);
             self.agenda.after(pause, Happening::List { replica, life, stream });
         }
@@ -250,5 +258,19 @@ impl World {
         if to.alive {
             self.plan_turn(replica);
         }
+    }
+}
+
+/// A fact without what is left to do for the devices of a claim.
+fn all_ready(change: Change) -> Change {
+    let ready = |mut state: Box<ClaimState>| {
+        state.preparation = None;
+        state
+    };
+    match change {
+        Change::ClaimApplied(state) => Change::ClaimApplied(ready(state)),
+        Change::ClaimListed(state) => Change::ClaimListed(ready(state)),
+        Change::ClaimAnswered(state) => Change::ClaimAnswered(ready(state)),
+        other => other,
     }
 }

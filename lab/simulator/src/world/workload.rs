@@ -6,7 +6,9 @@ use convert::request::{ApiCall, Verb};
 use serde_json::{Value, json};
 
 use super::api::{Api, named, text};
+use super::attacher::{FAILED, READY, TIMEOUT};
 use super::dice::Dice;
+use super::gangs;
 use super::plan::{Arrangement, Devices, Plan};
 use super::trace::Trace;
 
@@ -34,6 +36,9 @@ pub(crate) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
     }
     if plan.arrangement == Arrangement::Rivals {
         add_residents(api);
+    }
+    if plan.gangs {
+        gangs::groups().iter().for_each(|group| drop(must(api.create(group))));
     }
 }
 
@@ -171,6 +176,8 @@ fn bind_by_hand(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn FnMu
     let waits = |pod: &Value| {
         let spec = &pod["spec"];
         let is_free = text(&spec["nodeName"]).is_empty() && spec.get("schedulingGates").is_none();
+        // Whoever binds members of gangs by hand answers for where they are.
+        let is_free = is_free && spec.get("schedulingGroup").is_none();
         is_free && may_be_bound_by_hand(plan, spec)
     };
     let pods: Vec<_> = api.list("Pod").into_iter().filter(|(_, pod)| waits(pod)).collect();
@@ -233,8 +240,11 @@ fn add_node(api: &mut Api, plan: &Plan, dice: &mut Dice, name: &str) {
 /// A node with so many devices.
 pub(crate) fn add_machine(api: &mut Api, plan: &Plan, name: &str, devices: usize) {
     let room = json!({ "cpu": "2", "memory": "4Gi", "pods": "6" });
-    let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": { "kubernetes.io/hostname": name } },
+    let mut node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": { "kubernetes.io/hostname": name } },
         "status": { "allocatable": room, "capacity": room } });
+    if plan.gangs {
+        node["metadata"]["labels"][gangs::RACK] = json!(gangs::rack_of(name));
+    }
     must(api.create(&node));
     // Every node is born with a taint, until somebody sees that it is ready.
     must(api.adjust("Node", "", name, |node| {
@@ -272,6 +282,9 @@ fn publish(api: &mut Api, plan: &Plan, node: &str, count: usize) {
             }
         }
     }
+    if plan.readied {
+        devices.iter_mut().for_each(made_ready_first);
+    }
     let spec = |part: Value| {
         let pool = json!({ "name": node, "generation": generation + 1, "resourceSliceCount": slices });
         let mut spec = json!({ "driver": DRIVER, "pool": pool, "nodeName": node });
@@ -287,6 +300,14 @@ fn publish(api: &mut Api, plan: &Plan, node: &str, count: usize) {
         put_slice(api, &format!("{node}-counters"), spec(json!({ "sharedCounters": sets })));
     }
     put_slice(api, &name, spec(json!({ "devices": devices })));
+}
+
+/// A device has to be made ready before a pod may use it.
+fn made_ready_first(device: &mut Value) {
+    device["bindsToNode"] = json!(true);
+    device["bindingConditions"] = json!([READY]);
+    device["bindingFailureConditions"] = json!([FAILED]);
+    device["bindingTimeout"] = json!(TIMEOUT);
 }
 
 /// A slice says again what another says already, which makes the pool unusable, or is taken away.
@@ -373,6 +394,9 @@ fn add_pod(api: &mut Api, plan: &Plan, dice: &mut Dice) -> Option<String> {
     if dice.per_mille(80) && may_be_bound_by_hand(plan, &pod["spec"]) {
         pod["spec"].as_object_mut().map(|spec| spec.remove("schedulingGates"));
         pod["spec"]["nodeName"] = json!(any_node(plan, dice));
+    }
+    if plan.gangs {
+        gangs::join(&mut pod, plan, dice);
     }
     must(api.create(&pod));
     Some(name)

@@ -10,11 +10,12 @@ use runtime::{AttemptResult, Comparison, Listener, Notice, State};
 use scheduler::change::Write;
 use scheduler::engine::ReadyOutcome;
 use scheduler::filters::FilterSet;
+use scheduler::gang::{GangNews, GangOutcome};
 use scheduler::negotiation::Await;
 use scheduler::queue::{Cause, Station};
 use scheduler::wake::Wake;
 use telemetry::metrics::{
-    BindingOutcome, Metrics, Pending, Point, Preemptor, Profile, Queue, Status, Verdict,
+    BindingOutcome, GangResult, Metrics, Pending, Point, Preemptor, Profile, Queue, Status, Verdict,
 };
 use telemetry::surface::{Check, Checks, Flag, Pulse};
 use tracing::{debug, error, info, warn};
@@ -153,6 +154,29 @@ impl Watcher {
         }
     }
 
+    /// How long each placement took is not known; they share what all of them took.
+    fn gang(&self, news: &GangNews, took: Option<Duration>) {
+        let group = news.group.to_string();
+        match &news.outcome {
+            GangOutcome::Seated { members } => debug!(group, members, "nodes for a pod group"),
+            GangOutcome::Refused { message } => debug!(group, reason = message, "no place for a pod group"),
+            GangOutcome::Placed { members } => debug!(group, members, "a pod group has its nodes"),
+        }
+        let Some(took) = took else { return };
+        let result = match news.outcome {
+            GangOutcome::Refused { .. } => GangResult::Unschedulable,
+            GangOutcome::Seated { .. } | GangOutcome::Placed { .. } => GangResult::Scheduled,
+        };
+        let (gangs, tried) = (&self.metrics.gangs, news.tried);
+        gangs.attempt(result, &news.scheduler, took);
+        gangs.algorithm(took);
+        gangs.generated(&news.scheduler, tried.generated);
+        let each = took / u32::try_from((tried.feasible + tried.infeasible).max(1)).unwrap_or(u32::MAX);
+        for (count, fits) in [(tried.feasible, true), (tried.infeasible, false)] {
+            (0..count).for_each(|_| gangs.tried(fits, &news.scheduler, each));
+        }
+    }
+
     fn attempt(&self, profile: &str, result: AttemptResult, took: Duration) {
         let (verdict, status) = match result {
             AttemptResult::Scheduled => (Verdict::Scheduled, Status::Success),
@@ -188,6 +212,7 @@ impl Listener for Watcher {
             }
             Notice::ElectionTrouble { why } => warn!(error = why, "cannot take part in the election"),
             Notice::Attempt { profile, result, took } => self.attempt(profile, *result, *took),
+            Notice::Gang { news, took } => self.gang(news, *took),
             Notice::Bound { pod, node, attempts, waited } => {
                 self.metrics.attempts.bound(*attempts, *waited);
                 let pod = named(&pod.id);

@@ -1,0 +1,107 @@
+//! What drivers' controllers write to claims: handles up to their limit, and requests to give devices back.
+
+use std::collections::BTreeMap;
+
+use admission::{Context, FieldValidation, Identity, Operation, Submission, Surroundings, admit};
+use gates::{Gate, Gates};
+use model::timestamp::Timestamp;
+use objects::core::node::Node;
+use objects::scheduling::priority_class::PriorityClass;
+use schema::table;
+use serde_json::{Value, json};
+
+struct Nothing;
+
+impl Surroundings for Nothing {
+    fn namespace_labels(&self, _: &str) -> Option<BTreeMap<String, String>> {
+        None
+    }
+
+    fn priority_class(&self, _: &str) -> Option<PriorityClass> {
+        None
+    }
+
+    fn default_priority_class(&self) -> Option<PriorityClass> {
+        None
+    }
+
+    fn nodes(&self, _: &dyn Fn(&Node) -> bool) -> Vec<Node> {
+        Vec::new()
+    }
+}
+
+fn claim(status: &Value) -> Value {
+    json!({
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+        "metadata": { "name": "c", "namespace": "n", "uid": "u", "resourceVersion": "1" },
+        "spec": { "devices": { "requests": [{ "name": "r", "exactly": {
+            "deviceClassName": "c", "allocationMode": "ExactCount", "count": 1,
+        } }] } },
+        "status": status,
+    })
+}
+
+/// What becomes of a status that is written over another.
+fn write(before: &Value, after: &Value, is_on: bool) -> Result<Value, String> {
+    let gates = Gates::default().with(Gate::DRAControlPlaneController, is_on);
+    let kind = table().kind("resource.k8s.io/v1", "ResourceClaim").expect("it is in the table");
+    let context = Context { now: Timestamp::from_micros(0), gates: &gates, surroundings: &Nothing };
+    let submission = Submission {
+        kind,
+        namespace: "n",
+        object: claim(after),
+        owners: None,
+        duplicates: Vec::new(),
+        field_validation: FieldValidation::Strict,
+    };
+    let old = claim(before);
+    let nobody = Identity { uid: "", suffix: "" };
+    let admitted = admit(submission, Operation::UpdateStatus(&old), nobody, &context);
+    admitted.map(|admitted| admitted.object["status"].clone()).map_err(|why| why.to_string())
+}
+
+fn given(bytes: usize, reserved: bool, leaving: bool) -> Value {
+    let handle = json!({ "driverName": "d.example.com", "data": "x".repeat(bytes) });
+    let mut status = json!({
+        "controllerName": "d.example.com",
+        "allocation": { "devices": {}, "shareable": true, "resourceHandles": [handle] },
+    });
+    if reserved {
+        status["reservedFor"] = json!([{ "resource": "pods", "name": "p", "uid": "u" }]);
+    }
+    if leaving {
+        status["deallocationRequested"] = json!(true);
+    }
+    status
+}
+
+#[test]
+fn a_handle_may_have_16_kib_and_not_a_byte_more() {
+    let nothing = json!({});
+    let kept = write(&nothing, &given(16 * 1024, true, false), true).expect("at the limit");
+    let handle = &kept["allocation"]["resourceHandles"][0]["data"];
+    assert_eq!(handle.as_str().map(str::len), Some(16 * 1024));
+    let why = write(&nothing, &given(16 * 1024 + 1, true, false), true).expect_err("beyond it");
+    assert!(why.contains("resourceHandles[0].data"), "{why}");
+}
+
+#[test]
+fn without_the_feature_nothing_of_it_is_kept() {
+    let kept = write(&json!({}), &given(1, true, false), false).expect("the rest is good");
+    for field in ["controllerName", "deallocationRequested"] {
+        assert!(kept.get(field).is_none(), "{kept}");
+    }
+    assert!(
+        kept["allocation"].get("resourceHandles").is_none() && kept["allocation"].get("shareable").is_none()
+    );
+}
+
+#[test]
+fn devices_are_asked_back_when_nobody_uses_them_and_nobody_may_begin_to_then() {
+    let (used, unused, leaving) = (given(1, true, false), given(1, false, false), given(1, false, true));
+    assert!(write(&used, &given(1, true, true), true).is_err(), "it is in use");
+    assert!(write(&used, &leaving, true).is_ok(), "the last user lets go and asks at once");
+    assert!(write(&leaving, &given(1, true, true), true).is_err(), "nobody may begin to use it");
+    assert!(write(&leaving, &unused, true).is_err(), "it is not taken back");
+    assert!(write(&leaving, &json!({}), true).is_ok(), "but ends with the devices");
+}

@@ -1,0 +1,89 @@
+//! Claims that a group uses in its members' stead: they are reserved for the group, whoever of it comes first, and let go with
+//! the last member that is on a node or on its way to one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use gates::Gate;
+use model::claim::ClaimId;
+use model::group::Group;
+use model::pod::{ClaimSource, Pod};
+
+use super::turn::Seated;
+use crate::change::{Consumer, GroupUser};
+use crate::cycle::Wanted;
+use crate::engine::{Engine, claim_id};
+
+impl Engine {
+    /// Who uses a claim of a pod: the pod, or its group in its stead.
+    pub(crate) fn consumer(&self, pod: &Pod, claim: &ClaimId) -> Consumer {
+        let group = self.sharing_group(pod).filter(|group| self.is_of_group(group, pod, claim));
+        let group = group.map(|group| GroupUser { name: group.id.name.clone(), uid: group.uid.clone() });
+        Consumer { name: pod.id.name.clone(), uid: pod.uid.clone(), group }
+    }
+
+    /// The uid under which a claim of a pod is reserved.
+    pub(crate) fn user_of(&self, pod: &Pod, claim: &ClaimId) -> Arc<str> {
+        match self.sharing_group(pod).filter(|group| self.is_of_group(group, pod, claim)) {
+            Some(group) => group.uid.clone(),
+            None => pod.uid.clone(),
+        }
+    }
+
+    /// Lets one member reserve a claim for the group, and the others wait for that.
+    pub(super) fn reserve_once(&self, seated: &mut Seated) {
+        let mut reserving: BTreeSet<ClaimId> = BTreeSet::new();
+        for (pod, choice) in seated {
+            for wanted in &mut choice.claims {
+                let Wanted::Reservation { claim, uid } = wanted else { continue };
+                if self.consumer(pod, claim).group.is_some() && !reserving.insert(claim.clone()) {
+                    *wanted = Wanted::Following { claim: claim.clone(), uid: uid.clone() };
+                }
+            }
+        }
+    }
+
+    /// The group of a pod, if groups may use claims.
+    fn sharing_group(&self, pod: &Pod) -> Option<&Arc<Group>> {
+        let id =
+            self.gang_of(pod).filter(|_| self.settings.gates.enabled(Gate::DRAWorkloadResourceClaims))?;
+        self.gangs.groups.get(&id)
+    }
+
+    /// Whether the group uses a claim of its member: it was made for the group, or both name it under the same entry.
+    fn is_of_group(&self, group: &Group, pod: &Pod, claim: &ClaimId) -> bool {
+        let owner = self.claims.get(claim).and_then(|state| state.owner.as_ref());
+        let mut entries = pod.claims.iter().filter(|entry| claim_id(pod, entry).as_ref() == Some(claim));
+        entries.any(|entry| match &entry.source {
+            ClaimSource::Generated(_) => owner == Some(&group.uid),
+            ClaimSource::Named(name) => group.claims.get(&entry.name) == Some(name),
+            ClaimSource::ToBeGenerated | ClaimSource::NotNeeded | ClaimSource::Unknown => false,
+        })
+    }
+
+    /// Whether others of a group than this pod are on a node or on their way to one.
+    pub(crate) fn has_members_besides(&self, group: &str, pod: &str) -> bool {
+        self.members_seated(group).any(|member| **member != *pod)
+    }
+
+    /// The members of the group with this uid that are on a node or on their way to one.
+    pub(crate) fn members_seated(&self, group: &str) -> impl Iterator<Item = &Arc<str>> {
+        self.gangs.by_uid.get(group).into_iter().flat_map(|id| self.gangs.seated(id))
+    }
+
+    /// Whether there is a group with this uid.
+    pub(crate) fn knows_group(&self, uid: &str) -> bool {
+        self.gangs.by_uid.contains_key(uid)
+    }
+
+    /// Whether a user of a claim is this pod, or its group while no other member is on a node or on its way to one.
+    pub(crate) fn is_user_alone(&self, user: &str, pod: &str) -> bool {
+        user == pod || (self.is_member(pod, user) && !self.has_members_besides(user, pod))
+    }
+
+    fn is_member(&self, pod: &str, group: &str) -> bool {
+        let found = self.waiting.get(pod).or_else(|| self.nodes.pod(pod).map(|(_, pod)| pod));
+        let id = found.and_then(|pod| self.gang_of(pod));
+        id.is_some_and(|id| self.gangs.by_uid.get(group) == Some(&id))
+    }
+}

@@ -1,0 +1,189 @@
+//! What is told of gangs: to people, to metrics, and on the group itself.
+//!
+//! Invariant: that enough members are placed is noted once, and only when they are bound. Facts alone write nothing, as whoever
+//! stands by hears them too: it is noted with the next turn.
+
+use std::fmt;
+use std::sync::Arc;
+
+use model::group::{Group, GroupId};
+use model::pod::{Pod, Shape};
+use model::workload::is_replica;
+
+use crate::change::{GroupState, WaitReason, Write};
+use crate::engine::{Announcement, Engine};
+use crate::filters::FilterSet;
+
+/// How many members are asked why they have no node.
+const KINDS_MAX: usize = 4;
+
+/// What came of a gang.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GangNews {
+    /// Its group.
+    pub group: GroupId,
+    /// The uid of the group.
+    pub uid: Arc<str>,
+    /// The scheduler that its pods ask for.
+    pub scheduler: Arc<str>,
+    /// What came of it.
+    pub outcome: GangOutcome,
+    /// What was looked at for it.
+    pub tried: Tried,
+}
+
+/// What came of a gang.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum GangOutcome {
+    /// So many members are on their way to nodes.
+    Seated {
+        /// How many.
+        members: usize,
+    },
+    /// There are no nodes for enough of them.
+    Refused {
+        /// Why.
+        message: String,
+    },
+    /// Enough of them are bound.
+    Placed {
+        /// How many.
+        members: usize,
+    },
+}
+
+impl fmt::Display for GangOutcome {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GangOutcome::Seated { members } => write!(out, "nodes for {members} pods"),
+            GangOutcome::Refused { message } => out.write_str(message),
+            GangOutcome::Placed { members } => write!(out, "{members} pods are bound"),
+        }
+    }
+}
+
+/// Placements that were looked at in one turn of a gang.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tried {
+    /// How many came into question.
+    pub generated: u64,
+    /// How many would have done.
+    pub feasible: u64,
+    /// How many would not.
+    pub infeasible: u64,
+}
+
+impl Tried {
+    /// One more was looked at.
+    pub(super) fn count(&mut self, fits: bool) {
+        *(if fits { &mut self.feasible } else { &mut self.infeasible }) += 1;
+    }
+}
+
+impl Engine {
+    /// Tells that members of a group are on their way.
+    pub(super) fn tell_seated(&mut self, group: &Group, pod: &Pod, members: usize) {
+        self.tell_of_gang(group, &pod.scheduler, GangOutcome::Seated { members });
+    }
+
+    /// Why a member has no node even if it were alone, in the words for single pods, and the filters that say so.
+    pub(super) fn why_alone(&mut self, members: &[Arc<Pod>]) -> Option<(String, FilterSet)> {
+        let mut seen: Vec<Arc<Shape>> = Vec::new();
+        for pod in members {
+            let is_known = |shape: &Arc<Shape>| Arc::ptr_eq(shape, &pod.shape) || *shape == pod.shape;
+            // Members with claims differ by them, so only a few are looked at.
+            if seen.len() >= KINDS_MAX || (pod.claims.is_empty() && seen.iter().any(is_known)) {
+                continue;
+            }
+            seen.push(pod.shape.clone());
+            if let Err(refusal) = self.choose(pod) {
+                let why = refusal.to_string();
+                let why = format!("pod {}: {}", pod.id.name, why.trim_end_matches('.'));
+                return Some((why, refusal.filters()));
+            }
+        }
+        None
+    }
+
+    /// Tells why a group has no nodes, and notes it on the group.
+    pub(super) fn tell_refused(&mut self, group: &Group, pod: &Pod, message: &str) {
+        let outcome = GangOutcome::Refused { message: message.to_owned() };
+        self.tell_of_gang(group, &pod.scheduler, outcome);
+        if !group.was_placed {
+            let reason = WaitReason::Unschedulable;
+            let state = GroupState::Waiting { reason, message: message.to_owned() };
+            self.note_group(group, state);
+        }
+    }
+
+    /// A pod is on its node: with it enough members of its group may be.
+    pub(crate) fn look_if_gang_placed(&mut self, pod: &Pod) {
+        if let Some(id) = self.gang_of(pod) {
+            self.look_if_placed(&id);
+        }
+    }
+
+    /// Takes note that enough members of a group may be bound by now.
+    pub(crate) fn look_if_placed(&mut self, id: &GroupId) {
+        if self.is_placed(id).is_some() {
+            self.gangs.untold.insert(id.clone());
+        }
+    }
+
+    /// Notes on groups that enough of their members are bound.
+    pub(crate) fn note_placed(&mut self) {
+        for id in std::mem::take(&mut self.gangs.untold) {
+            let Some((group, members)) = self.is_placed(&id) else { continue };
+            let Some(scheduler) = self.scheduler_of(&id) else { continue };
+            self.gangs.placed.insert(id, group.uid.clone());
+            self.gangs.tried = Tried::default();
+            self.note_group(&group, GroupState::Placed);
+            self.tell_of_gang(&group, &scheduler, GangOutcome::Placed { members });
+        }
+    }
+
+    /// A group of which enough members are bound and which does not say so yet, and how many are bound.
+    fn is_placed(&self, id: &GroupId) -> Option<(Arc<Group>, usize)> {
+        let group = self.gangs.groups.get(id).filter(|group| !group.was_placed)?;
+        if self.gangs.placed.get(id) == Some(&group.uid) {
+            return None;
+        }
+        let on_the_way = match self.gangs.flights.get(id) {
+            Some(flight) => flight.members.len(),
+            None if group.parent.is_none() => 0,
+            None => self.gangs.seated(id).filter(|uid| self.gangs.in_flight.contains_key(*uid)).count(),
+        };
+        let bound = self.gangs.seated(id).count().saturating_sub(on_the_way);
+        (bound >= group.at_least as usize).then(|| (group.clone(), bound))
+    }
+
+    /// The scheduler that the pods of a group ask for, if it is one of us.
+    fn scheduler_of(&self, id: &GroupId) -> Option<Arc<str>> {
+        let pod = self.gangs.seated(id).find_map(|uid| Some(self.nodes.pod(uid)?.1.clone()))?;
+        self.settings.profile(&pod).map(|profile| profile.name.clone())
+    }
+
+    fn note_group(&mut self, group: &Group, state: GroupState) {
+        if is_replica(&group.id.name) {
+            // There is no such object; the status of the workload is kept by a controller.
+            return;
+        }
+        let (group, uid) = (group.id.clone(), group.uid.clone());
+        self.submit_and_forget(Write::NoteGroup { group, uid, state });
+    }
+
+    fn tell_of_gang(&mut self, group: &Group, scheduler: &Arc<str>, outcome: GangOutcome) {
+        if is_replica(&group.id.name) {
+            // Nobody could be told of it but as a PodGroup, which it is not. Its pods are told.
+            return;
+        }
+        let news = GangNews {
+            group: group.id.clone(),
+            uid: group.uid.clone(),
+            scheduler: scheduler.clone(),
+            outcome,
+            tried: self.gangs.tried,
+        };
+        self.announce(Announcement::Gang(Box::new(news)));
+    }
+}

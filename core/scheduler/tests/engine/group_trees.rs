@@ -1,0 +1,208 @@
+//! Groups of groups.
+
+use gates::{Gate, Gates};
+use model::group::{Composite, Group, GroupId};
+use model::pod::Pod;
+use scheduler::change::{Change, GroupChange, Write};
+use scheduler::engine::Engine;
+
+use crate::gangs::{node_in, seats};
+use crate::world::{World, pod, settings, world};
+
+fn id(name: &str) -> GroupId {
+    GroupId { namespace: "default".into(), name: name.into() }
+}
+
+/// Two zones with two racks of two nodes each, of four processors: `z0-r0-a` and so on.
+fn zones() -> World {
+    let mut settings = settings();
+    let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling, Gate::CompositePodGroup];
+    settings.gates = gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
+    let mut world = World { engine: Engine::new(settings), ..world() };
+    for zone in ["z0", "z1"] {
+        for rack in ["r0", "r1"] {
+            for name in ["a", "b"] {
+                let rack = format!("{zone}-{rack}");
+                let Change::NodeApplied(mut node) = node_in(&rack, &format!("{rack}-{name}"), 4_000) else {
+                    unreachable!("it is a node")
+                };
+                node.labels.insert("zone".into(), zone.into());
+                world.fact(Change::NodeApplied(node));
+            }
+        }
+    }
+    world
+}
+
+fn tree(name: &str, at_least: u32, level: Option<&str>, parent: Option<&str>) -> Change {
+    Change::Group(GroupChange::CompositeApplied(Box::new(Composite {
+        id: id(name),
+        at_least,
+        levels: level.into_iter().map(Into::into).collect(),
+        parent: parent.map(Into::into),
+        ..Composite::default()
+    })))
+}
+
+fn leaf(name: &str, at_least: u32, level: Option<&str>, parent: &str) -> Change {
+    Change::Group(GroupChange::Applied(Box::new(Group {
+        id: id(name),
+        uid: format!("uid-{name}").into(),
+        at_least,
+        levels: level.into_iter().map(Into::into).collect(),
+        parent: Some(parent.into()),
+        preempts: true,
+        ..Group::default()
+    })))
+}
+
+/// Members of a group with two processors each, `x0` and so on.
+fn add(world: &mut World, group: &str, count: usize) {
+    for at in 0..count {
+        let name = format!("{group}{at}");
+        world.add_pod(Pod { group: Some(group.into()), ..pod(&name, 2_000, &[]) });
+    }
+}
+
+/// A pod that fills a node.
+fn fill(world: &mut World, node: &str) {
+    world.add_pod(Pod { node: Some(node.into()), ..pod(&format!("full-{node}"), 4_000, &[]) });
+}
+
+/// The racks in which members of a group are.
+fn racks(world: &World, group: &str) -> Vec<String> {
+    let members = world.pods.values().filter(|pod| pod.group.as_deref() == Some(group));
+    let mut racks: Vec<String> =
+        members.filter_map(|pod| pod.node.as_ref()).map(|node| node[..5].to_owned()).collect();
+    racks.dedup();
+    racks
+}
+
+#[test]
+fn a_tree_is_placed_as_a_whole_in_one_zone_with_each_group_in_its_rack() {
+    let mut world = zones();
+    fill(&mut world, "z0-r0-a");
+    world.fact(tree("t", 2, Some("zone"), None));
+    world.fact(leaf("x", 4, Some("rack"), "t"));
+    add(&mut world, "x", 4);
+    world.settle();
+    assert!(racks(&world, "x").is_empty(), "the other group is missing: {}", seats(&world));
+    world.fact(leaf("y", 4, Some("rack"), "t"));
+    add(&mut world, "y", 4);
+    world.settle();
+    let (x, y) = (racks(&world, "x"), racks(&world, "y"));
+    assert_eq!((x.len(), y.len()), (1, 1), "{}", seats(&world));
+    assert!(x != y && x[0].starts_with("z1") && y[0].starts_with("z1"), "{}", seats(&world));
+}
+
+#[test]
+fn nobody_of_a_tree_is_placed_if_too_few_groups_fit() {
+    let mut world = zones();
+    fill(&mut world, "z0-r0-a");
+    fill(&mut world, "z1-r1-b");
+    world.fact(tree("t", 2, Some("zone"), None));
+    for name in ["x", "y"] {
+        world.fact(leaf(name, 4, Some("rack"), "t"));
+        add(&mut world, name, 4);
+    }
+    world.settle();
+    assert!(racks(&world, "x").is_empty() && racks(&world, "y").is_empty(), "{}", seats(&world));
+    let told = "x0: pod group is unschedulable, group y beside 1 others: ";
+    assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told);
+    world.let_go("full-z1-r1-b");
+    world.later(20);
+    world.settle();
+    assert!(racks(&world, "x")[0].starts_with("z1") && racks(&world, "y")[0].starts_with("z1"));
+}
+
+#[test]
+fn a_tree_that_needs_one_group_places_as_many_as_fit() {
+    let mut world = zones();
+    fill(&mut world, "z0-r0-a");
+    fill(&mut world, "z1-r1-b");
+    world.fact(tree("t", 1, Some("zone"), None));
+    for name in ["x", "y"] {
+        world.fact(leaf(name, 4, Some("rack"), "t"));
+        add(&mut world, name, 4);
+    }
+    world.settle();
+    assert_eq!(racks(&world, "x").len() + racks(&world, "y").len(), 1, "{}", seats(&world));
+}
+
+#[test]
+fn a_group_moves_aside_for_one_that_fits_nowhere_else() {
+    let mut world = zones();
+    ["z1-r0-a", "z1-r0-b", "z1-r1-a", "z1-r1-b"].into_iter().for_each(|node| fill(&mut world, node));
+    // Half of one rack is taken, so that the small group is best placed there or anywhere, but the large one is not.
+    world.add_pod(Pod { node: Some("z0-r1-a".into()), ..pod("other", 2_000, &[]) });
+    world.fact(tree("t", 2, Some("zone"), None));
+    world.fact(leaf("a-small", 2, Some("rack"), "t"));
+    world.fact(leaf("b-large", 4, Some("rack"), "t"));
+    add(&mut world, "a-small", 2);
+    add(&mut world, "b-large", 4);
+    world.settle();
+    assert_eq!(racks(&world, "b-large"), ["z0-r0"], "{}", seats(&world));
+    assert_eq!(racks(&world, "a-small"), ["z0-r1"], "{}", seats(&world));
+}
+
+#[test]
+fn trees_have_more_than_one_level() {
+    let mut world = zones();
+    world.fact(tree("root", 2, None, None));
+    for (inner, leaves) in [("left", ["p", "q"]), ("right", ["r", "s"])] {
+        world.fact(tree(inner, 2, Some("zone"), Some("root")));
+        for name in leaves {
+            world.fact(leaf(name, 4, Some("rack"), inner));
+            add(&mut world, name, 4);
+        }
+    }
+    world.settle();
+    let zone = |group: &str| racks(&world, group)[0][..2].to_owned();
+    assert_eq!(zone("p"), zone("q"), "{}", seats(&world));
+    assert_eq!(zone("r"), zone("s"), "{}", seats(&world));
+    assert_ne!(zone("p"), zone("r"), "{}", seats(&world));
+}
+
+#[test]
+fn members_that_come_later_join_their_group_in_its_rack() {
+    let mut world = zones();
+    world.fact(tree("t", 1, Some("zone"), None));
+    world.fact(leaf("x", 2, Some("rack"), "t"));
+    add(&mut world, "x", 2);
+    world.settle();
+    let before = racks(&world, "x");
+    world.add_pod(Pod { group: Some("x".into()), ..pod("x9", 2_000, &[]) });
+    world.settle();
+    assert!(world.node_of("x9").is_some_and(|node| node.starts_with(&before[0])), "{}", seats(&world));
+    world.fact(leaf("y", 2, Some("rack"), "t"));
+    add(&mut world, "y", 2);
+    world.settle();
+    assert_eq!(racks(&world, "y")[0][..2], before[0][..2], "{}", seats(&world));
+}
+
+#[test]
+fn a_tree_waits_for_what_is_above_it_and_is_then_bound_at_once() {
+    let mut world = zones();
+    for name in ["x", "y"] {
+        world.fact(leaf(name, 2, Some("rack"), "t"));
+        add(&mut world, name, 2);
+    }
+    world.settle();
+    assert!(racks(&world, "x").is_empty(), "what is above them is not known: {}", seats(&world));
+    world.fact(tree("t", 2, None, None));
+    world.turn();
+    let is_binding = |write: &Write| matches!(write, Write::Bind { .. });
+    assert_eq!(world.open.iter().filter(|(_, write)| is_binding(write)).count(), 4, "{:?}", world.open);
+    world.settle();
+    assert_eq!((racks(&world, "x").len(), racks(&world, "y").len()), (1, 1), "{}", seats(&world));
+}
+
+#[test]
+fn groups_are_on_their_own_while_trees_are_off() {
+    let mut world = crate::gangs::gang_world();
+    world.fact(node_in("r0", "a", 4_000));
+    world.fact(leaf("x", 2, Some("rack"), "t"));
+    add(&mut world, "x", 2);
+    world.settle();
+    assert_eq!(seats(&world), "x0@a x1@a");
+}

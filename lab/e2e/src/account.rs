@@ -1,0 +1,55 @@
+//! Who parts of the product are to a real server: service accounts that may do what `deploy/` says and nothing else.
+
+use anyhow::{Result, ensure};
+use caller::{Caller, Place};
+use hyper::Method;
+use serde_json::Value;
+
+/// A service account of a part of the product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Account {
+    /// Schedulers.
+    Scheduler,
+    /// Controllers.
+    Controllers,
+    /// The controller of a fabric.
+    Fabric,
+}
+
+impl Account {
+    pub(crate) const ALL: [Self; 3] = [Self::Scheduler, Self::Controllers, Self::Fabric];
+
+    /// Its name in `kube-system`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Scheduler => "supercargo-scheduler",
+            Self::Controllers => "supercargo-controllers",
+            Self::Fabric => "supercargo-fabric",
+        }
+    }
+
+    /// The objects that say what it may do, as a user applies them.
+    const fn manifests(self) -> &'static str {
+        match self {
+            Self::Scheduler => include_str!("../../../deploy/scheduler.yaml"),
+            Self::Controllers => include_str!("../../../deploy/controllers.yaml"),
+            Self::Fabric => include_str!("../../../deploy/fabric.yaml"),
+        }
+    }
+
+    /// Lets the account do what it may.
+    pub(crate) async fn allow(self, place: &Place) -> Result<()> {
+        let mut caller = Caller::connect(place).await?;
+        for object in serde_saphyr::from_multiple::<Value>(self.manifests())? {
+            let group = object["apiVersion"].as_str().unwrap_or_default();
+            let path = match object["kind"].as_str().unwrap_or_default() {
+                "ServiceAccount" => "/api/v1/namespaces/kube-system/serviceaccounts".to_owned(),
+                kind => format!("/apis/{group}/{}s", kind.to_lowercase()),
+            };
+            let answer = caller.call(Method::POST, &path, object.to_string()).await?;
+            // It may have been told before.
+            ensure!(matches!(answer.code, 201 | 409), "{}", String::from_utf8_lossy(&answer.body));
+        }
+        Ok(())
+    }
+}

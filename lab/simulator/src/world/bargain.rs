@@ -1,0 +1,489 @@
+//! Worlds in which drivers give devices themselves: a few drivers of random behaviour, pods that want something of several of
+//! them at once, and the same faults as everywhere.
+//!
+//! What a driver has follows from the claims of the API, as with a driver that forgets everything when it dies. Until the world
+//! comes to rest drivers are slow, dead for a while, change their minds, stop between two writes, or give something for
+//! another node than the one that was chosen. After that they are honest and awake: every pod that could have all it wants
+//! on some node has to get it, and what nobody uses has to be given back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use controllers::classic::{self, Duty, Grant};
+use controllers::contexts;
+use gates::{Gate, Gates};
+use objects::Object;
+use objects::core::pod::Pod;
+use objects::resource::allocation::ResourceHandle;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use objects::supercargo::control::{self, Form};
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::api::{Api, named, text};
+use super::dice::Dice;
+use super::plan::{Arrangement, Devices, Plan, Sabotage};
+use super::{Happening, Report, World, workload};
+
+/// How long the world goes on when drivers are honest. Nobody sleeps for longer without being woken than the world lasts.
+const CALM_MS: i64 = 120_000;
+
+const NODES: usize = 4;
+const PODS: usize = 5;
+/// Cards of each node that the scheduler gives itself.
+const CARDS: usize = 1;
+
+/// Plays the world of a seed.
+#[must_use]
+pub fn bargain(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
+    let mut plan = Plan::new(seed, sabotage);
+    if plan.arrangement == Arrangement::Rivals {
+        plan.arrangement = Arrangement::Alone;
+    }
+    (plan.devices, plan.acts) = (Devices::Whole, 0);
+    let gates = Gates::default().with(Gate::DRAControlPlaneController, true);
+    let mut world = World::with_gates(seed, plan, gates, keep_lines);
+    let market = Market::new(seed);
+    world.begin(|api, plan, _| market.furnish(api, plan));
+    world.market = Some(market);
+    world.agenda.after(300, Happening::Bargain);
+    world.go_on();
+    if world.violations.is_empty() {
+        world.check_bargain();
+    }
+    world.report()
+}
+
+/// The command that plays such a world again, with its history.
+#[must_use]
+pub fn rebargain_command(seed: u64) -> String {
+    format!("cargo run -p simulator -- --negotiation --seed {seed} --trace")
+}
+
+/// Who trades, and what is still to be done by those who use the cluster.
+#[derive(Debug)]
+pub(super) struct Market {
+    traders: Vec<Trader>,
+    deeds: u32,
+    dice: Dice,
+}
+
+/// A driver.
+#[derive(Clone, Debug)]
+struct Trader {
+    name: String,
+    /// What it has: by node, or all of it under the empty name if every node reaches it.
+    room: BTreeMap<String, usize>,
+    shareable: bool,
+    /// How often it does something, in a thousand chances.
+    pace: u32,
+    /// It changes its mind.
+    is_fickle: bool,
+    /// It gives something for another node.
+    is_wrong: bool,
+    down_until: i64,
+    /// At this revision it found nothing to do, and would find the same again.
+    idle_at: Option<u64>,
+}
+
+fn node_name(at: usize) -> String {
+    format!("node-{at}")
+}
+
+impl Trader {
+    fn new(at: usize, dice: &mut Dice) -> Trader {
+        let is_local = dice.below(3) > 0;
+        let places = if is_local { (0..NODES).map(node_name).collect() } else { vec![String::new()] };
+        let room = |dice: &mut Dice| dice.below(if is_local { 3 } else { 4 });
+        Trader {
+            name: format!("driver-{at}.example.com"),
+            room: places.into_iter().map(|place| (place, room(dice))).collect(),
+            shareable: dice.below(2) == 0,
+            pace: [900, 500, 100][dice.below(3)],
+            is_fickle: dice.below(3) == 0,
+            is_wrong: dice.below(4) == 0,
+            down_until: 0,
+            idle_at: None,
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        !self.room.contains_key("")
+    }
+
+    /// How many are left for a node, if these claims had nothing.
+    fn left(&self, node: &str, claims: &[ResourceClaim], but_for: &BTreeSet<String>) -> usize {
+        let place = if self.is_local() { node } else { "" };
+        let given = claims.iter().filter(|claim| {
+            control::controller(claim) == self.name && !but_for.contains(&claim.metadata.uid)
+        });
+        let here = given.filter(|claim| !self.is_local() || place_of(claim) == place).count();
+        self.room.get(place).copied().unwrap_or_default().saturating_sub(here)
+    }
+
+    fn grant(&self, node: &str) -> Grant {
+        let handle =
+            ResourceHandle { driver_name: self.name.clone(), data: node.to_owned(), ..Default::default() };
+        let nodes = self.is_local().then(|| {
+            let field = json!({ "key": "metadata.name", "operator": "In", "values": [node] });
+            serde_json::from_value(json!({ "nodeSelectorTerms": [{ "matchFields": [field] }] }))
+                .expect("a good selector")
+        });
+        Grant { nodes, shareable: self.shareable, handles: vec![handle], ..Grant::default() }
+    }
+}
+
+/// The node that a claim was given something for.
+fn place_of(claim: &ResourceClaim) -> String {
+    let handles = control::handles(claim).unwrap_or_default();
+    handles.first().map(|handle| handle.data.clone()).unwrap_or_default()
+}
+
+impl Market {
+    fn new(seed: u64) -> Market {
+        let mut dice = Dice::new(seed, 7);
+        let traders = (0..1 + dice.below(3)).map(|at| Trader::new(at, &mut dice)).collect();
+        let deeds = 10 + u32::try_from(dice.below(15)).unwrap_or_default();
+        Market { traders, deeds, dice }
+    }
+
+    fn furnish(&self, api: &mut Api, plan: &Plan) {
+        workload::furnish_basics(api, plan);
+        for at in 0..NODES {
+            workload::add_machine(api, plan, &node_name(at), CARDS);
+        }
+        for trader in &self.traders {
+            let class = json!({
+                "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": trader.name },
+                "spec": { "controllerName": trader.name },
+            });
+            api.create(&class).expect("a good class");
+        }
+    }
+
+    /// Somebody makes or deletes a pod. The uid of one that is deleted without waiting for its node is given.
+    fn act(&mut self, api: &mut Api, plan: &Plan) -> Option<String> {
+        self.deeds -= 1;
+        let name = format!("pod-{}", self.dice.below(PODS));
+        if let Some(pod) = api.get("Pod", "default", &name) {
+            let _ = api.delete("Pod", ("default", &name), Some(0), None);
+            return Some(text(&pod["metadata"]["uid"]).to_owned());
+        }
+        let mut entries = Vec::new();
+        for at in 0..1 + self.dice.below(3) {
+            let trader = self.dice.pick(&self.traders).expect("there is one").name.clone();
+            // Some claims have names that several pods use.
+            let claim = match self.dice.below(6) {
+                0 => format!("shared-{trader}"),
+                _ => format!("{name}-{at}-{trader}"),
+            };
+            let claim = claim.replace(".example.com", "");
+            let mut spec = json!({ "devices": { "requests": [
+                { "name": "r", "exactly": { "deviceClassName": trader } },
+            ] } });
+            if self.dice.below(12) == 0 {
+                spec["allocationMode"] = json!("Immediate");
+            }
+            self.claim(api, &claim, spec);
+            if !entries.iter().any(|entry: &Value| entry["resourceClaimName"] == *claim) {
+                entries.push(json!({ "name": format!("c{at}"), "resourceClaimName": claim }));
+            }
+        }
+        if self.dice.below(4) == 0 {
+            let claim = format!("{name}-card");
+            self.claim(api, &claim, workload::claim_spec(plan, 1));
+            entries.push(json!({ "name": "card", "resourceClaimName": claim }));
+        }
+        let mut pod = named("v1", "Pod", &name);
+        pod["spec"] = json!({
+            "schedulerName": workload::SCHEDULERS[0], "restartPolicy": "Never",
+            "containers": [{ "name": "c", "image": "i" }], "resourceClaims": entries,
+        });
+        api.create(&pod).expect("a good pod");
+        None
+    }
+
+    fn claim(&mut self, api: &mut Api, name: &str, spec: Value) {
+        let mut claim = named("resource.k8s.io/v1", "ResourceClaim", name);
+        claim["spec"] = spec;
+        // It may be there already.
+        let _ = api.create(&claim);
+    }
+}
+
+fn all<K: Object>(api: &mut Api, kind: &str) -> Vec<K> {
+    let read = |object: &Value| K::deserialize(object).expect("what was admitted is of its kind");
+    api.list(kind).iter().map(|(_, object)| read(object)).collect()
+}
+
+fn write(api: &mut Api, claim: &ResourceClaim, status: bool) -> Option<ResourceClaim> {
+    let mut value = serde_json::to_value(claim).expect("the keys of our wire types are texts");
+    (value["apiVersion"], value["kind"]) = (json!(ResourceClaim::API_VERSION), json!(ResourceClaim::KIND));
+    let written = api.update(ResourceClaim::KIND, &value, status).ok()?;
+    Some(ResourceClaim::deserialize(&*written).expect("what was admitted is of its kind"))
+}
+
+impl World {
+    /// Drivers do something, and those who use the cluster.
+    pub(super) fn trade(&mut self) {
+        self.agenda.after(self.chances.millis(20, 150), Happening::Bargain);
+        let Some(mut market) = self.market.take() else { return };
+        if market.deeds > 0 && market.dice.per_mille(150) {
+            if let Some(pod) = market.act(&mut self.api, &self.plan) {
+                self.forsake(&pod);
+            }
+            if market.deeds == 0 {
+                self.trace.note(self.agenda.now(), format_args!("from here on nothing goes wrong"));
+                self.plan.calm = true;
+                self.end = Some(self.agenda.now() + CALM_MS);
+            }
+        }
+        let now = self.agenda.now();
+        for at in 0..market.traders.len() {
+            if !self.plan.calm && market.dice.per_mille(5) {
+                market.traders[at].down_until = now + market.dice.millis(500, 8_000);
+            }
+            let trader = market.traders[at].clone();
+            let is_awake = self.plan.calm || (trader.down_until <= now && market.dice.per_mille(trader.pace));
+            let revision = Some(self.api.revision());
+            if is_awake && (!self.plan.calm || trader.idle_at != revision) {
+                self.trade_as(&trader, &mut market.dice);
+                market.traders[at].idle_at = revision.filter(|before| *before == self.api.revision());
+            }
+        }
+        if market.dice.per_mille(100) {
+            self.clean_contexts();
+        }
+        self.market = Some(market);
+    }
+
+    fn trade_as(&mut self, trader: &Trader, dice: &mut Dice) {
+        let claims: Vec<ResourceClaim> = all(&mut self.api, "ResourceClaim");
+        let classes: Vec<DeviceClass> = all(&mut self.api, "DeviceClass");
+        let is_own = |claim: &ResourceClaim| {
+            let found =
+                classic::classes_of(claim, &|name| classes.iter().find(|one| one.metadata.name == name));
+            found.is_some_and(|(said, _)| said.controller == trader.name)
+        };
+        for claim in &claims {
+            let form = is_own(claim).then_some(Form::Fields);
+            match classic::duty(claim, &trader.name, form) {
+                Duty::None => {}
+                Duty::Deallocate => return self.take_back(trader, claim, dice),
+                Duty::Allocate => {
+                    let place =
+                        trader.room.keys().find(|node| trader.left(node, &claims, &BTreeSet::new()) > 0);
+                    if let Some(place) = place {
+                        return self.give(trader, &[claim], place, None, dice);
+                    }
+                }
+            }
+        }
+        let contexts: Vec<PodSchedulingContext> = all(&mut self.api, "PodSchedulingContext");
+        for context in &contexts {
+            let (namespace, name) = (&context.metadata.namespace, &context.metadata.name);
+            let Some(pod) = self.api.get("Pod", namespace, name) else { continue };
+            let pod = Pod::deserialize(&*pod).expect("what was admitted is of its kind");
+            if !classic::is_open(context, &pod) {
+                continue;
+            }
+            let find = |name: &str| claims.iter().find(|claim| claim.metadata.name == name);
+            let wanted: Vec<classic::Wanted> =
+                classic::wanted(&pod, &find).into_iter().filter(|one| is_own(&one.claim)).collect();
+            if !wanted.is_empty() && self.negotiate_as(trader, (context, &pod), &wanted, &claims, dice) {
+                return;
+            }
+        }
+    }
+
+    /// Answers about a pod or gives it something, and says whether something was written.
+    fn negotiate_as(
+        &mut self,
+        trader: &Trader,
+        (context, pod): (&PodSchedulingContext, &Pod),
+        wanted: &[classic::Wanted],
+        claims: &[ResourceClaim],
+        dice: &mut Dice,
+    ) -> bool {
+        let calm = self.plan.calm;
+        let entries: BTreeSet<&str> = wanted.iter().map(|one| one.entry.as_str()).collect();
+        let nodes = classic::nodes_to_judge(context, &entries);
+        let none = BTreeSet::new();
+        let bad = |node: &&String| trader.left(node, claims, &none) < wanted.len();
+        let mut unsuitable: BTreeSet<String> = nodes.iter().filter(bad).cloned().collect();
+        if trader.is_fickle && !calm && dice.below(3) == 0 {
+            unsuitable.extend(dice.pick(&nodes).cloned());
+        }
+        let selected = &context.spec.selected_node;
+        if !selected.is_empty() && !unsuitable.contains(selected) {
+            let elsewhere =
+                || (0..NODES).map(node_name).find(|node| trader.left(node, claims, &none) >= wanted.len());
+            let at = if trader.is_wrong && !calm {
+                elsewhere().unwrap_or_else(|| selected.clone())
+            } else {
+                selected.clone()
+            };
+            let claims: Vec<&ResourceClaim> = wanted.iter().map(|one| &one.claim).collect();
+            self.give(trader, &claims, &at, Some(pod), dice);
+            return true;
+        }
+        let said = wanted.iter().map(|one| (one.entry.clone(), unsuitable.clone())).collect();
+        let Some(answered) = classic::answer(context, &said) else { return false };
+        let mut value = serde_json::to_value(&answered).expect("the keys of our wire types are texts");
+        let (version, kind) = (PodSchedulingContext::API_VERSION, PodSchedulingContext::KIND);
+        (value["apiVersion"], value["kind"]) = (json!(version), json!(kind));
+        let done = self.api.update(kind, &value, true).is_ok();
+        let (now, name) = (self.agenda.now(), &context.metadata.name);
+        self.trace.note(now, format_args!("{} will not have {name} on {unsuitable:?} ({done})", trader.name));
+        true
+    }
+
+    fn give(
+        &mut self,
+        trader: &Trader,
+        claims: &[&ResourceClaim],
+        node: &str,
+        pod: Option<&Pod>,
+        dice: &mut Dice,
+    ) {
+        let grant = trader.grant(node);
+        for claim in claims {
+            let mut claim = ResourceClaim::clone(claim);
+            if let Some(described) = classic::described(&claim, &trader.name, &grant, Form::Fields) {
+                let Some(written) = write(&mut self.api, &described, false) else { return };
+                claim = written;
+            }
+            if !self.plan.calm && dice.below(10) == 0 {
+                return;
+            }
+            let given = classic::given(&claim, &trader.name, grant.clone(), Form::Fields, pod);
+            let done = write(&mut self.api, &given, true).is_some();
+            let (now, name) = (self.agenda.now(), &claim.metadata.name);
+            self.trace.note(now, format_args!("{} gives to {name} at {node:?} ({done})", trader.name));
+        }
+    }
+
+    fn take_back(&mut self, trader: &Trader, claim: &ResourceClaim, dice: &mut Dice) {
+        let mut claim = claim.clone();
+        if let Some(freed) = classic::freed(&claim) {
+            let Some(written) = write(&mut self.api, &freed, true) else { return };
+            claim = written;
+        }
+        self.trace.note(
+            self.agenda.now(),
+            format_args!("{} takes back what {} had", trader.name, claim.metadata.name),
+        );
+        if !self.plan.calm && dice.below(10) == 0 {
+            return;
+        }
+        if let Some(free) = classic::unprotected(&claim, &trader.name) {
+            write(&mut self.api, &free, false);
+        }
+    }
+
+    /// What the controllers of a cluster do about contexts that nobody needs.
+    fn clean_contexts(&mut self) {
+        let claims: Vec<ResourceClaim> = all(&mut self.api, "ResourceClaim");
+        let is_allocated = |name: &str| {
+            claims.iter().any(|claim| claim.metadata.name == name && claim.status.allocation.is_some())
+        };
+        for context in all::<PodSchedulingContext>(&mut self.api, "PodSchedulingContext") {
+            let (namespace, name) = (&context.metadata.namespace, &context.metadata.name);
+            let pod = self.api.get("Pod", namespace, name);
+            let pod = pod.map(|pod| Pod::deserialize(&*pod).expect("what was admitted is of its kind"));
+            if contexts::is_over(&context, pod.as_ref(), is_allocated) {
+                let uid = Some(context.metadata.uid.as_str());
+                let _ = self.api.delete("PodSchedulingContext", (namespace, name), None, uid);
+            }
+        }
+    }
+
+    /// Whether every pod has what it could have, and nobody has what nobody uses.
+    fn check_bargain(&mut self) {
+        let Some(market) = self.market.take() else { return };
+        let claims: Vec<ResourceClaim> = all(&mut self.api, "ResourceClaim");
+        let pods: Vec<Pod> = all(&mut self.api, "Pod");
+        for pod in pods.iter().filter(|pod| pod.spec.node_name.is_empty()) {
+            if let Some(node) =
+                (0..NODES).map(node_name).find(|node| could_be_on(node, pod, &claims, &market))
+            {
+                let name = &pod.metadata.name;
+                self.violations.push(format!("pod {name} waits, and could have all that it wants on {node}"));
+            }
+        }
+        for claim in claims.iter().filter(|claim| !control::controller(claim).is_empty()) {
+            let is_there = |uid: &str| pods.iter().any(|pod| pod.metadata.uid == uid);
+            let users = &claim.status.reserved_for;
+            if !control::is_immediate(claim)
+                && (users.is_empty() || !users.iter().all(|user| is_there(&user.uid)))
+            {
+                let name = &claim.metadata.name;
+                self.violations.push(format!("claim {name} has something, and nobody uses it"));
+            }
+        }
+        let is_bound = |name: &str| {
+            pods.iter().find(|pod| pod.metadata.name == name).is_none_or(|pod| !pod.spec.node_name.is_empty())
+        };
+        for (key, _) in self.api.list("PodSchedulingContext") {
+            if is_bound(&key.name) {
+                self.violations
+                    .push(format!("what is negotiated about pod {} is over, and still there", key.name));
+            }
+        }
+    }
+}
+
+/// Whether a pod could have all that it wants on a node, as things stand.
+fn could_be_on(node: &str, pod: &Pod, claims: &[ResourceClaim], market: &Market) -> bool {
+    let own: Vec<&ResourceClaim> = pod
+        .spec
+        .resource_claims
+        .iter()
+        .filter_map(|entry| {
+            let name = entry.resource_claim_name.as_deref()?;
+            claims.iter().find(|claim| claim.metadata.name == name)
+        })
+        .collect();
+    let is_others =
+        |claim: &ResourceClaim| claim.status.reserved_for.iter().any(|user| user.uid != pod.metadata.uid);
+    let on_node = |claim: &ResourceClaim| place_of(claim) == node;
+    // What would have to be given on this node, of which driver.
+    let mut needed: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut movable = BTreeSet::new();
+    for claim in &own {
+        let Some(request) = claim.spec.devices.requests.first().and_then(|one| one.exactly.as_ref()) else {
+            return false;
+        };
+        let Some(trader) = market.traders.iter().find(|trader| trader.name == request.device_class_name)
+        else {
+            // A card of ours: it is there, or one is left.
+            let held = |claim: &ResourceClaim| {
+                let allocation = claim.status.allocation.as_ref();
+                let results = allocation.map(|allocation| &allocation.devices.results);
+                results.into_iter().flatten().any(|result| result.pool == node)
+            };
+            let taken = claims.iter().filter(|other| held(other)).count();
+            if !held(claim) && (taken >= CARDS || is_others(claim)) {
+                return false;
+            }
+            continue;
+        };
+        let has = !control::controller(claim).is_empty();
+        if has && is_others(claim) && !control::is_shareable(claim) {
+            return false;
+        }
+        if has && (!trader.is_local() || on_node(claim)) {
+            continue;
+        }
+        if control::is_immediate(claim) || (has && is_others(claim)) {
+            return false;
+        }
+        movable.insert(claim.metadata.uid.clone());
+        *needed.entry(&trader.name).or_default() += 1;
+    }
+    needed.iter().all(|(name, count)| {
+        let trader = market.traders.iter().find(|trader| trader.name == *name).expect("it was found");
+        trader.left(node, claims, &movable) >= *count
+    })
+}

@@ -1,0 +1,35 @@
+//! Worlds in which drivers give devices themselves: whoever could have all that it wants gets it, and what nobody uses is
+//! given back.
+
+use simulator::world::{Sabotage, bargain, rebargain_command};
+
+#[test]
+fn pods_get_what_all_drivers_would_give_and_nothing_is_kept_in_vain() {
+    let mut bound = 0;
+    for seed in 0..200 {
+        let report = bargain(seed, Sabotage::None, false);
+        let wrong = report.violations.join("\n  ");
+        assert!(
+            wrong.is_empty(),
+            "seed {seed}: {wrong}\nto see how it came to that: {}",
+            rebargain_command(seed)
+        );
+        bound += report.bound;
+    }
+    assert!(bound > 500, "pods are placed: {bound}");
+}
+
+#[test]
+fn a_seed_has_one_history() {
+    let (once, again) = (bargain(5, Sabotage::None, true), bargain(5, Sabotage::None, true));
+    assert_eq!((once.lines, once.hash), (again.lines, again.hash));
+}
+
+#[test]
+fn mistakes_that_are_made_on_purpose_are_noticed() {
+    let mistakes = [Sabotage::DeafToClaims, Sabotage::SleepsOn, Sabotage::ForgetsToRelease];
+    for sabotage in mistakes {
+        let is_wrong = |seed| !bargain(seed, sabotage, false).violations.is_empty();
+        assert!((0..60).any(is_wrong), "{sabotage:?} goes unnoticed");
+    }
+}
