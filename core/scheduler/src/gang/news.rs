@@ -108,7 +108,8 @@ impl Engine {
     pub(super) fn tell_refused(&mut self, group: &Group, pod: &Pod, message: &str) {
         let outcome = GangOutcome::Refused { message: message.to_owned() };
         self.tell_of_gang(group, &pod.scheduler, outcome);
-        if !group.was_placed {
+        let was_told = self.gangs.placed.get(&group.id) == Some(&group.uid);
+        if !group.was_placed && !was_told {
             let reason = WaitReason::Unschedulable;
             let state = GroupState::Waiting { reason, message: message.to_owned() };
             self.note_group(group, state);
