@@ -6,16 +6,20 @@
 use std::fmt;
 use std::sync::Arc;
 
+use cluster::nodes::NodeState;
 use model::group::{Group, GroupId};
 use model::pod::{Pod, Shape};
 use model::workload::is_replica;
 
 use crate::change::{GroupState, WaitReason, Write};
 use crate::engine::{Announcement, Engine};
-use crate::filters::FilterSet;
+use crate::filters::{self, FilterSet};
 
 /// How many members are asked why they have no node.
 const KINDS_MAX: usize = 4;
+
+/// How many nodes are asked for devices for one of them.
+const NODES_MAX: usize = 256;
 
 /// What came of a gang.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,6 +100,9 @@ impl Engine {
                 continue;
             }
             seen.push(pod.shape.clone());
+            if self.wants_devices(pod) && self.has_many_nodes_for(pod) {
+                continue;
+            }
             if let Err(refusal) = self.choose(pod) {
                 let why = refusal.to_string();
                 let why = format!("pod {}: {}", pod.id.name, why.trim_end_matches('.'));
@@ -105,11 +112,22 @@ impl Engine {
         None
     }
 
+    /// Whether to ask nodes for devices for a pod would take long, as there are many and not all are out of the question.
+    fn has_many_nodes_for(&self, pod: &Pod) -> bool {
+        let settings = &self.settings.profile_of(pod).filters;
+        let will_do = |state: &NodeState| {
+            let fits = filters::fixed(&pod.shape, filters::node_of(state), settings);
+            fits.and_then(|()| filters::usage(&pod.shape, state, settings)).is_ok()
+        };
+        self.nodes.iter().filter(|(_, state)| will_do(state)).nth(NODES_MAX).is_some()
+    }
+
     /// Tells why a group has no nodes, and notes it on the group.
     pub(super) fn tell_refused(&mut self, group: &Group, pod: &Pod, message: &str) {
         let outcome = GangOutcome::Refused { message: message.to_owned() };
         self.tell_of_gang(group, &pod.scheduler, outcome);
-        if !group.was_placed {
+        let was_told = self.gangs.placed.get(&group.id) == Some(&group.uid);
+        if !group.was_placed && !was_told {
             let reason = WaitReason::Unschedulable;
             let state = GroupState::Waiting { reason, message: message.to_owned() };
             self.note_group(group, state);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, ensure};
 use e2e::judge::devices_of;
 use e2e::shapes::{class, containers, node, object, pod, request, slice, template};
-use e2e::{Cluster, Keeper, Served, Terms, Worker, until};
+use e2e::{Account, Cluster, Keeper, Served, Terms, Worker, until};
 use objects::core::pod::Pod;
 use objects::meta::Condition;
 use objects::resource::claim::ResourceClaim;
@@ -105,7 +105,7 @@ async fn group_says(cluster: &Cluster, name: &str, status: &str) -> Result<Condi
 
 async fn a_gang_goes_to_one_rack_and_its_group_says_so(cluster: &Cluster) -> Result<()> {
     racks(cluster, 2).await?;
-    let worker = Worker::start(cluster.connection(), &terms())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms())?;
     let spec = json!({ "schedulingPolicy": gang(3), "schedulingConstraints": level("rack") });
     let made = cluster.create(&group("g", &spec)?).await?;
     let names = members(cluster, "g", 3, &json!({})).await?;
@@ -125,7 +125,7 @@ async fn a_gang_without_room_says_what_comes_closest_and_is_bound_when_there_is_
     cluster: &Cluster,
 ) -> Result<()> {
     racks(cluster, 2).await?;
-    let worker = Worker::start(cluster.connection(), &terms())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms())?;
     let spec = json!({ "schedulingPolicy": gang(5), "schedulingConstraints": level("rack") });
     cluster.create(&group("g", &spec)?).await?;
     let names = members(cluster, "g", 5, &json!({})).await?;
@@ -150,7 +150,7 @@ async fn a_gang_without_room_says_what_comes_closest_and_is_bound_when_there_is_
 
 async fn members_wait_for_their_group_and_for_enough_of_them(cluster: &Cluster) -> Result<()> {
     racks(cluster, 1).await?;
-    let _worker = Worker::start(cluster.connection(), &terms())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms())?;
     let names = members(cluster, "g", 2, &json!({})).await?;
     let are_bound = async |single: &str| {
         // Who comes later and has its node shows that the members had their turn.
@@ -172,7 +172,7 @@ async fn members_wait_for_their_group_and_for_enough_of_them(cluster: &Cluster) 
 
 async fn a_group_without_all_or_nothing_is_placed_as_far_as_there_is_room(cluster: &Cluster) -> Result<()> {
     racks(cluster, 2).await?;
-    let _worker = Worker::start(cluster.connection(), &terms())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms())?;
     let spec = json!({ "schedulingPolicy": { "basic": {} }, "schedulingConstraints": level("rack") });
     cluster.create(&group("g", &spec)?).await?;
     let names = members(cluster, "g", 5, &json!({})).await?;
@@ -202,9 +202,10 @@ async fn a_claim_of_the_group_is_reserved_for_the_group_and_goes_with_it(cluster
     cluster.create(&class()?).await?;
     cluster.create(&slice("rack-0-0", 1)?).await?;
     cluster.create(&template("t", &json!({ "requests": [request("gpu", 1)] }))?).await?;
-    let worker = Worker::start(cluster.connection(), &terms())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms())?;
     let controllers = ["resourceclaim-controller", "podgroup-protection-controller"];
-    let _keeper = Keeper::start_with(cluster.connection(), &controllers, Served::Groups.gates())?;
+    let _keeper =
+        Keeper::start_with(&cluster.connect_as(Account::Controllers)?, &controllers, Served::Groups.gates())?;
     let entry = json!([{ "name": "gpu", "resourceClaimTemplateName": "t" }]);
     let spec = json!({ "schedulingPolicy": gang(2), "resourceClaims": entry });
     let made = cluster.create(&group("g", &spec)?).await?;
@@ -237,7 +238,7 @@ async fn a_claim_that_the_group_names_keeps_its_members_together(cluster: &Clust
     let taken = json!({ "nodeName": "rack-0-0", "containers": containers(2) });
     cluster.create(&pod("taken", taken)?).await?;
     cluster.create(&e2e::shapes::claim("shared", 1)?).await?;
-    let _worker = Worker::start(cluster.connection(), &terms())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms())?;
     let entry = json!([{ "name": "gpu", "resourceClaimName": "shared" }]);
     let spec = json!({ "schedulingPolicy": gang(2), "resourceClaims": entry });
     let made = cluster.create(&group("g", &spec)?).await?;
@@ -255,7 +256,7 @@ async fn groups_of_groups_are_placed_as_a_whole(cluster: &Cluster) -> Result<()>
     racks(cluster, 4).await?;
     let taken = json!({ "nodeName": "rack-0-0", "containers": containers(4) });
     cluster.create(&pod("taken", taken)?).await?;
-    let _worker = Worker::start(cluster.connection(), &terms())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms())?;
     let reference = json!({ "workloadName": "w", "templateName": "t" });
     let both = json!({ "gang": { "minGroupCount": 2 } });
     let tree: CompositePodGroup = object(&json!({
@@ -285,7 +286,7 @@ async fn groups_of_groups_are_placed_as_a_whole(cluster: &Cluster) -> Result<()>
 
 async fn a_scheduler_without_the_feature_places_members_as_single_pods(cluster: &Cluster) -> Result<()> {
     racks(cluster, 1).await?;
-    let worker = Worker::start(cluster.connection(), &Terms::default())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     cluster.create(&group("g", &json!({ "schedulingPolicy": gang(9) }))?).await?;
     let names = members(cluster, "g", 2, &json!({})).await?;
     nodes_of(cluster, &names).await?;
