@@ -1,3 +1,5 @@
+//! A driver's controller, case by case: what it judges, what it says, and what it writes to claims.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use objects::resource::allocation::ResourceHandle;
