@@ -26,14 +26,12 @@ pub struct Terms {
     pub shadow: bool,
     /// Which features it has.
     pub gates: Gates,
-    /// It asks drivers' controllers.
-    pub negotiates: bool,
 }
 
 impl Default for Terms {
     fn default() -> Self {
         let (name, gates) = ("default-scheduler".to_owned(), Gates::default());
-        Self { name, candidate: None, shadow: false, gates, negotiates: false }
+        Self { name, candidate: None, shadow: false, gates }
     }
 }
 
@@ -47,7 +45,7 @@ impl Terms {
     /// It asks drivers' controllers.
     #[must_use]
     pub fn negotiating() -> Self {
-        Self { negotiates: true, ..Self::default() }
+        Self { gates: Gates::default().with(Gate::DRAControlPlaneController, true), ..Self::default() }
     }
 
     /// It stands for election as this candidate.
@@ -74,7 +72,7 @@ impl Terms {
 
     /// What `runtime` needs to know.
     pub(crate) fn options(&self, election: Connection, listener: Arc<dyn Listener>) -> Result<Options> {
-        let gates = self.gates.with(Gate::DRAControlPlaneController, self.negotiates);
+        let gates = self.gates;
         let file = format!(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
              profiles: [{{schedulerName: {}}}]\n",

@@ -151,6 +151,7 @@ impl Engine {
             }
             let known = self.nodes.has_pod(&pod.uid);
             self.found_bound(&pod.uid, node);
+            self.drop_negotiation(&pod.uid);
             self.follow_bound(now, pod);
             let freed = self.end_nomination(&pod.uid, pod.node.as_ref());
             if pod.deleting {
@@ -304,6 +305,7 @@ impl Engine {
         let had_node = self.lose_seat(now, uid);
         self.abandon(uid);
         self.forget_unmade(uid);
+        self.drop_negotiation(uid);
         self.preempting.went(uid);
         let freed = self.end_nomination(uid, None);
         if had_node { freed.or(Wake::PodRemoved.into()) } else { freed }

@@ -244,6 +244,11 @@ impl Engine {
         write
     }
 
+    /// Forgets that something was written for a pod that is gone, or that has its node. What is left of it others put away.
+    pub(crate) fn drop_negotiation(&mut self, uid: &str) {
+        self.negotiations.begun.remove(uid);
+    }
+
     /// A pod has its node: there is nothing to negotiate about any more.
     pub(crate) fn end_negotiation(&mut self, pod: &Pod) {
         let was_begun = self.negotiations.begun.remove(&pod.uid);

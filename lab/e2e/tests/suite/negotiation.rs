@@ -11,7 +11,7 @@ use driver_kit::Failure;
 use driver_kit::api::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ResourceHandle};
 use driver_kit::controller::{ClaimRequest, Control, ControlOptions, Controller, Grant};
 use e2e::shapes::{claim_of, node, object, pod_with_claims};
-use e2e::{Cluster, Keeper, Terms, Worker, until};
+use e2e::{Account, Cluster, Keeper, Terms, Worker, until};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
@@ -180,8 +180,8 @@ async fn a_claim_is_given_for_the_chosen_node_and_asked_back_when_its_pod_is_gon
     stage(cluster, &["n-1", "n-2", "n-3"]).await?;
     let lender = Lender::new(FPGA, &[("n-2", 1)]);
     let control = lender.start(cluster)?;
-    let worker = Worker::start(cluster.connection(), &Terms::negotiating())?;
-    let _keeper = Keeper::start(cluster.connection(), &["*"])?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::negotiating())?;
+    let _keeper = Keeper::start(&cluster.connect_as(Account::Controllers)?, &["*"])?;
     cluster.create(&asking("c", "fpga", FPGA)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     let pod = cluster.bound("p").await?;
@@ -220,7 +220,7 @@ async fn claims_of_two_drivers_meet_on_a_node_that_both_accept(cluster: &Cluster
     let fpgas = Lender::new(FPGA, &[("n-1", 4), ("n-2", 4)]);
     let nics = Lender::new(NIC, &[("n-2", 4), ("n-3", 4)]);
     let _controls = (fpgas.start(cluster)?, nics.start(cluster)?);
-    let _worker = Worker::start(cluster.connection(), &Terms::negotiating())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::negotiating())?;
     for number in 0..3 {
         let (fpga, nic, pod) = (format!("f-{number}"), format!("i-{number}"), format!("p-{number}"));
         cluster.create(&asking(&fpga, "fpga", FPGA)?).await?;
@@ -241,7 +241,7 @@ async fn what_was_given_in_vain_is_asked_back_and_given_elsewhere(cluster: &Clus
     let nics = Lender::new(NIC, &[("n-1", 0), ("n-2", 0)]);
     nics.is_wrong.store(true, Ordering::Relaxed);
     let _controls = (fpgas.start(cluster)?, nics.start(cluster)?);
-    let _worker = Worker::start(cluster.connection(), &Terms::negotiating())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::negotiating())?;
     cluster.create(&asking("f", "fpga", FPGA)?).await?;
     cluster.create(&asking("i", "nic", NIC)?).await?;
     cluster.create(&pod_with_claims("p", &["f", "i"])?).await?;
@@ -261,8 +261,8 @@ async fn an_immediate_claim_is_given_at_once_and_stays(cluster: &Cluster) -> Res
     stage(cluster, &["n-1"]).await?;
     let lender = Lender::new(FPGA, &[]);
     let _control = lender.start(cluster)?;
-    let _worker = Worker::start(cluster.connection(), &Terms::negotiating())?;
-    let _keeper = Keeper::start(cluster.connection(), &["*"])?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::negotiating())?;
+    let _keeper = Keeper::start(&cluster.connect_as(Account::Controllers)?, &["*"])?;
     let mut claim = asking("c", "fpga", FPGA)?;
     if cluster.is_ours() {
         claim.spec.allocation_mode = "Immediate".to_owned();
@@ -285,7 +285,7 @@ async fn an_immediate_claim_is_given_at_once_and_stays(cluster: &Cluster) -> Res
 
 async fn a_pod_waits_for_a_driver_that_is_not_there_and_says_so(cluster: &Cluster) -> Result<()> {
     stage(cluster, &["n-1"]).await?;
-    let _worker = Worker::start(cluster.connection(), &Terms::negotiating())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::negotiating())?;
     cluster.create(&asking("c", "fpga", FPGA)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     let waits = |pod: &Pod| scheduled(pod).is_some_and(|one| one.reason == "WaitingForResourceDriver");
@@ -308,8 +308,8 @@ async fn a_pod_bound_by_hand_gets_what_its_driver_gives_there(cluster: &Cluster)
     stage(cluster, &["n-1", "n-2"]).await?;
     let lender = Lender::new(FPGA, &[("n-1", 1), ("n-2", 1)]);
     let _control = lender.start(cluster)?;
-    let _worker = Worker::start(cluster.connection(), &Terms::negotiating())?;
-    let _keeper = Keeper::start(cluster.connection(), &["*"])?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::negotiating())?;
+    let _keeper = Keeper::start(&cluster.connect_as(Account::Controllers)?, &["*"])?;
     cluster.create(&asking("c", "fpga", FPGA)?).await?;
     let mut pod = pod_with_claims("p", &["c"])?;
     pod.spec.node_name = "n-2".to_owned();
