@@ -4,11 +4,12 @@
 //! Exits with 1 and says why if anything is not as it should be.
 
 use std::path::PathBuf;
+use std::time::Duration;
 use std::{env, process};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use e2e::{Cluster, Program, Terms, kill, life, ready};
+use e2e::{Cluster, Program, Terms, kill, life, negotiate, ready};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -26,6 +27,8 @@ enum Command {
     Life(Life),
     /// Measure how long it takes from the report that a device is ready until its pod is bound
     Ready(Ready),
+    /// Place pods whose claims a driver's own controller gives devices, and count the writes
+    Negotiate(Negotiate),
     /// Be the scheduler that is killed; tests call this
     #[command(hide = true)]
     Scheduler(Scheduler),
@@ -71,6 +74,19 @@ struct Ready {
 }
 
 #[derive(Args, Debug)]
+struct Negotiate {
+    /// How many pods there are, each with a claim
+    #[arg(long, default_value_t = 1000)]
+    pods: u32,
+    /// How many nodes there are
+    #[arg(long, default_value_t = 100)]
+    nodes: u32,
+    /// How long the driver takes for an answer, in milliseconds
+    #[arg(long, default_value_t = 10)]
+    answers_in_ms: u64,
+}
+
+#[derive(Args, Debug)]
 struct Scheduler {
     #[arg(long)]
     kubeconfig: PathBuf,
@@ -87,6 +103,7 @@ fn main() -> Result<()> {
         Command::Kill(kill) => runtime.block_on(kill.run()),
         Command::Life(life) => runtime.block_on(life.run()),
         Command::Ready(ready) => runtime.block_on(ready.run()),
+        Command::Negotiate(negotiate) => runtime.block_on(negotiate.run()),
         Command::Scheduler(scheduler) => runtime.block_on(scheduler.run()),
     }
 }
@@ -147,6 +164,24 @@ impl Life {
         for complaint in report.complaints {
             println!("complaint  {complaint}");
         }
+        Ok(())
+    }
+}
+
+impl Negotiate {
+    async fn run(&self) -> Result<()> {
+        let dir = env::temp_dir().join(format!("supercargo-negotiate-{}", process::id()));
+        let cluster = Cluster::embedded(&dir)?;
+        let Negotiate { pods, nodes, answers_in_ms } = *self;
+        let plan = negotiate::Plan { pods, nodes, answers_in: Duration::from_millis(answers_in_ms) };
+        let report = plan.run(&cluster).await?;
+        let seconds = report.took.as_secs_f64();
+        println!(
+            "pods       {pods} on {nodes} nodes, each with a claim of a driver that answers in {answers_in_ms} ms"
+        );
+        println!("took       {seconds:.1} s, {:.0} pods a second", f64::from(pods) / seconds);
+        let each = |count: u64| count as f64 / f64::from(pods);
+        println!("writes     {:.2} for each pod, and {:.2} events", each(report.writes), each(report.events));
         Ok(())
     }
 }
