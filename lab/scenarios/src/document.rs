@@ -187,6 +187,12 @@ fn located<T>(spanned: Spanned<T>) -> Located<T> {
 }
 
 fn step(form: StepForm) -> Result<Step, String> {
+    check_verb(&form)?;
+    read_step(form)
+}
+
+/// A step has exactly one verb, and only what belongs to it.
+fn check_verb(form: &StepForm) -> Result<(), String> {
     let verbs = [
         ("allocate", form.allocate.is_some()),
         ("schedule", form.schedule.is_some()),
@@ -226,6 +232,11 @@ fn step(form: StepForm) -> Result<Step, String> {
             ));
         }
     }
+    Ok(())
+}
+
+/// A step that has one verb.
+fn read_step(form: StepForm) -> Result<Step, String> {
     if let Some(OneOrMany(claims)) = form.allocate {
         let node = one_node(form.on)?.ok_or("`allocate` needs `on`, with the name of a node")?;
         let expected = expected(form.gives, form.refused)?;
