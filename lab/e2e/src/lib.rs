@@ -13,6 +13,7 @@ mod keeper;
 pub mod kill;
 mod kind;
 pub mod life;
+pub mod negotiate;
 mod real;
 mod servant;
 pub mod shapes;

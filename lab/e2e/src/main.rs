@@ -4,11 +4,12 @@
 //! Exits with 1 and says why if anything is not as it should be.
 
 use std::path::PathBuf;
+use std::time::Duration;
 use std::{env, process};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use e2e::{Cluster, Program, Terms, kill, life};
+use e2e::{Cluster, Program, Terms, kill, life, negotiate};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -24,6 +25,8 @@ enum Command {
     Kill(Kill),
     /// Live the whole lives of many pods with claims, and look whether anything is left of them
     Life(Life),
+    /// Place pods whose claims a driver's own controller gives devices, and count the writes
+    Negotiate(Negotiate),
     /// Be the scheduler that is killed; tests call this
     #[command(hide = true)]
     Scheduler(Scheduler),
@@ -62,6 +65,19 @@ struct Life {
 }
 
 #[derive(Args, Debug)]
+struct Negotiate {
+    /// How many pods there are, each with a claim
+    #[arg(long, default_value_t = 1000)]
+    pods: u32,
+    /// How many nodes there are
+    #[arg(long, default_value_t = 100)]
+    nodes: u32,
+    /// How long the driver takes for an answer, in milliseconds
+    #[arg(long, default_value_t = 10)]
+    answers_in_ms: u64,
+}
+
+#[derive(Args, Debug)]
 struct Scheduler {
     #[arg(long)]
     kubeconfig: PathBuf,
@@ -77,6 +93,7 @@ fn main() -> Result<()> {
     match cli.command {
         Command::Kill(kill) => runtime.block_on(kill.run()),
         Command::Life(life) => runtime.block_on(life.run()),
+        Command::Negotiate(negotiate) => runtime.block_on(negotiate.run()),
         Command::Scheduler(scheduler) => runtime.block_on(scheduler.run()),
     }
 }
@@ -120,6 +137,24 @@ impl Life {
         for complaint in report.complaints {
             println!("complaint  {complaint}");
         }
+        Ok(())
+    }
+}
+
+impl Negotiate {
+    async fn run(&self) -> Result<()> {
+        let dir = env::temp_dir().join(format!("supercargo-negotiate-{}", process::id()));
+        let cluster = Cluster::embedded(&dir)?;
+        let Negotiate { pods, nodes, answers_in_ms } = *self;
+        let plan = negotiate::Plan { pods, nodes, answers_in: Duration::from_millis(answers_in_ms) };
+        let report = plan.run(&cluster).await?;
+        let seconds = report.took.as_secs_f64();
+        println!(
+            "pods       {pods} on {nodes} nodes, each with a claim of a driver that answers in {answers_in_ms} ms"
+        );
+        println!("took       {seconds:.1} s, {:.0} pods a second", f64::from(pods) / seconds);
+        let each = |count: u64| count as f64 / f64::from(pods);
+        println!("writes     {:.2} for each pod, and {:.2} events", each(report.writes), each(report.events));
         Ok(())
     }
 }

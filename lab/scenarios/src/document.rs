@@ -62,6 +62,8 @@ pub(crate) enum Step {
     Schedule { pod: String, expected: Placed, scores: Scores },
     /// Pods are to be placed in one go.
     Together { pods: Vec<String>, expected: Gathered },
+    /// Pods are to be placed in one go: each on one of these nodes, or on none.
+    Seats { seats: BTreeMap<String, Vec<String>>, refused: Vec<String> },
     /// A claim gives its devices back.
     Release { claim: String },
     /// A new object.
@@ -187,6 +189,7 @@ fn step(form: StepForm) -> Result<Step, String> {
         ("allocate", form.allocate.is_some()),
         ("schedule", form.schedule.is_some()),
         ("together", form.together.is_some()),
+        ("seats", form.seats.is_some()),
         ("release", form.release.is_some()),
         ("create", form.create.is_some()),
         ("replace", form.replace.is_some()),
@@ -207,7 +210,7 @@ fn step(form: StepForm) -> Result<Step, String> {
     for (key, owners, used) in [
         ("on", both, form.on.is_some()),
         ("gives", &["allocate"], form.gives.is_some()),
-        ("refused", both, form.refused.is_some()),
+        ("refused", &["allocate", "schedule", "together", "seats"], form.refused.is_some()),
         ("scores", &["schedule"], form.scores.is_some()),
         ("waiting", &["together"], form.waiting.is_some()),
         ("shows", &["status"], form.shows.is_some()),
@@ -247,6 +250,17 @@ fn step(form: StepForm) -> Result<Step, String> {
             (_, _) => return Err("`together` needs either `on` or `refused`".to_owned()),
         };
         return Ok(Step::Together { pods, expected });
+    }
+    if let Some(seats) = form.seats {
+        let refused = form.refused.map(|OneOrMany(parts)| parts).unwrap_or_default();
+        let nodes =
+            |nodes: Option<OneOrMany<String>>| nodes.map(|OneOrMany(nodes)| nodes).unwrap_or_default();
+        let seats: BTreeMap<String, Vec<String>> =
+            seats.into_iter().map(|(pod, on)| (pod, nodes(on))).collect();
+        if !refused.is_empty() && seats.values().all(|nodes| !nodes.is_empty()) {
+            return Err("`refused` is about pods without a node, and `seats` names none".to_owned());
+        }
+        return Ok(Step::Seats { seats, refused });
     }
     if let Some(claim) = form.status {
         let shows = form.shows.ok_or("`status` needs `shows`, with what must be in it")?;
@@ -291,6 +305,10 @@ impl Step {
             Step::Allocate { claims, node, .. } => format!("allocate {} on {node}", claims.join(" and ")),
             Step::Schedule { pod, .. } => format!("schedule {pod}"),
             Step::Together { pods, .. } => format!("place {} together", pods.join(", ")),
+            Step::Seats { seats, .. } => {
+                let pods: Vec<_> = seats.keys().map(String::as_str).collect();
+                format!("seats for {}", pods.join(", "))
+            }
             Step::Release { claim } => format!("release {claim}"),
             Step::Create { manifest } => format!("create {}", name_of(manifest)),
             Step::Replace { manifest } => format!("replace {}", name_of(manifest)),

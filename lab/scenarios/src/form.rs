@@ -62,6 +62,7 @@ pub(crate) struct StepForm {
 
     pub schedule: Option<String>,
     pub scores: Option<BTreeMap<String, BTreeMap<String, i64>>>,
+    pub seats: Option<BTreeMap<String, Option<OneOrMany<String>>>>,
 
     pub together: Option<Vec<String>>,
     pub waiting: Option<Vec<String>>,

@@ -66,6 +66,10 @@ impl Run<'_> {
                 let scheduler = Scheduler::new(&self.scenario.configuration, gates)?;
                 return scheduler.gather(&mut self.world, pods, expected);
             }
+            Step::Seats { seats, refused } => {
+                let scheduler = Scheduler::new(&self.scenario.configuration, parse_gates(&self.settings)?)?;
+                return scheduler.seat(&mut self.world, seats, refused);
+            }
             Step::Release { claim } => {
                 anyhow::ensure!(
                     self.world.claim(claim)?.status.allocation.is_some(),

@@ -1,0 +1,120 @@
+//! Many pods with a claim each that a driver's own controller gives devices, on our own server: how fast, and with how many
+//! writes.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use driver_kit::Failure;
+use driver_kit::controller::{ClaimRequest, Control, ControlOptions, Controller, Grant};
+use objects::core::pod::Pod;
+use objects::events::Event;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::cluster::{Cluster, until};
+use crate::shapes;
+use crate::worker::{Terms, Worker};
+
+const DRIVER: &str = "lender.example.com";
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// How many pods there are, each with a claim.
+    pub pods: u32,
+    /// How many nodes there are.
+    pub nodes: u32,
+    /// How long the driver takes for an answer.
+    pub answers_in: Duration,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How long it took until all were bound and nothing was negotiated any more.
+    pub took: Duration,
+    /// How many writes the server carried out for that, besides the making of pods and claims and besides events.
+    pub writes: u64,
+    /// How many events were written.
+    pub events: u64,
+}
+
+/// Gives everybody something, after a while.
+struct Slow(Duration);
+
+impl Controller for Slow {
+    fn name(&self) -> &str {
+        DRIVER
+    }
+
+    async fn allocate(&self, claims: &[ClaimRequest], _: Option<&str>) -> Vec<Result<Grant, Failure>> {
+        sleep(self.0).await;
+        claims.iter().map(|_| Ok(Grant::default())).collect()
+    }
+
+    async fn deallocate(&self, _: &ResourceClaim) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    async fn unsuitable_nodes(
+        &self,
+        _: &Pod,
+        claims: &[ClaimRequest],
+        _: &[String],
+    ) -> Result<Vec<BTreeSet<String>>, Failure> {
+        Ok(vec![BTreeSet::new(); claims.len()])
+    }
+}
+
+impl Plan {
+    /// Does it, on a cluster of our own that is empty.
+    ///
+    /// # Errors
+    /// When a pod is not bound in time.
+    pub async fn run(&self, cluster: &Cluster) -> Result<Report> {
+        let class = json!({ "metadata": { "name": "lent" }, "spec": { "controllerName": DRIVER } });
+        cluster.create(&shapes::object::<DeviceClass>(&class)?).await?;
+        for number in 0..self.nodes {
+            cluster.create_node(&shapes::node(&format!("n-{number}"), 1_000)?).await?;
+        }
+        let control = Control::start(cluster.connect()?, ControlOptions::default(), Slow(self.answers_in));
+        let worker = Worker::start(&cluster.connect()?, &Terms::negotiating())?;
+        worker.working().await?;
+        let request = json!({ "name": "r", "exactly": { "deviceClassName": "lent" } });
+        for number in 0..self.pods {
+            let name = format!("c-{number}");
+            cluster.create(&shapes::claim_of(&name, &json!({ "requests": [request] }))?).await?;
+        }
+        let first = self.revision(cluster, "first").await?;
+        let began = Instant::now();
+        for number in 0..self.pods {
+            let pod = shapes::pod_with_claims(&format!("p-{number}"), &[&format!("c-{number}")])?;
+            cluster.create(&pod).await?;
+        }
+        until("all pods are bound and nothing is negotiated any more", async || {
+            let left = cluster.list::<PodSchedulingContext>().await?;
+            let waiting =
+                cluster.list::<Pod>().await?.iter().filter(|pod| pod.spec.node_name.is_empty()).count();
+            Ok((left.is_empty() && waiting == 0).then_some(()))
+        })
+        .await?;
+        let took = began.elapsed();
+        control.stop().await;
+        // Events are written in the background, each once.
+        worker.stop().await.context("the scheduler did not end well")?;
+        let all = self.revision(cluster, "last").await? - first - 1;
+        let events = cluster.list::<Event>().await?.len() as u64;
+        let writes = all.saturating_sub(events + u64::from(self.pods));
+        Ok(Report { took, writes, events })
+    }
+
+    /// The number of the last write, told by one more.
+    async fn revision(&self, cluster: &Cluster, name: &str) -> Result<u64> {
+        let made = cluster.create(&shapes::claim(name, 1)?).await?;
+        Ok(made.metadata.resource_version.parse()?)
+    }
+}
