@@ -255,23 +255,14 @@ fn read_step(form: StepForm) -> Result<Step, String> {
         return Ok(Step::Schedule { pod, expected, scores });
     }
     if let Some(pods) = form.together {
-        let expected = match (form.on, form.refused) {
-            (Some(OneOrMany(nodes)), None) => {
-                Gathered::On { nodes, waiting: form.waiting.unwrap_or_default() }
-            }
-            (None, Some(OneOrMany(parts))) if parts.iter().all(|one| !one.trim().is_empty()) => {
-                Gathered::Refused(parts)
-            }
-            (_, _) => return Err("`together` needs either `on` or `refused`".to_owned()),
-        };
+        let expected = gathered(form.on, form.waiting, form.refused)?;
         return Ok(Step::Together { pods, expected });
     }
     if let Some(seats) = form.seats {
-        let refused = form.refused.map(|OneOrMany(parts)| parts).unwrap_or_default();
-        let nodes =
-            |nodes: Option<OneOrMany<String>>| nodes.map(|OneOrMany(nodes)| nodes).unwrap_or_default();
+        let many = |list: Option<OneOrMany<String>>| list.map(|OneOrMany(list)| list).unwrap_or_default();
+        let refused = many(form.refused);
         let seats: BTreeMap<String, Vec<String>> =
-            seats.into_iter().map(|(pod, on)| (pod, nodes(on))).collect();
+            seats.into_iter().map(|(pod, on)| (pod, many(on))).collect();
         if !refused.is_empty() && seats.values().all(|nodes| !nodes.is_empty()) {
             return Err("`refused` is about pods without a node, and `seats` names none".to_owned());
         }
@@ -293,6 +284,20 @@ fn read_step(form: StepForm) -> Result<Step, String> {
         form.gates.map(|settings| Step::Gates { settings }),
     ];
     Ok(others.into_iter().flatten().next().expect("a step with one verb is one of these"))
+}
+
+fn gathered(
+    on: Option<OneOrMany<String>>,
+    waiting: Option<Vec<String>>,
+    refused: Option<OneOrMany<String>>,
+) -> Result<Gathered, String> {
+    match (on, refused) {
+        (Some(OneOrMany(nodes)), None) => Ok(Gathered::On { nodes, waiting: waiting.unwrap_or_default() }),
+        (None, Some(OneOrMany(parts))) if parts.iter().all(|one| !one.trim().is_empty()) => {
+            Ok(Gathered::Refused(parts))
+        }
+        (_, _) => Err("`together` needs either `on` or `refused`".to_owned()),
+    }
 }
 
 fn one_node(on: Option<OneOrMany<String>>) -> Result<Option<String>, String> {
