@@ -240,27 +240,10 @@ fn step(form: StepForm) -> Result<Step, String> {
         return Ok(Step::Schedule { pod, expected, scores });
     }
     if let Some(pods) = form.together {
-        let expected = match (form.on, form.refused) {
-            (Some(OneOrMany(nodes)), None) => {
-                Gathered::On { nodes, waiting: form.waiting.unwrap_or_default() }
-            }
-            (None, Some(OneOrMany(parts))) if parts.iter().all(|one| !one.trim().is_empty()) => {
-                Gathered::Refused(parts)
-            }
-            (_, _) => return Err("`together` needs either `on` or `refused`".to_owned()),
-        };
-        return Ok(Step::Together { pods, expected });
+        return together(pods, form.on, form.refused, form.waiting);
     }
-    if let Some(seats) = form.seats {
-        let refused = form.refused.map(|OneOrMany(parts)| parts).unwrap_or_default();
-        let nodes =
-            |nodes: Option<OneOrMany<String>>| nodes.map(|OneOrMany(nodes)| nodes).unwrap_or_default();
-        let seats: BTreeMap<String, Vec<String>> =
-            seats.into_iter().map(|(pod, on)| (pod, nodes(on))).collect();
-        if !refused.is_empty() && seats.values().all(|nodes| !nodes.is_empty()) {
-            return Err("`refused` is about pods without a node, and `seats` names none".to_owned());
-        }
-        return Ok(Step::Seats { seats, refused });
+    if let Some(found) = form.seats {
+        return seats(found, form.refused);
     }
     if let Some(claim) = form.status {
         let shows = form.shows.ok_or("`status` needs `shows`, with what must be in it")?;
@@ -280,6 +263,35 @@ fn one_node(on: Option<OneOrMany<String>>) -> Result<Option<String>, String> {
     let Some(OneOrMany(nodes)) = on else { return Ok(None) };
     let [node] = <[String; 1]>::try_from(nodes).map_err(|_| "`on` names one node here".to_owned())?;
     Ok(Some(node))
+}
+
+fn together(
+    pods: Vec<String>,
+    on: Option<OneOrMany<String>>,
+    refused: Option<OneOrMany<String>>,
+    waiting: Option<Vec<String>>,
+) -> Result<Step, String> {
+    let expected = match (on, refused) {
+        (Some(OneOrMany(nodes)), None) => Gathered::On { nodes, waiting: waiting.unwrap_or_default() },
+        (None, Some(OneOrMany(parts))) if parts.iter().all(|one| !one.trim().is_empty()) => {
+            Gathered::Refused(parts)
+        }
+        (_, _) => return Err("`together` needs either `on` or `refused`".to_owned()),
+    };
+    Ok(Step::Together { pods, expected })
+}
+
+fn seats(
+    seats: BTreeMap<String, Option<OneOrMany<String>>>,
+    refused: Option<OneOrMany<String>>,
+) -> Result<Step, String> {
+    let refused = refused.map(|OneOrMany(parts)| parts).unwrap_or_default();
+    let nodes = |nodes: Option<OneOrMany<String>>| nodes.map(|OneOrMany(nodes)| nodes).unwrap_or_default();
+    let seats: BTreeMap<String, Vec<String>> = seats.into_iter().map(|(pod, on)| (pod, nodes(on))).collect();
+    if !refused.is_empty() && seats.values().all(|nodes| !nodes.is_empty()) {
+        return Err("`refused` is about pods without a node, and `seats` names none".to_owned());
+    }
+    Ok(Step::Seats { seats, refused })
 }
 
 fn expected(
