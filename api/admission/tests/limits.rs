@@ -58,10 +58,10 @@ fn samples() -> [(&'static str, Value); 4] {
         (
             "Workload",
             json!({"metadata": {"name": "x", "namespace": "n"},
-                "spec": {"priorityClassName": "p", "podGroups": [{"name": "g0", "replicas": 1,
+                "spec": {"podGroups": [{"name": "g0", "replicas": 1,
                     "policy": {"gang": {"minCount": 1}},
                     "schedulingConstraints": {
-                        "topologyConstraints": [{"level": "rack", "mode": "Required", "rank": 1}],
+                        "topologyConstraints": [{"level": "rack0", "mode": "Preferred", "rank": 1}],
                         "draConstraints": [
                             {"resourceClaimName": "c", "matchAttribute": "example.com/a"},
                             {"resourceClaimTemplateName": "t"}]}}]},
@@ -160,6 +160,10 @@ fn values(field: &Field, sample: &Value) -> (Vec<Value>, Vec<Value>) {
     if let Some(least) = limits.value_min {
         good.push(json!(least));
         bad.push(json!(least - 1));
+    }
+    if let Some(most) = limits.value_max {
+        good.push(json!(most));
+        bad.push(json!(most + 1));
     }
     (good, bad)
 }

@@ -21,7 +21,8 @@ mod tree;
 
 pub use args::{
     AddedAffinity, Args, DefaultConstraint, DefaultConstraints, DefaultPreemption, DynamicResources,
-    InterPodAffinity, NodeResourcesFit, ResourceWeight, ScoringStrategy, ShapePoint, VolumeBinding,
+    InterPodAffinity, NodeResourcesFit, PlacementScorer, PlacementWeight, ResourceWeight, ScoringStrategy,
+    ShapePoint, VolumeBinding,
 };
 pub use fault::{BadConfig, Fault, Problem};
 pub use merge::Plugins;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::read::{API_VERSION, KIND};
 use crate::{
     AddedAffinity, Args, Client, DefaultConstraint, DefaultConstraints, LeaderElection, NodeResourcesFit,
-    Plugin, Plugins, Point, Profile, SchedulerSettings, ScoringStrategy, ShapePoint,
+    PlacementWeight, Plugin, Plugins, Point, Profile, SchedulerSettings, ScoringStrategy, ShapePoint,
 };
 
 impl SchedulerSettings {
@@ -139,7 +139,11 @@ fn plugin_config(args: &Args) -> Value {
             ]),
         ),
     ];
-    let typed = all.into_iter().map(|(plugin, mut args)| {
+    let weight = |one: &PlacementWeight| json!({"name": one.scorer.name(), "weight": one.weight});
+    let scorers: Vec<Value> = args.placement_scorers.iter().map(weight).collect();
+    // Kubernetes knows no arguments of this plugin, so they are shown only if somebody gave some.
+    let gangs = (!scorers.is_empty()).then(|| (Plugin::GangScheduling, json!({"placementScorers": scorers})));
+    let typed = all.into_iter().chain(gangs).map(|(plugin, mut args)| {
         args["apiVersion"] = API_VERSION.into();
         args["kind"] = format!("{plugin}Args").into();
         json!({"name": plugin.name(), "args": args})

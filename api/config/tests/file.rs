@@ -130,3 +130,30 @@ fn times_that_flags_changed_are_judged_again() {
     election.elect = false;
     assert_eq!(election.faults(), []);
 }
+
+#[test]
+fn scorers_of_placements_are_chosen_and_weighed() {
+    let file = |args: &str| {
+        format!(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- pluginConfig:\n  - name: GangScheduling\n    args: {args}\n"
+        )
+    };
+    let settings = read(&file("{placementScorers: [{name: FewestNodes, weight: 3}, {name: TightestFit}]}"));
+    let told: Vec<(&str, u32)> = settings.profiles[0]
+        .args
+        .placement_scorers
+        .iter()
+        .map(|one| (one.scorer.name(), one.weight))
+        .collect();
+    assert_eq!(told, [("FewestNodes", 3), ("TightestFit", 1)]);
+    assert_eq!(read(&settings.render()), settings);
+    for (args, why) in [
+        ("{placementScorers: [{name: Fewest}]}", "must be one of TightestFit, LooseFit"),
+        ("{placementScorers: [{weight: 1}]}", "write the name of a scorer"),
+        ("{placementScorers: [{name: FewestNodes, weight: 101}]}", "is 101 and must be"),
+        ("{placementScorers: [{name: FewestNodes}, {name: FewestNodes}]}", "an earlier scorer has this name"),
+    ] {
+        let error = SchedulerSettings::read(&file(args), Gates::default()).expect_err("a mistake");
+        assert!(error.to_string().contains(why), "{args}: {error}");
+    }
+}

@@ -21,7 +21,9 @@ use objects::resource::slice::ResourceSlice;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
+use objects::supercargo::node_topology::NodeTopology;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
+use objects::supercargo::workload::Workload;
 use scheduler::change::{Change, GroupChange};
 use selector::SliceRevision;
 use serde_json::Value;
@@ -39,6 +41,7 @@ use crate::slice::slice;
 use crate::taint::taint_rule;
 use crate::taken::taken;
 use crate::text::shared_map;
+use crate::workload::{node_topology, workload, workload_id};
 
 /// Keeps a claim that has devices from vanishing.
 pub const CLAIM_FINALIZER: &str = "resource.kubernetes.io/delete-protection";
@@ -95,6 +98,8 @@ fn fact(
             Box::new(read::<PodSchedulingContext>(object)?)
         }
         (PodGroup::API_VERSION, PodGroup::KIND) => Box::new(read::<PodGroup>(object)?),
+        (Workload::API_VERSION, Workload::KIND) => Box::new(read::<Workload>(object)?),
+        (NodeTopology::API_VERSION, NodeTopology::KIND) => Box::new(read::<NodeTopology>(object)?),
         (CompositePodGroup::API_VERSION, CompositePodGroup::KIND) => {
             Box::new(read::<CompositePodGroup>(object)?)
         }
@@ -214,6 +219,26 @@ impl Fact for PodGroup {
 
     fn gone(&self) -> Change {
         Change::Group(GroupChange::Gone(group_id(self)))
+    }
+}
+
+impl Fact for Workload {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::Group(GroupChange::WorkloadApplied(Box::new(workload(self)?))))
+    }
+
+    fn gone(&self) -> Change {
+        Change::Group(GroupChange::WorkloadGone(workload_id(self)))
+    }
+}
+
+impl Fact for NodeTopology {
+    fn applied(&self, _: u64) -> Result<Change, ConvertError> {
+        Ok(Change::Group(GroupChange::TopologyApplied(Box::new(node_topology(self)?))))
+    }
+
+    fn gone(&self) -> Change {
+        Change::Group(GroupChange::TopologyGone(own_name(self)))
     }
 }
 

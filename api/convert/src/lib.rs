@@ -31,6 +31,7 @@ mod taint;
 mod taken;
 mod text;
 mod volume;
+mod workload;
 
 pub use allocation::allocation;
 pub use claim::{claim, claim_id};
@@ -44,3 +45,4 @@ pub use slice::slice;
 pub use taint::{taint, taint_rule, toleration, toleration_object};
 pub use taken::{Taken, give_back_from, take_into, taken};
 pub use volume::{storage_class, volume, volume_claim};
+pub use workload::{node_topology, workload, workload_id};

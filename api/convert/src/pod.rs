@@ -17,6 +17,7 @@ use crate::pod_features::required_features;
 use crate::pod_terms::{pod_terms, spread, weighted_terms};
 use crate::requests::{requests, spare, stays};
 use crate::text::{shared_map, some};
+use crate::workload::replica_of;
 
 /// Which pod an object is.
 #[must_use]
@@ -32,7 +33,8 @@ pub fn pod_id(object: &objects::core::pod::Pod) -> PodId {
 pub fn pod(object: &objects::core::pod::Pod) -> Result<Pod, ConvertError> {
     let (meta, spec, status) = (&object.metadata, &object.spec, &object.status);
     named(object, &meta.name, || "metadata.name".to_owned())?;
-    let group = spec.scheduling_group.as_ref().and_then(|group| group.pod_group_name.as_deref());
+    let chosen = spec.scheduling_group.as_ref().and_then(|group| group.pod_group_name.as_deref());
+    let group = chosen.and_then(some).or_else(|| replica_of(&meta.labels));
     Ok(Pod {
         id: pod_id(object),
         uid: named(object, &meta.uid, || "metadata.uid".to_owned())?,
@@ -48,7 +50,7 @@ pub fn pod(object: &objects::core::pod::Pod) -> Result<Pod, ConvertError> {
         started: status.start_time.as_ref().map(|time| time.0),
         gates: spec.scheduling_gates.iter().map(|gate| gate.name.as_str().into()).collect(),
         claims: spec.resource_claims.iter().map(|claim| pod_claim(object, claim)).collect(),
-        group: group.and_then(some),
+        group,
         shape: Arc::new(shape(object)),
     })
 }
@@ -94,6 +96,11 @@ fn shape(object: &objects::core::pod::Pod) -> Shape {
         owner: owner(&meta.owner_references),
         device_containers: device_containers(spec),
         claim_containers: claim_containers(spec),
+        claim_templates: spec
+            .resource_claims
+            .iter()
+            .map(|claim| claim.resource_claim_template_name.as_deref().map(Into::into))
+            .collect(),
         spare: spare(object),
         ..Shape::default()
     };

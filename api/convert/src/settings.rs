@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{
-    Args, DefaultConstraint, DefaultConstraints, NodeResourcesFit, Plugin, Plugins, Point, SchedulerSettings,
-    ScoringStrategy,
+    Args, DefaultConstraint, DefaultConstraints, NodeResourcesFit, PlacementScorer, Plugin, Plugins, Point,
+    SchedulerSettings, ScoringStrategy,
 };
 use gates::Gates;
 use model::pod::{LabelSelector, Spread};
 use scheduler::engine::Settings;
 use scheduler::filters::{Filter, FilterSet, FilterSettings};
+use scheduler::placement_scores::{PlacementScore, PlacementSettings};
 use scheduler::preempt::PreemptionSettings;
 use scheduler::profile::{BINDING_TIMEOUT_MS, Profile};
 use scheduler::queue::Patience;
@@ -59,9 +60,26 @@ fn profile(profile: &config::Profile) -> Profile {
             .at(Point::PostFilter)
             .contains(&Plugin::DefaultPreemption)
             .then(|| preemption(args)),
+        placement: placement(args),
         heeds_gates: plugins.at(Point::PreEnqueue).contains(&Plugin::SchedulingGates),
         binding_timeout_ms: args.dynamic_resources.binding_timeout.map_or(BINDING_TIMEOUT_MS, millis),
     }
+}
+
+fn placement(args: &Args) -> PlacementSettings {
+    let score = |scorer: PlacementScorer| match scorer {
+        PlacementScorer::TightestFit => PlacementScore::TightestFit,
+        PlacementScorer::LooseFit => PlacementScore::LooseFit,
+        PlacementScorer::FewestDomains => PlacementScore::FewestDomains,
+        PlacementScorer::FewestNodes => PlacementScore::FewestNodes,
+        PlacementScorer::LeastFragments => PlacementScore::LeastFragments,
+        PlacementScorer::MostMembers => PlacementScore::MostMembers,
+    };
+    if args.placement_scorers.is_empty() {
+        return PlacementSettings::default();
+    }
+    let weights = args.placement_scorers.iter().map(|one| (score(one.scorer), one.weight));
+    PlacementSettings { weights: weights.collect() }
 }
 
 fn preemption(args: &Args) -> PreemptionSettings {

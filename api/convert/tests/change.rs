@@ -41,7 +41,29 @@ fn objects() -> Vec<Value> {
             "CompositePodGroup",
             json!({ "schedulingPolicy": { "gang": { "minGroupCount": 2 } } }),
         ),
+        object("supercargo.dev/v1alpha1", "Workload", workload()),
+        object(
+            "supercargo.dev/v1alpha1",
+            "NodeTopology",
+            json!({ "levels": [{ "name": "rack", "nodeLabel": "example.com/rack" }] }),
+        ),
     ]
+}
+
+fn workload() -> Value {
+    let levels = json!([
+        { "level": "block", "mode": "Required" },
+        { "level": "rack", "mode": "Preferred", "rank": 2 },
+    ]);
+    let devices = json!([
+        { "resourceClaimName": "c" },
+        { "resourceClaimTemplateName": "t", "matchAttribute": "a/b" },
+    ]);
+    let constraints = json!({ "topologyConstraints": levels, "draConstraints": devices });
+    json!({ "podGroups": [
+        { "name": "g", "policy": { "gang": { "minCount": 2 } }, "replicas": 2, "schedulingConstraints": constraints },
+        { "name": "h", "policy": { "basic": {} } },
+    ] })
 }
 
 /// The fact's name and what it is about.
@@ -83,6 +105,19 @@ fn told_of_groups(change: GroupChange) -> String {
         GroupChange::Gone(id) => format!("no group {id}"),
         GroupChange::CompositeApplied(tree) => format!("groups {} of {}", tree.id, tree.at_least),
         GroupChange::CompositeGone(id) => format!("no groups {id}"),
+        GroupChange::WorkloadApplied(workload) => {
+            let name = &workload.id.name;
+            let told = |(group, terms): (model::group::Group, &std::sync::Arc<model::workload::Terms>)| {
+                let (levels, devices) = (&terms.levels, &terms.devices);
+                format!("{} {} {levels:?} {devices:?}", group.id, group.at_least)
+            };
+            format!("workload {name}: {}", workload.replicas().map(told).collect::<Vec<_>>().join(", "))
+        }
+        GroupChange::WorkloadGone(id) => format!("no workload {}", id.name),
+        GroupChange::TopologyApplied(topology) => {
+            format!("topology {} of {} levels", topology.name, topology.levels.len())
+        }
+        GroupChange::TopologyGone(name) => format!("no topology {name}"),
     }
 }
 
@@ -123,6 +158,9 @@ fn told_of_companions(change: CompanionChange) -> String {
 
 #[test]
 fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
+    let terms = "[LevelTerm { level: \"block\", rank: None }, LevelTerm { level: \"rack\", rank: Some(2) }] \
+                 [DeviceTerm { claims: Named(\"c\"), together: Pool }, \
+                 DeviceTerm { claims: Template(\"t\"), together: Attribute(\"a/b\") }]";
     let expected = [
         ("node one", "no node one"),
         ("pod one u", "no pod u"),
@@ -141,6 +179,11 @@ fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
         ("budget ns one", "no budget ns one"),
         ("group ns/one of 3", "no group ns/one"),
         ("groups ns/one of 2", "no groups ns/one"),
+        (
+            &*format!("workload one: ns/one/g/0 2 {terms}, ns/one/g/1 2 {terms}, ns/one/h/0 1 [] []"),
+            "no workload one",
+        ),
+        ("topology one of 1 levels", "no topology one"),
     ];
     for (object, (there, away)) in objects().iter().zip(expected) {
         assert_eq!(told(applied(object, 7).expect("a good object")), there);
@@ -217,4 +260,24 @@ fn a_claim_arrives_with_all_that_is_decided_about_it() {
     let bare = json!({ "metadata": { "name": "c", "namespace": "ns", "uid": "u" } });
     let state = claim_state(&serde_json::from_value(bare).expect("a claim")).expect("it has a uid");
     assert_eq!((state.allocation, state.owner, state.deleting, state.protected), (None, None, false, false));
+}
+
+#[test]
+fn a_pod_joins_a_workload_by_its_labels() {
+    let group = |labels: Value, named: Option<&str>| {
+        let mut spec = json!({ "containers": [] });
+        if let Some(named) = named {
+            spec["schedulingGroup"] = json!({ "podGroupName": named });
+        }
+        let pod = json!({ "metadata": { "name": "p", "uid": "u", "labels": labels }, "spec": spec });
+        let pod = serde_json::from_value(pod).expect("a pod");
+        convert::pod(&pod).expect("a good pod").group.map(|group| group.to_string())
+    };
+    let (workload, in_group) = ("supercargo.dev/workload", "supercargo.dev/pod-group");
+    let both = json!({ workload: "w", in_group: "g" });
+    assert_eq!(group(both.clone(), None).as_deref(), Some("w/g/0"));
+    let third = json!({ workload: "w", in_group: "g", "supercargo.dev/replica": "3" });
+    assert_eq!(group(third, None).as_deref(), Some("w/g/3"));
+    assert_eq!(group(both, Some("other")).as_deref(), Some("other"), "what the pod itself says counts more");
+    assert_eq!(group(json!({ workload: "w" }), None), None, "it does not say which group");
 }

@@ -60,6 +60,8 @@ pub struct Limits {
     pub length_max: Option<u32>,
     /// The least value.
     pub value_min: Option<i64>,
+    /// The largest value.
+    pub value_max: Option<i64>,
     /// The form of a text, or of each text in a list.
     pub pattern: Option<String>,
 }

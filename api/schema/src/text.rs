@@ -329,6 +329,7 @@ fn set_flag(field: &mut Field, flag: &str) -> Result<(), String> {
         "minlength" => field.limits.length_min = Some(number(argument)?),
         "maxlength" => field.limits.length_max = Some(number(argument)?),
         "minimum" => field.limits.value_min = Some(number(argument)?),
+        "maximum" => field.limits.value_max = Some(number(argument)?),
         other => return Err(format!("unknown flag {other:?}")),
     }
     Ok(())

@@ -168,6 +168,8 @@ impl<'q> Parser<'q, '_> {
             constraints.push(match constraint.rule {
                 Rule::Match(_) => ConstraintPlan::Match,
                 Rule::Distinct(_) => ConstraintPlan::Distinct,
+                // Which devices are in the set is told before any is chosen, so there is nothing left to compare.
+                Rule::Within(_) => ConstraintPlan::Match,
                 Rule::Unknown => {
                     return Err(AllocationError::ConstraintEmpty { claim: claim.id.clone(), index });
                 }

@@ -64,6 +64,8 @@ pub enum Stage {
     Class,
     /// Devices that a selector of the request does not pick.
     Selector(usize),
+    /// Devices outside of the set that several claims have to be met from.
+    Together,
     /// Devices for other nodes.
     Reach,
     /// Devices with too little capacity.
@@ -95,6 +97,7 @@ impl fmt::Display for Stage {
             Stage::NotUnderstood | Stage::FeatureOff => write!(out, "usable with the features that are on"),
             Stage::Class => write!(out, "of the class"),
             Stage::Selector(index) => write!(out, "picked by selector {index}"),
+            Stage::Together => write!(out, "of the set that the claims of the group are met from"),
             Stage::Reach => write!(out, "within reach of the node"),
             Stage::Capacity => write!(out, "with enough capacity"),
             Stage::Taints => write!(out, "without taints that keep the request off"),

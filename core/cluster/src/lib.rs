@@ -11,4 +11,5 @@ pub mod preparation;
 pub mod published;
 pub mod resource_classes;
 pub mod taint_rules;
+pub mod topologies;
 pub mod volumes;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::device::{Taint, TaintEffect};
+use crate::device::{Attribute, Device, PoolId, Taint, TaintEffect};
 use crate::node::NodeSelector;
 use crate::quantity::Quantity;
 use crate::timestamp::Timestamp;
@@ -177,8 +177,47 @@ pub enum Rule {
     Match(Arc<str>),
     /// No two of them have a value of this attribute in common.
     Distinct(Arc<str>),
+    /// All of them are in this set. No claim says so itself; it is how the devices of several claims are kept together.
+    Within(DeviceSet),
     /// Something that we do not know.
     Unknown,
+}
+
+/// Devices that belong together.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DeviceSet {
+    /// Those of a pool.
+    Pool(PoolId),
+    /// Those that have a value of an attribute.
+    Value {
+        /// The attribute.
+        attribute: Arc<str>,
+        /// The value, which is no list.
+        value: Attribute,
+    },
+}
+
+impl DeviceSet {
+    /// Whether a device of a pool is in the set. One that has several values of the attribute is in the sets of all of them.
+    #[must_use]
+    pub fn contains(&self, pool: &PoolId, device: &Device) -> bool {
+        match self {
+            DeviceSet::Pool(own) => own == pool,
+            DeviceSet::Value { attribute, value } => {
+                let known = device.attribute(&pool.driver, attribute);
+                known.is_some_and(|known| known.scalars().any(|scalar| scalar == *value))
+            }
+        }
+    }
+}
+
+impl fmt::Display for DeviceSet {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceSet::Pool(pool) => write!(out, "pool {pool}"),
+            DeviceSet::Value { attribute, value } => write!(out, "{attribute}={value}"),
+        }
+    }
 }
 
 /// A name for a kind of device.

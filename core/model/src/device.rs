@@ -163,6 +163,38 @@ pub enum Attribute {
     Missing,
 }
 
+impl Attribute {
+    /// The values, if there are several; the value itself otherwise.
+    pub fn scalars(&self) -> impl Iterator<Item = Attribute> {
+        let scalars: Vec<Attribute> = match self {
+            Attribute::Int(_) | Attribute::Bool(_) | Attribute::String(_) | Attribute::Version(_) => {
+                vec![self.clone()]
+            }
+            Attribute::Ints(values) => values.iter().copied().map(Attribute::Int).collect(),
+            Attribute::Bools(values) => values.iter().copied().map(Attribute::Bool).collect(),
+            Attribute::Strings(values) => values.iter().cloned().map(Attribute::String).collect(),
+            Attribute::Versions(values) => values.iter().cloned().map(Attribute::Version).collect(),
+            Attribute::Missing => Vec::new(),
+        };
+        scalars.into_iter()
+    }
+}
+
+impl fmt::Display for Attribute {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Attribute::Int(value) => write!(out, "{value}"),
+            Attribute::Bool(value) => write!(out, "{value}"),
+            Attribute::String(text) | Attribute::Version(text) => write!(out, "{text}"),
+            Attribute::Missing => write!(out, "(none)"),
+            list => {
+                let texts: Vec<String> = list.scalars().map(|scalar| scalar.to_string()).collect();
+                write!(out, "{}", texts.join(","))
+            }
+        }
+    }
+}
+
 /// An amount that a device has.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Capacity {

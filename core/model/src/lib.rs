@@ -11,3 +11,4 @@ pub mod pod;
 pub mod quantity;
 pub mod timestamp;
 pub mod volume;
+pub mod workload;

@@ -131,6 +131,8 @@ pub struct Shape {
     pub device_containers: Vec<ContainerWish>,
     /// For each claim that it names, the containers that use it.
     pub claim_containers: Vec<Vec<Arc<str>>>,
+    /// For each claim that it names, the template that the claim is made from, if it is.
+    pub claim_templates: Vec<Option<Arc<str>>>,
     /// Resources that it asks for as a whole, and how much of that its containers do not ask for.
     pub spare: Vec<(Arc<str>, i64)>,
 }

@@ -18,6 +18,8 @@ pub struct Domain {
     pub nodes: Vec<NodeIdx>,
     /// In which part of the domain each of them is: the fewer parts are used, the better.
     pub parts: Vec<u32>,
+    /// How many parts have members already. They are the first by number, and are filled before others.
+    pub homes: u32,
 }
 
 impl Domain {
@@ -25,7 +27,7 @@ impl Domain {
     #[must_use]
     pub fn whole(nodes: Vec<NodeIdx>) -> Domain {
         let parts = vec![0; nodes.len()];
-        Domain { name: "".into(), rank: 0, nodes, parts }
+        Domain { name: "".into(), rank: 0, nodes, parts, homes: 0 }
     }
 }
 
@@ -40,14 +42,15 @@ pub trait PlacementGenerator {
 pub enum Strictness {
     /// It cannot.
     Required,
-    /// It can, if the gang has no seats otherwise.
-    Preferred,
+    /// It can, if the gang has no seats otherwise. Wishes of one rank are held together and given up from the last; then those
+    /// of the next rank are tried in their place, and in the end none.
+    Preferred(u32),
 }
 
 /// All members in one domain of a level.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TopologyConstraint {
-    /// The level, by the label key that says where nodes are.
+    /// The level, as the topology calls it.
     pub level: Arc<str>,
     /// Whether it can be given up.
     pub strictness: Strictness,
@@ -58,7 +61,7 @@ pub struct TopologyConstraint {
 pub struct TopologyGenerator<'t> {
     /// Where nodes are.
     pub topology: &'t Topology,
-    /// The wishes, the coarsest level first. Those that are preferred are given up one after the other, the finest first.
+    /// The wishes, the coarsest level first.
     pub constraints: &'t [TopologyConstraint],
     /// The nodes on which members are already: the others go to the same domain.
     pub pinned: &'t [NodeIdx],
@@ -73,24 +76,47 @@ struct Rank<'t> {
 impl TopologyGenerator<'_> {
     /// What counts if more and more wishes are given up.
     fn ranks(&self) -> Vec<Rank<'_>> {
-        let preferred = |one: &TopologyConstraint| one.strictness == Strictness::Preferred;
-        let count = self.constraints.iter().filter(|one| preferred(one)).count();
-        let at_rank = |given_up: usize| {
-            let mut kept_preferred = count - given_up;
-            let mut is_kept = |one: &TopologyConstraint| {
-                let is_kept = !preferred(one) || kept_preferred > 0;
-                kept_preferred -= usize::from(preferred(one) && is_kept);
-                is_kept
-            };
-            let (kept, gone): (Vec<_>, Vec<_>) = self.constraints.iter().partition(|one| is_kept(one));
-            Rank { levels: levels(&kept), given_up: levels(&gone) }
+        let rank_of = |one: &TopologyConstraint| match one.strictness {
+            Strictness::Required => None,
+            Strictness::Preferred(rank) => Some(rank),
         };
-        (0..=count).map(at_rank).collect()
+        let told: BTreeSet<u32> = self.constraints.iter().filter_map(rank_of).collect();
+        let held_at = |rank: u32, count: usize| {
+            let mut left = count;
+            let mut is_held = |one: &TopologyConstraint| match one.strictness {
+                Strictness::Required => true,
+                Strictness::Preferred(own) if own == rank && left > 0 => {
+                    left -= 1;
+                    true
+                }
+                Strictness::Preferred(_) => false,
+            };
+            let (held, gone): (Vec<_>, Vec<_>) = self.constraints.iter().partition(|one| is_held(one));
+            Rank { levels: levels(&held), given_up: levels(&gone) }
+        };
+        let mut ranks = Vec::new();
+        for rank in told {
+            let count = self.constraints.iter().filter(|one| rank_of(one) == Some(rank)).count();
+            ranks.extend((1..=count).rev().map(|count| held_at(rank, count)));
+        }
+        ranks.push(held_at(0, 0));
+        ranks
     }
 
     /// The domains of a node of these levels, if it has one of each.
     fn path(&self, node: NodeIdx, levels: &[&Arc<str>]) -> Option<Vec<Arc<str>>> {
         levels.iter().map(|level| self.topology.domain(node, level).cloned()).collect()
+    }
+
+    /// In which part each node is, and how many of the parts have members already.
+    fn parts(&self, nodes: &[NodeIdx], given_up: &[&Arc<str>]) -> (Vec<u32>, u32) {
+        let mut numbers: BTreeMap<Option<Vec<Arc<str>>>, u32> = BTreeMap::new();
+        let mut part = |node: &NodeIdx| {
+            let next = numbers.len() as u32;
+            *numbers.entry(self.path(*node, given_up)).or_insert(next)
+        };
+        let homes = self.pinned.iter().map(&mut part).max().map_or(0, |last| last + 1);
+        (nodes.iter().map(&mut part).collect(), homes)
     }
 }
 
@@ -114,15 +140,10 @@ impl PlacementGenerator for TopologyGenerator<'_> {
                     }
                 }
                 domains.extend(found.into_iter().map(|(path, nodes)| {
-                    let mut numbers: BTreeMap<Option<Vec<Arc<str>>>, u32> = BTreeMap::new();
-                    let mut part = |node: &NodeIdx| {
-                        let next = numbers.len() as u32;
-                        *numbers.entry(self.path(*node, &given_up)).or_insert(next)
-                    };
-                    let parts = nodes.iter().map(&mut part).collect();
+                    let (parts, homes) = self.parts(&nodes, &given_up);
                     let names = [&parent.name].into_iter().chain(&path).filter(|name| !name.is_empty());
                     let name = names.map(|name| &**name).collect::<Vec<_>>().join("/");
-                    Domain { name: name.into(), rank: parent.rank + rank as u32, nodes, parts }
+                    Domain { name: name.into(), rank: parent.rank + rank as u32, nodes, parts, homes }
                 }));
             }
         }

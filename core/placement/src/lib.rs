@@ -15,6 +15,7 @@ mod gang;
 mod generator;
 mod load;
 mod phases;
+mod reach;
 mod room;
 mod scorer;
 mod search;
@@ -28,6 +29,10 @@ pub use gang::{Gang, Kind};
 pub use generator::{Domain, PlacementGenerator, Strictness, TopologyConstraint, TopologyGenerator};
 pub use load::Load;
 pub use phases::{Question, place};
-pub use scorer::{FewestNodes, FewestParts, LeastFragments, PlacementScorer, Scored, TightestFit, Weighted};
+pub use reach::ReachGenerator;
+pub use scorer::{
+    FewestNodes, FewestParts, LeastFragments, LooseFit, MostMembers, PlacementScorer, Scored, TightestFit,
+    Weighted,
+};
 pub use state::{Likeness, PlacementState, Trial, Verdict};
-pub use topology::{Contradiction, Topology};
+pub use topology::Topology;

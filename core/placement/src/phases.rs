@@ -30,7 +30,8 @@ pub struct Question<'q> {
     pub scorers: &'q [Weighted<'q>],
 }
 
-/// Seats a gang in the best domain of the lowest rank that will do, or says why there is none.
+/// Seats a gang in the best domain of the lowest rank that will do, or says why there is none. Everybody comes first: only if
+/// no domain of any rank has room for all members, one that has room for as many as have to be seated will do.
 pub fn place<S: PlacementState + ?Sized>(
     question: Question<'_>,
     state: &mut S,
@@ -44,27 +45,18 @@ pub fn place<S: PlacementState + ?Sized>(
         is_open: false,
         nearest: None,
     };
-    let mut ranks: Vec<u32> = question.domains.iter().map(|domain| domain.rank).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    let mut left = question.domains.len() as u64;
-    for rank in ranks {
-        let mut best: Option<Placement> = None;
-        for domain in question.domains.iter().filter(|domain| domain.rank == rank) {
-            let placed = budget.share(left, |budget| phases.attempt(domain, budget));
-            left -= 1;
-            // The first of those that are equally good is kept.
-            if let Some(placed) = placed
-                && best.as_ref().is_none_or(|best| best.score < placed.score)
-            {
-                best = Some(placed);
-            }
-        }
-        if let Some(best) = best {
+    let (everybody, at_least) = (question.gang.members(), question.gang.at_least);
+    if at_least < everybody {
+        if let Some(best) = budget.share(2, |budget| phases.best(everybody, budget)) {
             return Answer::Placed(best);
         }
+        phases.tried.clear();
+        (phases.is_open, phases.nearest) = (false, None);
     }
-    phases.refused()
+    match phases.best(at_least, budget) {
+        Some(best) => Answer::Placed(best),
+        None => phases.refused(),
+    }
 }
 
 struct Phases<'p, S: PlacementState + ?Sized> {
@@ -72,32 +64,56 @@ struct Phases<'p, S: PlacementState + ?Sized> {
     state: &'p mut S,
     room: Room,
     /// Domains that were tried, by rank and by what their nodes are like: another of the same kind is no better.
-    tried: FxHashSet<(u32, Vec<Likeness>)>,
+    tried: FxHashSet<(u32, Vec<Vec<Likeness>>)>,
     is_open: bool,
     nearest: Option<Shortfall>,
 }
 
 impl<S: PlacementState + ?Sized> Phases<'_, S> {
+    /// The best placement for so many members, in domains of the lowest rank that will do.
+    fn best(&mut self, at_least: u32, budget: &mut Budget) -> Option<Placement> {
+        let domains = self.question.domains;
+        let mut ranks: Vec<u32> = domains.iter().map(|domain| domain.rank).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let mut left = domains.len() as u64;
+        for rank in ranks {
+            let mut best: Option<Placement> = None;
+            for domain in domains.iter().filter(|domain| domain.rank == rank) {
+                let placed = budget.share(left, |budget| self.attempt(domain, at_least, budget));
+                left -= 1;
+                // The first of those that are equally good is kept.
+                if let Some(placed) = placed
+                    && best.as_ref().is_none_or(|best| best.score < placed.score)
+                {
+                    best = Some(placed);
+                }
+            }
+            if best.is_some() {
+                return best;
+            }
+        }
+        None
+    }
+
     /// Seats in a domain, with what scorers make of them.
-    fn attempt(&mut self, domain: &Domain, budget: &mut Budget) -> Option<Placement> {
+    fn attempt(&mut self, domain: &Domain, at_least: u32, budget: &mut Budget) -> Option<Placement> {
         if !self.state.crosses_nodes() {
-            let mut kind: Vec<Likeness> =
-                domain.nodes.iter().map(|node| self.room.likeness(self.state, *node)).collect();
-            kind.sort_unstable();
+            let kind = self.kind_of(domain);
             if !self.tried.insert((domain.rank, kind)) {
                 return None;
             }
         }
         let Question { gang, .. } = self.question;
         let free = self.free_in(domain);
-        if let Some(short) = shortage(gang, &gang.everybody(), gang.at_least, &free) {
+        if let Some(short) = shortage(gang, &gang.everybody(), at_least, &free) {
             let (needed, free) = (short.needed, short.free);
             let lack = Lack::Amount { axis: gang.axes[short.axis].clone(), needed, free };
             self.came_close(&domain.name, short.room_for, lack);
             self.state.tried(false);
             return None;
         }
-        let outcome = self.search_by_size(domain, budget);
+        let outcome = self.search_in(domain, at_least, budget);
         self.state.tried(matches!(outcome, Outcome::Found(_)));
         match outcome {
             Outcome::Found(loads) => Some(self.judge(domain, loads)),
@@ -114,20 +130,20 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
         }
     }
 
-    /// Everybody; and if that is too much, as many as have to be.
-    fn search_by_size(&mut self, domain: &Domain, budget: &mut Budget) -> Outcome {
-        let (everybody, at_least) = (self.question.gang.members(), self.question.gang.at_least);
-        if at_least < everybody {
-            let found = budget.share(2, |budget| self.search_in(domain, everybody, budget));
-            if matches!(found, Outcome::Found(_)) {
-                return found;
-            }
+    /// What the nodes of a domain are like, part by part.
+    fn kind_of(&mut self, domain: &Domain) -> Vec<Vec<Likeness>> {
+        let mut parts: FxHashMap<u32, Vec<Likeness>> = FxHashMap::default();
+        for (node, part) in domain.nodes.iter().zip(&domain.parts) {
+            parts.entry(*part).or_default().push(self.room.likeness(self.state, *node));
         }
-        self.search_in(domain, at_least, budget)
+        let mut kind: Vec<Vec<Likeness>> = parts.into_values().collect();
+        kind.iter_mut().for_each(|part| part.sort_unstable());
+        kind.sort_unstable();
+        kind
     }
 
-    /// Two orders: as the domain has them, with the parts that have most room first so that few are needed; and if that takes
-    /// too long those nodes first that take the fewest members, as these leave the least to be tried.
+    /// Two orders: as the domain has them, with the parts where members are already and then those that have most room first, so
+    /// that few are needed; and if that takes too long those nodes first that take the fewest members, as these leave the least to be tried.
     fn search_in(&mut self, domain: &Domain, at_least: u32, budget: &mut Budget) -> Outcome {
         let gang = self.question.gang;
         let rooms: Vec<u32> = domain
@@ -140,7 +156,10 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
             *of_parts.entry(*part).or_default() += u64::from(*room);
         }
         let mut order: Vec<usize> = (0..domain.nodes.len()).collect();
-        order.sort_by_key(|at| (std::cmp::Reverse(of_parts[&domain.parts[*at]]), domain.parts[*at]));
+        order.sort_by_key(|at| {
+            let part = domain.parts[*at];
+            (part >= domain.homes, std::cmp::Reverse(of_parts[&part]), part)
+        });
         let nodes = |order: &[usize]| order.iter().map(|at| domain.nodes[*at]).collect::<Vec<_>>();
         let preferred = nodes(&order);
         let errand = Errand { gang, nodes: &preferred, at_least };

@@ -39,6 +39,14 @@ pub struct Weighted<'s> {
 #[derive(Clone, Copy, Debug)]
 pub struct TightestFit;
 
+/// Domains in which much is left over are better: whoever is there already has room to grow.
+#[derive(Clone, Copy, Debug)]
+pub struct LooseFit;
+
+/// Placements for more members are better, if not all have to be seated.
+#[derive(Clone, Copy, Debug)]
+pub struct MostMembers;
+
 /// Placements on fewer nodes are better.
 #[derive(Clone, Copy, Debug)]
 pub struct FewestNodes;
@@ -54,6 +62,19 @@ pub struct LeastFragments;
 impl PlacementScorer for TightestFit {
     fn score(&self, placement: &Scored<'_>) -> f64 {
         used(placement, placement.domain.nodes.iter())
+    }
+}
+
+impl PlacementScorer for LooseFit {
+    fn score(&self, placement: &Scored<'_>) -> f64 {
+        1.0 - TightestFit.score(placement)
+    }
+}
+
+impl PlacementScorer for MostMembers {
+    fn score(&self, placement: &Scored<'_>) -> f64 {
+        let seated: u32 = placement.seats.iter().map(|seats| seats.load.total()).sum();
+        f64::from(seated) / f64::from(placement.gang.members().max(1))
     }
 }
 

@@ -8,12 +8,14 @@ use cluster::budgets::DisruptionBudget;
 use cluster::claims::ClaimState;
 use cluster::published::Published;
 use cluster::taint_rules::TaintRule;
+use cluster::topologies::NodeTopology;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId, Class};
 use model::group::{Composite, Group, GroupId};
 use model::node::Node;
 use model::pod::{Pod, PodId};
 use model::quantity::Quantity;
+use model::workload::{Workload, WorkloadId};
 
 use crate::companions::CompanionChange;
 use crate::negotiation::NegotiationChange;
@@ -80,6 +82,14 @@ pub enum GroupChange {
     CompositeApplied(Box<Composite>),
     /// A group of groups went.
     CompositeGone(GroupId),
+    /// A workload of our own kind is there, or is otherwise: all of its groups.
+    WorkloadApplied(Box<Workload>),
+    /// A workload of our own kind went.
+    WorkloadGone(WorkloadId),
+    /// A topology is there, or is otherwise.
+    TopologyApplied(Box<NodeTopology>),
+    /// A topology went.
+    TopologyGone(Arc<str>),
 }
 
 impl Change {

@@ -14,6 +14,7 @@ mod footprint;
 pub mod gang;
 pub mod negotiation;
 pub mod node_refusal;
+pub mod placement_scores;
 pub mod preempt;
 pub mod profile;
 pub mod queue;

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::filters::FilterSettings;
+use crate::placement_scores::PlacementSettings;
 use crate::preempt::PreemptionSettings;
 use crate::scores::ScoreSettings;
 
@@ -21,6 +22,8 @@ pub struct Profile {
     pub preemption: Option<PreemptionSettings>,
     /// Whether pods wait as long as they have scheduling gates.
     pub heeds_gates: bool,
+    /// How placements of gangs are compared.
+    pub placement: PlacementSettings,
     /// How long devices may take to be made ready, in milliseconds, if they have no time of their own.
     pub binding_timeout_ms: i64,
 }
@@ -38,6 +41,7 @@ impl Profile {
             scores: ScoreSettings::default(),
             preemption: Some(PreemptionSettings::default()),
             heeds_gates: true,
+            placement: PlacementSettings::default(),
             binding_timeout_ms: BINDING_TIMEOUT_MS,
         }
     }

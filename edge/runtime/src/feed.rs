@@ -25,7 +25,9 @@ use objects::resource::slice::ResourceSlice;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::storage::StorageClass;
+use objects::supercargo::node_topology::NodeTopology;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
+use objects::supercargo::workload::Workload;
 use scheduler::change::Change;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
@@ -72,6 +74,8 @@ const FEEDS: &[Feed] = &[
     feed::<StatefulSet>("statefulsets", ""),
     Feed { gate: Some(Gate::GenericWorkload), ..feed::<PodGroup>("podgroups", "") },
     Feed { gate: Some(Gate::CompositePodGroup), ..feed::<CompositePodGroup>("compositepodgroups", "") },
+    feed::<Workload>("workloads", ""),
+    feed::<NodeTopology>("nodetopologies", ""),
     Feed {
         gate: Some(Gate::DRAControlPlaneController),
         ..feed::<PodSchedulingContext>("podschedulingcontexts", "")
@@ -118,6 +122,8 @@ impl Source for PodGroup {
         Some(Original::Group(Arc::new(noted)))
     }
 }
+impl Source for Workload {}
+impl Source for NodeTopology {}
 
 impl Source for Pod {
     fn original(self) -> Option<Original> {

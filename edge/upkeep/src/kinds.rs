@@ -4,6 +4,7 @@
 
 use client::{Connection, Resource};
 use controllers::claimants::{Claimant, claim_names, group_of};
+use controllers::own_workloads::workload_of;
 use objects::Object;
 use objects::batch::Job;
 use objects::coordination::Lease;
@@ -16,7 +17,9 @@ use objects::resource::slice::ResourceSlice;
 use objects::scheduling::pod_group::PodGroup;
 use objects::scheduling::workload::Workload;
 use objects::supercargo::device_attachment::DeviceAttachment;
+use objects::supercargo::node_topology::NodeTopology;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
+use objects::supercargo::workload::Workload as OwnWorkload;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 
@@ -47,6 +50,8 @@ pub(crate) enum Mark {
     Node(String),
     /// Those that belong to a group.
     Group(Name),
+    /// Those that belong to a workload of our own kind.
+    Workload(Name),
     /// Those that have to do with devices of a driver's pool.
     Pool(String, String),
 }
@@ -93,7 +98,9 @@ followed! {
     Lease = "leases",
     Namespace = "namespaces",
     Node = "nodes",
+    NodeTopology = "nodetopologies",
     PodSchedulingContext = "podschedulingcontexts",
+    OwnWorkload = "workloads",
     ResourceClaimTemplate = "resourceclaimtemplates",
     Workload = "workloads",
 }
@@ -126,7 +133,8 @@ impl Followed for Pod {
         let node = Some(&self.spec.node_name).filter(|node| !node.is_empty());
         let node = node.map(|node| Mark::Node(node.clone()));
         let group = group_of(self).map(|group| Mark::Group(here(group)));
-        claim_marks(self).chain(extended).chain(node).chain(group).collect()
+        let workload = workload_of(self).map(|(workload, _)| Mark::Workload(here(workload)));
+        claim_marks(self).chain(extended).chain(node).chain(group).chain(workload).collect()
     }
 }
 

@@ -8,7 +8,9 @@ use crate::controller::Controller;
 use crate::device_taints::DeviceTaints;
 use crate::jobs::Jobs;
 use crate::node_taints::NodeTaints;
+use crate::node_topologies::NodeTopologies;
 use crate::nodes::Nodes;
+use crate::own_workloads::OwnWorkloads;
 use crate::pod_garbage::PodGarbage;
 use crate::pod_groups::{Protection, Workloads};
 
@@ -20,7 +22,9 @@ fn all() -> Vec<Box<dyn Controller>> {
         Box::new(DeviceTaints::default()),
         Box::new(Jobs),
         Box::new(NodeTaints::default()),
+        Box::new(NodeTopologies),
         Box::new(Nodes::default()),
+        Box::new(OwnWorkloads),
         Box::new(PodGarbage::default()),
         Box::new(Protection),
         Box::new(Workloads),

@@ -76,6 +76,8 @@ pub(crate) enum Step {
     Gates { settings: Settings },
     /// A look at the status of a claim.
     Status { claim: String, shows: Value },
+    /// Somebody says how the devices of a claim are.
+    Report { claim: String, says: BTreeMap<String, bool> },
 }
 
 /// What must come of an allocation.
@@ -196,6 +198,7 @@ fn step(form: StepForm) -> Result<Step, String> {
         ("delete", form.delete.is_some()),
         ("gates", form.gates.is_some()),
         ("status", form.status.is_some()),
+        ("report", form.report.is_some()),
     ];
     let used: Vec<_> = verbs.iter().filter(|(_, used)| *used).map(|(verb, _)| *verb).collect();
     let [verb] = used.as_slice() else {
@@ -214,6 +217,7 @@ fn step(form: StepForm) -> Result<Step, String> {
         ("scores", &["schedule"], form.scores.is_some()),
         ("waiting", &["together"], form.waiting.is_some()),
         ("shows", &["status"], form.shows.is_some()),
+        ("says", &["report"], form.says.is_some()),
     ] {
         if used && !owners.contains(verb) {
             return Err(format!(
@@ -248,6 +252,10 @@ fn step(form: StepForm) -> Result<Step, String> {
     if let Some(claim) = form.status {
         let shows = form.shows.ok_or("`status` needs `shows`, with what must be in it")?;
         return Ok(Step::Status { claim, shows });
+    }
+    if let Some(claim) = form.report {
+        let says = form.says.ok_or("`report` needs `says`, with conditions and whether they hold")?;
+        return Ok(Step::Report { claim, says });
     }
     let others = [
         form.release.map(|claim| Step::Release { claim }),
@@ -330,6 +338,7 @@ impl Step {
                 format!("gates {}", settings.join(","))
             }
             Step::Status { claim, .. } => format!("status {claim}"),
+            Step::Report { claim, .. } => format!("report {claim}"),
         }
     }
 }

@@ -75,6 +75,9 @@ pub(crate) struct StepForm {
 
     pub status: Option<String>,
     pub shows: Option<Value>,
+
+    pub report: Option<String>,
+    pub says: Option<BTreeMap<String, bool>>,
 }
 
 /// A list, or the only element of one.

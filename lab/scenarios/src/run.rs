@@ -84,6 +84,7 @@ impl Run<'_> {
                 self.settings.extend(settings.clone());
                 parse_gates(&self.settings)?;
             }
+            Step::Report { claim, says } => self.world.report_devices(claim, says)?,
             Step::Status { claim, shows } => {
                 return Ok(difference::of_parts("status", shows, &self.world.status(claim)?));
             }

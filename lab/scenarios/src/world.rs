@@ -124,6 +124,32 @@ impl World {
         self.write_status(&key, &object)
     }
 
+    /// Writes down what somebody says of all devices of a claim, in place of what was said before.
+    pub fn report_devices(&mut self, claim: &str, says: &BTreeMap<String, bool>) -> anyhow::Result<()> {
+        let (key, object) = self.found(claim)?;
+        let mut object = object.clone();
+        let results = object["status"]["allocation"]["devices"]["results"].as_array().cloned();
+        let results = results.with_context(|| format!("claim {claim} has no devices to say something of"))?;
+        let condition = |(name, holds): (&String, &bool)| {
+            json!({
+                "type": name, "status": if *holds { "True" } else { "False" }, "reason": "Said", "message": "",
+                "lastTransitionTime": "2026-01-02T03:04:05Z",
+            })
+        };
+        let conditions: Vec<Value> = says.iter().map(condition).collect();
+        let report = |result: &Value| {
+            let mut report = json!({ "conditions": conditions });
+            for field in ["driver", "pool", "device", "shareID"] {
+                if let Some(value) = result.get(field) {
+                    report[field] = value.clone();
+                }
+            }
+            report
+        };
+        object["status"]["devices"] = results.iter().map(report).collect();
+        self.write_status(&key, &object)
+    }
+
     /// A pod as it is stored, by `name` or `namespace/name`.
     pub fn pod(&self, name: &str) -> anyhow::Result<&Value> {
         let (namespace, name) = name.split_once('/').unwrap_or(("default", name));

@@ -13,6 +13,7 @@ mod outcome;
 mod shelf;
 mod simulation;
 mod templates;
+mod workloads;
 pub mod world;
 
 pub use manifest::{BadInput, Manifest, Place, read};

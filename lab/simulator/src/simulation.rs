@@ -12,10 +12,12 @@ use convert::request::{self, Next, Seen, Verb};
 use gates::{Gate, Gates};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
+use objects::Object;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
+use objects::supercargo::workload::Workload as OwnWorkload;
 use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
 use serde::Deserialize;
@@ -39,11 +41,10 @@ const LIFE_MS_MAX: i64 = 7 * 24 * 3_600_000;
 const RETRY_MS: i64 = 10_000;
 
 /// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
-const UNHEEDED: [&str; 9] = [
+const UNHEEDED: [&str; 8] = [
     "CronJob",
     "DaemonSet",
     "Deployment",
-    "NodeTopology",
     "PodSchedulingContext",
     "ReplicaSet",
     "ReplicationController",
@@ -127,6 +128,8 @@ pub(crate) struct Simulation {
     wake_at: Option<Timestamp>,
     /// What keeps a pod from being looked at.
     pub(crate) troubles: BTreeMap<Key, String>,
+    /// What pods wait for that have a node in view.
+    awaited: BTreeMap<Key, String>,
     /// What happens as time goes on.
     pub(crate) life: Life,
     /// Pods that others displaced, and who.
@@ -151,6 +154,7 @@ impl Simulation {
             open: VecDeque::new(),
             wake_at: None,
             troubles: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             life: Life::new(rules.times),
             displaced: BTreeMap::new(),
         }
@@ -263,7 +267,10 @@ impl Simulation {
                 }
                 Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
                     let key = Key::of::<PodObject>(&pod.id.namespace, &pod.id.name);
-                    self.troubles.insert(key, message);
+                    self.awaited.insert(key, message);
+                }
+                Effect::Announce(Announcement::FailedScheduling { pod, .. }) => {
+                    self.awaited.remove(&Key::of::<PodObject>(&pod.id.namespace, &pod.id.name));
                 }
                 // Notes on pods say the same.
                 Effect::Announce(_) => {}
@@ -381,7 +388,11 @@ impl Simulation {
     }
 
     fn ending(&self) -> Ending {
-        let kinds = self.shelf.everything().map(|(key, _)| &key.kind);
+        // Our own workloads are heeded; those of Kubernetes are not yet.
+        let is_own = |object: &Value| object["apiVersion"] == OwnWorkload::API_VERSION;
+        let others =
+            self.shelf.everything().filter(|(key, object)| key.kind != "Workload" || !is_own(object));
+        let kinds = others.map(|(key, _)| &key.kind);
         Ending {
             outcome: self.outcome(),
             objects: self.shelf.everything().map(|(_, object)| object.clone()).collect(),
@@ -414,7 +425,10 @@ impl Simulation {
                 .filter(|condition| condition["type"] == "PodScheduled" && condition["status"] == "False")
                 .find_map(|condition| text(&condition["message"]));
             let trouble = || self.troubles.get(key).cloned();
-            noted
+            // What was noted before is out of date then.
+            let awaited = self.awaited.get(key).cloned();
+            awaited
+                .or(noted)
                 .or_else(trouble)
                 .or_else(|| self.missing_claim(key, object))
                 .or_else(|| self.held_back(object))
@@ -443,6 +457,9 @@ impl Simulation {
         let gates: Vec<&str> = gates.filter_map(|gate| gate["name"].as_str()).collect();
         if !gates.is_empty() {
             return Some(format!("waiting for scheduling gates: [{}]", gates.join(" ")));
+        }
+        if let Some(why) = self.lacks_workload(object) {
+            return Some(why);
         }
         let scheduler = spec["schedulerName"].as_str().unwrap_or_default();
         let is_known = self.takes_all.is_some() || self.schedulers.iter().any(|name| **name == *scheduler);

@@ -1,5 +1,7 @@
 //! Our own workload: pod groups with several constraints.
 
+use std::collections::BTreeSet;
+
 use objects::supercargo::workload::{
     DRAConstraint, PodGroup, PodGroupSchedulingConstraints, TopologyConstraint, Workload,
 };
@@ -13,6 +15,10 @@ use crate::names;
 
 const GROUPS_MAX: usize = 64;
 const CONSTRAINTS_MAX: usize = 8;
+const REPLICAS_MAX: i32 = 1_000;
+
+/// The longest value of a label.
+const LABEL_MAX: usize = 63;
 
 impl Admit for Workload {
     spec_and_status_apart!();
@@ -30,9 +36,10 @@ impl Admit for Workload {
             |group| group.name.clone(),
             validate_group,
         );
-        if !self.spec.priority_class_name.is_empty() {
-            let faults = names::dns_subdomain(&self.spec.priority_class_name);
-            causes.malformed(&path.field("priorityClassName"), &self.spec.priority_class_name, faults);
+        let name = &self.metadata.name;
+        if name.len() > LABEL_MAX {
+            let why = "must have at most 63 characters, because pods name it in a label";
+            causes.invalid(&Path::ROOT.field("metadata").field("name"), why);
         }
     }
 
@@ -59,6 +66,9 @@ fn validate_group(causes: &mut Causes, group: &PodGroup, path: &Path<'_>) {
     if group.replicas.is_some_and(|replicas| replicas < 1) {
         causes.invalid(&path.field("replicas"), "must be at least 1");
     }
+    if group.replicas.is_some_and(|replicas| replicas > REPLICAS_MAX) {
+        causes.invalid(&path.field("replicas"), "must be at most 1000");
+    }
     if let Some(constraints) = &group.scheduling_constraints {
         validate_constraints(constraints, &path.field("schedulingConstraints"), causes);
     }
@@ -67,6 +77,12 @@ fn validate_group(causes: &mut Causes, group: &PodGroup, path: &Path<'_>) {
 fn validate_constraints(constraints: &PodGroupSchedulingConstraints, path: &Path<'_>, causes: &mut Causes) {
     let topology = path.field("topologyConstraints");
     causes.each(&constraints.topology_constraints, CONSTRAINTS_MAX, &topology, validate_topology);
+    let mut seen = BTreeSet::new();
+    for (index, constraint) in constraints.topology_constraints.iter().enumerate() {
+        if !seen.insert(&constraint.level) {
+            causes.duplicate(&topology.index(index).field("level"), &constraint.level);
+        }
+    }
     causes.each(
         &constraints.dra_constraints,
         CONSTRAINTS_MAX,
@@ -87,6 +103,12 @@ fn validate_topology(causes: &mut Causes, constraint: &TopologyConstraint, path:
     }
     if constraint.rank < 0 {
         causes.invalid(&path.field("rank"), "must not be negative");
+    }
+    if constraint.rank > 0 && constraint.mode == "Required" {
+        causes.invalid(
+            &path.field("rank"),
+            "must be left out of a required constraint, which is never given up",
+        );
     }
 }
 

@@ -1,3 +1,5 @@
+//! What is done for claims of a driver: given, taken back, left alone.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use objects::resource::allocation::ResourceHandle;

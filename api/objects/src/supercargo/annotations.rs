@@ -1,8 +1,18 @@
-//! Annotations that stand for fields of ours where a real API server would drop them.
+//! Annotations that stand for fields of ours where a real API server would drop them, and labels by which pods join our own
+//! workloads.
 
 /// On a ResourceSlice, for `bindingTimeout` of its devices: how long each may take to be made ready, as a JSON object of
 /// times by the names of devices.
 pub const BINDING_TIMEOUTS: &str = "supercargo.dev/binding-timeouts";
+
+/// On a pod: the workload of our own kind that it belongs to.
+pub const WORKLOAD_LABEL: &str = "supercargo.dev/workload";
+
+/// On a pod: its group in the workload.
+pub const POD_GROUP_LABEL: &str = "supercargo.dev/pod-group";
+
+/// On a pod: the number of its group's replica, from zero; the first if it is left out.
+pub const REPLICA_LABEL: &str = "supercargo.dev/replica";
 
 /// On a DeviceClass, for `spec.controllerName`; on a ResourceClaim, for `status.controllerName`.
 pub const CONTROLLER_NAME: &str = "supercargo.dev/controller-name";

@@ -38,11 +38,23 @@ wire! {
 }
 
 wire! {
-    /// Domains of a level, and nodes that lack its label.
+    /// Domains of a level, and nodes that are in none of them.
     pub struct TopologyLevelStatus {
+        contradictions: Vec<TopologyContradiction> = "contradictions",
+        contradictions_count: i64 = "contradictionsCount",
         domains: i64 = "domains",
         name: String = "name",
         nodes_without_label: Vec<String> = "nodesWithoutLabel",
         nodes_without_label_count: i64 = "nodesWithoutLabelCount",
+    }
+}
+
+wire! {
+    /// A domain that is in several domains of a coarser level.
+    pub struct TopologyContradiction {
+        coarser: String = "coarser",
+        domain: String = "domain",
+        nodes: i64 = "nodes",
+        within: Vec<String> = "within",
     }
 }

@@ -16,7 +16,6 @@ wire! {
     /// The groups.
     pub struct WorkloadSpec {
         pod_groups: Vec<PodGroup> = "podGroups",
-        priority_class_name: String = "priorityClassName",
     }
 }
 
@@ -91,7 +90,6 @@ wire! {
     pub struct PodGroupStatus {
         bound: i32 = "bound",
         conditions: Vec<Condition> = "conditions",
-        domain: String = "domain",
         name: String = "name",
     }
 }

@@ -34,7 +34,7 @@ const COLUMNS: &[(&str, &[Column])] = &[
         "Workload",
         &[
             ("First group", ".spec.podGroups[0].name", "The first pod group."),
-            ("Priority class", ".spec.priorityClassName", "The priority class of all pods."),
+            ("Bound", ".status.podGroups[0].bound", "How many pods of the first group are bound to a node."),
         ],
     ),
 ];

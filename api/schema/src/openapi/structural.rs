@@ -135,4 +135,7 @@ fn limit(schema: &mut Map<String, Value>, limits: &Limits, shape: &Shape) {
     if let Some(least) = limits.value_min {
         texts.insert("minimum".to_owned(), least.into());
     }
+    if let Some(most) = limits.value_max {
+        texts.insert("maximum".to_owned(), most.into());
+    }
 }

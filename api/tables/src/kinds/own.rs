@@ -42,6 +42,7 @@ pub(super) const TOPOLOGY: &[Column] = &[
     AGE,
     Column::text("Node Labels", "The node label of each level.").wide(),
     Column::integer("Unlabelled", "How many labels are missing on nodes of the topology.").wide(),
+    Column::integer("Contradictions", "How many domains are in several domains of a coarser level.").wide(),
 ];
 
 pub(super) fn topology(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -56,6 +57,7 @@ pub(super) fn topology(object: &Value, now: Timestamp) -> Vec<Value> {
         .collect();
     let domains = if found.is_empty() { "<unknown>".to_owned() } else { domains.join(",") };
     let unlabelled: i64 = found.iter().map(|status| number(&status["nodesWithoutLabelCount"])).sum();
+    let contradictions: i64 = found.iter().map(|status| number(&status["contradictionsCount"])).sum();
     vec![
         name(object),
         joined_by(&object["spec"]["levels"], "name").into(),
@@ -63,6 +65,7 @@ pub(super) fn topology(object: &Value, now: Timestamp) -> Vec<Value> {
         age(object, now),
         joined_by(&object["spec"]["levels"], "nodeLabel").into(),
         unlabelled.into(),
+        contradictions.into(),
     ]
 }
 
@@ -90,17 +93,10 @@ pub(super) const WORKLOAD: &[Column] = &[
     Column::integer("Groups", "How many pod groups the workload has."),
     Column::integer("Bound", "How many pods of its groups are bound to a node."),
     AGE,
-    Column::text("Priority Class", "The priority class of the workload.").wide(),
 ];
 
 pub(super) fn workload(object: &Value, now: Timestamp) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
+    let status = &object["status"];
     let bound: i64 = items(&status["podGroups"]).iter().map(|group| number(&group["bound"])).sum();
-    vec![
-        name(object),
-        items(&spec["podGroups"]).len().into(),
-        bound.into(),
-        age(object, now),
-        text_or(&spec["priorityClassName"], "<none>").into(),
-    ]
+    vec![name(object), items(&object["spec"]["podGroups"]).len().into(), bound.into(), age(object, now)]
 }

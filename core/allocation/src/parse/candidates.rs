@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cluster::published::Published;
 use fixedbitset::FixedBitSet;
 use gates::Gate;
-use model::claim::Claim;
+use model::claim::{Claim, Rule};
 use selector::SliceMatches;
 
 use super::{Parser, place, usable_from};
@@ -50,6 +50,14 @@ impl<'q> Parser<'q, '_> {
         for (index, expression) in ask.selectors.iter().enumerate() {
             self.test(claim, request, plan, &mut open, &Test { of_class: false, index, expression });
             plan.note(Stage::Selector(index), &open);
+        }
+        for constraint in &claim.constraints {
+            if let Rule::Within(set) = &constraint.rule {
+                keep(&self.problem.spots, &mut open, |spot| {
+                    set.contains(&spot.published.slice.pool, spot.device)
+                });
+                plan.note(Stage::Together, &open);
+            }
         }
         for at in 0..self.problem.spots.len() {
             if open.contains(at) {

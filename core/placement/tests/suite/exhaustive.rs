@@ -13,14 +13,21 @@ use placement::{
     TopologyConstraint, TopologyGenerator, Weighted, place,
 };
 
-const LEVELS: [&str; 3] = ["block", "rack", "row"];
+/// Labels that say where nodes are.
+pub const LEVELS: [&str; 3] = ["block", "rack", "row"];
 
-struct Instance {
-    nodes: Vec<Node>,
-    labels: Vec<BTreeMap<Arc<str>, Arc<str>>>,
-    members: Vec<Member>,
-    at_least: u32,
-    constraints: Vec<TopologyConstraint>,
+/// A small cluster, and a gang that is to be placed in it.
+pub struct Instance {
+    /// The nodes by number.
+    pub nodes: Vec<Node>,
+    /// Their labels.
+    pub labels: Vec<BTreeMap<Arc<str>, Arc<str>>>,
+    /// The members.
+    pub members: Vec<Member>,
+    /// How many have to be seated.
+    pub at_least: u32,
+    /// Where they are to be.
+    pub constraints: Vec<TopologyConstraint>,
 }
 
 /// A node with GPUs that are given whole (class 0) or in halves (class 1), and devices of their own (class 2).
@@ -45,7 +52,8 @@ fn member(dice: &mut Dice) -> Member {
     Member { cpu: 1 + dice.below(3) as u32, zone, classes }
 }
 
-fn instance(seed: u64, nodes_max: u64, members_max: u64) -> Instance {
+/// An instance by its seed.
+pub fn instance(seed: u64, nodes_max: u64, members_max: u64) -> Instance {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let alike = node(&mut dice);
     let nodes: Vec<Node> = (0..1 + dice.below(nodes_max))
@@ -71,7 +79,7 @@ fn instance(seed: u64, nodes_max: u64, members_max: u64) -> Instance {
     for level in LEVELS {
         let strictness = match dice.below(6) {
             0 => Strictness::Required,
-            1 => Strictness::Preferred,
+            1 => Strictness::Preferred(dice.below(2) as u32),
             _ => continue,
         };
         constraints.push(TopologyConstraint { level: level.into(), strictness });
@@ -110,26 +118,41 @@ fn most_seated(instance: &Instance, nodes: &[usize]) -> u32 {
     (0..sets).filter(|set| reached[*set]).map(usize::count_ones).max().unwrap_or(0)
 }
 
-/// How many wishes have to be given up, if the gang fits at all.
-fn reference(instance: &Instance) -> Option<u32> {
-    let preferred = |one: &&TopologyConstraint| one.strictness == Strictness::Preferred;
-    let wishes = instance.constraints.iter().filter(preferred).count();
-    (0..=wishes).find_map(|given_up| {
-        let mut kept: Vec<&TopologyConstraint> = instance.constraints.iter().collect();
-        for _ in 0..given_up {
-            let last = kept.iter().rposition(&preferred).expect("there is one to give up");
+/// The sets of wishes that are tried one after the other.
+fn sequence(constraints: &[TopologyConstraint]) -> Vec<Vec<&TopologyConstraint>> {
+    let mut sequence = Vec::new();
+    for rank in 0..2 {
+        let counts = |one: &&TopologyConstraint| {
+            one.strictness == Strictness::Required || one.strictness == Strictness::Preferred(rank)
+        };
+        let mut kept: Vec<&TopologyConstraint> = constraints.iter().filter(counts).collect();
+        while let Some(last) = kept.iter().rposition(|one| one.strictness != Strictness::Required) {
+            sequence.push(kept.clone());
             kept.remove(last);
         }
-        let path = |at: usize| -> Option<Vec<&Arc<str>>> {
-            kept.iter().map(|one| instance.labels[at].get(&one.level)).collect()
-        };
-        let paths: BTreeSet<Vec<&Arc<str>>> = (0..instance.nodes.len()).filter_map(path).collect();
-        let fits = paths.into_iter().any(|domain| {
-            let nodes: Vec<usize> =
-                (0..instance.nodes.len()).filter(|at| path(*at).as_ref() == Some(&domain)).collect();
-            most_seated(instance, &nodes) >= instance.at_least
-        });
-        fits.then_some(given_up as u32)
+    }
+    sequence.push(constraints.iter().filter(|one| one.strictness == Strictness::Required).collect());
+    sequence
+}
+
+/// How many sets of wishes have to be given up, if the gang fits at all: for everybody, or else for as many as have to be
+/// seated.
+fn reference(instance: &Instance) -> Option<u32> {
+    let sequence = sequence(&instance.constraints);
+    let rank = |at_least: u32| sequence.iter().position(|kept| fits(instance, kept, at_least));
+    let rank = rank(instance.members.len() as u32).or_else(|| rank(instance.at_least));
+    rank.map(|rank| rank as u32)
+}
+
+fn fits(instance: &Instance, kept: &[&TopologyConstraint], at_least: u32) -> bool {
+    let path = |at: usize| -> Option<Vec<&Arc<str>>> {
+        kept.iter().map(|one| instance.labels[at].get(&one.level)).collect()
+    };
+    let paths: BTreeSet<Vec<&Arc<str>>> = (0..instance.nodes.len()).filter_map(path).collect();
+    paths.into_iter().any(|domain| {
+        let nodes: Vec<usize> =
+            (0..instance.nodes.len()).filter(|at| path(*at).as_ref() == Some(&domain)).collect();
+        most_seated(instance, &nodes) >= at_least
     })
 }
 

@@ -3,4 +3,5 @@
 mod across_nodes;
 mod exhaustive;
 mod model;
+mod optimum;
 mod stories;

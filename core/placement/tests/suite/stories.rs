@@ -129,12 +129,12 @@ fn what_sums_cannot_see_is_said_by_kind() {
 fn wishes_are_given_up_from_the_finest() {
     let racks =
         Racks::new(&[("b0", "r0", gpus(2)), ("b0", "r1", gpus(2)), ("b1", "r2", gpus(2)), ("", "", gpus(1))]);
-    let wishes = [("block", Strictness::Preferred), ("rack", Strictness::Preferred)];
+    let wishes = [("block", Strictness::Preferred(0)), ("rack", Strictness::Preferred(0))];
     let domains = racks.domains(&wishes, &[]);
     assert_eq!(racks.place(&members(2, &[WHOLE]), 2, &domains), "b0/r0: 0×2");
     assert_eq!(racks.place(&members(3, &[WHOLE]), 3, &domains), "b0: 0×2 1×1");
     assert_eq!(racks.place(&members(7, &[WHOLE]), 7, &domains), ": 0×2 1×2 2×2 3×1");
-    let strict = racks.domains(&[("block", Strictness::Required), ("rack", Strictness::Preferred)], &[]);
+    let strict = racks.domains(&[("block", Strictness::Required), ("rack", Strictness::Preferred(0))], &[]);
     assert!(racks.place(&members(5, &[WHOLE]), 5, &strict).contains("b0 comes closest"));
 }
 
@@ -147,7 +147,7 @@ fn a_gang_that_is_too_large_for_a_rack_is_in_as_few_as_possible() {
         ("b0", "r2", gpus(4)),
         ("b0", "r1", gpus(2)),
     ]);
-    let domains = racks.domains(&[("rack", Strictness::Preferred)], &[]);
+    let domains = racks.domains(&[("rack", Strictness::Preferred(0))], &[]);
     assert_eq!(racks.place(&members(8, &[WHOLE]), 8, &domains), ": 1×2 4×2 3×4");
 }
 
@@ -197,11 +197,23 @@ fn a_search_that_meets_its_bound_proves_nothing() {
 }
 
 #[test]
-fn what_labels_contradict_is_reported() {
-    let racks = Racks::new(&[("b0", "r0", gpus(1)), ("b1", "r0", gpus(1)), ("b1", "", gpus(1))]);
-    let topology = racks.topology();
-    let contradictions = topology.contradictions();
-    assert_eq!(contradictions.len(), 1);
-    assert_eq!((&*contradictions[0].domain, contradictions[0].within.len()), ("r0", 2));
-    assert_eq!(topology.unlabelled("rack").collect::<Vec<_>>(), [NodeIdx(2)]);
+fn wishes_of_a_higher_rank_are_tried_in_the_place_of_lower_ones() {
+    let racks = Racks::new(&[("b0", "r0", gpus(2)), ("b1", "r0", gpus(2)), ("b1", "r1", gpus(1))]);
+    let wishes = [("rack", Strictness::Preferred(0)), ("block", Strictness::Preferred(1))];
+    let domains = racks.domains(&wishes, &[]);
+    assert_eq!(
+        racks.place(&members(4, &[WHOLE]), 4, &domains),
+        "r0: 0×2 1×2",
+        "the rack, whatever its blocks"
+    );
+    assert!(racks.domains(&wishes, &[]).iter().any(|domain| &*domain.name == "b1" && domain.rank == 1));
+    assert_eq!(racks.place(&members(5, &[WHOLE]), 5, &domains), ": 0×2 1×2 2×1");
+}
+
+#[test]
+fn who_is_lost_comes_back_to_where_the_others_are_if_there_is_room() {
+    let racks = Racks::new(&[("b0", "r0", gpus(8)), ("b0", "r1", gpus(1)), ("b0", "r1", gpus(1))]);
+    let wish = [("rack", Strictness::Preferred(0))];
+    assert_eq!(racks.place(&members(2, &[WHOLE]), 2, &racks.domains(&wish, &[1])), "r1: 1×1 2×1");
+    assert_eq!(racks.place(&members(3, &[WHOLE]), 3, &racks.domains(&wish, &[1])), ": 1×1 2×1 0×1");
 }

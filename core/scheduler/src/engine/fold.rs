@@ -164,6 +164,9 @@ impl Engine {
             if !known {
                 self.found_seat(now, pod);
             }
+            if !known {
+                self.join_gang(now, pod);
+            }
             if !known && self.wants_devices(pod) {
                 // Its claims may have been told of before it, and only now to displace it can free their devices.
                 self.preempting.users_changed();

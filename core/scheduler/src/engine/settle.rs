@@ -268,8 +268,12 @@ impl Engine {
     }
 
     fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer) {
-        if let Some(release) = self.letting_go(claim, consumer) {
-            self.submit_and_forget(release);
+        let user = consumer.uid.clone();
+        let Some(release) = self.letting_go(claim, consumer) else { return };
+        let write = self.submit_and_forget(release);
+        if self.waiting.contains_key(&user) || self.nodes.has_pod(&user) {
+            // Before it is answered, it could undo a reservation that the pod gets anew.
+            self.giving_up.insert(write, (claim.clone(), user));
         }
     }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use model::claim::{Amount, Ask, ClaimId, Wish};
-use model::pod::{Pod, Resources};
+use model::pod::{Pod, Resources, Shape};
 use placement::{Amounts, Gang, Kind};
+use rustc_hash::FxHashMap;
 
+use super::axes::DeviceAxes;
 use crate::cycle::Claims;
 use crate::engine::Engine;
 use crate::profile::Profile;
@@ -28,11 +30,13 @@ pub(super) struct Unit {
 }
 
 /// The members of a gang that want a seat, by kind.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cast {
     pub kinds: Vec<Vec<Unit>>,
     /// Resources that members ask for besides processor, memory and local storage.
     pub others: Vec<Arc<str>>,
+    /// What devices are counted by, once that is known.
+    pub axes: DeviceAxes,
     /// Nothing but a node and its devices decides which members it takes, so that its answers hold whatever others take.
     pub is_local: bool,
 }
@@ -41,16 +45,39 @@ impl Cast {
     pub fn new(engine: &Engine, members: Vec<Member>, profile: &Profile) -> Cast {
         let is_local = members.iter().all(|member| engine.is_local(member, profile));
         let mut kinds: Vec<Vec<Unit>> = Vec::new();
+        let mut bare: FxHashMap<*const Shape, Arc<Shape>> = FxHashMap::default();
+        let mut looks: Vec<Arc<Shape>> = Vec::new();
         for unit in units(members) {
-            match kinds.iter_mut().find(|kind| are_alike(&kind[0], &unit)) {
-                Some(kind) => kind.push(unit),
-                None => kinds.push(vec![unit]),
+            let shape = &unit.members[0].pod.shape;
+            // If no rule looks at labels, numbers of replicas and indexes of jobs make nobody different.
+            let without_labels = || Arc::new(Shape { labels: BTreeMap::new(), ..Shape::clone(shape) });
+            let look = match is_local {
+                true => bare.entry(Arc::as_ptr(shape)).or_insert_with(without_labels).clone(),
+                false => shape.clone(),
+            };
+            let same = |(kind, known): (&Vec<Unit>, &Arc<Shape>)| {
+                (Arc::ptr_eq(known, &look) || *known == look) && are_alike(&kind[0], &unit)
+            };
+            match kinds.iter().zip(&looks).position(same) {
+                Some(kind) => kinds[kind].push(unit),
+                None => {
+                    kinds.push(vec![unit]);
+                    looks.push(look);
+                }
             }
         }
         let members = kinds.iter().flat_map(|kind| &kind[0].members);
         let others: BTreeSet<Arc<str>> =
             members.flat_map(|member| member.pod.shape.requests.others.keys()).cloned().collect();
-        Cast { kinds, others: others.into_iter().collect(), is_local }
+        Cast { kinds, others: others.into_iter().collect(), axes: DeviceAxes::default(), is_local }
+    }
+
+    /// The cast, with its devices counted by class and by counter.
+    pub fn counted(mut self, engine: &mut Engine) -> Cast {
+        if self.is_local {
+            self.axes = engine.device_axes(&self);
+        }
+        self
     }
 
     /// A member of each kind, of which others of the kind differ in nothing that matters.
@@ -80,7 +107,7 @@ impl Cast {
         let is_shared = self.shares_claims();
         let units = self.kinds.iter().map(|kind| kind.len() as u32).sum();
         Gang {
-            axes: fixed.into_iter().chain(self.others.iter().cloned()).collect(),
+            axes: fixed.into_iter().chain(self.others.iter().cloned()).chain(self.axes.names()).collect(),
             kinds: self.kinds.iter().map(kind).collect(),
             at_least: if is_shared { units } else { at_least },
         }
@@ -89,19 +116,23 @@ impl Cast {
     fn needs(&self, unit: &Unit) -> Amounts {
         let mut sum = Resources::default();
         let mut devices = 0;
+        let mut by_axis = vec![0_u64; self.axes.len()];
         for member in &unit.members {
             sum.add(&member.pod.shape.requests, 1);
+            let needs = self.axes.needs(member);
+            by_axis.iter_mut().zip(needs).for_each(|(sum, need)| *sum = sum.saturating_add(need));
             devices += member.claims.open.iter().map(|state| devices_at_least(state)).sum::<u64>();
         }
-        self.amounts(&sum, unit.members.len() as u64, devices)
+        self.amounts(&sum, unit.members.len() as u64, devices, &by_axis)
     }
 
     /// Amounts along the axes of the gang; what is negative counts as nothing.
-    pub fn amounts(&self, resources: &Resources, pods: u64, devices: u64) -> Amounts {
+    pub fn amounts(&self, resources: &Resources, pods: u64, devices: u64, by_axis: &[u64]) -> Amounts {
         let positive = |amount: i64| u64::try_from(amount).unwrap_or(0);
         let first = [resources.cpu_milli, resources.memory, resources.ephemeral_storage].map(positive);
         let others = self.others.iter().map(|name| positive(resources.get(name)));
-        Amounts(first.into_iter().chain([pods, devices]).chain(others).collect())
+        let by_axis = by_axis.iter().copied();
+        Amounts(first.into_iter().chain([pods, devices]).chain(others).chain(by_axis).collect())
     }
 }
 
@@ -149,7 +180,7 @@ fn units(members: Vec<Member>) -> Vec<Unit> {
     units.into_iter().flatten().collect()
 }
 
-/// Whether two units can have each other's seats. Those that share claims are like no other.
+/// Whether two units of one shape can have each other's seats. Those that share claims are like no other.
 fn are_alike(one: &Unit, other: &Unit) -> bool {
     let ([one], [other]) = (&*one.members, &*other.members) else { return false };
     let is_unbound = |member: &Member| member.claims.settled.is_empty() && member.claims.footing.is_none();
@@ -158,9 +189,7 @@ fn are_alike(one: &Unit, other: &Unit) -> bool {
         one.requests == other.requests && one.constraints == other.constraints && one.configs == other.configs
     };
     let (claims, others) = (&one.claims.open, &other.claims.open);
-    let same_shape = Arc::ptr_eq(&one.pod.shape, &other.pod.shape) || one.pod.shape == other.pod.shape;
-    same_shape
-        && one.pod.priority == other.pod.priority
+    one.pod.priority == other.pod.priority
         && is_unbound(one)
         && is_unbound(other)
         && claims.len() == others.len()
@@ -168,7 +197,7 @@ fn are_alike(one: &Unit, other: &Unit) -> bool {
 }
 
 /// How many devices a claim has for itself at the least.
-fn devices_at_least(state: &ClaimState) -> u64 {
+pub(super) fn devices_at_least(state: &ClaimState) -> u64 {
     let of_ask = |ask: &Ask| match ask.amount {
         _ if ask.is_admin() => 0,
         Amount::Exactly(count) => u64::try_from(count).unwrap_or(0),

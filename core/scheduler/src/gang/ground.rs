@@ -29,12 +29,14 @@ pub(super) struct Ground<'g> {
     pub likenesses: Likenesses,
     /// Which kinds a node as such will do for, by node.
     fixed: FxHashMap<NodeIdx, Box<[bool]>>,
+    /// What nodes have left.
+    free: FxHashMap<NodeIdx, Amounts>,
 }
 
 impl<'g> Ground<'g> {
     pub fn new(engine: &'g mut Engine, cast: &'g Cast, profile: &'g Profile) -> Ground<'g> {
         let likenesses = Likenesses::new(cast, &engine.classes);
-        Ground { engine, cast, profile, likenesses, fixed: FxHashMap::default() }
+        Ground { engine, cast, profile, likenesses, fixed: FxHashMap::default(), free: FxHashMap::default() }
     }
 
     fn fixed(&mut self, node: NodeIdx) -> &[bool] {
@@ -94,8 +96,11 @@ impl<'g> Ground<'g> {
     }
 }
 
-impl PlacementState for Ground<'_> {
-    fn free(&mut self, at: NodeIdx) -> Amounts {
+impl Ground<'_> {
+    /// What a node has left, counted anew.
+    fn count_free(&mut self, at: NodeIdx) -> Amounts {
+        let name = filters::node_of(self.engine.nodes.get(at)).name.clone();
+        let by_axis = self.engine.device_amounts(&name, &self.cast.axes);
         let state = self.engine.nodes.get(at);
         let node = filters::node_of(state);
         let mut left = node.allocatable.clone();
@@ -103,13 +108,24 @@ impl PlacementState for Ground<'_> {
         let pods = node.pods_max.saturating_sub(state.pods.len() as i64);
         let needs_devices = self.cast.examples().any(|member| member.claims.need_devices());
         let devices = if needs_devices { self.free_devices(node) } else { 0 };
-        let mut free = self.cast.amounts(&left, u64::try_from(pods).unwrap_or(0), devices);
+        let mut free = self.cast.amounts(&left, u64::try_from(pods).unwrap_or(0), devices, &by_axis);
         for (axis, name) in self.cast.others.iter().enumerate() {
             // Devices may stand for it, or it may be ignored: how much there is says nothing.
             if self.profile.filters.device_resources.contains(name) || !is_counted(name, self.profile) {
                 free.0[5 + axis] = u64::MAX;
             }
         }
+        free
+    }
+}
+
+impl PlacementState for Ground<'_> {
+    fn free(&mut self, at: NodeIdx) -> Amounts {
+        if let Some(known) = self.free.get(&at) {
+            return known.clone();
+        }
+        let free = self.count_free(at);
+        self.free.insert(at, free.clone());
         free
     }
 

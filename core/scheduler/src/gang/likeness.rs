@@ -4,12 +4,12 @@
 //! by whether they are free; those that are held in parts make their node like no other. Attributes count only as far as
 //! somebody looks at them: devices have numbers and addresses of their own that no claim asks for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 use cluster::published::Published;
-use model::claim::{Ask, Class, Wish};
+use model::claim::{Ask, Class, DeviceSet, Rule, Wish};
 use model::device::{Device, DeviceId};
 use placement::Likeness;
 use rustc_hash::FxHashMap;
@@ -25,6 +25,8 @@ pub(super) struct Likenesses {
     known: FxHashMap<Vec<u64>, u64>,
     /// The selectors by which members look at devices, if that is all they look at.
     selectors: Option<Vec<Arc<str>>>,
+    /// Sets that devices of claims have to be in.
+    sets: Vec<DeviceSet>,
     /// Slices that differ, by the number and first name of their devices.
     slices: FxHashMap<(usize, Arc<str>), Vec<Numbered>>,
     numbers: u64,
@@ -41,7 +43,11 @@ struct Numbered {
 impl Likenesses {
     /// Likenesses for the members of a cast.
     pub fn new(cast: &Cast, classes: &BTreeMap<Arc<str>, Class>) -> Likenesses {
-        Likenesses { selectors: selectors(cast, classes), ..Likenesses::default() }
+        let rules = cast.examples().flat_map(|member| &member.claims.open);
+        let rules = rules.flat_map(|state| &state.wish.constraints).map(|constraint| &constraint.rule);
+        let sets: BTreeSet<DeviceSet> = rules.filter_map(set_of).cloned().collect();
+        let sets = sets.into_iter().collect();
+        Likenesses { selectors: selectors(cast, classes), sets, ..Likenesses::default() }
     }
 
     /// The likeness of nodes with these features.
@@ -71,6 +77,12 @@ impl Likenesses {
                 }
             }
             features.push(u64::MAX);
+            for set in &self.sets {
+                let devices = slice.devices.iter().enumerate();
+                let inside = devices.filter(|(_, device)| set.contains(&slice.pool, device));
+                features.extend(inside.map(|(place, _)| place as u64));
+                features.push(u64::MAX);
+            }
         }
     }
 
@@ -126,6 +138,14 @@ fn are_equal(one: &Device, other: &Device, heeds_attributes: bool) -> bool {
         && *node_resources == other.node_resources
 }
 
+/// The set that devices have to be in.
+fn set_of(rule: &Rule) -> Option<&DeviceSet> {
+    match rule {
+        Rule::Within(set) => Some(set),
+        Rule::Match(_) | Rule::Distinct(_) | Rule::Unknown => None,
+    }
+}
+
 /// The selectors by which members look at devices; nothing if they also compare attributes of devices with each other.
 fn selectors(cast: &Cast, classes: &BTreeMap<Arc<str>, Class>) -> Option<Vec<Arc<str>>> {
     let mut found: Vec<Arc<str>> = Vec::new();
@@ -140,7 +160,7 @@ fn selectors(cast: &Cast, classes: &BTreeMap<Arc<str>, Class>) -> Option<Vec<Arc
         ask.derived.is_empty().then_some(())
     };
     for state in cast.examples().flat_map(|member| &member.claims.open) {
-        if !state.wish.constraints.is_empty() {
+        if state.wish.constraints.iter().any(|constraint| set_of(&constraint.rule).is_none()) {
             return None;
         }
         for request in &state.wish.requests {

@@ -7,6 +7,7 @@ use gates::Gate;
 use model::group::{Group, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
+use model::workload::is_replica;
 
 use super::{Root, key_of};
 use crate::change::GroupChange;
@@ -17,7 +18,10 @@ use crate::wake::{Wake, Wakes};
 impl Engine {
     /// The gang that a pod belongs to.
     pub(crate) fn gang_of(&self, pod: &Pod) -> Option<GroupId> {
-        let name = pod.group.as_ref().filter(|_| self.settings.gates.enabled(Gate::GenericWorkload))?;
+        // Groups of our own workloads are joined by labels of ours, which stand behind no gate of Kubernetes.
+        let counts =
+            |name: &&Arc<str>| is_replica(name) || self.settings.gates.enabled(Gate::GenericWorkload);
+        let name = pod.group.as_ref().filter(counts)?;
         Some(GroupId { namespace: pod.id.namespace.clone(), name: name.clone() })
     }
 
@@ -73,6 +77,10 @@ impl Engine {
                 self.forget_composite(&id);
                 return self.look_at_leaves(now, &id);
             }
+            GroupChange::WorkloadApplied(workload) => return self.apply_workload(now, &workload),
+            GroupChange::WorkloadGone(id) => return self.remove_workload(now, &id),
+            GroupChange::TopologyApplied(topology) => return self.apply_topology(*topology),
+            GroupChange::TopologyGone(name) => return self.remove_topology(&name),
         };
         self.look_at_gang(now, &id);
         self.look_if_placed(&id);
@@ -144,7 +152,14 @@ impl Engine {
         // A part of a tree waits until all above it is known.
         let group = self.gangs.groups.get(id).filter(|_| root.is_some());
         let is_whole = group.is_some_and(|group| self.gangs.members(id) >= group.at_least as usize);
-        let priority = group.map_or(0, |group| group.priority);
+        let priority = match group {
+            // A workload of our own has no priority but that of its pods.
+            Some(group) if is_replica(&group.id.name) => {
+                let pods = members.keys().filter_map(|uid| self.waiting.get(uid));
+                pods.map(|pod| pod.priority).max().unwrap_or(0)
+            }
+            group => group.map_or(0, |group| group.priority),
+        };
         let is_held_back = is_gated || !is_whole;
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
@@ -188,6 +203,13 @@ impl Engine {
         self.look_at_gang(now, &id);
         if !is_queued {
             self.queue.put_back(&key, Failure::Failed, now);
+        }
+    }
+
+    /// A pod was found on a node: with it, those of its gang that wait may be enough.
+    pub(crate) fn join_gang(&mut self, now: Timestamp, pod: &Pod) {
+        if let Some(id) = self.gang_of(pod) {
+            self.look_at_gang(now, &id);
         }
     }
 

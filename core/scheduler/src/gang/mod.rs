@@ -5,8 +5,12 @@
 //!
 //! Invariant: a pod that belongs to a group is in no queue of its own.
 
+mod attempt;
+mod axes;
 mod cast;
 mod claims;
+mod device_sets;
+mod domains;
 mod flight;
 mod following;
 mod ground;
@@ -16,17 +20,21 @@ mod likeness;
 mod members;
 mod news;
 mod one_by_one;
+mod replicas;
 mod tree;
 mod turn;
 mod vacancy;
 mod victims;
 mod way;
+mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::topologies::NodeTopology;
 use model::claim::ClaimId;
 use model::group::{Composite, Group, GroupId};
+use model::workload::{Terms, WorkloadId};
 use rustc_hash::FxHashMap;
 
 use flight::Flight;
@@ -56,6 +64,12 @@ pub(crate) struct Gangs {
     composites: BTreeMap<GroupId, Arc<Composite>>,
     /// What is in each group of groups, whether that is known or not.
     children: BTreeMap<GroupId, BTreeSet<Root>>,
+    /// What groups of our own workloads ask of their placement.
+    terms: BTreeMap<GroupId, Arc<Terms>>,
+    /// The groups of each of our own workloads.
+    workloads: BTreeMap<WorkloadId, Vec<GroupId>>,
+    /// How nodes are grouped, by name.
+    topologies: BTreeMap<Arc<str>, NodeTopology>,
     /// Members that wait for a node, and whether something else has to be done before they may be placed.
     waiting: BTreeMap<GroupId, BTreeMap<Arc<str>, bool>>,
     /// Members that are on a node or on their way to one.

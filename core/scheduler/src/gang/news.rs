@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cluster::nodes::NodeState;
 use model::group::{Group, GroupId};
 use model::pod::{Pod, Shape};
+use model::workload::is_replica;
 
 use crate::change::{GroupState, WaitReason, Write};
 use crate::engine::{Announcement, Engine};
@@ -181,11 +182,19 @@ impl Engine {
     }
 
     fn note_group(&mut self, group: &Group, state: GroupState) {
+        if is_replica(&group.id.name) {
+            // There is no such object; the status of the workload is kept by a controller.
+            return;
+        }
         let (group, uid) = (group.id.clone(), group.uid.clone());
         self.submit_and_forget(Write::NoteGroup { group, uid, state });
     }
 
     fn tell_of_gang(&mut self, group: &Group, scheduler: &Arc<str>, outcome: GangOutcome) {
+        if is_replica(&group.id.name) {
+            // Nobody could be told of it but as a PodGroup, which it is not. Its pods are told.
+            return;
+        }
         let news = GangNews {
             group: group.id.clone(),
             uid: group.uid.clone(),

@@ -17,6 +17,7 @@ use model::node::NodeSelector;
 use model::pod::Pod;
 use placement::{Domain, Gang};
 
+use super::attempt::Miss;
 use super::cast::{Cast, Member};
 use super::turn::{Seated, seat};
 use crate::cycle::{Choice, Wanted};
@@ -56,17 +57,17 @@ fn brought(wanted: &Wanted) -> Option<(ClaimId, Option<NodeSelector>)> {
 
 impl Engine {
     /// Seats the members one by one, in the first domain in which enough of them have one.
-    pub(super) fn seat_one_by_one(
+    pub(super) fn seat_one_by_one<'d>(
         &mut self,
         gang: &Gang,
         cast: &Cast,
-        domains: &[Domain],
+        domains: &'d [Domain],
         profile: &Profile,
-    ) -> Result<(Arc<str>, Seated), String> {
+    ) -> Result<(&'d Domain, Seated), Miss> {
         let mut nearest: Option<(usize, &Domain)> = None;
         for domain in domains {
             match self.seat_in_domain(gang, cast, domain, profile) {
-                Ok(seated) => return Ok((domain.name.clone(), seated)),
+                Ok(seated) => return Ok((domain, seated)),
                 Err(count) if nearest.is_none_or(|(most, _)| most < count) => {
                     nearest = Some((count, domain));
                 }
@@ -74,7 +75,7 @@ impl Engine {
             }
         }
         let wanted = gang.at_least;
-        Err(match nearest {
+        let message = match nearest {
             None => format!("there is no domain for {wanted} members"),
             Some((count, domain)) if domain.name.is_empty() => {
                 format!("no seats were found for {wanted} members at once, but for {count}")
@@ -85,7 +86,8 @@ impl Engine {
                     domain.name
                 )
             }
-        })
+        };
+        Err(Miss { room_for: nearest.map_or(0, |(count, _)| count as u32), message })
     }
 
     /// Seats the members in a domain, or says for how many there were seats. Where the devices of a claim are that members

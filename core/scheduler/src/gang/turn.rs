@@ -4,22 +4,19 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
-use cluster::nodes::NodeIdx;
-use gates::Gate;
 use model::allocation::Allocation;
-use model::group::Group;
+use model::group::{Group, GroupId};
 use model::node::Node;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
-use placement::{
-    Answer, Budget, Domain, FewestParts, Gang, LeastFragments, Placement, PlacementGenerator, Question,
-    Strictness, TightestFit, Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
-};
+use placement::{Domain, Gang, Placement};
 
 use super::Root;
 use super::cast::{Cast, Member, Unit};
+use super::domains::Domains;
 use super::flight::Flight;
-use super::ground::{Devices, Ground};
+use super::ground::Devices;
+use super::key_of;
 use super::news::Tried;
 use super::way::importance;
 use crate::change::{WaitReason, Write};
@@ -49,6 +46,8 @@ pub(super) struct Sought {
     /// How many members have to be seated at once; the search may count those that share claims as one.
     pub at_least: u32,
     pub domains: Vec<Domain>,
+    /// Levels at which no node is in any domain.
+    pub empty_levels: Vec<Arc<str>>,
     pub profile: Arc<Profile>,
 }
 
@@ -106,6 +105,10 @@ impl Engine {
             return self.queue.postpone(key, until);
         }
         members.iter().for_each(|pod| self.watch_claims(pod));
+        let replicas = self.seat_replicas(&group, &members);
+        if !replicas.is_empty() {
+            return self.take_off_together(now, replicas);
+        }
         let aside = self.put_nominations_aside(&members);
         let lifted = self.lift_plans_below(importance(&group, &members), None);
         match self.seek(&group, &members, None) {
@@ -146,6 +149,15 @@ impl Engine {
         self.take_plans(&lifted);
     }
 
+    /// Sends replicas on their way, each by itself.
+    fn take_off_together(&mut self, now: Timestamp, replicas: Vec<(GroupId, Seated)>) {
+        for (id, seated) in replicas {
+            if let Some(group) = self.gangs.groups.get(&id).cloned() {
+                self.take_off(now, &key_of(&Root::Group(id)), &group, seated);
+            }
+        }
+    }
+
     /// Sends members on their way together.
     fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, mut seated: Seated) {
         self.reserve_once(&mut seated);
@@ -176,6 +188,11 @@ impl Engine {
         if left.is_empty() {
             self.queue.remove(key);
             return;
+        }
+        let terms = self.gangs.terms.get(&group.id);
+        if terms.is_some_and(|terms| terms.levels.iter().any(|term| term.rank.is_some())) {
+            // They may be placed where a wish is not granted, now that the others have their seats.
+            return self.queue.put_back(key, Failure::Failed, now);
         }
         let message = "the rest of the pod group has its nodes, and there is no room for this one".to_owned();
         let refusal =
@@ -250,11 +267,14 @@ impl Engine {
             let message = format!("pod group is unschedulable, {why}");
             return Err(GangRefusal { message, wakes_on: self.helps(group, pods), filters });
         }
-        let cast = Cast::new(self, members, &profile);
+        let cast = Cast::new(self, members, &profile).counted(self);
         let gang = cast.gang(at_least);
-        let domains = within.map_or_else(|| self.domains_of(group, &cast, &profile), <[Domain]>::to_vec);
+        let Domains { all: domains, empty_levels } = match within {
+            None => self.domains_of(group, &cast, &profile),
+            Some(within) => Domains { all: within.to_vec(), empty_levels: Vec::new() },
+        };
         self.gangs.tried.generated += domains.len() as u64;
-        Ok(Sought { group: group.clone(), cast, gang, at_least, domains, profile })
+        Ok(Sought { group: group.clone(), cast, gang, at_least, domains, empty_levels, profile })
     }
 
     /// Seats without devices that failed for members before, if there are such, or else with them.
@@ -270,55 +290,8 @@ impl Engine {
         self.find_seats(sought, &sought.domains, at_least, STEPS_MAX)
     }
 
-    /// Seats for at least so many members in one of these domains, and its name, or why there are none.
-    pub(super) fn find_seats(
-        &mut self,
-        sought: &Sought,
-        domains: &[Domain],
-        at_least: u32,
-        steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), String> {
-        let Sought { cast, profile, .. } = sought;
-        let gang = Gang { at_least, ..sought.gang.clone() };
-        // Members that share claims are one to the search. One by one each of them counts, and some may stay behind.
-        let shares = cast.shares_claims();
-        let each = Gang { at_least: if shares { sought.at_least } else { at_least }, ..gang.clone() };
-        if !cast.is_local {
-            return self.seat_one_by_one(&each, cast, domains, profile);
-        }
-        let found = self.search_seats(&gang, cast, domains, (profile, steps_max));
-        if !shares || sought.at_least as usize >= cast.members().count() {
-            return found;
-        }
-        found.or_else(|why| self.seat_one_by_one(&each, cast, domains, profile).map_err(|_| why))
-    }
-
-    /// Searches seats for members of which only nodes and their devices decide where they can be.
-    fn search_seats(
-        &mut self,
-        gang: &Gang,
-        cast: &Cast,
-        domains: &[Domain],
-        (profile, steps_max): (&Profile, u64),
-    ) -> Result<(Arc<str>, Seated), String> {
-        let scorers = [
-            Weighted { scorer: &TightestFit, weight: 1.0 },
-            Weighted { scorer: &FewestParts, weight: 1.0 },
-            Weighted { scorer: &LeastFragments, weight: 0.5 },
-        ];
-        let question = Question { gang, domains, scorers: &scorers };
-        let mut ground = Ground::new(self, cast, profile);
-        match place(question, &mut ground, &mut Budget::new(steps_max)) {
-            Answer::Placed(placement) => Ok((placement.domain.clone(), self.hand_out(cast, &placement)?)),
-            Answer::Impossible(refusal) => Err(refusal.to_string()),
-            Answer::BudgetSpent(refusal) => {
-                Err(format!("the search for seats met its bound, and this is what came closest: {refusal}"))
-            }
-        }
-    }
-
     /// Gives the seats of a placement to members.
-    fn hand_out(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
+    pub(super) fn hand_out(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
         let mut left: Vec<VecDeque<&Unit>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
         let mut seated = Vec::new();
         for seats in &placement.seats {
@@ -337,24 +310,5 @@ impl Engine {
             }
         }
         Ok(seated)
-    }
-
-    /// The domains in which a gang may be: all of the cluster, or the domains of its levels.
-    fn domains_of(&self, group: &Group, cast: &Cast, profile: &Profile) -> Vec<Domain> {
-        let first = &cast.kinds[0][0].members[0].pod;
-        let companions = self.companions_of(&first.shape, profile);
-        let all: Vec<NodeIdx> = self.nodes.iter().map(|(at, _)| at).collect();
-        let nodes = self.ranked(first, all, &[], companions.as_ref(), profile);
-        let heeds_levels = self.settings.gates.enabled(Gate::TopologyAwareWorkloadScheduling);
-        let levels = group.levels.iter().filter(|_| heeds_levels);
-        let constraints: Vec<TopologyConstraint> = levels
-            .map(|level| TopologyConstraint { level: level.clone(), strictness: Strictness::Required })
-            .collect();
-        let labelled = self.nodes.iter().map(|(at, state)| (at, &filters::node_of(state).labels));
-        let topology = Topology::read(constraints.iter().map(|one| one.level.clone()), labelled);
-        let pinned: Vec<NodeIdx> =
-            self.gangs.seated(&group.id).filter_map(|uid| Some(self.nodes.pod(uid)?.0)).collect();
-        let generator = TopologyGenerator { topology: &topology, constraints: &constraints, pinned: &pinned };
-        generator.generate(&[Domain::whole(nodes)])
     }
 }

@@ -10,6 +10,7 @@ use model::claim::ClaimId;
 use model::group::{Group, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
+use model::workload::is_replica;
 
 use super::turn::{GangRefusal, Seated, Sought};
 use super::victims::{GangCandidate, Going, Helpless};
@@ -48,9 +49,11 @@ const EVERYWHERE: &str = "cluster";
 /// What a gang waits for once others go for it.
 const GOING: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::Claim]);
 
-/// How important a gang is to those that would make way for it: as its group and as each of its members.
+/// How important a gang is to those that would make way for it: as its group and as each of its members. A group of our own
+/// workloads is as important as its members.
 pub(super) fn importance(group: &Group, members: &[Arc<Pod>]) -> i32 {
-    members.iter().map(|pod| pod.priority).fold(group.priority, i32::min)
+    let of_group = if is_replica(&group.id.name) { i32::MAX } else { group.priority };
+    members.iter().map(|pod| pod.priority).fold(of_group, i32::min)
 }
 
 impl Engine {

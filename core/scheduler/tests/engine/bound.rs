@@ -235,3 +235,32 @@ fn it_cannot_wait_for_devices_that_are_not_ready_and_says_so() {
     assert_eq!(world.told, [told]);
     assert!(is_at_rest(&world));
 }
+
+#[test]
+fn devices_on_the_node_are_chosen_only_when_the_release_of_others_is_answered() {
+    let mut world = with_gpus();
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    let allocation = std::mem::take(&mut world.open);
+    assert!(matches!(allocation[..], [(_, Write::Allocate { .. })]), "{allocation:?}");
+    world.add_pod(bound("p", "b", &["one"]));
+    world.open = allocation;
+    world.carry_out();
+    assert_eq!(world.devices_of("one"), ["gpu-a"], "which are not where the pod is");
+    let releases = std::mem::take(&mut world.open);
+    assert!(matches!(releases[..], [(_, Write::Release { .. })]), "{releases:?}");
+    // It is carried out, and its answer is lost: it may be carried out once more.
+    world.apply(&releases[0].1);
+    world.later(20);
+    world.turn();
+    assert!(world.open.is_empty(), "what is reserved now could be released: {:?}", world.open);
+    world.open = releases;
+    world.settle();
+    world.later(20);
+    world.settle();
+    assert_eq!(
+        (world.devices_of("one"), users_of(&world, "one")),
+        (vec!["gpu-b".into()], vec!["uid-p".into()])
+    );
+}

@@ -420,14 +420,15 @@ fn our_own_kinds_have_columns_too() {
         "supercargo.dev/v1alpha1",
         "NodeTopology",
         json!({"spec": {"levels": levels}}),
-        json!(["x", "block,rack", "<unknown>", "5m", "l/block,l/rack", 0]),
+        json!(["x", "block,rack", "<unknown>", "5m", "l/block,l/rack", 0, 0]),
     );
-    let found = json!([{"name": "rack", "domains": 8, "nodesWithoutLabelCount": 3}]);
+    let found =
+        json!([{"name": "rack", "domains": 8, "nodesWithoutLabelCount": 3, "contradictionsCount": 1}]);
     check(
         "supercargo.dev/v1alpha1",
         "NodeTopology",
         json!({"spec": {"levels": levels}, "status": {"levels": found}}),
-        json!(["x", "block,rack", "?,8", "5m", "l/block,l/rack", 3]),
+        json!(["x", "block,rack", "?,8", "5m", "l/block,l/rack", 3, 1]),
     );
     check(
         "supercargo.dev/v1alpha1",
@@ -439,6 +440,6 @@ fn our_own_kinds_have_columns_too() {
         "supercargo.dev/v1alpha1",
         "Workload",
         json!({"spec": {"podGroups": [{}, {}]}, "status": {"podGroups": [{"bound": 2}, {"bound": 1}]}}),
-        json!(["x", 2, 3, "5m", "<none>"]),
+        json!(["x", 2, 3, "5m"]),
     );
 }
