@@ -120,16 +120,41 @@ async fn claimed(connection: &Connection, name: &str) {
     assert!(connection.get(&claims, &claim).await.done().is_some());
 }
 
-#[tokio::test]
-async fn one_of_two_makes_claims_and_the_other_goes_on_when_it_is_stopped() {
-    let folder = Folder::new("two");
+/// An API server that writes its kubeconfig into the folder, and a connection to it.
+async fn server(folder: &Folder) -> (Running, Connection) {
     let mut server = supercargo(&["apiserver", "--listen", "127.0.0.1:0", "--write-kubeconfig"]);
-    let _server = Running::start(server.arg(folder.file("kubeconfig")), &folder.file("apiserver.log"));
+    let server = Running::start(server.arg(folder.file("kubeconfig")), &folder.file("apiserver.log"));
     let connection = until("the server", async || {
         let options = client::Options::default();
         Connection::from_kubeconfig(&folder.file("kubeconfig"), None, &options).await.ok()
     });
-    let connection = connection.await;
+    (server, connection.await)
+}
+
+#[tokio::test]
+async fn controllers_beside_those_of_kubernetes_are_warned_of() {
+    let folder = Folder::new("beside");
+    let (_server, connection) = server(&folder).await;
+    let leases = Resource::<Lease>::named("leases").within("kube-system");
+    let lease: Lease = read(json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": "kube-controller-manager", "namespace": "kube-system" },
+        "spec": { "holderIdentity": "control-plane-0" },
+    }));
+    until("the lease", async || connection.create(&leases, &lease).await.done()).await;
+    let _controllers = controllers(&folder, "log");
+    let warning = until("the warning", async || {
+        let log = fs::read_to_string(folder.file("log")).ok()?;
+        log.lines().find(|line| line.contains("a kube-controller-manager may run these")).map(str::to_owned)
+    });
+    let warning = warning.await;
+    assert!(warning.contains("job-controller") && warning.contains("control-plane-0"), "{warning}");
+}
+
+#[tokio::test]
+async fn one_of_two_makes_claims_and_the_other_goes_on_when_it_is_stopped() {
+    let folder = Folder::new("two");
+    let (_server, connection) = server(&folder).await;
     let templates = Resource::<ResourceClaimTemplate>::named("resourceclaimtemplates").within("default");
     until("the template", async || connection.create(&templates, &template()).await.done()).await;
     let leases = Resource::<Lease>::named("leases").within("kube-system");

@@ -80,7 +80,7 @@ async fn tell<K: Followed>(connection: &Connection, to: &Sender<Heard>) -> Resul
 
 fn heard<K: Followed>(event: Event<K>) -> Option<Heard> {
     Some(match event {
-        Event::Applied(object) => fact(move |world: &mut World| Some(world.applied(object))),
+        Event::Applied(object) => fact(move |world: &mut World| world.heard(object)),
         Event::Deleted(object) => {
             let (name, uid) = (name(&object), object.metadata().uid.clone());
             fact(move |world: &mut World| world.gone::<K>(&name, &uid))

@@ -34,6 +34,9 @@ impl Default for World {
 /// The objects of one kind, each with the time since when it is known to be as it is.
 struct Table<K> {
     objects: BTreeMap<Name, (Arc<K>, Timestamp)>,
+    /// Objects that an answer told of before the stream did, with their version: what the stream says until it has come so far
+    /// is about an older state, or about another object of the name.
+    ahead: BTreeMap<Name, u64>,
     marked: BTreeMap<Mark, BTreeSet<Name>>,
     gone: Gone,
     is_served: bool,
@@ -41,8 +44,8 @@ struct Table<K> {
 
 impl<K> Default for Table<K> {
     fn default() -> Self {
-        let (objects, marked) = (BTreeMap::new(), BTreeMap::new());
-        Self { objects, marked, gone: Gone::default(), is_served: false }
+        let (objects, ahead, marked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { objects, ahead, marked, gone: Gone::default(), is_served: false }
     }
 }
 
@@ -127,8 +130,20 @@ impl World {
         self.table_mut::<K>().is_served = true;
     }
 
-    /// A stream says that an object is there.
-    pub(crate) fn applied<K: Followed>(&mut self, object: K) -> Change {
+    /// A stream says that an object is there. It may be late.
+    pub(crate) fn heard<K: Followed>(&mut self, object: K) -> Option<Change> {
+        let table = self.table_mut::<K>();
+        let name = name(&object);
+        let is_late = |ahead: &u64| version(&object.metadata().resource_version) < *ahead;
+        if table.ahead.get(&name).is_some_and(is_late) {
+            return None;
+        }
+        table.ahead.remove(&name);
+        Some(self.applied(object))
+    }
+
+    /// An object is there.
+    fn applied<K: Followed>(&mut self, object: K) -> Change {
         let after = Arc::new(without_history(object));
         let now = self.now;
         let before = self.table_mut::<K>().keep(after.clone(), now);
@@ -139,13 +154,19 @@ impl World {
     pub(crate) fn gone<K: Followed>(&mut self, name: &Name, uid: &str) -> Option<Change> {
         let table = self.table_mut::<K>();
         table.gone.insert(uid);
+        // Another of its name may have been made since, which an answer told.
+        let known = table.objects.get(name)?;
+        if known.0.metadata().uid != uid {
+            return None;
+        }
+        table.ahead.remove(name);
         let before = table.forget(name)?;
         Some(Change { before: Some(before), after: None })
     }
 
     /// The answer to a write says what an object is. The stream may have said more of it already.
     pub(crate) fn learnt<K: Followed>(&mut self, object: K) -> Option<Change> {
-        let metadata = object.metadata();
+        let metadata = object.metadata().clone();
         let table = self.table_mut::<K>();
         if table.gone.contains(&metadata.uid) {
             return None;
@@ -153,7 +174,11 @@ impl World {
         let known = table.objects.get(&name(&object)).map(|(known, _)| known.metadata());
         let is_old = known
             .is_some_and(|known| version(&known.resource_version) >= version(&metadata.resource_version));
-        (!is_old).then(|| self.applied(object))
+        if is_old {
+            return None;
+        }
+        table.ahead.insert(name(&object), version(&metadata.resource_version));
+        Some(self.applied(object))
     }
 
     fn table<K: Followed>(&self) -> Option<&Table<K>> {
@@ -295,6 +320,28 @@ mod tests {
         assert!(world.gone::<ResourceClaim>(&key("c"), "cu").is_some());
         assert!(world.learnt(claim(11)).is_none() && world.is_gone::<ResourceClaim>("cu"));
         assert_eq!(world.all::<ResourceClaim>().count(), 0);
+    }
+
+    #[test]
+    fn a_stream_that_is_behind_does_not_bring_back_what_was() {
+        let mut world = World::default();
+        world.heard(claim(1));
+        assert!(world.learnt(claim(5)).is_some());
+        assert!(world.heard(claim(3)).is_none(), "it is older than what the answer told");
+        let version = |world: &World| {
+            world.get::<ResourceClaim>(&key("c")).map(|claim| claim.metadata.resource_version.clone())
+        };
+        assert_eq!(version(&world).as_deref(), Some("5"));
+        assert!(world.heard(claim(5)).is_some() && world.heard(claim(6)).is_some());
+        // It is deleted, and made anew, before the stream tells of either.
+        let mut anew = claim(9);
+        anew.metadata.uid = "other".to_owned();
+        assert!(world.learnt(anew.clone()).is_some());
+        assert!(world.gone::<ResourceClaim>(&key("c"), "cu").is_none(), "that is about the one before");
+        assert_eq!(version(&world).as_deref(), Some("9"));
+        assert!(world.heard(anew).is_some());
+        assert!(world.gone::<ResourceClaim>(&key("c"), "other").is_some());
+        assert_eq!(version(&world), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! `cargo run --release -p bench -- schedule` measures how many pods the engine places in a second, without any API.
 //! `cargo run --release -p bench -- waiting` measures whether pods that wait for their devices hold others up.
 //! `cargo run --release -p bench -- gang` measures how long a large gang takes to be seated, or refused.
+//! `cargo run --release -p bench -- fabric` measures how long it takes to decide for a large fabric.
 //! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
 
 mod allocate;
@@ -15,6 +16,7 @@ mod apiserver;
 mod clock;
 mod contenders;
 mod decode;
+mod fabric;
 mod gang;
 mod memory;
 mod pods;
@@ -43,6 +45,8 @@ enum Command {
     Apiserver(apiserver::Apiserver),
     /// Find devices for claims on nodes that make it hard, and on many nodes
     Allocate(allocate::Allocate),
+    /// Decide what is to be done for a large fabric with claims that wait
+    Fabric(fabric::FabricBench),
     /// Seat a large gang in one of many racks, without any API
     Gang(gang::GangBench),
     /// Start a server that has many objects
@@ -63,6 +67,7 @@ fn main() -> anyhow::Result<()> {
         Command::Decode(decode) => decode.run(),
         Command::Apiserver(apiserver) => apiserver.run(),
         Command::Allocate(allocate) => allocate.run(),
+        Command::Fabric(fabric) => fabric.run(),
         Command::Gang(gang) => gang.run(),
         Command::Restart(restart) => restart.run(),
         Command::Schedule(schedule) => schedule.run(),

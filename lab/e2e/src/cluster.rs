@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use client::{Answer, Connection, Event as Watched, Options, Patch, Selectors, WatchOptions};
 use futures_util::StreamExt;
+use gates::Gates;
 use hyper::Method;
 use objects::Object;
 use objects::coordination::Lease;
@@ -24,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::account::Account;
-use crate::embedded::Embedded;
+use crate::embedded::{Embedded, Kept};
 use crate::kind::Kind;
 use crate::real::{Real, Served};
 
@@ -42,6 +43,7 @@ pub struct Cluster {
     served: Served,
     connection: Connection,
     place: Place,
+    kept: Option<Kept>,
     _server: Option<Embedded>,
 }
 
@@ -83,10 +85,34 @@ impl Cluster {
     /// # Errors
     /// When it does not start.
     pub fn embedded_with(dir: &Path, served: Served) -> Result<Self> {
-        let server = Embedded::start(served.gates())?;
+        Self::on(Embedded::start(served.gates(), None)?, served, dir, None)
+    }
+
+    /// A cluster on our own server whose changes are kept, so that another can go on from there.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn kept(dir: &Path) -> Result<Self> {
+        let kept = Kept::default();
+        Self::on(Embedded::start(Gates::default(), Some(&kept))?, Served::Usual, dir, Some(kept))
+    }
+
+    /// The same cluster on a server that begins anew with other features, with all that the last one had.
+    ///
+    /// # Errors
+    /// When it does not start, or nothing was kept.
+    pub fn begun_anew(self, gates: Gates) -> Result<Self> {
+        let kept = self.kept.clone().context("what the last one had was not kept")?;
+        let (served, dir) = (self.served, self.place.dir.clone());
+        drop(self);
+        Self::on(Embedded::start(gates, Some(&kept))?, served, &dir, Some(kept))
+    }
+
+    fn on(server: Embedded, served: Served, dir: &Path, kept: Option<Kept>) -> Result<Self> {
         let (address, authority) = (server.address.to_string(), server.authority.clone());
         let place = Place { address, authority, dir: dir.to_owned() };
-        Ok(Self { served, connection: place.connect(&Options::default())?, place, _server: Some(server) })
+        let connection = place.connect(&Options::default())?;
+        Ok(Self { served, connection, place, kept, _server: Some(server) })
     }
 
     /// The cluster on a real server, which all tests of this process share, emptied of what the last one left; or why there
@@ -100,7 +126,7 @@ impl Cluster {
             Err(why) => return Ok(Err(why.clone())),
         };
         let connection = place.connect(&Options::default())?;
-        let cluster = Self { served, connection, place, _server: None };
+        let cluster = Self { served, connection, place, kept: None, _server: None };
         cluster.ready().await?;
         for account in Account::ALL {
             account.allow(&cluster.place.for_calls()?).await?;

@@ -1,11 +1,14 @@
-//! Our own server, in memory, in a runtime of its own so that nothing that a test does can hold it up.
+//! Our own server, in memory, in a runtime of its own so that nothing that a test does can hold it up. One whose changes are
+//! kept can be followed by another that has all that it had.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use gates::{Gate, Gates};
-use server::{Credentials, NoLog, Options, Server, Users};
-use store::Store;
+use parking_lot::Mutex;
+use server::{Credentials, Log, NoLog, Options, Server, Settled, Users};
+use store::{Record, Store};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::cluster::TOKEN;
@@ -18,7 +21,7 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
-    pub(crate) fn start(gates: Gates) -> Result<Self> {
+    pub(crate) fn start(gates: Gates, kept: Option<&Kept>) -> Result<Self> {
         let credentials = Credentials::make(&[IpAddr::V4(Ipv4Addr::LOCALHOST)])?;
         let authority = credentials.authority.certificate.clone();
         let options = Options {
@@ -26,8 +29,8 @@ impl Embedded {
             credentials: Some(credentials),
             users: Users::default().with_admin_token(TOKEN),
             gates: gates.with(Gate::DRAControlPlaneController, true),
-            store: Store::default(),
-            log: Box::new(NoLog),
+            store: kept.map_or_else(|| Ok(Store::default()), Kept::store)?,
+            log: kept.map_or_else(|| Box::new(NoLog) as Box<dyn Log>, |kept| Box::new(kept.clone())),
         };
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, told) = std::sync::mpsc::channel();
@@ -45,6 +48,32 @@ impl Embedded {
         });
         let address = told.recv().context("the server did not start")??;
         Ok(Self { address, authority, runtime: Some(runtime) })
+    }
+}
+
+/// Every change that was made, in order.
+#[derive(Clone, Default)]
+pub(crate) struct Kept(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Kept {
+    /// What has become of the changes.
+    fn store(&self) -> Result<Store> {
+        let mut store = Store::default();
+        let mut last = 0;
+        for record in self.0.lock().iter() {
+            let record = Record::decode(record).map_err(|error| anyhow::anyhow!("{error:?}"))?;
+            last = record.revision();
+            store.restore(&record);
+        }
+        store.restored(last);
+        Ok(store)
+    }
+}
+
+impl Log for Kept {
+    fn append(&self, _: u64, record: Vec<u8>, settled: Settled) {
+        self.0.lock().push(record);
+        settled(Ok(()));
     }
 }
 

@@ -14,6 +14,7 @@ pub mod kill;
 mod kind;
 pub mod life;
 pub mod negotiate;
+pub mod ready;
 mod real;
 mod servant;
 pub mod shapes;

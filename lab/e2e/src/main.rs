@@ -9,7 +9,7 @@ use std::{env, process};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use e2e::{Cluster, Program, Terms, kill, life, negotiate};
+use e2e::{Cluster, Program, Terms, kill, life, negotiate, ready};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -27,6 +27,8 @@ enum Command {
     Life(Life),
     /// Place pods whose claims a driver's own controller gives devices, and count the writes
     Negotiate(Negotiate),
+    /// Measure how long it takes from the report that a device is ready until its pod is bound
+    Ready(Ready),
     /// Be the scheduler that is killed; tests call this
     #[command(hide = true)]
     Scheduler(Scheduler),
@@ -78,6 +80,13 @@ struct Negotiate {
 }
 
 #[derive(Args, Debug)]
+struct Ready {
+    /// How many pods wait, each for a device of its own
+    #[arg(long, default_value_t = 400)]
+    pods: u32,
+}
+
+#[derive(Args, Debug)]
 struct Scheduler {
     #[arg(long)]
     kubeconfig: PathBuf,
@@ -94,6 +103,7 @@ fn main() -> Result<()> {
         Command::Kill(kill) => runtime.block_on(kill.run()),
         Command::Life(life) => runtime.block_on(life.run()),
         Command::Negotiate(negotiate) => runtime.block_on(negotiate.run()),
+        Command::Ready(ready) => runtime.block_on(ready.run()),
         Command::Scheduler(scheduler) => runtime.block_on(scheduler.run()),
     }
 }
@@ -113,6 +123,23 @@ impl Kill {
         println!("killed at  {:?}", report.killed_at);
         println!("took       {:.1} s", report.took.as_secs_f64());
         std::fs::remove_dir_all(&dir)?;
+        Ok(())
+    }
+}
+
+impl Ready {
+    async fn run(&self) -> Result<()> {
+        let dir = env::temp_dir().join(format!("supercargo-ready-{}", process::id()));
+        let report = ready::Plan { pods: self.pods }.run(&Cluster::embedded(&dir)?).await?;
+        let millis = |percent| report.percentile(percent).as_secs_f64() * 1e3;
+        println!("pods       {}, each bound when its device was reported ready", self.pods);
+        println!(
+            "took       p50 {:.1} ms, p99 {:.1} ms, longest {:.1} ms",
+            millis(50),
+            millis(99),
+            millis(100)
+        );
+        println!("goal       under 50 ms from the report to the request that binds the pod");
         Ok(())
     }
 }
@@ -161,7 +188,7 @@ impl Negotiate {
 
 impl Scheduler {
     async fn run(&self) -> Result<()> {
-        let terms = Terms { name: self.name.clone(), candidate: self.candidate.clone(), ..Terms::default() };
+        let terms = Terms { candidate: self.candidate.clone(), ..Terms::named(&self.name) };
         e2e::serve(&self.kubeconfig, &terms).await
     }
 }

@@ -62,6 +62,8 @@ pub(crate) enum Step {
     Schedule { pod: String, expected: Placed, scores: Scores },
     /// Pods are to be placed in one go.
     Together { pods: Vec<String>, expected: Gathered },
+    /// Pods are to be placed in one go: each on one of these nodes, or on none.
+    Seats { seats: BTreeMap<String, Vec<String>>, refused: Vec<String> },
     /// A claim gives its devices back.
     Release { claim: String },
     /// A new object.
@@ -74,6 +76,8 @@ pub(crate) enum Step {
     Gates { settings: Settings },
     /// A look at the status of a claim.
     Status { claim: String, shows: Value },
+    /// Somebody says how the devices of a claim are.
+    Report { claim: String, says: BTreeMap<String, bool> },
 }
 
 /// What must come of an allocation.
@@ -187,12 +191,14 @@ fn step(form: StepForm) -> Result<Step, String> {
         ("allocate", form.allocate.is_some()),
         ("schedule", form.schedule.is_some()),
         ("together", form.together.is_some()),
+        ("seats", form.seats.is_some()),
         ("release", form.release.is_some()),
         ("create", form.create.is_some()),
         ("replace", form.replace.is_some()),
         ("delete", form.delete.is_some()),
         ("gates", form.gates.is_some()),
         ("status", form.status.is_some()),
+        ("report", form.report.is_some()),
     ];
     let used: Vec<_> = verbs.iter().filter(|(_, used)| *used).map(|(verb, _)| *verb).collect();
     let [verb] = used.as_slice() else {
@@ -207,10 +213,11 @@ fn step(form: StepForm) -> Result<Step, String> {
     for (key, owners, used) in [
         ("on", both, form.on.is_some()),
         ("gives", &["allocate"], form.gives.is_some()),
-        ("refused", both, form.refused.is_some()),
+        ("refused", &["allocate", "schedule", "together", "seats"], form.refused.is_some()),
         ("scores", &["schedule"], form.scores.is_some()),
         ("waiting", &["together"], form.waiting.is_some()),
         ("shows", &["status"], form.shows.is_some()),
+        ("says", &["report"], form.says.is_some()),
     ] {
         if used && !owners.contains(verb) {
             return Err(format!(
@@ -248,9 +255,24 @@ fn step(form: StepForm) -> Result<Step, String> {
         };
         return Ok(Step::Together { pods, expected });
     }
+    if let Some(seats) = form.seats {
+        let refused = form.refused.map(|OneOrMany(parts)| parts).unwrap_or_default();
+        let nodes =
+            |nodes: Option<OneOrMany<String>>| nodes.map(|OneOrMany(nodes)| nodes).unwrap_or_default();
+        let seats: BTreeMap<String, Vec<String>> =
+            seats.into_iter().map(|(pod, on)| (pod, nodes(on))).collect();
+        if !refused.is_empty() && seats.values().all(|nodes| !nodes.is_empty()) {
+            return Err("`refused` is about pods without a node, and `seats` names none".to_owned());
+        }
+        return Ok(Step::Seats { seats, refused });
+    }
     if let Some(claim) = form.status {
         let shows = form.shows.ok_or("`status` needs `shows`, with what must be in it")?;
         return Ok(Step::Status { claim, shows });
+    }
+    if let Some(claim) = form.report {
+        let says = form.says.ok_or("`report` needs `says`, with conditions and whether they hold")?;
+        return Ok(Step::Report { claim, says });
     }
     let others = [
         form.release.map(|claim| Step::Release { claim }),
@@ -291,6 +313,10 @@ impl Step {
             Step::Allocate { claims, node, .. } => format!("allocate {} on {node}", claims.join(" and ")),
             Step::Schedule { pod, .. } => format!("schedule {pod}"),
             Step::Together { pods, .. } => format!("place {} together", pods.join(", ")),
+            Step::Seats { seats, .. } => {
+                let pods: Vec<_> = seats.keys().map(String::as_str).collect();
+                format!("seats for {}", pods.join(", "))
+            }
             Step::Release { claim } => format!("release {claim}"),
             Step::Create { manifest } => format!("create {}", name_of(manifest)),
             Step::Replace { manifest } => format!("replace {}", name_of(manifest)),
@@ -300,6 +326,7 @@ impl Step {
                 format!("gates {}", settings.join(","))
             }
             Step::Status { claim, .. } => format!("status {claim}"),
+            Step::Report { claim, .. } => format!("report {claim}"),
         }
     }
 }

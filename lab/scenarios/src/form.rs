@@ -62,6 +62,7 @@ pub(crate) struct StepForm {
 
     pub schedule: Option<String>,
     pub scores: Option<BTreeMap<String, BTreeMap<String, i64>>>,
+    pub seats: Option<BTreeMap<String, Option<OneOrMany<String>>>>,
 
     pub together: Option<Vec<String>>,
     pub waiting: Option<Vec<String>>,
@@ -74,6 +75,9 @@ pub(crate) struct StepForm {
 
     pub status: Option<String>,
     pub shows: Option<Value>,
+
+    pub report: Option<String>,
+    pub says: Option<BTreeMap<String, bool>>,
 }
 
 /// A list, or the only element of one.

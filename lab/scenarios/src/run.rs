@@ -66,6 +66,10 @@ impl Run<'_> {
                 let scheduler = Scheduler::new(&self.scenario.configuration, gates)?;
                 return scheduler.gather(&mut self.world, pods, expected);
             }
+            Step::Seats { seats, refused } => {
+                let scheduler = Scheduler::new(&self.scenario.configuration, parse_gates(&self.settings)?)?;
+                return scheduler.seat(&mut self.world, seats, refused);
+            }
             Step::Release { claim } => {
                 anyhow::ensure!(
                     self.world.claim(claim)?.status.allocation.is_some(),
@@ -80,6 +84,7 @@ impl Run<'_> {
                 self.settings.extend(settings.clone());
                 parse_gates(&self.settings)?;
             }
+            Step::Report { claim, says } => self.world.report_devices(claim, says)?,
             Step::Status { claim, shows } => {
                 return Ok(difference::of_parts("status", shows, &self.world.status(claim)?));
             }

@@ -102,6 +102,36 @@ impl Scheduler {
             }
         })
     }
+
+    /// Places pods at once, and says what is otherwise than expected: each is on one of its nodes, or has none.
+    pub fn seat(
+        &self,
+        world: &mut World,
+        seats: &BTreeMap<String, Vec<String>>,
+        refused: &[String],
+    ) -> anyhow::Result<Vec<String>> {
+        let pods: Vec<String> = seats.keys().cloned().collect();
+        let outcomes = self.let_in(world, &pods)?;
+        let mut lines = Vec::new();
+        for ((pod, nodes), outcome) in seats.iter().zip(outcomes) {
+            let reason = outcome.reason.unwrap_or_default();
+            let is_met = match &outcome.node {
+                Some(node) => nodes.contains(node),
+                None => nodes.is_empty() && (refused.is_empty() || is_told(refused, &reason)),
+            };
+            if is_met {
+                continue;
+            }
+            let expected = if nodes.is_empty() {
+                format!("refused: {}", refused.join(" … "))
+            } else {
+                format!("on {}", nodes.join(" or "))
+            };
+            let found = outcome.node.map_or(format!("refused: {reason}"), |node| format!("on {node}"));
+            lines.extend([format!("{pod}: expected {expected}"), format!("{pod}: found    {found}")]);
+        }
+        Ok(lines)
+    }
 }
 
 impl Scheduler {
@@ -162,7 +192,7 @@ impl Scheduler {
             world.delete(&gone)?;
         }
         for object in ending.objects {
-            if matches!(object["kind"].as_str(), Some("Pod" | "ResourceClaim")) {
+            if matches!(object["kind"].as_str(), Some("Pod" | "ResourceClaim" | "PodGroup")) {
                 world.take_over(object)?;
             }
         }

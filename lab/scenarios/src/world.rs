@@ -22,7 +22,8 @@ use selector::SliceRevision;
 use serde_json::{Value, json};
 
 /// Kinds that mean something to a scenario today.
-const KINDS: [&str; 20] = [
+const KINDS: [&str; 21] = [
+    "CompositePodGroup",
     "DeviceClass",
     "DeviceTaintRule",
     "Namespace",
@@ -76,8 +77,15 @@ impl World {
         let Some(old) = self.objects.get(&key).cloned() else {
             bail!("{}/{} is not there; hint: use create", key.0, key.2);
         };
-        self.write(&key, manifest, Operation::Update(&old))?;
-        self.write_status(&key, manifest)
+        let mut manifest = manifest.clone();
+        // Some kinds want to be told what is replaced.
+        manifest["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
+        self.write(&key, &manifest, Operation::Update(&old))?;
+        if key.0 == "PodGroup" {
+            // What was noted on it stays.
+            return Ok(());
+        }
+        self.write_status(&key, &manifest)
     }
 
     /// Removes an object, by `Kind/name` or `Kind/namespace/name`.
@@ -100,6 +108,11 @@ impl World {
 
     /// The status of a claim as it is stored.
     pub fn status(&self, claim: &str) -> anyhow::Result<Value> {
+        if let Some(name) = claim.strip_prefix("PodGroup/") {
+            let key = ("PodGroup".to_owned(), "default".to_owned(), name.to_owned());
+            let group = self.objects.get(&key).with_context(|| format!("there is no group {name}"))?;
+            return Ok(group["status"].clone());
+        }
         Ok(self.found(claim)?.1["status"].clone())
     }
 
@@ -108,6 +121,32 @@ impl World {
         let (key, object) = self.found(claim)?;
         let mut object = object.clone();
         object["status"]["allocation"] = allocation;
+        self.write_status(&key, &object)
+    }
+
+    /// Writes down what somebody says of all devices of a claim, in place of what was said before.
+    pub fn report_devices(&mut self, claim: &str, says: &BTreeMap<String, bool>) -> anyhow::Result<()> {
+        let (key, object) = self.found(claim)?;
+        let mut object = object.clone();
+        let results = object["status"]["allocation"]["devices"]["results"].as_array().cloned();
+        let results = results.with_context(|| format!("claim {claim} has no devices to say something of"))?;
+        let condition = |(name, holds): (&String, &bool)| {
+            json!({
+                "type": name, "status": if *holds { "True" } else { "False" }, "reason": "Said", "message": "",
+                "lastTransitionTime": "2026-01-02T03:04:05Z",
+            })
+        };
+        let conditions: Vec<Value> = says.iter().map(condition).collect();
+        let report = |result: &Value| {
+            let mut report = json!({ "conditions": conditions });
+            for field in ["driver", "pool", "device", "shareID"] {
+                if let Some(value) = result.get(field) {
+                    report[field] = value.clone();
+                }
+            }
+            report
+        };
+        object["status"]["devices"] = results.iter().map(report).collect();
         self.write_status(&key, &object)
     }
 

@@ -127,6 +127,8 @@ pub(crate) struct Simulation {
     wake_at: Option<Timestamp>,
     /// What keeps a pod from being looked at.
     pub(crate) troubles: BTreeMap<Key, String>,
+    /// What pods wait for that have a node in view.
+    awaited: BTreeMap<Key, String>,
     /// What happens as time goes on.
     pub(crate) life: Life,
     /// Pods that others displaced, and who.
@@ -151,6 +153,7 @@ impl Simulation {
             open: VecDeque::new(),
             wake_at: None,
             troubles: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             life: Life::new(rules.times),
             displaced: BTreeMap::new(),
         }
@@ -263,7 +266,10 @@ impl Simulation {
                 }
                 Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
                     let key = Key::of::<PodObject>(&pod.id.namespace, &pod.id.name);
-                    self.troubles.insert(key, message);
+                    self.awaited.insert(key, message);
+                }
+                Effect::Announce(Announcement::FailedScheduling { pod, .. }) => {
+                    self.awaited.remove(&Key::of::<PodObject>(&pod.id.namespace, &pod.id.name));
                 }
                 // Notes on pods say the same.
                 Effect::Announce(_) => {}
@@ -414,7 +420,10 @@ impl Simulation {
                 .filter(|condition| condition["type"] == "PodScheduled" && condition["status"] == "False")
                 .find_map(|condition| text(&condition["message"]));
             let trouble = || self.troubles.get(key).cloned();
-            noted
+            // What was noted before is out of date then.
+            let awaited = self.awaited.get(key).cloned();
+            awaited
+                .or(noted)
                 .or_else(trouble)
                 .or_else(|| self.missing_claim(key, object))
                 .or_else(|| self.held_back(object))

@@ -3,7 +3,9 @@
 //! Invariant: a claim never has more than it wants. What was attached for it before, or what is attached and idle where its pod
 //! goes, comes before another attachment.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use objects::supercargo::device_attachment::DeviceAttachment;
 
 use super::inventory::{Place, Unit};
 use super::ledger::{self, Phase, phase};
@@ -15,7 +17,13 @@ use super::{HandOver, Plan, Step};
 
 /// Chooses devices for claims that have none.
 pub(super) fn choose(scene: &Scene<'_>, plan: &mut Plan, reports: &mut Reports) {
-    let mut pass = Pass { scene, room: Room::of(scene), taken: BTreeSet::new() };
+    let mut pass = Pass {
+        scene,
+        room: Room::of(scene),
+        taken: BTreeSet::new(),
+        free: BTreeMap::new(),
+        idle: idle(scene),
+    };
     for want in scene.wants.iter().filter(|want| want.is_pending() && scene.entry_of(want).is_none()) {
         match pass.answer(want) {
             Answer::Step(step) => plan.steps.push(*step),
@@ -36,9 +44,28 @@ struct Pass<'a> {
     room: Room<'a>,
     /// Devices that others were given just now.
     taken: BTreeSet<String>,
+    /// Devices by model that could be attached, those that failed least first.
+    free: BTreeMap<String, Vec<(&'a str, &'a Unit)>>,
+    /// Devices that are attached and idle, by node and model.
+    idle: BTreeMap<(&'a str, String), Vec<&'a DeviceAttachment>>,
 }
 
-impl Pass<'_> {
+/// Devices that are attached and idle, by node and model.
+fn idle<'a>(scene: &Scene<'a>) -> BTreeMap<(&'a str, String), Vec<&'a DeviceAttachment>> {
+    let mut idle: BTreeMap<_, Vec<&DeviceAttachment>> = BTreeMap::new();
+    for entry in scene.entries.values().copied() {
+        let is_idle = phase(entry) == Phase::Attached
+            && entry.spec.claim.is_none()
+            && matches!(scene.place_of(entry), Seen::There | Seen::NotYet)
+            && scene.user_of_local(&entry.spec.unit).is_none();
+        if is_idle {
+            idle.entry((entry.spec.node.as_str(), part(&entry.spec.model))).or_default().push(entry);
+        }
+    }
+    idle
+}
+
+impl<'a> Pass<'a> {
     fn answer(&mut self, want: &Want<'_>) -> Answer {
         let Some(node) = want.node else {
             let why = "the allocation names no node; are binding conditions on everywhere?".to_owned();
@@ -83,16 +110,9 @@ impl Pass<'_> {
 
     /// What is attached to the node, and idle.
     fn idle_there(&mut self, want: &Want<'_>, node: &str) -> Option<Answer> {
-        let (scene, taken) = (self.scene, &self.taken);
-        let entry = scene.entries.values().find(|entry| {
-            phase(entry) == Phase::Attached
-                && entry.spec.claim.is_none()
-                && entry.spec.node == node
-                && part(&entry.spec.model) == want.model
-                && matches!(scene.place_of(entry), Seen::There | Seen::NotYet)
-                && scene.user_of_local(&entry.spec.unit).is_none()
-                && !taken.contains(&entry.spec.unit)
-        })?;
+        let node = self.scene.hosts.get_key_value(node)?.0;
+        let there = self.idle.get(&(*node, want.model.clone()))?;
+        let entry = there.iter().find(|entry| !self.taken.contains(&entry.spec.unit))?;
         self.taken.insert(entry.spec.unit.clone());
         let given = ledger::given((*entry).clone(), want.noted());
         Some(Answer::Step(Box::new(Step::Assign(Box::new(given)))))
@@ -100,28 +120,35 @@ impl Pass<'_> {
 
     /// A free one is to be attached.
     fn attach(&mut self, want: &Want<'_>, node: &str, host: &str) -> Answer {
-        let (scene, model) = (self.scene, &want.model);
-        let of_model = || scene.inventory.units.iter().filter(|(_, unit)| Scene::is_of_model(unit, model));
-        let mut free: Vec<(&String, &Unit)> = of_model()
-            .filter(|(name, unit)| is_free(scene, name, unit) && !self.taken.contains(*name))
-            .collect();
-        free.sort_by_key(|(name, _)| {
-            scene.entries.get(name.as_str()).map_or(0, |entry| entry.status.failures)
+        let scene = self.scene;
+        // What is given to others is taken out of it, and what is attached already was never in it.
+        let free = self.free.entry(want.model.clone()).or_insert_with(|| free(scene, &want.model));
+        // Devices at one switch are reached alike.
+        let mut refused: BTreeSet<Option<&str>> = BTreeSet::new();
+        let found = free.iter().enumerate().find_map(|(at, (_, unit))| {
+            let switch = unit.switch.as_deref();
+            if refused.contains(&switch) {
+                return None;
+            }
+            let place = self.room.for_unit(host, unit);
+            if place.is_none() {
+                refused.insert(switch);
+            }
+            Some((at, place?))
         });
-        let found =
-            free.iter().find_map(|(name, unit)| Some((*name, *unit, self.room.for_unit(host, unit)?)));
-        if let Some((name, unit, place)) = found {
+        if let Some((at, place)) = found {
+            let (name, unit) = free.remove(at);
             return self.enter(want, node, name, unit, place);
         }
-        let is_leaving = |(name, _): (&String, &Unit)| {
-            scene.entries.get(name.as_str()).is_some_and(|entry| phase(entry) == Phase::Detaching)
-        };
         if !free.is_empty() {
             let why = format!("node {node} can have no more devices of this model");
             return Answer::Refused(Reason::NodeFull, why);
         }
+        let is_leaving = |(name, _): &(&str, &Unit)| {
+            scene.entries.get(name).is_some_and(|entry| phase(entry) == Phase::Detaching)
+        };
         // What is being detached is free in a moment.
-        if of_model().any(is_leaving) {
+        if scene.units_of(&want.model).iter().any(is_leaving) {
             return Answer::Wait;
         }
         Answer::Refused(Reason::NoFreeDevice, "no device of this model is free any more".to_owned())
@@ -138,6 +165,14 @@ impl Pass<'_> {
         }
         Answer::Step(Box::new(Step::Assign(Box::new(ledger::attaching(entry, self.scene.now)))))
     }
+}
+
+/// Devices of a model that could be attached, those that failed least first.
+fn free<'a>(scene: &Scene<'a>, model: &str) -> Vec<(&'a str, &'a Unit)> {
+    let mut free = scene.units_of(model).to_vec();
+    free.retain(|(name, unit)| is_free(scene, name, unit));
+    free.sort_by_key(|(name, _)| scene.entries.get(name).map_or(0, |entry| entry.status.failures));
+    free
 }
 
 /// Whether a device could be attached now: it works, it is nowhere, and it does not rest.

@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use objects::Quantity;
 use objects::core::affinity::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use objects::resource::slice::{Device, DeviceAttribute, DeviceCapacity, DeviceTaint, ResourceSlice};
+use objects::supercargo::device_attachment::DeviceAttachment;
 
 use super::choose::is_free;
 use super::inventory::Unit;
 use super::ledger::{Phase, phase};
 use super::names::{ATTACH_FAILED, ATTACHED, FABRIC_LABEL, Pool, RESTING, WITHHELD, part, slot};
 use super::room::Room;
-use super::scene::{Scene, Seen};
+use super::scene::{Model, Scene, Seen};
 use super::{HandOver, Plan, Step};
 
 /// The API takes so many devices in a slice if they may have taints.
@@ -38,9 +39,13 @@ pub(super) fn offer(scene: &Scene<'_>, plan: &mut Plan) {
     }
     let room = Room::of(scene);
     let mut wanted: BTreeMap<String, ResourceSlice> = BTreeMap::new();
-    for model in scene.models() {
-        let free = free_offer(scene, &room, model);
-        for offer in std::iter::once(free).chain(attached_offers(scene, model)) {
+    let mut idle = idle_by_model(scene);
+    for (key, model) in scene.models() {
+        let like = like(scene, model);
+        let idle = idle.remove(key).unwrap_or_default();
+        let attached = attached_offers(scene, key, model, &idle, &like);
+        let free = free_offer(scene, &room, key, model, like);
+        for offer in std::iter::once(free).chain(attached) {
             wanted
                 .extend(slices(scene, &offer).into_iter().map(|slice| (slice.metadata.name.clone(), slice)));
         }
@@ -91,25 +96,28 @@ fn says_the_same(new: &ResourceSlice, old: &ResourceSlice) -> bool {
     new == old.spec
 }
 
-fn free_offer(scene: &Scene<'_>, room: &Room<'_>, model: &str) -> Offer {
-    let pool = Pool::Free { model: part(model) };
-    let of_model = || scene.inventory.units.iter().filter(|(_, unit)| Scene::is_of_model(unit, pool.model()));
+fn free_offer(scene: &Scene<'_>, room: &Room<'_>, key: &str, model: &Model<'_>, like: Device) -> Offer {
+    let pool = Pool::Free { model: key.to_owned() };
+    let of_model = || model.units.iter().copied();
     let free: Vec<&Unit> =
         of_model().filter(|(name, unit)| is_free(scene, name, unit)).map(|(_, unit)| unit).collect();
-    let rests = |(name, unit): &(&String, &Unit)| {
-        let entry = scene.entries.get(name.as_str());
+    let rests = |(name, unit): &(&str, &Unit)| {
+        let entry = scene.entries.get(name);
         let is_resting = entry.is_some_and(|entry| phase(entry) == Phase::Resting);
         is_resting && unit.is_healthy && unit.attached.is_none() && !is_free(scene, name, unit)
     };
     let pool_name = pool.name(&scene.options.fabric);
     let mut seen = BTreeSet::new();
     let resting = of_model().filter(rests).map(|(name, _)| {
-        let claim = scene.entries.get(name.as_str())?.spec.claim.as_ref()?;
+        let claim = scene.entries.get(name)?.spec.claim.as_ref()?;
         (claim.pool == pool_name && seen.insert(claim.device.clone())).then(|| claim.device.clone())
     });
     let resting = resting.collect();
     // A node that is full, or is no host, would only be refused later.
-    let is_full = |host: &str| free.iter().all(|unit| room.for_unit(host, unit).is_none());
+    let mut switches: Vec<&Unit> = free.clone();
+    switches.sort_by_key(|unit| unit.switch.as_deref());
+    switches.dedup_by_key(|unit| unit.switch.as_deref());
+    let is_full = |host: &str| switches.iter().all(|unit| room.for_unit(host, unit).is_none());
     let full =
         scene.hosts.iter().filter(|(_, host)| !free.is_empty() && is_full(host)).map(|(node, _)| *node);
     let excluded = full.chain(scene.strangers.iter().copied()).map(|node| by_name("NotIn", node));
@@ -123,28 +131,43 @@ fn free_offer(scene: &Scene<'_>, room: &Room<'_>, model: &str) -> Offer {
         match_fields: excluded.collect(),
         ..NodeSelectorTerm::default()
     };
-    Offer { pool, ready: free.len(), resting, nodes: selector(term), like: like(scene, model) }
+    Offer { pool, ready: free.len(), resting, nodes: selector(term), like }
 }
 
-/// Devices that are attached and idle, and that no driver of a node publishes.
-fn attached_offers(scene: &Scene<'_>, model: &str) -> Vec<Offer> {
-    if scene.options.hand_over_of(model) == HandOver::RePick {
-        return Vec::new();
-    }
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for entry in scene.entries.values().filter(|entry| part(&entry.spec.model) == part(model)) {
+/// Devices that are attached and idle, and that no driver of a node publishes, by model.
+fn idle_by_model<'a>(scene: &Scene<'a>) -> BTreeMap<String, Vec<&'a DeviceAttachment>> {
+    let mut idle: BTreeMap<String, Vec<&DeviceAttachment>> = BTreeMap::new();
+    for entry in scene.entries.values().copied() {
         let is_idle = phase(entry) == Phase::Attached && entry.spec.claim.is_none();
         let is_there = matches!(scene.place_of(entry), Seen::There | Seen::NotYet);
         let is_ours = !scene.local.contains_key(entry.spec.unit.as_str());
         if is_idle && is_there && is_ours && scene.hosts.contains_key(entry.spec.node.as_str()) {
-            *counts.entry(&entry.spec.node).or_default() += 1;
+            idle.entry(part(&entry.spec.model)).or_default().push(entry);
         }
     }
+    idle
+}
+
+/// Devices of a model that are attached and idle, by node.
+fn attached_offers(
+    scene: &Scene<'_>,
+    key: &str,
+    model: &Model<'_>,
+    idle: &[&DeviceAttachment],
+    like: &Device,
+) -> Vec<Offer> {
+    if scene.options.hand_over_of(model.name) == HandOver::RePick {
+        return Vec::new();
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for entry in idle {
+        *counts.entry(&entry.spec.node).or_default() += 1;
+    }
     let offer = |(node, ready): (&str, usize)| {
-        let pool = Pool::Attached { model: part(model), node: node.to_owned() };
+        let pool = Pool::Attached { model: key.to_owned(), node: node.to_owned() };
         let match_fields = vec![by_name("In", node)];
         let term = NodeSelectorTerm { match_fields, ..NodeSelectorTerm::default() };
-        Offer { pool, ready, resting: Vec::new(), nodes: selector(term), like: like(scene, model) }
+        Offer { pool, ready, resting: Vec::new(), nodes: selector(term), like: like.clone() }
     };
     counts.into_iter().map(offer).collect()
 }
@@ -163,13 +186,12 @@ fn by_name(operator: &str, node: &str) -> NodeSelectorRequirement {
 }
 
 /// A device of a model, with what all devices of the model have in common.
-fn like(scene: &Scene<'_>, model: &str) -> Device {
-    let units: Vec<&Unit> =
-        scene.inventory.units.values().filter(|unit| part(&unit.model) == part(model)).collect();
-    let first = units.first().copied().cloned().unwrap_or_default();
+fn like(scene: &Scene<'_>, model: &Model<'_>) -> Device {
+    let units = &model.units;
+    let first = units.first().map(|(_, unit)| Unit::clone(unit)).unwrap_or_default();
     let text = |text: &str| DeviceAttribute { string: Some(text.to_owned()), ..DeviceAttribute::default() };
     let is_common = |of: fn(&Unit) -> &BTreeMap<String, String>, name: &str, value: &str| {
-        units.iter().all(|unit| of(unit).get(name).is_some_and(|other| other == value))
+        units.iter().all(|(_, unit)| of(unit).get(name).is_some_and(|other| other == value))
     };
     let mut attributes: BTreeMap<String, DeviceAttribute> = first
         .attributes
@@ -177,7 +199,7 @@ fn like(scene: &Scene<'_>, model: &str) -> Device {
         .filter(|(name, value)| is_common(|unit| &unit.attributes, name, value))
         .map(|(name, value)| (name.clone(), text(value)))
         .collect();
-    attributes.insert("model".to_owned(), text(model));
+    attributes.insert("model".to_owned(), text(model.name));
     let common = first.capacity.iter().filter(|(name, value)| is_common(|unit| &unit.capacity, name, value));
     let capacity = common.filter_map(|(name, value)| {
         let value = Quantity(value.parse().ok()?);
@@ -198,8 +220,7 @@ fn slices(scene: &Scene<'_>, offer: &Offer) -> Vec<ResourceSlice> {
     let pool = offer.pool.name(&scene.options.fabric);
     let devices = devices(scene, offer, &pool);
     let count = devices.len().div_ceil(DEVICES_PER_SLICE);
-    let published: Vec<&&ResourceSlice> =
-        scene.slices.iter().filter(|slice| slice.spec.pool.name == pool).collect();
+    let published: Vec<&ResourceSlice> = scene.slices_of(&pool).collect();
     let newest = published.iter().map(|slice| slice.spec.pool.generation).max().unwrap_or(0);
     let build = |generation: i64| -> Vec<ResourceSlice> {
         let parts = devices.chunks(DEVICES_PER_SLICE).enumerate();
@@ -235,16 +256,12 @@ fn slice(
 
 /// Names for the devices of a pool: those that claims wait for, then those that are published, then new ones.
 fn devices(scene: &Scene<'_>, offer: &Offer, pool: &str) -> Vec<Device> {
-    let held: BTreeSet<&str> =
-        scene.holders.keys().filter(|(in_pool, _)| *in_pool == pool).map(|(_, device)| *device).collect();
-    let awaited = scene
-        .wants
-        .iter()
-        .filter(|want| want.pool == pool && want.is_pending() && scene.entry_of(want).is_none());
+    let held = scene.held_of(pool);
+    let awaited = scene.wants_in(pool).filter(|want| want.is_pending() && scene.entry_of(want).is_none());
     let resting: BTreeSet<&String> = offer.resting.iter().flatten().collect();
     let awaited = awaited.map(|want| want.device.to_owned()).filter(|name| !resting.contains(name));
     let awaited: Vec<String> = awaited.collect();
-    let published = scene.slices.iter().filter(|slice| slice.spec.pool.name == pool);
+    let published = scene.slices_of(pool);
     let published =
         published.flat_map(|slice| slice.spec.devices.iter().flatten()).map(|device| device.name.clone());
     let is_open = |name: &String| !held.contains(name.as_str()) && !resting.contains(name);

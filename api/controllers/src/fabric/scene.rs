@@ -45,6 +45,13 @@ pub(super) struct Local<'a> {
     pub(super) device: &'a str,
 }
 
+/// A model, and its devices by name.
+#[derive(Clone, Debug)]
+pub(super) struct Model<'a> {
+    pub(super) name: &'a str,
+    pub(super) units: Vec<(&'a str, &'a Unit)>,
+}
+
 /// Everything that is known, by what it is asked for.
 pub(super) struct Scene<'a> {
     pub(super) options: &'a Options,
@@ -54,6 +61,14 @@ pub(super) struct Scene<'a> {
     pub(super) wants: Vec<Want<'a>>,
     /// Which want a claim has for a device of a pool.
     wanted: BTreeMap<(&'a str, &'a str, &'a str), usize>,
+    /// The wants of each claim, by its uid.
+    wants_of: BTreeMap<&'a str, Vec<usize>>,
+    /// The wants for devices of each pool.
+    wants_in: BTreeMap<&'a str, Vec<usize>>,
+    /// Where slices of each pool of ours are.
+    slices_of: BTreeMap<&'a str, Vec<usize>>,
+    /// Devices by model, as pools have it, with one of the names of the model.
+    models: BTreeMap<String, Model<'a>>,
     /// Entries by the claim that they were made for.
     pub(super) assigned: BTreeMap<&'a str, Vec<&'a DeviceAttachment>>,
     /// Entries of this fabric, by the device that they are about.
@@ -70,6 +85,8 @@ pub(super) struct Scene<'a> {
     pub(super) strangers: BTreeSet<&'a str>,
     /// Slices of ours.
     pub(super) slices: Vec<&'a ResourceSlice>,
+    /// Names of rules that keep devices from being chosen.
+    pub(super) guards: BTreeSet<&'a str>,
 }
 
 impl<'a> Scene<'a> {
@@ -81,6 +98,10 @@ impl<'a> Scene<'a> {
             inventory: view.inventory,
             wants: Vec::new(),
             wanted: BTreeMap::new(),
+            wants_of: BTreeMap::new(),
+            wants_in: BTreeMap::new(),
+            slices_of: BTreeMap::new(),
+            models: models(view.inventory),
             assigned: BTreeMap::new(),
             entries: BTreeMap::new(),
             local: BTreeMap::new(),
@@ -89,6 +110,7 @@ impl<'a> Scene<'a> {
             hosts: BTreeMap::new(),
             strangers: BTreeSet::new(),
             slices: Vec::new(),
+            guards: view.guards.into_iter().flatten().map(|rule| rule.metadata.name.as_str()).collect(),
         };
         scene.see_nodes();
         scene.see_slices();
@@ -109,6 +131,8 @@ impl<'a> Scene<'a> {
     }
 
     fn see_nodes(&mut self) {
+        let hosts: BTreeMap<&str, &'a str> =
+            self.inventory.hosts.iter().map(|(id, host)| (host.name.as_str(), id.as_str())).rev().collect();
         for node in self.view.nodes {
             let labels = &node.metadata.labels;
             if labels.get(FABRIC_LABEL) != Some(&self.options.fabric) {
@@ -116,11 +140,11 @@ impl<'a> Scene<'a> {
             }
             let name = node.metadata.name.as_str();
             let host = match labels.get(HOST_LABEL) {
-                Some(host) => self.inventory.hosts.get_key_value(host),
-                None => self.inventory.hosts.iter().find(|(_, host)| host.name == name),
+                Some(host) => self.inventory.hosts.get_key_value(host).map(|(id, _)| id.as_str()),
+                None => hosts.get(name).copied(),
             };
             match host {
-                Some((host, _)) => drop(self.hosts.insert(name, host)),
+                Some(host) => drop(self.hosts.insert(name, host)),
                 None => drop(self.strangers.insert(name)),
             }
         }
@@ -129,6 +153,7 @@ impl<'a> Scene<'a> {
     fn see_slices(&mut self) {
         for slice in self.view.slices.iter().filter(|slice| slice.spec.driver == self.options.driver) {
             if slice.metadata.labels.get(FABRIC_LABEL) == Some(&self.options.fabric) {
+                self.slices_of.entry(&slice.spec.pool.name).or_default().push(self.slices.len());
                 self.slices.push(slice);
                 continue;
             }
@@ -163,6 +188,8 @@ impl<'a> Scene<'a> {
             let (reported, unit) = reported(claim, result);
             let hand_over = self.hand_over(claim, result, pool.model());
             self.wanted.insert((&claim.metadata.uid, &result.pool, &result.device), self.wants.len());
+            self.wants_of.entry(&claim.metadata.uid).or_default().push(self.wants.len());
+            self.wants_in.entry(&result.pool).or_default().push(self.wants.len());
             self.wants.push(Want {
                 claim,
                 pool: &result.pool,
@@ -192,20 +219,41 @@ impl<'a> Scene<'a> {
         });
         let by_class = class.and_then(|class| self.options.hand_over_by_class.get(class));
         by_class.copied().unwrap_or_else(|| {
-            let model = self.models().into_iter().find(|name| part(name) == model);
-            model.map_or(self.options.hand_over, |model| self.options.hand_over_of(model))
+            let model = self.models.get(model);
+            model.map_or(self.options.hand_over, |model| self.options.hand_over_of(model.name))
         })
     }
 
-    /// The models that there are, each by one of its names.
-    pub(super) fn models(&self) -> Vec<&'a str> {
-        let names = self.inventory.units.values().map(|unit| unit.model.as_str());
-        let models: BTreeMap<String, &str> = names.map(|name| (part(name), name)).collect();
-        models.into_values().collect()
+    /// The models that there are, as pools have them.
+    pub(super) fn models(&self) -> impl Iterator<Item = (&String, &Model<'a>)> {
+        self.models.iter()
     }
 
-    pub(super) fn is_of_model(unit: &Unit, model: &str) -> bool {
-        part(&unit.model) == model
+    /// The devices of a model, as pools have it, by name.
+    pub(super) fn units_of(&self, model: &str) -> &[(&'a str, &'a Unit)] {
+        self.models.get(model).map_or(&[], |model| &model.units)
+    }
+
+    /// Slices of a pool of ours.
+    pub(super) fn slices_of(&self, pool: &str) -> impl Iterator<Item = &'a ResourceSlice> {
+        self.slices_of.get(pool).into_iter().flatten().map(|at| self.slices[*at])
+    }
+
+    /// Devices of a pool that claims hold.
+    pub(super) fn held_of<'s>(&'s self, pool: &'s str) -> BTreeSet<&'s str> {
+        let holders: &BTreeMap<(&'s str, &'s str), &'s str> = &self.holders;
+        let from = holders.range((pool, "")..).map(|(key, _)| key);
+        from.take_while(|(in_pool, _)| *in_pool == pool).map(|(_, device)| *device).collect()
+    }
+
+    /// Wants for devices of a pool.
+    pub(super) fn wants_in(&self, pool: &str) -> impl Iterator<Item = &Want<'a>> {
+        self.wants_in.get(pool).into_iter().flatten().map(|at| &self.wants[*at])
+    }
+
+    /// What a claim wants, by its uid.
+    pub(super) fn wants_of(&self, claim: &str) -> impl Iterator<Item = &Want<'a>> {
+        self.wants_of.get(claim).into_iter().flatten().map(|at| &self.wants[*at])
     }
 
     /// The want that an entry was made for, if it still is one.
@@ -228,6 +276,11 @@ impl<'a> Scene<'a> {
             phase(entry) == Phase::Resting && entry.status.retry_at.is_none_or(|until| until.0 <= self.now);
         let is_its = entry.spec.claim.as_ref().is_some_and(|claim| want.is(claim));
         is_its && want.node == Some(&entry.spec.node) && !is_rested
+    }
+
+    /// Whether the API has rules that keep devices from being chosen.
+    pub(super) fn serves_guards(&self) -> bool {
+        self.view.guards.is_some()
     }
 
     /// The claim that uses a device as its node publishes it.
@@ -254,6 +307,25 @@ impl<'a> Scene<'a> {
     pub(super) fn host(&self, name: &str) -> Option<&'a Host> {
         self.inventory.hosts.get(name)
     }
+}
+
+/// Devices by model.
+fn models(inventory: &Inventory) -> BTreeMap<String, Model<'_>> {
+    let mut models: BTreeMap<String, Model<'_>> = BTreeMap::new();
+    // Most devices have the model of the one before.
+    let mut last: (&str, String) = ("", String::new());
+    for (name, unit) in &inventory.units {
+        if last.0 != unit.model {
+            last = (&unit.model, part(&unit.model));
+        }
+        let model = match models.get_mut(&last.1) {
+            Some(model) => model,
+            None => models.entry(last.1.clone()).or_insert(Model { name: &unit.model, units: Vec::new() }),
+        };
+        model.name = &unit.model;
+        model.units.push((name, unit));
+    }
+    models
 }
 
 /// Where the device of an entry is.

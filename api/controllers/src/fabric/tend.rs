@@ -2,6 +2,8 @@
 //!
 //! Invariant: a device that somebody uses, or that was attached for somebody who may still come for it, is not detached.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use objects::resource::class::{DeviceTaintRule, DeviceTaintSelector};
 use objects::resource::slice::DeviceTaint;
 use objects::supercargo::device_attachment::DeviceAttachment;
@@ -142,7 +144,7 @@ fn reserved(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, report
         None => {
             let claim = entry.spec.claim.as_ref().map_or("", |claim| claim.uid.as_str());
             let has_devices = scene.claims.get(claim).copied().unwrap_or(false);
-            let wants_more = scene.wants.iter().any(|want| want.claim.metadata.uid == claim);
+            let wants_more = scene.wants_of(claim).next().is_some();
             if scene.now >= until.0 || (has_devices && !wants_more) {
                 record(plan, ledger::released(entry.clone(), scene.now));
             } else {
@@ -154,9 +156,7 @@ fn reserved(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, report
 
 /// All devices of a claim are sent round at once: a pod that comes for the first would be given others for the rest.
 fn all_wait_for_their_pod(scene: &Scene<'_>, want: &Want<'_>) -> bool {
-    let uid = &want.claim.metadata.uid;
-    let mut others =
-        scene.wants.iter().filter(|other| other.claim.metadata.uid == *uid && other.is_pending());
+    let mut others = scene.wants_of(&want.claim.metadata.uid).filter(|other| other.is_pending());
     others.all(|other| {
         let entry = scene.entry_of(other);
         entry.is_some_and(|entry| {
@@ -185,7 +185,10 @@ fn detaching(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
 /// Keeps everybody from a device that its node publishes, if nothing does so already.
 fn guard(scene: &Scene<'_>, entry: &DeviceAttachment) -> Option<Step> {
     let local = scene.local.get(entry.spec.unit.as_str())?;
-    if scene.view.guards?.iter().any(|rule| rule.metadata.name == entry.metadata.name) {
+    if !scene.serves_guards() {
+        return None;
+    }
+    if scene.guards.contains(entry.metadata.name.as_str()) {
         return None;
     }
     let mut rule = DeviceTaintRule::default();
@@ -234,14 +237,16 @@ fn resting(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, reports
 
 /// Devices that are attached to our nodes and that nobody wrote down. The claims that they were reported to have them still.
 fn adopt(scene: &Scene<'_>, plan: &mut Plan) {
+    let nodes: BTreeMap<&str, &str> = scene.hosts.iter().map(|(node, host)| (*host, *node)).rev().collect();
+    let told: BTreeMap<&str, &Want<'_>> =
+        scene.wants.iter().filter_map(|want| Some((want.unit.as_deref()?, want))).rev().collect();
     for (name, unit) in &scene.inventory.units {
         let Some(place) = unit.attached.as_ref().filter(|_| !scene.entries.contains_key(name.as_str()))
         else {
             continue;
         };
-        let Some((node, _)) = scene.hosts.iter().find(|(_, host)| ***host == place.host) else { continue };
-        let want = scene.wants.iter().find(|want| want.unit.as_ref() == Some(name));
-        let claim = want.map(Want::noted);
+        let Some(node) = nodes.get(place.host.as_str()) else { continue };
+        let claim = told.get(name.as_str()).map(|want| want.noted());
         let entry = ledger::entered(scene.options, name, &unit.model, node, place.clone(), claim);
         record(plan, ledger::attached(entry, scene.now));
     }
@@ -249,15 +254,18 @@ fn adopt(scene: &Scene<'_>, plan: &mut Plan) {
 
 /// Rules go when what they guard is detached and published no more, or is to stay after all.
 fn unguard(scene: &Scene<'_>, plan: &mut Plan) {
+    let entries: BTreeMap<&str, &DeviceAttachment> =
+        scene.entries.values().map(|entry| (entry.metadata.name.as_str(), *entry)).collect();
+    let published: BTreeSet<(&str, &str)> =
+        scene.local.values().map(|local| (local.pool, local.device)).collect();
     for rule in scene.view.guards.into_iter().flatten() {
         if rule.metadata.labels.get(FABRIC_LABEL) != Some(&scene.options.fabric) {
             continue;
         }
-        let entry = scene.entries.values().find(|entry| entry.metadata.name == rule.metadata.name);
-        let selector = rule.spec.device_selector.clone().unwrap_or_default();
-        let is_published = scene.local.values().any(|local| {
-            selector.pool.as_deref() == Some(local.pool) && selector.device.as_deref() == Some(local.device)
-        });
+        let entry = entries.get(rule.metadata.name.as_str());
+        let selector = rule.spec.device_selector.as_ref();
+        let named = selector.and_then(|one| Some((one.pool.as_deref()?, one.device.as_deref()?)));
+        let is_published = named.is_some_and(|named| published.contains(&named));
         let is_in_place = |entry: &DeviceAttachment| {
             scene.want_of(entry).is_some_and(|want| want.hand_over == HandOver::InPlace)
         };

@@ -1,5 +1,6 @@
 //! `supercargo controllers`: keeps the claims, nodes and pods of a cluster in order where nothing else does.
 
+mod beside;
 mod watcher;
 
 use std::io::Write;
@@ -108,6 +109,7 @@ impl Controllers {
             upkeep::names().into_iter().filter(|name| controllers.includes(name)).collect();
         let (watcher, checks) = Watcher::new(metrics.clone(), lease, names.clone());
         info!(server = connection.server(), controllers = names.join(","), "starting");
+        beside::warn_of_doubles(&connection, &names).await;
         let configuration = json!({
             "controllers": self.controllers,
             "featureGates": gates.iter().map(|gate| gate.to_string()).collect::<Vec<_>>(),

@@ -123,8 +123,9 @@ impl Story {
         world.pods.into_values().for_each(|pod| fresh.add_pod(pod));
         fresh.open.clear();
         fresh.turn();
-        let is_said =
-            |write: &Write| matches!(write, Write::Note { .. } | Write::Nominate { node: None, .. });
+        let is_said = |write: &Write| {
+            matches!(write, Write::Note { .. } | Write::NoteGroup { .. } | Write::Nominate { node: None, .. })
+        };
         let missed: Vec<_> = fresh.open.iter().filter(|(_, write)| !is_said(write)).collect();
         assert!(missed.is_empty(), "seed {seed}: {missed:?}");
     }

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use client::{Answer, Resource};
+use client::{Answer, Report, Resource};
 use controllers::fabric::inventory::Place;
 use controllers::fabric::ledger::Phase;
 use controllers::fabric::names::{ATTACH_FAILED, WITHHELD};
 use controllers::fabric::{Step, ledger};
-use objects::meta::{DeleteOptions, Preconditions};
+use objects::Object;
+use objects::core::event::ObjectReference;
+use objects::core::node::Node;
+use objects::meta::{Condition, DeleteOptions, Preconditions};
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::device_attachment::DeviceAttachment;
 use parking_lot::Mutex;
@@ -15,6 +18,11 @@ use parking_lot::Mutex;
 use super::{Sight, Site, whole};
 use crate::controller::{Done, Tools, Undone, done};
 use crate::kinds::{Followed, resource};
+
+/// Reasons of events.
+const ATTACHED: &str = "FabricDeviceAttached";
+const FAILED: &str = "FabricDeviceFailed";
+const DETACHED: &str = "FabricDeviceDetached";
 
 /// Takes a step.
 pub(super) async fn carry(
@@ -51,6 +59,11 @@ pub(super) async fn carry(
             let mut told = Done::default();
             told.learn(done(tools.connection.update_status(&claims, &claim).await)?);
             (site.tell)(&outcome(&claim));
+            if let Some(failed) = failure(&claim) {
+                let note =
+                    format!("a device of the fabric cannot be used: {}: {}", failed.reason, failed.message);
+                say(&tools, client::reference(&*claim), FAILED, note);
+            }
             Ok(told)
         }
         Step::Attach(entry) => attach(&site, &sight, &tools, *entry).await,
@@ -72,6 +85,9 @@ async fn attach(
     let next = match came {
         Ok(()) => {
             (site.tell)(&format!("attached {unit} to node {node} for {}", claim_of(&entry)));
+            if let Some(claim) = reference(&entry) {
+                say(tools, claim, ATTACHED, format!("attached device {unit} of the fabric to node {node}"));
+            }
             ledger::attached(entry, now)
         }
         Err(trouble) => {
@@ -94,6 +110,21 @@ async fn detach(
     match came {
         Ok(()) => {
             (site.tell)(&format!("detached {unit} from node {node}, where nobody used it"));
+            // The claims that used it are gone or have others by now, so the node tells it.
+            let regarding = ObjectReference {
+                api_version: Node::API_VERSION.to_owned(),
+                kind: Node::KIND.to_owned(),
+                // As those of kubelets, so that they are found by the name.
+                uid: node.clone(),
+                name: node.clone(),
+                ..ObjectReference::default()
+            };
+            say(
+                tools,
+                regarding,
+                DETACHED,
+                format!("detached device {unit} of the fabric, which nobody used"),
+            );
             again(delete(tools, &entry).await)
         }
         Err(trouble) => {
@@ -106,6 +137,33 @@ async fn detach(
     }
 }
 
+/// Has an event written. What went wrong is a warning.
+fn say(tools: &Tools, regarding: ObjectReference, reason: &'static str, note: String) {
+    tools.recorder.record(Report {
+        controller: "fabric-controller".to_owned(),
+        regarding,
+        related: None,
+        reason,
+        action: reason,
+        is_warning: reason == FAILED,
+        is_once: false,
+        note,
+    });
+}
+
+/// The claim that a device is attached for, as events name it.
+fn reference(entry: &DeviceAttachment) -> Option<ObjectReference> {
+    let claim = entry.spec.claim.as_ref()?;
+    Some(ObjectReference {
+        api_version: ResourceClaim::API_VERSION.to_owned(),
+        kind: ResourceClaim::KIND.to_owned(),
+        namespace: claim.namespace.clone(),
+        name: claim.name.clone(),
+        uid: claim.uid.clone(),
+        ..ObjectReference::default()
+    })
+}
+
 /// The claim that a device is attached for, in words.
 fn claim_of(entry: &DeviceAttachment) -> String {
     let claim = entry.spec.claim.as_ref();
@@ -115,11 +173,16 @@ fn claim_of(entry: &DeviceAttachment) -> String {
 /// What a claim was told, in words.
 fn outcome(claim: &ResourceClaim) -> String {
     let name = format!("claim {}/{}", claim.metadata.namespace, claim.metadata.name);
-    let mut conditions = claim.status.devices.iter().flat_map(|device| &device.conditions);
-    match conditions.find(|one| one.type_ == ATTACH_FAILED && one.status == "True") {
+    match failure(claim) {
         Some(failed) => format!("{name} is told to look again: {}: {}", failed.reason, failed.message),
         None => format!("{name} is told that it can be used"),
     }
+}
+
+/// The failure that a claim is told of, if it is.
+fn failure(claim: &ResourceClaim) -> Option<&Condition> {
+    let mut conditions = claim.status.devices.iter().flat_map(|device| &device.conditions);
+    conditions.find(|one| one.type_ == ATTACH_FAILED && one.status == "True")
 }
 
 /// Whatever came of it, the fabric is looked at at once.

@@ -132,7 +132,10 @@ async fn a_device_is_attached_for_a_pod_that_waits_and_detached_when_nobody_uses
     cluster.event("p", "BindingConditionsPending").await?;
     cluster.bound("p").await?;
     let attached = emulator.attached();
+    // Which one of equal devices it is, is not promised.
     ensure!(attached.len() == 1 && attached[0].1 == "host-1", "{attached:?}");
+    let event = cluster.event("p", "FabricDeviceAttached").await?;
+    ensure!(event.note.ends_with("to node n-1") && event.type_ == "Normal", "{event:?}");
     let devices = devices_of(&cluster.read("p").await?);
     ensure!(devices.len() == 1 && devices[0].starts_with("rack.free.a/"), "{devices:?}");
     offers(cluster, "rack.free.a", 2).await?;
@@ -147,6 +150,7 @@ async fn a_device_is_attached_for_a_pod_that_waits_and_detached_when_nobody_uses
     ensure!(emulator.attachments() == 1);
     cluster.delete::<Pod>("q").await?;
     until("it is detached", async || Ok(emulator.attached().is_empty().then_some(()))).await?;
+    cluster.event("n-1", "FabricDeviceDetached").await?;
     offers(cluster, "rack.free.a", 3).await?;
     until("nothing is written down", async || {
         Ok(cluster.list::<DeviceAttachment>().await?.is_empty().then_some(()))
@@ -167,6 +171,8 @@ async fn a_device_that_fails_is_left_alone_and_the_pod_takes_another(cluster: &C
         event.note.contains("reason=\"AttachFailed\"") && event.note.contains("the link does not come up"),
         "{event:?}"
     );
+    let event = cluster.event("p", "FabricDeviceFailed").await?;
+    ensure!(event.note.contains("the link does not come up") && event.type_ == "Warning", "{event:?}");
     cluster.bound("p").await?;
     let attached = emulator.attached();
     ensure!(attached.len() == 1 && attached[0].1 == "host-1", "{attached:?}");

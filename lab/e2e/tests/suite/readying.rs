@@ -3,11 +3,13 @@
 use anyhow::{Context, Result, ensure};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{DRIVER, claim, class, node, object, pod_with_claims, slice};
-use e2e::{Account, Cluster, Terms, Worker, until};
+use e2e::{Account, Cluster, Served, Terms, Worker, until};
+use gates::{Gate, Gates};
 use objects::core::pod::Pod;
 use objects::events::Event;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::slice::ResourceSlice;
+use objects::scheduling::pod_group::PodGroup;
 use serde_json::{Value, json};
 
 crate::on_both![
@@ -17,6 +19,8 @@ crate::on_both![
     a_claim_that_somebody_clears_ends_the_wait,
     a_scheduler_that_begins_anew_waits_on_for_the_same_device,
     a_device_has_a_time_of_its_own,
+    a_pod_that_was_bound_by_hand_cannot_wait_and_says_so;
+    embedded: each_of_several_pods_is_bound_when_its_own_device_is_ready
 ];
 
 /// A node with so many devices that have to be attached first.
@@ -176,4 +180,115 @@ async fn a_device_has_a_time_of_its_own(cluster: &Cluster) -> Result<()> {
     ensure!(event.note.starts_with("device binding timeout: claim=default/c, device"), "{event:?}");
     ensure!(event.note.ends_with("Attached not reported yet after 1 s"), "{event:?}");
     Ok(())
+}
+
+async fn a_pod_that_was_bound_by_hand_cannot_wait_and_says_so(cluster: &Cluster) -> Result<()> {
+    fabric(cluster, 1, json!({})).await?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
+    cluster.create(&claim("c", 1)?).await?;
+    let mut pod = pod_with_claims("p", &["c"])?;
+    pod.spec.node_name = "n-1".to_owned();
+    cluster.create(&pod).await?;
+    let event = cluster.event("p", "BindingConditionsPending").await?;
+    ensure!(event.note.starts_with("already on node n-1, so that it cannot wait"), "{event:?}");
+    let claim = allocated(cluster, "c").await?;
+    let results = claim.status.allocation.context("it has devices")?.devices.results;
+    ensure!(results[0].binding_conditions == ["Attached"], "{results:?}");
+    ensure!(!claim.status.reserved_for.is_empty(), "it is the pod's");
+    Ok(())
+}
+
+/// The long form is `cargo run --release -p e2e -- ready`.
+async fn each_of_several_pods_is_bound_when_its_own_device_is_ready(cluster: &Cluster) -> Result<()> {
+    let report = e2e::ready::Plan { pods: 12 }.run(cluster).await?;
+    ensure!(report.times.len() == 12);
+    Ok(())
+}
+
+/// What is stored stays while the feature is off, is not chosen, and is chosen when it is on again.
+#[test]
+fn the_feature_can_be_switched_off_and_on_again() -> Result<()> {
+    let off = Gates::default().with(Gate::DRADeviceBindingConditions, false);
+    crate::stage::kept(async |cluster| {
+        fabric(&cluster, 1, json!({})).await?;
+        let cluster = cluster.begun_anew(off)?;
+        let label = json!({ "metadata": { "labels": { "touched": "yes" } } });
+        let name = cluster.list::<ResourceSlice>().await?[0].metadata.name.clone();
+        let kept: ResourceSlice = cluster.patch(&name, label).await?;
+        ensure!(has_conditions(&kept), "what is stored already stays: {kept:?}");
+        let mut other = serde_json::to_value(&kept)?;
+        other["metadata"] = json!({ "name": "other" });
+        other["spec"]["pool"]["name"] = json!("other");
+        let stripped = cluster.create(&object::<ResourceSlice>(&other)?).await?;
+        ensure!(!has_conditions(&stripped), "what is new is stored without: {stripped:?}");
+        cluster.delete::<ResourceSlice>("other").await?;
+        let worker = Worker::start(
+            &cluster.connect_as(Account::Scheduler)?,
+            &Terms { gates: off, ..Terms::default() },
+        )?;
+        cluster.create(&claim("c", 1)?).await?;
+        cluster.create(&pod_with_claims("p", &["c"])?).await?;
+        let event = cluster.event("p", "FailedScheduling").await?;
+        ensure!(event.note.contains("usable with the features that are on"), "{event:?}");
+        drop(worker);
+        let cluster = cluster.begun_anew(Gates::default())?;
+        let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
+        pending(&cluster, "p").await?;
+        report(&cluster, "c", "Attached").await?;
+        cluster.bound("p").await?;
+        all_is_well(&cluster).await
+    })
+}
+
+fn has_conditions(slice: &ResourceSlice) -> bool {
+    let mut devices = slice.spec.devices.iter().flatten();
+    devices.any(|device| !device.binding_conditions.is_empty() && device.binds_to_node == Some(true))
+}
+
+/// Members of a group of pods.
+mod together {
+    use super::*;
+
+    crate::with_groups![a_gang_is_bound_when_the_devices_of_all_members_are_ready];
+
+    /// A gang of two with a device each: one fails, that member alone gets another, and both are bound at last.
+    async fn a_gang_is_bound_when_the_devices_of_all_members_are_ready(cluster: &Cluster) -> Result<()> {
+        fabric(cluster, 3, json!({})).await?;
+        let _worker = Worker::start(
+            &cluster.connect_as(Account::Scheduler)?,
+            &Terms { gates: Served::Groups.gates(), ..Terms::default() },
+        )?;
+        let policy = json!({ "gang": { "minCount": 2 } });
+        let group = json!({ "metadata": { "name": "gang", "namespace": "default" }, "spec": { "schedulingPolicy": policy } });
+        cluster.create(&object::<PodGroup>(&group)?).await?;
+        for name in ["one", "two"] {
+            cluster.create(&claim(name, 1)?).await?;
+            let mut member = serde_json::to_value(pod_with_claims(name, &[name])?)?;
+            member["spec"]["schedulingGroup"] = json!({ "podGroupName": "gang" });
+            cluster.create(&object::<Pod>(&member)?).await?;
+        }
+        for name in ["one", "two"] {
+            pending(cluster, name).await?;
+        }
+        let kept = devices_of(&cluster.read("one").await?);
+        let failed = devices_of(&cluster.read("two").await?);
+        report(cluster, "one", "Attached").await?;
+        report(cluster, "two", "AttachFailed").await?;
+        let event = cluster.event("two", "FailedScheduling").await?;
+        ensure!(event.note.starts_with("device binding failed: claim=default/two"), "{event:?}");
+        until("the member has another device", async || {
+            let devices = devices_of(&cluster.read("two").await?);
+            Ok((!devices.is_empty() && devices != failed).then_some(()))
+        })
+        .await?;
+        ensure!(devices_of(&cluster.read("one").await?) == kept, "the other keeps its own");
+        for name in ["one", "two"] {
+            ensure!(cluster.read::<Pod>(name).await?.spec.node_name.is_empty(), "{name} is bound too early");
+        }
+        report(cluster, "two", "Attached").await?;
+        for name in ["one", "two"] {
+            cluster.bound(name).await?;
+        }
+        all_is_well(cluster).await
+    }
 }

@@ -14,6 +14,11 @@ pub fn embedded(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
     on_embedded(Served::Usual, case)
 }
 
+/// A new cluster whose server can begin anew.
+pub fn kept(case: impl AsyncFnOnce(Cluster) -> Result<()>) -> Result<()> {
+    runtime()?.block_on(async { case(Cluster::kept(&folder())?).await })
+}
+
 pub fn real(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
     on_real(Served::Usual, case)
 }
