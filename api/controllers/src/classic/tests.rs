@@ -1,4 +1,4 @@
-//! A driver's controller, case by case: what it judges, what it says, and what it writes to claims.
+//! What is done for claims of a driver: given, taken back, left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
