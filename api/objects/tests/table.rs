@@ -104,7 +104,8 @@ macro_rules! with_every_type {
             supercargo::device_attachment, "supercargo.v1alpha1", "../src/supercargo/device_attachment.rs":
                 DeviceAttachment, DeviceAttachmentSpec, AttachmentClaim, DeviceAttachmentStatus;
             supercargo::node_topology, "supercargo.v1alpha1", "../src/supercargo/node_topology.rs":
-                NodeTopology, NodeTopologySpec, TopologyLevel, NodeTopologyStatus, TopologyLevelStatus;
+                NodeTopology, NodeTopologySpec, TopologyLevel, NodeTopologyStatus, TopologyLevelStatus,
+                TopologyContradiction;
             supercargo::pod_scheduling_context, "supercargo.v1alpha1", "../src/supercargo/pod_scheduling_context.rs":
                 PodSchedulingContext, PodSchedulingContextSpec, PodSchedulingContextStatus,
                 ResourceClaimSchedulingStatus;

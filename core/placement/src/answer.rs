@@ -112,11 +112,27 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// An amount, with a suffix if it is a large one of bytes.
+struct Legible(u64);
+
+impl fmt::Display for Legible {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Legible(amount) = *self;
+        match amount.trailing_zeros() {
+            _ if amount == 0 => write!(out, "0"),
+            30.. => write!(out, "{}Gi", amount >> 30),
+            20.. => write!(out, "{}Mi", amount >> 20),
+            _ => write!(out, "{amount}"),
+        }
+    }
+}
+
 impl fmt::Display for Shortfall {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shortfall { room_for, lack, .. } = self;
         match lack {
             Lack::Amount { axis, needed, free } => {
+                let (needed, free) = (Legible(*needed), Legible(*free));
                 write!(out, "{axis} is enough for {room_for}, {needed} needed, {free} free")
             }
             Lack::Seats { kind, wanted, room_for } => {

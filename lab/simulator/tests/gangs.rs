@@ -30,7 +30,12 @@ fn a_gang_that_needs_half_a_gpu_more_than_there_is_waits_as_a_whole() {
     assert_eq!(outcome.pending(), 5, "{outcome:?}");
     assert!(outcome.claims.iter().all(|claim| claim.devices.is_empty()), "nobody holds anything");
     let reason = outcome.pods[0].reason.as_deref().unwrap_or_default();
-    assert!(reason.contains("rack-1 comes closest: room for 4"), "{reason}");
+    assert!(
+        reason.contains(
+            "rack-1 comes closest: gpu.example.com/memory is enough for 4, 140Gi needed, 120Gi free"
+        ),
+        "{reason}"
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn pods_get_what_all_drivers_would_give_and_nothing_is_kept_in_vain() {
         );
         bound += report.bound;
     }
-    assert!(bound > 500, "pods are placed: {bound}");
+    assert!(bound > 300, "pods are placed: {bound}");
 }
 
 #[test]
