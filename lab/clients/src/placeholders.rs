@@ -11,7 +11,7 @@ const RULES: [(&str, &str); 9] = [
     (r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
     (r#"(resourceVersion"?: )"\d+""#, "$1<rv>"),
     (r"(Resource Version: )\d+", "$1<rv>"),
-    (r"(^| )(\d+[smh])+( |$)", "$1<age>$3"),
+    (r"(^| )(\d+[smhdy])+( |$)", "$1<age>$3"),
     // Newer versions of kubectl also say where.
     (r"( deleted) from [a-z]+ namespace$", "$1"),
     (r"https://127\.0\.0\.1:\d+", "<server>"),
@@ -65,6 +65,7 @@ mod tests {
         check("creationTimestamp: \"2026-11-15T12:00:00Z\"", &["creationTimestamp: \"<time>\""]);
         check("Start Time:  Sun, 15 Nov 2026 12:00:00 +0000", &["Start Time: <time>"]);
         check("2m3s  Normal  Placed", &["<age> Normal Placed"]);
+        check("318d  Warning  Placed", &["<age> Warning Placed"]);
         check("a  1/1  Running  0  5s  <none>  n1", &["a 1/1 Running 0 <age> <none> n1"]);
     }
 }
