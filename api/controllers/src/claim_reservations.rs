@@ -4,10 +4,8 @@
 //! scheduler, or by the driver's controller once it is told which node it is to be.
 
 use gates::{Gate, Gates};
-use objects::Object;
 use objects::core::affinity::{NodeSelectorRequirement, NodeSelectorTerm};
 use objects::core::pod::Pod;
-use objects::meta::OwnerReference;
 use objects::resource::allocation::ResourceClaimConsumerReference;
 use objects::resource::claim::ResourceClaim;
 use objects::scheduling::pod_group::PodGroup;
@@ -120,17 +118,7 @@ pub enum Negotiation {
 pub fn negotiation(pod: &Pod, known: Option<&PodSchedulingContext>) -> Negotiation {
     let metadata = &pod.metadata;
     let Some(known) = known else {
-        let mut context = PodSchedulingContext::default();
-        context.metadata.name = metadata.name.clone();
-        context.metadata.namespace = metadata.namespace.clone();
-        context.metadata.owner_references.push(OwnerReference {
-            api_version: Pod::API_VERSION.to_owned(),
-            kind: Pod::KIND.to_owned(),
-            name: metadata.name.clone(),
-            uid: metadata.uid.clone(),
-            controller: Some(true),
-            ..OwnerReference::default()
-        });
+        let mut context = PodSchedulingContext::owned_by(&metadata.namespace, &metadata.name, &metadata.uid);
         context.spec.selected_node = pod.spec.node_name.clone();
         return Negotiation::Make(Box::new(context));
     };
@@ -148,6 +136,7 @@ pub fn negotiation(pod: &Pod, known: Option<&PodSchedulingContext>) -> Negotiati
 
 #[cfg(test)]
 mod tests {
+    use objects::Object;
     use serde_json::{Value, json};
 
     use super::*;

@@ -9,7 +9,6 @@ use model::claim::{ClaimControl, Control};
 use model::pod::PodId;
 use objects::Object;
 use objects::core::pod::Pod;
-use objects::meta::OwnerReference;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::supercargo::control;
@@ -97,7 +96,7 @@ pub(crate) fn negotiate(
         Some(known) if owner(known) != Some(uid) => return Err(RequestError::AnotherPods),
         Some(known) if known.metadata.deletion_timestamp.is_some() => return Err(RequestError::Deleting),
         Some(known) => known.clone(),
-        None => made(pod, uid),
+        None => PodSchedulingContext::owned_by(&pod.namespace, &pod.name, uid),
     };
     let (before, is_new) = (context.spec.clone(), seen.context.is_none());
     context.spec.selected_node = selected.unwrap_or_default().to_owned();
@@ -108,21 +107,6 @@ pub(crate) fn negotiate(
     let verb = if is_new { Verb::Create } else { Verb::Update };
     let body = serde_json::to_value(&context).expect("the keys of our wire types are texts");
     Ok(Next::Last(call(verb, PodSchedulingContext::KIND, &pod.namespace, &pod.name, None, body)))
-}
-
-fn made(pod: &PodId, uid: &str) -> PodSchedulingContext {
-    let mut context = PodSchedulingContext::default();
-    context.metadata.name = pod.name.to_string();
-    context.metadata.namespace = pod.namespace.to_string();
-    context.metadata.owner_references.push(OwnerReference {
-        api_version: Pod::API_VERSION.to_owned(),
-        kind: Pod::KIND.to_owned(),
-        name: pod.name.to_string(),
-        uid: uid.to_owned(),
-        controller: Some(true),
-        ..OwnerReference::default()
-    });
-    context
 }
 
 /// What comes next to end the negotiation about a pod.

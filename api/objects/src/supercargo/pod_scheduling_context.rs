@@ -1,6 +1,8 @@
 //! The negotiation between the scheduler and drivers' controllers about one pod.
 
-use crate::meta::ObjectMeta;
+use crate::Object;
+use crate::core::pod::Pod;
+use crate::meta::{ObjectMeta, OwnerReference};
 use crate::wire::wire;
 
 wire! {
@@ -9,6 +11,25 @@ wire! {
         metadata: ObjectMeta = "metadata",
         spec: PodSchedulingContextSpec = "spec",
         status: PodSchedulingContextStatus = "status",
+    }
+}
+
+impl PodSchedulingContext {
+    /// The context of a pod, which owns it, before anything is said in it.
+    #[must_use]
+    pub fn owned_by(namespace: &str, name: &str, uid: &str) -> Self {
+        let mut context = Self::default();
+        context.metadata.name = name.to_owned();
+        context.metadata.namespace = namespace.to_owned();
+        context.metadata.owner_references.push(OwnerReference {
+            api_version: Pod::API_VERSION.to_owned(),
+            kind: Pod::KIND.to_owned(),
+            name: name.to_owned(),
+            uid: uid.to_owned(),
+            controller: Some(true),
+            ..OwnerReference::default()
+        });
+        context
     }
 }
 
