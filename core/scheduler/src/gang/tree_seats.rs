@@ -106,7 +106,9 @@ impl Engine {
                 Some((_, why)) => why,
                 None if domains.is_empty() => {
                     let levels = tree.composite.levels.join(", ");
-                    format!("no node is in a domain of level {levels}")
+                    let runs = tree.branches.iter().any(|branch| !self.pins(branch).is_empty());
+                    let lack = if runs { "members that run are not all" } else { "no node is" };
+                    format!("{lack} in one domain of level {levels}")
                 }
                 None => "there are too few members".to_owned(),
             });
