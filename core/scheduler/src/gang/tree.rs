@@ -122,7 +122,7 @@ impl Engine {
         let is_coming_back = on_the_way.iter().any(|uid| !self.nodes.has_pod(uid));
         let pods: Vec<Arc<Pod>> = here.into_iter().filter_map(|uid| self.waiting.get(uid).cloned()).collect();
         let Some(first) = pods.first().cloned() else { return self.look_at_tree(now, root) };
-        if is_coming_back {
+        if is_coming_back || leaves.iter().any(|leaf| self.has_released(leaf)) {
             return self.queue.put_back(key, Failure::Failed, now);
         }
         if pods.iter().any(|pod| self.wants_devices(pod))
