@@ -20,8 +20,11 @@ mod likeness;
 mod members;
 mod news;
 mod one_by_one;
+mod party;
 mod replicas;
 mod tree;
+mod tree_seats;
+mod tree_turn;
 mod turn;
 mod vacancy;
 mod victims;
@@ -54,6 +57,14 @@ pub(crate) enum Root {
     Group(GroupId),
     /// A group of groups.
     Composite(GroupId),
+}
+
+impl Root {
+    /// Which group it is.
+    pub(crate) fn id(&self) -> &GroupId {
+        let (Root::Group(id) | Root::Composite(id)) = self;
+        id
+    }
 }
 
 /// Groups, and the pods that belong to them.
@@ -91,7 +102,7 @@ pub(crate) struct Gangs {
     /// What was looked at in this turn.
     tried: Tried,
     /// What is being made free for gangs.
-    plans: BTreeMap<GroupId, Plan>,
+    plans: BTreeMap<Root, Plan>,
 }
 
 impl Gangs {
