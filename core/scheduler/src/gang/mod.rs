@@ -37,6 +37,7 @@ mod workloads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::claims::ClaimState;
 use cluster::topologies::NodeTopology;
 use model::claim::ClaimId;
 use model::group::{Composite, Group, GroupId};
@@ -105,6 +106,8 @@ pub(crate) struct Gangs {
     placed: BTreeMap<GroupId, Arc<str>>,
     /// Claims that count as having no devices, in a trial.
     pub(crate) lifted: BTreeSet<ClaimId>,
+    /// Claims that count as having devices, in a trial: other groups of the tree got them.
+    pub(crate) assumed: BTreeMap<ClaimId, Arc<ClaimState>>,
     /// What was looked at in this turn.
     tried: Tried,
     /// What is being made free for gangs.

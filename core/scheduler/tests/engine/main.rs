@@ -31,6 +31,7 @@ mod taint_rules;
 mod tree_preemption;
 mod turmoil;
 mod volumes;
+mod workload_queue;
 mod world;
 
 use std::collections::BTreeMap;
