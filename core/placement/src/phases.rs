@@ -17,7 +17,7 @@ use crate::load::Load;
 use crate::room::Room;
 use crate::scorer::{Scored, Weighted};
 use crate::search::{Errand, Outcome, search};
-use crate::state::{Likeness, PlacementState};
+use crate::state::{Likeness, PlacementState, Walk};
 
 /// What is to be decided.
 #[derive(Clone, Copy)]
@@ -113,21 +113,25 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
             self.state.tried(false);
             return None;
         }
-        let outcome = self.search_in(domain, at_least, budget);
+        let (outcome, walked) = self.search_in(domain, at_least, budget);
         self.state.tried(matches!(outcome, Outcome::Found(_)));
-        match outcome {
-            Outcome::Found(loads) => Some(self.judge(domain, loads)),
-            Outcome::Impossible { seated_max } => {
-                let lack = self.lack_in(domain, budget);
-                self.came_close(&domain.name, seated_max, lack);
-                None
+        let (seated_max, is_open) = match outcome {
+            Outcome::Found(loads) => return Some(self.judge(domain, loads)),
+            Outcome::Impossible { seated_max } => (seated_max, false),
+            Outcome::Spent { seated_max } => (seated_max, true),
+        };
+        self.is_open |= is_open;
+        let lack = if is_open { Lack::Together } else { self.lack_in(domain, budget) };
+        match walked {
+            // Those that a search had seats for need not have been able to be there at once.
+            Some(Walk { loads, stopped_by: Some(why) }) if lack == Lack::Together => {
+                let seated = loads.iter().map(|(_, load)| load.total()).sum();
+                self.came_close(&domain.name, seated, Lack::Next(why));
             }
-            Outcome::Spent { seated_max } => {
-                self.is_open = true;
-                self.came_close(&domain.name, seated_max, Lack::Together);
-                None
-            }
+            Some(walk) => self.came_close(&domain.name, walk.seated(), lack),
+            None => self.came_close(&domain.name, seated_max, lack),
         }
+        None
     }
 
     /// What the nodes of a domain are like, part by part.
@@ -144,7 +148,9 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
 
     /// Two orders: as the domain has them, with the parts where members are already and then those that have most room first, so
     /// that few are needed; and if that takes too long those nodes first that take the fewest members, as these leave the least to be tried.
-    fn search_in(&mut self, domain: &Domain, at_least: u32, budget: &mut Budget) -> Outcome {
+    ///
+    /// If something crosses nodes, members are seated one after the other before, as that will often do.
+    fn search_in(&mut self, domain: &Domain, at_least: u32, budget: &mut Budget) -> (Outcome, Option<Walk>) {
         let gang = self.question.gang;
         let rooms: Vec<u32> = domain
             .nodes
@@ -156,20 +162,26 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
             *of_parts.entry(*part).or_default() += u64::from(*room);
         }
         let mut order: Vec<usize> = (0..domain.nodes.len()).collect();
+        let crosses = self.state.crosses_nodes();
         order.sort_by_key(|at| {
             let part = domain.parts[*at];
-            (part >= domain.homes, std::cmp::Reverse(of_parts[&part]), part)
+            let group = if crosses { self.state.group(domain.nodes[*at]) } else { 0 };
+            (part >= domain.homes, std::cmp::Reverse(of_parts[&part]), part, group)
         });
         let nodes = |order: &[usize]| order.iter().map(|at| domain.nodes[*at]).collect::<Vec<_>>();
         let preferred = nodes(&order);
+        let walk = crosses.then(|| self.state.walk(&preferred, budget));
+        if let Some(walk) = walk.as_ref().filter(|walk| walk.seated() >= at_least) {
+            return (Outcome::Found(walk.loads.clone()), None);
+        }
         let errand = Errand { gang, nodes: &preferred, at_least };
         let found = budget.share(4, |budget| search(errand, self.state, &mut self.room, budget));
         if !matches!(found, Outcome::Spent { .. }) {
-            return found;
+            return (found, walk);
         }
         order.sort_by_key(|at| (rooms[*at], self.room.likeness(self.state, domain.nodes[*at])));
         let scarcest_first = nodes(&order);
-        search(Errand { nodes: &scarcest_first, ..errand }, self.state, &mut self.room, budget)
+        (search(Errand { nodes: &scarcest_first, ..errand }, self.state, &mut self.room, budget), walk)
     }
 
     fn free_in(&mut self, domain: &Domain) -> Amounts {

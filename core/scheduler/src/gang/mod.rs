@@ -5,6 +5,8 @@
 //!
 //! Invariant: a pod that belongs to a group is in no queue of its own.
 
+mod across;
+mod assumed;
 mod attempt;
 mod axes;
 mod cast;
@@ -16,15 +18,18 @@ mod following;
 mod ground;
 mod helps;
 mod in_the_way;
+mod joint;
 mod likeness;
 mod members;
 mod news;
-mod one_by_one;
+mod order;
 mod replicas;
+mod rules;
 mod tree;
 mod turn;
 mod vacancy;
 mod victims;
+mod walk;
 mod way;
 mod workloads;
 

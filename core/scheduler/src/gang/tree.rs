@@ -14,8 +14,8 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 use placement::{Domain, PlacementGenerator, Strictness, Topology, TopologyConstraint, TopologyGenerator};
 
+use super::assumed::Assumed;
 use super::flight::Flight;
-use super::one_by_one::Assumed;
 use super::turn::{GangRefusal, Seated};
 use super::{Root, key_of};
 use crate::engine::Engine;
