@@ -152,11 +152,9 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
     /// If something crosses nodes, members are seated one after the other before, as that will often do.
     fn search_in(&mut self, domain: &Domain, at_least: u32, budget: &mut Budget) -> (Outcome, Option<Walk>) {
         let gang = self.question.gang;
-        let rooms: Vec<u32> = domain
-            .nodes
-            .iter()
-            .map(|node| self.room.alone(self.state, gang, *node, budget).total())
-            .collect();
+        self.room.unsure = false;
+        let alone = self.alone_in(domain, budget);
+        let rooms: Vec<u32> = alone.iter().map(|(_, room)| room.total()).collect();
         let mut of_parts: FxHashMap<u32, u64> = FxHashMap::default();
         for (part, room) in domain.parts.iter().zip(&rooms) {
             *of_parts.entry(*part).or_default() += u64::from(*room);
@@ -170,6 +168,14 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
         });
         let nodes = |order: &[usize]| order.iter().map(|at| domain.nodes[*at]).collect::<Vec<_>>();
         let preferred = nodes(&order);
+        if crosses && !self.room.unsure {
+            let most = self.state.most(&alone);
+            let counts = gang.kinds.iter().zip(most.counts());
+            let seated_max = counts.map(|(kind, most)| kind.members.min(*most)).sum();
+            if seated_max < at_least {
+                return (Outcome::Impossible { seated_max }, None);
+            }
+        }
         let walk = crosses.then(|| self.state.walk(&preferred, budget));
         if let Some(walk) = walk.as_ref().filter(|walk| walk.seated() >= at_least) {
             return (Outcome::Found(walk.loads.clone()), None);
@@ -182,6 +188,13 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
         order.sort_by_key(|at| (rooms[*at], self.room.likeness(self.state, domain.nodes[*at])));
         let scarcest_first = nodes(&order);
         (search(Errand { nodes: &scarcest_first, ..errand }, self.state, &mut self.room, budget), walk)
+    }
+
+    /// How many members of each kind nodes take if there are no others.
+    fn alone_in(&mut self, domain: &Domain, budget: &mut Budget) -> Vec<(NodeIdx, Load)> {
+        let gang = self.question.gang;
+        let alone = |node: &NodeIdx| (*node, self.room.alone(self.state, gang, *node, budget));
+        domain.nodes.iter().map(alone).collect()
     }
 
     fn free_in(&mut self, domain: &Domain) -> Amounts {
@@ -205,11 +218,15 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
     /// What a domain lacks in which the members cannot be seated.
     fn lack_in(&mut self, domain: &Domain, budget: &mut Budget) -> Lack {
         let gang = self.question.gang;
-        let mut rooms = vec![0_u32; gang.kinds.len()];
-        for node in &domain.nodes {
-            let alone = self.room.alone(self.state, gang, *node, budget);
-            rooms.iter_mut().zip(alone.counts()).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
-        }
+        let alone = self.alone_in(domain, budget);
+        let rooms = if self.state.crosses_nodes() {
+            self.state.most(&alone)
+        } else {
+            let mut sum = Load::none(gang.kinds.len());
+            alone.iter().for_each(|(_, room)| sum.add(room));
+            sum
+        };
+        let rooms = rooms.counts().iter().copied();
         let short = gang.kinds.iter().zip(rooms).find(|(kind, room)| *room < kind.members);
         match short.filter(|_| gang.at_least == gang.members()) {
             Some((kind, room_for)) => Lack::Seats { kind: kind.name.clone(), wanted: kind.members, room_for },

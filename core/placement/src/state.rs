@@ -71,6 +71,15 @@ pub trait PlacementState {
         0
     }
 
+    /// How many members of each kind can be seated at once at the most, if each of these nodes takes so many of each kind while
+    /// there are no others. Only asked if something crosses nodes.
+    fn most(&mut self, rooms: &[(NodeIdx, Load)]) -> Load {
+        let mut most =
+            rooms.first().map_or_else(|| Load::none(0), |(_, load)| Load::none(load.counts().len()));
+        rooms.iter().for_each(|(_, room)| most.add(room));
+        most
+    }
+
     /// Seats for members one after the other, if something crosses nodes: quickly found, and no proof if there are too few.
     fn walk(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk {
         let _ = (nodes, budget);

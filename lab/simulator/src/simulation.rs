@@ -10,6 +10,7 @@ use controllers::simulated::Times;
 use convert::change;
 use convert::request::{self, Next, Seen, Verb};
 use gates::{Gate, Gates};
+use model::group::Grouping;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use objects::Object;
@@ -262,7 +263,7 @@ impl Simulation {
                 Effect::Submit(id, write) => self.open.push_back((id, write)),
                 Effect::WakeAt(time) => self.wake_at = Some(time),
                 Effect::Announce(Announcement::Preempted { pod, by, group, node }) => {
-                    let group = group.as_ref().map(|group| &group.id);
+                    let group = group.as_ref().map(Grouping::id);
                     self.note_displaced(&pod.id, &by.id, group, &node);
                 }
                 Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {

@@ -134,6 +134,22 @@ impl Around {
         self.rules.as_ref().is_some_and(PodRules::is_first_of_its_kind)
     }
 
+    /// The node labels by which a pod must be near others.
+    pub(crate) fn near_keys(&self) -> Vec<&Arc<str>> {
+        self.rules.iter().flat_map(PodRules::near_keys).collect()
+    }
+
+    /// Whether the pods that the pod must be near are in more than one place.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.rules.as_ref().is_some_and(PodRules::is_torn)
+    }
+
+    /// How many pods like this one can be spread over places at the most. Told is by node how many it takes, and how many
+    /// pods of any kind that count, by rule.
+    pub(crate) fn spread_most(&self, pod: &Pod, rooms: &[(&Node, u32, Vec<u32>)]) -> Option<u32> {
+        self.spread.as_ref().map(|spread| spread.most((&self.shape, pod), rooms))
+    }
+
     /// Whether pods like this one are too many in the place of a node where it is, however others are spread that are yet to
     /// come. `alone` counts such pods besides those that were there at first, and `more` are to come by each rule.
     pub(crate) fn is_hopelessly_skewed(&self, alone: &Around, pod: &Pod, node: &Node, more: &[i64]) -> bool {

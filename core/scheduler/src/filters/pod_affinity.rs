@@ -120,6 +120,16 @@ impl PodRules {
         !self.near.is_empty() && self.near_itself && self.near.iter().all(|(_, places)| places.is_empty())
     }
 
+    /// The node labels by which a pod must be near others.
+    pub(super) fn near_keys(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.near.iter().map(|(term, _)| &term.key)
+    }
+
+    /// Whether the pods that the shape must be near are in more than one place.
+    pub(super) fn is_torn(&self) -> bool {
+        self.near.iter().any(|(_, places)| places.len() > 1)
+    }
+
     fn is_near(&self, node: &Node) -> bool {
         if !self.near.iter().all(|(term, _)| node.labels.contains_key(&term.key)) {
             return false;

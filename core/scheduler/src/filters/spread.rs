@@ -127,6 +127,38 @@ impl SpreadCounts {
         self.rules.iter().map(|one| counts(&one.rule)).collect()
     }
 
+    /// How many pods like this one can be spread at the most, by the rule that allows for the fewest. Told is by node how many
+    /// it takes, and how many pods of any kind that count, by rule.
+    pub(super) fn most(&self, (shape, pod): (&Shape, &Pod), rooms: &[(&Node, u32, Vec<u32>)]) -> u32 {
+        let of_rule = |(number, counts): (usize, &RuleCounts)| {
+            let is_counted = is_counted(&counts.rule.selector, &shape.namespace, pod);
+            let mut full: FxHashMap<&Arc<str>, i64> =
+                counts.places.iter().map(|(place, count)| (place, *count)).collect();
+            let mut own: FxHashMap<&Arc<str>, i64> = FxHashMap::default();
+            let mut free = 0_i64;
+            for (node, room, all) in rooms {
+                let Some(place) = node.labels.get(&counts.rule.key) else { continue };
+                if self.has_all_labels(node) && counted(&counts.rule, shape, node, self.compares_taints) {
+                    *full.entry(place).or_default() += i64::from(all[number]);
+                    *own.entry(place).or_default() += i64::from(*room);
+                } else {
+                    free += i64::from(*room);
+                }
+            }
+            let is_short = (counts.places.len() as i64) < i64::from(counts.rule.min_domains);
+            let least = if is_short { Some(0) } else { full.values().min().copied() };
+            let least = least.unwrap_or(i64::from(i32::MAX));
+            let allowed = |(place, room): (&&Arc<str>, &i64)| {
+                let here = counts.places.get(*place).copied().unwrap_or(0);
+                let bound = least.saturating_add(i64::from(counts.rule.max_skew)).saturating_sub(here);
+                if is_counted { (*room).min(bound.max(0)) } else { *room }
+            };
+            free + own.iter().map(allowed).sum::<i64>()
+        };
+        let most = self.rules.iter().enumerate().map(of_rule).min().unwrap_or(i64::MAX);
+        u32::try_from(most).unwrap_or(u32::MAX)
+    }
+
     /// Whether pods like this one are too many in the place of a node where it is: counted with those alone that were there
     /// at first, while others are as they are now and `more` come, by each rule, where that helps most.
     pub(super) fn is_hopelessly_skewed(

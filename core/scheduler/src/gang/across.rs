@@ -70,6 +70,8 @@ impl Ground<'_> {
         if self.rules.as_mut().is_some_and(|rules| !rules.add(at, &node, load)) {
             return Verdict::No;
         }
+        // With more to look at, a step takes longer.
+        budget.spend(self.rules.as_ref().map_or(0, |rules| rules.spread_out() as u64 / 4));
         self.across.loads.push((at, load.clone()));
         load.present().for_each(|(kind, count)| self.across.seated[kind] += count);
         let verdict = match self.is_hopeless() {
@@ -100,12 +102,10 @@ impl Ground<'_> {
     /// Whether somebody can never be where it is, whoever comes besides.
     fn is_hopeless(&self) -> bool {
         let Some(rules) = self.rules.as_ref().filter(|rules| rules.have_order()) else { return false };
-        let (Across { loads, seated, .. }, kinds) = (&self.across, &self.cast.kinds);
+        let (seated, kinds) = (&self.across.seated, &self.cast.kinds);
         let left: Vec<u32> =
             kinds.iter().zip(seated).map(|(kind, seated)| kind.len() as u32 - seated).collect();
-        let here = loads.iter().flat_map(|(at, load)| load.present().map(move |(kind, _)| (kind, *at)));
-        let here = here.map(|(kind, at)| (kind, filters::node_of(self.engine.nodes.get(at))));
-        rules.are_hopeless(&left, here)
+        rules.are_hopeless(self.engine, &left)
     }
 
     /// Devices for the load that was assumed last, with other ones for those before if need be.

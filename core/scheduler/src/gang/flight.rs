@@ -46,7 +46,12 @@ impl Engine {
         flight.ready.insert(uid.clone());
         let Some(flight) = self.flight(uid).filter(|flight| self.is_whole(flight)) else { return true };
         let others: Vec<Arc<str>> = flight.members.iter().filter(|other| *other != uid).cloned().collect();
-        let is_fit = |other: &Arc<str>| self.has_ready_devices(now, other) && self.keeps_devices(now, other);
+        // All are asked what each was asked when it became ready: a list of claims or another scheduler may have come since.
+        let is_fit = |other: &Arc<str>| {
+            self.has_ready_devices(now, other)
+                && self.keeps_devices(now, other)
+                && self.has_waited_enough(now, other)
+        };
         let (fit, unfit): (Vec<Arc<str>>, Vec<Arc<str>>) = others.into_iter().partition(is_fit);
         let Some(flight) = self.flight_mut(uid) else { return true };
         if unfit.is_empty() {

@@ -215,6 +215,17 @@ impl PlacementState for Ground<'_> {
         self.rules.as_mut().map_or(0, |rules| rules.group(node, filters::node_of(engine.nodes.get(node))))
     }
 
+    fn most(&mut self, rooms: &[(NodeIdx, Load)]) -> Load {
+        let mut most = Load::none(self.cast.kinds.len());
+        match &self.rules {
+            Some(rules) => rules.most(self.engine, rooms),
+            None => {
+                rooms.iter().for_each(|(_, room)| most.add(room));
+                most
+            }
+        }
+    }
+
     fn walk(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk {
         self.walk_over(nodes, budget)
     }

@@ -23,9 +23,12 @@ mod likeness;
 mod members;
 mod news;
 mod order;
+mod party;
 mod replicas;
 mod rules;
 mod tree;
+mod tree_seats;
+mod tree_turn;
 mod turn;
 mod vacancy;
 mod victims;
@@ -59,6 +62,14 @@ pub(crate) enum Root {
     Group(GroupId),
     /// A group of groups.
     Composite(GroupId),
+}
+
+impl Root {
+    /// Which group it is.
+    pub(crate) fn id(&self) -> &GroupId {
+        let (Root::Group(id) | Root::Composite(id)) = self;
+        id
+    }
 }
 
 /// Groups, and the pods that belong to them.
@@ -96,7 +107,7 @@ pub(crate) struct Gangs {
     /// What was looked at in this turn.
     tried: Tried,
     /// What is being made free for gangs.
-    plans: BTreeMap<GroupId, Plan>,
+    plans: BTreeMap<Root, Plan>,
 }
 
 impl Gangs {

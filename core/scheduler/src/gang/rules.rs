@@ -45,6 +45,8 @@ pub(super) struct Rules {
     near_varies: Vec<bool>,
     /// The same for being spread.
     spread_varies: Vec<bool>,
+    /// Kinds that must be near none but members that must be near the same: all of these are in one place.
+    tied: Vec<bool>,
     /// Nominated pods have rules of their own.
     has_nominees: bool,
     /// Nodes that pods are nominated for.
@@ -57,6 +59,8 @@ pub(super) struct Rules {
     keys: Vec<Arc<str>>,
     groups: FxHashMap<Features, u32>,
     group_of: FxHashMap<NodeIdx, u32>,
+    /// A node of each group.
+    examples: Vec<NodeIdx>,
     /// How many members of each kind are in each group of nodes.
     counts: BTreeMap<(usize, u32), u32>,
     /// Up to which node of an order each group matters.
@@ -121,6 +125,7 @@ impl Rules {
             mounts,
             before,
             heeds,
+            tied: Vec::new(),
             near_varies,
             spread_varies,
             has_nominees,
@@ -129,11 +134,75 @@ impl Rules {
             keys: keys.into_iter().collect(),
             groups: FxHashMap::default(),
             group_of: FxHashMap::default(),
+            examples: Vec::new(),
             counts: BTreeMap::new(),
             last: FxHashMap::default(),
         };
         rules.crosses = rules.crosses || rules.apart_across(engine);
+        rules.tied = (0..rules.pods.len()).map(|kind| rules.is_tied(kind)).collect();
         Some(rules)
+    }
+
+    /// Whether all whom a kind must be near are members that must be near the same, so that the first decides about the place.
+    fn is_tied(&self, kind: usize) -> bool {
+        let around = &self.before[kind];
+        let met = self.heeds[kind].iter().enumerate().filter(|(_, heeds)| heeds.near);
+        let is_same = |other: usize| {
+            let near = |kind: usize| self.heeds[kind].iter().map(|heeds| heeds.near);
+            near(other).eq(near(kind))
+                && self.before[other].near_keys() == around.near_keys()
+                && self.before[other].is_first_of_its_kind()
+        };
+        around.is_first_of_its_kind() && met.into_iter().all(|(other, _)| is_same(other))
+    }
+
+    /// How many members of each kind can be seated at once at the most, if nodes take so many of each kind alone.
+    pub fn most(&self, engine: &Engine, rooms: &[(NodeIdx, Load)]) -> Load {
+        let nodes: Vec<(&Node, &Load)> =
+            rooms.iter().map(|(at, room)| (filters::node_of(engine.nodes.get(*at)), room)).collect();
+        Load::new((0..self.pods.len()).map(|kind| self.most_of(kind, &nodes)).collect::<Vec<_>>())
+    }
+
+    fn most_of(&self, kind: usize, nodes: &[(&Node, &Load)]) -> u32 {
+        let around = &self.before[kind];
+        let sum = |rooms: &mut dyn Iterator<Item = u32>| rooms.fold(0, u32::saturating_add);
+        let mut most = sum(&mut nodes.iter().map(|(_, room)| room.get(kind)));
+        // One in each place, if they must be apart from each other, and as many as there is room where there is no place.
+        for key in &self.heeds[kind][kind].apart {
+            let (placed, others): (Vec<_>, Vec<_>) = nodes
+                .iter()
+                .filter(|(_, room)| room.get(kind) > 0)
+                .partition(|(node, _)| node.labels.contains_key(key));
+            let places: BTreeSet<_> = placed.iter().filter_map(|(node, _)| node.labels.get(key)).collect();
+            let others = sum(&mut others.iter().map(|(_, room)| room.get(kind)));
+            most = most.min(others.saturating_add(places.len() as u32));
+        }
+        for key in around.near_keys().into_iter().filter(|_| self.tied[kind]) {
+            let mut places: FxHashMap<&Arc<str>, u32> = FxHashMap::default();
+            for (node, room) in nodes {
+                if let Some(place) = node.labels.get(key) {
+                    let here = places.entry(place).or_default();
+                    *here = here.saturating_add(room.get(kind));
+                }
+            }
+            most = most.min(places.into_values().max().unwrap_or(0));
+        }
+        if self.spread_varies[kind] {
+            let counted: Vec<Vec<bool>> = self.pods.iter().map(|pod| around.spread_counts(pod)).collect();
+            let rules = counted[kind].len();
+            let rooms: Vec<(&Node, u32, Vec<u32>)> = nodes
+                .iter()
+                .map(|(node, room)| {
+                    let of_rule = |rule: usize| {
+                        let counts = |other: &usize| counted[*other][rule];
+                        sum(&mut (0..self.pods.len()).filter(counts).map(|other| room.get(other)))
+                    };
+                    (*node, room.get(kind), (0..rules).map(of_rule).collect())
+                })
+                .collect();
+            most = most.min(around.spread_most(&self.pods[kind], &rooms).unwrap_or(u32::MAX));
+        }
+        most
     }
 
     /// Whether members must be apart by places of several nodes.
@@ -275,10 +344,18 @@ impl Rules {
         }
     }
 
-    /// Whether members on these nodes can never be there, whoever of those comes that are left, and wherever.
-    pub fn are_hopeless<'n>(&self, left: &[u32], seated: impl Iterator<Item = (usize, &'n Node)>) -> bool {
-        let mut seated = seated;
-        seated.any(|(kind, node)| self.is_hopeless(kind, node, left))
+    /// Whether some of the members that are counted can never be where they are, whoever of those comes that are left, and
+    /// wherever.
+    pub fn are_hopeless(&self, engine: &Engine, left: &[u32]) -> bool {
+        self.counts.keys().any(|(kind, group)| {
+            let node = filters::node_of(engine.nodes.get(self.examples[*group as usize]));
+            self.is_hopeless(*kind, node, left)
+        })
+    }
+
+    /// In how many groups of nodes there are members of how many kinds.
+    pub fn spread_out(&self) -> usize {
+        self.counts.len()
     }
 
     fn is_hopeless(&self, kind: usize, node: &Node, left: &[u32]) -> bool {
@@ -294,6 +371,10 @@ impl Rules {
             if now.is_hopelessly_skewed(alone, &self.pods[kind], node, &more) {
                 return true;
             }
+        }
+        if self.tied[kind] {
+            let has_label = |key: &&Arc<str>| node.labels.contains_key(*key);
+            return self.now[kind].is_torn() || !self.now[kind].near_keys().iter().all(has_label);
         }
         // With nobody there whom it must be near, and nobody to come, it could only be the first of its kind.
         self.near_varies[kind]
@@ -320,6 +401,9 @@ impl Rules {
         let next = self.groups.len() as u32;
         let features = (places, counted, self.nominated.contains(&at).then_some(at));
         let group = *self.groups.entry(features).or_insert(next);
+        if group == next {
+            self.examples.push(at);
+        }
         self.group_of.insert(at, group);
         group
     }
