@@ -75,14 +75,49 @@ pub struct Group {
 pub struct Composite {
     /// Which it is.
     pub id: GroupId,
+    /// Tells it from others that had or will have its name.
+    pub uid: Arc<str>,
     /// How many of the groups in it have to be placed at once.
     pub at_least: u32,
     /// All pods of its groups are in one domain of each of these levels; a level is the key of a node label.
     pub levels: Vec<Arc<str>>,
     /// More important ones come first.
     pub priority: i32,
+    /// How its groups may be taken away for more important ones: all pods below it at once, or as each group says.
+    pub disruption: Disruption,
+    /// Less important pods may have to go for it.
+    pub preempts: bool,
     /// The one that it belongs to itself, by name.
     pub parent: Option<Arc<str>>,
     /// When it was made.
     pub created: Option<Timestamp>,
+}
+
+/// A group of pods, or a group of groups.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Grouping {
+    /// Of pods.
+    Pods(Arc<Group>),
+    /// Of groups.
+    Groups(Arc<Composite>),
+}
+
+impl Grouping {
+    /// Which it is.
+    #[must_use]
+    pub fn id(&self) -> &GroupId {
+        match self {
+            Grouping::Pods(group) => &group.id,
+            Grouping::Groups(composite) => &composite.id,
+        }
+    }
+
+    /// Tells it from others that had or will have its name.
+    #[must_use]
+    pub fn uid(&self) -> &Arc<str> {
+        match self {
+            Grouping::Pods(group) => &group.uid,
+            Grouping::Groups(composite) => &composite.uid,
+        }
+    }
 }

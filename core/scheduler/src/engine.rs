@@ -31,7 +31,7 @@ use cluster::volumes::Volumes;
 use gates::Gates;
 use model::claim::{ClaimId, Class};
 use model::device::DeviceId;
-use model::group::Group;
+use model::group::Grouping;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
@@ -133,7 +133,7 @@ pub enum Announcement {
         /// The other; if a group needs the place, one of its pods.
         by: Arc<Pod>,
         /// The group that needs the place, if it is one.
-        group: Option<Arc<Group>>,
+        group: Option<Grouping>,
         /// The node on which that is to be; for a group the domain.
         node: Arc<str>,
     },

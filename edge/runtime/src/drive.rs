@@ -440,7 +440,7 @@ impl Drive {
                 self.options.listener.hear(&Notice::Negotiating { pod, wait });
             }
             Announcement::Preempted { pod, by, group, node } => {
-                let group = group.as_deref();
+                let group = group.as_ref();
                 self.options.listener.hear(&Notice::Preempted { pod, by, group, node });
             }
             Announcement::Released { pod, message } => {

@@ -1,11 +1,12 @@
 //! Announcements of the engine as events of the API.
 
 use client::Report;
-use model::group::GroupId;
+use model::group::{GroupId, Grouping};
 use model::pod::Pod;
 use model::workload::replica_parts;
 use objects::Object;
 use objects::core::event::ObjectReference;
+use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::workload::Workload;
 use scheduler::engine::Announcement;
@@ -39,15 +40,13 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             // Who displaces a pod reports it, not who placed it.
             controller: by.scheduler.to_string(),
             regarding: reference(pod),
-            related: Some(
-                group.as_ref().map_or_else(|| reference(by), |group| group_reference(&group.id, &group.uid)),
-            ),
+            related: Some(group.as_ref().map_or_else(|| reference(by), grouping_reference)),
             reason: "Preempted",
             action: "Preempting",
             is_warning: false,
             is_once: false,
             note: match group {
-                Some(group) => format!("Preempted by podgroup {} on node {node}", group.uid),
+                Some(group) => format!("Preempted by podgroup {} on node {node}", group.uid()),
                 None => format!("Preempted by pod {} on node {node}", by.uid),
             },
         },
@@ -138,6 +137,19 @@ fn group_reference(group: &GroupId, uid: &str) -> ObjectReference {
         name: name.to_owned(),
         uid: uid.to_owned(),
         ..ObjectReference::default()
+    }
+}
+
+/// A group for which others go, of pods or of groups.
+fn grouping_reference(grouping: &Grouping) -> ObjectReference {
+    let reference = group_reference(grouping.id(), grouping.uid());
+    match grouping {
+        Grouping::Pods(_) => reference,
+        Grouping::Groups(_) => ObjectReference {
+            api_version: CompositePodGroup::API_VERSION.to_owned(),
+            kind: CompositePodGroup::KIND.to_owned(),
+            ..reference
+        },
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::group::Group;
+use model::group::Grouping;
 use model::pod::{Pod, PodId};
 use scheduler::change::Write;
 use scheduler::engine::ReadyOutcome;
@@ -191,7 +191,7 @@ pub enum Notice<'a> {
         /// The other; if a group needs the place, one of its pods.
         by: &'a Pod,
         /// The group that needs the place, if it is one.
-        group: Option<&'a Group>,
+        group: Option<&'a Grouping>,
         /// The node on which that is to be; for a group the domain.
         node: &'a str,
     },

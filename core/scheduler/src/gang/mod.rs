@@ -22,9 +22,12 @@ mod members;
 mod news;
 mod notes;
 mod one_by_one;
+mod party;
 mod release;
 mod replicas;
 mod tree;
+mod tree_seats;
+mod tree_turn;
 mod turn;
 mod vacancy;
 mod victims;
@@ -62,6 +65,14 @@ pub(crate) enum Root {
     Composite(GroupId),
 }
 
+impl Root {
+    /// Which group it is.
+    pub(crate) fn id(&self) -> &GroupId {
+        let (Root::Group(id) | Root::Composite(id)) = self;
+        id
+    }
+}
+
 /// Groups, and the pods that belong to them.
 #[derive(Debug, Default)]
 pub(crate) struct Gangs {
@@ -97,7 +108,7 @@ pub(crate) struct Gangs {
     /// What was looked at in this turn.
     tried: Tried,
     /// What is being made free for gangs.
-    plans: BTreeMap<GroupId, Plan>,
+    plans: BTreeMap<Root, Plan>,
     /// Pods whose group is not there, and that have yet to be told so.
     astray: Astray,
     /// Notes on groups that are not known to be written.

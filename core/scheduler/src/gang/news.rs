@@ -133,7 +133,8 @@ impl Engine {
     /// Tells why a group has no nodes, and notes it on the group.
     pub(super) fn tell_refused(&mut self, group: &Group, pod: &Pod, message: &str) {
         let message = message.to_owned();
-        let outcome = match self.gangs.plans.contains_key(&group.id) {
+        let root = self.root_of(&group.id);
+        let outcome = match root.is_some_and(|root| self.gangs.plans.contains_key(&root)) {
             true => GangOutcome::MakingRoom { message: message.clone() },
             false => GangOutcome::Refused { message: message.clone() },
         };

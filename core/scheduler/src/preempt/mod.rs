@@ -21,7 +21,7 @@ use std::sync::Arc;
 use cluster::budgets::Budgets;
 use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
-use model::group::Group;
+use model::group::Grouping;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -91,7 +91,7 @@ pub(crate) struct Displacer<'d> {
     /// The pod, or one of the group.
     pub pod: &'d Arc<Pod>,
     /// The group, if it is one.
-    pub group: Option<&'d Arc<Group>>,
+    pub group: Option<&'d Grouping>,
     /// The node or the domain where that is to be.
     pub place: &'d Arc<str>,
 }

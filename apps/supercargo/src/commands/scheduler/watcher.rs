@@ -247,7 +247,7 @@ impl Listener for Watcher {
             Notice::Preempted { pod, by, group, node } => {
                 let preemptor = if group.is_some() { Preemptor::PodGroup } else { Preemptor::Pod };
                 self.metrics.preemption.victims(preemptor, 1, 1, 0);
-                let by = group.map_or_else(|| named(&by.id), |group| group.id.to_string());
+                let by = group.map_or_else(|| named(&by.id), |group| group.id().to_string());
                 let pod = named(&pod.id);
                 info!(pod, by, node, "displaced by a more important pod");
             }
