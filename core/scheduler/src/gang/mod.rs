@@ -5,6 +5,8 @@
 //!
 //! Invariant: a pod that belongs to a group is in no queue of its own.
 
+mod across;
+mod assumed;
 mod astray;
 mod attempt;
 mod axes;
@@ -17,20 +19,23 @@ mod following;
 mod ground;
 mod helps;
 mod in_the_way;
+mod joint;
 mod likeness;
 mod members;
 mod news;
 mod notes;
-mod one_by_one;
+mod order;
 mod party;
 mod release;
 mod replicas;
+mod rules;
 mod tree;
 mod tree_seats;
 mod tree_turn;
 mod turn;
 mod vacancy;
 mod victims;
+mod walk;
 mod way;
 mod workloads;
 

@@ -17,8 +17,8 @@ use model::group::{Composite, Group, GroupId};
 use model::pod::Pod;
 use placement::{Domain, PlacementGenerator, Strictness, Topology, TopologyConstraint, TopologyGenerator};
 
+use super::assumed::Assumed;
 use super::cast::{Cast, Member};
-use super::one_by_one::Assumed;
 use super::tree::Branch;
 use super::turn::Seated;
 use super::{Root, turn};
