@@ -54,6 +54,8 @@ struct Trial {
     /// How many members have to have seats in the end.
     wanted: usize,
     tries_left: u64,
+    /// There would have been more to try.
+    is_spent: bool,
     /// How many steps each search for seats of a group may take.
     steps_max: u64,
     /// How many groups had seats at most, and why the next had none.
@@ -92,6 +94,7 @@ impl Engine {
             seats: Vec::new(),
             wanted: wanted.max(1) as usize,
             tries_left: (steps_max / STEPS_PER_TRY).clamp(1, TRIES_MAX),
+            is_spent: false,
             steps_max,
             nearest: None,
         };
@@ -103,6 +106,10 @@ impl Engine {
         seats.reverse();
         let Some(domain) = found else {
             return Err(match trial.nearest {
+                // Not everything was tried, so this is no proof.
+                Some((_, why)) if trial.is_spent => {
+                    format!("the search for seats met its bound, and this is what came closest: {why}")
+                }
                 Some((_, why)) => why,
                 None if domains.is_empty() => {
                     let levels = tree.composite.levels.join(", ");
@@ -332,9 +339,9 @@ impl Trial {
 
     /// Whether seats may be looked for once more.
     fn may_try(&mut self) -> bool {
-        let may_try = self.tries_left > 0;
+        self.is_spent |= self.tries_left == 0;
         self.tries_left = self.tries_left.saturating_sub(1);
-        may_try
+        !self.is_spent
     }
 
     fn came_close(&mut self, group: &Group, message: &str) {

@@ -298,3 +298,20 @@ fn members_of_two_groups_that_share_a_claim_go_where_its_devices_are() {
         assert_eq!(users.len(), 2, "{level:?}: {users:?}");
     }
 }
+
+#[test]
+fn a_tree_for_which_not_everything_could_be_tried_is_not_called_impossible() {
+    let mut world = tree_world();
+    for number in 0..40 {
+        world.fact(node_in(&format!("r{number}"), &format!("n{number}"), 4_000 + number));
+    }
+    world.fact(tree("t", 4, None, None));
+    // Three small groups may be in any rack, and the last is in none.
+    for (name, count) in [("a", 1), ("b", 1), ("c", 1), ("x", 3)] {
+        world.fact(leaf(name, count, Some("rack"), "t"));
+        add(&mut world, name, count as usize);
+    }
+    world.settle();
+    let told = "x0: pod group is unschedulable, the search for seats met its bound, and this is what came closest: group x";
+    assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told.last());
+}
