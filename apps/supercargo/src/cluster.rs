@@ -160,6 +160,8 @@ impl Listener for Ears {
             | Notice::Negotiating { .. }
             | Notice::Drivers { .. }
             | Notice::Preempted { .. }
+            | Notice::Released { .. }
+            | Notice::GroupIgnored { .. }
             | Notice::Submitted { .. }
             | Notice::Settled { .. }
             | Notice::Compared { .. }

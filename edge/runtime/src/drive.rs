@@ -12,6 +12,7 @@ use convert::change::Fact;
 use convert::claim_id;
 use gates::Gate;
 use model::timestamp::Timestamp;
+use model::workload::is_replica;
 use objects::resource::claim::ResourceClaim;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
@@ -229,7 +230,8 @@ impl Drive {
     }
 
     fn turn(&mut self) {
-        if self.engine.ends_wait(self.clock.now()) {
+        let now = self.clock.now();
+        if self.engine.ends_wait(now) || self.engine.has_notes(now) {
             // Pods that were looked at before go on, which is no attempt.
             self.tell(Input::Turn { attempts: 0 });
         }
@@ -280,8 +282,12 @@ impl Drive {
                 self.options.listener.hear(&Notice::Attempt { profile: &profile, result, took: each });
             }
         }
-        // A tree of groups is one attempt.
-        self.options.listener.hear(&Notice::Gang { news: first, took: Some(took) });
+        // A tree of groups is one attempt, and replicas that are placed in one pass are one each.
+        let attempts = if is_replica(&first.group.name) { looked.len() } else { 1 };
+        let each = took / u32::try_from(attempts).unwrap_or(u32::MAX);
+        for news in &looked[..attempts] {
+            self.options.listener.hear(&Notice::Gang { news, took: Some(each) });
+        }
         true
     }
 
@@ -422,6 +428,12 @@ impl Drive {
             Announcement::Preempted { pod, by, group, node } => {
                 let group = group.as_ref();
                 self.options.listener.hear(&Notice::Preempted { pod, by, group, node });
+            }
+            Announcement::Released { pod, message } => {
+                self.options.listener.hear(&Notice::Released { pod, message });
+            }
+            Announcement::GroupIgnored { pod, message } => {
+                self.options.listener.hear(&Notice::GroupIgnored { pod, message });
             }
             Announcement::Gang(news) => {
                 if matches!(news.outcome, GangOutcome::Placed { .. }) {

@@ -190,6 +190,20 @@ pub enum Notice<'a> {
         /// The node on which that is to be; for a group the domain.
         node: &'a str,
     },
+    /// A pod that was bound is let go, since another of its gang could not be.
+    Released {
+        /// The pod.
+        pod: &'a Pod,
+        /// Why.
+        message: &'a str,
+    },
+    /// A pod is placed as if it belonged to no group, since the feature is off; told once for a group.
+    GroupIgnored {
+        /// The pod.
+        pod: &'a Pod,
+        /// What is to be done about it.
+        message: &'a str,
+    },
     /// A write is on its way.
     Submitted {
         /// The write.

@@ -5,6 +5,7 @@
 //!
 //! Invariant: a pod that belongs to a group is in no queue of its own.
 
+mod astray;
 mod attempt;
 mod axes;
 mod cast;
@@ -19,8 +20,10 @@ mod in_the_way;
 mod likeness;
 mod members;
 mod news;
+mod notes;
 mod one_by_one;
 mod party;
+mod release;
 mod replicas;
 mod tree;
 mod tree_seats;
@@ -40,8 +43,11 @@ use model::group::{Composite, Group, GroupId};
 use model::workload::{Terms, WorkloadId};
 use rustc_hash::FxHashMap;
 
+use astray::Astray;
 use flight::Flight;
 pub use news::{GangNews, GangOutcome, Tried};
+use notes::Notes;
+use release::Landing;
 use way::Plan;
 
 /// What stands before the name of a gang in the queue. No uid begins like this.
@@ -103,6 +109,16 @@ pub(crate) struct Gangs {
     tried: Tried,
     /// What is being made free for gangs.
     plans: BTreeMap<Root, Plan>,
+    /// Pods whose group is not there, and that have yet to be told so.
+    astray: Astray,
+    /// Notes on groups that are not known to be written.
+    notes: Notes,
+    /// What became of members that were to be bound together, as far as it is known.
+    landings: BTreeMap<GroupId, Landing>,
+    /// Members that were let go since another could not be bound, and are still on their nodes.
+    pub(crate) released: BTreeSet<Arc<str>>,
+    /// Groups that are ignored as the feature is off, and of which that was told.
+    ignored: BTreeSet<GroupId>,
 }
 
 impl Gangs {

@@ -29,7 +29,7 @@ impl Engine {
         if pods.is_empty() {
             return self.look_at_tree(now, id);
         }
-        if is_coming_back {
+        if is_coming_back || leaves.iter().any(|leaf| self.has_released(leaf)) {
             return self.queue.put_back(key, Failure::Failed, now);
         }
         if pods.iter().any(|pod| self.wants_devices(pod))

@@ -153,7 +153,10 @@ impl Engine {
     /// Sends replicas on their way, each by itself.
     fn take_off_together(&mut self, now: Timestamp, replicas: Vec<(GroupId, Seated)>) {
         for (id, seated) in replicas {
-            if let Some(group) = self.gangs.groups.get(&id).cloned() {
+            if let (Some(group), Some((pod, _))) = (self.gangs.groups.get(&id).cloned(), seated.first()) {
+                self.tell_seated(&group, &pod.clone(), seated.len());
+                // What was looked at was looked at for all of them, and is told once.
+                self.gangs.tried = Tried::default();
                 self.take_off(now, &key_of(&Root::Group(id)), &group, seated);
             }
         }

@@ -44,7 +44,9 @@ impl Engine {
         for id in went {
             self.gangs.groups.remove(&id);
             self.gangs.terms.remove(&id);
+            self.gangs.placed.remove(&id);
             self.look_at_gang(now, &id);
+            self.look_for_group(now, &id);
         }
     }
 

@@ -10,6 +10,7 @@ mod device_preemption;
 mod extended;
 mod footprint;
 mod gang_binding;
+mod gang_policy;
 mod gang_preemption;
 mod gang_queue;
 mod gang_readying;

@@ -18,7 +18,13 @@ use crate::world::{World, claim, gpu_class, gpus, pod, world};
 
 /// A workload with one group of so many replicas of two members.
 fn workload(replicas: u32, terms: Terms) -> Change {
-    let group = WorkloadGroup { name: "g".into(), at_least: 2, replicas, terms: Arc::new(terms) };
+    let group = WorkloadGroup {
+        name: "g".into(),
+        at_least: 2,
+        replicas,
+        binding_failure: None,
+        terms: Arc::new(terms),
+    };
     Change::Group(GroupChange::WorkloadApplied(Box::new(Workload {
         id: WorkloadId { namespace: "default".into(), name: "w".into() },
         uid: "uid-w".into(),
