@@ -166,7 +166,8 @@ impl Listener for Ears {
             | Notice::Settled { .. }
             | Notice::Compared { .. }
             // Not every kind is served with every set of features.
-            | Notice::NotServed { .. } => return,
+            | Notice::NotServed { .. }
+            | Notice::Served { .. } => return,
             Notice::Interrupted { kind, why, .. } => Heard::Trouble(format!("cannot hear of {kind}: {why}")),
             Notice::Unreadable { object, why } => Heard::Trouble(format!("cannot read {object}: {why}")),
             Notice::ElectionTrouble { why } | Notice::LostLeadership { why } => {

@@ -26,7 +26,7 @@ use crate::Options;
 use crate::carry::{Carried, Carrier};
 use crate::events;
 
-use crate::feed::{Feed, follow_all, read_again};
+use crate::feed::{Feed, Feeds, follow_all, read_again};
 use crate::kept::{Kept, Original};
 use crate::notice::{AttemptResult, Notice, State};
 use crate::shadow::Shadow;
@@ -51,6 +51,10 @@ pub(crate) enum Message {
     Synced(&'static str),
     /// Everything of a kind that was there has been read once more.
     ReadAgain(&'static str),
+    /// A kind is served that was not.
+    Served(&'static Feed),
+    /// A kind is served no more. That its objects are gone has been told.
+    NotServed(&'static Feed),
     /// An object means nothing to us.
     Unreadable { object: String, why: String },
     /// A stream of facts is interrupted.
@@ -95,7 +99,7 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    pub(crate) fn new(connection: Connection, options: Options, feeds: &[&'static Feed]) -> Drive {
+    pub(crate) fn new(connection: Connection, options: Options, feeds: Feeds) -> Drive {
         let clock = Clock::start();
         let (outbox, inbox) = channel(INBOX_MAX);
         let recorder = (!options.shadow).then(|| Recorder::start(connection.clone(), clock));
@@ -103,11 +107,11 @@ impl Drive {
             engine: Engine::new(options.settings.clone()),
             clock,
             kept: Kept::default(),
-            unsynced: feeds.iter().map(|feed| feed.kind).collect(),
-            feeds: feeds.to_vec(),
+            unsynced: feeds.served.iter().map(|feed| feed.kind).collect(),
             rereading: BTreeSet::new(),
             leads: false,
-            feeding: follow_all(&connection, feeds, &outbox),
+            feeding: follow_all(&connection, &feeds, &outbox),
+            feeds: feeds.served,
             inbox,
             outbox,
             writing: JoinSet::new(),
@@ -296,6 +300,16 @@ impl Drive {
             Message::Changed(change, original) => self.changed(change, original),
             Message::Synced(kind) => drop(self.unsynced.remove(kind)),
             Message::ReadAgain(kind) => drop(self.rereading.remove(kind)),
+            Message::Served(feed) => {
+                self.feeds.push(feed);
+                self.options.listener.hear(&Notice::Served { kind: feed.kind });
+            }
+            Message::NotServed(feed) => {
+                self.feeds.retain(|known| known.kind != feed.kind);
+                self.unsynced.remove(feed.kind);
+                self.rereading.remove(feed.kind);
+                self.options.listener.hear(&Notice::NotServed { kind: feed.kind });
+            }
             Message::Unreadable { object, why } => {
                 self.options.listener.hear(&Notice::Unreadable { object: &object, why: &why });
             }

@@ -73,8 +73,13 @@ pub enum State {
 pub enum Notice<'a> {
     /// It stands otherwise now.
     State(&'a State),
-    /// A kind is not served, so nothing is known of it.
+    /// A kind is not served, so nothing is known of it. It is asked for again from time to time.
     NotServed {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// A kind is served that was not.
+    Served {
         /// The kind.
         kind: &'static str,
     },

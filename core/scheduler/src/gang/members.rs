@@ -84,8 +84,8 @@ impl Engine {
             }
             GroupChange::WorkloadApplied(workload) => return self.apply_workload(now, &workload),
             GroupChange::WorkloadGone(id) => return self.remove_workload(now, &id),
-            GroupChange::TopologyApplied(topology) => return self.apply_topology(*topology),
-            GroupChange::TopologyGone(name) => return self.remove_topology(&name),
+            GroupChange::TopologyApplied(topology) => return self.apply_topology(now, *topology),
+            GroupChange::TopologyGone(name) => return self.remove_topology(now, &name),
         };
         self.look_at_gang(now, &id);
         self.look_if_placed(&id);

@@ -5,6 +5,8 @@
 //!
 //! Invariant: a pod that belongs to a group is in no queue of its own.
 
+mod across;
+mod assumed;
 mod astray;
 mod attempt;
 mod axes;
@@ -17,26 +19,30 @@ mod following;
 mod ground;
 mod helps;
 mod in_the_way;
+mod joint;
 mod likeness;
 mod members;
 mod news;
 mod notes;
-mod one_by_one;
+mod order;
 mod party;
 mod release;
 mod replicas;
+mod rules;
 mod tree;
 mod tree_seats;
 mod tree_turn;
 mod turn;
 mod vacancy;
 mod victims;
+mod walk;
 mod way;
 mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::claims::ClaimState;
 use cluster::topologies::NodeTopology;
 use model::claim::ClaimId;
 use model::group::{Composite, Group, GroupId};
@@ -105,6 +111,8 @@ pub(crate) struct Gangs {
     placed: BTreeMap<GroupId, Arc<str>>,
     /// Claims that count as having no devices, in a trial.
     pub(crate) lifted: BTreeSet<ClaimId>,
+    /// Claims that count as having devices, in a trial: other groups of the tree got them.
+    pub(crate) assumed: BTreeMap<ClaimId, Arc<ClaimState>>,
     /// What was looked at in this turn.
     tried: Tried,
     /// What is being made free for gangs.

@@ -19,10 +19,10 @@ use placement::{
     Answer, Budget, Domain, Gang, Placement, PlacementGenerator, Question, ReachGenerator, place,
 };
 
+use super::assumed::Assumed;
 use super::cast::{Cast, Member};
 use super::device_sets::Sets;
 use super::ground::Ground;
-use super::one_by_one::Assumed;
 use super::party::Party;
 use super::turn::{self, Seated};
 use super::{Root, key_of};

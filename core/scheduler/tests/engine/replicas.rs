@@ -17,7 +17,7 @@ use crate::preemption::running;
 use crate::world::{World, claim, gpu_class, gpus, pod, world};
 
 /// A workload with one group of so many replicas of two members.
-fn workload(replicas: u32, terms: Terms) -> Change {
+pub fn workload(replicas: u32, terms: Terms) -> Change {
     let group = WorkloadGroup {
         name: "g".into(),
         at_least: 2,
@@ -38,7 +38,7 @@ fn a_rack(rank: Option<u32>) -> Terms {
 }
 
 /// Devices of one pool for all claims that are made from a template.
-fn one_pool() -> Terms {
+pub fn one_pool() -> Terms {
     let claims = TermClaims::Template("gpus".into());
     Terms { levels: Vec::new(), devices: vec![DeviceTerm { claims, together: Together::Pool }] }
 }
@@ -48,7 +48,7 @@ fn of_replica(replica: usize, pod: Pod) -> Pod {
 }
 
 /// Two members of each replica, `r-0` and `r-1` and so on.
-fn add(world: &mut World, replicas: usize, make: impl Fn(&str, usize) -> Pod) {
+pub fn add(world: &mut World, replicas: usize, make: impl Fn(&str, usize) -> Pod) {
     for replica in 0..replicas {
         for number in 0..2 {
             world.add_pod(of_replica(replica, make(&format!("{replica}-{number}"), number)));
@@ -57,7 +57,7 @@ fn add(world: &mut World, replicas: usize, make: impl Fn(&str, usize) -> Pod) {
 }
 
 /// A pod with a claim of its own that was made from the template, which is added.
-fn with_claim(world: &mut World, replica: usize, number: usize) {
+pub fn with_claim(world: &mut World, replica: usize, number: usize) {
     let name = format!("{replica}-{number}");
     world.add_claim(ClaimState { owner: Some(format!("uid-{name}").into()), ..claim(&name) });
     let mut made = of_replica(replica, pod(&name, 100, &[]));

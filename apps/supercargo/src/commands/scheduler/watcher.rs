@@ -202,6 +202,7 @@ impl Listener for Watcher {
             Notice::NotServed { kind } => {
                 info!(kind, "the API server does not serve this kind; nothing is known of it");
             }
+            Notice::Served { kind } => info!(kind, "the API server serves this kind now"),
             Notice::Interrupted { kind, why, retry_in } => {
                 let retry_ms = retry_in.as_millis();
                 // Servers end watches at any time; only what lasts is worth a line.
