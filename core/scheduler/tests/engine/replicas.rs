@@ -263,3 +263,19 @@ fn fewer_go_rather_than_that_a_wish_is_granted() {
     world.settle();
     assert!(world.node_of("0-0").is_some() && world.node_of("0-1").is_some(), "{}", seats(&world));
 }
+
+#[test]
+fn as_many_of_many_replicas_are_placed_as_can_be() {
+    // On ten nodes of four processors there is room for six members of three and six of two, and one node is left.
+    for (terms, expected) in [(Terms::default(), 40), (a_rack(None), 36), (a_rack(Some(0)), 40)] {
+        let mut world = crate::gangs::gang_world();
+        for number in 0..60 {
+            world.fact(node_in(&format!("r{}", number / 10), &format!("n{number:02}"), 4_000));
+        }
+        world.fact(workload(50, terms.clone()));
+        add(&mut world, 50, |name, number| pod(name, if number == 0 { 2_000 } else { 3_000 }, &[]));
+        one_turn(&mut world);
+        let bound = world.open.iter().filter(|(_, write)| matches!(write, Write::Bind { .. })).count();
+        assert_eq!(bound, 2 * expected, "{terms:?}");
+    }
+}
