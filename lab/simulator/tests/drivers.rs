@@ -57,3 +57,36 @@ fn a_pod_that_is_to_go_is_not_placed() {
     assert_eq!(there["metadata"]["deletionTimestamp"], "2026-01-02T03:04:05Z");
     assert_eq!(ending.outcome.pods[0].node, None);
 }
+
+#[test]
+fn a_pod_that_is_displaced_has_its_devices_asked_back() {
+    let claim = |name: &str, owners: &str| {
+        format!(
+            "{{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {{name: {name}, {owners} \
+             finalizers: [lender.example.com/deletion-protection]}}, spec: {{devices: {{requests: [{{name: r, \
+             exactly: {{deviceClassName: lent}}}}]}}}}, status: {{controllerName: lender.example.com, \
+             allocation: {{devices: {{}}}}, reservedFor: [{{resource: pods, name: victim, uid: victim}}]}}}}\n---\n"
+        )
+    };
+    let owners =
+        "ownerReferences: [{apiVersion: v1, kind: Pod, name: victim, uid: victim, controller: true}],";
+    let requests = "containers: [{name: c, image: i, resources: {requests: {cpu: '3'}}}]";
+    let victim = format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: victim, uid: victim}}, spec: {{nodeName: node-1, {requests}}}}}"
+    );
+    let urgent = format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: urgent}}, spec: {{priorityClassName: system-cluster-critical, \
+         {requests}}}}}"
+    );
+    let ending = ending(&format!("{}{}{victim}\n---\n{urgent}", claim("named", ""), claim("made", owners)));
+    let claim = |name: &str| {
+        let found = ending.objects.iter().find(|object| object["metadata"]["name"] == name);
+        found.expect("its driver has not taken its devices back").clone()
+    };
+    let (named, made) = (claim("named"), claim("made"));
+    assert_eq!(named["status"]["deallocationRequested"], true, "{named}");
+    assert!(made["metadata"]["deletionTimestamp"].is_string(), "{made}");
+    for one in [named, made] {
+        assert!(one["status"]["allocation"].is_object() && one["status"]["reservedFor"].is_null(), "{one}");
+    }
+}

@@ -152,11 +152,17 @@ impl Engine {
         flight.members.len() >= self.needed(flight) && flight.ready.len() == flight.members.len()
     }
 
+    /// Whether a member on its way is being taken back: what is written for it is undone, or has yet to be answered.
+    pub(super) fn is_coming_back(&self, uid: &Arc<str>) -> bool {
+        !self.nodes.has_pod(uid) || self.placing.get(uid).is_some_and(|placing| placing.failed.is_some())
+    }
+
     /// How many members have to be on the way together, with those that are on nodes by now.
     fn needed(&self, flight: &Flight) -> usize {
         let id = flight.members.first().and_then(|uid| self.gangs.in_flight.get(uid));
         let Some(group) = id.and_then(|id| self.gangs.groups.get(id)) else { return flight.at_least };
-        let bound = self.gangs.seated(&group.id).filter(|uid| !flight.members.contains(*uid)).count();
+        let counts = |uid: &&Arc<str>| !flight.members.contains(*uid) && !self.is_coming_back(uid);
+        let bound = self.gangs.seated(&group.id).filter(counts).count();
         (group.at_least as usize).saturating_sub(bound)
     }
 

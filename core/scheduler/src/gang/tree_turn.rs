@@ -24,7 +24,7 @@ impl Engine {
         let leaves = self.leaves_of(&root);
         let mut waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf)).flatten();
         let is_coming_back =
-            waiting.any(|(uid, _)| self.placing.contains_key(uid) && !self.nodes.has_pod(uid));
+            waiting.any(|(uid, _)| self.placing.contains_key(uid) && self.is_coming_back(uid));
         let pods = self.members_here(&root);
         if pods.is_empty() {
             return self.look_at_tree(now, id);

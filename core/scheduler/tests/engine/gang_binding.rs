@@ -335,3 +335,23 @@ fn a_list_of_claims_parts_no_gang_when_somebody_else_binds_the_one_that_was_wait
     }
     panic!("nobody was bound: {:?}", world.told);
 }
+
+#[test]
+fn a_member_that_failed_is_not_sent_alone_while_those_called_back_for_it_have_no_answer() {
+    let mut world = with_cards();
+    world.turn();
+    let mut open = std::mem::take(&mut world.open);
+    open.sort_by(|(_, left), (_, right)| whose(left).cmp(whose(right)));
+    world.tell(Input::Settled(open[0].0, WriteOutcome::Failed("no".to_owned())));
+    for _ in 0..3 {
+        world.later(20);
+        world.turn();
+        world.carry_out();
+        assert_eq!((bindings(&world), bound(&world)), (0, 0), "the others come back: {:?}", world.told);
+    }
+    world.open.extend(open[1..].to_vec());
+    world.carry_out();
+    world.later(20);
+    world.settle();
+    assert_eq!((bound(&world), racks_of(&world).len()), (3, 1), "{:?}", world.told);
+}
