@@ -162,7 +162,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
             sleep(Duration::from_millis(50)).await;
         }
     };
-    timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{what}: not within {PATIENCE:?}"));
+    assert!(timeout(PATIENCE, waiting).await.is_ok(), "{what}: not within {PATIENCE:?}");
 }
 
 async fn pod_is(connection: &Connection, name: &str, what: &str, holds: impl Fn(&Pod) -> bool) {

@@ -39,8 +39,8 @@ impl World {
         if self.plan.sabotage == Sabotage::KeepsReservations && matches!(write, Write::Release { .. }) {
             return;
         }
-        if let Write::Bind { pod, .. } = &write
-            && let Some(wrong) = self.judge.check_gang(&Key::new(&pod.namespace, &pod.name))
+        if let Write::Bind { pod, uid, .. } = &write
+            && let Some(wrong) = self.judge.check_gang(&Key::new(&pod.namespace, &pod.name), uid)
         {
             self.trace.note(now, format_args!("WRONG: {wrong}"));
             self.violations.push(wrong);

@@ -269,8 +269,8 @@ impl Judge {
 
     /// Somebody is about to bind a pod. The first of a gang is bound only when enough of them have all that they need, with their
     /// devices ready.
-    pub fn check_gang(&self, key: &Key) -> Option<String> {
-        let pod = self.pods.get(key)?;
+    pub fn check_gang(&self, key: &Key, uid: &str) -> Option<String> {
+        let pod = self.pods.get(key).filter(|pod| pod.metadata.uid == uid)?;
         let has_all = |pod: &Pod| {
             let named = |name: &String| {
                 let is_its = |claim: &&ResourceClaim| {
