@@ -35,6 +35,8 @@ pub fn group(object: &PodGroup) -> Result<Group, ConvertError> {
         claims: claims.collect(),
         parent: spec.parent_composite_pod_group_name.as_deref().map(Into::into),
         created: meta.creation_timestamp.as_ref().map(|time| time.0),
+        // Kubernetes has no such field.
+        binding_failure: None,
         was_placed: conditions.any(|one| one.type_ == INITIALLY_SCHEDULED && one.status == "True"),
         disruption: if is_whole { Disruption::Whole } else { Disruption::Single },
         preempts: spec.preemption_policy.as_deref() != Some("Never"),

@@ -31,6 +31,16 @@ pub enum Disruption {
     Whole,
 }
 
+/// What becomes of a gang if a member cannot be bound after others were, and they are too few without it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum BindingFailure {
+    /// The others stay, and the member gets another place beside them.
+    #[default]
+    Replace,
+    /// The others are let go as well, and the gang is placed anew as a whole.
+    Release,
+}
+
 /// How pods of a group are placed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Group {
@@ -56,6 +66,8 @@ pub struct Group {
     pub created: Option<Timestamp>,
     /// The API has it that enough of its pods were placed once.
     pub was_placed: bool,
+    /// What becomes of it if a member cannot be bound; nothing if that is left to the scheduler.
+    pub binding_failure: Option<BindingFailure>,
 }
 
 /// How groups that belong together are placed.

@@ -73,8 +73,13 @@ pub enum State {
 pub enum Notice<'a> {
     /// It stands otherwise now.
     State(&'a State),
-    /// A kind is not served, so nothing is known of it.
+    /// A kind is not served, so nothing is known of it. It is asked for again from time to time.
     NotServed {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// A kind is served that was not.
+    Served {
         /// The kind.
         kind: &'static str,
     },
@@ -189,6 +194,20 @@ pub enum Notice<'a> {
         group: Option<&'a Grouping>,
         /// The node on which that is to be; for a group the domain.
         node: &'a str,
+    },
+    /// A pod that was bound is let go, since another of its gang could not be.
+    Released {
+        /// The pod.
+        pod: &'a Pod,
+        /// Why.
+        message: &'a str,
+    },
+    /// A pod is placed as if it belonged to no group, since the feature is off; told once for a group.
+    GroupIgnored {
+        /// The pod.
+        pod: &'a Pod,
+        /// What is to be done about it.
+        message: &'a str,
     },
     /// A write is on its way.
     Submitted {

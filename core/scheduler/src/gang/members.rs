@@ -42,6 +42,9 @@ impl Engine {
         let members = self.gangs.waiting.entry(id.clone()).or_default();
         let is_new = members.insert(pod.uid.clone(), gated) != Some(gated);
         self.look_at_gang(now, &id);
+        if is_new && self.root_of(&id).is_none() {
+            self.gangs.astray.add(&pod.uid, now);
+        }
         if is_new {
             // With one more to choose from, enough of them may fit.
             self.queue.wake_one(&self.key_for(&id), Wakes::of(&Wake::ALL), now);
@@ -62,6 +65,8 @@ impl Engine {
             GroupChange::Gone(id) => {
                 self.forget_group(&id);
                 self.gangs.placed.remove(&id);
+                self.gangs.notes.forget(&id);
+                self.look_for_group(now, &id);
                 self.free_room_of_few(&id);
                 id
             }
@@ -79,8 +84,8 @@ impl Engine {
             }
             GroupChange::WorkloadApplied(workload) => return self.apply_workload(now, &workload),
             GroupChange::WorkloadGone(id) => return self.remove_workload(now, &id),
-            GroupChange::TopologyApplied(topology) => return self.apply_topology(*topology),
-            GroupChange::TopologyGone(name) => return self.remove_topology(&name),
+            GroupChange::TopologyApplied(topology) => return self.apply_topology(now, *topology),
+            GroupChange::TopologyGone(name) => return self.remove_topology(now, &name),
         };
         self.look_at_gang(now, &id);
         self.look_if_placed(&id);
@@ -124,6 +129,7 @@ impl Engine {
     /// Looks again at what waits below a group of groups.
     fn look_at_leaves(&mut self, now: Timestamp, id: &GroupId) -> Wakes {
         for leaf in self.leaves_of(&Root::Composite(id.clone())) {
+            self.look_for_group(now, &leaf);
             self.look_at_gang(now, &leaf);
             self.queue.wake_one(&self.key_for(&leaf), Wake::Group.into(), now);
         }
@@ -170,6 +176,7 @@ impl Engine {
     /// A pod that waits is gone, or has its node.
     pub(crate) fn leave_gang(&mut self, pod: &Pod) {
         let Some(id) = self.gang_of(pod) else { return };
+        self.gangs.astray.remove(&pod.uid);
         if let Some(members) = self.gangs.waiting.get_mut(&id) {
             members.remove(&pod.uid);
             if members.is_empty() {
@@ -244,6 +251,7 @@ impl Engine {
     pub(crate) fn lose_seat(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
         let gang = self.gangs.group_of.get(uid).cloned();
         let had_node = self.take_pod(uid);
+        self.gangs.released.remove(uid);
         if let Some(id) = gang {
             self.recount_flight(now, &id, "another member of the pod group has gone");
         }

@@ -7,6 +7,7 @@
 
 mod across;
 mod assumed;
+mod astray;
 mod attempt;
 mod axes;
 mod cast;
@@ -22,8 +23,10 @@ mod joint;
 mod likeness;
 mod members;
 mod news;
+mod notes;
 mod order;
 mod party;
+mod release;
 mod replicas;
 mod rules;
 mod tree;
@@ -39,14 +42,18 @@ mod workloads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::claims::ClaimState;
 use cluster::topologies::NodeTopology;
 use model::claim::ClaimId;
 use model::group::{Composite, Group, GroupId};
 use model::workload::{Terms, WorkloadId};
 use rustc_hash::FxHashMap;
 
+use astray::Astray;
 use flight::Flight;
 pub use news::{GangNews, GangOutcome, Tried};
+use notes::Notes;
+use release::Landing;
 use way::Plan;
 
 /// What stands before the name of a gang in the queue. No uid begins like this.
@@ -104,10 +111,22 @@ pub(crate) struct Gangs {
     placed: BTreeMap<GroupId, Arc<str>>,
     /// Claims that count as having no devices, in a trial.
     pub(crate) lifted: BTreeSet<ClaimId>,
+    /// Claims that count as having devices, in a trial: other groups of the tree got them.
+    pub(crate) assumed: BTreeMap<ClaimId, Arc<ClaimState>>,
     /// What was looked at in this turn.
     tried: Tried,
     /// What is being made free for gangs.
     plans: BTreeMap<Root, Plan>,
+    /// Pods whose group is not there, and that have yet to be told so.
+    astray: Astray,
+    /// Notes on groups that are not known to be written.
+    notes: Notes,
+    /// What became of members that were to be bound together, as far as it is known.
+    landings: BTreeMap<GroupId, Landing>,
+    /// Members that were let go since another could not be bound, and are still on their nodes.
+    pub(crate) released: BTreeSet<Arc<str>>,
+    /// Groups that are ignored as the feature is off, and of which that was told.
+    ignored: BTreeSet<GroupId>,
 }
 
 impl Gangs {

@@ -53,6 +53,15 @@ struct Plot {
     sets: Option<Sets>,
 }
 
+/// What is sought where wishes were given up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Manner {
+    /// Each replica by itself is in as few parts as it can.
+    InFewParts,
+    /// As many as can be, wherever their members are.
+    AsMany,
+}
+
 /// Replicas that fit on a plot.
 struct Fit {
     count: usize,
@@ -84,11 +93,16 @@ impl Plot {
         }
     }
 
-    /// How many of these replicas may be tried together. Where a wish was given up, each is to be in as few parts as it can.
-    fn bound(&self, replicas: &Replicas) -> usize {
-        let has_parts = self.domain.parts.iter().any(|part| *part != self.domain.parts[0]);
+    /// Whether a wish was given up for it, so that a replica had better be in few parts.
+    fn has_parts(&self) -> bool {
+        self.domain.parts.iter().any(|part| *part != self.domain.parts[0])
+    }
+
+    /// How many of these replicas may be tried together.
+    fn bound(&self, replicas: &Replicas, manner: Manner) -> usize {
         let size = replicas.first().map_or(1, |(_, members)| members.len().max(1));
-        if has_parts { 1 } else { (MEMBERS_MAX / size).max(1) }.min(replicas.len())
+        let is_alone = manner == Manner::InFewParts && self.has_parts();
+        if is_alone { 1 } else { (MEMBERS_MAX / size).max(1) }.min(replicas.len())
     }
 }
 
@@ -134,7 +148,18 @@ impl Engine {
         let ranks: BTreeSet<u32> = plots.iter().map(|plot| plot.domain.rank).collect();
         for rank in ranks {
             let of_rank: Vec<&Plot> = plots.iter().filter(|plot| plot.domain.rank == rank).collect();
-            self.distribute(&mut pass, &of_rank, &profile);
+            let before = (pass.left, pass.found.len(), pass.assumed.len());
+            self.distribute(&mut pass, &of_rank, Manner::InFewParts, &profile);
+            let in_few_parts = pass.found.len();
+            if pass.left.is_empty() || !of_rank.iter().any(|plot| plot.has_parts()) {
+                continue;
+            }
+            self.rewind(&mut pass, before);
+            self.distribute(&mut pass, &of_rank, Manner::AsMany, &profile);
+            if pass.found.len() <= in_few_parts {
+                self.rewind(&mut pass, before);
+                self.distribute(&mut pass, &of_rank, Manner::InFewParts, &profile);
+            }
         }
         pass.assumed.iter().rev().for_each(|one| self.revert_seat(one));
         pass.found
@@ -192,7 +217,7 @@ impl Engine {
     }
 
     /// Gives replicas to plots, those first on which they fit best, until none is left or no plot takes another.
-    fn distribute(&mut self, pass: &mut Pass<'_>, plots: &[&Plot], profile: &Profile) {
+    fn distribute(&mut self, pass: &mut Pass<'_>, plots: &[&Plot], manner: Manner, profile: &Profile) {
         let mut known: Vec<Known> = plots.iter().map(|_| Known::AtMost(usize::MAX)).collect();
         while !pass.left.is_empty() {
             for (plot, known) in plots.iter().zip(&mut known) {
@@ -202,7 +227,7 @@ impl Engine {
                     Known::Takes(fit) => fit.count,
                     Known::AtMost(count) => *count,
                 };
-                let bound = bound.min(plot.bound(pass.left));
+                let bound = bound.min(plot.bound(pass.left, manner));
                 *known = match self.most_that_fit(pass.left, bound, plot, profile) {
                     Some(fit) => Known::Takes(fit),
                     None => Known::AtMost(0),
@@ -226,6 +251,13 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Goes on as if replicas had no seats that got them since.
+    fn rewind<'r>(&mut self, pass: &mut Pass<'r>, (left, found, assumed): (&'r Replicas, usize, usize)) {
+        pass.left = left;
+        pass.found.truncate(found);
+        pass.assumed.drain(assumed..).rev().for_each(|one| self.revert_seat(&one));
     }
 
     /// The most replicas that fit on a plot, and their seats.

@@ -6,9 +6,13 @@
 //!
 //! Invariant: what is assumed of members is taken back before the answer is given.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
+use model::allocation::Allocation;
+use model::claim::ClaimId;
 use model::group::{Composite, Group, GroupId};
 use model::pod::Pod;
 use placement::{Domain, PlacementGenerator, Strictness, Topology, TopologyConstraint, TopologyGenerator};
@@ -18,7 +22,8 @@ use super::cast::{Cast, Member};
 use super::tree::Branch;
 use super::turn::Seated;
 use super::{Root, turn};
-use crate::engine::Engine;
+use crate::cycle::Wanted;
+use crate::engine::{Engine, held};
 use crate::filters;
 use crate::profile::Profile;
 
@@ -45,7 +50,7 @@ pub(super) struct Tree {
 
 /// Seats that groups have for the moment.
 struct Trial {
-    seats: Vec<(Arc<Group>, Seated, Vec<Assumed>)>,
+    seats: Vec<(Seated, Vec<Assumed>)>,
     /// How many members have to have seats in the end.
     wanted: usize,
     tries_left: u64,
@@ -94,21 +99,23 @@ impl Engine {
         let found = domains.iter().find(|domain| {
             self.seat_together(&tree.composite, &tree.branches, domain, &mut trial, &mut is_enough)
         });
-        let seats = std::mem::take(&mut trial.seats);
-        for (_, _, assumed) in seats.iter().rev() {
-            assumed.iter().rev().for_each(|one| self.revert_seat(one));
-        }
+        let mut seats: Vec<Seated> = std::iter::from_fn(|| self.revert_group(&mut trial)).collect();
+        seats.reverse();
         let Some(domain) = found else {
             return Err(match trial.nearest {
                 Some((_, why)) => why,
                 None if domains.is_empty() => {
                     let levels = tree.composite.levels.join(", ");
-                    format!("no node is in a domain of level {levels}")
+                    let runs = tree.branches.iter().any(|branch| !self.pins(branch).is_empty());
+                    let lack = if runs { "members that run are not all" } else { "no node is" };
+                    format!("{lack} in one domain of level {levels}")
                 }
                 None => "there are too few members".to_owned(),
             });
         };
-        Ok((domain.name.clone(), seats.into_iter().flat_map(|(_, seated, _)| seated).collect()))
+        let mut seated: Seated = seats.into_iter().flatten().collect();
+        follow_each_other(&mut seated);
+        Ok((domain.name.clone(), seated))
     }
 
     /// Seats a part of a tree within a domain so that the rest fits as well.
@@ -169,7 +176,7 @@ impl Engine {
         for (group, _) in leaves {
             let is_own = |(pod, _): &mut (Arc<Pod>, _)| pod.group.as_ref() == Some(&group.id.name);
             let own: Seated = seated.extract_if(.., is_own).collect();
-            self.assume_group(trial, &group, own);
+            self.assume_group(trial, own);
         }
         if then(self, trial) {
             return true;
@@ -244,7 +251,7 @@ impl Engine {
             if choice.is_none() {
                 best = seated.first().and_then(|(_, choice)| self.nodes.find(&choice.node));
             }
-            self.assume_group(trial, group, seated);
+            self.assume_group(trial, seated);
             if then(self, trial) {
                 return true;
             }
@@ -253,16 +260,26 @@ impl Engine {
         is_met && then(self, trial)
     }
 
-    fn assume_group(&mut self, trial: &mut Trial, group: &Arc<Group>, seated: Seated) {
+    /// Goes on as if members of a group were on their nodes. Their claims have devices then, which members of other groups that name
+    /// them share.
+    fn assume_group(&mut self, trial: &mut Trial, seated: Seated) {
         let assumed = seated.iter().map(|(pod, choice)| self.assume_choice(pod, choice)).collect();
-        trial.seats.push((group.clone(), seated, assumed));
+        for (state, allocation) in brought(&seated) {
+            let allocation = Some(Arc::new(held(&state.wish.id, &state.uid, allocation, None).0));
+            let with_devices = ClaimState { allocation, ..ClaimState::clone(state) };
+            self.gangs.assumed.insert(state.wish.id.clone(), Arc::new(with_devices));
+        }
+        trial.seats.push((seated, assumed));
     }
 
     /// Takes back what was assumed of the last group.
-    fn revert_group(&mut self, trial: &mut Trial) {
-        if let Some((_, _, assumed)) = trial.seats.pop() {
-            assumed.iter().rev().for_each(|one| self.revert_seat(one));
+    fn revert_group(&mut self, trial: &mut Trial) -> Option<Seated> {
+        let (seated, assumed) = trial.seats.pop()?;
+        assumed.iter().rev().for_each(|one| self.revert_seat(one));
+        for (state, _) in brought(&seated) {
+            self.gangs.assumed.remove(&state.wish.id);
         }
+        Some(seated)
     }
 
     fn pins(&self, branch: &Branch) -> Vec<NodeIdx> {
@@ -310,7 +327,7 @@ impl Tree {
 impl Trial {
     /// How many members have seats.
     fn count(&self) -> usize {
-        self.seats.iter().map(|(_, seated, _)| seated.len()).sum()
+        self.seats.iter().map(|(seated, _)| seated.len()).sum()
     }
 
     /// Whether seats may be looked for once more.
@@ -326,6 +343,27 @@ impl Trial {
             let why = message.strip_prefix("pod group is unschedulable, ").unwrap_or(message);
             let others = if placed == 0 { String::new() } else { format!(" beside {placed} others") };
             self.nearest = Some((placed, format!("group {}{others}: {why}", group.id.name)));
+        }
+    }
+}
+
+/// The claims that get devices with members.
+fn brought(seated: &Seated) -> impl Iterator<Item = (&Arc<ClaimState>, &Allocation)> {
+    let claims = seated.iter().flat_map(|(_, choice)| &choice.claims);
+    claims.filter_map(|wanted| match wanted {
+        Wanted::Allocation { state, allocation } => Some((state, allocation)),
+        _ => None,
+    })
+}
+
+/// Members that share a claim with one of another group reserve it when that has brought its devices.
+fn follow_each_other(seated: &mut Seated) {
+    let led: BTreeSet<ClaimId> = brought(seated).map(|(state, _)| state.wish.id.clone()).collect();
+    for wanted in seated.iter_mut().flat_map(|(_, choice)| &mut choice.claims) {
+        if let Wanted::Reservation { claim, uid } = wanted
+            && led.contains(claim)
+        {
+            *wanted = Wanted::Following { claim: claim.clone(), uid: uid.clone() };
         }
     }
 }

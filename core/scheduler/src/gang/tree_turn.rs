@@ -24,12 +24,12 @@ impl Engine {
         let leaves = self.leaves_of(&root);
         let mut waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf)).flatten();
         let is_coming_back =
-            waiting.any(|(uid, _)| self.placing.contains_key(uid) && !self.nodes.has_pod(uid));
+            waiting.any(|(uid, _)| self.placing.contains_key(uid) && self.is_coming_back(uid));
         let pods = self.members_here(&root);
         if pods.is_empty() {
             return self.look_at_tree(now, id);
         }
-        if is_coming_back {
+        if is_coming_back || leaves.iter().any(|leaf| self.has_released(leaf)) {
             return self.queue.put_back(key, Failure::Failed, now);
         }
         if pods.iter().any(|pod| self.wants_devices(pod))

@@ -89,7 +89,7 @@ impl Engine {
         let (on_the_way, here): (Vec<&Arc<str>>, Vec<&Arc<str>>) =
             waiting.partition(|uid| self.placing.contains_key(*uid));
         // Who is being taken back counts again in a moment.
-        let is_coming_back = on_the_way.iter().any(|uid| !self.nodes.has_pod(uid));
+        let is_coming_back = on_the_way.iter().any(|uid| self.is_coming_back(uid));
         let mut members: Vec<Arc<Pod>> =
             here.into_iter().filter_map(|uid| self.waiting.get(uid).cloned()).collect();
         let Some(group) = self.gangs.groups.get(id).cloned().filter(|_| !members.is_empty()) else {
@@ -153,7 +153,10 @@ impl Engine {
     /// Sends replicas on their way, each by itself.
     fn take_off_together(&mut self, now: Timestamp, replicas: Vec<(GroupId, Seated)>) {
         for (id, seated) in replicas {
-            if let Some(group) = self.gangs.groups.get(&id).cloned() {
+            if let (Some(group), Some((pod, _))) = (self.gangs.groups.get(&id).cloned(), seated.first()) {
+                self.tell_seated(&group, &pod.clone(), seated.len());
+                // What was looked at was looked at for all of them, and is told once.
+                self.gangs.tried = Tried::default();
                 self.take_off(now, &key_of(&Root::Group(id)), &group, seated);
             }
         }

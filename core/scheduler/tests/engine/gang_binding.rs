@@ -310,15 +310,48 @@ fn members_that_were_ready_before_another_scheduler_came_are_bound_with_the_last
 }
 
 #[test]
-fn a_list_of_claims_between_two_members_parts_no_gang() {
-    for listed in MEMBERS {
-        let (mut world, last) = with_one_open();
-        rival(&mut world);
-        world.now = world.now.plus_millis(600);
-        world.remove_pod("theirs");
-        world.now = world.now.plus_millis(600);
-        let known = world.claims[&claim_id(listed)].clone();
-        world.fact(Change::ClaimListed(Box::new(known)));
-        bind_all_or_none(world, last);
+fn a_list_of_claims_parts_no_gang_when_somebody_else_binds_the_one_that_was_waited_for() {
+    let mut world = with_cards();
+    world.remove_pod("m2");
+    world.add_pod(member("m2", 1_500, &[]));
+    world.turn();
+    let mut open = std::mem::take(&mut world.open);
+    open.sort_by(|(_, left), (_, right)| whose(left).cmp(whose(right)));
+    let outcome = world.apply(&open[0].1);
+    world.tell(Input::Settled(open[0].0, outcome));
+    rival(&mut world);
+    world.remove_pod("theirs");
+    world.now = world.now.plus_millis(3_000);
+    let known = world.claims[&claim_id("m0")].clone();
+    world.fact(Change::ClaimListed(Box::new(known)));
+    world.add_pod(Pod { node: Some("a".into()), ..member("m1", 1_500, &["m1"]) });
+    for _ in 0..40 {
+        assert!([0, 2].contains(&bindings(&world)), "{:?}", world.open);
+        if bindings(&world) == 2 {
+            return;
+        }
+        world.now = world.now.plus_millis(100);
+        world.turn();
     }
+    panic!("nobody was bound: {:?}", world.told);
+}
+
+#[test]
+fn a_member_that_failed_is_not_sent_alone_while_those_called_back_for_it_have_no_answer() {
+    let mut world = with_cards();
+    world.turn();
+    let mut open = std::mem::take(&mut world.open);
+    open.sort_by(|(_, left), (_, right)| whose(left).cmp(whose(right)));
+    world.tell(Input::Settled(open[0].0, WriteOutcome::Failed("no".to_owned())));
+    for _ in 0..3 {
+        world.later(20);
+        world.turn();
+        world.carry_out();
+        assert_eq!((bindings(&world), bound(&world)), (0, 0), "the others come back: {:?}", world.told);
+    }
+    world.open.extend(open[1..].to_vec());
+    world.carry_out();
+    world.later(20);
+    world.settle();
+    assert_eq!((bound(&world), racks_of(&world).len()), (3, 1), "{:?}", world.told);
 }

@@ -7,18 +7,23 @@ use scheduler::change::{Change, GroupChange, Write};
 use scheduler::engine::Engine;
 
 use crate::gangs::{node_in, seats};
-use crate::world::{World, gpus, pod, settings, world};
+use crate::world::{World, claim, gpu_class, gpus, pod, settings, world};
 
 pub fn id(name: &str) -> GroupId {
     GroupId { namespace: "default".into(), name: name.into() }
 }
 
-/// Two zones with two racks of two nodes each, of four processors: `z0-r0-a` and so on.
-pub fn zones() -> World {
+/// A world whose engine knows groups of groups.
+pub fn tree_world() -> World {
     let mut settings = settings();
     let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling, Gate::CompositePodGroup];
     settings.gates = gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
-    let mut world = World { engine: Engine::new(settings), ..world() };
+    World { engine: Engine::new(settings), ..world() }
+}
+
+/// Two zones with two racks of two nodes each, of four processors: `z0-r0-a` and so on.
+pub fn zones() -> World {
+    let mut world = tree_world();
     for zone in ["z0", "z1"] {
         for rack in ["r0", "r1"] {
             for name in ["a", "b"] {
@@ -267,4 +272,29 @@ fn groups_that_may_be_anywhere_in_a_domain_are_seated_so_that_both_fit() {
     }
     world.settle();
     assert!(["x0", "x1", "y0", "y1"].iter().all(|name| world.node_of(name).is_some()), "{}", seats(&world));
+}
+
+#[test]
+fn members_of_two_groups_that_share_a_claim_go_where_its_devices_are() {
+    for level in [None, Some("rack")] {
+        let mut world = zones();
+        world.fact(gpu_class());
+        for node in ["z0-r0-a", "z1-r0-a"] {
+            world.fact(gpus(node, &["gpu-0"]));
+        }
+        world.add_claim(claim("shared"));
+        world.fact(tree("t", 2, Some("zone"), None));
+        for name in ["x", "y"] {
+            world.fact(leaf(name, 1, level, "t"));
+            world.add_pod(Pod { group: Some(name.into()), ..pod(&format!("{name}0"), 1_000, &["shared"]) });
+        }
+        world.turn();
+        let allocations = world.open.iter().filter(|(_, write)| matches!(write, Write::Allocate { .. }));
+        assert_eq!(allocations.count(), 1, "{level:?}: {:?}", world.open);
+        world.settle();
+        assert_eq!(world.node_of("x0"), world.node_of("y0"), "{level:?}: {}", seats(&world));
+        assert!(world.node_of("x0").is_some(), "{level:?}: {}", seats(&world));
+        let users = &world.claims[&crate::world::claim_id("shared")].reserved_for;
+        assert_eq!(users.len(), 2, "{level:?}: {users:?}");
+    }
 }

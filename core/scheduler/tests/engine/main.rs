@@ -11,6 +11,7 @@ mod extended;
 mod footprint;
 mod gang_binding;
 mod gang_judge;
+mod gang_policy;
 mod gang_preemption;
 mod gang_queue;
 mod gang_readying;
@@ -32,6 +33,7 @@ mod taint_rules;
 mod tree_preemption;
 mod turmoil;
 mod volumes;
+mod workload_queue;
 mod world;
 
 use std::collections::BTreeMap;

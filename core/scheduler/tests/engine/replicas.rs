@@ -17,8 +17,14 @@ use crate::preemption::running;
 use crate::world::{World, claim, gpu_class, gpus, pod, world};
 
 /// A workload with one group of so many replicas of two members.
-fn workload(replicas: u32, terms: Terms) -> Change {
-    let group = WorkloadGroup { name: "g".into(), at_least: 2, replicas, terms: Arc::new(terms) };
+pub fn workload(replicas: u32, terms: Terms) -> Change {
+    let group = WorkloadGroup {
+        name: "g".into(),
+        at_least: 2,
+        replicas,
+        binding_failure: None,
+        terms: Arc::new(terms),
+    };
     Change::Group(GroupChange::WorkloadApplied(Box::new(Workload {
         id: WorkloadId { namespace: "default".into(), name: "w".into() },
         uid: "uid-w".into(),
@@ -32,7 +38,7 @@ fn a_rack(rank: Option<u32>) -> Terms {
 }
 
 /// Devices of one pool for all claims that are made from a template.
-fn one_pool() -> Terms {
+pub fn one_pool() -> Terms {
     let claims = TermClaims::Template("gpus".into());
     Terms { levels: Vec::new(), devices: vec![DeviceTerm { claims, together: Together::Pool }] }
 }
@@ -42,7 +48,7 @@ fn of_replica(replica: usize, pod: Pod) -> Pod {
 }
 
 /// Two members of each replica, `r-0` and `r-1` and so on.
-fn add(world: &mut World, replicas: usize, make: impl Fn(&str, usize) -> Pod) {
+pub fn add(world: &mut World, replicas: usize, make: impl Fn(&str, usize) -> Pod) {
     for replica in 0..replicas {
         for number in 0..2 {
             world.add_pod(of_replica(replica, make(&format!("{replica}-{number}"), number)));
@@ -51,7 +57,7 @@ fn add(world: &mut World, replicas: usize, make: impl Fn(&str, usize) -> Pod) {
 }
 
 /// A pod with a claim of its own that was made from the template, which is added.
-fn with_claim(world: &mut World, replica: usize, number: usize) {
+pub fn with_claim(world: &mut World, replica: usize, number: usize) {
     let name = format!("{replica}-{number}");
     world.add_claim(ClaimState { owner: Some(format!("uid-{name}").into()), ..claim(&name) });
     let mut made = of_replica(replica, pod(&name, 100, &[]));
@@ -256,4 +262,20 @@ fn fewer_go_rather_than_that_a_wish_is_granted() {
     assert_eq!(world.evicted().len(), 1, "{:?}", world.evicted());
     world.settle();
     assert!(world.node_of("0-0").is_some() && world.node_of("0-1").is_some(), "{}", seats(&world));
+}
+
+#[test]
+fn as_many_of_many_replicas_are_placed_as_can_be() {
+    // On ten nodes of four processors there is room for six members of three and six of two, and one node is left.
+    for (terms, expected) in [(Terms::default(), 40), (a_rack(None), 36), (a_rack(Some(0)), 40)] {
+        let mut world = crate::gangs::gang_world();
+        for number in 0..60 {
+            world.fact(node_in(&format!("r{}", number / 10), &format!("n{number:02}"), 4_000));
+        }
+        world.fact(workload(50, terms.clone()));
+        add(&mut world, 50, |name, number| pod(name, if number == 0 { 2_000 } else { 3_000 }, &[]));
+        one_turn(&mut world);
+        let bound = world.open.iter().filter(|(_, write)| matches!(write, Write::Bind { .. })).count();
+        assert_eq!(bound, 2 * expected, "{terms:?}");
+    }
 }

@@ -1,10 +1,12 @@
 //! Trees of groups make room for themselves as a whole, and go as they say.
 
+use std::collections::BTreeSet;
+
 use model::group::{Composite, Disruption, Group};
 use model::pod::Pod;
 use scheduler::change::{Change, GroupChange, Preemptor, Write};
 
-use crate::gangs::{applied, gang, member_of, seats};
+use crate::gangs::{applied, gang, member_of, node_in, seats};
 use crate::group_trees::{id, racks, zones};
 use crate::preemption::{budget, labelled, running};
 use crate::world::{World, claim, gpu_class, gpus, pod};
@@ -316,4 +318,39 @@ fn a_group_is_on_its_own_while_trees_are_off() {
     world.add_pod(Pod { priority: 10, ..pod("single", 2_000, &[]) });
     world.turn();
     assert_eq!(world.evicted().len(), 1, "neither its mode nor its priority counts: {:?}", world.evicted());
+}
+
+#[test]
+fn among_many_only_as_many_go_for_a_tree_as_have_to() {
+    let mut world = crate::group_trees::tree_world();
+    for number in 0..80 {
+        let (zone, name) = (number / 40, format!("n{number:02}"));
+        let Change::NodeApplied(mut node) = node_in(&format!("r{}", number / 20), &name, 1_000) else {
+            unreachable!("it is a node")
+        };
+        node.labels.insert("zone".into(), format!("z{zone}").as_str().into());
+        world.fact(Change::NodeApplied(node));
+        world.add_pod(running(&format!("p{number:02}"), 1 + number % 7, &name, 900));
+    }
+    world.fact(tree(composite("urgent", 2, 10, SINGLE)));
+    for group in ["x", "y"] {
+        world.fact(leaf(group, 5, 10, SINGLE, "urgent"));
+        for number in 0..5 {
+            world.add_pod(member_of(group, 10, pod(&format!("{group}{number}"), 500, &[])));
+        }
+    }
+    world.turn();
+    let evicted = world.evicted();
+    assert_eq!(evicted.len(), 6, "two members have room on a node: {evicted:?}");
+    let lowest = |name: &String| matches!(name[1..].parse::<i32>().map(|number| number % 7), Ok(0 | 1));
+    assert!(evicted.iter().all(lowest), "{evicted:?}");
+    world.settle();
+    assert_eq!((racks_of(&world, "x"), racks_of(&world, "y")), (1, 1), "{}", seats(&world));
+}
+
+/// In how many racks members of a group are.
+fn racks_of(world: &World, group: &str) -> usize {
+    let members = world.pods.values().filter(|pod| pod.group.as_deref() == Some(group));
+    let node = |pod: &Pod| pod.node.as_ref().and_then(|node| node[1..].parse::<usize>().ok());
+    members.map(|pod| node(pod).map(|number| number / 20)).collect::<BTreeSet<_>>().len()
 }

@@ -256,6 +256,9 @@ impl World {
                     let (name, outcome) = (&news.group.name, &news.outcome);
                     self.told.push(format!("group {name}: {outcome}"));
                 }
+                Effect::Announce(
+                    Announcement::Released { pod, message } | Announcement::GroupIgnored { pod, message },
+                ) => self.told.push(format!("{}: {message}", pod.id.name)),
                 Effect::Announce(Announcement::Negotiating { pod, wait }) => {
                     self.told.push(format!("{}: {wait}", pod.id.name));
                 }
