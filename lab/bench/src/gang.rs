@@ -16,6 +16,7 @@ use scheduler::profile::Profile;
 use scheduler::queue::Patience;
 
 use crate::clock::worked;
+use crate::gang_rules;
 use crate::schedule::{NOW, claim, node, pod, slice};
 
 /// How long it may take to seat everybody.
@@ -85,7 +86,7 @@ impl GangBench {
             "goal: a member costs at most {GROWTH_MAX} times as much in a cluster ten times as large: {}, {growth:.2}",
             met(growth <= GROWTH_MAX)
         );
-        Ok(())
+        gang_rules::run()
     }
 }
 

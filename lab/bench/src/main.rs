@@ -18,6 +18,7 @@ mod contenders;
 mod decode;
 mod fabric;
 mod gang;
+mod gang_rules;
 mod memory;
 mod pods;
 mod random;

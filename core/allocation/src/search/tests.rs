@@ -8,7 +8,7 @@ use cluster::pools::Slices;
 use cluster::published::Published;
 use gates::Gates;
 use model::claim::{Amount, Ask, Claim, ClaimId, Class, Constraint, Request, Rule, Wish};
-use model::device::{Attribute, CounterSet, Device, Draw, PoolId, Reach, Slice};
+use model::device::{Attribute, CounterSet, Device, DeviceId, Draw, PoolId, Reach, Slice};
 use model::node::Node;
 use model::quantity::{Format, Quantity};
 use selector::SliceRevision;
@@ -392,4 +392,32 @@ fn a_device_that_would_make_room_by_being_taken_is_not_given() {
     let odd = drawing(device("odd", &[]), "card", -1, &[]);
     let world = World::default().counter_set("card", 2).devices("gpu", [odd]);
     assert_eq!(world.claim(singles("gpu", 1), []).steps(Cuts::ALL, 10).1, Some(false));
+}
+
+#[test]
+fn devices_that_are_left_out_are_not_given_and_draw_nothing() {
+    let id = |name: &str| DeviceId { driver: "gpu".into(), pool: "pool".into(), device: name.into() };
+    let without = |names: &[&str]| Constraint {
+        requests: Vec::new(),
+        rule: Rule::Without(names.iter().map(|name| id(name)).collect()),
+    };
+    let parts = || {
+        let whole = drawing(device("whole", &[]), "set", 2, &[]);
+        let halves = ["left", "right"].map(|name| drawing(device(name, &[]), "set", 1, &[]));
+        World::default().counter_set("set", 2).devices("gpu", [whole]).devices("gpu", halves)
+    };
+    let found = |world: World| world.steps(Cuts::ALL, 100).1;
+    // What is left out would have taken all of the counter if it were held.
+    assert_eq!(found(parts().claim([request("two", "gpu", 2)], [without(&["whole"])])), Some(true));
+    assert_eq!(found(parts().claim([request("two", "gpu", 2)], [without(&["whole", "left"])])), Some(false));
+    let all = |names: &[&str]| {
+        let mut all = request("all", "gpu", 0);
+        if let Wish::Exactly(ask) = &mut all.wish {
+            ask.amount = Amount::All;
+        }
+        let cards = [device("a", &[]), device("b", &[])];
+        World::default().devices("gpu", cards).claim([all], [without(names)])
+    };
+    assert_eq!(found(all(&["c"])), Some(true));
+    assert_eq!(found(all(&["b"])), Some(false), "who wants all wants this one too");
 }

@@ -16,7 +16,7 @@ use scheduler::storage::StorageChange;
 use selector::SliceRevision;
 
 use crate::gang_judge::{Instance, KEYS, Look};
-use crate::gangs::{gang_world, group, member};
+use crate::gangs::{gang_world, group, member, node_in};
 use crate::world::{World, claim, gpu_class, gpus, pod};
 
 fn name_of(node: usize) -> String {
@@ -246,4 +246,78 @@ fn verdicts_on_larger_gangs_are_those_of_trying_everything() {
     (0..400).for_each(|seed| tally.compare(seed, &Instance::random(seed, 8, 8)));
     let Tally { seated, refused, open } = tally;
     assert!(seated > 80 && refused > 80 && open == 0, "{seated} seated, {refused} refused, {open} left open");
+}
+
+/// Members of an application with a look of their own, each with so much processor.
+fn add_of(world: &mut World, names: &[&str], cpu_milli: i64, look: &Look) {
+    for name in names {
+        let pod = member(name, cpu_milli, &[]);
+        let shape = shape(&pod, look, 0);
+        world.add_pod(Pod { shape, ..pod });
+    }
+}
+
+fn rack_of(world: &mut World, rack: &str, names: &[&str]) {
+    for name in names {
+        world.fact(node_in(rack, name, 4_000));
+    }
+}
+
+#[test]
+fn the_best_domain_is_taken_and_not_the_first_that_will_do() {
+    let mut world = gang_world();
+    rack_of(&mut world, "r0", &["a", "b", "c"]);
+    rack_of(&mut world, "r1", &["d", "e"]);
+    world.fact(group(2, &["rack"]));
+    // They are spread over hosts, so that each node is in the way of the others.
+    add_of(&mut world, &["m0", "m1"], 1_000, &Look { spread: vec![(1, 1, (0, 0))], ..Look::default() });
+    world.settle();
+    let mut nodes = ["m0", "m1"].map(|name| world.node_of(name).expect("it has a seat"));
+    nodes.sort();
+    assert_eq!(nodes, ["d", "e"], "r1 is left with less");
+}
+
+#[test]
+fn the_domain_that_comes_closest_is_told_with_why_the_next_member_has_no_seat() {
+    let mut world = gang_world();
+    rack_of(&mut world, "r0", &["a", "b"]);
+    world.fact(group(3, &["rack"]));
+    let (red, blue) = (0, 1);
+    add_of(&mut world, &["m0"], 100, &Look { app: red, apart: vec![(blue, 2)], ..Look::default() });
+    add_of(&mut world, &["m1", "m2"], 100, &Look { app: blue, ..Look::default() });
+    for (row, name) in [("0", "a"), ("0", "b")] {
+        let Change::NodeApplied(mut node) = node_in("r0", name, 4_000) else { unreachable!("a node comes") };
+        node.labels.insert("row".into(), row.into());
+        world.fact(Change::NodeApplied(node));
+    }
+    world.settle();
+    let told = world.told.iter().find(|line| line.starts_with("m0: pod group")).expect("it was refused");
+    let expected = "m0: pod group is unschedulable, r0 has no room for 3 members at once: room for 1, and none for the \
+                    next: m1: 2 node(s) didn't satisfy existing pods anti-affinity rules";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn what_no_order_of_members_could_mend_is_refused_by_counting() {
+    let mut world = gang_world();
+    rack_of(&mut world, "r0", &["a", "b"]);
+    rack_of(&mut world, "r1", &["c", "d"]);
+    world.fact(group(3, &[]));
+    let apart = PodTerm {
+        selector: of_app(0),
+        namespaces: vec!["default".into()],
+        namespace_selector: None,
+        key: "rack".into(),
+    };
+    for name in ["m0", "m1", "m2"] {
+        let pod = member(name, 100, &[]);
+        let look = shape(&pod, &Look::default(), 0);
+        let shape = Arc::new(Shape { apart: vec![apart.clone()], ..Shape::clone(&look) });
+        world.add_pod(Pod { shape, ..pod });
+    }
+    world.settle();
+    let told = world.told.iter().find(|line| line.starts_with("m0: pod group")).expect("it was refused");
+    let expected =
+        "m0: pod group is unschedulable, there is no room for 3 members at once: room for 2 of 3 like m0";
+    assert_eq!(told, expected);
 }
