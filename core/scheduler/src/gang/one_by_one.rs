@@ -65,7 +65,8 @@ impl Engine {
         profile: &Profile,
     ) -> Result<(&'d Domain, Seated), Miss> {
         let mut nearest: Option<(usize, &Domain)> = None;
-        for domain in domains {
+        let pods: Vec<&Arc<Pod>> = cast.members().map(|member| &member.pod).collect();
+        for domain in self.in_turn(&pods, domains) {
             match self.seat_in_domain(gang, cast, domain, profile) {
                 Ok(seated) => return Ok((domain, seated)),
                 Err(count) if nearest.is_none_or(|(most, _)| most < count) => {
@@ -103,6 +104,10 @@ impl Engine {
             cast.members().flat_map(|member| &member.follows).map(|state| &state.wish.id).collect();
         let leads =
             |member: &Member| member.claims.open.iter().any(|state| followed.contains(&state.wish.id));
+        // Who can be in few places only comes first, unless it follows another.
+        let is_free = |member: &&Member| member.claims.settled.is_empty() || !member.follows.is_empty();
+        let mut members: Vec<&Member> = cast.members().collect();
+        members.sort_by_key(is_free);
         let leader = cast.members().find(|member| leads(member)).map(|member| member.pod.uid.clone());
         let mut avoid: Avoided = BTreeSet::new();
         let mut most = 0;
@@ -111,7 +116,7 @@ impl Engine {
             let mut assumed = Vec::new();
             let mut shared: Shared = BTreeMap::new();
             let mut led: Option<Vec<DeviceId>> = None;
-            for member in cast.members() {
+            for member in &members {
                 let is_leader = leader.as_ref() == Some(&member.pod.uid);
                 let avoided = is_leader.then_some(&avoid);
                 let Some(choice) = self.seat_within(member, domain, &shared, avoided, profile) else {
@@ -175,7 +180,14 @@ impl Engine {
                     .is_ok()
         };
         let candidates = domain.nodes.iter().copied().filter(will_do).collect();
-        for at in self.ranked(pod, candidates, &[], companions, profile) {
+        let mut ranked = self.ranked(pod, candidates, &[], companions, profile);
+        if !claims.pending.is_empty()
+            && let Some(selected) = self.selected_for(pod)
+        {
+            // A node that was chosen stays so while it will do.
+            ranked.sort_by_key(|at| filters::node_of(self.nodes.get(*at)).name != *selected);
+        }
+        for at in ranked {
             let node = filters::node_of(self.nodes.get(at)).clone();
             if let Ok(allocations) = self.devices_on(&node, claims) {
                 let choice = seat(member, &node, allocations);
