@@ -16,6 +16,7 @@ mod errand;
 mod gangs;
 mod judge;
 mod keeper;
+mod lent;
 mod life;
 mod machine;
 mod machines;
@@ -23,6 +24,7 @@ mod plan;
 mod replica;
 mod schedulers;
 mod trace;
+mod verdict;
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -185,6 +187,8 @@ struct World {
     life: Option<Life>,
     /// Drivers that give devices themselves, if it is a world of these.
     market: Option<bargain::Market>,
+    /// Until then the controllers of these drivers are dead.
+    lenders_down_until: i64,
     /// Up to where garbage was looked for.
     collected: u64,
     /// Failed attempts by pod, since the world came to rest.
@@ -228,6 +232,7 @@ impl World {
             forsaken: BTreeSet::new(),
             life: None,
             market: None,
+            lenders_down_until: 0,
             collected: 0,
             api,
             attempts: BTreeMap::new(),
@@ -388,6 +393,10 @@ impl World {
                 for node in self.machines.keys().cloned().collect::<Vec<_>>() {
                     self.stop_on(&node, component, until);
                 }
+            }
+            Component::Lender => {
+                self.trace.note(self.agenda.now(), format_args!("the drivers' controllers die"));
+                self.lenders_down_until = until;
             }
         }
     }
