@@ -105,3 +105,21 @@ fn devices_are_asked_back_when_nobody_uses_them_and_nobody_may_begin_to_then() {
     assert!(write(&leaving, &unused, true).is_err(), "it is not taken back");
     assert!(write(&leaving, &json!({}), true).is_ok(), "but ends with the devices");
 }
+
+#[test]
+fn what_was_given_for_one_user_has_one() {
+    let used_by = |shareable: bool, users: &[&str]| {
+        let mut status = given(1, false, false);
+        status["allocation"]["shareable"] = json!(shareable);
+        let user = |name: &&str| json!({ "resource": "pods", "name": name, "uid": name });
+        status["reservedFor"] = users.iter().map(user).collect();
+        status
+    };
+    let refused = write(&used_by(false, &["p"]), &used_by(false, &["p", "q"]), true);
+    assert_eq!(refused, Err("status.reservedFor: its driver gave the claim devices for one user".to_owned()));
+    assert!(write(&used_by(false, &["p"]), &used_by(false, &["q"]), true).is_ok());
+    assert!(write(&used_by(true, &["p"]), &used_by(true, &["p", "q"]), true).is_ok());
+    // What is there already may be reduced step by step.
+    let many = used_by(false, &["p", "q", "r"]);
+    assert!(write(&many, &used_by(false, &["p", "q"]), true).is_ok());
+}

@@ -21,6 +21,8 @@ impl Engine {
         self.clear_forlorn(now);
         self.give_up_held_back();
         self.note_placed();
+        self.tell_astray(now);
+        self.note_again(now);
         for _ in 0..attempts {
             let Some(uid) = self.queue.next(now) else { break };
             if let Some(root) = self.gangs.of_key(&uid) {
@@ -37,6 +39,7 @@ impl Engine {
                 self.queue.postpone(&uid, until);
                 continue;
             }
+            self.tell_ignored(&pod);
             self.watch_claims(&pod);
             let lifted = self.lift_plans(&pod);
             let chosen = match &pod.node {

@@ -546,6 +546,6 @@ fn what_a_driver_gave_at_once_is_not_asked_back_for_a_gang_either() {
     world.add_pod(member("x", 300, &["x"]));
     world.settle();
     let last = world.told.last().expect("refused").clone();
-    assert!(last.contains("no seats were found"), "{last}");
+    assert!(last.contains("resourceclaim not available on the node"), "{last}");
     assert!(!world.claims[&claim_id("x")].control.leaving);
 }
