@@ -86,17 +86,21 @@ pub fn decide(claim: &ResourceClaim, around: &Around<'_>) -> Step {
     let was_used = remaining.len() < claim.status.reserved_for.len();
     // What is allocated at once and for good stays so until it goes.
     let is_kept = control::is_immediate(claim);
-    let is_free = remaining.is_empty() && ((was_used && !is_kept) || goes);
+    let is_classic = !control::controller(claim).is_empty();
+    // Drivers reserve what they give at once, so that what nobody uses was let go, and by now nobody wants it. Who does will be
+    // given it anew.
+    let is_forgotten = is_classic && claim.status.allocation.is_some() && !around.is_wanted && !is_kept;
+    let is_free = remaining.is_empty() && ((was_used && !is_kept) || goes || is_forgotten);
     let frees = is_free && is_protected(claim);
     // Devices that a driver's controller gave are its own to take back.
-    let asks = is_free && !control::controller(claim).is_empty() && !control::is_leaving(claim);
+    let asks = is_free && is_classic && !control::is_leaving(claim);
     if asks && control::form(claim) == Form::Annotations && !goes {
         // It is asked for first and released then, so that whoever stops in between leaves something to be done.
         let mut asked = claim.clone();
         control::note_leaving(&mut asked);
         return Step::AskBack(Box::new(asked));
     }
-    if was_used || (frees && claim.status.allocation.is_some()) {
+    if was_used || (asks && !goes) || (frees && claim.status.allocation.is_some()) {
         let mut released = claim.clone();
         released.status.reserved_for = remaining;
         released.status.deallocation_requested |= asks;

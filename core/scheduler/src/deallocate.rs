@@ -95,14 +95,18 @@ impl Engine {
 
     /// A claim that somebody else uses is not about to lose its devices. That it has none any more does not end it: a write
     /// that is not answered may be carried out once more, and take what the claim gets meanwhile.
-    pub(crate) fn heed_users(&mut self, state: &ClaimState) {
+    pub(crate) fn heed_users(&mut self, now: Timestamp, state: &ClaimState) {
         if self.giving_up.is_empty() || state.extended {
             return;
         }
+        let before = self.giving_up.len();
         self.giving_up.retain(|_, (claim, user)| {
             let is_used = state.reserved_for.iter().any(|one| one != user);
             *claim != state.wish.id || !is_used
         });
+        if self.giving_up.len() < before {
+            self.rouse_users(now, &state.wish.id);
+        }
     }
 
     /// A claim that is gone has nothing to give up, and another of its name is none of it.
@@ -116,9 +120,11 @@ impl Engine {
     pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId) -> bool {
         let Some((claim, user)) = self.giving_up.remove(&write) else { return false };
         if self.claims.get(&claim).is_some_and(|state| self.is_controlled(state)) {
-            // It has its devices until its driver takes them back, which is told to those who wait for that.
+            // It has its devices until its driver takes them back, which is told to those who wait for that. Who looked at it
+            // before the answer has to look again, and that is not only the pod that it was asked back for.
             let pod = self.waiting.get(&user).map(|pod| self.queue_key(pod));
             pod.into_iter().for_each(|key| self.queue.wake_one(&key, Wake::OwnClaims.into(), now));
+            self.rouse_users(now, &claim);
             return true;
         }
         self.queue.wake(Wake::Claim.into(), now);

@@ -199,6 +199,11 @@ impl Queue {
         self.pods.contains_key(uid)
     }
 
+    /// Whether a pod waits until something else is done.
+    pub fn is_gated(&self, uid: &str) -> bool {
+        self.pods.get(uid).is_some_and(|waiting| waiting.place == Place::Gated)
+    }
+
     /// Takes the next pod. While nobody is ready, the one whose backoff ends first is taken early: there is nothing better
     /// to do. Those for whom something went wrong are not: it would go wrong again at once.
     pub fn next(&mut self, now: Timestamp) -> Option<Arc<str>> {

@@ -24,7 +24,7 @@ struct Cli {
     /// Make a mistake on purpose, to see that it is noticed, such as DeafToClaims
     #[arg(long, value_parser = mistake, default_value = "None", hide_default_value = true)]
     mistake: Sabotage,
-    /// Live the complete life of one claim instead: template, shared, extended or readied
+    /// Live the complete life of one claim instead: template, shared, extended, readied, or of a driver that gives devices itself: lent, lent-many, lent-shared, lent-at-once, lent-gang
     #[arg(long, conflicts_with_all = ["seed", "seeds"])]
     life: Option<Kind>,
     /// In that life, let a component die at a step, such as controller@7:unanswered; without it, at every step
@@ -100,7 +100,7 @@ fn live_and_tell(kind: Kind, cli: &Cli) -> ExitCode {
         for (step, (by, what)) in whole.steps.iter().enumerate() {
             println!("{step:>4} {by:<10} {what}");
         }
-        for crash in crashes(whole.steps.len()) {
+        for crash in crashes(kind, whole.steps.len()) {
             wrong |= tell(kind, Some(crash), &live(kind, Some(crash), cli.mistake, false).violations);
         }
     }

@@ -17,6 +17,7 @@ mod gangs;
 mod judge;
 mod keeper;
 mod lender;
+mod lent;
 mod life;
 mod machine;
 mod machines;
@@ -25,6 +26,7 @@ mod replica;
 mod schedulers;
 mod stage;
 mod trace;
+mod verdict;
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -189,6 +191,8 @@ struct World {
     life: Option<Life>,
     /// Drivers that give devices themselves, if it is a world of these.
     market: Option<bargain::Market>,
+    /// Until then the controllers of these drivers are dead.
+    lenders_down_until: i64,
     /// Up to where garbage was looked for.
     collected: u64,
     /// Failed attempts by pod, since the world came to rest.
@@ -232,6 +236,7 @@ impl World {
             forsaken: BTreeSet::new(),
             life: None,
             market: None,
+            lenders_down_until: 0,
             collected: 0,
             api,
             attempts: BTreeMap::new(),
@@ -392,6 +397,10 @@ impl World {
                 for node in self.machines.keys().cloned().collect::<Vec<_>>() {
                     self.stop_on(&node, component, until);
                 }
+            }
+            Component::Lender => {
+                self.trace.note(self.agenda.now(), format_args!("the drivers' controllers die"));
+                self.lenders_down_until = until;
             }
         }
     }

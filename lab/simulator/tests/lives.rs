@@ -5,11 +5,11 @@ use simulator::world::{Component, Crash, Kind, Sabotage, crashes, live, relive_c
 /// Lives a life without a crash and with every crash, and tells how to see the first one again that leaves something.
 fn leaves_nothing(kind: Kind) {
     let whole = lived(kind, None);
-    for component in Component::ALL {
+    for component in kind.cast() {
         // Pods that ask for a resource by name need no template, and still somebody who releases the claim.
         assert!(whole.iter().any(|(by, _)| *by == component), "the {component} takes part: {whole:?}");
     }
-    for crash in crashes(whole.len()) {
+    for crash in crashes(kind, whole.len()) {
         lived(kind, Some(crash));
     }
 }
@@ -49,6 +49,31 @@ fn a_claim_for_a_resource_by_name_leaves_nothing_whoever_dies_when() {
 #[test]
 fn a_claim_whose_device_is_made_ready_leaves_nothing_whoever_dies_when() {
     leaves_nothing(Kind::Readied);
+}
+
+#[test]
+fn a_claim_that_a_driver_gives_devices_leaves_nothing_whoever_dies_when() {
+    leaves_nothing(Kind::Lent);
+}
+
+#[test]
+fn claims_of_several_drivers_and_of_the_scheduler_leave_nothing_whoever_dies_when() {
+    leaves_nothing(Kind::LentMany);
+}
+
+#[test]
+fn a_claim_of_a_driver_that_two_pods_share_leaves_nothing_whoever_dies_when() {
+    leaves_nothing(Kind::LentShared);
+}
+
+#[test]
+fn a_claim_that_a_driver_gives_devices_at_once_leaves_nothing_whoever_dies_when() {
+    leaves_nothing(Kind::LentAtOnce);
+}
+
+#[test]
+fn a_gang_with_claims_of_a_driver_leaves_nothing_whoever_dies_when() {
+    leaves_nothing(Kind::LentGang);
 }
 
 #[test]

@@ -109,6 +109,30 @@ fn devices_of_a_drivers_controller_are_asked_back_and_not_taken() {
 }
 
 #[test]
+fn what_a_driver_gave_and_nobody_uses_or_wants_is_asked_back() {
+    let unwanted = |claim: &ResourceClaim| decide(claim, &Around { is_gone: &|_| false, is_wanted: false });
+    let finalizers = json!({ "finalizers": ["driver.example.com/deletion-protection"] });
+    let mut theirs = claim(&finalizers, &used_by(&[]));
+    theirs.status.controller_name = "driver.example.com".to_owned();
+    assert_eq!(decided(&theirs), Step::Leave, "somebody may be about to use it");
+    let Step::Release(asked) = unwanted(&theirs) else { panic!("it is nobody's") };
+    assert!(asked.status.deallocation_requested && asked.status.allocation.is_some());
+    assert_eq!(unwanted(&asked), Step::Leave, "once is enough");
+    let mut noted = claim(&finalizers, &used_by(&[]));
+    control::describe(&mut noted, "driver.example.com", false, &[]);
+    assert!(matches!(unwanted(&noted), Step::AskBack(asked) if control::is_leaving(&asked)));
+    let mut about_to_be_given = noted;
+    about_to_be_given.status.allocation = None;
+    assert_eq!(unwanted(&about_to_be_given), Step::Leave, "there is nothing to ask for");
+    let mut immediate = theirs.clone();
+    immediate.spec.allocation_mode = "Immediate".to_owned();
+    assert_eq!(unwanted(&immediate), Step::Leave, "it has them for good");
+    let mut used = theirs;
+    used.status.reserved_for = claim(&json!({}), &used_by(&["a"])).status.reserved_for;
+    assert_eq!(unwanted(&used), Step::Leave);
+}
+
+#[test]
 fn a_claim_that_was_made_for_somebody_goes_with_them() {
     let table =
         [("v1", "Pod"), ("scheduling.k8s.io/v1beta1", "PodGroup"), ("scheduling.k8s.io/v1", "PodGroup")];

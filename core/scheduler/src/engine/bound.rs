@@ -107,6 +107,18 @@ impl Engine {
         self.announce(Announcement::DevicesPending { pod: pod.clone(), node, message });
     }
 
+    /// Why a pod on its way cannot use a claim where it is to go: since that was decided, the claim lost its devices and got
+    /// others elsewhere. A reservation does not tell, for drivers and other schedulers reserve what they give at once.
+    pub(crate) fn misplaced(&self, uid: &str) -> Option<String> {
+        let placing = self.placing.get(uid)?;
+        if !self.settings.profile_of(&placing.pod).filters.has(Filter::Devices) {
+            return None;
+        }
+        let mut claims = named_claims(&placing.pod).filter(|claim| self.claims.allocation(claim).is_some());
+        let claim = claims.find(|claim| !self.is_usable_at(claim, &placing.node))?;
+        Some(format!("claim {claim}: it got devices elsewhere than on {} in the meantime", placing.node))
+    }
+
     /// Whether what a claim has can be used on a node. Of a node that is not there nothing can be.
     pub(super) fn is_usable_at(&self, claim: &ClaimId, node: &str) -> bool {
         let node = self.nodes.find(node).and_then(|at| self.nodes.get(at).node.as_ref());

@@ -76,6 +76,7 @@ impl Engine {
     pub(crate) fn keeps_devices(&self, now: Timestamp, uid: &str) -> bool {
         let claims = self.written_claims(uid);
         claims.iter().all(|claim| self.claims.allocation(claim).is_some())
+            && self.misplaced(uid).is_none()
             && self.clash_of(now, uid, &claims).is_none()
     }
 

@@ -231,7 +231,7 @@ impl Engine {
         }
         self.notice_rival(&state, shown);
         self.note_made(&state);
-        self.heed_users(&state);
+        self.heed_users(now, &state);
         let made_for = state.owner.clone().filter(|_| state.extended);
         let is_controlled = self.is_controlled(&state);
         let is_displaceable = !is_controlled && self.is_displaceable(&state);

@@ -68,7 +68,12 @@ impl Engine {
         if placing.failed.is_some() {
             return self.take_back(now, uid);
         }
-        if !placing.reserved.is_empty() && !self.has_devices_alone(now, uid) {
+        if let Some(why) = self.misplaced(uid) {
+            return self.fail(now, uid, why);
+        }
+        if self.placing.get(uid).is_some_and(|placing| !placing.reserved.is_empty())
+            && !self.has_devices_alone(now, uid)
+        {
             return;
         }
         // Nobody holds a pod back that is on its node already, until its devices are ready.

@@ -19,6 +19,7 @@ use crate::queue::Failure;
 impl Engine {
     pub(super) fn turn(&mut self, now: Timestamp, attempts: u32) {
         self.clear_forlorn(now);
+        self.give_up_held_back();
         self.note_placed();
         self.tell_astray(now);
         self.note_again(now);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::pod::Pod;
 use placement::{
     Answer, Budget, Domain, Gang, Placement, PlacementGenerator, Question, ReachGenerator, place,
 };
@@ -117,8 +118,47 @@ impl Engine {
     ) -> Result<Attempt, Miss> {
         let apart = cast.each_apart(self);
         let gang = apart.gang(gang.at_least);
+        if apart.members().any(|member| !member.claims.pending.is_empty()) {
+            return self.attempt_negotiated(&gang, apart, domains, steps, profile);
+        }
         let found = self.attempt_search(&gang, &apart, domains, steps, profile)?;
         Ok(Attempt { apart: Some(apart), ..found })
+    }
+
+    /// Seats for members that drivers are asked about, one domain after the other. A node that was chosen stays so while it
+    /// will do.
+    fn attempt_negotiated(
+        &mut self,
+        gang: &Gang,
+        apart: Cast,
+        domains: &[Domain],
+        steps: u64,
+        profile: &Profile,
+    ) -> Result<Attempt, Miss> {
+        let mut settled = apart.clone();
+        let members = settled.kinds.iter_mut().flatten().flat_map(|unit| &mut unit.members);
+        for member in members {
+            if let Some(node) = self.selected_for(&member.pod).cloned() {
+                member.claims.pending.iter_mut().for_each(|pending| pending.stay_on(&node));
+            }
+        }
+        let pods: Vec<&Arc<Pod>> = apart.members().map(|member| &member.pod).collect();
+        let domains: Vec<Domain> = self.in_turn(&pods, domains).into_iter().cloned().collect();
+        let steps = (steps / (2 * domains.len().max(1) as u64)).max(STEPS_MIN);
+        let mut nearest: Option<Miss> = None;
+        for domain in &domains {
+            for cast in [&settled, &apart] {
+                match self.attempt_search(gang, cast, std::slice::from_ref(domain), steps, profile) {
+                    Ok(found) => return Ok(Attempt { apart: Some(cast.clone()), ..found }),
+                    Err(miss) if nearest.as_ref().is_none_or(|known| known.room_for < miss.room_for) => {
+                        nearest = Some(miss);
+                    }
+                    Err(_) => {}
+                }
+            }
+        }
+        let message = || format!("there is no domain for {} members", gang.at_least);
+        Err(nearest.unwrap_or_else(|| Miss { room_for: 0, message: message() }))
     }
 
     fn attempt_search(

@@ -37,6 +37,9 @@ impl Engine {
     /// Adds a pod that waits, or takes note that it is held back or not.
     pub(crate) fn enqueue(&mut self, now: Timestamp, pod: &Pod, gated: bool) {
         let Some(id) = self.gang_of(pod) else {
+            if gated {
+                self.suspect(pod);
+            }
             return self.queue.apply(&pod.uid, pod.priority, gated, now);
         };
         let members = self.gangs.waiting.entry(id.clone()).or_default();
@@ -169,6 +172,8 @@ impl Engine {
         let is_held_back = is_gated || !is_whole;
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
+            let members: Vec<Arc<str>> = members.keys().cloned().collect();
+            self.suspect_all(&members);
             self.close_seats(now, id, "another member of the pod group is held back");
         }
     }

@@ -44,6 +44,11 @@ impl From<String> for Withheld {
 }
 
 impl Pending {
+    /// Asks for no other node than this one.
+    pub fn stay_on(&mut self, node: &Arc<str>) {
+        self.suitable.push(NodeSelector::only(node));
+    }
+
     /// Why a node is out of the question, in Kubernetes' words.
     pub fn refuses(&self, node: &Node) -> Option<&'static str> {
         if self.suitable.iter().any(|nodes| !nodes.picks(node).unwrap_or(false)) {

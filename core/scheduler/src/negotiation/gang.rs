@@ -1,18 +1,22 @@
 //! Gangs of which some members have claims that drivers' controllers give devices: these are negotiated about member by
 //! member, for the seats that the gang would have. It is sent on its way when all of them have devices.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
+use placement::Domain;
 
 use super::step::NODES;
+use super::wish::mix;
 use crate::change::{WaitReason, Write};
 use crate::cycle::Choice;
 use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 use crate::engine::fold::named_claims;
+use crate::filters::node_of;
 
 impl Engine {
     /// Whether a gang that has seats waits for drivers' controllers first. They are asked then.
@@ -51,17 +55,54 @@ impl Engine {
         self.submit_and_forget(Write::Note { pod: id, uid, reason, message });
     }
 
-    /// A gang has no seats: what drivers' controllers gave to its members alone is asked back.
+    /// A gang has no seats: what drivers' controllers gave to its members alone is asked back, and nothing is chosen for the
+    /// others any more.
     pub(crate) fn give_up_gang(&mut self, members: &[Arc<Pod>]) {
         for pod in members {
+            let mut is_asked = false;
             for id in named_claims(pod) {
                 let Some(state) = self.claims.get(&id).cloned() else { continue };
                 if self.is_given_to(&state, pod) && !self.is_being_reserved(&id) && !self.is_given_up(&id) {
                     let one = InTheWay { claim: id, uid: state.uid.clone(), remedy: Remedy::Deallocate };
                     self.ask_for(one, &pod.uid);
+                    is_asked = true;
                 }
             }
+            let known = self.negotiations.context(pod).filter(|known| known.selected.is_some());
+            let Some(potential) = known.map(|known| known.potential.clone()).filter(|_| !is_asked) else {
+                continue;
+            };
+            if !self.negotiations.is_writing(&pod.uid) {
+                self.say(pod, None, potential, None);
+            }
         }
+    }
+
+    /// The node that is chosen for a pod.
+    pub(crate) fn selected_for(&self, pod: &Pod) -> Option<&Arc<str>> {
+        self.negotiations.context(pod)?.selected.as_ref()
+    }
+
+    /// Domains in the order in which they are tried for a gang that is negotiated about. The one that is being asked about
+    /// comes first of its rank. After it was given up the order is another: what drivers say of a node holds for
+    /// one member at that moment, so that they may seem to have room for all of them over and over where they have not.
+    pub(crate) fn in_turn<'d>(&self, pods: &[&Arc<Pod>], domains: &'d [Domain]) -> Vec<&'d Domain> {
+        let mut ordered: Vec<&Domain> = domains.iter().collect();
+        if !pods.iter().any(|pod| self.negotiations.context(pod).is_some()) {
+            return ordered;
+        }
+        let selected: BTreeSet<&Arc<str>> = pods.iter().filter_map(|pod| self.selected_for(pod)).collect();
+        let is_chosen = |domain: &Domain| {
+            let mut nodes = domain.nodes.iter().map(|at| &node_of(self.nodes.get(*at)).name);
+            nodes.any(|name| selected.contains(name))
+        };
+        let states = pods.iter().flat_map(|pod| named_claims(pod)).filter_map(|id| self.claims.get(&id));
+        let versions: Vec<&str> = states.map(|state| &*state.version).collect();
+        ordered.sort_by_cached_key(|domain| {
+            let lot = mix(&[&[&*domain.name], versions.as_slice()].concat());
+            (domain.rank, !is_chosen(domain), lot)
+        });
+        ordered
     }
 
     /// Whether a driver's controller gave a claim devices for this pod alone, and not for good.

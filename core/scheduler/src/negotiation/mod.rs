@@ -11,6 +11,7 @@
 mod claim;
 mod context;
 mod gang;
+mod held_back;
 mod step;
 mod wish;
 
@@ -52,6 +53,8 @@ pub(crate) struct Negotiations {
     begun: BTreeSet<Arc<str>>,
     /// What each pod waits for, by uid.
     waits: FxHashMap<Arc<str>, Wait>,
+    /// Pods that may be held back, and have something all the same. By uid.
+    suspects: BTreeSet<Arc<str>>,
 }
 
 /// A context that is being written.
@@ -117,7 +120,12 @@ impl Engine {
 
     /// Forgets a pod that waits no more.
     pub(crate) fn forget_negotiation(&mut self, pod: &Pod) {
-        self.negotiations.waits.remove(&pod.uid);
+        let was_awaited = self.negotiations.waits.remove(&pod.uid).is_some();
+        if was_awaited && self.gang_of(pod).is_some() {
+            // The others of its gang waited for it, and may be enough without it.
+            let key = self.queue_key(pod);
+            self.queue.wake_one(&key, Wake::OwnClaims.into(), self.now);
+        }
         for id in named_claims(pod) {
             let Some(users) = self.negotiations.users.get_mut(&id) else { continue };
             users.remove(&pod.uid);
@@ -134,9 +142,17 @@ impl Engine {
             state.map(|state| (state.control.clone(), state.allocation.clone(), state.deleting))
         };
         let is_ours = |state: Option<&ClaimState>| state.is_none_or(|state| !self.is_controlled(state));
-        if look(before) == look(after) || (is_ours(before) && is_ours(after)) {
+        // Who waits for others to let go of it is helped by that, too; that there are more users helps nobody.
+        let stays = |user: &Arc<str>| after.is_some_and(|after| after.reserved_for.contains(user));
+        let is_let_go = before.is_some_and(|before| !before.reserved_for.iter().all(stays));
+        if (look(before) == look(after) && !is_let_go) || (is_ours(before) && is_ours(after)) {
             return;
         }
+        self.rouse_users(now, id);
+    }
+
+    /// Pods that use a claim, or wait for it, look again.
+    pub(crate) fn rouse_users(&mut self, now: Timestamp, id: &ClaimId) {
         for uid in self.negotiations.users.get(id).cloned().unwrap_or_default() {
             self.rouse_negotiated(now, &uid);
         }
@@ -146,6 +162,7 @@ impl Engine {
         let Some(pod) = self.waiting.get(uid).cloned() else { return };
         let key = self.queue_key(&pod);
         self.queue.wake_one(&key, Wake::OwnClaims.into(), now);
+        self.suspect(&pod);
     }
 
     pub(crate) fn fold_negotiation(&mut self, now: Timestamp, change: NegotiationChange) -> Wakes {
@@ -188,7 +205,7 @@ impl Engine {
     ) -> bool {
         let Some(writing) = self.negotiations.writes.remove(&write) else { return false };
         let Some(pod) = self.waiting.get(&writing.pod).cloned() else {
-            self.giving_up.remove(&write);
+            self.keep_after_all(now, write);
             return true;
         };
         let key = self.queue_key(&pod);
@@ -202,11 +219,18 @@ impl Engine {
             }
             (WriteOutcome::Done, None) => {}
             (WriteOutcome::Failed(_), _) => {
-                self.giving_up.remove(&write);
+                self.keep_after_all(now, write);
                 self.queue.sleep_less(&key, now);
             }
         }
         true
+    }
+
+    /// A claim is not asked to give its devices back after all. Others that use it thought so, and look again.
+    fn keep_after_all(&mut self, now: Timestamp, write: WriteId) {
+        if let Some((claim, _)) = self.giving_up.remove(&write) {
+            self.rouse_users(now, &claim);
+        }
     }
 
     /// Whether no node may be chosen for the pod before a claim is asked to give its devices back, and one is. It is taken

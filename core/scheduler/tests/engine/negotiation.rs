@@ -8,8 +8,8 @@ use gates::{Gate, Gates};
 use model::claim::{Class, Control};
 use model::node::NodeSelector;
 use model::pod::PodId;
-use scheduler::change::{Change, Write};
-use scheduler::engine::{Engine, Settings};
+use scheduler::change::{Change, Write, WriteOutcome};
+use scheduler::engine::{Engine, Input, Settings};
 use scheduler::negotiation::{Await, NODES_MAX, NegotiationChange, PodContext};
 
 use crate::gangs::{group, member};
@@ -300,6 +300,68 @@ fn a_claim_that_cannot_be_shared_is_for_one_pod_and_what_is_leaving_for_nobody()
 }
 
 #[test]
+fn a_pod_that_waits_for_another_to_let_go_of_a_claim_hears_of_it() {
+    let mut world = negotiating();
+    world.fact(node("a", 4_000));
+    world.add_claim(lent("c"));
+    world.give("c", DRIVER, None, &["another"]);
+    world.add_pod(pod("p", 100, &["c"]));
+    world.settle();
+    world.later(20);
+    world.settle();
+    assert_eq!(world.node_of("p"), None, "it cannot be shared");
+    world.change_claim("c", |state| state.reserved_for.clear());
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("a"));
+}
+
+#[test]
+fn a_pod_is_not_bound_where_its_claim_had_devices_before() {
+    let mut world = negotiating();
+    ["a", "b"].iter().for_each(|name| world.fact(node(name, 1_000)));
+    world.add_claim(lent("c"));
+    world.give("c", DRIVER, Some("a"), &[]);
+    world.add_pod(pod("p", 100, &["c"]));
+    world.turn();
+    let writes: Vec<&str> = world.open.iter().map(|(_, write)| write.name()).collect();
+    assert_eq!(writes, ["reserve"]);
+    // It was asked back before, and given anew: it is reserved, but not what was to be.
+    world.give("c", DRIVER, Some("b"), &["p"]);
+    world.carry_out();
+    assert!(world.open.iter().all(|(_, write)| write.name() != "bind"), "{:?}", world.open);
+    world.settle();
+    world.later(20);
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("b"));
+}
+
+#[test]
+fn who_names_a_claim_that_was_asked_back_for_a_pod_that_is_gone_hears_of_it() {
+    let mut world = negotiating();
+    world.fact(node("a", 1_000));
+    world.add_claim(lent("c"));
+    world.give("c", DRIVER, Some("elsewhere"), &[]);
+    world.add_pod(pod("p", 100, &["c"]));
+    world.turn();
+    let asked = |(_, write): &(_, Write)| matches!(write, Write::Deallocate { .. });
+    let (write, _) = world.open.iter().find(|one| asked(one)).expect("it is of no use there").clone();
+    world.open.clear();
+    // The API does it, and the driver too, and the answer is late.
+    world.remove_pod("p");
+    world.add_pod(pod("q", 100, &["c"]));
+    world.change_claim("c", |state| state.control.leaving = true);
+    world.settle();
+    world.take_back("c");
+    world.settle();
+    world.later(20);
+    world.settle();
+    assert_eq!(world.selected("q"), None, "it could be asked for once more before the answer");
+    world.tell(Input::Settled(write, WriteOutcome::Done));
+    world.settle();
+    assert_eq!(world.selected("q"), Some("a"));
+}
+
+#[test]
 fn classes_keep_their_claims_off_nodes() {
     let mut world = negotiating();
     ["a", "b"].iter().for_each(|name| world.fact(node(name, 1_000)));
@@ -373,8 +435,8 @@ fn without_the_feature_such_claims_are_refused() {
     assert!(world.told[0].contains("depends on disabled DRAControlPlaneController"), "{}", world.told[0]);
 }
 
-#[test]
-fn members_of_a_gang_are_negotiated_about_one_by_one_and_bound_together() {
+/// A gang of which two are placed at once, with nodes a and b, after drivers were asked.
+fn with_gang(members: &[&str], cpu_milli: i64) -> World {
     let mut world = negotiating();
     let gates =
         Gates::default().with(Gate::DRAControlPlaneController, true).with(Gate::GenericWorkload, true);
@@ -382,11 +444,17 @@ fn members_of_a_gang_are_negotiated_about_one_by_one_and_bound_together() {
     world.fact(class("lent", DRIVER, None));
     ["a", "b"].iter().for_each(|name| world.fact(node(name, 1_000)));
     world.fact(group(2, &[]));
-    for name in ["x", "y"] {
+    for name in members {
         world.add_claim(lent(name));
-        world.add_pod(member(name, 600, &[name]));
+        world.add_pod(member(name, cpu_milli, &[name]));
     }
     world.settle();
+    world
+}
+
+#[test]
+fn members_of_a_gang_are_negotiated_about_one_by_one_and_bound_together() {
+    let mut world = with_gang(&["x", "y"], 600);
     let seats = [world.selected("x").map(str::to_owned), world.selected("y").map(str::to_owned)];
     let [Some(first), Some(second)] = seats else { panic!("both are asked about: {seats:?}") };
     assert_ne!(first, second, "there is no room for both on one node");
@@ -401,18 +469,7 @@ fn members_of_a_gang_are_negotiated_about_one_by_one_and_bound_together() {
 
 #[test]
 fn a_gang_that_has_no_seats_asks_back_what_its_members_were_given() {
-    let mut world = negotiating();
-    let gates =
-        Gates::default().with(Gate::DRAControlPlaneController, true).with(Gate::GenericWorkload, true);
-    world.engine = Engine::new(Settings { gates, ..settings() });
-    world.fact(class("lent", DRIVER, None));
-    ["a", "b"].iter().for_each(|name| world.fact(node(name, 1_000)));
-    world.fact(group(2, &[]));
-    for name in ["x", "y"] {
-        world.add_claim(lent(name));
-        world.add_pod(member(name, 600, &[name]));
-    }
-    world.settle();
+    let mut world = with_gang(&["x", "y"], 600);
     let first = world.selected("x").expect("chosen").to_owned();
     world.give("x", DRIVER, Some(&first), &["x"]);
     world.settle();
@@ -422,4 +479,73 @@ fn a_gang_that_has_no_seats_asks_back_what_its_members_were_given() {
     let given = &world.claims[&claim_id("x")];
     assert!(given.control.leaving && given.reserved_for.is_empty(), "{given:?}");
     assert_eq!(world.selected("x"), None);
+}
+
+#[test]
+fn a_gang_that_has_become_too_small_gives_back_what_its_members_were_given() {
+    let mut world = with_gang(&["x", "y"], 600);
+    let chosen = world.selected("x").expect("chosen").to_owned();
+    world.give("x", DRIVER, Some(&chosen), &["x"]);
+    world.settle();
+    world.remove_pod("y");
+    world.settle();
+    let given = &world.claims[&claim_id("x")];
+    assert!(given.control.leaving && given.reserved_for.is_empty(), "{given:?}");
+    assert_eq!(world.selected("x"), None);
+    // Whoever did not hear of it in time gives it something once more.
+    world.take_back("x");
+    world.give("x", DRIVER, Some(&chosen), &["x"]);
+    world.settle();
+    assert!(world.claims[&claim_id("x")].control.leaving, "it is held back, and holds nothing");
+    world.take_back("x");
+    world.add_pod(member("z", 600, &[]));
+    world.settle();
+    assert!(world.selected("x").is_some(), "they are enough again");
+}
+
+#[test]
+fn the_rest_of_a_gang_goes_on_when_the_member_is_gone_that_it_waited_for() {
+    let mut world = with_gang(&["x", "y", "z"], 300);
+    for name in ["x", "y"] {
+        let chosen = world.selected(name).expect("chosen").to_owned();
+        world.give(name, DRIVER, Some(&chosen), &[name]);
+    }
+    world.settle();
+    assert_eq!(world.node_of("x"), None, "there is a seat for the third one, too");
+    world.remove_pod("z");
+    world.settle();
+    assert!(world.node_of("x").is_some() && world.node_of("y").is_some(), "{:?}", world.told);
+}
+
+#[test]
+fn a_member_of_a_gang_keeps_the_node_that_was_chosen_for_it() {
+    let mut world = with_gang(&["x", "y"], 300);
+    let chosen = world.selected("y").expect("chosen").to_owned();
+    // There is a better node by now.
+    world.fact(node("c", 9_000));
+    world.answer("x", "x", &[]);
+    world.settle();
+    assert_eq!(world.selected("y"), Some(&*chosen));
+}
+
+#[test]
+fn nothing_is_chosen_for_a_gang_that_has_no_seats() {
+    let mut world = with_gang(&["x", "y"], 600);
+    world.answer("x", "x", &["a", "b"]);
+    world.settle();
+    assert_eq!((world.selected("x"), world.selected("y")), (None, None));
+}
+
+#[test]
+fn what_a_driver_gave_at_once_is_not_asked_back_for_a_gang_either() {
+    let mut world = with_gang(&["y"], 300);
+    let mut immediate = lent("x");
+    immediate.control.immediate = true;
+    world.add_claim(immediate);
+    world.give("x", DRIVER, Some("elsewhere"), &[]);
+    world.add_pod(member("x", 300, &["x"]));
+    world.settle();
+    let last = world.told.last().expect("refused").clone();
+    assert!(last.contains("resourceclaim not available on the node"), "{last}");
+    assert!(!world.claims[&claim_id("x")].control.leaving);
 }

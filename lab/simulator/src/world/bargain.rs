@@ -22,17 +22,22 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::api::{Api, named, text};
+use super::component::Component;
 use super::dice::Dice;
 use super::plan::{Arrangement, Devices, Plan, Sabotage};
-use super::{Happening, Report, World, workload};
+use super::{Happening, Report, World, gangs, workload};
 
 /// How long the world goes on when drivers are honest. Nobody sleeps for longer without being woken than the world lasts.
 const CALM_MS: i64 = 120_000;
 
-const NODES: usize = 4;
+pub(super) const NODES: usize = 4;
 const PODS: usize = 5;
 /// Cards of each node that the scheduler gives itself.
-const CARDS: usize = 1;
+pub(super) const CARDS: usize = 1;
+
+/// Groups in worlds of gangs: how many of them are placed at once, and their pods.
+const GROUPS: [(&str, usize, &[&str]); 2] =
+    [("pair", 2, &["pod-0", "pod-1"]), ("most", 2, &["pod-2", "pod-3", "pod-4"])];
 
 /// Plays the world of a seed.
 #[must_use]
@@ -42,10 +47,18 @@ pub fn bargain(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
         plan.arrangement = Arrangement::Alone;
     }
     (plan.devices, plan.acts) = (Devices::Whole, 0);
-    let gates = Gates::default().with(Gate::DRAControlPlaneController, true);
-    let mut world = World::with_gates(seed, plan, gates, keep_lines);
     let market = Market::new(seed);
-    world.begin(|api, plan, _| market.furnish(api, plan));
+    plan.gangs = market.gangs;
+    let gates = if market.gangs { gangs::gates() } else { Gates::default() };
+    let gates = gates.with(Gate::DRAControlPlaneController, true);
+    let mut world = World::with_gates(seed, plan, gates, keep_lines);
+    world.begin(|api, plan, _| {
+        market.furnish(api, plan);
+        if market.gangs {
+            GROUPS.iter().for_each(|group| drop(api.create(&group_named(group)).expect("a good group")));
+        }
+        (0..NODES).for_each(|at| workload::add_machine(api, plan, &node_name(at), CARDS));
+    });
     world.market = Some(market);
     world.agenda.after(300, Happening::Bargain);
     world.go_on();
@@ -61,21 +74,38 @@ pub fn rebargain_command(seed: u64) -> String {
     format!("cargo run -p simulator -- --negotiation --seed {seed} --trace")
 }
 
+/// How many of a group are placed at once.
+pub(super) fn at_least(group: &str) -> usize {
+    GROUPS.iter().find(|known| known.0 == group).map_or(1, |known| known.1)
+}
+
 /// Who trades, and what is still to be done by those who use the cluster.
 #[derive(Debug)]
 pub(super) struct Market {
-    traders: Vec<Trader>,
+    pub traders: Vec<Trader>,
+    /// Many pods belong to gangs.
+    gangs: bool,
     deeds: u32,
     dice: Dice,
 }
 
+/// A group whose members stay in one rack.
+fn group_named((name, at_least, _): &(&str, usize, &[&str])) -> Value {
+    let mut group = named("scheduling.k8s.io/v1beta1", "PodGroup", name);
+    group["spec"] = json!({
+        "schedulingPolicy": { "gang": { "minCount": at_least } },
+        "schedulingConstraints": { "topology": [{ "key": gangs::RACK }] },
+    });
+    group
+}
+
 /// A driver.
 #[derive(Clone, Debug)]
-struct Trader {
-    name: String,
+pub(super) struct Trader {
+    pub name: String,
     /// What it has: by node, or all of it under the empty name if every node reaches it.
     room: BTreeMap<String, usize>,
-    shareable: bool,
+    pub shareable: bool,
     /// How often it does something, in a thousand chances.
     pace: u32,
     /// It changes its mind.
@@ -87,7 +117,7 @@ struct Trader {
     idle_at: Option<u64>,
 }
 
-fn node_name(at: usize) -> String {
+pub(super) fn node_name(at: usize) -> String {
     format!("node-{at}")
 }
 
@@ -108,12 +138,31 @@ impl Trader {
         }
     }
 
-    fn is_local(&self) -> bool {
+    /// One that does what it should.
+    pub fn honest(at: usize, room: BTreeMap<String, usize>) -> Trader {
+        Trader {
+            name: format!("driver-{at}.example.com"),
+            room,
+            shareable: true,
+            pace: 1_000,
+            is_fickle: false,
+            is_wrong: false,
+            down_until: 0,
+            idle_at: None,
+        }
+    }
+
+    /// Where it has something.
+    pub fn places(&self) -> impl Iterator<Item = &str> {
+        self.room.keys().map(String::as_str)
+    }
+
+    pub fn is_local(&self) -> bool {
         !self.room.contains_key("")
     }
 
     /// How many are left for a node, if these claims had nothing.
-    fn left(&self, node: &str, claims: &[ResourceClaim], but_for: &BTreeSet<String>) -> usize {
+    pub fn left(&self, node: &str, claims: &[ResourceClaim], but_for: &BTreeSet<String>) -> usize {
         let place = if self.is_local() { node } else { "" };
         let given = claims.iter().filter(|claim| {
             control::controller(claim) == self.name && !but_for.contains(&claim.metadata.uid)
@@ -135,7 +184,7 @@ impl Trader {
 }
 
 /// The node that a claim was given something for.
-fn place_of(claim: &ResourceClaim) -> String {
+pub(super) fn place_of(claim: &ResourceClaim) -> String {
     let handles = control::handles(claim).unwrap_or_default();
     handles.first().map(|handle| handle.data.clone()).unwrap_or_default()
 }
@@ -145,14 +194,19 @@ impl Market {
         let mut dice = Dice::new(seed, 7);
         let traders = (0..1 + dice.below(3)).map(|at| Trader::new(at, &mut dice)).collect();
         let deeds = 10 + u32::try_from(dice.below(15)).unwrap_or_default();
-        Market { traders, deeds, dice }
+        // Of numbers of its own, so that the other worlds stay what they were.
+        let gangs = Dice::new(seed, 8).below(3) == 0;
+        Market { traders, gangs, deeds, dice }
     }
 
-    fn furnish(&self, api: &mut Api, plan: &Plan) {
+    /// A market in which nobody acts by chance.
+    pub fn of(traders: Vec<Trader>) -> Market {
+        Market { traders, gangs: false, deeds: 0, dice: Dice::new(0, 7) }
+    }
+
+    /// What there is from the beginning, but for nodes.
+    pub fn furnish(&self, api: &mut Api, plan: &Plan) {
         workload::furnish_basics(api, plan);
-        for at in 0..NODES {
-            workload::add_machine(api, plan, &node_name(at), CARDS);
-        }
         for trader in &self.traders {
             let class = json!({
                 "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": trader.name },
@@ -200,6 +254,10 @@ impl Market {
             "schedulerName": workload::SCHEDULERS[0], "restartPolicy": "Never",
             "containers": [{ "name": "c", "image": "i" }], "resourceClaims": entries,
         });
+        if self.gangs && self.dice.below(5) > 0 {
+            let (group, ..) = GROUPS.iter().find(|one| one.2.contains(&&*name)).expect("every pod has one");
+            pod["spec"]["schedulingGroup"] = json!({ "podGroupName": group });
+        }
         api.create(&pod).expect("a good pod");
         None
     }
@@ -212,7 +270,7 @@ impl Market {
     }
 }
 
-fn all<K: Object>(api: &mut Api, kind: &str) -> Vec<K> {
+pub(super) fn all<K: Object>(api: &mut Api, kind: &str) -> Vec<K> {
     let read = |object: &Value| K::deserialize(object).expect("what was admitted is of its kind");
     api.list(kind).iter().map(|(_, object)| read(object)).collect()
 }
@@ -239,23 +297,40 @@ impl World {
                 self.end = Some(self.agenda.now() + CALM_MS);
             }
         }
-        let now = self.agenda.now();
+        let (now, honest) = (self.agenda.now(), self.is_honest());
         for at in 0..market.traders.len() {
-            if !self.plan.calm && market.dice.per_mille(5) {
+            if !honest && market.dice.per_mille(5) {
                 market.traders[at].down_until = now + market.dice.millis(500, 8_000);
             }
             let trader = market.traders[at].clone();
-            let is_awake = self.plan.calm || (trader.down_until <= now && market.dice.per_mille(trader.pace));
+            let is_awake = honest || (trader.down_until <= now && market.dice.per_mille(trader.pace));
             let revision = Some(self.api.revision());
-            if is_awake && (!self.plan.calm || trader.idle_at != revision) {
+            if is_awake && !self.lenders_are_down() && (!honest || trader.idle_at != revision) {
                 self.trade_as(&trader, &mut market.dice);
                 market.traders[at].idle_at = revision.filter(|before| *before == self.api.revision());
             }
         }
-        if market.dice.per_mille(100) {
+        if market.dice.per_mille(100) && self.keeper.down_until <= now {
             self.clean_contexts();
         }
         self.market = Some(market);
+    }
+
+    /// Whether drivers do what they should, unless they are dead.
+    fn is_honest(&self) -> bool {
+        self.plan.calm || self.life.is_some()
+    }
+
+    fn lenders_are_down(&self) -> bool {
+        self.lenders_down_until > self.agenda.now()
+    }
+
+    /// Nothing is negotiated about, and no driver gave anything that nobody uses, but for what is given whoever uses it.
+    pub(super) fn has_let_go(&mut self) -> bool {
+        let claims: Vec<ResourceClaim> = all(&mut self.api, "ResourceClaim");
+        let is_kept =
+            |claim: &ResourceClaim| !control::controller(claim).is_empty() && !control::is_immediate(claim);
+        !claims.iter().any(is_kept) && self.api.list("PodSchedulingContext").is_empty()
     }
 
     fn trade_as(&mut self, trader: &Trader, dice: &mut Dice) {
@@ -306,7 +381,7 @@ impl World {
         claims: &[ResourceClaim],
         dice: &mut Dice,
     ) -> bool {
-        let calm = self.plan.calm;
+        let calm = self.is_honest();
         let entries: BTreeSet<&str> = wanted.iter().map(|one| one.entry.as_str()).collect();
         let nodes = classic::nodes_to_judge(context, &entries);
         let none = BTreeSet::new();
@@ -336,6 +411,7 @@ impl World {
         let done = self.api.update(kind, &value, true).is_ok();
         let (now, name) = (self.agenda.now(), &context.metadata.name);
         self.trace.note(now, format_args!("{} will not have {name} on {unsuitable:?} ({done})", trader.name));
+        self.did(Component::Lender, &format!("answer about pod {name}"), 0);
         true
     }
 
@@ -353,14 +429,19 @@ impl World {
             if let Some(described) = classic::described(&claim, &trader.name, &grant, Form::Fields) {
                 let Some(written) = write(&mut self.api, &described, false) else { return };
                 claim = written;
+                self.did(Component::Lender, &format!("protect claim {}", claim.metadata.name), 0);
             }
-            if !self.plan.calm && dice.below(10) == 0 {
+            if self.lenders_are_down() || (!self.is_honest() && dice.below(10) == 0) {
                 return;
             }
             let given = classic::given(&claim, &trader.name, grant.clone(), Form::Fields, pod);
             let done = write(&mut self.api, &given, true).is_some();
             let (now, name) = (self.agenda.now(), &claim.metadata.name);
             self.trace.note(now, format_args!("{} gives to {name} at {node:?} ({done})", trader.name));
+            self.did(Component::Lender, &format!("give to claim {name}"), 0);
+            if self.lenders_are_down() {
+                return;
+            }
         }
     }
 
@@ -374,11 +455,14 @@ impl World {
             self.agenda.now(),
             format_args!("{} takes back what {} had", trader.name, claim.metadata.name),
         );
-        if !self.plan.calm && dice.below(10) == 0 {
+        let name = &claim.metadata.name;
+        self.did(Component::Lender, &format!("take back what claim {name} had"), 0);
+        if self.lenders_are_down() || (!self.is_honest() && dice.below(10) == 0) {
             return;
         }
         if let Some(free) = classic::unprotected(&claim, &trader.name) {
             write(&mut self.api, &free, false);
+            self.did(Component::Lender, &format!("take the protection of claim {name} away"), 0);
         }
     }
 
@@ -395,95 +479,8 @@ impl World {
             if contexts::is_over(&context, pod.as_ref(), is_allocated) {
                 let uid = Some(context.metadata.uid.as_str());
                 let _ = self.api.delete("PodSchedulingContext", (namespace, name), None, uid);
+                self.did(Component::Controller, &format!("delete the context of pod {name}"), 0);
             }
         }
     }
-
-    /// Whether every pod has what it could have, and nobody has what nobody uses.
-    fn check_bargain(&mut self) {
-        let Some(market) = self.market.take() else { return };
-        let claims: Vec<ResourceClaim> = all(&mut self.api, "ResourceClaim");
-        let pods: Vec<Pod> = all(&mut self.api, "Pod");
-        for pod in pods.iter().filter(|pod| pod.spec.node_name.is_empty()) {
-            if let Some(node) =
-                (0..NODES).map(node_name).find(|node| could_be_on(node, pod, &claims, &market))
-            {
-                let name = &pod.metadata.name;
-                self.violations.push(format!("pod {name} waits, and could have all that it wants on {node}"));
-            }
-        }
-        for claim in claims.iter().filter(|claim| !control::controller(claim).is_empty()) {
-            let is_there = |uid: &str| pods.iter().any(|pod| pod.metadata.uid == uid);
-            let users = &claim.status.reserved_for;
-            if !control::is_immediate(claim)
-                && (users.is_empty() || !users.iter().all(|user| is_there(&user.uid)))
-            {
-                let name = &claim.metadata.name;
-                self.violations.push(format!("claim {name} has something, and nobody uses it"));
-            }
-        }
-        let is_bound = |name: &str| {
-            pods.iter().find(|pod| pod.metadata.name == name).is_none_or(|pod| !pod.spec.node_name.is_empty())
-        };
-        for (key, _) in self.api.list("PodSchedulingContext") {
-            if is_bound(&key.name) {
-                self.violations
-                    .push(format!("what is negotiated about pod {} is over, and still there", key.name));
-            }
-        }
-    }
-}
-
-/// Whether a pod could have all that it wants on a node, as things stand.
-fn could_be_on(node: &str, pod: &Pod, claims: &[ResourceClaim], market: &Market) -> bool {
-    let own: Vec<&ResourceClaim> = pod
-        .spec
-        .resource_claims
-        .iter()
-        .filter_map(|entry| {
-            let name = entry.resource_claim_name.as_deref()?;
-            claims.iter().find(|claim| claim.metadata.name == name)
-        })
-        .collect();
-    let is_others =
-        |claim: &ResourceClaim| claim.status.reserved_for.iter().any(|user| user.uid != pod.metadata.uid);
-    let on_node = |claim: &ResourceClaim| place_of(claim) == node;
-    // What would have to be given on this node, of which driver.
-    let mut needed: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut movable = BTreeSet::new();
-    for claim in &own {
-        let Some(request) = claim.spec.devices.requests.first().and_then(|one| one.exactly.as_ref()) else {
-            return false;
-        };
-        let Some(trader) = market.traders.iter().find(|trader| trader.name == request.device_class_name)
-        else {
-            // A card of ours: it is there, or one is left.
-            let held = |claim: &ResourceClaim| {
-                let allocation = claim.status.allocation.as_ref();
-                let results = allocation.map(|allocation| &allocation.devices.results);
-                results.into_iter().flatten().any(|result| result.pool == node)
-            };
-            let taken = claims.iter().filter(|other| held(other)).count();
-            if !held(claim) && (taken >= CARDS || is_others(claim)) {
-                return false;
-            }
-            continue;
-        };
-        let has = !control::controller(claim).is_empty();
-        if has && is_others(claim) && !control::is_shareable(claim) {
-            return false;
-        }
-        if has && (!trader.is_local() || on_node(claim)) {
-            continue;
-        }
-        if control::is_immediate(claim) || (has && is_others(claim)) {
-            return false;
-        }
-        movable.insert(claim.metadata.uid.clone());
-        *needed.entry(&trader.name).or_default() += 1;
-    }
-    needed.iter().all(|(name, count)| {
-        let trader = market.traders.iter().find(|trader| trader.name == *name).expect("it was found");
-        trader.left(node, claims, &movable) >= *count
-    })
 }

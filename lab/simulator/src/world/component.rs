@@ -14,12 +14,14 @@ pub enum Component {
     Node,
     /// It prepares devices on a node. What it has prepared outlives it.
     Driver,
+    /// The controller of a driver that gives devices itself. What it has depends on claims alone.
+    Lender,
 }
 
 impl Component {
     /// Every one.
-    pub const ALL: [Component; 4] =
-        [Component::Scheduler, Component::Controller, Component::Node, Component::Driver];
+    pub const ALL: [Component; 5] =
+        [Component::Scheduler, Component::Controller, Component::Node, Component::Driver, Component::Lender];
 }
 
 impl fmt::Display for Component {
@@ -29,6 +31,7 @@ impl fmt::Display for Component {
             Component::Controller => "controller",
             Component::Node => "node",
             Component::Driver => "driver",
+            Component::Lender => "lender",
         })
     }
 }

@@ -94,7 +94,7 @@ impl World {
 
     pub(super) fn check_nothing_left(&mut self) {
         let mut wrong = self.left_on_machines();
-        for kind in ["Pod", "ResourceClaim"] {
+        for kind in ["Pod", "ResourceClaim", "PodSchedulingContext"] {
             for (key, object) in self.api.list(kind) {
                 let finalizers = &object["metadata"]["finalizers"];
                 wrong.push(format!("{kind} {} is left, with finalizers {finalizers}", key.name));

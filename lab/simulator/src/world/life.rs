@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::api::{Api, named, text};
 use super::component::{Component, Crash, Moment};
 use super::plan::{Plan, Sabotage};
-use super::{CLOSE_MS, Happening, World, workload};
+use super::{CLOSE_MS, Happening, World, lent, workload};
 
 /// How long the containers of a pod run.
 pub(super) const RUN_MS: i64 = 1_000;
@@ -36,11 +36,50 @@ pub enum Kind {
     Extended,
     /// It is made for the pod from a template, and its device has to be made ready once it is chosen.
     Readied,
+    /// It is made for the pod from a template, and its driver gives it devices.
+    Lent,
+    /// The same with one of each of two drivers, and one that the scheduler gives a device.
+    LentMany,
+    /// Somebody makes it, two pods name it, and its driver gives it devices.
+    LentShared,
+    /// Somebody makes it, and its driver gives it devices whoever uses it.
+    LentAtOnce,
+    /// The same as [`Kind::Lent`] for each of two pods that are placed together.
+    LentGang,
 }
 
 impl Kind {
     /// Every one.
-    pub const ALL: [Kind; 4] = [Kind::Template, Kind::Shared, Kind::Extended, Kind::Readied];
+    pub const ALL: [Kind; 9] = [
+        Kind::Template,
+        Kind::Shared,
+        Kind::Extended,
+        Kind::Readied,
+        Kind::Lent,
+        Kind::LentMany,
+        Kind::LentShared,
+        Kind::LentAtOnce,
+        Kind::LentGang,
+    ];
+
+    /// Whether a driver's own controller gives the devices.
+    pub(super) fn is_lent(self) -> bool {
+        use Kind::{Extended, Lent, LentAtOnce, LentGang, LentMany, LentShared, Readied, Shared, Template};
+        match self {
+            Template | Shared | Extended | Readied => false,
+            Lent | LentMany | LentShared | LentAtOnce | LentGang => true,
+        }
+    }
+
+    /// Who may die in a life of this kind. What nodes do is the same whoever gave the devices.
+    pub fn cast(self) -> impl Iterator<Item = Component> {
+        let is_of_it = move |component: &Component| match component {
+            Component::Scheduler | Component::Controller => true,
+            Component::Node | Component::Driver => !self.is_lent(),
+            Component::Lender => self.is_lent(),
+        };
+        Component::ALL.into_iter().filter(is_of_it)
+    }
 }
 
 impl fmt::Display for Kind {
@@ -50,6 +89,11 @@ impl fmt::Display for Kind {
             Kind::Shared => "shared",
             Kind::Extended => "extended",
             Kind::Readied => "readied",
+            Kind::Lent => "lent",
+            Kind::LentMany => "lent-many",
+            Kind::LentShared => "lent-shared",
+            Kind::LentAtOnce => "lent-at-once",
+            Kind::LentGang => "lent-gang",
         })
     }
 }
@@ -96,10 +140,17 @@ pub struct LifeReport {
 #[must_use]
 pub fn live(kind: Kind, crash: Option<Crash>, sabotage: Sabotage, keep_lines: bool) -> LifeReport {
     let mut plan = Plan::quiet(sabotage);
-    plan.readied = kind == Kind::Readied;
-    let mut world = World::of(0, plan, keep_lines);
+    (plan.readied, plan.gangs) = (kind == Kind::Readied, kind == Kind::LentGang);
+    let mut world = World::with_gates(0, plan, lent::gates(kind), keep_lines);
     world.life = Some(Life { crash, steps: Vec::new(), is_leaving: false });
-    world.begin(|api, plan, _| furnish(api, plan, kind));
+    if kind.is_lent() {
+        let market = lent::market(kind);
+        world.begin(|api, plan, _| lent::furnish(api, plan, kind, &market));
+        world.market = Some(market);
+        world.agenda.after(VISIT_MS, Happening::Bargain);
+    } else {
+        world.begin(|api, plan, _| furnish(api, plan, kind));
+    }
     world.agenda.after(VISIT_MS, Happening::Visit);
     world.end = Some(LIFE_MS_MAX);
     world.go_on();
@@ -111,11 +162,11 @@ pub fn live(kind: Kind, crash: Option<Crash>, sabotage: Sabotage, keep_lines: bo
     LifeReport { steps, violations: report.violations, lines: report.lines }
 }
 
-/// Every way to die once in a life of so many steps.
-pub fn crashes(steps: usize) -> impl Iterator<Item = Crash> {
+/// Every way to die once in a life of a kind that has so many steps.
+pub fn crashes(kind: Kind, steps: usize) -> impl Iterator<Item = Crash> {
     let moments = |component| Moment::ALL.map(move |moment| (component, moment));
     (0..steps).flat_map(move |step| {
-        let who = Component::ALL.into_iter().flat_map(moments);
+        let who = kind.cast().flat_map(moments);
         who.map(move |(component, moment)| Crash { component, step, moment })
     })
 }
@@ -132,9 +183,9 @@ fn furnish(api: &mut Api, plan: &Plan, kind: Kind) {
     workload::furnish_basics(api, plan);
     workload::add_machine(api, plan, "node-0", 2);
     let claims = match kind {
-        Kind::Template | Kind::Readied => json!([{ "name": "gpu", "resourceClaimTemplateName": "one" }]),
         Kind::Shared => json!([{ "name": "gpu", "resourceClaimName": "shared" }]),
         Kind::Extended => json!([]),
+        _ => json!([{ "name": "gpu", "resourceClaimTemplateName": "one" }]),
     };
     if kind == Kind::Shared {
         let mut claim = named("resource.k8s.io/v1", "ResourceClaim", "shared");
@@ -156,7 +207,7 @@ fn furnish(api: &mut Api, plan: &Plan, kind: Kind) {
     }
 }
 
-fn must<T, E: fmt::Debug>(made: Result<T, E>) -> T {
+pub(super) fn must<T, E: fmt::Debug>(made: Result<T, E>) -> T {
     made.expect("what a life is made of can be admitted")
 }
 
@@ -167,7 +218,7 @@ impl World {
         let pods = self.api.list("Pod");
         let is_over = |pod: &Value| text(&pod["status"]["phase"]) == "Succeeded";
         let is_leaving = self.life.as_ref().is_some_and(|life| life.is_leaving);
-        if !is_leaving && pods.iter().all(|(_, pod)| is_over(pod)) {
+        if !is_leaving && pods.iter().all(|(_, pod)| is_over(pod)) && self.has_let_go() {
             if let Some(life) = &mut self.life {
                 life.is_leaving = true;
             }
@@ -178,7 +229,7 @@ impl World {
             }
             self.end = self.end.max(Some(self.agenda.now() + CLOSE_MS));
         }
-        let is_empty = pods.is_empty() && self.api.list("ResourceClaim").is_empty();
+        let is_empty = pods.is_empty() && self.api.list("ResourceClaim").is_empty() && self.has_let_go();
         // Who is down has yet to come back and look.
         let all_are_up = self.replicas.iter().all(|replica| replica.alive);
         if is_leaving && is_empty && all_are_up && self.keeper.down_until <= self.agenda.now() {

@@ -48,6 +48,11 @@ impl World {
     fn end_containers(&mut self, node: &str, pods: &[Arc<Value>]) {
         let now = self.agenda.now();
         let (life, calm) = (self.life.is_some(), self.plan.calm);
+        // In a life, the members of a gang wait for each other before they do their work.
+        let is_alone = |pod: &Arc<Value>| text(&pod["status"]["phase"]) == "Pending";
+        if life && self.plan.gangs && self.api.list("Pod").iter().any(|(_, pod)| is_alone(pod)) {
+            return;
+        }
         let Some(machine) = self.machines.get_mut(node) else { return };
         for pod in pods.iter().filter(|pod| text(&pod["status"]["phase"]) == "Running") {
             let Some(Containers::Run { since }) = machine.containers.get(uid(pod)).copied() else { continue };
@@ -139,13 +144,15 @@ impl World {
         }
     }
 
-    /// Whether a claim has devices of a node. A driver knows no others.
+    /// Whether a claim has devices of a node. A driver knows no others, but for those that it has no names for.
     fn has_devices_of(&mut self, node: &str, entry: &Entry, claim: &str) -> bool {
         let found = self.api.get("ResourceClaim", &entry.claim.namespace, &entry.claim.name);
         let found = found.filter(|found| uid(found) == claim);
-        let results =
-            found.and_then(|found| found["status"]["allocation"]["devices"]["results"].as_array().cloned());
-        results.is_some_and(|results| results.iter().all(|result| text(&result["pool"]) == node))
+        let allocation = found.and_then(|found| found["status"].get("allocation").cloned());
+        allocation.is_some_and(|allocation| {
+            let mut results = allocation["devices"]["results"].as_array().into_iter().flatten();
+            results.all(|result| text(&result["pool"]) == node)
+        })
     }
 
     /// A pod runs only when all of its claims are prepared.

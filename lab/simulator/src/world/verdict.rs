@@ -1,0 +1,198 @@
+//! What must hold in the end where drivers give devices themselves: every pod and every gang that could have all that it wants
+//! has it, and nobody has what nobody uses.
+//!
+//! What is held by those who wait is no excuse: they would have it given back, or have all of theirs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use objects::supercargo::control;
+
+use super::World;
+use super::bargain::{CARDS, Market, NODES, all, at_least, node_name, place_of};
+use super::gangs::rack_of;
+use super::judge::is_over;
+
+/// Everything that matters, as the API has it.
+struct Scene<'s> {
+    claims: &'s [ResourceClaim],
+    pods: &'s [Pod],
+    market: &'s Market,
+}
+
+/// Pods, each with a node.
+type Seats<'s> = Vec<(&'s Pod, String)>;
+
+/// Pods that are placed together, and how many of them at least.
+struct Party<'s> {
+    name: String,
+    waiting: Vec<&'s Pod>,
+    at_least: usize,
+    /// Where they have to be, since others of them are there.
+    rack: Option<String>,
+    stay_together: bool,
+}
+
+impl World {
+    /// Whether every pod has what it could have, and nobody has what nobody uses.
+    pub(super) fn check_bargain(&mut self) {
+        let Some(market) = self.market.take() else { return };
+        let claims: Vec<ResourceClaim> = all(&mut self.api, "ResourceClaim");
+        let pods: Vec<Pod> = all(&mut self.api, "Pod");
+        let scene = Scene { claims: &claims, pods: &pods, market: &market };
+        for party in parties(&pods) {
+            if let Some(nodes) = scene.seats_for(&party) {
+                let name = &party.name;
+                self.violations.push(format!("{name} waits, and could have all that it wants on {nodes:?}"));
+            }
+        }
+        for claim in claims.iter().filter(|claim| !control::controller(claim).is_empty()) {
+            let is_there = |uid: &str| pods.iter().any(|pod| pod.metadata.uid == uid && !is_over(pod));
+            let users = &claim.status.reserved_for;
+            if !control::is_immediate(claim)
+                && (users.is_empty() || !users.iter().all(|user| is_there(&user.uid)))
+            {
+                let name = &claim.metadata.name;
+                self.violations.push(format!("claim {name} has something, and nobody uses it"));
+            }
+        }
+        let is_bound = |name: &str| {
+            pods.iter().find(|pod| pod.metadata.name == name).is_none_or(|pod| !pod.spec.node_name.is_empty())
+        };
+        for (key, _) in self.api.list("PodSchedulingContext") {
+            if is_bound(&key.name) {
+                self.violations
+                    .push(format!("what is negotiated about pod {} is over, and still there", key.name));
+            }
+        }
+    }
+}
+
+fn group_of(pod: &Pod) -> Option<&str> {
+    pod.spec.scheduling_group.as_ref()?.pod_group_name.as_deref()
+}
+
+/// Those who wait, each alone or with its gang.
+fn parties(pods: &[Pod]) -> Vec<Party<'_>> {
+    let waits = |pod: &&Pod| pod.spec.node_name.is_empty() && pod.metadata.deletion_timestamp.is_none();
+    let alone = pods.iter().filter(|pod| waits(pod) && group_of(pod).is_none()).map(|pod| Party {
+        name: format!("pod {}", pod.metadata.name),
+        waiting: vec![pod],
+        at_least: 1,
+        rack: None,
+        stay_together: false,
+    });
+    let groups: BTreeSet<&str> = pods.iter().filter(waits).filter_map(group_of).collect();
+    let gangs = groups.into_iter().map(|group| {
+        let members = || pods.iter().filter(move |pod| group_of(pod) == Some(group) && !is_over(pod));
+        let on_node: Vec<&Pod> = members().filter(|pod| !pod.spec.node_name.is_empty()).collect();
+        Party {
+            name: format!("gang {group}"),
+            waiting: members().filter(waits).collect(),
+            at_least: at_least(group).saturating_sub(on_node.len()).max(1),
+            rack: on_node.first().map(|pod| rack_of(&pod.spec.node_name)),
+            stay_together: true,
+        }
+    });
+    alone.chain(gangs).collect()
+}
+
+impl<'s> Scene<'s> {
+    /// Nodes for as many pods of a party as are needed, if there are such.
+    fn seats_for(&self, party: &Party<'s>) -> Option<Vec<String>> {
+        // Each is on a node or stays away.
+        let mut ways: Vec<Seats<'s>> = vec![Vec::new()];
+        for pod in &party.waiting {
+            let mut more = ways.clone();
+            for seats in &ways {
+                more.extend((0..NODES).map(|at| [seats.as_slice(), &[(*pod, node_name(at))]].concat()));
+            }
+            ways = more;
+        }
+        let will_do = |seats: &Seats<'s>| {
+            let racks = seats.iter().map(|(_, node)| rack_of(node)).chain(party.rack.clone());
+            let is_together = racks.collect::<BTreeSet<String>>().len() <= 1 || !party.stay_together;
+            seats.len() >= party.at_least && is_together && self.could_be(seats)
+        };
+        let found = ways.into_iter().find(will_do)?;
+        Some(found.into_iter().map(|(_, node)| node).collect())
+    }
+
+    /// Whether somebody on a node uses a claim.
+    fn is_used(&self, claim: &ResourceClaim) -> bool {
+        let is_on_node =
+            |uid: &str| self.pods.iter().any(|pod| pod.metadata.uid == uid && !pod.spec.node_name.is_empty());
+        claim.status.reserved_for.iter().any(|user| is_on_node(&user.uid))
+    }
+
+    /// Whether pods could have all that they want on these nodes, if nobody had anything who waits.
+    fn could_be(&self, seats: &[(&Pod, String)]) -> bool {
+        let Scene { claims, market, .. } = self;
+        let is_movable = |claim: &&ResourceClaim| !control::is_immediate(claim) && !self.is_used(claim);
+        let movable: BTreeSet<String> =
+            claims.iter().filter(is_movable).map(|claim| claim.metadata.uid.clone()).collect();
+        // What would have to be given, of which driver and on which node; and where each claim is then.
+        let mut needed: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let mut placed: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut cards: BTreeMap<&str, usize> = BTreeMap::new();
+        for (pod, node) in seats {
+            let names =
+                pod.spec.resource_claims.iter().filter_map(|entry| entry.resource_claim_name.as_deref());
+            for name in names {
+                let Some(claim) = claims.iter().find(|claim| claim.metadata.name == name) else {
+                    return false;
+                };
+                let Some(request) = claim.spec.devices.requests.first().and_then(|one| one.exactly.as_ref())
+                else {
+                    return false;
+                };
+                let found = market.traders.iter().find(|trader| trader.name == request.device_class_name);
+                let Some(trader) = found else {
+                    // A card of ours, which one pod has for itself.
+                    *cards.entry(node).or_default() += 1;
+                    continue;
+                };
+                let has = !control::controller(claim).is_empty();
+                let uid = claim.metadata.uid.as_str();
+                if let Some(other) = placed.insert(uid, node) {
+                    // Another of them has it as well.
+                    if !trader.shareable || (trader.is_local() && other != node) {
+                        return false;
+                    }
+                    continue;
+                }
+                if has && self.is_used(claim) && !control::is_shareable(claim) {
+                    return false;
+                }
+                let is_kept = has && !movable.contains(uid);
+                let is_there = !trader.is_local() || place_of(claim) == *node;
+                match (is_kept, is_there) {
+                    (true, true) => {}
+                    (true, false) => return false,
+                    (false, _) if control::is_immediate(claim) => return false,
+                    (false, _) => *needed.entry((&trader.name, node)).or_default() += 1,
+                }
+            }
+        }
+        let has_card = |claim: &&ResourceClaim, node: &str| {
+            let allocation = claim.status.allocation.as_ref();
+            let results = allocation.map(|allocation| &allocation.devices.results);
+            self.is_used(claim) && results.into_iter().flatten().any(|result| result.pool == node)
+        };
+        let has_cards = cards.iter().all(|(node, count)| {
+            claims.iter().filter(|claim| has_card(claim, node)).count() + count <= CARDS
+        });
+        let mut by_place: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for ((driver, node), count) in needed {
+            let trader = market.traders.iter().find(|trader| trader.name == driver).expect("it was found");
+            *by_place.entry((driver, if trader.is_local() { node } else { "" })).or_default() += count;
+        }
+        has_cards
+            && by_place.iter().all(|((driver, place), count)| {
+                let trader =
+                    market.traders.iter().find(|trader| trader.name == *driver).expect("it was found");
+                trader.left(place, claims, &movable) >= *count
+            })
+    }
+}
