@@ -7,6 +7,7 @@ use objects::resource::allocation::{
     NetworkDeviceData, ResourceClaimConsumerReference, ResourceHandle,
 };
 use objects::resource::claim::ResourceClaim;
+use objects::supercargo::control;
 use schema::Path;
 
 use crate::addresses;
@@ -72,6 +73,11 @@ pub(crate) fn validate(
             causes.forbidden(
                 &consumers,
                 "no user can be added to a claim that is being deleted or deallocated",
+            );
+        } else if control::is_for_one(claim) && status.reserved_for.len() > 1 && added() {
+            causes.forbidden(
+                &consumers,
+                "a claim that its driver gave devices which are not shareable has at most one user",
             );
         }
     }
