@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, until};
-use crate::passers::Passers;
+use crate::passers::{Moments, Passers, watch};
 use crate::shapes;
 use crate::worker::{Terms, Worker};
 
@@ -111,18 +111,21 @@ impl Plan {
         let first = self.revision(cluster, "first").await?;
         let events_before = cluster.list::<Event>().await?.len() as u64;
         let passers = self.passers(cluster, "beside")?;
+        let bound = Moments::default();
+        let watcher = tokio::spawn(watch(cluster.connect()?, "p-", bound.clone()));
         let began = Instant::now();
         for number in 0..self.pods {
             let pod = shapes::pod_with_claims(&format!("p-{number}"), &[&format!("c-{number}")])?;
             cluster.create(&pod).await?;
         }
-        until("all of them are bound and nothing is negotiated any more", async || {
-            let left = cluster.list::<PodSchedulingContext>().await?;
-            let pods = cluster.list::<Pod>().await?;
-            let mut own = pods.iter().filter(|pod| !pod.spec.resource_claims.is_empty());
-            Ok((left.is_empty() && own.all(|pod| !pod.spec.node_name.is_empty())).then_some(()))
+        // To list thousands of pods again and again would hold up those that are measured.
+        until("all of them are bound", async || Ok((bound.lock().len() == self.pods as usize).then_some(())))
+            .await?;
+        until("nothing is negotiated any more", async || {
+            Ok(cluster.list::<PodSchedulingContext>().await?.is_empty().then_some(()))
         })
         .await?;
+        watcher.abort();
         let took = began.elapsed();
         let beside = match passers {
             Some(passers) => passers.stop().await?,

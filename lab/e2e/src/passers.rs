@@ -19,7 +19,7 @@ use crate::cluster::{Cluster, until};
 use crate::kind::Kind;
 use crate::shapes;
 
-type Moments = Arc<Mutex<BTreeMap<String, Instant>>>;
+pub(crate) type Moments = Arc<Mutex<BTreeMap<String, Instant>>>;
 
 /// Pods that come one after the other, until they are stopped.
 pub(crate) struct Passers {
@@ -98,7 +98,8 @@ async fn make(
     while tasks.join_next().await.is_some() {}
 }
 
-async fn watch(connection: client::Connection, name: &'static str, bound: Moments) {
+/// Notes when pods whose names begin so were seen to have a node, without end.
+pub(crate) async fn watch(connection: client::Connection, name: &'static str, bound: Moments) {
     let with_node = Selectors { fields: "spec.nodeName!=".to_owned(), ..Selectors::default() };
     let stream = connection.list_and_watch(&Pod::resource(), &with_node, &WatchOptions::default());
     let mut stream = Box::pin(stream);
