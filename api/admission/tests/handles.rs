@@ -107,29 +107,19 @@ fn devices_are_asked_back_when_nobody_uses_them_and_nobody_may_begin_to_then() {
 }
 
 #[test]
-fn what_is_not_shareable_has_one_user_and_what_the_scheduler_gives_has_many() {
-    let user = |uid: &str| json!({ "resource": "pods", "name": uid, "uid": uid });
-    let state = |controller: &str, shareable: bool, users: &[&str]| {
-        let users: Vec<Value> = users.iter().map(|uid| user(uid)).collect();
-        let mut status = json!({ "allocation": { "devices": {} }, "reservedFor": users });
-        if shareable {
-            status["allocation"]["shareable"] = json!(true);
-        }
-        if !controller.is_empty() {
-            status["controllerName"] = json!(controller);
-        }
+fn what_was_given_for_one_user_has_one() {
+    let used_by = |shareable: bool, users: &[&str]| {
+        let mut status = given(1, false, false);
+        status["allocation"]["shareable"] = json!(shareable);
+        let user = |name: &&str| json!({ "resource": "pods", "name": name, "uid": name });
+        status["reservedFor"] = users.iter().map(user).collect();
         status
     };
-    let driver = "d.example.com";
-    let one = state(driver, false, &["a"]);
-    let why = write(&one, &state(driver, false, &["a", "b"]), true).expect_err("it is for one");
-    assert!(why.contains("status.reservedFor") && why.contains("not shareable"), "{why}");
-    assert!(write(&one, &state(driver, false, &["b"]), true).is_ok(), "one after the other");
-    assert!(write(&json!({}), &state(driver, false, &["a", "b"]), true).is_err(), "nor at once");
-    let shared = state(driver, true, &["a"]);
-    assert!(write(&shared, &state(driver, true, &["a", "b"]), true).is_ok());
-    let ours = state("", false, &["a"]);
-    assert!(write(&ours, &state("", false, &["a", "b"]), true).is_ok(), "the scheduler gave it");
-    let (three, two) = (state(driver, false, &["a", "b", "c"]), state(driver, false, &["a", "b"]));
-    assert!(write(&three, &two, true).is_ok(), "who was there before may go one by one");
+    let refused = write(&used_by(false, &["p"]), &used_by(false, &["p", "q"]), true);
+    assert_eq!(refused, Err("status.reservedFor: its driver gave the claim devices for one user".to_owned()));
+    assert!(write(&used_by(false, &["p"]), &used_by(false, &["q"]), true).is_ok());
+    assert!(write(&used_by(true, &["p"]), &used_by(true, &["p", "q"]), true).is_ok());
+    // What is there already may be reduced step by step.
+    let many = used_by(false, &["p", "q", "r"]);
+    assert!(write(&many, &used_by(false, &["p", "q"]), true).is_ok());
 }

@@ -14,7 +14,7 @@ use gates::{Gate, Gates};
 
 pub use affinity::AddedAffinity;
 pub use fit::{NodeResourcesFit, ResourceWeight, ScoringStrategy, ShapePoint};
-pub use gangs::{PlacementScorer, PlacementWeight};
+pub use gangs::{BindingFailurePolicy, GangScheduling, PlacementScorer, PlacementWeight};
 pub use spread::{DefaultConstraint, DefaultConstraints};
 
 use crate::fault::{Faults, Problem};
@@ -29,8 +29,8 @@ pub struct Args {
     pub default_preemption: DefaultPreemption,
     /// `DynamicResourcesArgs`.
     pub dynamic_resources: DynamicResources,
-    /// `GangSchedulingArgs`: how placements of gangs are compared. Nothing says that it is left to the scheduler.
-    pub placement_scorers: Vec<PlacementWeight>,
+    /// `GangSchedulingArgs`.
+    pub gangs: GangScheduling,
     /// `InterPodAffinityArgs`.
     pub inter_pod_affinity: InterPodAffinity,
     /// `NodeAffinityArgs`: what every pod asks of nodes on top of what it says itself.
@@ -106,7 +106,7 @@ impl Args {
                 filter_timeout: with(Gate::DRASchedulerFilterTimeout, FILTER_TIMEOUT),
                 binding_timeout: with(Gate::DRADeviceBindingConditions, BINDING_TIMEOUT),
             },
-            placement_scorers: Vec::new(),
+            gangs: GangScheduling::default(),
             inter_pod_affinity: InterPodAffinity {
                 hard_pod_affinity_weight: 1,
                 ignore_preferred_terms_of_existing_pods: false,
@@ -148,7 +148,7 @@ fn plugin_args(plugin: Plugin, item: Item<'_>, gates: Gates, args: &mut Args, fa
     match plugin {
         Plugin::DefaultPreemption => preemption(item, &mut args.default_preemption, faults),
         Plugin::DynamicResources => devices(item, gates, &mut args.dynamic_resources, faults),
-        Plugin::GangScheduling => gangs::read(item, &mut args.placement_scorers, faults),
+        Plugin::GangScheduling => gangs::read(item, &mut args.gangs, faults),
         Plugin::InterPodAffinity => inter_pod_affinity(item, &mut args.inter_pod_affinity, faults),
         Plugin::NodeAffinity => args.added_affinity = affinity::read(item, faults),
         Plugin::NodeResourcesBalancedAllocation => balanced(item, &mut args.balanced_resources, faults),

@@ -20,9 +20,9 @@ mod settings;
 mod tree;
 
 pub use args::{
-    AddedAffinity, Args, DefaultConstraint, DefaultConstraints, DefaultPreemption, DynamicResources,
-    InterPodAffinity, NodeResourcesFit, PlacementScorer, PlacementWeight, ResourceWeight, ScoringStrategy,
-    ShapePoint, VolumeBinding,
+    AddedAffinity, Args, BindingFailurePolicy, DefaultConstraint, DefaultConstraints, DefaultPreemption,
+    DynamicResources, GangScheduling, InterPodAffinity, NodeResourcesFit, PlacementScorer, PlacementWeight,
+    ResourceWeight, ScoringStrategy, ShapePoint, VolumeBinding,
 };
 pub use fault::{BadConfig, Fault, Problem};
 pub use merge::Plugins;

@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 
 use crate::read::{API_VERSION, KIND};
 use crate::{
-    AddedAffinity, Args, Client, DefaultConstraint, DefaultConstraints, LeaderElection, NodeResourcesFit,
-    PlacementWeight, Plugin, Plugins, Point, Profile, SchedulerSettings, ScoringStrategy, ShapePoint,
+    AddedAffinity, Args, Client, DefaultConstraint, DefaultConstraints, GangScheduling, LeaderElection,
+    NodeResourcesFit, PlacementWeight, Plugin, Plugins, Point, Profile, SchedulerSettings, ScoringStrategy,
+    ShapePoint,
 };
 
 impl SchedulerSettings {
@@ -140,9 +141,14 @@ fn plugin_config(args: &Args) -> Value {
         ),
     ];
     let weight = |one: &PlacementWeight| json!({"name": one.scorer.name(), "weight": one.weight});
-    let scorers: Vec<Value> = args.placement_scorers.iter().map(weight).collect();
+    let scorers: Vec<Value> = args.gangs.placement_scorers.iter().map(weight).collect();
     // Kubernetes knows no arguments of this plugin, so they are shown only if somebody gave some.
-    let gangs = (!scorers.is_empty()).then(|| (Plugin::GangScheduling, json!({"placementScorers": scorers})));
+    let gangs = (args.gangs != GangScheduling::default()).then(|| {
+        let policy = args.gangs.binding_failure_policy.map(|policy| policy.name().into());
+        let args =
+            set_only(&[("placementScorers", filled(json!(scorers))), ("bindingFailurePolicy", policy)]);
+        (Plugin::GangScheduling, args)
+    });
     let typed = all.into_iter().chain(gangs).map(|(plugin, mut args)| {
         args["apiVersion"] = API_VERSION.into();
         args["kind"] = format!("{plugin}Args").into();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use config::{DefaultConstraints, Plugin, Point, SchedulerSettings, ScoringStrategy};
+use config::{BindingFailurePolicy, DefaultConstraints, Plugin, Point, SchedulerSettings, ScoringStrategy};
 use gates::Gates;
 use model::node::Operator;
 
@@ -132,7 +132,7 @@ fn times_that_flags_changed_are_judged_again() {
 }
 
 #[test]
-fn scorers_of_placements_are_chosen_and_weighed() {
+fn scorers_of_placements_are_chosen_and_weighed_and_so_is_what_becomes_of_gangs_that_cannot_be_bound() {
     let file = |args: &str| {
         format!(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- pluginConfig:\n  - name: GangScheduling\n    args: {args}\n"
@@ -141,13 +141,20 @@ fn scorers_of_placements_are_chosen_and_weighed() {
     let settings = read(&file("{placementScorers: [{name: FewestNodes, weight: 3}, {name: TightestFit}]}"));
     let told: Vec<(&str, u32)> = settings.profiles[0]
         .args
+        .gangs
         .placement_scorers
         .iter()
         .map(|one| (one.scorer.name(), one.weight))
         .collect();
     assert_eq!(told, [("FewestNodes", 3), ("TightestFit", 1)]);
     assert_eq!(read(&settings.render()), settings);
+    for policy in BindingFailurePolicy::ALL {
+        let settings = read(&file(&format!("{{bindingFailurePolicy: {}}}", policy.name())));
+        assert_eq!(settings.profiles[0].args.gangs.binding_failure_policy, Some(policy));
+        assert_eq!(read(&settings.render()), settings);
+    }
     for (args, why) in [
+        ("{bindingFailurePolicy: Retry}", "must be one of Replace, Release"),
         ("{placementScorers: [{name: Fewest}]}", "must be one of TightestFit, LooseFit"),
         ("{placementScorers: [{weight: 1}]}", "write the name of a scorer"),
         ("{placementScorers: [{name: FewestNodes, weight: 101}]}", "is 101 and must be"),

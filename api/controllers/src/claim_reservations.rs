@@ -71,7 +71,10 @@ pub fn reservations(pod: &Pod, around: &Around<'_>) -> Reservations {
             // A group reserves it once for all its members.
         } else if claim.status.reserved_for.len() >= users_max(claim) {
             needs.full.push(claim.metadata.name.clone());
-        } else if !control::is_leaving(claim) && !is_elsewhere(claim, &pod.spec.node_name) {
+        } else if !control::is_leaving(claim)
+            && !is_anothers(claim)
+            && !is_elsewhere(claim, &pod.spec.node_name)
+        {
             needs.reserve.push(reserved(claim, user));
         }
     }
@@ -87,6 +90,12 @@ fn users_max(claim: &ResourceClaim) -> usize {
 fn is_theirs(claim: &ResourceClaim, around: &Around<'_>) -> bool {
     let exact = claim.spec.devices.requests.iter().filter_map(|request| request.exactly.as_ref());
     exact.map(|exactly| exactly.device_class_name.as_str()).any(|class| (around.is_controlled)(class))
+}
+
+/// Whether a driver gave devices for one user, and there is one.
+fn is_anothers(claim: &ResourceClaim) -> bool {
+    let is_given = !control::controller(claim).is_empty();
+    is_given && !control::is_shareable(claim) && !claim.status.reserved_for.is_empty()
 }
 
 /// Whether the devices of a claim are those of other nodes, by their names. Reserved for the pod they would be lost to everybody;
@@ -225,6 +234,21 @@ mod tests {
         for claim in [used, asked, going, claim("made", "another", &allocated())] {
             let found = needs(&pod("n"), std::slice::from_ref(&claim), Gates::default());
             assert_eq!(found, Reservations::default(), "{claim:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_driver_gave_for_one_user_is_not_reserved_for_a_second() {
+        let given = |shareable: bool, users: Value| {
+            let allocation = json!({ "devices": {}, "shareable": shareable });
+            let status = json!({ "controllerName": "d", "allocation": allocation, "reservedFor": users });
+            claim("shared", "nobody", &status)
+        };
+        let other = json!([{ "resource": "pods", "name": "other", "uid": "o" }]);
+        let table = [(false, json!([]), 1), (false, other.clone(), 0), (true, other, 1)];
+        for (shareable, users, expected) in table {
+            let found = needs(&pod("n"), &[given(shareable, users)], Gates::default());
+            assert_eq!(found.reserve.len(), expected, "{shareable}");
         }
     }
 

@@ -35,6 +35,8 @@ pub fn group(object: &PodGroup) -> Result<Group, ConvertError> {
         claims: claims.collect(),
         parent: spec.parent_composite_pod_group_name.as_deref().map(Into::into),
         created: meta.creation_timestamp.as_ref().map(|time| time.0),
+        // Kubernetes has no such field.
+        binding_failure: None,
         was_placed: conditions.any(|one| one.type_ == INITIALLY_SCHEDULED && one.status == "True"),
         disruption: if is_whole { Disruption::Whole } else { Disruption::Single },
         preempts: spec.preemption_policy.as_deref() != Some("Never"),
@@ -50,13 +52,17 @@ pub fn composite(object: &CompositePodGroup) -> Result<Composite, ConvertError> 
     named(object, &meta.name, || "metadata.name".to_owned())?;
     let gang = spec.scheduling_policy.gang.as_ref();
     let topology = spec.scheduling_constraints.as_ref().map_or(&[][..], |constraints| &constraints.topology);
+    let is_whole = spec.disruption_mode.as_ref().is_some_and(|mode| mode.all.is_some());
     Ok(Composite {
         id: group_id(object),
+        uid: meta.uid.as_str().into(),
         at_least: at_least(gang.map(|gang| gang.min_group_count)),
         levels: topology.iter().map(|constraint| constraint.key.as_str().into()).collect(),
         priority: spec.priority.unwrap_or(0),
         parent: spec.parent_composite_pod_group_name.as_deref().map(Into::into),
         created: meta.creation_timestamp.as_ref().map(|time| time.0),
+        disruption: if is_whole { Disruption::Whole } else { Disruption::Single },
+        preempts: spec.preemption_policy.as_deref() != Some("Never"),
     })
 }
 

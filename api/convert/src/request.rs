@@ -359,14 +359,20 @@ fn patch_status(pod: &Pod, status: &Value) -> ApiCall {
 /// First the condition that says why, so that whoever made the pod can tell, and then its deletion.
 fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str, by: Preemptor) -> Next {
     const TYPE: &str = "DisruptionTarget";
-    const REASON: &str = "PreemptionByScheduler";
     let is_staying = |pod: &&Pod| pod.metadata.uid == uid && pod.metadata.deletion_timestamp.is_none();
     let Some(pod) = seen.pod.filter(is_staying) else { return Next::Done };
-    let by = by.name();
-    let message = format!("{scheduler}: preempting to accommodate a higher priority {by}");
+    let (reason, message) = match by {
+        Preemptor::Pod | Preemptor::Group => (
+            "PreemptionByScheduler",
+            format!("{scheduler}: preempting to accommodate a higher priority {}", by.name()),
+        ),
+        Preemptor::OwnGang => {
+            ("GangBindingFailed", format!("{scheduler}: another pod of the group could not be bound"))
+        }
+    };
     let known = pod.status.conditions.iter().find(|condition| condition.type_ == TYPE);
-    if known.is_none_or(|one| one.status != "True" || one.reason != REASON || one.message != message) {
-        let mut condition = json!({ "type": TYPE, "status": "True", "reason": REASON, "message": message });
+    if known.is_none_or(|one| one.status != "True" || one.reason != reason || one.message != message) {
+        let mut condition = json!({ "type": TYPE, "status": "True", "reason": reason, "message": message });
         if known.is_none_or(|known| known.status != "True") {
             condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
         }

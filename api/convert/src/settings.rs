@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{
-    Args, DefaultConstraint, DefaultConstraints, NodeResourcesFit, PlacementScorer, Plugin, Plugins, Point,
-    SchedulerSettings, ScoringStrategy,
+    Args, BindingFailurePolicy, DefaultConstraint, DefaultConstraints, NodeResourcesFit, PlacementScorer,
+    Plugin, Plugins, Point, SchedulerSettings, ScoringStrategy,
 };
 use gates::Gates;
+use model::group::BindingFailure;
 use model::pod::{LabelSelector, Spread};
 use scheduler::engine::Settings;
 use scheduler::filters::{Filter, FilterSet, FilterSettings};
@@ -61,6 +62,11 @@ fn profile(profile: &config::Profile) -> Profile {
             .contains(&Plugin::DefaultPreemption)
             .then(|| preemption(args)),
         placement: placement(args),
+        binding_failure: match args.gangs.binding_failure_policy {
+            Some(BindingFailurePolicy::Replace) => BindingFailure::Replace,
+            Some(BindingFailurePolicy::Release) => BindingFailure::Release,
+            None => BindingFailure::default(),
+        },
         heeds_gates: plugins.at(Point::PreEnqueue).contains(&Plugin::SchedulingGates),
         binding_timeout_ms: args.dynamic_resources.binding_timeout.map_or(BINDING_TIMEOUT_MS, millis),
     }
@@ -75,10 +81,10 @@ fn placement(args: &Args) -> PlacementSettings {
         PlacementScorer::LeastFragments => PlacementScore::LeastFragments,
         PlacementScorer::MostMembers => PlacementScore::MostMembers,
     };
-    if args.placement_scorers.is_empty() {
+    if args.gangs.placement_scorers.is_empty() {
         return PlacementSettings::default();
     }
-    let weights = args.placement_scorers.iter().map(|one| (score(one.scorer), one.weight));
+    let weights = args.gangs.placement_scorers.iter().map(|one| (score(one.scorer), one.weight));
     PlacementSettings { weights: weights.collect() }
 }
 

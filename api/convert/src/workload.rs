@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::topologies::{Level, NodeTopology};
+use model::group::BindingFailure;
 use model::pod::LabelSelector;
 use model::workload::{
     DeviceTerm, LevelTerm, TermClaims, Terms, Together, Workload, WorkloadGroup, WorkloadId, replica_name,
 };
 use objects::supercargo::annotations::{POD_GROUP_LABEL, REPLICA_LABEL, WORKLOAD_LABEL};
 use objects::supercargo::node_topology;
-use objects::supercargo::workload::{self, DRAConstraint, PodGroup, TopologyConstraint};
+use objects::supercargo::workload::{self, DRAConstraint, GangPolicy, PodGroup, TopologyConstraint};
 
 use crate::error::{ConvertError, named};
 use crate::label_selector::label_selector;
@@ -34,6 +35,7 @@ pub fn workload(object: &workload::Workload) -> Result<Workload, ConvertError> {
             name,
             at_least: group.policy.gang.as_ref().map_or(1, |gang| count(gang.min_count)),
             replicas: count(group.replicas.unwrap_or(1)).min(REPLICAS_MAX),
+            binding_failure: group.policy.gang.as_ref().and_then(binding_failure),
             terms: Arc::new(Terms {
                 levels: levels.iter().map(level_term).collect(),
                 devices: devices.iter().filter_map(device_term).collect(),
@@ -52,6 +54,14 @@ pub fn workload(object: &workload::Workload) -> Result<Workload, ConvertError> {
 pub fn workload_id(object: &workload::Workload) -> WorkloadId {
     let meta = &object.metadata;
     WorkloadId { namespace: meta.namespace.as_str().into(), name: meta.name.as_str().into() }
+}
+
+fn binding_failure(gang: &GangPolicy) -> Option<BindingFailure> {
+    match gang.binding_failure_policy.as_deref()? {
+        "Replace" => Some(BindingFailure::Replace),
+        "Release" => Some(BindingFailure::Release),
+        _ => None,
+    }
 }
 
 fn level_term(constraint: &TopologyConstraint) -> LevelTerm {

@@ -68,7 +68,8 @@ fn a_group_of_groups_needs_one_unless_it_says_more() {
         }
     };
     let id = GroupId { namespace: "ns".into(), name: "tree".into() };
-    let expected = Composite { id, at_least: 1, levels: vec!["zone".into()], ..Composite::default() };
+    let expected =
+        Composite { id, at_least: 1, levels: vec!["zone".into()], preempts: true, ..Composite::default() };
     assert_eq!(tree(json!({ "basic": {} })), expected);
     let expected = Composite { at_least: 2, ..expected };
     assert_eq!(tree(json!({ "gang": { "minGroupCount": 2 } })), expected);

@@ -323,6 +323,17 @@ fn a_pod_that_is_evicted_for_a_group_is_told_so() {
 }
 
 #[test]
+fn a_pod_that_is_let_go_with_its_gang_is_told_so() {
+    let Ok(Next::Then(first)) = ask(&evict(Preemptor::OwnGang), None, Some(&pod(&json!([])))) else {
+        unreachable!("two calls are due")
+    };
+    let condition = &first.body["status"]["conditions"][0];
+    let said = (&condition["type"], &condition["reason"], &condition["message"]);
+    let message = json!("supercargo: another pod of the group could not be bound");
+    assert_eq!(said, (&json!("DisruptionTarget"), &json!("GangBindingFailed"), &message));
+}
+
+#[test]
 fn a_pod_that_is_evicted_is_told_why_before_it_is_deleted() {
     let evict = evict(Preemptor::Pod);
     let Ok(Next::Then(first)) = ask(&evict, None, Some(&pod(&json!([])))) else {

@@ -112,7 +112,7 @@ macro_rules! with_every_type {
             supercargo::workload, "supercargo.v1alpha1", "../src/supercargo/workload.rs":
                 Workload, WorkloadSpec, PodGroup, PodGroupPolicy, BasicPolicy, GangPolicy,
                 PodGroupSchedulingConstraints, TopologyConstraint, DRAConstraint, WorkloadStatus,
-                PodGroupStatus;
+                PodGroupStatus, ReplicaStatus, ReplicaDomain;
         }
     };
 }

@@ -160,11 +160,14 @@ impl Listener for Ears {
             | Notice::Negotiating { .. }
             | Notice::Drivers { .. }
             | Notice::Preempted { .. }
+            | Notice::Released { .. }
+            | Notice::GroupIgnored { .. }
             | Notice::Submitted { .. }
             | Notice::Settled { .. }
             | Notice::Compared { .. }
             // Not every kind is served with every set of features.
-            | Notice::NotServed { .. } => return,
+            | Notice::NotServed { .. }
+            | Notice::Served { .. } => return,
             Notice::Interrupted { kind, why, .. } => Heard::Trouble(format!("cannot hear of {kind}: {why}")),
             Notice::Unreadable { object, why } => Heard::Trouble(format!("cannot read {object}: {why}")),
             Notice::ElectionTrouble { why } | Notice::LostLeadership { why } => {

@@ -169,7 +169,7 @@ impl<'q> Parser<'q, '_> {
                 Rule::Match(_) => ConstraintPlan::Match,
                 Rule::Distinct(_) => ConstraintPlan::Distinct,
                 // Which devices are in the set is told before any is chosen, so there is nothing left to compare.
-                Rule::Within(_) => ConstraintPlan::Match,
+                Rule::Within(_) | Rule::Without(_) => ConstraintPlan::Match,
                 Rule::Unknown => {
                     return Err(AllocationError::ConstraintEmpty { claim: claim.id.clone(), index });
                 }
@@ -270,7 +270,7 @@ impl<'q> Parser<'q, '_> {
             plan.all = Some(fitting.ones().map(|spot| spot as u32).collect());
         }
         plan.candidates = fitting;
-        self.reject_unusable(&mut plan);
+        self.reject_unusable(claim, &mut plan);
         let wanted = plan.all.as_ref().map_or(wanted, |all| all.len() as i64);
         // A negative count asks for nothing, and more than a claim can hold never fits.
         plan.need = usize::try_from(wanted.max(0)).unwrap_or(usize::MAX);

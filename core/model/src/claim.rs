@@ -1,10 +1,10 @@
 //! What is asked for: claims, their requests, and the classes that they name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::device::{Attribute, Device, PoolId, Taint, TaintEffect};
+use crate::device::{Attribute, Device, DeviceId, PoolId, Taint, TaintEffect};
 use crate::node::NodeSelector;
 use crate::quantity::Quantity;
 use crate::timestamp::Timestamp;
@@ -179,6 +179,9 @@ pub enum Rule {
     Distinct(Arc<str>),
     /// All of them are in this set. No claim says so itself; it is how the devices of several claims are kept together.
     Within(DeviceSet),
+    /// None of them is given. No claim says so itself; it is how another choice is asked for if one did not do. Who wants all
+    /// devices wants these too, and has none.
+    Without(BTreeSet<DeviceId>),
     /// Something that we do not know.
     Unknown,
 }

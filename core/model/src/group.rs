@@ -31,6 +31,16 @@ pub enum Disruption {
     Whole,
 }
 
+/// What becomes of a gang if a member cannot be bound after others were, and they are too few without it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum BindingFailure {
+    /// The others stay, and the member gets another place beside them.
+    #[default]
+    Replace,
+    /// The others are let go as well, and the gang is placed anew as a whole.
+    Release,
+}
+
 /// How pods of a group are placed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Group {
@@ -56,6 +66,8 @@ pub struct Group {
     pub created: Option<Timestamp>,
     /// The API has it that enough of its pods were placed once.
     pub was_placed: bool,
+    /// What becomes of it if a member cannot be bound; nothing if that is left to the scheduler.
+    pub binding_failure: Option<BindingFailure>,
 }
 
 /// How groups that belong together are placed.
@@ -63,14 +75,49 @@ pub struct Group {
 pub struct Composite {
     /// Which it is.
     pub id: GroupId,
+    /// Tells it from others that had or will have its name.
+    pub uid: Arc<str>,
     /// How many of the groups in it have to be placed at once.
     pub at_least: u32,
     /// All pods of its groups are in one domain of each of these levels; a level is the key of a node label.
     pub levels: Vec<Arc<str>>,
     /// More important ones come first.
     pub priority: i32,
+    /// How its groups may be taken away for more important ones: all pods below it at once, or as each group says.
+    pub disruption: Disruption,
+    /// Less important pods may have to go for it.
+    pub preempts: bool,
     /// The one that it belongs to itself, by name.
     pub parent: Option<Arc<str>>,
     /// When it was made.
     pub created: Option<Timestamp>,
+}
+
+/// A group of pods, or a group of groups.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Grouping {
+    /// Of pods.
+    Pods(Arc<Group>),
+    /// Of groups.
+    Groups(Arc<Composite>),
+}
+
+impl Grouping {
+    /// Which it is.
+    #[must_use]
+    pub fn id(&self) -> &GroupId {
+        match self {
+            Grouping::Pods(group) => &group.id,
+            Grouping::Groups(composite) => &composite.id,
+        }
+    }
+
+    /// Tells it from others that had or will have its name.
+    #[must_use]
+    pub fn uid(&self) -> &Arc<str> {
+        match self {
+            Grouping::Pods(group) => &group.uid,
+            Grouping::Groups(composite) => &composite.uid,
+        }
+    }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::group::{Disruption, Group, GroupId};
+use crate::group::{BindingFailure, Disruption, Group, GroupId};
 
 /// Groups of pods that are described together.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,6 +37,8 @@ pub struct WorkloadGroup {
     pub at_least: u32,
     /// How many there are.
     pub replicas: u32,
+    /// What becomes of a replica if a pod of it cannot be bound; nothing if that is left to the scheduler.
+    pub binding_failure: Option<BindingFailure>,
     /// What each replica's placement is to be like.
     pub terms: Arc<Terms>,
 }
@@ -108,6 +110,7 @@ impl Workload {
                     parent: None,
                     created: None,
                     was_placed: false,
+                    binding_failure: group.binding_failure,
                 };
                 (replica, &group.terms)
             })
@@ -125,6 +128,14 @@ pub fn replica_name(workload: &str, group: &str, replica: &str) -> Arc<str> {
 #[must_use]
 pub fn is_replica(name: &str) -> bool {
     name.contains('/')
+}
+
+/// The workload, the group and the number that the name of a replica is made of.
+#[must_use]
+pub fn replica_parts(name: &str) -> Option<(&str, &str, &str)> {
+    let (workload, rest) = name.split_once('/')?;
+    let (group, replica) = rest.split_once('/')?;
+    Some((workload, group, replica))
 }
 
 /// What all replicas of a group have in common in their names.

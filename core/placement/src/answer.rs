@@ -93,6 +93,8 @@ pub enum Lack {
     },
     /// There is room for members of each kind, but not for all of them at once.
     Together,
+    /// Members that have a seat leave none for the next, for these reasons.
+    Next(String),
 }
 
 impl fmt::Display for Refusal {
@@ -139,6 +141,7 @@ impl fmt::Display for Shortfall {
                 write!(out, "room for {room_for} of {wanted} like {kind}")
             }
             Lack::Together => write!(out, "room for {room_for}"),
+            Lack::Next(why) => write!(out, "room for {room_for}, and none for the next: {why}"),
         }
     }
 }

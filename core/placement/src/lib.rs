@@ -34,5 +34,5 @@ pub use scorer::{
     FewestNodes, FewestParts, LeastFragments, LooseFit, MostMembers, PlacementScorer, Scored, TightestFit,
     Weighted,
 };
-pub use state::{Likeness, PlacementState, Trial, Verdict};
+pub use state::{Likeness, PlacementState, Trial, Verdict, Walk};
 pub use topology::Topology;

@@ -65,7 +65,7 @@ impl Load {
     }
 
     /// Adds members.
-    pub(crate) fn add(&mut self, other: &Load) {
-        self.0.iter_mut().zip(&other.0).for_each(|(count, more)| *count += more);
+    pub fn add(&mut self, other: &Load) {
+        self.0.iter_mut().zip(&other.0).for_each(|(count, more)| *count = count.saturating_add(*more));
     }
 }

@@ -17,7 +17,7 @@ use crate::load::Load;
 use crate::room::Room;
 use crate::scorer::{Scored, Weighted};
 use crate::search::{Errand, Outcome, search};
-use crate::state::{Likeness, PlacementState};
+use crate::state::{Likeness, PlacementState, Walk};
 
 /// What is to be decided.
 #[derive(Clone, Copy)]
@@ -113,21 +113,25 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
             self.state.tried(false);
             return None;
         }
-        let outcome = self.search_in(domain, at_least, budget);
+        let (outcome, walked) = self.search_in(domain, at_least, budget);
         self.state.tried(matches!(outcome, Outcome::Found(_)));
-        match outcome {
-            Outcome::Found(loads) => Some(self.judge(domain, loads)),
-            Outcome::Impossible { seated_max } => {
-                let lack = self.lack_in(domain, budget);
-                self.came_close(&domain.name, seated_max, lack);
-                None
+        let (seated_max, is_open) = match outcome {
+            Outcome::Found(loads) => return Some(self.judge(domain, loads)),
+            Outcome::Impossible { seated_max } => (seated_max, false),
+            Outcome::Spent { seated_max } => (seated_max, true),
+        };
+        self.is_open |= is_open;
+        let lack = if is_open { Lack::Together } else { self.lack_in(domain, budget) };
+        match walked {
+            // Those that a search had seats for need not have been able to be there at once.
+            Some(Walk { loads, stopped_by: Some(why) }) if lack == Lack::Together => {
+                let seated = loads.iter().map(|(_, load)| load.total()).sum();
+                self.came_close(&domain.name, seated, Lack::Next(why));
             }
-            Outcome::Spent { seated_max } => {
-                self.is_open = true;
-                self.came_close(&domain.name, seated_max, Lack::Together);
-                None
-            }
+            Some(walk) => self.came_close(&domain.name, walk.seated(), lack),
+            None => self.came_close(&domain.name, seated_max, lack),
         }
+        None
     }
 
     /// What the nodes of a domain are like, part by part.
@@ -144,32 +148,53 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
 
     /// Two orders: as the domain has them, with the parts where members are already and then those that have most room first, so
     /// that few are needed; and if that takes too long those nodes first that take the fewest members, as these leave the least to be tried.
-    fn search_in(&mut self, domain: &Domain, at_least: u32, budget: &mut Budget) -> Outcome {
+    ///
+    /// If something crosses nodes, members are seated one after the other before, as that will often do.
+    fn search_in(&mut self, domain: &Domain, at_least: u32, budget: &mut Budget) -> (Outcome, Option<Walk>) {
         let gang = self.question.gang;
-        let rooms: Vec<u32> = domain
-            .nodes
-            .iter()
-            .map(|node| self.room.alone(self.state, gang, *node, budget).total())
-            .collect();
+        self.room.unsure = false;
+        let alone = self.alone_in(domain, budget);
+        let rooms: Vec<u32> = alone.iter().map(|(_, room)| room.total()).collect();
         let mut of_parts: FxHashMap<u32, u64> = FxHashMap::default();
         for (part, room) in domain.parts.iter().zip(&rooms) {
             *of_parts.entry(*part).or_default() += u64::from(*room);
         }
         let mut order: Vec<usize> = (0..domain.nodes.len()).collect();
+        let crosses = self.state.crosses_nodes();
         order.sort_by_key(|at| {
             let part = domain.parts[*at];
-            (part >= domain.homes, std::cmp::Reverse(of_parts[&part]), part)
+            let group = if crosses { self.state.group(domain.nodes[*at]) } else { 0 };
+            (part >= domain.homes, std::cmp::Reverse(of_parts[&part]), part, group)
         });
         let nodes = |order: &[usize]| order.iter().map(|at| domain.nodes[*at]).collect::<Vec<_>>();
         let preferred = nodes(&order);
+        if crosses && !self.room.unsure {
+            let most = self.state.most(&alone);
+            let counts = gang.kinds.iter().zip(most.counts());
+            let seated_max = counts.map(|(kind, most)| kind.members.min(*most)).sum();
+            if seated_max < at_least {
+                return (Outcome::Impossible { seated_max }, None);
+            }
+        }
+        let walk = crosses.then(|| self.state.walk(&preferred, budget));
+        if let Some(walk) = walk.as_ref().filter(|walk| walk.seated() >= at_least) {
+            return (Outcome::Found(walk.loads.clone()), None);
+        }
         let errand = Errand { gang, nodes: &preferred, at_least };
         let found = budget.share(4, |budget| search(errand, self.state, &mut self.room, budget));
         if !matches!(found, Outcome::Spent { .. }) {
-            return found;
+            return (found, walk);
         }
         order.sort_by_key(|at| (rooms[*at], self.room.likeness(self.state, domain.nodes[*at])));
         let scarcest_first = nodes(&order);
-        search(Errand { nodes: &scarcest_first, ..errand }, self.state, &mut self.room, budget)
+        (search(Errand { nodes: &scarcest_first, ..errand }, self.state, &mut self.room, budget), walk)
+    }
+
+    /// How many members of each kind nodes take if there are no others.
+    fn alone_in(&mut self, domain: &Domain, budget: &mut Budget) -> Vec<(NodeIdx, Load)> {
+        let gang = self.question.gang;
+        let alone = |node: &NodeIdx| (*node, self.room.alone(self.state, gang, *node, budget));
+        domain.nodes.iter().map(alone).collect()
     }
 
     fn free_in(&mut self, domain: &Domain) -> Amounts {
@@ -193,11 +218,15 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
     /// What a domain lacks in which the members cannot be seated.
     fn lack_in(&mut self, domain: &Domain, budget: &mut Budget) -> Lack {
         let gang = self.question.gang;
-        let mut rooms = vec![0_u32; gang.kinds.len()];
-        for node in &domain.nodes {
-            let alone = self.room.alone(self.state, gang, *node, budget);
-            rooms.iter_mut().zip(alone.counts()).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
-        }
+        let alone = self.alone_in(domain, budget);
+        let rooms = if self.state.crosses_nodes() {
+            self.state.most(&alone)
+        } else {
+            let mut sum = Load::none(gang.kinds.len());
+            alone.iter().for_each(|(_, room)| sum.add(room));
+            sum
+        };
+        let rooms = rooms.counts().iter().copied();
         let short = gang.kinds.iter().zip(rooms).find(|(kind, room)| *room < kind.members);
         match short.filter(|_| gang.at_least == gang.members()) {
             Some((kind, room_for)) => Lack::Seats { kind: kind.name.clone(), wanted: kind.members, room_for },

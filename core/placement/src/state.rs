@@ -23,6 +23,23 @@ pub enum Verdict {
     Unknown,
 }
 
+/// Seats that were found by taking what comes first, and never looking back.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Walk {
+    /// The members that have a seat, by node.
+    pub loads: Vec<(NodeIdx, Load)>,
+    /// Why the next member has none, in words.
+    pub stopped_by: Option<String>,
+}
+
+impl Walk {
+    /// How many members have a seat.
+    #[must_use]
+    pub fn seated(&self) -> u32 {
+        self.loads.iter().map(|(_, load)| load.total()).sum()
+    }
+}
+
 /// The cluster, as far as a gang can change it.
 ///
 /// A load is judged as a whole, with the devices of all its members chosen together. A node that takes a load also takes
@@ -46,6 +63,39 @@ pub trait PlacementState {
     /// members share, rules about which pods are near which.
     fn crosses_nodes(&self) -> bool {
         false
+    }
+
+    /// Nodes between which loads of others make no difference are in one group. Only asked if something crosses nodes.
+    fn group(&mut self, node: NodeIdx) -> u32 {
+        let _ = node;
+        0
+    }
+
+    /// How many members of each kind can be seated at once at the most, if each of these nodes takes so many of each kind while
+    /// there are no others. Only asked if something crosses nodes.
+    fn most(&mut self, rooms: &[(NodeIdx, Load)]) -> Load {
+        let mut most =
+            rooms.first().map_or_else(|| Load::none(0), |(_, load)| Load::none(load.counts().len()));
+        rooms.iter().for_each(|(_, room)| most.add(room));
+        most
+    }
+
+    /// Seats for members one after the other, if something crosses nodes: quickly found, and no proof if there are too few.
+    fn walk(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk {
+        let _ = (nodes, budget);
+        Walk::default()
+    }
+
+    /// A search begins that fills nodes in this order. Only told if something crosses nodes.
+    fn begin(&mut self, nodes: &[NodeIdx]) {
+        let _ = nodes;
+    }
+
+    /// All that matters of what is assumed to the nodes from this one of the order on: two sets of assumptions of which the
+    /// same is told, with the same members left, can be completed in the same ways. Nothing if that cannot be told.
+    fn gist(&mut self, from: usize) -> Option<Box<[u32]>> {
+        let _ = from;
+        None
     }
 
     /// Goes on as if a load were on a node, besides all that is assumed already. The answer is no only if nothing that is

@@ -231,15 +231,15 @@ pub enum Write {
         /// In a sentence.
         message: String,
     },
-    /// Delete a pod, since a more important one needs its place.
+    /// Delete a pod, since a more important one needs its place, or its gang is let go.
     Evict {
         /// The pod that goes.
         pod: PodId,
         /// Its uid.
         uid: Arc<str>,
-        /// The scheduler that the more important pod asks for.
+        /// The scheduler that does so: the one that the more important pod asks for.
         scheduler: Arc<str>,
-        /// What that is.
+        /// Who needs the place.
         by: Preemptor,
     },
     /// Note on a pod which node is being made free for it.
@@ -349,6 +349,8 @@ pub enum Preemptor {
     Pod,
     /// A group of pods, all at once.
     Group,
+    /// Its own gang, which is placed anew as a whole since another member could not be bound.
+    OwnGang,
 }
 
 impl Preemptor {
@@ -358,6 +360,7 @@ impl Preemptor {
         match self {
             Preemptor::Pod => "pod",
             Preemptor::Group => "podgroup",
+            Preemptor::OwnGang => "gang",
         }
     }
 }

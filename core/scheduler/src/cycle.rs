@@ -419,7 +419,7 @@ impl Engine {
                 }
             };
             let id = ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() };
-            let Some(state) = self.claims.get(&id) else {
+            let Some(state) = self.gangs.assumed.get(&id).or_else(|| self.claims.get(&id)) else {
                 return Err(refused(format!("resourceclaim \"{name}\" not found")));
             };
             if state.deleting {

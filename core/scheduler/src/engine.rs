@@ -31,7 +31,7 @@ use cluster::volumes::Volumes;
 use gates::Gates;
 use model::claim::{ClaimId, Class};
 use model::device::DeviceId;
-use model::group::Group;
+use model::group::Grouping;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
@@ -133,9 +133,23 @@ pub enum Announcement {
         /// The other; if a group needs the place, one of its pods.
         by: Arc<Pod>,
         /// The group that needs the place, if it is one.
-        group: Option<Arc<Group>>,
+        group: Option<Grouping>,
         /// The node on which that is to be; for a group the domain.
         node: Arc<str>,
+    },
+    /// A pod that was bound is let go, since another of its gang could not be.
+    Released {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// Why.
+        message: String,
+    },
+    /// A pod is placed as if it belonged to no group, since the feature is off.
+    GroupIgnored {
+        /// The pod, the first of its group.
+        pod: Arc<Pod>,
+        /// What is to be done about it.
+        message: String,
     },
     /// Something came of pods that are placed together.
     Gang(Box<GangNews>),
@@ -330,7 +344,8 @@ impl Engine {
             Input::Settled(write, outcome) => self.settle(now, write, &outcome),
         }
         let settles = self.settling.first().map(|(time, _)| *time);
-        if let Some(time) = self.queue.next_time().into_iter().chain(settles).min() {
+        let times = self.queue.next_time().into_iter().chain(settles).chain(self.next_note());
+        if let Some(time) = times.min() {
             self.effects.push(Effect::WakeAt(time));
         }
         std::mem::take(&mut self.effects)
@@ -378,6 +393,7 @@ impl Engine {
             || self.ends_wait(now)
             || !self.forlorn.is_empty()
             || !self.gangs.untold.is_empty()
+            || self.has_notes(now)
     }
 
     /// Whether a pod on its way has waited long enough, and a turn lets it go on.

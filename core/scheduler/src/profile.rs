@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use model::group::BindingFailure;
+
 use crate::filters::FilterSettings;
 use crate::placement_scores::PlacementSettings;
 use crate::preempt::PreemptionSettings;
@@ -24,6 +26,8 @@ pub struct Profile {
     pub heeds_gates: bool,
     /// How placements of gangs are compared.
     pub placement: PlacementSettings,
+    /// What becomes of a gang of which a member cannot be bound, if its group does not say.
+    pub binding_failure: BindingFailure,
     /// How long devices may take to be made ready, in milliseconds, if they have no time of their own.
     pub binding_timeout_ms: i64,
 }
@@ -42,6 +46,7 @@ impl Profile {
             preemption: Some(PreemptionSettings::default()),
             heeds_gates: true,
             placement: PlacementSettings::default(),
+            binding_failure: BindingFailure::default(),
             binding_timeout_ms: BINDING_TIMEOUT_MS,
         }
     }

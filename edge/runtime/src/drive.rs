@@ -12,6 +12,7 @@ use convert::change::Fact;
 use convert::claim_id;
 use gates::Gate;
 use model::timestamp::Timestamp;
+use model::workload::is_replica;
 use objects::resource::claim::ResourceClaim;
 use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
@@ -25,7 +26,7 @@ use crate::Options;
 use crate::carry::{Carried, Carrier};
 use crate::events;
 
-use crate::feed::{Feed, follow_all, read_again};
+use crate::feed::{Feed, Feeds, follow_all, read_again};
 use crate::kept::{Kept, Original};
 use crate::notice::{AttemptResult, Notice, State};
 use crate::shadow::Shadow;
@@ -50,6 +51,10 @@ pub(crate) enum Message {
     Synced(&'static str),
     /// Everything of a kind that was there has been read once more.
     ReadAgain(&'static str),
+    /// A kind is served that was not.
+    Served(&'static Feed),
+    /// A kind is served no more. That its objects are gone has been told.
+    NotServed(&'static Feed),
     /// An object means nothing to us.
     Unreadable { object: String, why: String },
     /// A stream of facts is interrupted.
@@ -94,7 +99,7 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    pub(crate) fn new(connection: Connection, options: Options, feeds: &[&'static Feed]) -> Drive {
+    pub(crate) fn new(connection: Connection, options: Options, feeds: Feeds) -> Drive {
         let clock = Clock::start();
         let (outbox, inbox) = channel(INBOX_MAX);
         let recorder = (!options.shadow).then(|| Recorder::start(connection.clone(), clock));
@@ -102,11 +107,11 @@ impl Drive {
             engine: Engine::new(options.settings.clone()),
             clock,
             kept: Kept::default(),
-            unsynced: feeds.iter().map(|feed| feed.kind).collect(),
-            feeds: feeds.to_vec(),
+            unsynced: feeds.served.iter().map(|feed| feed.kind).collect(),
             rereading: BTreeSet::new(),
             leads: false,
-            feeding: follow_all(&connection, feeds, &outbox),
+            feeding: follow_all(&connection, &feeds, &outbox),
+            feeds: feeds.served,
             inbox,
             outbox,
             writing: JoinSet::new(),
@@ -229,7 +234,8 @@ impl Drive {
     }
 
     fn turn(&mut self) {
-        if self.engine.ends_wait(self.clock.now()) {
+        let now = self.clock.now();
+        if self.engine.ends_wait(now) || self.engine.has_notes(now) {
             // Pods that were looked at before go on, which is no attempt.
             self.tell(Input::Turn { attempts: 0 });
         }
@@ -280,8 +286,12 @@ impl Drive {
                 self.options.listener.hear(&Notice::Attempt { profile: &profile, result, took: each });
             }
         }
-        // A tree of groups is one attempt.
-        self.options.listener.hear(&Notice::Gang { news: first, took: Some(took) });
+        // A tree of groups is one attempt, and replicas that are placed in one pass are one each.
+        let attempts = if is_replica(&first.group.name) { looked.len() } else { 1 };
+        let each = took / u32::try_from(attempts).unwrap_or(u32::MAX);
+        for news in &looked[..attempts] {
+            self.options.listener.hear(&Notice::Gang { news, took: Some(each) });
+        }
         true
     }
 
@@ -290,6 +300,16 @@ impl Drive {
             Message::Changed(change, original) => self.changed(change, original),
             Message::Synced(kind) => drop(self.unsynced.remove(kind)),
             Message::ReadAgain(kind) => drop(self.rereading.remove(kind)),
+            Message::Served(feed) => {
+                self.feeds.push(feed);
+                self.options.listener.hear(&Notice::Served { kind: feed.kind });
+            }
+            Message::NotServed(feed) => {
+                self.feeds.retain(|known| known.kind != feed.kind);
+                self.unsynced.remove(feed.kind);
+                self.rereading.remove(feed.kind);
+                self.options.listener.hear(&Notice::NotServed { kind: feed.kind });
+            }
             Message::Unreadable { object, why } => {
                 self.options.listener.hear(&Notice::Unreadable { object: &object, why: &why });
             }
@@ -420,8 +440,14 @@ impl Drive {
                 self.options.listener.hear(&Notice::Negotiating { pod, wait });
             }
             Announcement::Preempted { pod, by, group, node } => {
-                let group = group.as_deref();
+                let group = group.as_ref();
                 self.options.listener.hear(&Notice::Preempted { pod, by, group, node });
+            }
+            Announcement::Released { pod, message } => {
+                self.options.listener.hear(&Notice::Released { pod, message });
+            }
+            Announcement::GroupIgnored { pod, message } => {
+                self.options.listener.hear(&Notice::GroupIgnored { pod, message });
             }
             Announcement::Gang(news) => {
                 if matches!(news.outcome, GangOutcome::Placed { .. }) {

@@ -1,11 +1,14 @@
 //! Announcements of the engine as events of the API.
 
 use client::Report;
-use model::group::GroupId;
+use model::group::{GroupId, Grouping};
 use model::pod::Pod;
+use model::workload::replica_parts;
 use objects::Object;
 use objects::core::event::ObjectReference;
+use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
+use objects::supercargo::workload::Workload;
 use scheduler::engine::Announcement;
 use scheduler::gang::{GangNews, GangOutcome};
 
@@ -37,15 +40,13 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             // Who displaces a pod reports it, not who placed it.
             controller: by.scheduler.to_string(),
             regarding: reference(pod),
-            related: Some(
-                group.as_ref().map_or_else(|| reference(by), |group| group_reference(&group.id, &group.uid)),
-            ),
+            related: Some(group.as_ref().map_or_else(|| reference(by), grouping_reference)),
             reason: "Preempted",
             action: "Preempting",
             is_warning: false,
             is_once: false,
             note: match group {
-                Some(group) => format!("Preempted by podgroup {} on node {node}", group.uid),
+                Some(group) => format!("Preempted by podgroup {} on node {node}", group.uid()),
                 None => format!("Preempted by pod {} on node {node}", by.uid),
             },
         },
@@ -56,6 +57,26 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             reason: "BindingConditionsPending",
             action: "Scheduling",
             is_warning: false,
+            is_once: true,
+            note: message.clone(),
+        },
+        Announcement::Released { pod, message } => Report {
+            controller: pod.scheduler.to_string(),
+            regarding: reference(pod),
+            related: None,
+            reason: "GangReleased",
+            action: "Binding",
+            is_warning: true,
+            is_once: true,
+            note: message.clone(),
+        },
+        Announcement::GroupIgnored { pod, message } => Report {
+            controller: pod.scheduler.to_string(),
+            regarding: reference(pod),
+            related: None,
+            reason: "PodGroupIgnored",
+            action: "Scheduling",
+            is_warning: true,
             is_once: true,
             note: message.clone(),
         },
@@ -78,12 +99,19 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
 /// What an event of a group says.
 fn of_gang(news: &GangNews) -> Option<Report> {
     let (reason, note) = match &news.outcome {
-        GangOutcome::Refused { message } => ("FailedScheduling", message.clone()),
+        GangOutcome::Refused { message } | GangOutcome::MakingRoom { message } => {
+            ("FailedScheduling", message.clone())
+        }
         GangOutcome::Placed { members } => ("Scheduled", format!("{members} pods have their nodes")),
         // It is not certain yet that they will be bound.
         GangOutcome::Seated { .. } => return None,
     };
-    let is_refused = matches!(news.outcome, GangOutcome::Refused { .. });
+    let is_refused = !matches!(news.outcome, GangOutcome::Placed { .. });
+    // A workload has many groups, and what is said is said of one.
+    let note = match replica_parts(&news.group.name) {
+        Some((_, group, replica)) => format!("pod group {group}, replica {replica}: {note}"),
+        None => note,
+    };
     Some(Report {
         controller: news.scheduler.to_string(),
         regarding: group_reference(&news.group, &news.uid),
@@ -96,14 +124,32 @@ fn of_gang(news: &GangNews) -> Option<Report> {
     })
 }
 
+/// The object that a group is, or is a part of.
 fn group_reference(group: &GroupId, uid: &str) -> ObjectReference {
+    let (api_version, kind, name) = match replica_parts(&group.name) {
+        Some((workload, ..)) => (Workload::API_VERSION, Workload::KIND, workload),
+        None => (PodGroup::API_VERSION, PodGroup::KIND, &*group.name),
+    };
     ObjectReference {
-        api_version: PodGroup::API_VERSION.to_owned(),
-        kind: PodGroup::KIND.to_owned(),
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
         namespace: group.namespace.to_string(),
-        name: group.name.to_string(),
+        name: name.to_owned(),
         uid: uid.to_owned(),
         ..ObjectReference::default()
+    }
+}
+
+/// A group for which others go, of pods or of groups.
+fn grouping_reference(grouping: &Grouping) -> ObjectReference {
+    let reference = group_reference(grouping.id(), grouping.uid());
+    match grouping {
+        Grouping::Pods(_) => reference,
+        Grouping::Groups(_) => ObjectReference {
+            api_version: CompositePodGroup::API_VERSION.to_owned(),
+            kind: CompositePodGroup::KIND.to_owned(),
+            ..reference
+        },
     }
 }
 

@@ -1,7 +1,10 @@
 //! What the API tells: one stream for each kind, turned into facts for the engine.
 //!
-//! Invariant: facts of a kind arrive in the order in which they happened, each once. Kinds may overtake each other.
+//! Invariant: facts of a kind arrive in the order in which they happened, each once. Kinds may overtake each other. A kind that
+//! the server does not serve is as good as one without objects, whether it never did or does so no more; it is asked for again
+//! from time to time.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -30,6 +33,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload;
 use scheduler::change::Change;
 use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::error::SendError;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -39,7 +43,7 @@ use crate::kept::Original;
 use crate::notice::{Listener, Notice};
 
 /// Kinds that matter, and how each is followed.
-type Follow = fn(&Connection, &Feed, Sender<Message>, &mut JoinSet<()>);
+type Follow = fn(&Connection, &'static Feed, Sender<Message>, &mut JoinSet<()>);
 
 /// A kind that the engine is told about.
 pub(crate) struct Feed {
@@ -50,7 +54,11 @@ pub(crate) struct Feed {
     fields: &'static str,
     /// The feature that it belongs to; without it nobody cares.
     gate: Option<Gate>,
+    /// It may come and go while a server runs; all others are always there.
+    comes_and_goes: bool,
     follow: Follow,
+    /// Follows it from when it is served.
+    await_served: Follow,
     read: Follow,
 }
 
@@ -72,19 +80,31 @@ const FEEDS: &[Feed] = &[
     feed::<ReplicationController>("replicationcontrollers", ""),
     feed::<ReplicaSet>("replicasets", ""),
     feed::<StatefulSet>("statefulsets", ""),
-    Feed { gate: Some(Gate::GenericWorkload), ..feed::<PodGroup>("podgroups", "") },
-    Feed { gate: Some(Gate::CompositePodGroup), ..feed::<CompositePodGroup>("compositepodgroups", "") },
-    feed::<Workload>("workloads", ""),
-    feed::<NodeTopology>("nodetopologies", ""),
-    Feed {
-        gate: Some(Gate::DRAControlPlaneController),
-        ..feed::<PodSchedulingContext>("podschedulingcontexts", "")
-    },
+    passing::<PodGroup>("podgroups", Some(Gate::GenericWorkload)),
+    passing::<CompositePodGroup>("compositepodgroups", Some(Gate::CompositePodGroup)),
+    passing::<Workload>("workloads", None),
+    passing::<NodeTopology>("nodetopologies", None),
+    passing::<PodSchedulingContext>("podschedulingcontexts", Some(Gate::DRAControlPlaneController)),
 ];
 
 const fn feed<K: Source>(plural: &'static str, fields: &'static str) -> Feed {
     let (kind, api_version) = (K::KIND, K::API_VERSION);
-    Feed { kind, api_version, plural, fields, gate: None, follow: follow::<K>, read: read::<K> }
+    Feed {
+        kind,
+        api_version,
+        plural,
+        fields,
+        gate: None,
+        comes_and_goes: false,
+        follow: follow::<K>,
+        await_served: await_served::<K>,
+        read: read::<K>,
+    }
+}
+
+/// A kind that may come and go: one of our own, which is a CRD elsewhere, or one that not every server has.
+const fn passing<K: Source>(plural: &'static str, gate: Option<Gate>) -> Feed {
+    Feed { gate, comes_and_goes: true, ..feed::<K>(plural, "") }
 }
 
 /// An object that facts come from.
@@ -166,18 +186,33 @@ impl Source for ResourceClaim {
 /// How long to wait before a server that cannot say what it serves is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 
-/// The kinds that the server serves. One that it does not serve is told of, and left out.
-pub(crate) async fn served(
+/// How long to wait at first before a server is asked again whether it serves a kind, and at most.
+const ASK_LATER: Duration = Duration::from_secs(1);
+const ASK_LATER_MAX: Duration = Duration::from_secs(60);
+
+/// The kinds that matter.
+pub(crate) struct Feeds {
+    /// Those that the server serves.
+    pub(crate) served: Vec<&'static Feed>,
+    /// Those that it may serve later.
+    pub(crate) unserved: Vec<&'static Feed>,
+}
+
+/// The kinds that matter. One that the server does not serve is told of.
+pub(crate) async fn feeds(
     connection: &Connection,
     gates: Gates,
     listener: &dyn Listener,
-) -> Result<Vec<&'static Feed>, StartError> {
-    let mut served = Vec::new();
+) -> Result<Feeds, StartError> {
+    let mut feeds = Feeds { served: Vec::new(), unserved: Vec::new() };
     for feed in FEEDS.iter().filter(|feed| feed.gate.is_none_or(|gate| gates.enabled(gate))) {
         loop {
             match connection.serves(feed.api_version, feed.plural).await {
-                Answer::Done(true) => served.push(feed),
-                Answer::Done(false) => listener.hear(&Notice::NotServed { kind: feed.kind }),
+                Answer::Done(true) => feeds.served.push(feed),
+                Answer::Done(false) => {
+                    listener.hear(&Notice::NotServed { kind: feed.kind });
+                    feeds.unserved.push(feed);
+                }
                 Answer::Unavailable(why) => {
                     let (kind, retry_in) = (feed.kind, ASK_AGAIN);
                     listener.hear(&Notice::Interrupted { kind, why: &why.to_string(), retry_in });
@@ -192,18 +227,17 @@ pub(crate) async fn served(
             break;
         }
     }
-    Ok(served)
+    Ok(feeds)
 }
 
 /// Follows kinds for as long as the tasks live.
-pub(crate) fn follow_all(
-    connection: &Connection,
-    feeds: &[&'static Feed],
-    to: &Sender<Message>,
-) -> JoinSet<()> {
+pub(crate) fn follow_all(connection: &Connection, feeds: &Feeds, to: &Sender<Message>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
-    for feed in feeds {
+    for feed in &feeds.served {
         (feed.follow)(connection, feed, to.clone(), &mut tasks);
+    }
+    for feed in &feeds.unserved {
+        (feed.await_served)(connection, feed, to.clone(), &mut tasks);
     }
     tasks
 }
@@ -223,7 +257,12 @@ pub(crate) fn read_again(
 }
 
 /// Says what is there once.
-fn read<K: Source>(connection: &Connection, feed: &Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
+fn read<K: Source>(
+    connection: &Connection,
+    feed: &'static Feed,
+    to: Sender<Message>,
+    tasks: &mut JoinSet<()>,
+) {
     let mut stream = Box::pin(stream::<K>(connection, feed));
     tasks.spawn(async move {
         while let Some(event) = stream.next().await {
@@ -249,18 +288,93 @@ fn stream<K: Source>(
     connection.list_and_watch(&resource, &selectors, &WatchOptions::default())
 }
 
-fn follow<K: Source>(connection: &Connection, feed: &Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
-    let mut stream = Box::pin(stream::<K>(connection, feed));
+fn follow<K: Source>(
+    connection: &Connection,
+    feed: &'static Feed,
+    to: Sender<Message>,
+    tasks: &mut JoinSet<()>,
+) {
+    let connection = connection.clone();
     tasks.spawn(async move {
-        let mut lists = true;
-        while let Some(event) = stream.next().await {
-            lists = may_list(lists, &event);
-            let Some(message) = message::<K>(event, lists) else { continue };
-            if to.send(message).await.is_err() {
+        // Whoever listens no more needs no more facts.
+        while tell_until_unserved::<K>(&connection, feed, &to).await.is_ok() {
+            if until_served(&connection, feed, &to).await.is_err() {
                 return;
             }
         }
     });
+}
+
+fn await_served<K: Source>(
+    connection: &Connection,
+    feed: &'static Feed,
+    to: Sender<Message>,
+    tasks: &mut JoinSet<()>,
+) {
+    let connection = connection.clone();
+    tasks.spawn(async move {
+        while until_served(&connection, feed, &to).await.is_ok() {
+            if tell_until_unserved::<K>(&connection, feed, &to).await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+type Sent = Result<(), SendError<Message>>;
+
+/// Asks ever more seldom whether a kind is served, until it is.
+async fn until_served(connection: &Connection, feed: &'static Feed, to: &Sender<Message>) -> Sent {
+    let mut pause = ASK_LATER;
+    loop {
+        sleep(pause).await;
+        // What else is wrong is told of by the kinds that are followed.
+        if let Answer::Done(true) = connection.serves(feed.api_version, feed.plural).await {
+            return to.send(Message::Served(feed)).await;
+        }
+        pause = (pause * 2).min(ASK_LATER_MAX);
+    }
+}
+
+/// Tells what is there of a kind and what changes. When the server serves it no more, all of it is told to be gone.
+async fn tell_until_unserved<K: Source>(
+    connection: &Connection,
+    feed: &'static Feed,
+    to: &Sender<Message>,
+) -> Sent {
+    let mut stream = Box::pin(stream::<K>(connection, feed));
+    let mut lists = true;
+    // Of kinds that are always there nothing has to be remembered.
+    let mut there: BTreeSet<Gone> = BTreeSet::new();
+    while let Some(event) = stream.next().await {
+        lists = may_list(lists, &event);
+        if feed.comes_and_goes {
+            match &event {
+                Event::Applied(object) => drop(there.insert(named(object))),
+                Event::Deleted(object) => drop(there.remove(&named(object))),
+                Event::Vanished(gone) => drop(there.remove(gone)),
+                Event::Interrupted { .. } => {
+                    if let Answer::Done(false) = connection.serves(feed.api_version, feed.plural).await {
+                        for gone in there {
+                            to.send(Message::Changed(vanished::<K>(gone), None)).await?;
+                        }
+                        return to.send(Message::NotServed(feed)).await;
+                    }
+                }
+                Event::Synced { .. } | Event::Progressed { .. } | Event::Unreadable { .. } => {}
+            }
+        }
+        if let Some(message) = message::<K>(event, lists) {
+            to.send(message).await?;
+        }
+    }
+    Ok(())
+}
+
+fn named(object: &impl Object) -> Gone {
+    let metadata = object.metadata();
+    let (namespace, name) = (metadata.namespace.clone(), metadata.name.clone());
+    Gone { namespace, name, uid: metadata.uid.clone() }
 }
 
 /// Whether objects may come from a list from here on, rather than one by one as they are written. An interruption may end with

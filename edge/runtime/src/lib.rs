@@ -73,8 +73,8 @@ pub async fn run(
     stop: impl Future<Output = ()> + Send,
 ) -> Result<Ended, StartError> {
     tokio::pin!(stop);
-    let served = tokio::select! {
-        served = feed::served(&connection, options.settings.gates, &*options.listener) => served?,
+    let feeds = tokio::select! {
+        feeds = feed::feeds(&connection, options.settings.gates, &*options.listener) => feeds?,
         () = &mut stop => return Ok(Ended::Stopped),
     };
     let election = match &options.candidacy {
@@ -85,7 +85,7 @@ pub async fn run(
         None => None,
     };
     let leadership = election.as_ref().map(client::Election::state);
-    let mut drive = Drive::new(connection, options, &served);
+    let mut drive = Drive::new(connection, options, feeds);
     let ended = tokio::select! {
         ended = drive.run(leadership) => ended,
         () = &mut stop => Ended::Stopped,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::group::Group;
+use model::group::Grouping;
 use model::pod::{Pod, PodId};
 use scheduler::change::Write;
 use scheduler::engine::ReadyOutcome;
@@ -73,8 +73,13 @@ pub enum State {
 pub enum Notice<'a> {
     /// It stands otherwise now.
     State(&'a State),
-    /// A kind is not served, so nothing is known of it.
+    /// A kind is not served, so nothing is known of it. It is asked for again from time to time.
     NotServed {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// A kind is served that was not.
+    Served {
         /// The kind.
         kind: &'static str,
     },
@@ -186,9 +191,23 @@ pub enum Notice<'a> {
         /// The other; if a group needs the place, one of its pods.
         by: &'a Pod,
         /// The group that needs the place, if it is one.
-        group: Option<&'a Group>,
+        group: Option<&'a Grouping>,
         /// The node on which that is to be; for a group the domain.
         node: &'a str,
+    },
+    /// A pod that was bound is let go, since another of its gang could not be.
+    Released {
+        /// The pod.
+        pod: &'a Pod,
+        /// Why.
+        message: &'a str,
+    },
+    /// A pod is placed as if it belonged to no group, since the feature is off; told once for a group.
+    GroupIgnored {
+        /// The pod.
+        pod: &'a Pod,
+        /// What is to be done about it.
+        message: &'a str,
     },
     /// A write is on its way.
     Submitted {

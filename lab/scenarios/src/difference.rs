@@ -47,7 +47,7 @@ pub(crate) fn of_sentence(fragments: &[String], sentence: &str) -> Vec<String> {
 }
 
 /// What is expected in a value and not in it. A map may have more keys than expected; `null` stands for a key that is
-/// not there.
+/// not there, and a number for how many there are in a list.
 pub(crate) fn of_parts(path: &str, expected: &Value, found: &Value) -> Vec<String> {
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => expected
@@ -62,6 +62,11 @@ pub(crate) fn of_parts(path: &str, expected: &Value, found: &Value) -> Vec<Strin
             .enumerate()
             .flat_map(|(at, (expected, found))| of_parts(&format!("{path}[{at}]"), expected, found))
             .collect(),
+        (Value::Number(expected), Value::Array(found))
+            if expected.as_u64() == u64::try_from(found.len()).ok() =>
+        {
+            Vec::new()
+        }
         (expected, found) if expected == found => Vec::new(),
         (expected, found) => {
             vec![format!("{path}: expected {expected}"), format!("{path}: found    {found}")]
@@ -81,6 +86,10 @@ mod tests {
         assert!(of_parts("s", &json!({ "b": [{ "c": 2 }], "e": null }), &found).is_empty());
         let lines = of_parts("s", &json!({ "b": [{ "c": 4 }] }), &found);
         assert_eq!(lines, ["s.b[0].c: expected 4", "s.b[0].c: found    2"]);
+        assert!(
+            of_parts("s", &json!({ "b": 1 }), &found).is_empty()
+                && of_parts("s", &json!({ "b": 2 }), &found).len() == 2
+        );
         let lines = of_parts("s", &json!({ "a": null, "b": [] }), &found);
         assert_eq!(lines.len(), 4);
     }

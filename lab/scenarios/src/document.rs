@@ -10,9 +10,11 @@ use allocation::DeviceOrder;
 use gates::{GateError, Gates};
 use serde_json::Value;
 use serde_saphyr::Spanned;
+use simulator::world::{Caretaker, Lender};
 
 use crate::failure::{Failure, Fault};
 use crate::form::{FileForm, OneOrMany, OrderForm, ScenarioForm, Settings, StepForm};
+use crate::negotiation::{self, DriverTurn};
 
 /// A scenario: what is given, and what happens.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub struct Scenario {
     pub(crate) order: DeviceOrder,
     /// How the scheduler is configured.
     pub(crate) configuration: Value,
+    /// Drivers that give devices themselves, by name.
+    pub(crate) drivers: BTreeMap<String, Lender>,
     pub(crate) given: Arc<[Located<Value>]>,
     pub(crate) steps: Vec<Located<Step>>,
 }
@@ -59,17 +63,19 @@ pub(crate) enum Step {
     /// Claims of one pod are to be allocated together, for a node.
     Allocate { claims: Vec<String>, node: String, expected: Expected },
     /// A pod is to be placed, and nodes to be compared for it.
-    Schedule { pod: String, expected: Placed, scores: Scores },
+    Schedule { pod: String, expected: Placed, scores: Scores, writes: Option<usize> },
     /// Pods are to be placed in one go.
     Together { pods: Vec<String>, expected: Gathered },
     /// Pods are to be placed in one go: each on one of these nodes, or on none.
     Seats { seats: BTreeMap<String, Vec<String>>, refused: Vec<String> },
     /// A claim gives its devices back.
     Release { claim: String },
-    /// A new object.
-    Create { manifest: Value },
-    /// An object in place of the one of its name.
-    Replace { manifest: Value },
+    /// A new object, or a refusal with these in its sentence.
+    Create { manifest: Value, refused: Vec<String> },
+    /// An object in place of the one of its name, or a refusal.
+    Replace { manifest: Value, refused: Vec<String> },
+    /// Parts of an object are otherwise, or a refusal.
+    Patch { object: String, with: Value, refused: Vec<String> },
     /// An object is gone.
     Delete { object: String },
     /// The scheduler is started anew with these gates set otherwise.
@@ -78,6 +84,18 @@ pub(crate) enum Step {
     Status { claim: String, shows: Value },
     /// Somebody says how the devices of a claim are.
     Report { claim: String, says: BTreeMap<String, bool> },
+    /// A look at an object.
+    Object { object: String, shows: Value },
+    /// An object must not be there.
+    Gone { object: String },
+    /// A driver's controller has its turn.
+    Driver { name: String, turn: DriverTurn },
+    /// Controllers of the cluster have their turns.
+    Controllers { who: Vec<Caretaker> },
+    /// A pod's node would start it, or says why not.
+    Start { pod: String, refused: Vec<String> },
+    /// The scheduler, drivers and controllers have their turns until nothing happens any more.
+    Negotiate { pods: Vec<String>, drivers: Option<Vec<String>>, expected: Gathered },
 }
 
 /// What must come of an allocation.
@@ -98,6 +116,8 @@ pub(crate) enum Placed {
     Refused(Vec<String>),
     /// It stays as it is; only the scores are looked at.
     Untouched,
+    /// Whatever comes of it.
+    Anywhere,
 }
 
 /// What must come of pods that are placed in one go.
@@ -129,9 +149,12 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Scenario>, Failure> {
     let form: FileForm = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         failure(error.location().map_or(0, |location| location.line()), error.to_string())
     })?;
-    let FileForm { title, pending, gates, order, configuration, given, steps, scenarios } = form;
+    let FileForm { title, pending, gates, order, configuration, drivers, given, steps, scenarios } = form;
+    let drivers: BTreeMap<String, Lender> =
+        drivers.into_iter().map(|(name, form)| (name.clone(), negotiation::lender(name, form))).collect();
     let configuration = configuration.unwrap_or_else(|| Value::Object(Default::default()));
-    let given: Arc<[_]> = given.into_iter().map(located).collect();
+    let given: Arc<[_]> =
+        copied(given.into_iter().map(located)).map_err(|(line, what)| failure(line, what))?;
     let scenarios = match (steps, scenarios) {
         (Some(steps), None) => {
             let (pending, gates) = (pending.clone(), Settings::new());
@@ -169,6 +192,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Scenario>, Failure> {
             gates: settings,
             order,
             configuration: form.configuration.unwrap_or_else(|| configuration.clone()),
+            drivers: drivers.clone(),
             given: given.clone(),
             steps,
         });
@@ -180,6 +204,33 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Scenario>, Failure> {
 pub(crate) fn parse_gates(settings: &Settings) -> Result<Gates, GateError> {
     let items: Vec<_> = settings.iter().map(|(name, on)| format!("{name}={on}")).collect();
     items.join(",").parse()
+}
+
+/// What is given, with objects that are there many times written out: each `#` in their texts is a number.
+fn copied(given: impl Iterator<Item = Located<Value>>) -> Result<Arc<[Located<Value>]>, (u64, String)> {
+    let mut all = Vec::new();
+    for Located { line, value } in given {
+        let Some(copies) = value.get("copies") else {
+            all.push(Located { line, value });
+            continue;
+        };
+        let (Some(copies), Some(object)) = (copies.as_u64(), value.get("of")) else {
+            return Err((line, "`copies` is a number, with `of` and an object".to_owned()));
+        };
+        all.extend((1..=copies).map(|number| Located { line, value: numbered(object, number) }));
+    }
+    Ok(all.into())
+}
+
+fn numbered(value: &Value, number: u64) -> Value {
+    match value {
+        Value::String(text) => Value::String(text.replace('#', &number.to_string())),
+        Value::Array(all) => all.iter().map(|one| numbered(one, number)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (key.clone(), numbered(value, number))).collect()
+        }
+        other => other.clone(),
+    }
 }
 
 fn located<T>(spanned: Spanned<T>) -> Located<T> {
@@ -205,6 +256,13 @@ fn check_verb(form: &StepForm) -> Result<(), String> {
         ("gates", form.gates.is_some()),
         ("status", form.status.is_some()),
         ("report", form.report.is_some()),
+        ("driver", form.driver.is_some()),
+        ("negotiate", form.negotiate.is_some()),
+        ("controllers", form.controllers.is_some()),
+        ("start", form.start.is_some()),
+        ("object", form.object.is_some()),
+        ("gone", form.gone.is_some()),
+        ("patch", form.patch.is_some()),
     ];
     let used: Vec<_> = verbs.iter().filter(|(_, used)| *used).map(|(verb, _)| *verb).collect();
     let [verb] = used.as_slice() else {
@@ -215,15 +273,23 @@ fn check_verb(form: &StepForm) -> Result<(), String> {
             known.join(", ")
         ));
     };
-    let both = ["allocate", "schedule", "together"].as_slice();
+    let placing = ["allocate", "schedule", "together", "negotiate"].as_slice();
+    let refusing = ["seats", "create", "replace", "patch", "driver", "start"];
+    let refusing: Vec<&str> = placing.iter().copied().chain(refusing).collect();
     for (key, owners, used) in [
-        ("on", both, form.on.is_some()),
+        ("on", placing, form.on.is_some()),
         ("gives", &["allocate"], form.gives.is_some()),
-        ("refused", &["allocate", "schedule", "together", "seats"], form.refused.is_some()),
+        ("refused", &refusing, form.refused.is_some()),
         ("scores", &["schedule"], form.scores.is_some()),
         ("waiting", &["together"], form.waiting.is_some()),
-        ("shows", &["status"], form.shows.is_some()),
+        ("shows", &["status", "object"], form.shows.is_some()),
         ("says", &["report"], form.says.is_some()),
+        ("has", &["driver"], form.has.is_some()),
+        ("blind", &["driver"], form.blind.is_some()),
+        ("elsewhere", &["driver"], form.elsewhere.is_some()),
+        ("writes", &["driver", "schedule"], form.writes.is_some()),
+        ("drivers", &["negotiate"], form.drivers.is_some()),
+        ("with", &["patch"], form.with.is_some()),
     ] {
         if used && !owners.contains(verb) {
             return Err(format!(
@@ -237,6 +303,9 @@ fn check_verb(form: &StepForm) -> Result<(), String> {
 
 /// A step that has one verb.
 fn read_step(form: StepForm) -> Result<Step, String> {
+    if negotiation::is_about(&form) {
+        return negotiation::read(form);
+    }
     if let Some(OneOrMany(claims)) = form.allocate {
         let node = one_node(form.on)?.ok_or("`allocate` needs `on`, with the name of a node")?;
         let expected = expected(form.gives, form.refused)?;
@@ -250,12 +319,15 @@ fn read_step(form: StepForm) -> Result<Step, String> {
                 Placed::Refused(parts)
             }
             (None, None) if !scores.is_empty() => Placed::Untouched,
-            (_, _) => return Err("`schedule` needs either `on` or `refused`, or `scores`".to_owned()),
+            (None, None) if form.writes.is_some() => Placed::Anywhere,
+            (_, _) => {
+                return Err("`schedule` needs either `on` or `refused`, or `scores` or `writes`".to_owned());
+            }
         };
-        return Ok(Step::Schedule { pod, expected, scores });
+        return Ok(Step::Schedule { pod, expected, scores, writes: form.writes });
     }
     if let Some(pods) = form.together {
-        let expected = gathered(form.on, form.waiting, form.refused)?;
+        let expected = gathered("together", form.on, form.waiting, form.refused)?;
         return Ok(Step::Together { pods, expected });
     }
     if let Some(seats) = form.seats {
@@ -276,17 +348,19 @@ fn read_step(form: StepForm) -> Result<Step, String> {
         let says = form.says.ok_or("`report` needs `says`, with conditions and whether they hold")?;
         return Ok(Step::Report { claim, says });
     }
+    let refused = form.refused.map(|OneOrMany(parts)| parts).unwrap_or_default();
     let others = [
         form.release.map(|claim| Step::Release { claim }),
-        form.create.map(|manifest| Step::Create { manifest }),
-        form.replace.map(|manifest| Step::Replace { manifest }),
+        form.create.map(|manifest| Step::Create { manifest, refused: refused.clone() }),
+        form.replace.map(|manifest| Step::Replace { manifest, refused: refused.clone() }),
         form.delete.map(|object| Step::Delete { object }),
         form.gates.map(|settings| Step::Gates { settings }),
     ];
     Ok(others.into_iter().flatten().next().expect("a step with one verb is one of these"))
 }
 
-fn gathered(
+pub(crate) fn gathered(
+    verb: &str,
     on: Option<OneOrMany<String>>,
     waiting: Option<Vec<String>>,
     refused: Option<OneOrMany<String>>,
@@ -296,7 +370,7 @@ fn gathered(
         (None, Some(OneOrMany(parts))) if parts.iter().all(|one| !one.trim().is_empty()) => {
             Ok(Gathered::Refused(parts))
         }
-        (_, _) => Err("`together` needs either `on` or `refused`".to_owned()),
+        (_, _) => Err(format!("`{verb}` needs either `on` or `refused`")),
     }
 }
 
@@ -334,8 +408,9 @@ impl Step {
                 format!("seats for {}", pods.join(", "))
             }
             Step::Release { claim } => format!("release {claim}"),
-            Step::Create { manifest } => format!("create {}", name_of(manifest)),
-            Step::Replace { manifest } => format!("replace {}", name_of(manifest)),
+            Step::Create { manifest, .. } => format!("create {}", name_of(manifest)),
+            Step::Replace { manifest, .. } => format!("replace {}", name_of(manifest)),
+            Step::Patch { object, .. } => format!("patch {object}"),
             Step::Delete { object } => format!("delete {object}"),
             Step::Gates { settings } => {
                 let settings: Vec<_> = settings.iter().map(|(name, on)| format!("{name}={on}")).collect();
@@ -343,6 +418,12 @@ impl Step {
             }
             Step::Status { claim, .. } => format!("status {claim}"),
             Step::Report { claim, .. } => format!("report {claim}"),
+            Step::Object { object, .. } => format!("object {object}"),
+            Step::Gone { object } => format!("gone {object}"),
+            Step::Driver { name, .. } => format!("driver {name}"),
+            Step::Controllers { .. } => "controllers".to_owned(),
+            Step::Start { pod, .. } => format!("start {pod}"),
+            Step::Negotiate { pods, .. } => format!("negotiate about {}", pods.join(", ")),
         }
     }
 }

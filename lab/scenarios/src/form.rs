@@ -23,6 +23,8 @@ pub(crate) struct FileForm {
     pub gates: Settings,
     pub order: Option<OrderForm>,
     pub configuration: Option<Value>,
+    #[serde(default)]
+    pub drivers: BTreeMap<String, DriverForm>,
     pub given: Vec<Spanned<Value>>,
     /// Of a file with a single scenario.
     pub steps: Option<Vec<Spanned<StepForm>>>,
@@ -41,6 +43,25 @@ pub(crate) struct ScenarioForm {
     pub order: Option<OrderForm>,
     pub configuration: Option<Value>,
     pub steps: Vec<Spanned<StepForm>>,
+}
+
+/// A driver that gives devices itself.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DriverForm {
+    pub has: RoomForm,
+    #[serde(default)]
+    pub shareable: bool,
+    #[serde(default, rename = "handleBytes")]
+    pub handle_bytes: usize,
+}
+
+/// How much a driver has: a number that every node reaches, or numbers by node.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum RoomForm {
+    Everywhere(usize),
+    ByNode(BTreeMap<String, usize>),
 }
 
 /// In which order devices are tried.
@@ -78,6 +99,23 @@ pub(crate) struct StepForm {
 
     pub report: Option<String>,
     pub says: Option<BTreeMap<String, bool>>,
+
+    pub driver: Option<String>,
+    pub has: Option<RoomForm>,
+    pub blind: Option<bool>,
+    pub elsewhere: Option<String>,
+    pub writes: Option<usize>,
+
+    pub negotiate: Option<OneOrMany<String>>,
+    pub drivers: Option<OneOrMany<String>>,
+
+    pub controllers: Option<OneOrMany<String>>,
+    pub start: Option<String>,
+
+    pub object: Option<String>,
+    pub gone: Option<String>,
+    pub patch: Option<String>,
+    pub with: Option<Value>,
 }
 
 /// A list, or the only element of one.

@@ -11,6 +11,7 @@ mod document;
 mod failure;
 mod folder;
 mod form;
+mod negotiation;
 mod run;
 mod schedule;
 mod verdict;

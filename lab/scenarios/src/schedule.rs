@@ -14,7 +14,7 @@ use scheduler::comparison::NodeScores;
 use scheduler::engine::{Engine, Input};
 use scheduler::scores::Score;
 use serde_json::{Value, json};
-use simulator::{Manifest, Place, PodOutcome, simulate_with};
+use simulator::{Manifest, Place, PodOutcome, Rules, simulate_by};
 
 use crate::document::{Gathered, Placed, Scores};
 use crate::world::{World, revision_of};
@@ -81,26 +81,22 @@ impl Scheduler {
     }
 
     /// Places a pod, and says what is otherwise than expected.
-    pub fn place(&self, world: &mut World, pod: &str, expected: &Placed) -> anyhow::Result<Vec<String>> {
+    pub fn place(
+        &self,
+        world: &mut World,
+        pod: &str,
+        expected: &Placed,
+        writes: Option<usize>,
+    ) -> anyhow::Result<Vec<String>> {
         if matches!(expected, Placed::Untouched) {
             return Ok(Vec::new());
         }
-        let outcomes = self.let_in(world, &[pod.to_owned()])?;
-        let outcome = &outcomes[0];
-        Ok(match (expected, &outcome.node, &outcome.reason) {
-            (Placed::On(expected), Some(node), _) if expected == node => Vec::new(),
-            (Placed::Refused(parts), None, Some(reason)) if is_told(parts, reason) => Vec::new(),
-            (_, node, reason) => {
-                let expected = match expected {
-                    Placed::On(node) => format!("on {node}"),
-                    Placed::Refused(parts) => format!("refused: {}", parts.join(" … ")),
-                    Placed::Untouched => String::new(),
-                };
-                let found = node.as_ref().map(|node| format!("on {node}"));
-                let reason = || format!("refused: {}", reason.clone().unwrap_or_default());
-                vec![format!("expected {expected}"), format!("found    {}", found.unwrap_or_else(reason))]
-            }
-        })
+        let (outcomes, made) = self.let_in(world, &[pod.to_owned()], writes.filter(|most| *most > 0))?;
+        let mut lines = difference(expected, &outcomes[0]);
+        if let Some(writes) = writes.filter(|writes| *writes != made) {
+            lines.extend([format!("expected {writes} writes"), format!("found    {made}")]);
+        }
+        Ok(lines)
     }
 
     /// Places pods at once, and says what is otherwise than expected: each is on one of its nodes, or has none.
@@ -111,7 +107,7 @@ impl Scheduler {
         refused: &[String],
     ) -> anyhow::Result<Vec<String>> {
         let pods: Vec<String> = seats.keys().cloned().collect();
-        let outcomes = self.let_in(world, &pods)?;
+        let (outcomes, _) = self.let_in(world, &pods, None)?;
         let mut lines = Vec::new();
         for ((pod, nodes), outcome) in seats.iter().zip(outcomes) {
             let reason = outcome.reason.unwrap_or_default();
@@ -142,13 +138,18 @@ impl Scheduler {
         pods: &[String],
         expected: &Gathered,
     ) -> anyhow::Result<Vec<String>> {
-        let outcomes = self.let_in(world, pods)?;
+        let (outcomes, _) = self.let_in(world, pods, None)?;
+        Ok(Scheduler::differences(pods, &outcomes, expected))
+    }
+
+    /// What is otherwise than expected of pods that are placed in one go.
+    pub fn differences(pods: &[String], outcomes: &[PodOutcome], expected: &Gathered) -> Vec<String> {
         let mut lines = Vec::new();
         let mut unused: BTreeSet<&String> = match expected {
             Gathered::On { nodes, .. } => nodes.iter().collect(),
             Gathered::Refused(_) => BTreeSet::new(),
         };
-        for (pod, outcome) in pods.iter().zip(&outcomes) {
+        for (pod, outcome) in pods.iter().zip(outcomes) {
             let reason = outcome.reason.clone().unwrap_or_default();
             let is_right = match (expected, &outcome.node) {
                 (Gathered::On { nodes, waiting }, Some(node)) => {
@@ -168,11 +169,17 @@ impl Scheduler {
         if !lines.is_empty() {
             lines.insert(0, format!("expected {expected:?}"));
         }
-        Ok(lines)
+        lines
     }
 
-    /// Lets pods into a simulated cluster in which nobody else waits, and takes over what became of them.
-    fn let_in(&self, world: &mut World, pods: &[String]) -> anyhow::Result<Vec<PodOutcome>> {
+    /// Lets pods into a simulated cluster in which nobody else waits, takes over what became of them, and tells with how many
+    /// writes of the scheduler, if there may be no more than so many.
+    pub fn let_in(
+        &self,
+        world: &mut World,
+        pods: &[String],
+        writes_max: Option<usize>,
+    ) -> anyhow::Result<(Vec<PodOutcome>, usize)> {
         let wanted: Vec<Value> =
             pods.iter().map(|pod| world.pod(pod).cloned()).collect::<anyhow::Result<_>>()?;
         for (pod, name) in wanted.iter().zip(pods) {
@@ -180,7 +187,13 @@ impl Scheduler {
         }
         let is_there = |object: &&Value| !waits(object) || wanted.contains(*object);
         let manifests: Vec<Manifest> = world.in_order().into_iter().filter(is_there).map(manifest).collect();
-        let ending = simulate_with(&manifests, Gates::all_on(), &self.settings, self.gates)
+        let rules = Rules {
+            scheduler: Some(&self.settings),
+            scheduler_gates: self.gates,
+            writes_max,
+            ..Rules::new(Gates::all_on())
+        };
+        let ending = simulate_by(&manifests, &rules)
             .map_err(|bad| anyhow::anyhow!("the simulator refuses what is there: {}", bad.what))?;
         let outcome = |wanted: &Value| {
             let meta = &wanted["metadata"];
@@ -189,14 +202,33 @@ impl Scheduler {
         };
         let outcomes = wanted.iter().map(outcome).collect::<anyhow::Result<_>>()?;
         for gone in gone(&manifests, &ending.objects) {
-            world.delete(&gone)?;
+            world.forget(gone)?;
         }
         for object in ending.objects {
-            if matches!(object["kind"].as_str(), Some("Pod" | "ResourceClaim" | "PodGroup")) {
+            if matches!(object["kind"].as_str(), Some("PodGroup")) || is_made(&object) {
                 world.take_over(object)?;
             }
         }
-        Ok(outcomes)
+        Ok((outcomes, ending.writes))
+    }
+}
+
+/// What is otherwise than expected of one pod.
+fn difference(expected: &Placed, outcome: &PodOutcome) -> Vec<String> {
+    match (expected, &outcome.node, &outcome.reason) {
+        (Placed::Anywhere, _, _) => Vec::new(),
+        (Placed::On(expected), Some(node), _) if expected == node => Vec::new(),
+        (Placed::Refused(parts), None, Some(reason)) if is_told(parts, reason) => Vec::new(),
+        (_, node, reason) => {
+            let expected = match expected {
+                Placed::On(node) => format!("on {node}"),
+                Placed::Refused(parts) => format!("refused: {}", parts.join(" … ")),
+                Placed::Untouched | Placed::Anywhere => String::new(),
+            };
+            let found = node.as_ref().map(|node| format!("on {node}"));
+            let reason = || format!("refused: {}", reason.clone().unwrap_or_default());
+            vec![format!("expected {expected}"), format!("found    {}", found.unwrap_or_else(reason))]
+        }
     }
 }
 
@@ -208,15 +240,20 @@ fn is_told(parts: &[String], sentence: &str) -> bool {
     }
 }
 
-/// Pods that were displaced and claims that went with them, as `Kind/namespace/name`.
-fn gone(before: &[Manifest], after: &[Value]) -> Vec<String> {
-    let key = |object: &Value| {
-        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-        let kind = object["kind"].as_str().filter(|kind| matches!(*kind, "Pod" | "ResourceClaim"))?;
-        Some(format!("{kind}/{}/{}", text("namespace"), text("name")))
+/// Pods that were displaced, claims that went with them and negotiations that are over.
+fn gone<'m>(before: &'m [Manifest], after: &[Value]) -> Vec<&'m Value> {
+    let is_same = |left: &Value, right: &Value| {
+        let fields = ["namespace", "name"];
+        left["kind"] == right["kind"]
+            && fields.iter().all(|field| left["metadata"][field] == right["metadata"][field])
     };
-    let left: BTreeSet<String> = after.iter().filter_map(key).collect();
-    before.iter().filter_map(|manifest| key(&manifest.value)).filter(|key| !left.contains(key)).collect()
+    let all = before.iter().map(|manifest| &manifest.value).filter(|object| is_made(object));
+    all.filter(|object| !after.iter().any(|left| is_same(left, object))).collect()
+}
+
+/// Whether this is of a kind that comes and goes while pods are placed.
+fn is_made(object: &Value) -> bool {
+    matches!(object["kind"].as_str(), Some("Pod" | "PodSchedulingContext" | "ResourceClaim"))
 }
 
 /// Whether this is a pod without a node.

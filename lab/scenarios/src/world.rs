@@ -10,10 +10,12 @@ use admission::{Context, FieldValidation, Identity, Operation, Submission, Surro
 use anyhow::{Context as _, bail};
 use cluster::ledger::Ledger;
 use cluster::published::Published;
+use controllers::simulated::readiness;
 use gates::{Gate, Gates};
 use model::timestamp::Timestamp;
 use objects::Object;
 use objects::core::node::Node;
+use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceTaintRule;
 use objects::scheduling::priority_class::PriorityClass;
@@ -21,8 +23,10 @@ use schema::{Scope, table};
 use selector::SliceRevision;
 use serde_json::{Value, json};
 
+use crate::difference;
+
 /// Kinds that mean something to a scenario today.
-const KINDS: [&str; 21] = [
+const KINDS: [&str; 22] = [
     "CompositePodGroup",
     "DeviceClass",
     "DeviceTaintRule",
@@ -34,6 +38,7 @@ const KINDS: [&str; 21] = [
     "Pod",
     "PodDisruptionBudget",
     "PodGroup",
+    "PodSchedulingContext",
     "PriorityClass",
     "ReplicaSet",
     "ReplicationController",
@@ -53,7 +58,7 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 type Key = (String, String, String);
 
 /// All objects of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     objects: BTreeMap<Key, Value>,
     /// How many writes there were.
@@ -88,16 +93,104 @@ impl World {
         self.write_status(&key, &manifest)
     }
 
-    /// Removes an object, by `Kind/name` or `Kind/namespace/name`.
+    /// Changes parts of an object, by `Kind/name`: maps are merged, `null` takes away.
+    pub fn patch(&mut self, object: &str, with: &Value) -> anyhow::Result<()> {
+        let key = self.key_of(object)?.with_context(|| format!("{object} is not there"))?;
+        let mut patched = self.objects[&key].clone();
+        merge(&mut patched, with);
+        if with.as_object().is_some_and(|with| with.keys().any(|part| part != "status")) {
+            let old = self.objects[&key].clone();
+            self.write(&key, &patched, Operation::Update(&old))?;
+        }
+        if with.get("status").is_some() { self.write_status(&key, &patched) } else { Ok(()) }
+    }
+
+    /// Removes an object, by `Kind/name` or `Kind/namespace/name`. One that somebody protects is only marked.
     pub fn delete(&mut self, object: &str) -> anyhow::Result<()> {
-        let (kind, name) = object.split_once('/').context("what is deleted is written as Kind/name")?;
+        let key = self.key_of(object)?.with_context(|| format!("{object} is not there"))?;
+        let is_protected =
+            self.objects[&key]["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+        if !is_protected {
+            self.objects.remove(&key);
+            return Ok(());
+        }
+        self.revision += 1;
+        let number = self.revision.to_string();
+        if let Some(object) = self.objects.get_mut(&key) {
+            object["metadata"]["deletionTimestamp"] = json!(now().to_seconds().to_string());
+            object["metadata"]["resourceVersion"] = json!(number);
+        }
+        Ok(())
+    }
+
+    /// An object as it is stored, by `Kind/name` or `Kind/namespace/name`.
+    pub fn object(&self, object: &str) -> anyhow::Result<Option<&Value>> {
+        Ok(self.key_of(object)?.map(|key| &self.objects[&key]))
+    }
+
+    /// Which object is meant, if it is there. A `*` at the end of a name stands for what the API server makes up.
+    fn key_of(&self, object: &str) -> anyhow::Result<Option<Key>> {
+        let (kind, name) = object.split_once('/').context("an object is written as Kind/name")?;
+        if !KINDS.contains(&kind) {
+            bail!("scenarios know no {kind}; hint: they know {}", KINDS.join(", "));
+        }
         let (namespace, name) = match name.split_once('/') {
             Some((namespace, name)) => (namespace, name),
             None if is_namespaced(kind) => ("default", name),
             None => ("", name),
         };
-        let key = (kind.to_owned(), namespace.to_owned(), name.to_owned());
-        self.objects.remove(&key).map(drop).with_context(|| format!("{object} is not there"))
+        let is_it = |key: &&Key| {
+            let is_named = match name.strip_suffix('*') {
+                Some(beginning) => key.2.starts_with(beginning),
+                None => key.2 == name,
+            };
+            key.0 == kind && key.1 == namespace && is_named
+        };
+        let found: Vec<&Key> = self.objects.keys().filter(is_it).collect();
+        if found.len() > 1 {
+            bail!("there are {} objects {object}", found.len());
+        }
+        Ok(found.first().map(|key| Key::clone(key)))
+    }
+
+    /// Everything but what every write changes, to tell whether something happened.
+    pub fn contents(&self) -> BTreeMap<Key, Value> {
+        let content = |(key, object): (&Key, &Value)| {
+            let mut object = object.clone();
+            if let Some(meta) = object["metadata"].as_object_mut() {
+                meta.retain(|field, _| !matches!(field.as_str(), "resourceVersion" | "creationTimestamp"));
+            }
+            (key.clone(), object)
+        };
+        self.objects.iter().map(content).collect()
+    }
+
+    /// The number of the last write.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Has a pod's node say whether it would start it, and says what is otherwise than expected.
+    pub fn start(&self, pod: &str, refused: &[String]) -> anyhow::Result<Vec<String>> {
+        let pod: Pod = serde_json::from_value(self.pod(pod)?.clone())?;
+        if pod.spec.node_name.is_empty() {
+            bail!("it has no node that could start it");
+        }
+        let claims = self.all::<ResourceClaim>()?;
+        let claim = |name: &str| {
+            let is_it = |claim: &&ResourceClaim| {
+                claim.metadata.namespace == pod.metadata.namespace && claim.metadata.name == name
+            };
+            claims.iter().find(is_it)
+        };
+        Ok(match (readiness::refusal(&pod, &claim), refused) {
+            (None, []) => Vec::new(),
+            (None, parts) => {
+                vec![format!("expected refused: {}", parts.join(" … ")), "found    started".to_owned()]
+            }
+            (Some(why), []) => vec!["expected started".to_owned(), format!("found    refused: {why}")],
+            (Some(why), parts) => difference::of_sentence(parts, &why),
+        })
     }
 
     /// A claim, by `name` or `namespace/name`.
@@ -172,6 +265,12 @@ impl World {
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
         self.objects.insert(key, object);
         Ok(())
+    }
+
+    /// Forgets an object that is gone.
+    pub fn forget(&mut self, object: &Value) -> anyhow::Result<()> {
+        let key = key(object)?;
+        self.objects.remove(&key).map(drop).with_context(|| format!("{}/{} is not there", key.0, key.2))
     }
 
     /// A node by name.
@@ -252,10 +351,9 @@ impl World {
         let uid = format!("00000000-0000-4000-8000-{:012}", self.revision);
         let identity = Identity { uid: &uid, suffix: "x7k2p" };
         let gates = Gates::all_on();
-        let now = Timestamp::from_micros(1_790_000_000_000_000);
-        let context = Context { now, gates: &gates, surroundings: self };
+        let context = Context { now: now(), gates: &gates, surroundings: self };
         let admitted = admit(submission, operation, identity, &context)
-            .map_err(|rejection| anyhow::anyhow!("{}/{} is not admitted: {rejection}", key.0, key.2))?;
+            .map_err(|rejection| NotAdmitted(format!("{}/{} is not admitted: {rejection}", key.0, key.2)))?;
         let mut object = admitted.object;
         // Nodes are ready here, unless they say that they are not.
         let says = |taints: &Value| taints.as_array().is_some_and(|all| all.iter().any(is_not_ready));
@@ -268,6 +366,30 @@ impl World {
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
         self.objects.insert(key.clone(), object);
         Ok(())
+    }
+}
+
+/// The API refuses an object.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NotAdmitted(String);
+
+/// The time of a run, which stands still.
+fn now() -> Timestamp {
+    Timestamp::from_micros(1_790_000_000_000_000)
+}
+
+fn merge(into: &mut Value, with: &Value) {
+    let (Value::Object(into), Value::Object(with)) = (&mut *into, with) else {
+        *into = with.clone();
+        return;
+    };
+    for (key, value) in with {
+        if value.is_null() {
+            into.remove(key);
+        } else {
+            merge(into.entry(key.clone()).or_insert(Value::Null), value);
+        }
     }
 }
 

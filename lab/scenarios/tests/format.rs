@@ -52,7 +52,55 @@ fn the_example_of_pods_in_the_readme_passes() {
     assert!(told("2 Insufficient cpu", "1 Insufficient cpu").contains("found    refused: 0/2 nodes"));
     assert!(told("NodeResourcesFit: {small", "NodeResourceFit: {small").contains("gives no scores"));
     assert!(told("type: MostAllocated", "type: Most").contains("the configuration is wrong"));
-    assert!(told(", on: small}", "}").contains("`schedule` needs either `on` or `refused`, or `scores`"));
+    assert!(
+        told(", on: small}", "}")
+            .contains("`schedule` needs either `on` or `refused`, or `scores` or `writes`")
+    );
+}
+
+#[test]
+fn the_example_of_drivers_in_the_readme_passes() {
+    let readme = fs::read_to_string(folder().join("README.md")).expect("there is a README");
+    let example = readme.split("```yaml\n").nth(3).expect("it has a third example");
+    let example = example.split_once("```").expect("the example has an end").0;
+    let outcomes = verdicts("README.md", example).expect("the example is a scenario");
+    assert!(matches!(outcomes[..], [ref only] if only.verdict == Verdict::Passed), "{outcomes:?}");
+    let told = |old: &str, new: &str| {
+        assert!(example.contains(old), "the example has no {old:?}");
+        match verdicts("f.yaml", &example.replacen(old, new, 1)) {
+            Ok(outcomes) => format!("{:?}", outcomes[0].verdict),
+            Err(failure) => failure.to_string(),
+        }
+    };
+    let checks = [
+        ("writes: 1", "writes: 2", "expected 2 writes"),
+        ("writes: 1", "writes: 0", "expected 0 writes"),
+        ("writes: 1", "refused: nothing is left", "expected … nothing is left …"),
+        ("writes: 1", "has: {node-1: 1}, blind: true, elsewhere: node-3", "nothing is left on node-3"),
+        ("driver: fpga", "driver: gpu", "there is no driver gpu.example.com; hint: list it in `drivers`"),
+        ("unsuitableNodes: [node-1]", "unsuitableNodes: 2", "unsuitableNodes: expected 2"),
+        ("negotiate: p, on: node-2", "negotiate: p, drivers: [], on: node-2", "found p refused: waiting for"),
+        ("negotiate: p, on: node-2", "negotiate: p", "`negotiate` needs either `on` or `refused`"),
+        ("- start: p", "- gone: Pod/p", "Pod/p is still there"),
+        ("- start: p", "- {start: p, refused: nobody}", "found    started"),
+        ("- start: p", "- object: Pod/q\n    shows: {}", "Pod/q is not there"),
+        (
+            "- start: p",
+            "- {patch: Pod/p, with: {spec: {nodeName: other}}, refused: never}",
+            "expected … never …",
+        ),
+        ("- start: p", "- {patch: Pod/p, with: {status: {phase: Failed}}, refused: never}", "found    taken"),
+        (
+            "- start: p",
+            "- controllers: nodes",
+            "there is no controller nodes; hint: there are claims and contexts",
+        ),
+        ("copies: 2", "copies: two", "`copies` is a number, with `of` and an object"),
+    ];
+    for (old, new, expected) in checks {
+        let told = told(old, new);
+        assert!(told.contains(expected), "{new}: {told}");
+    }
 }
 
 #[test]
@@ -82,7 +130,7 @@ fn a_step_does_one_thing() {
     assert!(told.contains("a step does one thing, and this does release and delete"), "{told}");
     let told = complaint("  - release: mine", "  - {release: mine, on: node-1}");
     assert!(
-        told.contains("`on` belongs to `allocate` and `schedule` and `together`, and this step does release"),
+        told.contains("`on` belongs to `allocate` and `schedule` and `together` and `negotiate`, and this step does release"),
         "{told}"
     );
     let told = complaint("    gives: {mine/gpu: gpu-0}\n", "");

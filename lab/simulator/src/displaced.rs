@@ -1,10 +1,13 @@
 //! Pods that others displaced: what becomes of their claims, as controllers would see to it, and what is told of them.
 
+use controllers::claims::{self, Step};
 use model::group::GroupId;
 use model::pod::PodId;
 use objects::resource::claim::ResourceClaim;
+use objects::supercargo::control;
 use scheduler::change::Change;
 use scheduler::engine::Input;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::outcome::PodOutcome;
@@ -33,11 +36,38 @@ impl Simulation {
             .map(|(key, claim)| (key.clone(), claim.clone()))
             .collect();
         for (key, claim) in claims {
-            if is_owned(&claim, uid) {
+            let given =
+                ResourceClaim::deserialize(&claim).is_ok_and(|one| !control::controller(&one).is_empty());
+            if given {
+                self.ask_back(&key, &claim, uid);
+            } else if is_owned(&claim, uid) {
                 self.remove_claim(&key, claim);
             } else {
                 self.release_claim(&key, claim, uid);
             }
+        }
+    }
+
+    /// What becomes of a claim that a driver gave devices: they are asked back. There is no driver here that would take them.
+    fn ask_back(&mut self, key: &Key, before: &Value, uid: &str) {
+        let around = claims::Around { is_gone: &|user| user.uid == uid, is_wanted: true };
+        while let Some(claim) = self.shelf.read::<ResourceClaim>(&key.namespace, &key.name) {
+            let done = match claims::decide(&claim, &around) {
+                Step::Leave | Step::Unprotect => break,
+                Step::Release(released) => self.shelf.replace(key, json!(released), Some("status")),
+                Step::AskBack(asked) => self.shelf.replace(key, json!(asked), None),
+                Step::Delete => {
+                    self.shelf.delete(key);
+                    Ok(())
+                }
+            };
+            if done.is_err() {
+                break;
+            }
+        }
+        match (self.shelf.get(key), convert::change::gone(before)) {
+            (None, Ok(Some(change))) => self.tell(Input::Changed(change)),
+            _ => self.tell_of(key),
         }
     }
 

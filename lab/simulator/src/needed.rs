@@ -24,5 +24,9 @@ pub fn needed_gates(manifests: &[Manifest]) -> Vec<Gate> {
     if groups().any(|group| group.value["spec"]["schedulingConstraints"].is_object()) {
         needed.push(Gate::TopologyAwareWorkloadScheduling);
     }
+    let is_controlled = |class: &Manifest| class.value["spec"]["controllerName"].is_string();
+    if of_kind("DeviceClass").any(is_controlled) || of_kind("PodSchedulingContext").next().is_some() {
+        needed.push(Gate::DRAControlPlaneController);
+    }
     needed
 }

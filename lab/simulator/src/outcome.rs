@@ -10,6 +10,8 @@ use serde_json::Value;
 pub struct Ending {
     /// What came of it.
     pub outcome: Outcome,
+    /// How many writes the scheduler made.
+    pub writes: usize,
     /// All objects as they are now, in the versions in which they are stored.
     pub objects: Vec<Value>,
     /// Kinds that were given, that a cluster would heed, and that the engine does not yet.

@@ -57,8 +57,8 @@ struct Stored {
 }
 
 /// Kinds whose status is taken as somebody wrote it: what drivers, kubelets and earlier schedulers said.
-const WITH_STATUS: [&str; 5] =
-    ["Node", "PersistentVolumeClaim", "Pod", "PodDisruptionBudget", "ResourceClaim"];
+const WITH_STATUS: [&str; 6] =
+    ["Node", "PersistentVolumeClaim", "Pod", "PodDisruptionBudget", "PodSchedulingContext", "ResourceClaim"];
 
 /// The taint that every node is born with, until somebody sees that it is ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -150,6 +150,10 @@ impl Shelf {
             let mut object = self.get(&key).cloned().unwrap_or_default();
             object["status"] = status;
             self.replace(&key, object, Some("status"))?;
+        }
+        if let Some(since) = manifest["metadata"]["deletionTimestamp"].as_str() {
+            // It is on its way out, and stays so.
+            self.store(&key, |object| object["metadata"]["deletionTimestamp"] = json!(since));
         }
         Ok(key)
     }

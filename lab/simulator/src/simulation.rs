@@ -10,6 +10,7 @@ use controllers::simulated::Times;
 use convert::change;
 use convert::request::{self, Next, Seen, Verb};
 use gates::{Gate, Gates};
+use model::group::Grouping;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use objects::Object;
@@ -41,16 +42,8 @@ const LIFE_MS_MAX: i64 = 7 * 24 * 3_600_000;
 const RETRY_MS: i64 = 10_000;
 
 /// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
-const UNHEEDED: [&str; 8] = [
-    "CronJob",
-    "DaemonSet",
-    "Deployment",
-    "PodSchedulingContext",
-    "ReplicaSet",
-    "ReplicationController",
-    "StatefulSet",
-    "Workload",
-];
+const UNHEEDED: [&str; 7] =
+    ["CronJob", "DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "Workload"];
 
 pub(crate) type PodObject = objects::core::pod::Pod;
 
@@ -90,13 +83,21 @@ pub struct Rules<'a> {
     pub scheduler_gates: Gates,
     /// How long things take on nodes.
     pub times: Times,
+    /// The scheduler dies after so many writes, if it gets that far, and all is left as it is then.
+    pub writes_max: Option<usize>,
 }
 
 impl Rules<'_> {
     /// A scheduler that takes every pod, with the features of the cluster, and pods that run for ever unless they say
     /// otherwise.
     pub fn new(gates: Gates) -> Self {
-        Rules { admission: gates, scheduler: None, scheduler_gates: gates, times: Times::default() }
+        Rules {
+            admission: gates,
+            scheduler: None,
+            scheduler_gates: gates,
+            times: Times::default(),
+            writes_max: None,
+        }
     }
 }
 
@@ -125,6 +126,9 @@ pub(crate) struct Simulation {
     classes: BTreeMap<String, DeviceClass>,
     allocation_times: bool,
     open: VecDeque<(WriteId, Write)>,
+    /// How many writes the scheduler made, and after how many it dies.
+    writes: usize,
+    writes_max: Option<usize>,
     wake_at: Option<Timestamp>,
     /// What keeps a pod from being looked at.
     pub(crate) troubles: BTreeMap<Key, String>,
@@ -152,6 +156,8 @@ impl Simulation {
             classes: BTreeMap::new(),
             allocation_times: gates.enabled(Gate::DRADeviceBindingConditions),
             open: VecDeque::new(),
+            writes: 0,
+            writes_max: rules.writes_max,
             wake_at: None,
             troubles: BTreeMap::new(),
             awaited: BTreeMap::new(),
@@ -262,7 +268,7 @@ impl Simulation {
                 Effect::Submit(id, write) => self.open.push_back((id, write)),
                 Effect::WakeAt(time) => self.wake_at = Some(time),
                 Effect::Announce(Announcement::Preempted { pod, by, group, node }) => {
-                    let group = group.as_ref().map(|group| &group.id);
+                    let group = group.as_ref().map(Grouping::id);
                     self.note_displaced(&pod.id, &by.id, group, &node);
                 }
                 Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
@@ -282,12 +288,13 @@ impl Simulation {
     fn run(&mut self) {
         let last = START.plus_millis(LIFE_MS_MAX);
         let mut end = START.plus_millis(TIME_MS_MAX);
-        while self.shelf.now < end.min(last) {
+        while self.shelf.now < end.min(last) && !self.is_dead() {
             self.tell(Input::Turn { attempts: 1 });
             let is_quiet = self.open.is_empty();
             while let Some((id, write)) = self.open.pop_front() {
                 let outcome = match self.carry_out(&write) {
                     Ok(()) => WriteOutcome::Done,
+                    Err(_) if self.is_dead() => return,
                     Err(reason) => {
                         // Who is idle tries again at once, and may go on like that. Time must pass, so that there is an end.
                         self.shelf.now = self.shelf.now.plus_millis(RETRY_MS);
@@ -300,7 +307,8 @@ impl Simulation {
                 end = self.shelf.now.plus_millis(TIME_MS_MAX);
                 continue;
             }
-            if !is_quiet {
+            // A turn may come to nothing that is written, with others still to have theirs.
+            if !is_quiet || self.engine.counts().ready > 0 {
                 continue;
             }
             // Time jumps to what happens first. Nothing helps who waits, if nobody does anything any more.
@@ -315,6 +323,11 @@ impl Simulation {
         }
     }
 
+    /// Whether the scheduler has made as many writes as it is to make.
+    fn is_dead(&self) -> bool {
+        self.writes_max.is_some_and(|most| self.writes >= most)
+    }
+
     /// Does what a write asks for, and tells the engine what changed before it is told that it is done.
     fn carry_out(&mut self, write: &Write) -> Result<(), String> {
         // The claim that the write has made so far.
@@ -322,7 +335,7 @@ impl Simulation {
         let done = self.call_on(&mut made, |simulation, made| {
             simulation.seen(write, made, |seen| request::next(write, seen)).map_err(|error| error.to_string())
         });
-        if done.is_err() {
+        if done.is_err() && !self.is_dead() {
             self.call_on(&mut made, |simulation, made| {
                 Ok(simulation.seen(write, made, |seen| request::undo(write, seen)))
             })?;
@@ -344,7 +357,11 @@ impl Simulation {
             };
             let (makes, deletes) = (call.name.is_empty(), call.verb == Verb::Delete);
             let before = if deletes { self.shelf.find(&call) } else { None };
+            if self.is_dead() {
+                return Err("the scheduler is dead".to_owned());
+            }
             let key = self.shelf.perform(call)?;
+            self.writes += 1;
             self.tell_of(&key);
             if let Some(before) = before.filter(|_| self.shelf.get(&key).is_none())
                 && let Ok(Some(change)) = change::gone(&before)
@@ -395,6 +412,7 @@ impl Simulation {
         let kinds = others.map(|(key, _)| &key.kind);
         Ending {
             outcome: self.outcome(),
+            writes: self.writes,
             objects: self.shelf.everything().map(|(_, object)| object.clone()).collect(),
             unheeded: kinds.filter(|kind| UNHEEDED.contains(&kind.as_str())).cloned().collect(),
             troubles: self.troubles_of_jobs(),

@@ -16,12 +16,14 @@ mod errand;
 mod gangs;
 mod judge;
 mod keeper;
+mod lender;
 mod life;
 mod machine;
 mod machines;
 mod plan;
 mod replica;
 mod schedulers;
+mod stage;
 mod trace;
 mod workload;
 
@@ -42,12 +44,14 @@ use dice::Dice;
 use errand::{Answer, Errand};
 use judge::Judge;
 use keeper::Keeper;
+pub use lender::{Lender, Mood};
 use life::Life;
 pub use life::{Kind, LifeReport, crashes, live, relive_command};
 use machine::Machine;
 use plan::Plan;
 pub use plan::{Arrangement, Devices, Fault, Faults, Sabotage};
 use replica::{Replica, followed};
+pub use stage::{Acted, Caretaker, Stage};
 use trace::Trace;
 
 /// When every world begins.

@@ -51,6 +51,8 @@ fn all_is_well_in_worlds_with_gangs() {
     let reports = all_is_well(300..400);
     let gangs: u64 = reports.iter().map(|report| report.gangs).sum();
     assert!(gangs > 50, "gangs are placed: {gangs}");
+    let readied: u64 = reports.iter().filter(|report| report.readied).map(|report| report.gangs).sum();
+    assert!(readied > 10, "and some whose devices have to be made ready: {readied}");
 }
 
 #[test]

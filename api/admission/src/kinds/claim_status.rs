@@ -74,11 +74,8 @@ pub(crate) fn validate(
                 &consumers,
                 "no user can be added to a claim that is being deleted or deallocated",
             );
-        } else if control::is_for_one(claim) && status.reserved_for.len() > 1 && added() {
-            causes.forbidden(
-                &consumers,
-                "a claim that its driver gave devices which are not shareable has at most one user",
-            );
+        } else if status.reserved_for.len() > 1 && control::is_for_one(claim) && added() {
+            causes.forbidden(&consumers, "its driver gave the claim devices for one user");
         }
     }
     validate_deallocation(claim, old, &path, causes);

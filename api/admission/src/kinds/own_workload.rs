@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use objects::supercargo::workload::{
-    DRAConstraint, PodGroup, PodGroupSchedulingConstraints, TopologyConstraint, Workload,
+    DRAConstraint, GangPolicy, PodGroup, PodGroupSchedulingConstraints, TopologyConstraint, Workload,
 };
 use schema::Path;
 
@@ -58,10 +58,8 @@ fn validate_group(causes: &mut Causes, group: &PodGroup, path: &Path<'_>) {
     match (&group.policy.basic, &group.policy.gang) {
         (None, None) => causes.required(&policy, "basic or gang must be set"),
         (Some(_), Some(_)) => causes.invalid(&policy, "only one of basic and gang can be set"),
-        (None, Some(gang)) if gang.min_count < 1 => {
-            causes.invalid(&policy.field("gang").field("minCount"), "must be at least 1");
-        }
-        _ => {}
+        (Some(_), None) => {}
+        (None, Some(gang)) => validate_gang(gang, &policy.field("gang"), causes),
     }
     if group.replicas.is_some_and(|replicas| replicas < 1) {
         causes.invalid(&path.field("replicas"), "must be at least 1");
@@ -71,6 +69,16 @@ fn validate_group(causes: &mut Causes, group: &PodGroup, path: &Path<'_>) {
     }
     if let Some(constraints) = &group.scheduling_constraints {
         validate_constraints(constraints, &path.field("schedulingConstraints"), causes);
+    }
+}
+
+fn validate_gang(gang: &GangPolicy, path: &Path<'_>, causes: &mut Causes) {
+    const POLICIES: [&str; 2] = ["Release", "Replace"];
+    if gang.min_count < 1 {
+        causes.invalid(&path.field("minCount"), "must be at least 1");
+    }
+    if let Some(policy) = gang.binding_failure_policy.as_deref().filter(|policy| !POLICIES.contains(policy)) {
+        causes.not_supported(&path.field("bindingFailurePolicy"), policy, &POLICIES);
     }
 }
 

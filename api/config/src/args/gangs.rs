@@ -1,7 +1,39 @@
-//! How placements of gangs are compared: `GangSchedulingArgs`. They are ours; in Kubernetes the plugin has none.
+//! How gangs are placed: `GangSchedulingArgs`. They are ours; in Kubernetes the plugin has none.
 
 use crate::fault::{Faults, Problem};
 use crate::fields::Item;
+
+/// How gangs are placed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GangScheduling {
+    /// How placements are compared. Nothing says that it is left to the scheduler.
+    pub placement_scorers: Vec<PlacementWeight>,
+    /// What becomes of a gang of which a pod cannot be bound, unless the gang says so itself.
+    pub binding_failure_policy: Option<BindingFailurePolicy>,
+}
+
+/// What becomes of a gang if a pod cannot be bound after others were, and they are too few without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BindingFailurePolicy {
+    /// The pod gets another place beside the others.
+    Replace,
+    /// The others are let go as well, and all are placed anew.
+    Release,
+}
+
+impl BindingFailurePolicy {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Replace, Self::Release];
+
+    /// Its name in the file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Replace => "Replace",
+            Self::Release => "Release",
+        }
+    }
+}
 
 /// A way to compare placements, and how much it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +86,15 @@ impl PlacementScorer {
     }
 }
 
-pub(super) fn read(item: Item<'_>, args: &mut Vec<PlacementWeight>, faults: &mut Faults) {
+pub(super) fn read(item: Item<'_>, args: &mut GangScheduling, faults: &mut Faults) {
     const SCORERS: &str = "placementScorers";
-    let Some(fields) = super::fields(item, "GangSchedulingArgs", &[SCORERS], faults) else { return };
+    const POLICY: &str = "bindingFailurePolicy";
+    let Some(fields) = super::fields(item, "GangSchedulingArgs", &[SCORERS, POLICY], faults) else { return };
+    let policies = BindingFailurePolicy::ALL.map(|policy| (policy.name(), policy));
+    args.binding_failure_policy = fields.get(POLICY).and_then(|item| item.choice(&policies, faults));
     let choices = PlacementScorer::ALL.map(|scorer| (scorer.name(), scorer));
     let mut seen: Vec<PlacementScorer> = Vec::new();
-    *args = fields.list(SCORERS, faults, |item, faults| {
+    args.placement_scorers = fields.list(SCORERS, faults, |item, faults| {
         let fields = item.fields(&["name", "weight"], faults)?;
         let Some(name) = fields.get("name") else {
             fields.fault("name", Problem::Required { hint: "write the name of a scorer" }, faults);

@@ -46,6 +46,7 @@ wire! {
 wire! {
     /// At least this many pods at once, or none.
     pub struct GangPolicy {
+        binding_failure_policy: Option<String> = "bindingFailurePolicy",
         min_count: i32 = "minCount",
     }
 }
@@ -91,5 +92,26 @@ wire! {
         bound: i32 = "bound",
         conditions: Vec<Condition> = "conditions",
         name: String = "name",
+        placed_replicas: i32 = "placedReplicas",
+        replicas: Vec<ReplicaStatus> = "replicas",
+    }
+}
+
+wire! {
+    /// What became of one replica of a group.
+    pub struct ReplicaStatus {
+        bound: i32 = "bound",
+        domains: Vec<ReplicaDomain> = "domains",
+        message: String = "message",
+        replica: String = "replica",
+        waiting: i32 = "waiting",
+    }
+}
+
+wire! {
+    /// Where a replica is at one level.
+    pub struct ReplicaDomain {
+        level: String = "level",
+        names: Vec<String> = "names",
     }
 }

@@ -35,6 +35,11 @@ const COLUMNS: &[(&str, &[Column])] = &[
         &[
             ("First group", ".spec.podGroups[0].name", "The first pod group."),
             ("Bound", ".status.podGroups[0].bound", "How many pods of the first group are bound to a node."),
+            (
+                "Placed",
+                ".status.conditions[?(@.type==\"Placed\")].status",
+                "Whether every replica of every group has the pods that it needs on nodes.",
+            ),
         ],
     ),
 ];

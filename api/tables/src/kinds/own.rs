@@ -92,11 +92,25 @@ pub(super) const WORKLOAD: &[Column] = &[
     NAME,
     Column::integer("Groups", "How many pod groups the workload has."),
     Column::integer("Bound", "How many pods of its groups are bound to a node."),
+    Column::text("Placed", "Whether every replica of every group has the pods that it needs on nodes."),
     AGE,
+    Column::text("Message", "Why the first group that waits does.").wide(),
 ];
 
 pub(super) fn workload(object: &Value, now: Timestamp) -> Vec<Value> {
     let status = &object["status"];
     let bound: i64 = items(&status["podGroups"]).iter().map(|group| number(&group["bound"])).sum();
-    vec![name(object), items(&object["spec"]["podGroups"]).len().into(), bound.into(), age(object, now)]
+    fn placed(of: &Value) -> Option<&Value> {
+        items(&of["conditions"]).iter().find(|condition| condition["type"] == "Placed")
+    }
+    let is_waiting = |condition: &&Value| condition["status"] == "False";
+    let waits = items(&status["podGroups"]).iter().filter_map(placed).find(is_waiting);
+    vec![
+        name(object),
+        items(&object["spec"]["podGroups"]).len().into(),
+        bound.into(),
+        placed(status).map_or("<unknown>", |condition| text_or(&condition["status"], "<unknown>")).into(),
+        age(object, now),
+        waits.map_or("", |condition| text_or(&condition["message"], "")).into(),
+    ]
 }

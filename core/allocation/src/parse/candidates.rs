@@ -167,7 +167,7 @@ impl<'q> Parser<'q, '_> {
     }
 
     /// Leaves out devices that cannot be given whatever else is chosen.
-    pub(super) fn reject_unusable(&self, plan: &mut Plan<'q>) {
+    pub(super) fn reject_unusable(&self, claim: &Claim, plan: &mut Plan<'q>) {
         let gates = self.question.gates;
         let spots = &self.problem.spots;
         let mut open = std::mem::take(&mut plan.candidates);
@@ -193,6 +193,12 @@ impl<'q> Parser<'q, '_> {
             plan.wanted_but_taken = before;
             plan.wanted_but_taken.difference_with(&open);
             plan.forget_faults_of(spots, shares_count);
+        }
+        for constraint in &claim.constraints {
+            if let Rule::Without(devices) = &constraint.rule {
+                keep(spots, &mut open, |spot| !devices.contains(&spot.id));
+                plan.note(Stage::Taken, &open);
+            }
         }
         let counters = &self.problem.counters;
         keep(spots, &mut open, |spot| {

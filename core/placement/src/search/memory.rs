@@ -1,7 +1,8 @@
 //! States that failed.
 //!
 //! Invariant: from a state that is kept here nothing succeeds. What is left to seat and the nodes that are left decide, so
-//! it does not matter how the state was reached. It also fails if even more is left to seat at the same place.
+//! it does not matter how the state was reached. It also fails if even more is left to seat at the same place. If loads of
+//! nodes that are filled matter to others, the gist of them is a part of the state, and only equal states are compared.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,10 +11,14 @@ use crate::load::Load;
 /// How many states are kept for comparison with states that are not equal.
 const COMPARED_MAX: usize = 32;
 
+/// How many states are kept at the most if loads of nodes matter to others.
+const ACROSS_MAX: usize = 1_000_000;
+
 /// States that failed, by how many nodes were filled.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     failed: FxHashMap<usize, Failed>,
+    across: FxHashSet<(usize, Load, Box<[u32]>)>,
 }
 
 #[derive(Debug, Default)]
@@ -32,6 +37,18 @@ impl Memory {
         if failed.least.len() < COMPARED_MAX {
             failed.least.push(left.clone());
         }
+    }
+
+    /// Keeps that nothing succeeds with so much left to seat, and with loads of which this is the gist.
+    pub fn failed_with(&mut self, at: usize, left: &Load, gist: Box<[u32]>) {
+        if self.across.len() < ACROSS_MAX {
+            self.across.insert((at, left.clone(), gist));
+        }
+    }
+
+    /// Whether it is known that nothing succeeds with loads of which this is the gist.
+    pub fn knows_with(&self, at: usize, left: &Load, gist: &[u32]) -> bool {
+        !self.across.is_empty() && self.across.contains(&(at, left.clone(), gist.into()))
     }
 
     /// Whether it is known that nothing succeeds.

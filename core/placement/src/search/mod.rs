@@ -54,6 +54,8 @@ struct Frame {
     fillings: Fillings,
     load: Load,
     is_assumed: bool,
+    /// What mattered of the loads before, if something crosses nodes.
+    gist: Option<Box<[u32]>>,
 }
 
 /// Seats the gang, or proves that it cannot be.
@@ -66,6 +68,9 @@ pub(crate) fn search<S: PlacementState + ?Sized>(
     room.unsure = false;
     let bounds = Bounds::new(errand, state, room, budget);
     let crosses = state.crosses_nodes();
+    if crosses {
+        state.begin(errand.nodes);
+    }
     let mut search = Search {
         errand,
         bounds,
@@ -75,6 +80,7 @@ pub(crate) fn search<S: PlacementState + ?Sized>(
         seated: 0,
         seated_max: 0,
         frames: Vec::new(),
+        gist: None,
     };
     search.run(&mut Trial::begin(state), room, budget)
 }
@@ -89,6 +95,8 @@ struct Search<'e> {
     seated: u32,
     seated_max: u32,
     frames: Vec<Frame>,
+    /// What matters of the loads that are assumed, for the node that comes next.
+    gist: Option<Box<[u32]>>,
 }
 
 /// Where the walk goes from a place.
@@ -114,7 +122,8 @@ impl Search<'_> {
                 Step::Down => {
                     let fillings = Fillings::new(&self.left, self.bounds.order(), self.crosses);
                     let load = Load::none(self.left.counts().len());
-                    self.frames.push(Frame { fillings, load, is_assumed: false });
+                    let gist = self.gist.take();
+                    self.frames.push(Frame { fillings, load, is_assumed: false, gist });
                     self.advance(trial, room, budget)
                 }
                 Step::Up if self.frames.is_empty() => {
@@ -147,9 +156,10 @@ impl Search<'_> {
             }
             let frame = self.frames.last_mut().expect("there is a node to be filled");
             let Some(load) = frame.fillings.next(node, trial.state(), room, budget) else {
-                self.frames.pop();
-                if !self.crosses {
-                    self.memory.failed(at, &self.left);
+                match self.frames.pop().and_then(|frame| frame.gist) {
+                    Some(gist) => self.memory.failed_with(at, &self.left, gist),
+                    None if self.crosses => {}
+                    None => self.memory.failed(at, &self.left),
                 }
                 return Step::Up;
             };
@@ -202,7 +212,12 @@ impl Search<'_> {
             || self.left.is_empty()
             || self.bounds.refuse(self.errand.gang, at, &self.left, wanted)
             || (!self.crosses && self.memory.knows(at, &self.left));
-        if is_hopeless { Step::Up } else { Step::Down }
+        if is_hopeless {
+            return Step::Up;
+        }
+        self.gist = if self.crosses { trial.state().gist(at) } else { None };
+        let is_known = |gist: &[u32]| self.memory.knows_with(at, &self.left, gist);
+        if self.gist.as_deref().is_some_and(is_known) { Step::Up } else { Step::Down }
     }
 
     /// The loads that were found, and seats for others besides, as far as the rest of the nodes has room.

@@ -79,6 +79,19 @@ impl Engine {
             && self.clash_of(now, uid, &claims).is_none()
     }
 
+    /// Whether a pod on its way whose claims are written waits neither for news of them nor for what others may have decided on.
+    pub(crate) fn has_waited_enough(&self, now: Timestamp, uid: &str) -> bool {
+        let Some(placing) = self.placing.get(uid) else { return false };
+        let claims = self.written_claims(uid);
+        let is_unheard = |claim: &ClaimId| self.claims.is_decided(claim) || !self.claims.is_told(claim);
+        let is_listing = || self.list_ends(now).is_some() && !claims.is_empty();
+        if self.rivals.are_met() && (claims.iter().any(is_unheard) || is_listing()) {
+            return false;
+        }
+        let settles_at = placing.settles_at.or_else(|| self.rivals.quiet_at(now));
+        placing.reserved.is_empty() || settles_at.is_none_or(|time| time <= now)
+    }
+
     /// The claims that are written for a pod on its way. One that was made for it and is not known yet has a name that no
     /// claim has.
     pub(super) fn written_claims(&self, uid: &str) -> Vec<ClaimId> {
@@ -109,10 +122,15 @@ impl Engine {
 
     /// Whether claims are being listed. A list tells of them in any order: what was given out before may come yet.
     fn waits_for_list(&mut self, now: Timestamp, uid: &Arc<str>, claims: &[ClaimId]) -> bool {
-        let until = self.claims_listed.map(|time| time.plus_millis(LISTED_WITHIN_MS));
-        let Some(until) = until.filter(|until| now < *until && !claims.is_empty()) else { return false };
+        let Some(until) = self.list_ends(now).filter(|_| !claims.is_empty()) else { return false };
         self.settling.insert((until, uid.clone()));
         true
+    }
+
+    /// When a list of claims that is being told will be over.
+    fn list_ends(&self, now: Timestamp) -> Option<Timestamp> {
+        let until = self.claims_listed.map(|time| time.plus_millis(LISTED_WITHIN_MS));
+        until.filter(|until| now < *until)
     }
 
     /// The API told of a claim. Pods that waited for that go on.

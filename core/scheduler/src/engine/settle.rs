@@ -19,6 +19,7 @@ impl Engine {
         if self.settle_negotiation(now, write, outcome)
             || self.settle_given_up(now, write)
             || self.settle_eviction(now, write, outcome)
+            || self.settle_note(now, write, outcome)
         {
             return;
         }
@@ -92,6 +93,7 @@ impl Engine {
     pub(super) fn bound(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
         let key = self.queue_key(&placing.pod);
+        self.note_landing(uid, true);
         let in_flight = self.leave_flight(uid).map(|flight| (flight.attempts, flight.since));
         let (attempts, since) =
             in_flight.unwrap_or_else(|| (self.queue.attempts(&key), self.queue.began(&key)));
@@ -99,7 +101,7 @@ impl Engine {
         self.end_negotiation(&placing.pod);
         let (pod, node) = (placing.pod, placing.node);
         // Only who leads binds pods, so that it may be noted at once.
-        self.look_if_gang_placed(&pod);
+        self.look_if_gang_bound(&pod);
         self.note_placed();
         self.announce(Announcement::Scheduled { pod, node, attempts, since });
     }
@@ -146,6 +148,7 @@ impl Engine {
         }
         self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
         self.put_back(now, uid);
+        self.note_landing(uid, false);
         self.fail_flight(now, uid);
     }
 

@@ -20,6 +20,8 @@ impl Engine {
     pub(super) fn turn(&mut self, now: Timestamp, attempts: u32) {
         self.clear_forlorn(now);
         self.note_placed();
+        self.tell_astray(now);
+        self.note_again(now);
         for _ in 0..attempts {
             let Some(uid) = self.queue.next(now) else { break };
             if let Some(root) = self.gangs.of_key(&uid) {
@@ -36,6 +38,7 @@ impl Engine {
                 self.queue.postpone(&uid, until);
                 continue;
             }
+            self.tell_ignored(&pod);
             self.watch_claims(&pod);
             let lifted = self.lift_plans(&pod);
             let chosen = match &pod.node {

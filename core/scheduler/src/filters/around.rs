@@ -15,6 +15,19 @@ use super::spread::SpreadCounts;
 use super::{Filter, FilterSettings, node_of};
 use crate::node_refusal::NodeRefusal;
 
+/// What a pod means for pods of a shape.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Heeds {
+    /// They must be apart, in places by these node labels.
+    pub apart: Vec<Arc<str>>,
+    /// It is one that they must be near.
+    pub near: bool,
+    /// It is one of those among which they must be spread.
+    pub spread: bool,
+    /// Both use a volume of which only one pod may make use.
+    pub exclusive: bool,
+}
+
 /// What pods everywhere mean for pods of a shape, counted once for many nodes.
 ///
 /// It holds as long as nodes and namespaces stay the same and every pod that comes or goes is counted.
@@ -74,6 +87,81 @@ impl Around {
     /// Somebody does.
     pub fn check_volumes(&self) -> Result<(), NodeRefusal> {
         self.exclusive.as_ref().map_or(Ok(()), ExclusiveClaims::check)
+    }
+
+    /// Whether the pod may come to a node as far as others can only be in its way: whoever comes besides changes nothing
+    /// about a no.
+    pub(crate) fn check_apart(&self, node: &Node) -> Result<(), NodeRefusal> {
+        self.check_volumes()?;
+        self.rules.as_ref().map_or(Ok(()), |rules| rules.check_apart(node))
+    }
+
+    /// Whether the pods are near a node that the pod must be near.
+    pub(crate) fn check_near(&self, node: &Node) -> Result<(), NodeRefusal> {
+        self.rules.as_ref().map_or(Ok(()), |rules| rules.check_near(node))
+    }
+
+    /// Whether pods are spread evenly enough for the pod to come to a node.
+    pub(crate) fn check_spread(&self, node: &Node) -> Result<(), NodeRefusal> {
+        self.spread.as_ref().map_or(Ok(()), |spread| spread.check(node))
+    }
+
+    /// What another pod means for pods of the shape, wherever it is.
+    pub(crate) fn heeds(&self, pod: &Pod) -> Heeds {
+        let (apart, near) =
+            self.rules.as_ref().map(|rules| rules.heeds(&self.shape, pod)).unwrap_or_default();
+        Heeds {
+            apart,
+            near,
+            spread: self.spread.as_ref().is_some_and(|spread| spread.heeds(&self.shape, pod)),
+            exclusive: self.exclusive.as_ref().is_some_and(|exclusive| exclusive.uses(pod)),
+        }
+    }
+
+    /// The node labels by which the shape's own rules tell places apart.
+    pub(crate) fn keys(&self) -> Vec<Arc<str>> {
+        let of_rules = self.rules.iter().flat_map(PodRules::keys);
+        of_rules.chain(self.spread.iter().flat_map(SpreadCounts::keys)).collect()
+    }
+
+    /// Which rules about spreading count pods on a node.
+    pub(crate) fn counted_on(&self, node: &Node) -> Vec<bool> {
+        self.spread.as_ref().map(|spread| spread.counted_on(&self.shape, node)).unwrap_or_default()
+    }
+
+    /// Whether there are rules about pods that must be near, the pod itself is one of these, and there is no such pod yet.
+    pub(crate) fn is_first_of_its_kind(&self) -> bool {
+        self.rules.as_ref().is_some_and(PodRules::is_first_of_its_kind)
+    }
+
+    /// The node labels by which a pod must be near others.
+    pub(crate) fn near_keys(&self) -> Vec<&Arc<str>> {
+        self.rules.iter().flat_map(PodRules::near_keys).collect()
+    }
+
+    /// Whether the pods that the pod must be near are in more than one place.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.rules.as_ref().is_some_and(PodRules::is_torn)
+    }
+
+    /// How many pods like this one can be spread over places at the most. Told is by node how many it takes, and how many
+    /// pods of any kind that count, by rule.
+    pub(crate) fn spread_most(&self, pod: &Pod, rooms: &[(&Node, u32, Vec<u32>)]) -> Option<u32> {
+        self.spread.as_ref().map(|spread| spread.most((&self.shape, pod), rooms))
+    }
+
+    /// Whether pods like this one are too many in the place of a node where it is, however others are spread that are yet to
+    /// come. `alone` counts such pods besides those that were there at first, and `more` are to come by each rule.
+    pub(crate) fn is_hopelessly_skewed(&self, alone: &Around, pod: &Pod, node: &Node, more: &[i64]) -> bool {
+        match (&self.spread, &alone.spread) {
+            (Some(now), Some(alone)) => now.is_hopelessly_skewed(alone, (&self.shape, pod), node, more),
+            _ => false,
+        }
+    }
+
+    /// Whether each rule about spreading counts a pod.
+    pub(crate) fn spread_counts(&self, pod: &Pod) -> Vec<bool> {
+        self.spread.as_ref().map(|spread| spread.counts(&self.shape, pod)).unwrap_or_default()
     }
 
     /// Counts a pod that comes to a node.

@@ -34,6 +34,12 @@ impl ExclusiveClaims {
         Some(exclusive)
     }
 
+    /// Whether a pod uses one of them.
+    pub(super) fn uses(&self, pod: &Pod) -> bool {
+        pod.shape.namespace == self.namespace
+            && self.claims.iter().any(|name| pod.shape.volume_claims.contains(name))
+    }
+
     /// Counts a pod that comes, or with a negative sign goes.
     pub(super) fn count(&mut self, pod: &Pod, sign: i64) {
         let uses = |name: &&Arc<str>| pod.shape.volume_claims.contains(name);

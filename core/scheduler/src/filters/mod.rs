@@ -27,6 +27,7 @@ use model::node::{Node, NodeSelector};
 use model::pod::{Shape, Spread};
 
 pub use around::Around;
+pub(crate) use around::Heeds;
 pub use node_affinity::named_nodes;
 pub use node_name::check as node_name;
 pub use switches::{Filter, FilterSet};

@@ -77,9 +77,17 @@ impl PodRules {
 
     /// Whether the pod may come to a node.
     pub(super) fn check(&self, node: &Node) -> Result<(), NodeRefusal> {
-        if !self.is_near(node) {
-            return Err(NodeRefusal::NotNear);
-        }
+        self.check_near(node)?;
+        self.check_apart(node)
+    }
+
+    /// Whether the pods are there that the pod must be near.
+    pub(super) fn check_near(&self, node: &Node) -> Result<(), NodeRefusal> {
+        if self.is_near(node) { Ok(()) } else { Err(NodeRefusal::NotNear) }
+    }
+
+    /// Whether nobody is there whom the pod must be apart from, or who must be apart from it.
+    pub(super) fn check_apart(&self, node: &Node) -> Result<(), NodeRefusal> {
         if let Some((term, _)) = self.apart.iter().find(|(term, places)| is_there(places, node, &term.key)) {
             return Err(NodeRefusal::NotApart { key: term.key.clone() });
         }
@@ -87,6 +95,39 @@ impl PodRules {
             Some((key, _)) => Err(NodeRefusal::Unwelcome { key: key.clone() }),
             None => Ok(()),
         }
+    }
+
+    /// The node labels by which a pod must be apart from the shape, or the shape from it, and whether it is one that the
+    /// shape must be near.
+    pub(super) fn heeds(&self, shape: &Shape, pod: &Pod) -> (Vec<Arc<str>>, bool) {
+        let theirs = pod.shape.apart.iter().filter(|term| reaches(term, shape, &self.namespace));
+        let own = self.apart.iter().filter(|(term, _)| term.means(&pod.shape));
+        let mut keys: Vec<Arc<str>> = theirs.map(|term| term.key.clone()).collect();
+        keys.extend(own.map(|(term, _)| term.key.clone()));
+        keys.sort_unstable();
+        keys.dedup();
+        let near = !self.near.is_empty() && self.near.iter().all(|(term, _)| term.means(&pod.shape));
+        (keys, near)
+    }
+
+    /// The node labels by which places are told apart.
+    pub(super) fn keys(&self) -> impl Iterator<Item = Arc<str>> {
+        self.near.iter().chain(&self.apart).map(|(term, _)| term.key.clone())
+    }
+
+    /// Whether the shape must be near itself, and there is no such pod anywhere.
+    pub(super) fn is_first_of_its_kind(&self) -> bool {
+        !self.near.is_empty() && self.near_itself && self.near.iter().all(|(_, places)| places.is_empty())
+    }
+
+    /// The node labels by which a pod must be near others.
+    pub(super) fn near_keys(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.near.iter().map(|(term, _)| &term.key)
+    }
+
+    /// Whether the pods that the shape must be near are in more than one place.
+    pub(super) fn is_torn(&self) -> bool {
+        self.near.iter().any(|(_, places)| places.len() > 1)
     }
 
     fn is_near(&self, node: &Node) -> bool {

@@ -106,6 +106,81 @@ impl SpreadCounts {
         Ok(())
     }
 
+    /// Whether a rule counts a pod.
+    pub(super) fn heeds(&self, shape: &Shape, pod: &Pod) -> bool {
+        self.counts(shape, pod).contains(&true)
+    }
+
+    /// Whether each rule counts a pod.
+    pub(super) fn counts(&self, shape: &Shape, pod: &Pod) -> Vec<bool> {
+        self.rules.iter().map(|counts| is_counted(&counts.rule.selector, &shape.namespace, pod)).collect()
+    }
+
+    /// The node labels by which places are told apart.
+    pub(super) fn keys(&self) -> impl Iterator<Item = Arc<str>> {
+        self.rules.iter().map(|counts| counts.rule.key.clone())
+    }
+
+    /// Whether each rule counts pods on a node.
+    pub(super) fn counted_on(&self, shape: &Shape, node: &Node) -> Vec<bool> {
+        let counts = |rule: &Spread| counted(rule, shape, node, self.compares_taints);
+        self.rules.iter().map(|one| counts(&one.rule)).collect()
+    }
+
+    /// How many pods like this one can be spread at the most, by the rule that allows for the fewest. Told is by node how many
+    /// it takes, and how many pods of any kind that count, by rule.
+    pub(super) fn most(&self, (shape, pod): (&Shape, &Pod), rooms: &[(&Node, u32, Vec<u32>)]) -> u32 {
+        let of_rule = |(number, counts): (usize, &RuleCounts)| {
+            let is_counted = is_counted(&counts.rule.selector, &shape.namespace, pod);
+            let mut full: FxHashMap<&Arc<str>, i64> =
+                counts.places.iter().map(|(place, count)| (place, *count)).collect();
+            let mut own: FxHashMap<&Arc<str>, i64> = FxHashMap::default();
+            let mut free = 0_i64;
+            for (node, room, all) in rooms {
+                let Some(place) = node.labels.get(&counts.rule.key) else { continue };
+                if self.has_all_labels(node) && counted(&counts.rule, shape, node, self.compares_taints) {
+                    *full.entry(place).or_default() += i64::from(all[number]);
+                    *own.entry(place).or_default() += i64::from(*room);
+                } else {
+                    free += i64::from(*room);
+                }
+            }
+            let is_short = (counts.places.len() as i64) < i64::from(counts.rule.min_domains);
+            let least = if is_short { Some(0) } else { full.values().min().copied() };
+            let least = least.unwrap_or(i64::from(i32::MAX));
+            let allowed = |(place, room): (&&Arc<str>, &i64)| {
+                let here = counts.places.get(*place).copied().unwrap_or(0);
+                let bound = least.saturating_add(i64::from(counts.rule.max_skew)).saturating_sub(here);
+                if is_counted { (*room).min(bound.max(0)) } else { *room }
+            };
+            free + own.iter().map(allowed).sum::<i64>()
+        };
+        let most = self.rules.iter().enumerate().map(of_rule).min().unwrap_or(i64::MAX);
+        u32::try_from(most).unwrap_or(u32::MAX)
+    }
+
+    /// Whether pods like this one are too many in the place of a node where it is: counted with those alone that were there
+    /// at first, while others are as they are now and `more` come, by each rule, where that helps most.
+    pub(super) fn is_hopelessly_skewed(
+        &self,
+        alone: &SpreadCounts,
+        (shape, pod): (&Shape, &Pod),
+        node: &Node,
+        more: &[i64],
+    ) -> bool {
+        let has_all_labels = self.has_all_labels(node);
+        self.rules.iter().zip(&alone.rules).zip(more).any(|((now, alone), more)| {
+            let rule = &now.rule;
+            let Some(place) = node.labels.get(&rule.key) else { return true };
+            let is_counted = has_all_labels
+                && is_counted(&rule.selector, &shape.namespace, pod)
+                && counted(rule, shape, node, self.compares_taints);
+            // The last of them finds all others like it there.
+            let here = alone.places.get(place).copied().unwrap_or(0) - i64::from(is_counted) + now.own;
+            here.saturating_sub(now.least_with(*more)) > i64::from(rule.max_skew)
+        })
+    }
+
     fn has_all_labels(&self, node: &Node) -> bool {
         self.rules.iter().all(|counts| node.labels.contains_key(&counts.rule.key))
     }
@@ -138,6 +213,26 @@ impl RuleCounts {
             return 0;
         }
         self.levels.keys().next().copied().unwrap_or(i64::from(i32::MAX))
+    }
+}
+
+impl RuleCounts {
+    /// How many the place with the fewest has if so many more come where the fewest are.
+    fn least_with(&self, mut more: i64) -> i64 {
+        if self.places.is_empty() || (self.places.len() as i64) < i64::from(self.rule.min_domains) {
+            return self.least();
+        }
+        let mut levels = self.levels.iter();
+        let Some((first, count)) = levels.next() else { return self.least() };
+        let (mut level, mut width) = (*first, i64::from(*count));
+        for (next, count) in levels {
+            let lift = (next - level) * width;
+            if lift > more {
+                break;
+            }
+            (more, level, width) = (more - lift, *next, width + i64::from(*count));
+        }
+        level + more / width.max(1)
     }
 }
 

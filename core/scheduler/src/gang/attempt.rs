@@ -23,30 +23,21 @@ pub(super) struct Miss {
     pub message: String,
 }
 
-/// Seats that were found, and how good they are.
+/// Seats that were found.
 struct Attempt {
-    /// How many wishes are given up for them.
-    rank: u32,
-    score: f64,
-    /// What people call the domain.
-    domain: Arc<str>,
-    seats: Seats,
+    placement: Placement,
+    /// The cast in which each member counts by itself, if the seats are for that.
+    apart: Option<Cast>,
 }
 
 /// How many members are wanted.
 struct Sizes {
     /// As a search counts them.
     gang: Gang,
-    /// As they are counted one by one.
+    /// If each of those counts that share claims.
     each: Gang,
     /// Not all of those have to be seated that share claims.
     may_leave_some: bool,
-}
-
-enum Seats {
-    /// They have yet to be handed out.
-    Found(Placement),
-    Given(Seated),
 }
 
 impl Engine {
@@ -62,7 +53,7 @@ impl Engine {
         if let (true, Some(level)) = (domains.is_empty(), empty_levels.first()) {
             return Err(format!("no node is in a domain of level {level}"));
         }
-        // Members that share claims are one to the search. One by one each of them counts, and some may stay behind.
+        // Members that share claims on a node are one to the search. By themselves each of them counts, and some may stay behind.
         let shares = cast.shares_claims();
         let each = if shares { sought.at_least } else { at_least };
         let gang = &Sizes {
@@ -106,25 +97,28 @@ impl Engine {
         profile: &Profile,
     ) -> Result<Attempt, Miss> {
         if !cast.is_local {
-            return self.attempt_one_by_one(&sizes.each, cast, domains, profile);
+            return self.attempt_apart(&sizes.each, cast, domains, steps, profile);
         }
         let found = self.attempt_search(&sizes.gang, cast, domains, steps, profile);
         if !sizes.may_leave_some {
             return found;
         }
-        found.or_else(|miss| self.attempt_one_by_one(&sizes.each, cast, domains, profile).map_err(|_| miss))
+        found.or_else(|miss| self.attempt_apart(&sizes.each, cast, domains, steps, profile).map_err(|_| miss))
     }
 
-    fn attempt_one_by_one(
+    /// Seats for members each of whom counts by itself.
+    fn attempt_apart(
         &mut self,
         gang: &Gang,
         cast: &Cast,
         domains: &[Domain],
+        steps: u64,
         profile: &Profile,
     ) -> Result<Attempt, Miss> {
-        let (domain, seated) = self.seat_one_by_one(gang, cast, domains, profile)?;
-        let (rank, domain) = (domain.rank, domain.name.clone());
-        Ok(Attempt { rank, score: 0.0, domain, seats: Seats::Given(seated) })
+        let apart = cast.each_apart(self);
+        let gang = apart.gang(gang.at_least);
+        let found = self.attempt_search(&gang, &apart, domains, steps, profile)?;
+        Ok(Attempt { apart: Some(apart), ..found })
     }
 
     fn attempt_search(
@@ -139,10 +133,7 @@ impl Engine {
         let question = Question { gang, domains, scorers: &scorers };
         let mut ground = Ground::new(self, cast, profile);
         let (refusal, is_open) = match place(question, &mut ground, &mut Budget::new(steps)) {
-            Answer::Placed(placement) => {
-                let (rank, score, domain) = (placement.rank, placement.score, placement.domain.clone());
-                return Ok(Attempt { rank, score, domain, seats: Seats::Found(placement) });
-            }
+            Answer::Placed(placement) => return Ok(Attempt { placement, apart: None }),
             Answer::Impossible(refusal) => (refusal, false),
             Answer::BudgetSpent(refusal) => (refusal, true),
         };
@@ -155,16 +146,18 @@ impl Engine {
     }
 
     fn settle_seats(&mut self, cast: &Cast, found: Attempt) -> Result<(Arc<str>, Seated), String> {
-        let seated = match found.seats {
-            Seats::Found(placement) => self.hand_out(cast, &placement)?,
-            Seats::Given(seated) => seated,
+        let Attempt { placement, apart } = found;
+        let seated = match apart {
+            Some(apart) => self.hand_out_apart(&apart, &placement)?,
+            None => self.hand_out(cast, &placement)?,
         };
-        Ok((found.domain, seated))
+        Ok((placement.domain, seated))
     }
 }
 
 impl Attempt {
     fn is_better_than(&self, other: &Attempt) -> bool {
-        self.rank < other.rank || (self.rank == other.rank && self.score > other.score)
+        let (own, other) = (&self.placement, &other.placement);
+        own.rank < other.rank || (own.rank == other.rank && own.score > other.score)
     }
 }

@@ -56,6 +56,11 @@ impl DeviceAxes {
         classes.into_iter().chain(counters).collect()
     }
 
+    /// Whether devices are not counted.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// How many axes there are.
     pub fn len(&self) -> usize {
         self.classes.len() + self.counters.len()

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use model::claim::{Amount, Ask, ClaimId, Wish};
-use model::pod::{Pod, Resources, Shape};
+use model::pod::{LabelSelector, Pod, Resources, Shape};
 use placement::{Amounts, Gang, Kind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::axes::DeviceAxes;
 use crate::cycle::Claims;
@@ -39,37 +39,46 @@ pub(super) struct Cast {
     pub axes: DeviceAxes,
     /// Nothing but a node and its devices decides which members it takes, so that its answers hold whatever others take.
     pub is_local: bool,
+    /// The labels that some rule looks at, if not all of them count.
+    heeded: Option<BTreeSet<Arc<str>>>,
+    /// Each member is by itself, wherever those are with whom it shares claims.
+    pub is_apart: bool,
 }
 
 impl Cast {
     pub fn new(engine: &Engine, members: Vec<Member>, profile: &Profile) -> Cast {
         let is_local = members.iter().all(|member| engine.is_local(member, profile));
-        let mut kinds: Vec<Vec<Unit>> = Vec::new();
-        let mut bare: FxHashMap<*const Shape, Arc<Shape>> = FxHashMap::default();
-        let mut looks: Vec<Arc<Shape>> = Vec::new();
-        for unit in units(members) {
-            let shape = &unit.members[0].pod.shape;
-            // If no rule looks at labels, numbers of replicas and indexes of jobs make nobody different.
-            let without_labels = || Arc::new(Shape { labels: BTreeMap::new(), ..Shape::clone(shape) });
-            let look = match is_local {
-                true => bare.entry(Arc::as_ptr(shape)).or_insert_with(without_labels).clone(),
-                false => shape.clone(),
-            };
-            let same = |(kind, known): (&Vec<Unit>, &Arc<Shape>)| {
-                (Arc::ptr_eq(known, &look) || *known == look) && are_alike(&kind[0], &unit)
-            };
-            match kinds.iter().zip(&looks).position(same) {
-                Some(kind) => kinds[kind].push(unit),
-                None => {
-                    kinds.push(vec![unit]);
-                    looks.push(look);
-                }
-            }
-        }
+        let heeded = if is_local { Some(BTreeSet::new()) } else { engine.heeded_labels(&members, profile) };
+        let kinds = kinds(units(members), heeded.as_ref());
         let members = kinds.iter().flat_map(|kind| &kind[0].members);
         let others: BTreeSet<Arc<str>> =
             members.flat_map(|member| member.pod.shape.requests.others.keys()).cloned().collect();
-        Cast { kinds, others: others.into_iter().collect(), axes: DeviceAxes::default(), is_local }
+        let others = others.into_iter().collect();
+        Cast { kinds, others, axes: DeviceAxes::default(), is_local, heeded, is_apart: false }
+    }
+
+    /// The same cast with each member by itself, wherever those are with whom it shares claims. Such claims are among those
+    /// that follow for all of them: whoever is seated first brings the devices.
+    pub fn each_apart(&self, engine: &mut Engine) -> Cast {
+        let followed: BTreeSet<ClaimId> =
+            self.members().flat_map(|member| &member.follows).map(|state| state.wish.id.clone()).collect();
+        let alone = |member: &Member| {
+            let mut member = member.clone();
+            let is_shared = |state: &Arc<ClaimState>| followed.contains(&state.wish.id);
+            let (shared, own) = member.claims.open.drain(..).partition(is_shared);
+            member.claims.open = own;
+            member.follows.extend::<Vec<_>>(shared);
+            member.follows.sort_by(|one, other| one.wish.id.cmp(&other.wish.id));
+            Unit { members: vec![member] }
+        };
+        let kinds = kinds(self.members().map(alone).collect(), self.heeded.as_ref());
+        let mut cast = Cast { kinds, is_apart: true, ..self.clone() };
+        // Devices that several nodes reach cannot be counted node by node.
+        cast.axes = match engine.slices.has_shared() {
+            true => DeviceAxes::default(),
+            false => engine.device_axes(&cast),
+        };
+        cast
     }
 
     /// The cast, with its devices counted by class and by counter.
@@ -121,7 +130,9 @@ impl Cast {
             sum.add(&member.pod.shape.requests, 1);
             let needs = self.axes.needs(member);
             by_axis.iter_mut().zip(needs).for_each(|(sum, need)| *sum = sum.saturating_add(need));
-            devices += member.claims.open.iter().map(|state| devices_at_least(state)).sum::<u64>();
+            if !self.is_apart || !self.axes.is_empty() {
+                devices += member.claims.open.iter().map(|state| devices_at_least(state)).sum::<u64>();
+            }
         }
         self.amounts(&sum, unit.members.len() as u64, devices, &by_axis)
     }
@@ -137,6 +148,28 @@ impl Cast {
 }
 
 impl Engine {
+    /// The labels of members that some rule looks at; nothing if that cannot be told.
+    fn heeded_labels(&self, members: &[Member], profile: &Profile) -> Option<BTreeSet<Arc<str>>> {
+        let has_companions = |member: &Member| self.companions_of(&member.pod.shape, profile).is_some();
+        if self.preempting.nominations.have_rules() || members.iter().any(has_companions) {
+            return None;
+        }
+        let mut heeded: BTreeSet<Arc<str>> = BTreeSet::new();
+        let mut looked_at: FxHashSet<*const Shape> = FxHashSet::default();
+        let with_rules = self.nodes.iter().filter(|(_, state)| state.pods_with_rules > 0);
+        let others = with_rules.flat_map(|(_, state)| state.pods.values()).flat_map(|pod| &pod.shape.apart);
+        heeded.extend(others.flat_map(|term| keys_of(&term.selector)).cloned());
+        for member in members {
+            let shape = &member.pod.shape;
+            if looked_at.insert(Arc::as_ptr(shape)) {
+                let terms = shape.near.iter().chain(&shape.apart).map(|term| &term.selector);
+                let selectors = terms.chain(shape.spread.iter().map(|rule| &rule.selector));
+                heeded.extend(selectors.flat_map(keys_of).cloned());
+            }
+        }
+        Some(heeded)
+    }
+
     /// Whether nothing but a node and its devices decides if the member can be there.
     fn is_local(&self, member: &Member, profile: &Profile) -> bool {
         let Member { pod, claims, .. } = member;
@@ -154,6 +187,46 @@ impl Engine {
             && self.companions_of(shape, profile).is_none()
             && !self.preempting.nominations.have_rules()
     }
+}
+
+/// The keys that a selector looks at.
+fn keys_of(selector: &LabelSelector) -> impl Iterator<Item = &Arc<str>> {
+    let requirements = match selector {
+        LabelSelector::Nothing => &[][..],
+        LabelSelector::All(requirements) => requirements,
+    };
+    requirements.iter().map(|requirement| &requirement.key)
+}
+
+/// Units by kind. Labels count as far as they are heeded.
+fn kinds(units: Vec<Unit>, heeded: Option<&BTreeSet<Arc<str>>>) -> Vec<Vec<Unit>> {
+    let mut kinds: Vec<Vec<Unit>> = Vec::new();
+    let mut bare: FxHashMap<*const Shape, Arc<Shape>> = FxHashMap::default();
+    let mut looks: Vec<Arc<Shape>> = Vec::new();
+    for unit in units {
+        let shape = &unit.members[0].pod.shape;
+        // If no rule looks at them, numbers of replicas and indexes of jobs make nobody different.
+        let without_labels = |heeded: &BTreeSet<Arc<str>>| {
+            let labels = shape.labels.iter().filter(|(key, _)| heeded.contains(*key));
+            let labels = labels.map(|(key, value)| (key.clone(), value.clone())).collect();
+            Arc::new(Shape { labels, ..Shape::clone(shape) })
+        };
+        let look = match heeded {
+            Some(heeded) => bare.entry(Arc::as_ptr(shape)).or_insert_with(|| without_labels(heeded)).clone(),
+            None => shape.clone(),
+        };
+        let same = |(kind, known): (&Vec<Unit>, &Arc<Shape>)| {
+            (Arc::ptr_eq(known, &look) || *known == look) && are_alike(&kind[0], &unit)
+        };
+        match kinds.iter().zip(&looks).position(same) {
+            Some(kind) => kinds[kind].push(unit),
+            None => {
+                kinds.push(vec![unit]);
+                looks.push(look);
+            }
+        }
+    }
+    kinds
 }
 
 /// Members in units: who shares a claim that needs devices with another is with it. In each unit the first that names a claim
@@ -183,15 +256,19 @@ fn units(members: Vec<Member>) -> Vec<Unit> {
 /// Whether two units of one shape can have each other's seats. Those that share claims are like no other.
 fn are_alike(one: &Unit, other: &Unit) -> bool {
     let ([one], [other]) = (&*one.members, &*other.members) else { return false };
-    let is_unbound = |member: &Member| member.claims.settled.is_empty() && member.claims.footing.is_none();
+    let ids = |claims: &[Arc<ClaimState>]| -> Vec<ClaimId> {
+        claims.iter().map(|state| state.wish.id.clone()).collect()
+    };
     let same_wish = |(one, other): (&Arc<ClaimState>, &Arc<ClaimState>)| {
         let (one, other) = (&one.wish, &other.wish);
         one.requests == other.requests && one.constraints == other.constraints && one.configs == other.configs
     };
     let (claims, others) = (&one.claims.open, &other.claims.open);
     one.pod.priority == other.pod.priority
-        && is_unbound(one)
-        && is_unbound(other)
+        && one.claims.pending.is_empty()
+        && other.claims.pending.is_empty()
+        && ids(&one.claims.settled) == ids(&other.claims.settled)
+        && ids(&one.follows) == ids(&other.follows)
         && claims.len() == others.len()
         && claims.iter().zip(others).all(same_wish)
 }

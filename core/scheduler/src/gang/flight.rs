@@ -46,7 +46,12 @@ impl Engine {
         flight.ready.insert(uid.clone());
         let Some(flight) = self.flight(uid).filter(|flight| self.is_whole(flight)) else { return true };
         let others: Vec<Arc<str>> = flight.members.iter().filter(|other| *other != uid).cloned().collect();
-        let is_fit = |other: &Arc<str>| self.has_ready_devices(now, other) && self.keeps_devices(now, other);
+        // All are asked what each was asked when it became ready: a list of claims or another scheduler may have come since.
+        let is_fit = |other: &Arc<str>| {
+            self.has_ready_devices(now, other)
+                && self.keeps_devices(now, other)
+                && self.has_waited_enough(now, other)
+        };
         let (fit, unfit): (Vec<Arc<str>>, Vec<Arc<str>>) = others.into_iter().partition(is_fit);
         let Some(flight) = self.flight_mut(uid) else { return true };
         if unfit.is_empty() {
@@ -84,8 +89,10 @@ impl Engine {
         let before = Departed { attempts: flight.attempts, since: flight.since };
         flight.members.remove(uid);
         flight.ready.remove(uid);
-        if flight.members.is_empty() {
-            self.gangs.flights.remove(&id);
+        if flight.members.is_empty()
+            && let Some(flight) = self.gangs.flights.remove(&id)
+        {
+            self.end_landing(&id, &flight);
         }
         Some(before)
     }
@@ -145,11 +152,17 @@ impl Engine {
         flight.members.len() >= self.needed(flight) && flight.ready.len() == flight.members.len()
     }
 
+    /// Whether a member on its way is being taken back: what is written for it is undone, or has yet to be answered.
+    pub(super) fn is_coming_back(&self, uid: &Arc<str>) -> bool {
+        !self.nodes.has_pod(uid) || self.placing.get(uid).is_some_and(|placing| placing.failed.is_some())
+    }
+
     /// How many members have to be on the way together, with those that are on nodes by now.
     fn needed(&self, flight: &Flight) -> usize {
         let id = flight.members.first().and_then(|uid| self.gangs.in_flight.get(uid));
         let Some(group) = id.and_then(|id| self.gangs.groups.get(id)) else { return flight.at_least };
-        let bound = self.gangs.seated(&group.id).filter(|uid| !flight.members.contains(*uid)).count();
+        let counts = |uid: &&Arc<str>| !flight.members.contains(*uid) && !self.is_coming_back(uid);
+        let bound = self.gangs.seated(&group.id).filter(counts).count();
         (group.at_least as usize).saturating_sub(bound)
     }
 
@@ -161,11 +174,12 @@ impl Engine {
         last.iter().for_each(|last| self.go_on(now, last));
     }
 
-    /// Whether members are being bound, and the gang has too few if that fails: where the others can be depends on it.
+    /// Whether members are being bound, and the gang has too few if that fails, or members are let go: where the others can be
+    /// depends on it.
     pub(super) fn is_landing(&self, group: &Group) -> bool {
         let is_cleared = self.gangs.flights.get(&group.id).is_some_and(|flight| flight.is_cleared);
-        let bound = self.gangs.seated(&group.id).filter(|uid| !self.placing.contains_key(*uid));
-        is_cleared && bound.count() < group.at_least as usize
+        self.has_released(&group.id)
+            || (is_cleared && self.bound_members(&group.id) < group.at_least as usize)
     }
 
     /// Says that members are to be bound together, and with those that are on their way already.

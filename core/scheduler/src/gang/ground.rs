@@ -9,11 +9,14 @@ use cluster::nodes::{NodeIdx, NodeState};
 use model::allocation::Allocation;
 use model::claim::Claim;
 use model::node::Node;
-use placement::{Amounts, Budget, Likeness, Load, PlacementState, Verdict};
+use placement::{Amounts, Budget, Likeness, Load, PlacementState, Verdict, Walk};
 use rustc_hash::FxHashMap;
 
-use super::cast::{Cast, Member};
+use super::across::Across;
+use super::cast::{Cast, Member, Unit};
+use super::joint::{Need, Plan};
 use super::likeness::Likenesses;
+use super::rules::Rules;
 use crate::engine::Engine;
 use crate::filters;
 use crate::profile::Profile;
@@ -27,6 +30,10 @@ pub(super) struct Ground<'g> {
     pub cast: &'g Cast,
     pub profile: &'g Profile,
     pub likenesses: Likenesses,
+    /// What members mean for each other, if there are rules.
+    pub(super) rules: Option<Rules>,
+    /// What is assumed of members, if something crosses nodes.
+    pub(super) across: Across,
     /// Which kinds a node as such will do for, by node.
     fixed: FxHashMap<NodeIdx, Box<[bool]>>,
     /// What nodes have left.
@@ -36,19 +43,29 @@ pub(super) struct Ground<'g> {
 impl<'g> Ground<'g> {
     pub fn new(engine: &'g mut Engine, cast: &'g Cast, profile: &'g Profile) -> Ground<'g> {
         let likenesses = Likenesses::new(cast, &engine.classes);
-        Ground { engine, cast, profile, likenesses, fixed: FxHashMap::default(), free: FxHashMap::default() }
+        let rules = if cast.is_local { None } else { Rules::new(engine, cast, profile) };
+        let across = Across::new(engine, cast);
+        let (fixed, free) = (FxHashMap::default(), FxHashMap::default());
+        Ground { engine, cast, profile, likenesses, rules, across, fixed, free }
     }
 
-    fn fixed(&mut self, node: NodeIdx) -> &[bool] {
-        let Ground { engine, cast, profile, .. } = self;
-        self.fixed.entry(node).or_insert_with(|| {
-            let node = filters::node_of(engine.nodes.get(node));
+    /// Which kinds a node will do for, whatever becomes of members.
+    pub(super) fn fixed(&mut self, at: NodeIdx) -> &[bool] {
+        let Ground { engine, cast, profile, rules, .. } = self;
+        self.fixed.entry(at).or_insert_with(|| {
+            let node = filters::node_of(engine.nodes.get(at));
             let will_do = |member: &Member| {
-                let shape = &member.pod.shape;
+                let (shape, claims) = (&member.pod.shape, &member.claims);
                 filters::anywhere(shape, &profile.filters).is_ok()
                     && filters::fixed(shape, node, &profile.filters).is_ok()
+                    && claims.settled.iter().all(|state| state.is_usable_on(node))
+                    && claims.pending.iter().all(|pending| pending.refuses(node).is_none())
             };
-            cast.kinds.iter().map(|kind| kind[0].members.iter().all(will_do)).collect()
+            let admits = |(kind, units): (usize, &Vec<Unit>)| {
+                let admit = |rules: &Rules| rules.admit(engine, kind, &units[0].members[0], at, profile);
+                units[0].members.iter().all(will_do) && rules.as_ref().is_none_or(admit)
+            };
+            cast.kinds.iter().enumerate().map(admits).collect()
         })
     }
 
@@ -136,11 +153,14 @@ impl PlacementState for Ground<'_> {
             return self.likenesses.of(Vec::new());
         }
         features.extend(self.free(node).0);
+        if let Some(rules) = &self.rules {
+            features.extend(rules.places(filters::node_of(self.engine.nodes.get(node))));
+        }
         let has_ports = self.cast.examples().any(|member| !member.pod.shape.ports.is_empty());
         let has_names = self.cast.examples().any(|member| member.claims.named.is_some());
         let name = &filters::node_of(self.engine.nodes.get(node)).name;
         let has_nominees = self.engine.preempting.nominations.on(name).next().is_some();
-        if has_ports || has_names || has_nominees {
+        if has_ports || has_names || has_nominees || self.across.plans() {
             features.push(u64::from(node.0));
         }
         if self.cast.examples().any(|member| !member.claims.open.is_empty()) {
@@ -158,9 +178,20 @@ impl PlacementState for Ground<'_> {
         if load.present().any(|(kind, _)| !fixed[kind]) {
             return Verdict::No;
         }
+        let agree = |rules: &Rules| rules.agree(filters::node_of(self.engine.nodes.get(node)), load);
+        if !self.rules.as_ref().is_none_or(agree) {
+            return Verdict::No;
+        }
         let members = self.members(load);
         if !self.has_room(node, &members) {
             return Verdict::No;
+        }
+        if self.across.plans() {
+            return match self.engine.plan_devices(&[Need { at: node, members }], budget) {
+                Plan::Found(_) => Verdict::Yes,
+                Plan::Impossible => Verdict::No,
+                Plan::Unknown => Verdict::Unknown,
+            };
         }
         match self.engine.devices_for(node, &members) {
             Devices::Found(_, steps) => {
@@ -173,6 +204,55 @@ impl PlacementState for Ground<'_> {
             }
             Devices::Unknown => Verdict::Unknown,
         }
+    }
+
+    fn crosses_nodes(&self) -> bool {
+        self.across.devices_cross() || self.rules.as_ref().is_some_and(Rules::cross)
+    }
+
+    fn group(&mut self, node: NodeIdx) -> u32 {
+        let engine = &self.engine;
+        self.rules.as_mut().map_or(0, |rules| rules.group(node, filters::node_of(engine.nodes.get(node))))
+    }
+
+    fn most(&mut self, rooms: &[(NodeIdx, Load)]) -> Load {
+        let mut most = Load::none(self.cast.kinds.len());
+        match &self.rules {
+            Some(rules) => rules.most(self.engine, rooms),
+            None => {
+                rooms.iter().for_each(|(_, room)| most.add(room));
+                most
+            }
+        }
+    }
+
+    fn walk(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk {
+        self.walk_over(nodes, budget)
+    }
+
+    fn begin(&mut self, nodes: &[NodeIdx]) {
+        let engine = &self.engine;
+        let node = |at: &NodeIdx| (*at, filters::node_of(engine.nodes.get(*at)));
+        if let Some(rules) = &mut self.rules {
+            rules.begin(&nodes.iter().map(node).collect::<Vec<_>>());
+        }
+    }
+
+    fn gist(&mut self, from: usize) -> Option<Box<[u32]>> {
+        let rules = self.rules.as_ref().filter(|_| !self.across.devices_cross())?;
+        Some(rules.gist(from))
+    }
+
+    fn assume(&mut self, node: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict {
+        self.assume_load(node, load, budget)
+    }
+
+    fn revert(&mut self) {
+        self.revert_load();
+    }
+
+    fn confirm(&mut self, budget: &mut Budget) -> Verdict {
+        self.confirm_order(budget)
     }
 }
 

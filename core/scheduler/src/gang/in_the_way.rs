@@ -9,7 +9,8 @@ use cluster::claims::Held;
 use model::claim::ClaimId;
 use model::pod::Pod;
 
-use super::turn::Sought;
+use super::party::Party;
+use super::turn::STEPS_MAX;
 use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 
@@ -18,7 +19,7 @@ type Idle = BTreeMap<ClaimId, (Arc<str>, Arc<str>)>;
 
 impl Engine {
     /// Lets claims that are in the way of a gang give their devices back, and says how many those are.
-    pub(super) fn clear_the_way(&mut self, sought: &Sought, pods: &[Arc<Pod>]) -> Option<usize> {
+    pub(super) fn clear_the_way(&mut self, party: Party<'_>, pods: &[Arc<Pod>]) -> Option<usize> {
         let idle: Idle = pods.iter().flat_map(|pod| self.idle_claims(pod)).collect();
         if idle.is_empty() {
             return None;
@@ -26,7 +27,13 @@ impl Engine {
         let held: Vec<Held> = idle.keys().flat_map(|claim| self.claims.held(claim)).collect();
         self.claims.give_back(&held);
         self.gangs.lifted = idle.keys().cloned().collect();
-        let fits = self.seat_gang_in(&sought.group, pods, &sought.domains).is_ok();
+        let fits = match party {
+            // What it needs is another thing now.
+            Party::Gang(sought) => self.seat_gang_in(&sought.group, pods, &sought.domains, STEPS_MAX).is_ok(),
+            Party::Tree(_) => {
+                self.find_party_seats(party, party.domains(), party.at_least(), STEPS_MAX).is_ok()
+            }
+        };
         self.gangs.lifted.clear();
         self.claims.take(&held);
         if !fits {

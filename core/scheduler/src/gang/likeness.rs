@@ -142,7 +142,7 @@ fn are_equal(one: &Device, other: &Device, heeds_attributes: bool) -> bool {
 fn set_of(rule: &Rule) -> Option<&DeviceSet> {
     match rule {
         Rule::Within(set) => Some(set),
-        Rule::Match(_) | Rule::Distinct(_) | Rule::Unknown => None,
+        Rule::Match(_) | Rule::Distinct(_) | Rule::Without(_) | Rule::Unknown => None,
     }
 }
 

@@ -1,10 +1,9 @@
 //! Who belongs to a gang, and when it may be placed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gates::Gate;
-use model::group::{Group, GroupId};
+use model::group::GroupId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use model::workload::is_replica;
@@ -43,6 +42,9 @@ impl Engine {
         let members = self.gangs.waiting.entry(id.clone()).or_default();
         let is_new = members.insert(pod.uid.clone(), gated) != Some(gated);
         self.look_at_gang(now, &id);
+        if is_new && self.root_of(&id).is_none() {
+            self.gangs.astray.add(&pod.uid, now);
+        }
         if is_new {
             // With one more to choose from, enough of them may fit.
             self.queue.wake_one(&self.key_for(&id), Wakes::of(&Wake::ALL), now);
@@ -63,6 +65,8 @@ impl Engine {
             GroupChange::Gone(id) => {
                 self.forget_group(&id);
                 self.gangs.placed.remove(&id);
+                self.gangs.notes.forget(&id);
+                self.look_for_group(now, &id);
                 self.free_room_of_few(&id);
                 id
             }
@@ -74,13 +78,14 @@ impl Engine {
                 return self.look_at_leaves(now, &id);
             }
             GroupChange::CompositeGone(id) => {
+                self.free_room_of(&Root::Composite(id.clone()));
                 self.forget_composite(&id);
                 return self.look_at_leaves(now, &id);
             }
             GroupChange::WorkloadApplied(workload) => return self.apply_workload(now, &workload),
             GroupChange::WorkloadGone(id) => return self.remove_workload(now, &id),
-            GroupChange::TopologyApplied(topology) => return self.apply_topology(*topology),
-            GroupChange::TopologyGone(name) => return self.remove_topology(&name),
+            GroupChange::TopologyApplied(topology) => return self.apply_topology(now, *topology),
+            GroupChange::TopologyGone(name) => return self.remove_topology(now, &name),
         };
         self.look_at_gang(now, &id);
         self.look_if_placed(&id);
@@ -104,7 +109,7 @@ impl Engine {
 
     /// Takes note of what is in a group of groups.
     fn adopt(&mut self, parent: Option<&Arc<str>>, child: &Root) {
-        let (Root::Group(id) | Root::Composite(id)) = child;
+        let id = child.id();
         let Some(name) = parent else { return };
         let parent = GroupId { namespace: id.namespace.clone(), name: name.clone() };
         self.gangs.children.entry(parent).or_default().insert(child.clone());
@@ -123,7 +128,8 @@ impl Engine {
 
     /// Looks again at what waits below a group of groups.
     fn look_at_leaves(&mut self, now: Timestamp, id: &GroupId) -> Wakes {
-        for leaf in self.leaves_of(id) {
+        for leaf in self.leaves_of(&Root::Composite(id.clone())) {
+            self.look_for_group(now, &leaf);
             self.look_at_gang(now, &leaf);
             self.queue.wake_one(&self.key_for(&leaf), Wake::Group.into(), now);
         }
@@ -170,11 +176,12 @@ impl Engine {
     /// A pod that waits is gone, or has its node.
     pub(crate) fn leave_gang(&mut self, pod: &Pod) {
         let Some(id) = self.gang_of(pod) else { return };
+        self.gangs.astray.remove(&pod.uid);
         if let Some(members) = self.gangs.waiting.get_mut(&id) {
             members.remove(&pod.uid);
             if members.is_empty() {
                 self.gangs.waiting.remove(&id);
-                self.gangs.plans.remove(&id);
+                self.forget_plan(&id);
             }
         }
         // Those who are left may be too few.
@@ -183,16 +190,28 @@ impl Engine {
         self.free_room_of_few(&id);
     }
 
-    /// No room is kept for a gang that has too few members to be placed.
+    /// Nobody of a group waits any more: if that is so for all of its tree, nothing is being made free for it.
+    fn forget_plan(&mut self, id: &GroupId) {
+        let root = self.root_of(id).unwrap_or_else(|| Root::Group(id.clone()));
+        if self.leaves_of(&root).iter().all(|leaf| !self.gangs.waiting.contains_key(leaf)) {
+            self.gangs.plans.remove(&root);
+        }
+    }
+
+    /// No room is kept for a gang or for a tree that has too few members to be placed.
     fn free_room_of_few(&mut self, id: &GroupId) {
-        let is_whole = |group: &Arc<Group>| self.gangs.members(id) >= group.at_least as usize;
-        if self.preempting.nominations.is_empty() || self.gangs.groups.get(id).is_some_and(is_whole) {
+        let root = self.root_of(id);
+        if self.preempting.nominations.is_empty() || root.as_ref().is_some_and(|root| self.has_enough(root)) {
             return;
         }
-        let members = self.gangs.waiting.get(id).into_iter().flat_map(BTreeMap::keys);
-        let members: Vec<Arc<Pod>> = members.filter_map(|uid| self.waiting.get(uid).cloned()).collect();
+        self.free_room_of(&root.unwrap_or_else(|| Root::Group(id.clone())));
+    }
+
+    /// No room is kept for a gang or for a tree.
+    fn free_room_of(&mut self, root: &Root) {
+        let members = self.members_here(root);
         let aside = self.put_nominations_aside(&members);
-        self.give_up_room(self.now, id, aside);
+        self.give_up_room(self.now, root, aside);
     }
 
     /// A member that was on its way is back: the gang tries again after a while.
@@ -232,6 +251,7 @@ impl Engine {
     pub(crate) fn lose_seat(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
         let gang = self.gangs.group_of.get(uid).cloned();
         let had_node = self.take_pod(uid);
+        self.gangs.released.remove(uid);
         if let Some(id) = gang {
             self.recount_flight(now, &id, "another member of the pod group has gone");
         }

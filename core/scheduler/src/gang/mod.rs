@@ -5,6 +5,9 @@
 //!
 //! Invariant: a pod that belongs to a group is in no queue of its own.
 
+mod across;
+mod assumed;
+mod astray;
 mod attempt;
 mod axes;
 mod cast;
@@ -16,29 +19,41 @@ mod following;
 mod ground;
 mod helps;
 mod in_the_way;
+mod joint;
 mod likeness;
 mod members;
 mod news;
-mod one_by_one;
+mod notes;
+mod order;
+mod party;
+mod release;
 mod replicas;
+mod rules;
 mod tree;
+mod tree_seats;
+mod tree_turn;
 mod turn;
 mod vacancy;
 mod victims;
+mod walk;
 mod way;
 mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::claims::ClaimState;
 use cluster::topologies::NodeTopology;
 use model::claim::ClaimId;
 use model::group::{Composite, Group, GroupId};
 use model::workload::{Terms, WorkloadId};
 use rustc_hash::FxHashMap;
 
+use astray::Astray;
 use flight::Flight;
 pub use news::{GangNews, GangOutcome, Tried};
+use notes::Notes;
+use release::Landing;
 use way::Plan;
 
 /// What stands before the name of a gang in the queue. No uid begins like this.
@@ -54,6 +69,14 @@ pub(crate) enum Root {
     Group(GroupId),
     /// A group of groups.
     Composite(GroupId),
+}
+
+impl Root {
+    /// Which group it is.
+    pub(crate) fn id(&self) -> &GroupId {
+        let (Root::Group(id) | Root::Composite(id)) = self;
+        id
+    }
 }
 
 /// Groups, and the pods that belong to them.
@@ -88,10 +111,22 @@ pub(crate) struct Gangs {
     placed: BTreeMap<GroupId, Arc<str>>,
     /// Claims that count as having no devices, in a trial.
     pub(crate) lifted: BTreeSet<ClaimId>,
+    /// Claims that count as having devices, in a trial: other groups of the tree got them.
+    pub(crate) assumed: BTreeMap<ClaimId, Arc<ClaimState>>,
     /// What was looked at in this turn.
     tried: Tried,
     /// What is being made free for gangs.
-    plans: BTreeMap<GroupId, Plan>,
+    plans: BTreeMap<Root, Plan>,
+    /// Pods whose group is not there, and that have yet to be told so.
+    astray: Astray,
+    /// Notes on groups that are not known to be written.
+    notes: Notes,
+    /// What became of members that were to be bound together, as far as it is known.
+    landings: BTreeMap<GroupId, Landing>,
+    /// Members that were let go since another could not be bound, and are still on their nodes.
+    pub(crate) released: BTreeSet<Arc<str>>,
+    /// Groups that are ignored as the feature is off, and of which that was told.
+    ignored: BTreeSet<GroupId>,
 }
 
 impl Gangs {

@@ -11,7 +11,7 @@ use model::group::{Group, GroupId};
 use model::pod::{Pod, Shape};
 use model::workload::is_replica;
 
-use crate::change::{GroupState, WaitReason, Write};
+use crate::change::{GroupState, WaitReason};
 use crate::engine::{Announcement, Engine};
 use crate::filters::{self, FilterSet};
 
@@ -20,6 +20,9 @@ const KINDS_MAX: usize = 4;
 
 /// How many nodes are asked for devices for one of them.
 const NODES_MAX: usize = 256;
+
+/// How many groups are remembered that are ignored. Of more it may be told again.
+const IGNORED_MAX: usize = 4_096;
 
 /// What came of a gang.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,6 +52,11 @@ pub enum GangOutcome {
         /// Why.
         message: String,
     },
+    /// There are none yet: less important pods make way.
+    MakingRoom {
+        /// Why, and who goes.
+        message: String,
+    },
     /// Enough of them are bound.
     Placed {
         /// How many.
@@ -60,7 +68,7 @@ impl fmt::Display for GangOutcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GangOutcome::Seated { members } => write!(out, "nodes for {members} pods"),
-            GangOutcome::Refused { message } => out.write_str(message),
+            GangOutcome::Refused { message } | GangOutcome::MakingRoom { message } => out.write_str(message),
             GangOutcome::Placed { members } => write!(out, "{members} pods are bound"),
         }
     }
@@ -124,12 +132,17 @@ impl Engine {
 
     /// Tells why a group has no nodes, and notes it on the group.
     pub(super) fn tell_refused(&mut self, group: &Group, pod: &Pod, message: &str) {
-        let outcome = GangOutcome::Refused { message: message.to_owned() };
+        let message = message.to_owned();
+        let root = self.root_of(&group.id);
+        let outcome = match root.is_some_and(|root| self.gangs.plans.contains_key(&root)) {
+            true => GangOutcome::MakingRoom { message: message.clone() },
+            false => GangOutcome::Refused { message: message.clone() },
+        };
         self.tell_of_gang(group, &pod.scheduler, outcome);
         let was_told = self.gangs.placed.get(&group.id) == Some(&group.uid);
         if !group.was_placed && !was_told {
             let reason = WaitReason::Unschedulable;
-            let state = GroupState::Waiting { reason, message: message.to_owned() };
+            let state = GroupState::Waiting { reason, message };
             self.note_group(group, state);
         }
     }
@@ -141,9 +154,16 @@ impl Engine {
         }
     }
 
-    /// Takes note that enough members of a group may be bound by now.
+    /// A pod was bound by us.
+    pub(crate) fn look_if_gang_bound(&mut self, pod: &Pod) {
+        let id = self.gang_of(pod).filter(|id| self.is_placed(id).is_some());
+        self.gangs.untold.extend(id);
+    }
+
+    /// Takes note that enough members of a group may be bound by now. Of a replica of our own workloads nobody knows afterwards
+    /// whether that was told, so it is when we bind them ourselves.
     pub(crate) fn look_if_placed(&mut self, id: &GroupId) {
-        if self.is_placed(id).is_some() {
+        if !is_replica(&id.name) && self.is_placed(id).is_some() {
             self.gangs.untold.insert(id.clone());
         }
     }
@@ -175,26 +195,28 @@ impl Engine {
         (bound >= group.at_least as usize).then(|| (group.clone(), bound))
     }
 
+    /// Tells once of a group that is ignored as the feature is off.
+    pub(crate) fn tell_ignored(&mut self, pod: &Arc<Pod>) {
+        let Some(name) = pod.group.as_ref().filter(|_| self.gang_of(pod).is_none()) else { return };
+        let id = GroupId { namespace: pod.id.namespace.clone(), name: name.clone() };
+        if self.gangs.ignored.len() >= IGNORED_MAX {
+            self.gangs.ignored.clear();
+        }
+        if self.gangs.ignored.insert(id) {
+            let message = format!(
+                "pod group {name} is ignored and its pods are placed one by one, since the feature gate GenericWorkload is off"
+            );
+            self.announce(Announcement::GroupIgnored { pod: pod.clone(), message });
+        }
+    }
+
     /// The scheduler that the pods of a group ask for, if it is one of us.
     fn scheduler_of(&self, id: &GroupId) -> Option<Arc<str>> {
         let pod = self.gangs.seated(id).find_map(|uid| Some(self.nodes.pod(uid)?.1.clone()))?;
         self.settings.profile(&pod).map(|profile| profile.name.clone())
     }
 
-    fn note_group(&mut self, group: &Group, state: GroupState) {
-        if is_replica(&group.id.name) {
-            // There is no such object; the status of the workload is kept by a controller.
-            return;
-        }
-        let (group, uid) = (group.id.clone(), group.uid.clone());
-        self.submit_and_forget(Write::NoteGroup { group, uid, state });
-    }
-
     fn tell_of_gang(&mut self, group: &Group, scheduler: &Arc<str>, outcome: GangOutcome) {
-        if is_replica(&group.id.name) {
-            // Nobody could be told of it but as a PodGroup, which it is not. Its pods are told.
-            return;
-        }
         let news = GangNews {
             group: group.id.clone(),
             uid: group.uid.clone(),

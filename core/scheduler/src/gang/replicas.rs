@@ -1,39 +1,109 @@
 //! Replicas of a group that wait at the same time: as many as fit are placed in one pass.
 //!
-//! Each replica is a gang with a domain of its own, but domains of one rank have no node in common. So the most that fit are
-//! found domain by domain: as many replicas as one takes when they are seated as if they were one gang. Who is left after the
-//! best domains has a turn of its own.
+//! Each replica is a gang with a domain of its own, and with sets of devices of its own if its claims are to be met from such. Where
+//! nothing but nodes and their devices decides, the most that fit are found plot by plot: as many replicas as one takes when they
+//! are seated as if they were one gang, those plots first that grant more wishes. Otherwise replicas are seated one after the
+//! other, until there is no room for one more. Who is left has a turn of its own.
 //!
 //! Invariant: what is found here is what each replica could have found alone with the others in their seats.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::nodes::NodeIdx;
 use model::group::{Group, GroupId};
 use model::pod::Pod;
+use model::timestamp::Timestamp;
 use model::workload::family;
-use placement::{Answer, Budget, Domain, Gang, Placement, Question, place};
+use placement::{
+    Answer, Budget, Domain, Gang, Placement, PlacementGenerator, Question, ReachGenerator, place,
+};
 
+use super::assumed::Assumed;
 use super::cast::{Cast, Member};
+use super::device_sets::Sets;
 use super::ground::Ground;
-use super::turn::Seated;
+use super::party::Party;
+use super::turn::{self, Seated};
+use super::{Root, key_of};
 use crate::engine::Engine;
 use crate::profile::Profile;
 
-/// In how many domains replicas are tried together; in larger clusters each has a turn of its own.
-const DOMAINS_MAX: usize = 512;
+/// On how many plots replicas are tried together; in larger clusters they are seated one after the other.
+const PLOTS_MAX: usize = 512;
 
 /// How many replicas are tried together.
 const REPLICAS_MAX: usize = 256;
 
-/// How many steps the search for seats of several replicas in one domain may take.
+/// How many members are seated at once as if they were one gang.
+const MEMBERS_MAX: usize = 1_024;
+
+/// How many replicas are seated one after the other in one turn.
+const IN_A_ROW_MAX: usize = 64;
+
+/// How many steps the search for seats of several replicas on one plot may take.
 const STEPS_MAX: u64 = 50_000;
 
-/// Replicas that fit into a domain.
+/// Replicas that are alike, and their members.
+type Replicas = [(GroupId, Vec<Member>)];
+
+/// Where replicas may be: a domain, with devices from these sets if that matters.
+struct Plot {
+    domain: Domain,
+    sets: Option<Sets>,
+}
+
+/// What is sought where wishes were given up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Manner {
+    /// Each replica by itself is in as few parts as it can.
+    InFewParts,
+    /// As many as can be, wherever their members are.
+    AsMany,
+}
+
+/// Replicas that fit on a plot.
 struct Fit {
-    domain: usize,
     count: usize,
+    /// As many as were asked for, so that there may be room for more.
+    is_open: bool,
     placement: Placement,
+}
+
+/// What is known of a plot.
+enum Known {
+    /// It takes no more than so many.
+    AtMost(usize),
+    Takes(Fit),
+}
+
+/// Replicas that have their seats for the moment, and those that have none.
+struct Pass<'r> {
+    left: &'r Replicas,
+    found: Vec<(GroupId, Seated)>,
+    assumed: Vec<Assumed>,
+}
+
+impl Plot {
+    /// The cast with claims that stay within the sets.
+    fn restrict(&self, cast: Cast) -> Cast {
+        match &self.sets {
+            None => cast,
+            Some(sets) => sets.restrict(&cast),
+        }
+    }
+
+    /// Whether a wish was given up for it, so that a replica had better be in few parts.
+    fn has_parts(&self) -> bool {
+        self.domain.parts.iter().any(|part| *part != self.domain.parts[0])
+    }
+
+    /// How many of these replicas may be tried together.
+    fn bound(&self, replicas: &Replicas, manner: Manner) -> usize {
+        let size = replicas.first().map_or(1, |(_, members)| members.len().max(1));
+        let is_alone = manner == Manner::InFewParts && self.has_parts();
+        if is_alone { 1 } else { (MEMBERS_MAX / size).max(1) }.min(replicas.len())
+    }
 }
 
 impl Engine {
@@ -61,12 +131,9 @@ impl Engine {
 
     /// Seats for a replica and for others of its group, as many as fit; nothing if each is to be looked at alone.
     pub(super) fn seat_replicas(&mut self, group: &Group, pods: &[Arc<Pod>]) -> Vec<(GroupId, Seated)> {
-        let terms = self.gangs.terms.get(&group.id);
-        if terms.is_none_or(|terms| !terms.devices.is_empty()) || !self.is_fresh(&group.id) {
-            return Vec::new();
-        }
         // Room that is being made for some of them is for them alone.
-        if !self.preempting.nominations.is_empty() {
+        let is_free = self.preempting.nominations.is_empty() && self.is_fresh(&group.id);
+        if !self.gangs.terms.contains_key(&group.id) || !is_free {
             return Vec::new();
         }
         let mut ids = vec![group.id.clone()];
@@ -76,15 +143,26 @@ impl Engine {
         if replicas.len() < 2 {
             return Vec::new();
         }
-        let cast = Cast::new(self, replicas[0].1.clone(), &profile);
-        let domains = self.domains_of(group, &cast, &profile).all;
-        let rank = domains.iter().map(|domain| domain.rank).min();
-        let domains: Vec<Domain> = domains.into_iter().filter(|domain| Some(domain.rank) == rank).collect();
-        // In one domain there is nothing to distribute, and what is left over has to be looked at anew anyway.
-        if domains.len() < 2 || domains.len() > DOMAINS_MAX {
-            return Vec::new();
+        let plots = self.plots(group, &replicas, &profile);
+        let mut pass = Pass { left: &replicas, found: Vec::new(), assumed: Vec::new() };
+        let ranks: BTreeSet<u32> = plots.iter().map(|plot| plot.domain.rank).collect();
+        for rank in ranks {
+            let of_rank: Vec<&Plot> = plots.iter().filter(|plot| plot.domain.rank == rank).collect();
+            let before = (pass.left, pass.found.len(), pass.assumed.len());
+            self.distribute(&mut pass, &of_rank, Manner::InFewParts, &profile);
+            let in_few_parts = pass.found.len();
+            if pass.left.is_empty() || !of_rank.iter().any(|plot| plot.has_parts()) {
+                continue;
+            }
+            self.rewind(&mut pass, before);
+            self.distribute(&mut pass, &of_rank, Manner::AsMany, &profile);
+            if pass.found.len() <= in_few_parts {
+                self.rewind(&mut pass, before);
+                self.distribute(&mut pass, &of_rank, Manner::InFewParts, &profile);
+            }
         }
-        self.distribute(&replicas, &domains, &profile)
+        pass.assumed.iter().rev().for_each(|one| self.revert_seat(one));
+        pass.found
     }
 
     /// The first of these replicas and those that are like it, member by member.
@@ -94,7 +172,8 @@ impl Engine {
             let mut pods: Vec<&Arc<Pod>> = waiting.collect();
             pods.sort_by(|one, other| one.id.name.cmp(&other.id.name));
             let member = |pod: &Arc<Pod>| {
-                let claims = self.claims_of(pod, profile).ok()?;
+                // One that has to avoid devices is like no other.
+                let claims = self.claims_of(pod, profile).ok().filter(|_| !self.has_shunned(pod))?;
                 Some(Member { pod: pod.clone(), claims, follows: Vec::new() })
             };
             pods.into_iter().map(member).collect()
@@ -118,58 +197,85 @@ impl Engine {
         all.iter().filter(|(id, _)| counts.get(&*id.name).cloned() == wanted).cloned().collect()
     }
 
-    /// Gives replicas to domains, those first in which they fit best, until none is left or no domain takes another.
-    fn distribute(
-        &mut self,
-        replicas: &[(GroupId, Vec<Member>)],
-        domains: &[Domain],
-        profile: &Profile,
-    ) -> Vec<(GroupId, Seated)> {
-        let mut found = Vec::new();
-        let mut used: BTreeSet<usize> = BTreeSet::new();
-        let mut most: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut left = replicas;
-        while !left.is_empty() {
-            let mut best: Option<Fit> = None;
-            for domain in (0..domains.len()).filter(|domain| !used.contains(domain)) {
-                // Who took so many before takes no more of fewer that are left.
-                let bound = most.get(&domain).copied().unwrap_or(usize::MAX).min(left.len());
-                let fit = self.most_that_fit(left, bound, (domain, &domains[domain]), profile);
-                most.insert(domain, fit.as_ref().map_or(0, |fit| fit.count));
-                let rank = |fit: &Fit| (fit.placement.score, fit.count);
-                if let Some(fit) = fit
-                    && best.as_ref().is_none_or(|best| rank(best) < rank(&fit))
-                {
-                    best = Some(fit);
-                }
+    /// Where replicas may be; nothing if that is nowhere, or in too many places to try all of them.
+    fn plots(&mut self, group: &Group, replicas: &Replicas, profile: &Profile) -> Vec<Plot> {
+        let cast = self.cast_of(&replicas[..1], profile);
+        let domains = self.domains_of(group, &cast, profile).all;
+        let plots: Vec<Plot> = match self.device_sets(group, &cast, replicas[0].1.len() as u32) {
+            Err(_) => Vec::new(),
+            Ok(None) => domains.into_iter().map(|domain| Plot { domain, sets: None }).collect(),
+            Ok(Some(choices)) => {
+                let plots_of = |sets: Sets| {
+                    let narrowed = ReachGenerator { name: &sets.name, nodes: &sets.nodes }.generate(&domains);
+                    let plot = move |domain| Plot { domain, sets: Some(sets.clone()) };
+                    narrowed.into_iter().map(plot)
+                };
+                choices.into_iter().flat_map(plots_of).take(PLOTS_MAX + 1).collect()
             }
-            let Some(Fit { domain, count, placement }) = best else { break };
-            used.insert(domain);
-            let (here, rest) = left.split_at(count);
-            left = rest;
-            let cast = self.cast_of(here, profile);
-            let Ok(seated) = self.hand_out(&cast, &placement) else { break };
-            found.extend(by_group(here, seated));
-        }
-        found
+        };
+        if plots.len() > PLOTS_MAX { Vec::new() } else { plots }
     }
 
-    /// The most replicas that fit into a domain, and their seats.
+    /// Gives replicas to plots, those first on which they fit best, until none is left or no plot takes another.
+    fn distribute(&mut self, pass: &mut Pass<'_>, plots: &[&Plot], manner: Manner, profile: &Profile) {
+        let mut known: Vec<Known> = plots.iter().map(|_| Known::AtMost(usize::MAX)).collect();
+        while !pass.left.is_empty() {
+            for (plot, known) in plots.iter().zip(&mut known) {
+                let bound = match known {
+                    Known::Takes(fit) if fit.count <= pass.left.len() => continue,
+                    // Who took so many before takes no more now.
+                    Known::Takes(fit) => fit.count,
+                    Known::AtMost(count) => *count,
+                };
+                let bound = bound.min(plot.bound(pass.left, manner));
+                *known = match self.most_that_fit(pass.left, bound, plot, profile) {
+                    Some(fit) => Known::Takes(fit),
+                    None => Known::AtMost(0),
+                };
+            }
+            let Some((best, fit)) = take_best(&mut known) else { return };
+            let (here, rest) = pass.left.split_at(fit.count);
+            let cast = plots[best].restrict(self.cast_of(here, profile));
+            let Ok(seated) = self.hand_out(&cast, &fit.placement) else { return };
+            pass.left = rest;
+            pass.assumed.extend(seated.iter().map(|(pod, choice)| self.assume_choice(pod, choice)));
+            pass.found.extend(by_group(here, seated));
+            known[best] = Known::AtMost(if fit.is_open { usize::MAX } else { 0 });
+            let used: BTreeSet<NodeIdx> = fit.placement.seats.iter().map(|seats| seats.node).collect();
+            for (plot, known) in plots.iter().zip(&mut known) {
+                if let Known::Takes(fit) = known
+                    && plot.domain.nodes.iter().any(|node| used.contains(node))
+                {
+                    let most = if fit.is_open { usize::MAX } else { fit.count };
+                    *known = Known::AtMost(most);
+                }
+            }
+        }
+    }
+
+    /// Goes on as if replicas had no seats that got them since.
+    fn rewind<'r>(&mut self, pass: &mut Pass<'r>, (left, found, assumed): (&'r Replicas, usize, usize)) {
+        pass.left = left;
+        pass.found.truncate(found);
+        pass.assumed.drain(assumed..).rev().for_each(|one| self.revert_seat(&one));
+    }
+
+    /// The most replicas that fit on a plot, and their seats.
     fn most_that_fit(
         &mut self,
-        replicas: &[(GroupId, Vec<Member>)],
+        replicas: &Replicas,
         bound: usize,
-        (number, domain): (usize, &Domain),
+        plot: &Plot,
         profile: &Profile,
     ) -> Option<Fit> {
         let (mut fits, mut refused) = (None, bound + 1);
         let (mut most, mut step) = (0, 1);
         while refused - most > 1 {
             let count = (most + step).min(most + (refused - most).div_ceil(2)).max(most + 1);
-            match self.fit(&replicas[..count], domain, profile) {
+            match self.fit(&replicas[..count], plot, profile) {
                 Some(placement) => {
                     (most, step) = (count, step * 2);
-                    fits = Some(Fit { domain: number, count, placement });
+                    fits = Some(Fit { count, is_open: count == bound, placement });
                 }
                 None => refused = count,
             }
@@ -177,17 +283,13 @@ impl Engine {
         fits
     }
 
-    fn fit(
-        &mut self,
-        replicas: &[(GroupId, Vec<Member>)],
-        domain: &Domain,
-        profile: &Profile,
-    ) -> Option<Placement> {
-        let cast = self.cast_of(replicas, profile);
+    fn fit(&mut self, replicas: &Replicas, plot: &Plot, profile: &Profile) -> Option<Placement> {
+        let cast = plot.restrict(self.cast_of(replicas, profile));
         let gang: Gang = cast.gang(u32::MAX);
         let gang = Gang { at_least: gang.members(), ..gang };
         let scorers = profile.placement.scorers();
-        let question = Question { gang: &gang, domains: std::slice::from_ref(domain), scorers: &scorers };
+        let domains = std::slice::from_ref(&plot.domain);
+        let question = Question { gang: &gang, domains, scorers: &scorers };
         let mut ground = Ground::new(self, &cast, profile);
         match place(question, &mut ground, &mut Budget::new(STEPS_MAX)) {
             Answer::Placed(placement) => Some(placement),
@@ -195,14 +297,62 @@ impl Engine {
         }
     }
 
-    fn cast_of(&mut self, replicas: &[(GroupId, Vec<Member>)], profile: &Profile) -> Cast {
+    fn cast_of(&mut self, replicas: &Replicas, profile: &Profile) -> Cast {
         let members = replicas.iter().flat_map(|(_, members)| members.clone()).collect();
         Cast::new(self, members, profile).counted(self)
+    }
+
+    /// A replica is on its way: others of its group that are as important follow in the same turn, as long as there is room.
+    pub(super) fn seat_siblings(&mut self, now: Timestamp, group: &Group, priority: i32) {
+        if !self.gangs.terms.contains_key(&group.id) || !self.preempting.nominations.is_empty() {
+            return;
+        }
+        for id in self.siblings(&group.id).into_iter().take(IN_A_ROW_MAX) {
+            let root = Root::Group(id);
+            let key = key_of(&root);
+            let pods = self.members_here(&root);
+            let Some(group) = self.gangs.groups.get(root.id()).cloned() else { continue };
+            let are_alike = pods.first().is_some_and(|pod| pod.priority == priority);
+            if !are_alike || pods.iter().any(|pod| self.is_unlike(pod)) {
+                return;
+            }
+            self.gangs.tried = super::Tried::default();
+            pods.iter().for_each(|pod| self.watch_claims(pod));
+            let Ok(sought) = self.seek(&group, &pods, None) else { return };
+            let found = self.find_seats_anew(Party::Gang(&sought), &pods, turn::STEPS_MAX);
+            let Ok((_, seated)) = found else { return };
+            self.tell_seated(&group, &pods[0], seated.len());
+            self.take_off(now, &key, &group, seated);
+        }
+    }
+
+    /// Whether a pod needs more than seats: drivers are to be asked about its devices.
+    fn is_unlike(&self, pod: &Pod) -> bool {
+        let profile = self.settings.profile_of(pod);
+        self.claims_of(pod, &profile).map_or(true, |claims| !claims.pending.is_empty())
+    }
+}
+
+/// The plot on which replicas fit best, and how; it is not known any more what that takes.
+fn take_best(known: &mut [Known]) -> Option<(usize, Fit)> {
+    let mut best: Option<(usize, (f64, usize))> = None;
+    for (at, known) in known.iter().enumerate() {
+        if let Known::Takes(fit) = known {
+            let rank = (fit.placement.score, fit.count);
+            if best.is_none_or(|(_, best)| best < rank) {
+                best = Some((at, rank));
+            }
+        }
+    }
+    let (at, _) = best?;
+    match std::mem::replace(&mut known[at], Known::AtMost(0)) {
+        Known::Takes(fit) => Some((at, fit)),
+        Known::AtMost(_) => None,
     }
 }
 
 /// Seats by the replica that each is for.
-fn by_group(replicas: &[(GroupId, Vec<Member>)], seated: Seated) -> Vec<(GroupId, Seated)> {
+fn by_group(replicas: &Replicas, seated: Seated) -> Vec<(GroupId, Seated)> {
     let mut found: Vec<(GroupId, Seated)> = replicas.iter().map(|(id, _)| (id.clone(), Vec::new())).collect();
     for (pod, choice) in seated {
         let own = found.iter_mut().find(|(id, _)| pod.group.as_ref() == Some(&id.name));

@@ -18,7 +18,7 @@ use super::flight::Flight;
 use super::ground::Devices;
 use super::key_of;
 use super::news::Tried;
-use super::way::importance;
+use super::party::{Party, importance};
 use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, Wanted, choice};
 use crate::engine::{Announcement, Engine};
@@ -29,7 +29,7 @@ use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
 
 /// How many steps the search for seats of one gang may take.
-const STEPS_MAX: u64 = 2_000_000;
+pub(super) const STEPS_MAX: u64 = 2_000_000;
 
 /// Why members come back that wait for the seat of another.
 const NO_OTHERS: &str = "devices of another member of the pod group failed, and there are no others for it";
@@ -89,7 +89,7 @@ impl Engine {
         let (on_the_way, here): (Vec<&Arc<str>>, Vec<&Arc<str>>) =
             waiting.partition(|uid| self.placing.contains_key(*uid));
         // Who is being taken back counts again in a moment.
-        let is_coming_back = on_the_way.iter().any(|uid| !self.nodes.has_pod(uid));
+        let is_coming_back = on_the_way.iter().any(|uid| self.is_coming_back(uid));
         let mut members: Vec<Arc<Pod>> =
             here.into_iter().filter_map(|uid| self.waiting.get(uid).cloned()).collect();
         let Some(group) = self.gangs.groups.get(id).cloned().filter(|_| !members.is_empty()) else {
@@ -114,21 +114,22 @@ impl Engine {
         match self.seek(&group, &members, None) {
             Err(refusal) => {
                 self.give_up_gang(&members);
-                self.give_up_room(now, id, aside);
+                self.give_up_room(now, root, aside);
                 self.tell_refused(&group, &members[0], &refusal.message);
                 self.refuse_gang(now, key, &members, &refusal);
                 self.close_seats(now, id, NO_OTHERS);
             }
-            Ok(sought) => match self.find_seats_anew(&sought, &members) {
+            Ok(sought) => match self.find_seats_anew(Party::Gang(&sought), &members, STEPS_MAX) {
                 Ok((_, seated)) if self.negotiates_for_gang(now, key, &seated) => {
                     // The room stays theirs until drivers have answered.
                     aside.into_iter().for_each(|nomination| self.nominate(nomination));
                 }
                 Ok((_, seated)) => {
                     seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
-                    self.use_room(now, id, aside, &seated);
+                    self.use_room(now, root, aside, &seated);
                     self.tell_seated(&group, &members[0], seated.len());
                     self.take_off(now, key, &group, seated);
+                    self.seat_siblings(now, &group, members[0].priority);
                 }
                 Err(why) => {
                     self.give_up_gang(&members);
@@ -139,8 +140,8 @@ impl Engine {
                         filters = said;
                     }
                     let refusal = GangRefusal { message, wakes_on: self.helps(&group, &members), filters };
-                    self.make_way(now, (key, &sought), &members, aside, refusal);
-                    if !self.gangs.plans.contains_key(id) {
+                    self.make_way(now, (key, Party::Gang(&sought)), &members, aside, refusal);
+                    if !self.gangs.plans.contains_key(root) {
                         self.close_seats(now, id, NO_OTHERS);
                     }
                 }
@@ -152,14 +153,17 @@ impl Engine {
     /// Sends replicas on their way, each by itself.
     fn take_off_together(&mut self, now: Timestamp, replicas: Vec<(GroupId, Seated)>) {
         for (id, seated) in replicas {
-            if let Some(group) = self.gangs.groups.get(&id).cloned() {
+            if let (Some(group), Some((pod, _))) = (self.gangs.groups.get(&id).cloned(), seated.first()) {
+                self.tell_seated(&group, &pod.clone(), seated.len());
+                // What was looked at was looked at for all of them, and is told once.
+                self.gangs.tried = Tried::default();
                 self.take_off(now, &key_of(&Root::Group(id)), &group, seated);
             }
         }
     }
 
     /// Sends members on their way together.
-    fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, mut seated: Seated) {
+    pub(super) fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, mut seated: Seated) {
         self.reserve_once(&mut seated);
         let already = self.gangs.seated(&group.id).count();
         let flight = Flight {
@@ -228,9 +232,10 @@ impl Engine {
         group: &Arc<Group>,
         pods: &[Arc<Pod>],
         within: &[Domain],
+        steps_max: u64,
     ) -> Result<Seated, String> {
         let sought = self.seek(group, pods, Some(within)).map_err(|refusal| refusal.message)?;
-        self.find_seats(&sought, within, sought.gang.at_least, STEPS_MAX).map(|(_, seated)| seated)
+        self.find_seats(&sought, within, sought.gang.at_least, steps_max).map(|(_, seated)| seated)
     }
 
     /// What the members of a gang look for, in given domains or in its own, unless too few of them can be placed anywhere.
@@ -275,19 +280,6 @@ impl Engine {
         };
         self.gangs.tried.generated += domains.len() as u64;
         Ok(Sought { group: group.clone(), cast, gang, at_least, domains, empty_levels, profile })
-    }
-
-    /// Seats without devices that failed for members before, if there are such, or else with them.
-    fn find_seats_anew(&mut self, sought: &Sought, pods: &[Arc<Pod>]) -> Result<(Arc<str>, Seated), String> {
-        let at_least = sought.gang.at_least;
-        if let Some(held) = self.hold_shunned(pods.iter().map(|pod| &**pod)) {
-            let seated = self.find_seats(sought, &sought.domains, at_least, STEPS_MAX);
-            self.claims.give_back(&held);
-            if seated.is_ok() {
-                return seated;
-            }
-        }
-        self.find_seats(sought, &sought.domains, at_least, STEPS_MAX)
     }
 
     /// Gives the seats of a placement to members.

@@ -6,6 +6,8 @@
 //! again. Many are thought back at once, and only if that fails in halves, so that the number of searches grows with the
 //! number of those who have to go and not with the number of those who could.
 //!
+//! Domains in which more wishes are given up are no worse if less harm is done there; the fewest wishes are given up where as much is.
+//!
 //! Bounds: a search takes at most [`STEPS_MAX`] steps; it is found out who may stay in at most [`DOMAINS_MAX`] domains, those
 //! that look best after the first step, by at most [`TRIALS_MAX`] searches in all, and by fewer for large ones. What is left
 //! open then is decided by the seats that were found last: who is not in their way stays. So the bound can cost somebody a place who might have kept it,
@@ -13,6 +15,7 @@
 //!
 //! Invariant: whoever is named here goes only together with seats for the gang that were found with all of them gone.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -22,7 +25,8 @@ use model::timestamp::Timestamp;
 use placement::Domain;
 
 use super::ground::{Devices, Ground};
-use super::turn::{Seated, Sought, seat};
+use super::party::Party;
+use super::turn::{Seated, seat};
 use crate::engine::Engine;
 use crate::filters;
 use crate::preempt::{Absence, Harm, Unit, broken, harm, pods_of};
@@ -36,7 +40,7 @@ const DOMAINS_MAX: usize = 8;
 /// By how many searches in all.
 const TRIALS_MAX: usize = 256;
 
-/// By how many if members are seated one after the other, which takes longer.
+/// By how many if members are seated one after the other, or groups are, which takes longer.
 const TRIALS_MAX_ONE_BY_ONE: usize = 64;
 
 /// By how many at the least, however large domain and gang are.
@@ -44,6 +48,9 @@ const TRIALS_MIN: usize = 16;
 
 /// How many nodes and members may be looked at by these searches: the larger they are, the fewer searches there are.
 const LOOKS_MAX: usize = 100_000;
+
+/// The harm that is done, with how many wishes are given up.
+type Cost = (usize, i32, usize, i64, usize, u32, Reverse<Timestamp>);
 
 /// Seats for a gang once others are gone.
 #[derive(Debug)]
@@ -81,8 +88,8 @@ pub(super) enum Helpless {
 
 /// A domain in which a gang fits if all go that could.
 struct Hopeful<'s> {
-    /// What harm it would do if all went who are where the gang would be.
-    harm: Harm,
+    /// What it would cost if all went who are where the gang would be.
+    cost: Cost,
     domain: &'s Domain,
     /// How many members are to have seats: all, unless only as many fit as have to.
     at_least: u32,
@@ -92,7 +99,7 @@ struct Hopeful<'s> {
 
 /// A domain in which it is found out who may stay.
 struct Attempt<'a> {
-    sought: &'a Sought,
+    party: Party<'a>,
     domain: &'a Domain,
     at_least: u32,
     absence: Absence,
@@ -108,9 +115,9 @@ struct Attempt<'a> {
 
 impl Engine {
     /// Seats for a gang once those are gone that go anyway, if that is enough.
-    pub(super) fn seats_to_come(&mut self, sought: &Sought, going: &Going) -> Option<GangCandidate> {
-        let absence = self.without(sought, going);
-        let found = self.find_seats(sought, &sought.domains, sought.gang.at_least, STEPS_MAX);
+    pub(super) fn seats_to_come(&mut self, party: Party<'_>, going: &Going) -> Option<GangCandidate> {
+        let absence = self.without(party, going);
+        let found = self.find_party_seats(party, party.domains(), party.at_least(), STEPS_MAX);
         let (gone, freeing) = (absence.gone(), absence.freeing());
         self.end_absence(absence);
         let (domain, seated) = found.ok()?;
@@ -121,28 +128,28 @@ impl Engine {
     pub(super) fn find_gang_victims(
         &mut self,
         now: Timestamp,
-        sought: &Sought,
+        party: Party<'_>,
         units: &[Unit],
         going: &Going,
     ) -> Result<GangCandidate, Helpless> {
         if units.is_empty() {
             return Err(Helpless::NoVictims);
         }
-        let hopeful = self.hopeful_domains(now, sought, units, going)?;
+        let hopeful = self.hopeful_domains(now, party, units, going)?;
         let shares = hopeful.len();
-        let mut best: Option<(Harm, GangCandidate)> = None;
+        let mut best: Option<(Cost, GangCandidate)> = None;
         for Hopeful { domain, at_least, concerned, .. } in hopeful {
             let units: Vec<Unit> = concerned.into_iter().map(|at| units[at].clone()).collect();
-            let Some((harm, candidate)) = self.reprieve_in(
+            let Some((cost, candidate)) = self.reprieve_in(
                 now,
-                (sought, domain, at_least),
+                (party, domain, at_least),
                 units,
-                (going, trials(sought, domain) / shares),
+                (going, trials(party, domain) / shares),
             ) else {
                 continue;
             };
-            if best.as_ref().is_none_or(|(least, _)| harm < *least) {
-                best = Some((harm, candidate));
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, candidate));
             }
         }
         let spent = || Helpless::Lacks("the search for those that could go met its bound".to_owned());
@@ -153,7 +160,7 @@ impl Engine {
     fn hopeful_domains<'s>(
         &mut self,
         now: Timestamp,
-        sought: &'s Sought,
+        party: Party<'s>,
         units: &[Unit],
         going: &Going,
     ) -> Result<Vec<Hopeful<'s>>, Helpless> {
@@ -168,8 +175,8 @@ impl Engine {
         let mut hopeful = Vec::new();
         let mut why = None;
         let mut is_empty = true;
-        for domain in &sought.domains {
-            let concerned: Vec<usize> = if sought.cast.is_local {
+        for domain in party.domains() {
+            let concerned: Vec<usize> = if party.cast().is_local {
                 let here = domain.nodes.iter().filter_map(|node| on_node.get(node)).flatten();
                 here.copied().collect::<BTreeSet<_>>().into_iter().collect()
             } else {
@@ -180,10 +187,10 @@ impl Engine {
                 continue;
             }
             is_empty = false;
-            let mut absence = self.without(sought, going);
+            let mut absence = self.without(party, going);
             concerned.iter().for_each(|at| self.depart(&mut absence, &units[*at]));
             let alone = std::slice::from_ref(domain);
-            let found = self.find_seats(sought, alone, sought.gang.at_least, STEPS_MAX);
+            let found = self.find_party_seats(party, alone, party.at_least(), STEPS_MAX);
             self.end_absence(absence);
             match found {
                 Ok((_, seated)) => {
@@ -194,11 +201,10 @@ impl Engine {
                         .copied()
                         .collect();
                     let pods: Vec<_> = pods_of(in_the_way.iter().map(|at| &units[*at])).cloned().collect();
-                    let harm = harm(&pods, (0, 0), now);
-                    let is_everybody = seated.len() == sought.cast.members().count();
-                    let everybody = sought.gang.members();
-                    let at_least = if is_everybody { everybody } else { sought.gang.at_least };
-                    hopeful.push(Hopeful { harm, domain, at_least, concerned });
+                    let cost = cost(harm(&pods, (0, 0), now), domain);
+                    let is_everybody = seated.len() == party.cast().members().count();
+                    let at_least = if is_everybody { party.everybody() } else { party.at_least() };
+                    hopeful.push(Hopeful { cost, domain, at_least, concerned });
                 }
                 Err(lack) => why = why.or(Some(lack)),
             }
@@ -209,28 +215,33 @@ impl Engine {
                 None => Helpless::NoVictims,
             });
         }
-        hopeful.sort_by_key(|one| one.harm);
-        hopeful.truncate(DOMAINS_MAX);
-        Ok(hopeful)
+        hopeful.sort_by_key(|one| one.cost);
+        // The best of each rank is among those that are looked at.
+        let mut ranks = BTreeSet::new();
+        let (mut chosen, others): (Vec<_>, Vec<_>) =
+            hopeful.into_iter().partition(|one| ranks.insert(one.domain.rank));
+        chosen.extend(others);
+        chosen.truncate(DOMAINS_MAX);
+        Ok(chosen)
     }
 
     /// Lets as many stay as can in one domain.
     fn reprieve_in(
         &mut self,
         now: Timestamp,
-        (sought, domain, at_least): (&Sought, &Domain, u32),
+        (party, domain, at_least): (Party<'_>, &Domain, u32),
         units: Vec<Unit>,
         (going, trials): (&Going, usize),
-    ) -> Option<(Harm, GangCandidate)> {
-        let mut absence = self.without(sought, going);
+    ) -> Option<(Cost, GangCandidate)> {
+        let mut absence = self.without(party, going);
         units.iter().for_each(|unit| self.depart(&mut absence, unit));
-        let seated = self.find_seats(sought, std::slice::from_ref(domain), at_least, STEPS_MAX);
+        let seated = self.find_party_seats(party, std::slice::from_ref(domain), at_least, STEPS_MAX);
         let Ok((_, seated)) = seated else {
             self.end_absence(absence);
             return None;
         };
         let mut attempt = Attempt {
-            sought,
+            party,
             domain,
             at_least,
             absence,
@@ -253,11 +264,11 @@ impl Engine {
         if !is_decided {
             return None;
         }
-        victims.sort_by_key(|unit| std::cmp::Reverse(unit.importance));
+        victims.sort_by_key(|unit| Reverse(unit.importance));
         let violations = victims.iter().filter_map(|unit| against.get(&unit.pods[0].uid)).sum();
         let pods: Vec<_> = pods_of(&victims).cloned().collect();
-        let harm = harm(&pods, (violations, broken(&victims)), now);
-        Some((harm, GangCandidate { domain: domain.name.clone(), seated, victims, gone, freeing }))
+        let cost = cost(harm(&pods, (violations, broken(&victims)), now), domain);
+        Some((cost, GangCandidate { domain: domain.name.clone(), seated, victims, gone, freeing }))
     }
 
     /// Thinks units back, all at once if the gang has seats then, and otherwise one half after the other.
@@ -273,7 +284,8 @@ impl Engine {
             attempt.trials -= 1;
             units.iter().for_each(|unit| self.come_back(&mut attempt.absence, unit));
             let alone = std::slice::from_ref(attempt.domain);
-            if let Ok((_, seated)) = self.find_seats(attempt.sought, alone, attempt.at_least, STEPS_MAX) {
+            let found = self.find_party_seats(attempt.party, alone, attempt.at_least, STEPS_MAX);
+            if let Ok((_, seated)) = found {
                 attempt.seated = seated;
                 return;
             }
@@ -312,17 +324,17 @@ impl Engine {
             .map(|unit| (place(self, &unit), unit))
             .partition(|(places, _)| places.iter().any(|at| seats.contains_key(at)));
         elsewhere.iter().for_each(|(_, unit)| self.come_back(&mut attempt.absence, unit));
-        if !attempt.sought.cast.is_local {
+        if !attempt.party.cast().is_local {
             attempt.victims.extend(beside.into_iter().map(|(_, unit)| unit));
             let alone = std::slice::from_ref(attempt.domain);
-            let found = self.find_seats(attempt.sought, alone, attempt.at_least, STEPS_MAX);
+            let found = self.find_party_seats(attempt.party, alone, attempt.at_least, STEPS_MAX);
             return found.map(|(_, seated)| attempt.seated = seated).is_ok();
         }
         for (places, unit) in beside {
             self.come_back(&mut attempt.absence, &unit);
             let holds = |at: &NodeIdx| {
                 let here = seats.get(at);
-                here.is_none_or(|here| self.reseat(attempt.sought, *at, here).is_some())
+                here.is_none_or(|here| self.reseat(attempt.party, *at, here).is_some())
             };
             if !places.iter().all(holds) {
                 self.depart(&mut attempt.absence, &unit);
@@ -331,14 +343,15 @@ impl Engine {
         }
         // With who is back, other devices may be those that fit.
         let again: Option<Vec<Seated>> =
-            seats.iter().map(|(at, here)| self.reseat(attempt.sought, *at, here)).collect();
+            seats.iter().map(|(at, here)| self.reseat(attempt.party, *at, here)).collect();
         again.map(|again| attempt.seated = again.into_iter().flatten().collect()).is_some()
     }
 
     /// Devices for members on a node that has room for them, as things are thought to be.
-    fn reseat(&mut self, sought: &Sought, at: NodeIdx, uids: &BTreeSet<Arc<str>>) -> Option<Seated> {
-        let members: Vec<_> = sought.cast.members().filter(|member| uids.contains(&member.pod.uid)).collect();
-        if !Ground::new(self, &sought.cast, &sought.profile).has_room(at, &members) {
+    fn reseat(&mut self, party: Party<'_>, at: NodeIdx, uids: &BTreeSet<Arc<str>>) -> Option<Seated> {
+        let members: Vec<_> =
+            party.cast().members().filter(|member| uids.contains(&member.pod.uid)).collect();
+        if !Ground::new(self, party.cast(), party.profile()).has_room(at, &members) {
             return None;
         }
         let Devices::Found(found, _) = self.devices_for(at, &members) else { return None };
@@ -348,10 +361,10 @@ impl Engine {
     }
 
     /// The cluster without those that go anyway.
-    fn without(&mut self, sought: &Sought, going: &Going) -> Absence {
-        let claims = sought.cast.members().map(|member| &member.claims);
+    fn without(&mut self, party: Party<'_>, going: &Going) -> Absence {
+        let claims = party.cast().members().map(|member| &member.claims);
         let own = claims.flat_map(|claims| claims.settled.iter().chain(&claims.open));
-        let followed = sought.cast.members().flat_map(|member| &member.follows);
+        let followed = party.cast().members().flat_map(|member| &member.follows);
         let own = own.chain(followed).map(|state| state.wish.id.clone()).collect();
         let mut absence = Absence::new(own);
         going.units.iter().for_each(|unit| self.depart(&mut absence, unit));
@@ -360,9 +373,16 @@ impl Engine {
     }
 }
 
+/// What is compared of domains; less is better. Wishes that are given up count for less than any harm, but for more than since when
+/// pods run.
+fn cost((violations, highest, broken, sum, count, since): Harm, domain: &Domain) -> Cost {
+    (violations, highest, broken, sum, count, domain.rank, since)
+}
+
 /// By how many searches it is found out who may stay, if only in this domain.
-fn trials(sought: &Sought, domain: &Domain) -> usize {
-    let most = if sought.cast.is_local { TRIALS_MAX } else { TRIALS_MAX_ONE_BY_ONE };
-    let looks = domain.nodes.len() + sought.gang.members() as usize;
+fn trials(party: Party<'_>, domain: &Domain) -> usize {
+    let is_one_search = party.cast().is_local && matches!(party, Party::Gang(_));
+    let most = if is_one_search { TRIALS_MAX } else { TRIALS_MAX_ONE_BY_ONE };
+    let looks = domain.nodes.len() + party.everybody() as usize;
     (LOOKS_MAX / looks.max(1)).clamp(TRIALS_MIN, most)
 }

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::claim::ClaimId;
-use model::group::{Group, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
-use model::workload::is_replica;
 
-use super::turn::{GangRefusal, Seated, Sought};
+use super::Root;
+use super::party::Party;
+use super::turn::{GangRefusal, Seated};
 use super::victims::{GangCandidate, Going, Helpless};
 use crate::change::Write;
 use crate::cycle::{Choice, Wanted};
@@ -49,35 +49,28 @@ const EVERYWHERE: &str = "cluster";
 /// What a gang waits for once others go for it.
 const GOING: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::Claim]);
 
-/// How important a gang is to those that would make way for it: as its group and as each of its members. A group of our own
-/// workloads is as important as its members.
-pub(super) fn importance(group: &Group, members: &[Arc<Pod>]) -> i32 {
-    let of_group = if is_replica(&group.id.name) { i32::MAX } else { group.priority };
-    members.iter().map(|pod| pod.priority).fold(of_group, i32::min)
-}
-
 impl Engine {
     /// A gang has no seats: room is made for it if that helps, and it is put back with the reason.
     pub(super) fn make_way(
         &mut self,
         now: Timestamp,
-        (key, sought): (&Arc<str>, &Sought),
+        (key, party): (&Arc<str>, Party<'_>),
         members: &[Arc<Pod>],
         aside: Vec<Nomination>,
         mut refusal: GangRefusal,
     ) {
-        if let Some(count) = self.clear_the_way(sought, members) {
+        if let Some(count) = self.clear_the_way(party, members) {
             // Nobody has to go if claims that nobody uses give their devices back.
             refusal.message.push_str(&format!("; {count} claims that nobody uses give their devices back"));
             aside.into_iter().for_each(|nomination| self.nominate(nomination));
-            self.tell_refused(&sought.group, &members[0], &refusal.message);
+            self.tell_all_refused(party, &members[0], &refusal.message);
             return self.refuse_gang(now, key, members, &refusal);
         }
-        let id = sought.group.id.clone();
+        let root = party.root();
         let mut is_free_already = false;
-        let text = match self.look_for_way(now, sought, members) {
+        let text = match self.look_for_way(now, party, members) {
             Way::Never => {
-                self.give_up_room(now, &id, aside);
+                self.give_up_room(now, &root, aside);
                 String::new()
             }
             Way::NotEligible => {
@@ -85,12 +78,12 @@ impl Engine {
                 "not eligible due to preemptionPolicy=Never.".to_owned()
             }
             Way::Hopeless(text) => {
-                self.give_up_room(now, &id, aside);
+                self.give_up_room(now, &root, aside);
                 text
             }
             Way::Coming(candidate) => {
                 refusal.wakes_on = refusal.wakes_on.or(GOING);
-                self.keep_room(now, &id, candidate, &aside);
+                self.keep_room(now, &root, candidate, &aside);
                 "ongoing preemption on nominated nodes".to_owned()
             }
             Way::Found(candidate) => {
@@ -98,8 +91,8 @@ impl Engine {
                 let victims: Vec<Arc<Pod>> = pods_of(&candidate.victims).cloned().collect();
                 // All of them matter at least as much as the last.
                 let least = members.last().expect("a gang that is looked at has members");
-                self.displace_for_gang(now, sought, least, &candidate);
-                self.keep_room(now, &id, candidate, &aside);
+                self.displace_for_gang(now, party, least, &candidate);
+                self.keep_room(now, &root, candidate, &aside);
                 // Those that were called back at once are gone before the gang falls asleep.
                 is_free_already = victims.iter().all(|victim| !self.nodes.has_pod(&victim.uid));
                 format!("found a placement for podgroup, preempting {} victims", victims.len())
@@ -108,50 +101,54 @@ impl Engine {
         if !text.is_empty() {
             refusal.message.push_str(&format!(", pod group preemption: {text}"));
         }
-        self.tell_refused(&sought.group, &members[0], &refusal.message);
+        self.tell_all_refused(party, &members[0], &refusal.message);
         self.refuse_gang(now, key, members, &refusal);
         if is_free_already {
             self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
         }
     }
 
-    fn look_for_way(&mut self, now: Timestamp, sought: &Sought, members: &[Arc<Pod>]) -> Way {
-        if sought.profile.preemption.is_none() {
+    fn tell_all_refused(&mut self, party: Party<'_>, pod: &Pod, message: &str) {
+        party.groups().iter().for_each(|group| self.tell_refused(group, pod, message));
+    }
+
+    fn look_for_way(&mut self, now: Timestamp, party: Party<'_>, members: &[Arc<Pod>]) -> Way {
+        if party.profile().preemption.is_none() {
             return Way::Never;
         }
-        if !sought.group.preempts || members.iter().any(|pod| !pod.preempts) {
+        if !party.preempts() || members.iter().any(|pod| !pod.preempts) {
             return Way::NotEligible;
         }
-        let importance = importance(&sought.group, members);
-        let id = &sought.group.id;
-        let units = self.units_besides(id, importance, now);
+        let root = &party.root();
+        let units = self.units_besides(root, party.importance(members), now);
         let (leaving, units): (Vec<_>, Vec<_>) =
             units.into_iter().partition(|unit| unit.pods.iter().all(|pod| self.is_leaving(pod)));
-        let going = self.going_for(id, leaving);
+        let going = self.going_for(root, leaving);
         let is_awaited = !going.units.is_empty() || !going.claims.is_empty();
-        if is_awaited && let Some(candidate) = self.seats_to_come(sought, &going) {
+        if is_awaited && let Some(candidate) = self.seats_to_come(party, &going) {
             return Way::Coming(candidate);
         }
-        match self.find_gang_victims(now, sought, &units, &going) {
+        match self.find_gang_victims(now, party, &units, &going) {
             Ok(candidate) => Way::Found(candidate),
             Err(Helpless::NoVictims) => Way::Hopeless(String::new()),
             Err(Helpless::Lacks(why)) => Way::Hopeless(why),
         }
     }
 
-    /// The units that are less important than this, but for a group.
-    fn units_besides(&self, id: &GroupId, importance: i32, now: Timestamp) -> Vec<Unit> {
+    /// The units that are less important than this, but for a group or all groups of a tree.
+    fn units_besides(&self, root: &Root, importance: i32, now: Timestamp) -> Vec<Unit> {
         if self.nodes.priority_min().is_none_or(|lowest| lowest >= importance) {
             return Vec::new();
         }
         let pods = self.nodes.iter().flat_map(|(_, state)| state.pods.values());
-        let others = pods.filter(|pod| self.gang_of(pod).as_ref() != Some(id));
+        let own = self.leaves_of(root);
+        let others = pods.filter(|pod| self.gang_of(pod).is_none_or(|id| !own.contains(&id)));
         self.units_below(others.cloned(), importance, now)
     }
 
     /// Who goes already, and whose devices are not back.
-    fn going_for(&self, id: &GroupId, units: Vec<Unit>) -> Going {
-        let Some(plan) = self.gangs.plans.get(id) else { return Going { units, ..Going::default() } };
+    fn going_for(&self, root: &Root, units: Vec<Unit>) -> Going {
+        let Some(plan) = self.gangs.plans.get(root) else { return Going { units, ..Going::default() } };
         let is_gone = |uid: &&Arc<str>| !self.nodes.has_pod(uid);
         let gone: Vec<Arc<str>> = plan.victims.iter().filter(is_gone).cloned().collect();
         let is_releasing = |(claim, uid): &&(ClaimId, Arc<str>)| {
@@ -169,7 +166,7 @@ impl Engine {
     fn displace_for_gang(
         &mut self,
         now: Timestamp,
-        sought: &Sought,
+        party: Party<'_>,
         member: &Arc<Pod>,
         candidate: &GangCandidate,
     ) {
@@ -181,16 +178,17 @@ impl Engine {
             "" => EVERYWHERE.into(),
             _ => candidate.domain.clone(),
         };
-        let by = Displacer { pod: member, group: Some(&sought.group), place: &place };
+        let grouping = party.grouping();
+        let by = Displacer { pod: member, group: Some(&grouping), place: &place };
         for victim in pods_of(&candidate.victims) {
             self.displace(now, victim, &by);
         }
     }
 
     /// Keeps the room that is being made free for the members that get it.
-    fn keep_room(&mut self, now: Timestamp, id: &GroupId, candidate: GangCandidate, aside: &[Nomination]) {
+    fn keep_room(&mut self, now: Timestamp, root: &Root, candidate: GangCandidate, aside: &[Nomination]) {
         let plan = Plan { victims: candidate.gone, freeing: candidate.freeing };
-        self.gangs.plans.insert(id.clone(), plan);
+        self.gangs.plans.insert(root.clone(), plan);
         let mut left: BTreeMap<&Arc<str>, &Nomination> =
             aside.iter().map(|one| (&one.pod.uid, one)).collect();
         for (pod, choice) in &candidate.seated {
@@ -206,8 +204,8 @@ impl Engine {
     }
 
     /// Keeps no room for a gang any more.
-    pub(super) fn give_up_room(&mut self, now: Timestamp, id: &GroupId, aside: Vec<Nomination>) {
-        self.gangs.plans.remove(id);
+    pub(super) fn give_up_room(&mut self, now: Timestamp, root: &Root, aside: Vec<Nomination>) {
+        self.gangs.plans.remove(root);
         self.withdraw_all(now, aside);
     }
 
@@ -223,8 +221,8 @@ impl Engine {
     }
 
     /// A gang has seats: room is kept only for those of it that have none.
-    pub(super) fn use_room(&mut self, now: Timestamp, id: &GroupId, aside: Vec<Nomination>, seated: &Seated) {
-        self.gangs.plans.remove(id);
+    pub(super) fn use_room(&mut self, now: Timestamp, root: &Root, aside: Vec<Nomination>, seated: &Seated) {
+        self.gangs.plans.remove(root);
         let seats: BTreeMap<&Arc<str>, &Arc<str>> =
             seated.iter().map(|(pod, choice)| (&pod.uid, &choice.node)).collect();
         let mut is_freed = false;

@@ -2,12 +2,13 @@
 //!
 //! Invariant: there is a group for each replica of each group of a workload that is there, and for no other.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::topologies::NodeTopology;
 use model::group::GroupId;
 use model::timestamp::Timestamp;
-use model::workload::{Workload, WorkloadId};
+use model::workload::{Terms, Workload, WorkloadId};
 
 use super::{Root, key_of};
 use crate::engine::Engine;
@@ -44,22 +45,40 @@ impl Engine {
         for id in went {
             self.gangs.groups.remove(&id);
             self.gangs.terms.remove(&id);
+            self.gangs.placed.remove(&id);
             self.look_at_gang(now, &id);
+            self.look_for_group(now, &id);
         }
     }
 
-    /// Takes in how nodes are grouped. Any gang that waits may find a domain by it.
-    pub(super) fn apply_topology(&mut self, topology: NodeTopology) -> Wakes {
+    /// Takes in how nodes are grouped. Gangs that look for one of its levels may find a domain by it.
+    pub(super) fn apply_topology(&mut self, now: Timestamp, topology: NodeTopology) -> Wakes {
         if self.gangs.topologies.get(&topology.name) == Some(&topology) {
             // Its status changed, which the engine does not look at.
             return Wakes::NONE;
         }
-        self.gangs.topologies.insert(topology.name.clone(), topology);
-        Wake::Group.into()
+        let before = self.gangs.topologies.insert(topology.name.clone(), topology.clone());
+        self.wake_for_levels(now, before.into_iter().chain([topology]))
     }
 
     /// Forgets how nodes are grouped.
-    pub(super) fn remove_topology(&mut self, name: &str) -> Wakes {
-        self.gangs.topologies.remove(name).map_or(Wakes::NONE, |_| Wake::Group.into())
+    pub(super) fn remove_topology(&mut self, now: Timestamp, name: &str) -> Wakes {
+        let before = self.gangs.topologies.remove(name);
+        self.wake_for_levels(now, before)
+    }
+
+    /// Wakes gangs that look for a level of these topologies.
+    fn wake_for_levels(
+        &mut self,
+        now: Timestamp,
+        topologies: impl IntoIterator<Item = NodeTopology>,
+    ) -> Wakes {
+        let levels = topologies.into_iter().flat_map(|topology| topology.levels);
+        let levels: BTreeSet<Arc<str>> = levels.map(|level| level.name).collect();
+        let looks = |terms: &Terms| terms.levels.iter().any(|term| levels.contains(&term.level));
+        let looking = self.gangs.terms.iter().filter(|(_, terms)| looks(terms));
+        let keys: Vec<Arc<str>> = looking.map(|(id, _)| key_of(&Root::Group(id.clone()))).collect();
+        keys.iter().for_each(|key| self.queue.wake_one(key, Wake::Group.into(), now));
+        Wakes::NONE
     }
 }

@@ -8,6 +8,7 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::step::NODES;
+use crate::change::{WaitReason, Write};
 use crate::cycle::Choice;
 use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
@@ -21,17 +22,33 @@ impl Engine {
         key: &Arc<str>,
         seated: impl IntoIterator<Item = &'a (Arc<Pod>, Choice)>,
     ) -> bool {
-        let mut waits = false;
+        let mut asked = None;
+        let mut others = Vec::new();
         for (pod, choice) in seated {
-            if let Some(openings) = &choice.negotiation {
-                self.ask_drivers(pod, openings);
-                waits = true;
+            match &choice.negotiation {
+                Some(openings) => {
+                    self.ask_drivers(pod, openings);
+                    asked.get_or_insert(pod);
+                }
+                None => others.push(pod),
             }
         }
-        if waits {
-            self.queue.wait(key, NODES, now);
+        let Some(asked) = asked else { return false };
+        others.into_iter().for_each(|pod| self.waits_with(pod, asked));
+        self.queue.wait(key, NODES, now);
+        true
+    }
+
+    /// Says of a member that has everything why it waits all the same.
+    fn waits_with(&mut self, pod: &Pod, other: &Pod) {
+        let Some(wait) = self.negotiations.waits.get(&other.uid).cloned() else { return };
+        if pod.node.is_some() || self.negotiations.waits.get(&pod.uid) == Some(&wait) {
+            return;
         }
-        waits
+        let message = format!("pod {} of its group is {wait}", other.id.name);
+        self.negotiations.waits.insert(pod.uid.clone(), wait);
+        let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Negotiating);
+        self.submit_and_forget(Write::Note { pod: id, uid, reason, message });
     }
 
     /// A gang has no seats: what drivers' controllers gave to its members alone is asked back.

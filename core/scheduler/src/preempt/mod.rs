@@ -21,7 +21,7 @@ use std::sync::Arc;
 use cluster::budgets::Budgets;
 use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
-use model::group::Group;
+use model::group::Grouping;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -91,7 +91,7 @@ pub(crate) struct Displacer<'d> {
     /// The pod, or one of the group.
     pub pod: &'d Arc<Pod>,
     /// The group, if it is one.
-    pub group: Option<&'d Arc<Group>>,
+    pub group: Option<&'d Grouping>,
     /// The node or the domain where that is to be.
     pub place: &'d Arc<str>,
 }
@@ -348,10 +348,23 @@ impl Engine {
     }
 
     fn evict(&mut self, by: &Displacer<'_>, victim: &Pod) {
-        let (id, uid, scheduler) = (victim.id.clone(), victim.uid.clone(), by.pod.scheduler.clone());
         let preemptor = if by.group.is_some() { Preemptor::Group } else { Preemptor::Pod };
-        let write = self.submit_and_forget(Write::Evict { pod: id, uid, scheduler, by: preemptor });
-        self.preempting.evictions.insert(write, (victim.uid.clone(), by.pod.uid.clone()));
+        self.send_away(victim, by.pod, preemptor);
+    }
+
+    fn send_away(&mut self, victim: &Pod, for_whom: &Pod, by: Preemptor) {
+        let (id, uid, scheduler) = (victim.id.clone(), victim.uid.clone(), for_whom.scheduler.clone());
+        let write = self.submit_and_forget(Write::Evict { pod: id, uid, scheduler, by });
+        self.preempting.evictions.insert(write, (victim.uid.clone(), for_whom.uid.clone()));
+    }
+
+    /// Lets a pod go that is bound, for the sake of its own gang, and says whether it was not going already.
+    pub(crate) fn let_go(&mut self, pod: &Pod) -> bool {
+        let is_staying = !pod.deleting && self.preempting.leaving.insert(pod.uid.clone());
+        if is_staying {
+            self.send_away(pod, pod, Preemptor::OwnGang);
+        }
+        is_staying
     }
 
     /// Whether a pod was asked to go, or is seen to.
@@ -388,6 +401,7 @@ impl Engine {
         let Some((victim, preemptor)) = self.preempting.evictions.remove(&write) else { return false };
         if let WriteOutcome::Failed(_) = outcome {
             self.preempting.leaving.remove(&victim);
+            self.gangs.released.remove(&victim);
             // Nothing will happen that wakes it, and at once it would be the same again.
             self.wake_nominee_later(&preemptor, now);
         }

@@ -1,17 +1,18 @@
-//! Who goes together: a single pod, or all pods of a group that is disrupted as a whole.
+//! Who goes together: a single pod, or all pods of a group that is disrupted as a whole, be it a group of pods or of groups.
 //!
 //! Invariant: a unit goes or stays as a whole, wherever its pods are, and all of it is less important than whoever it
-//! makes way for. A pod of a group counts at least as much as its group.
+//! makes way for. A pod of a group counts at least as much as its group and as what is above that.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::group::{Disruption, Group, GroupId};
+use model::group::{Composite, Disruption, Group};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
+use crate::gang::Root;
 
 /// Pods that go together.
 #[derive(Clone, Debug)]
@@ -21,9 +22,9 @@ pub(crate) struct Unit {
     /// How important the most important of them is.
     pub importance: i32,
     /// The group that these are, or that the only one belongs to.
-    pub group: Option<GroupId>,
-    /// A group that may lose pods one by one has too few of them without this one.
-    pub breaks_gang: bool,
+    pub group: Option<Root>,
+    /// A group of which parts may go by themselves, and which has too few without this one.
+    pub breaks: Option<Root>,
 }
 
 impl Unit {
@@ -31,13 +32,17 @@ impl Unit {
     fn rank(&self, now: Timestamp) -> Rank<'_> {
         let since = self.pods.iter().map(|pod| pod.started.unwrap_or(now)).min().unwrap_or(now);
         let first = self.pods.first().map_or("", |pod| &*pod.uid);
-        let (is_of_group, pods) = (self.group.is_some(), self.pods.len());
-        (Reverse((self.importance, self.breaks_gang, is_of_group, pods)), since, first)
+        let kind = match &self.group {
+            None => 0,
+            Some(Root::Group(_)) => 1,
+            Some(Root::Composite(_)) => 2,
+        };
+        (Reverse((self.importance, self.breaks.is_some(), kind, self.pods.len())), since, first)
     }
 }
 
-/// The importance, whether a gang breaks, whether it is of a group, how many pods; since when they run, and a uid.
-type Rank<'u> = (Reverse<(i32, bool, bool, usize)>, Timestamp, &'u str);
+/// The importance, whether a gang breaks, of what kind of group it is, how many pods; since when they run, and a uid.
+type Rank<'u> = (Reverse<(i32, bool, u8, usize)>, Timestamp, &'u str);
 
 impl Engine {
     /// The units of these pods that are less important than this, the most important first.
@@ -48,23 +53,25 @@ impl Engine {
         now: Timestamp,
     ) -> Vec<Unit> {
         let mut units = Vec::new();
-        let mut seen: BTreeSet<GroupId> = BTreeSet::new();
+        let mut seen: BTreeSet<Root> = BTreeSet::new();
         for pod in pods {
             let Some(group) = self.group_of(&pod).cloned() else {
-                let unit =
-                    Unit { importance: pod.priority, pods: vec![pod], group: None, breaks_gang: false };
-                units.push(unit);
+                units.push(Unit { importance: pod.priority, pods: vec![pod], group: None, breaks: None });
                 continue;
             };
-            if group.disruption == Disruption::Single {
-                units.push(Unit {
-                    importance: pod.priority.max(group.priority),
+            let above = self.composites_above(&group);
+            match goes_with(&group, &above) {
+                Some(root) if seen.contains(&root) => {}
+                Some(root) => {
+                    units.push(self.whole(&root));
+                    seen.insert(root);
+                }
+                None => units.push(Unit {
+                    importance: pod.priority.max(importance_of(&group, &above)),
                     pods: vec![pod],
-                    group: Some(group.id.clone()),
-                    breaks_gang: false,
-                });
-            } else if seen.insert(group.id.clone()) {
-                units.push(self.whole(&group));
+                    group: Some(Root::Group(group.id.clone())),
+                    breaks: None,
+                }),
             }
         }
         units.retain(|unit| unit.importance < importance);
@@ -80,32 +87,67 @@ impl Engine {
         self.gangs.group(&self.gang_of(pod)?)
     }
 
-    /// All pods of a group that are on nodes or on their way there.
-    fn whole(&self, group: &Group) -> Unit {
-        let pods: Vec<Arc<Pod>> =
-            self.gangs.seated(&group.id).filter_map(|uid| Some(self.nodes.pod(uid)?.1.clone())).collect();
-        let importance = pods.iter().map(|pod| pod.priority).fold(group.priority, i32::max);
-        Unit { pods, importance, group: Some(group.id.clone()), breaks_gang: false }
+    /// All pods of a group or of all groups below one that are on nodes or on their way there.
+    fn whole(&self, root: &Root) -> Unit {
+        let leaves = self.leaves_of(root);
+        let uids = leaves.iter().flat_map(|leaf| self.gangs.seated(leaf));
+        let mut pods: Vec<Arc<Pod>> = uids.filter_map(|uid| Some(self.nodes.pod(uid)?.1.clone())).collect();
+        pods.sort_by(|left, right| left.uid.cmp(&right.uid));
+        let groups = leaves.iter().filter_map(|leaf| self.gangs.group(leaf));
+        let of_groups = groups.map(|group| importance_of(group, &self.composites_above(group)));
+        let importance = pods.iter().map(|pod| pod.priority).chain(of_groups).max().unwrap_or(i32::MIN);
+        Unit { pods, importance, group: Some(root.clone()), breaks: None }
     }
 
-    /// Of a group that may lose pods one by one, the least important can go without harm to the rest, as long as enough stay.
+    /// Of a group that may lose parts of it one by one, the least important can go without harm to the rest, as long as enough
+    /// stay.
     fn note_broken(&self, units: &mut [Unit]) {
-        let mut spare: BTreeMap<GroupId, usize> = BTreeMap::new();
+        let mut spare: BTreeMap<Root, usize> = BTreeMap::new();
         for unit in units.iter_mut().rev() {
-            let Some(id) = &unit.group else { continue };
-            let Some(group) = self.gangs.group(id) else { continue };
-            if group.disruption == Disruption::Whole || group.at_least < 2 {
+            let Some((root, parts, at_least)) = unit.group.as_ref().and_then(|group| self.part_of(group))
+            else {
                 continue;
-            }
-            let seated = self.gangs.seated(id).count();
-            let spare = spare.entry(id.clone()).or_insert_with(|| {
-                // One that has too few already loses nothing more.
-                seated.checked_sub(group.at_least as usize).unwrap_or(seated)
-            });
-            unit.breaks_gang = *spare == 0;
+            };
+            // One that has too few already loses nothing more.
+            let spare = spare
+                .entry(root.clone())
+                .or_insert_with(|| parts.checked_sub(at_least as usize).unwrap_or(parts));
+            unit.breaks = (*spare == 0).then_some(root);
             *spare = spare.saturating_sub(1);
         }
     }
+
+    /// Of what a unit of this group is one of several parts, how many of these there are, and how many it has to have.
+    fn part_of(&self, group: &Root) -> Option<(Root, usize, u32)> {
+        let goes_alone = match group {
+            Root::Group(id) => self.gangs.group(id).filter(|group| group.disruption == Disruption::Single),
+            Root::Composite(_) => None,
+        };
+        let (root, parts, at_least) = match goes_alone {
+            Some(of_pod) => (group.clone(), self.gangs.seated(&of_pod.id).count(), of_pod.at_least),
+            // It goes as a whole, and what it is in may have too few groups then.
+            None => {
+                let parent = self.parent_of(group)?;
+                let standing = self.standing_groups(&parent.id);
+                (Root::Composite(parent.id.clone()), standing, parent.at_least)
+            }
+        };
+        (at_least > 1).then_some((root, parts, at_least))
+    }
+}
+
+/// What a pod of a group goes with: the highest of its group and those above that is disrupted as a whole.
+fn goes_with(group: &Group, above: &[Arc<Composite>]) -> Option<Root> {
+    let highest = above.iter().rfind(|composite| composite.disruption == Disruption::Whole);
+    match highest {
+        Some(composite) => Some(Root::Composite(composite.id.clone())),
+        None => (group.disruption == Disruption::Whole).then(|| Root::Group(group.id.clone())),
+    }
+}
+
+/// How important each pod of a group is at the least.
+fn importance_of(group: &Group, above: &[Arc<Composite>]) -> i32 {
+    above.iter().map(|composite| composite.priority).fold(group.priority, i32::max)
 }
 
 /// The pods of units.
@@ -113,8 +155,7 @@ pub(crate) fn pods_of<'u>(units: impl IntoIterator<Item = &'u Unit>) -> impl Ite
     units.into_iter().flat_map(|unit| &unit.pods)
 }
 
-/// How many gangs have too few pods if these go.
+/// How many gangs have too few pods or groups if these go.
 pub(crate) fn broken<'u>(units: impl IntoIterator<Item = &'u Unit>) -> usize {
-    let broken = units.into_iter().filter(|unit| unit.breaks_gang).filter_map(|unit| unit.group.as_ref());
-    broken.collect::<BTreeSet<_>>().len()
+    units.into_iter().filter_map(|unit| unit.breaks.as_ref()).collect::<BTreeSet<_>>().len()
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use model::group::Disruption;
 use model::pod::Pod;
-use scheduler::change::{Write, WriteOutcome};
+use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
 
 use crate::gangs::{applied, gang, member, racks, seats};
-use crate::world::{World, claim, gpu_class, gpus, pod};
+use crate::world::{World, claim, claim_id, gpu_class, gpus, pod};
 
 const MEMBERS: [&str; 3] = ["m0", "m1", "m2"];
 
@@ -259,4 +259,99 @@ fn a_gang_of_which_members_are_bound_stays_in_their_rack_even_if_only_another_ha
     next.later(20);
     next.settle();
     assert_eq!((bound(&next), racks_of(&next).len()), (3, 1));
+}
+
+/// Two members have their devices, and of the third that is not known yet.
+fn with_one_open() -> (World, (WriteId, Write)) {
+    let mut world = with_cards();
+    world.turn();
+    let mut open = std::mem::take(&mut world.open);
+    let last = open.pop().expect("each has a claim");
+    for (id, write) in open {
+        let outcome = world.apply(&write);
+        world.tell(Input::Settled(id, outcome));
+    }
+    (world, last)
+}
+
+fn bindings(world: &World) -> usize {
+    world.open.iter().filter(|(_, write)| matches!(write, Write::Bind { .. })).count()
+}
+
+/// Nobody is bound before all may be, and then all are.
+fn bind_all_or_none(mut world: World, (id, write): (WriteId, Write)) {
+    let outcome = world.apply(&write);
+    world.tell(Input::Settled(id, outcome));
+    let mut seen = bindings(&world);
+    for _ in 0..100 {
+        assert!([0, 3].contains(&seen), "{:?}", world.open);
+        if seen == 3 {
+            break;
+        }
+        world.now = world.now.plus_millis(100);
+        world.turn();
+        seen = bindings(&world);
+    }
+    world.settle();
+    assert_eq!(bound(&world), 3, "{:?}", world.told);
+}
+
+/// A pod with a claim that waits for another scheduler.
+fn rival(world: &mut World) {
+    world.add_claim(claim("theirs"));
+    world.add_pod(Pod { scheduler: "another".into(), ..pod("theirs", 100, &["theirs"]) });
+}
+
+#[test]
+fn members_that_were_ready_before_another_scheduler_came_are_bound_with_the_last_and_not_after_it() {
+    let (mut world, last) = with_one_open();
+    rival(&mut world);
+    bind_all_or_none(world, last);
+}
+
+#[test]
+fn a_list_of_claims_parts_no_gang_when_somebody_else_binds_the_one_that_was_waited_for() {
+    let mut world = with_cards();
+    world.remove_pod("m2");
+    world.add_pod(member("m2", 1_500, &[]));
+    world.turn();
+    let mut open = std::mem::take(&mut world.open);
+    open.sort_by(|(_, left), (_, right)| whose(left).cmp(whose(right)));
+    let outcome = world.apply(&open[0].1);
+    world.tell(Input::Settled(open[0].0, outcome));
+    rival(&mut world);
+    world.remove_pod("theirs");
+    world.now = world.now.plus_millis(3_000);
+    let known = world.claims[&claim_id("m0")].clone();
+    world.fact(Change::ClaimListed(Box::new(known)));
+    world.add_pod(Pod { node: Some("a".into()), ..member("m1", 1_500, &["m1"]) });
+    for _ in 0..40 {
+        assert!([0, 2].contains(&bindings(&world)), "{:?}", world.open);
+        if bindings(&world) == 2 {
+            return;
+        }
+        world.now = world.now.plus_millis(100);
+        world.turn();
+    }
+    panic!("nobody was bound: {:?}", world.told);
+}
+
+#[test]
+fn a_member_that_failed_is_not_sent_alone_while_those_called_back_for_it_have_no_answer() {
+    let mut world = with_cards();
+    world.turn();
+    let mut open = std::mem::take(&mut world.open);
+    open.sort_by(|(_, left), (_, right)| whose(left).cmp(whose(right)));
+    world.tell(Input::Settled(open[0].0, WriteOutcome::Failed("no".to_owned())));
+    for _ in 0..3 {
+        world.later(20);
+        world.turn();
+        world.carry_out();
+        assert_eq!((bindings(&world), bound(&world)), (0, 0), "the others come back: {:?}", world.told);
+    }
+    world.open.extend(open[1..].to_vec());
+    world.carry_out();
+    world.later(20);
+    world.settle();
+    assert_eq!((bound(&world), racks_of(&world).len()), (3, 1), "{:?}", world.told);
 }

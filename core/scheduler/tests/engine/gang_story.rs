@@ -4,19 +4,49 @@
 use std::collections::BTreeMap;
 
 use cluster::claims::ClaimState;
-use model::group::Disruption;
+use model::group::{Composite, Disruption, Group};
 use model::pod::Pod;
-use scheduler::change::{Change, Write};
+use scheduler::change::{Change, GroupChange, Write};
 
-use crate::gangs::{applied, gang, gang_world, member_of, node_in};
+use crate::gangs::{applied, gang, member_of, node_in};
+use crate::group_trees::{id, tree_world};
 use crate::turmoil::Dice;
 use crate::world::{World, claim, gpu_class, gpus, pod};
 
-const GANGS: [(&str, u32, i32, Disruption); 3] =
-    [("g0", 2, 0, Disruption::Single), ("g1", 2, 5, Disruption::Whole), ("g2", 3, 10, Disruption::Single)];
+/// A group by name: how many of it are needed, how important it is, how it goes, and what it is in.
+type Kind = (&'static str, u32, i32, Disruption, Option<&'static str>);
+
+const SINGLE: Disruption = Disruption::Single;
+const WHOLE: Disruption = Disruption::Whole;
+
+/// Groups, and groups of those.
+struct Play {
+    groups: [Kind; 3],
+    trees: &'static [Kind],
+    /// Pods of these groups go together.
+    whole: &'static [&'static str],
+}
+
+const GANGS: Play = Play {
+    groups: [("g0", 2, 0, SINGLE, None), ("g1", 2, 5, WHOLE, None), ("g2", 3, 10, SINGLE, None)],
+    trees: &[],
+    whole: &["g1"],
+};
+
+/// A tree that goes as a whole, and one that needs one of its groups.
+const TREES: Play = Play {
+    groups: [
+        ("g0", 1, 5, SINGLE, Some("t")),
+        ("g1", 2, 5, SINGLE, Some("t")),
+        ("g2", 2, 10, SINGLE, Some("u")),
+    ],
+    trees: &[("t", 2, 5, WHOLE, None), ("u", 1, 10, SINGLE, None)],
+    whole: &["g0", "g1"],
+};
 
 struct Story {
     world: World,
+    play: &'static Play,
     dice: Dice,
     /// Nodes, slices and groups as they are, to be told to another engine.
     facts: BTreeMap<String, Change>,
@@ -25,12 +55,24 @@ struct Story {
 }
 
 impl Story {
-    fn begin(seed: u64) -> Story {
-        let mut story =
-            Story { world: gang_world(), dice: Dice(seed), facts: BTreeMap::new(), pods: 0, evictions: 0 };
+    fn begin(seed: u64, play: &'static Play) -> Story {
+        let (world, dice, facts) = (tree_world(), Dice(seed), BTreeMap::new());
+        let mut story = Story { world, play, dice, facts, pods: 0, evictions: 0 };
         story.fact("class", gpu_class());
-        for (name, at_least, priority, disruption) in GANGS {
-            story.fact(name, applied(gang(name, at_least, priority, disruption)));
+        for (name, at_least, priority, disruption, _) in play.trees {
+            let composite = Composite {
+                id: id(name),
+                at_least: *at_least,
+                priority: *priority,
+                disruption: *disruption,
+                preempts: true,
+                ..Composite::default()
+            };
+            story.fact(name, Change::Group(GroupChange::CompositeApplied(Box::new(composite))));
+        }
+        for (name, at_least, priority, disruption, parent) in play.groups {
+            let group = gang(name, at_least, priority, disruption);
+            story.fact(name, applied(Group { parent: parent.map(Into::into), ..group }));
         }
         story
     }
@@ -78,8 +120,8 @@ impl Story {
             self.world.add_claim(claim(&name));
         }
         let pod = pod(&name, cpu, claims);
-        let pod = match GANGS.get(self.dice.below(4) as usize) {
-            Some((gang, _, priority, _)) => member_of(gang, *priority, pod),
+        let pod = match self.play.groups.get(self.dice.below(4) as usize) {
+            Some((gang, _, priority, ..)) => member_of(gang, *priority, pod),
             None => Pod { priority: [0, 3, 7][self.dice.below(3) as usize], ..pod },
         };
         self.world.add_pod(pod);
@@ -103,7 +145,10 @@ impl Story {
         self.world.turn();
         let evicted = self.world.evicted().split_off(before);
         self.evictions += evicted.len();
-        let is_whole = |pod: &&Pod| pod.group.as_deref() == Some("g1") && pod.node.is_some();
+        let whole = self.play.whole;
+        let is_whole = |pod: &&Pod| {
+            pod.group.as_deref().is_some_and(|group| whole.contains(&group)) && pod.node.is_some()
+        };
         let members: Vec<&Pod> = self.world.pods.values().filter(is_whole).collect();
         let is_asked = |pod: &&Pod| evicted.iter().any(|name| **name == *pod.id.name);
         if members.iter().any(is_asked) {
@@ -117,7 +162,7 @@ impl Story {
     /// Another engine, told all that there is, finds nothing to do.
     fn check_nothing_missed(self, seed: u64) {
         let Story { world, facts, .. } = self;
-        let mut fresh = World { now: world.now, revision: world.revision, ..gang_world() };
+        let mut fresh = World { now: world.now, revision: world.revision, ..tree_world() };
         facts.into_values().for_each(|change| fresh.fact(change));
         world.claims.into_values().for_each(|claim| fresh.add_claim(claim));
         world.pods.into_values().for_each(|pod| fresh.add_pod(pod));
@@ -132,8 +177,8 @@ impl Story {
 }
 
 /// How many members of gangs have a node in the end, and how many pods were evicted.
-fn story(seed: u64) -> (usize, usize) {
-    let mut story = Story::begin(seed);
+fn story(seed: u64, play: &'static Play) -> (usize, usize) {
+    let mut story = Story::begin(seed, play);
     for _ in 0..80 {
         story.event();
         story.world.lingering = story.dice.below(2) == 0;
@@ -162,7 +207,18 @@ fn story(seed: u64) -> (usize, usize) {
 fn gangs_that_matter_more_and_less_come_to_rest_and_nobody_sleeps_through_a_chance() {
     let (mut placed, mut evicted) = (0, 0);
     for seed in 0..40 {
-        let (of_gangs, evictions) = story(seed);
+        let (of_gangs, evictions) = story(seed, &GANGS);
+        placed += of_gangs;
+        evicted += evictions;
+    }
+    assert!(placed > 60 && evicted > 30, "{placed} members were placed and {evicted} evicted");
+}
+
+#[test]
+fn trees_that_matter_more_and_less_come_to_rest_and_nobody_sleeps_through_a_chance() {
+    let (mut placed, mut evicted) = (0, 0);
+    for seed in 0..40 {
+        let (of_gangs, evictions) = story(seed, &TREES);
         placed += of_gangs;
         evicted += evictions;
     }

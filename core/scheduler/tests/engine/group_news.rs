@@ -2,10 +2,13 @@
 
 use model::group::{Group, GroupId};
 use model::pod::Pod;
+use model::workload::{Workload, WorkloadGroup, WorkloadId};
 use scheduler::change::{Change, GroupChange, GroupState, WaitReason, Write};
+use scheduler::engine::{Announcement, Effect, Input};
+use scheduler::gang::GangOutcome;
 
 use crate::gangs::{gang_world, node_in};
-use crate::world::{World, pod};
+use crate::world::{World, pod, world};
 
 fn group(at_least: u32, was_placed: bool) -> Change {
     Change::Group(GroupChange::Applied(Box::new(Group {
@@ -93,4 +96,199 @@ fn a_member_that_fits_nowhere_even_alone_is_named_with_its_reason() {
                 cpu is enough for 1, 6000 needed, 4000 free; \
                 pod m1: 0/1 nodes are available: 1 Insufficient cpu";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
+}
+
+fn own_workload(groups: &[(&str, u32)]) -> Change {
+    let group = |(name, replicas): &(&str, u32)| WorkloadGroup {
+        name: (*name).into(),
+        at_least: 2,
+        replicas: *replicas,
+        binding_failure: None,
+        terms: Default::default(),
+    };
+    Change::Group(GroupChange::WorkloadApplied(Box::new(Workload {
+        id: WorkloadId { namespace: "default".into(), name: "w".into() },
+        uid: "uid-w".into(),
+        groups: groups.iter().map(group).collect(),
+    })))
+}
+
+fn member_of(group: &str, name: &str) -> Pod {
+    Pod { group: Some(group.into()), ..pod(name, 1_000, &[]) }
+}
+
+#[test]
+fn replicas_of_our_own_workloads_are_told_of_like_groups() {
+    let mut world = gang_world();
+    world.fact(node_in("r0", "a", 4_000));
+    world.fact(own_workload(&[("g", 2)]));
+    ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member_of("w/g/0", name)));
+    world.settle();
+    ["n0", "n1", "n2"].into_iter().for_each(|name| world.add_pod(member_of("w/g/1", name)));
+    world.fact(own_workload(&[("g", 2)]));
+    world.add_pod(Pod { node: Some("a".into()), ..pod("other", 1_500, &[]) });
+    world.settle();
+    for told in ["group w/g/0: nodes for 2 pods", "group w/g/0: 2 pods are bound"] {
+        assert_eq!(world.told.iter().filter(|line| *line == told).count(), 1, "{:?}", world.told);
+    }
+    let is_note = |(_, write): &(_, Write)| matches!(write, Write::NoteGroup { .. });
+    assert!(!world.open.iter().any(is_note), "there is no such object: {:?}", world.open);
+    let refused = "group w/g/1: pod group is unschedulable";
+    assert!(world.told.iter().any(|line| line.starts_with(refused)), "{:?}", world.told);
+    // Another scheduler that begins tells nothing anew.
+    let mut next = gang_world();
+    next.fact(node_in("r0", "a", 4_000));
+    next.fact(own_workload(&[("g", 2)]));
+    world.pods.into_values().for_each(|pod| next.add_pod(pod));
+    next.settle();
+    assert!(!next.told.iter().any(|line| line.starts_with("group w/g/0")), "{:?}", next.told);
+}
+
+#[test]
+fn a_group_for_which_others_go_is_told_to_wait_for_them() {
+    let mut world = gang_world();
+    world.fact(node_in("r0", "a", 2_000));
+    world.add_pod(Pod { node: Some("a".into()), priority: -1, ..pod("victim", 2_000, &[]) });
+    world.fact(group(2, false));
+    ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name)));
+    let effects = world.engine.handle(world.now, Input::Turn { attempts: 1 });
+    let outcome = effects.iter().find_map(|effect| match effect {
+        Effect::Announce(Announcement::Gang(news)) => Some(news.outcome.clone()),
+        _ => None,
+    });
+    assert!(matches!(outcome, Some(GangOutcome::MakingRoom { .. })), "{outcome:?}");
+}
+
+#[test]
+fn a_note_that_could_not_be_written_is_repeated_until_it_is() {
+    let mut world = gang_world();
+    world.fact(node_in("r0", "a", 4_000));
+    world.fact(group(2, false));
+    let is_note: fn(&Write) -> bool = |write| matches!(write, Write::NoteGroup { .. });
+    world.fail.extend([is_note, is_note, is_note]);
+    ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name)));
+    assert_eq!(notes(&mut world), [GroupState::Placed]);
+    for seconds in [1, 2, 4] {
+        assert!(!world.engine.wants_turn(world.now));
+        world.later(seconds);
+        assert!(world.engine.wants_turn(world.now), "{seconds}");
+        assert_eq!(notes(&mut world), [GroupState::Placed], "{seconds}");
+    }
+    world.later(1_000);
+    assert!(notes(&mut world).is_empty(), "it is written");
+}
+
+#[test]
+fn a_note_that_could_not_be_written_is_dropped_with_its_group_and_for_another_note() {
+    let mut world = gang_world();
+    world.fact(group(2, false));
+    let is_note: fn(&Write) -> bool = |write| matches!(write, Write::NoteGroup { .. });
+    world.fail.push(is_note);
+    ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name)));
+    assert_eq!(notes(&mut world).len(), 1);
+    world.fact(node_in("r0", "a", 4_000));
+    world.later(300);
+    let noted = notes(&mut world);
+    assert_eq!(noted.last(), Some(&GroupState::Placed), "{noted:?}");
+    world.fail.push(is_note);
+    world.fact(group(2, false));
+    let id = GroupId { namespace: "default".into(), name: "gang".into() };
+    world.fact(Change::Group(GroupChange::Gone(id)));
+    world.later(1_000);
+    assert!(notes(&mut world).is_empty());
+}
+
+/// What pods were told, but for what is told of groups.
+fn said<'w>(world: &'w World, pod: &str) -> Vec<&'w str> {
+    let prefix = format!("{pod}: ");
+    world.told.iter().filter_map(|line| line.strip_prefix(&prefix)).collect()
+}
+
+#[test]
+fn a_pod_whose_group_does_not_exist_says_so_and_only_that_group_wakes_it() {
+    let cases = [
+        ("gang", None, "waiting for pod group gang, which does not exist", group(1, false)),
+        ("w/g/0", None, "waiting for workload w, which does not exist", own_workload(&[("g", 1)])),
+        (
+            "w/g/0",
+            Some(own_workload(&[("h", 1)])),
+            "waiting for pod group g of workload w, which has no such group",
+            own_workload(&[("g", 1), ("h", 1)]),
+        ),
+        (
+            "w/g/2",
+            Some(own_workload(&[("g", 2)])),
+            "waiting for replica 2 of pod group g of workload w, which has 2, counted from 0",
+            own_workload(&[("g", 3)]),
+        ),
+    ];
+    for (name, before, message, remedy) in cases {
+        let mut world = gang_world();
+        world.fact(node_in("r0", "a", 4_000));
+        before.into_iter().for_each(|change| world.fact(change));
+        ["m0", "m1"].into_iter().for_each(|pod| world.add_pod(member_of(name, pod)));
+        world.turn();
+        assert!(world.told.is_empty(), "the group may be heard of in a moment: {:?}", world.told);
+        world.later(1);
+        assert!(world.engine.wants_turn(world.now));
+        world.turn();
+        let noted = world
+            .open
+            .iter()
+            .filter(|(_, write)| matches!(write, Write::Note { message: noted, .. } if noted == message));
+        assert_eq!(noted.count(), 2, "{:?}", world.open);
+        assert_eq!((said(&world, "m0"), said(&world, "m1")), (vec![message], vec![message]));
+        world.carry_out();
+        // Nothing else wakes them, and nothing is said twice.
+        world.fact(node_in("r0", "b", 4_000));
+        world.add_pod(pod("other", 100, &[]));
+        world.settle();
+        world.later(3_600);
+        world.settle();
+        assert_eq!((said(&world, "m0").len(), world.node_of("m0")), (1, None), "{name}");
+        world.fact(remedy);
+        world.settle();
+        assert!(world.node_of("m0").is_some() && world.node_of("m1").is_some(), "{name}: {:?}", world.told);
+    }
+}
+
+#[test]
+fn pods_whose_group_goes_while_they_wait_are_told() {
+    let mut world = gang_world();
+    world.fact(group(3, false));
+    ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name)));
+    world.later(10);
+    world.settle();
+    assert!(world.told.is_empty(), "{:?}", world.told);
+    let id = GroupId { namespace: "default".into(), name: "gang".into() };
+    world.fact(Change::Group(GroupChange::Gone(id)));
+    world.later(1);
+    world.settle();
+    assert_eq!(said(&world, "m0"), ["waiting for pod group gang, which does not exist"]);
+}
+
+#[test]
+fn a_group_that_is_heard_of_in_time_leaves_nothing_to_be_said() {
+    let mut world = gang_world();
+    world.fact(node_in("r0", "a", 4_000));
+    ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name)));
+    world.now = world.now.plus_millis(500);
+    world.fact(group(2, false));
+    world.settle();
+    world.later(10);
+    world.settle();
+    assert!(!world.told.iter().any(|line| line.contains("does not exist")), "{:?}", world.told);
+}
+
+#[test]
+fn a_group_that_is_ignored_is_told_of_once() {
+    let mut world = world();
+    world.fact(node_in("r0", "a", 4_000));
+    ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name)));
+    world.settle();
+    let told = "pod group gang is ignored and its pods are placed one by one, \
+                since the feature gate GenericWorkload is off";
+    assert_eq!(said(&world, "m0").len() + said(&world, "m1").len(), 1, "{:?}", world.told);
+    assert!(world.told.iter().any(|line| line.ends_with(told)), "{:?}", world.told);
+    assert!(world.node_of("m0").is_some() && world.node_of("m1").is_some());
 }

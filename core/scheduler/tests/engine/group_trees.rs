@@ -7,18 +7,23 @@ use scheduler::change::{Change, GroupChange, Write};
 use scheduler::engine::Engine;
 
 use crate::gangs::{node_in, seats};
-use crate::world::{World, pod, settings, world};
+use crate::world::{World, claim, gpu_class, gpus, pod, settings, world};
 
-fn id(name: &str) -> GroupId {
+pub fn id(name: &str) -> GroupId {
     GroupId { namespace: "default".into(), name: name.into() }
 }
 
-/// Two zones with two racks of two nodes each, of four processors: `z0-r0-a` and so on.
-fn zones() -> World {
+/// A world whose engine knows groups of groups.
+pub fn tree_world() -> World {
     let mut settings = settings();
     let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling, Gate::CompositePodGroup];
     settings.gates = gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
-    let mut world = World { engine: Engine::new(settings), ..world() };
+    World { engine: Engine::new(settings), ..world() }
+}
+
+/// Two zones with two racks of two nodes each, of four processors: `z0-r0-a` and so on.
+pub fn zones() -> World {
+    let mut world = tree_world();
     for zone in ["z0", "z1"] {
         for rack in ["r0", "r1"] {
             for name in ["a", "b"] {
@@ -70,7 +75,7 @@ fn fill(world: &mut World, node: &str) {
 }
 
 /// The racks in which members of a group are.
-fn racks(world: &World, group: &str) -> Vec<String> {
+pub fn racks(world: &World, group: &str) -> Vec<String> {
     let members = world.pods.values().filter(|pod| pod.group.as_deref() == Some(group));
     let mut racks: Vec<String> =
         members.filter_map(|pod| pod.node.as_ref()).map(|node| node[..5].to_owned()).collect();
@@ -205,4 +210,91 @@ fn groups_are_on_their_own_while_trees_are_off() {
     add(&mut world, "x", 2);
     world.settle();
     assert_eq!(seats(&world), "x0@a x1@a");
+}
+
+/// How often a tree was looked at in vain.
+fn looks(world: &World) -> usize {
+    world.told.iter().filter(|line| line.starts_with("x0: ")).count()
+}
+
+/// Tells a fact after a while, and says whether the tree was looked at for it.
+#[track_caller]
+fn wakes(world: &mut World, change: Change, expected: bool) {
+    world.later(20);
+    let before = (looks(world), seats(world));
+    world.fact(change);
+    world.settle();
+    assert_eq!((looks(world), seats(world)) != before, expected, "{:?}", world.told.last());
+}
+
+/// A node of the second zone with another label.
+fn relabelled(key: &str) -> Change {
+    let Change::NodeApplied(mut node) = node_in("z1-r1", "z1-r1-b", 4_000) else {
+        unreachable!("it is a node")
+    };
+    node.labels.insert("zone".into(), "z1".into());
+    node.labels.insert(key.into(), "new".into());
+    Change::NodeApplied(node)
+}
+
+#[test]
+fn a_tree_that_sleeps_is_woken_by_what_can_help_and_by_nothing_else() {
+    for level in [None, Some("zone")] {
+        let mut world = zones();
+        world.fact(tree("t", 2, level, None));
+        for name in ["x", "y"] {
+            world.fact(leaf(name, 10, None, "t"));
+            add(&mut world, name, 10);
+        }
+        world.settle();
+        assert_eq!(looks(&world), 1, "{:?}", world.told);
+        wakes(&mut world, gpus("z0-r0-a", &["gpu-0"]), false);
+        wakes(&mut world, leaf("another", 2, None, "elsewhere"), false);
+        wakes(&mut world, relabelled("colour"), level.is_some());
+        wakes(&mut world, node_in("z1-r1", "z1-r1-c", 4_000), true);
+        wakes(&mut world, tree("t", 1, level, None), true);
+    }
+}
+
+#[test]
+fn groups_that_may_be_anywhere_in_a_domain_are_seated_so_that_both_fit() {
+    let mut world = zones();
+    for node in ["z0-r1-a", "z0-r1-b", "z1-r0-a", "z1-r0-b", "z1-r1-a", "z1-r1-b"] {
+        fill(&mut world, node);
+    }
+    // On two nodes of four processors: two members of one and two of three, which leaves nothing.
+    world.fact(tree("t", 2, Some("zone"), None));
+    for (name, needs) in [("x", [1_000, 1_000]), ("y", [3_000, 3_000])] {
+        world.fact(leaf(name, 2, None, "t"));
+        for (at, cpu_milli) in needs.into_iter().enumerate() {
+            world.add_pod(Pod { group: Some(name.into()), ..pod(&format!("{name}{at}"), cpu_milli, &[]) });
+        }
+    }
+    world.settle();
+    assert!(["x0", "x1", "y0", "y1"].iter().all(|name| world.node_of(name).is_some()), "{}", seats(&world));
+}
+
+#[test]
+fn members_of_two_groups_that_share_a_claim_go_where_its_devices_are() {
+    for level in [None, Some("rack")] {
+        let mut world = zones();
+        world.fact(gpu_class());
+        for node in ["z0-r0-a", "z1-r0-a"] {
+            world.fact(gpus(node, &["gpu-0"]));
+        }
+        world.add_claim(claim("shared"));
+        world.fact(tree("t", 2, Some("zone"), None));
+        for name in ["x", "y"] {
+            world.fact(leaf(name, 1, level, "t"));
+            world.add_pod(Pod { group: Some(name.into()), ..pod(&format!("{name}0"), 1_000, &["shared"]) });
+        }
+        world.turn();
+        let allocations = world.open.iter().filter(|(_, write)| matches!(write, Write::Allocate { .. }));
+        assert_eq!(allocations.count(), 1, "{level:?}: {:?}", world.open);
+        world.settle();
+        assert_eq!(world.node_of("x0"), world.node_of("y0"), "{level:?}: {}", seats(&world));
+        assert!(world.node_of("x0").is_some(), "{level:?}: {}", seats(&world));
+        let users = &world.claims[&crate::world::claim_id("shared")].reserved_for;
+        assert_eq!(users.len(), 2, "{level:?}: {users:?}");
+    }
 }

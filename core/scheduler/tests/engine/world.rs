@@ -243,7 +243,7 @@ impl World {
                     self.told.push(format!("{}: {message}", pod.id.name));
                 }
                 Effect::Announce(Announcement::Preempted { pod, by, group, node }) => {
-                    let by = group.map_or_else(|| by.uid.clone(), |group| group.id.name.clone());
+                    let by = group.map_or_else(|| by.uid.clone(), |group| group.id().name.clone());
                     self.told.push(format!("{} preempted by {by} on {node}", pod.id.name));
                 }
                 Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
@@ -256,6 +256,9 @@ impl World {
                     let (name, outcome) = (&news.group.name, &news.outcome);
                     self.told.push(format!("group {name}: {outcome}"));
                 }
+                Effect::Announce(
+                    Announcement::Released { pod, message } | Announcement::GroupIgnored { pod, message },
+                ) => self.told.push(format!("{}: {message}", pod.id.name)),
                 Effect::Announce(Announcement::Negotiating { pod, wait }) => {
                     self.told.push(format!("{}: {wait}", pod.id.name));
                 }

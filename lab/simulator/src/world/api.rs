@@ -154,6 +154,18 @@ impl Api {
         self.update(&kind.kind, &with_status, true)
     }
 
+    /// Takes an object in as it is: it was admitted elsewhere.
+    pub fn adopt(&mut self, object: &Value) -> Result<(), Refused> {
+        let meta = &object["metadata"];
+        let key = Key::new(text(&meta["namespace"]), text(&meta["name"]));
+        self.put(self.site(text(&object["kind"])), key, object, Expected::Absent).map(drop)
+    }
+
+    /// Goes on to count what is made at this number, so that uids are not those of objects that were made elsewhere.
+    pub fn count_from(&mut self, number: u64) {
+        self.created = number;
+    }
+
     /// Puts an object, or its status, in place of the one that is there.
     pub fn update(&mut self, kind: &str, object: &Value, status: bool) -> Result<Arc<Value>, Refused> {
         let site = self.site(kind);

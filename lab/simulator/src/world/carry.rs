@@ -6,6 +6,7 @@ use convert::request::{ApiCall, Next};
 use scheduler::change::{Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
 use serde_json::Value;
+use store::Key;
 
 use super::api::{Refused, text};
 use super::component::Component;
@@ -38,6 +39,12 @@ impl World {
         if self.plan.sabotage == Sabotage::KeepsReservations && matches!(write, Write::Release { .. }) {
             return;
         }
+        if let Write::Bind { pod, .. } = &write
+            && let Some(wrong) = self.judge.check_gang(&Key::new(&pod.namespace, &pod.name))
+        {
+            self.trace.note(now, format_args!("WRONG: {wrong}"));
+            self.violations.push(wrong);
+        }
         let tries_max = self.plan.tries_max;
         let mut errand = Errand {
             replica,
@@ -64,7 +71,7 @@ impl World {
         let stream = replica::followed(self.gates).position(|followed| followed == kind);
         if let Some(stream) = stream.filter(|_| self.plan.strikes(Fault::StaleRead, &mut self.chances)) {
             let known = &self.replicas[errand.replica].streams[stream].known;
-            return (known.get(&store::Key::new(&namespace, &name)).cloned(), Reading::Old);
+            return (known.get(&Key::new(&namespace, &name)).cloned(), Reading::Old);
         }
         (self.api.get(kind, &namespace, &name), Reading::Fresh)
     }
@@ -208,7 +215,7 @@ impl World {
         }
         let streams = &self.replicas[replica].streams;
         let stream = streams.iter().find(|stream| stream.site.kind.kind == kind);
-        let known = stream.and_then(|stream| stream.known.get(&store::Key::new(&namespace, &name)));
+        let known = stream.and_then(|stream| stream.known.get(&Key::new(&namespace, &name)));
         if known.is_some_and(|known| known["metadata"]["uid"] == object["metadata"]["uid"])
             && let Some(change) = replica::applied(object)
         {

@@ -132,6 +132,26 @@ impl GangRecord {
         Vec::new()
     }
 
+    /// What is wrong if a pod is to be the first of its gang on a node, and too few of the gang have all that they need. Of a gang
+    /// that lost somebody meanwhile nothing is said: who binds may not have heard of it.
+    pub fn begun_by_few(
+        &self,
+        pod: &Pod,
+        pods: &BTreeMap<Key, Pod>,
+        has_all: impl Fn(&Pod) -> bool,
+    ) -> Option<String> {
+        let (group, at_least, ..) = *GROUPS.iter().find(|known| Some(known.0) == group_of(pod))?;
+        let made = self.made.get(&pod.metadata.uid);
+        if !bound(pods, group).is_empty() || self.bereft.contains(group) || self.left.get(group) > made {
+            return None;
+        }
+        let live = |other: &&Pod| group_of(other) == Some(group) && !is_over(other);
+        let ready = pods.values().filter(live).filter(|other| has_all(other)).count();
+        let name = &pod.metadata.name;
+        (ready < at_least)
+            .then(|| format!("gang {group} begins with {name}, and {ready} of {at_least} are ready"))
+    }
+
     /// Gangs of which fewer are bound than have to be at once, though none of them was lost.
     pub fn halves(&self, pods: &BTreeMap<Key, Pod>) -> Vec<String> {
         let mut wrong = Vec::new();

@@ -267,6 +267,29 @@ impl Judge {
         wrong
     }
 
+    /// Somebody is about to bind a pod. The first of a gang is bound only when enough of them have all that they need, with their
+    /// devices ready.
+    pub fn check_gang(&self, key: &Key) -> Option<String> {
+        let pod = self.pods.get(key)?;
+        let has_all = |pod: &Pod| {
+            let named = |name: &String| {
+                let is_its = |claim: &&ResourceClaim| {
+                    claim.metadata.name == *name && claim.metadata.namespace == pod.metadata.namespace
+                };
+                self.claims.iter().find(is_its)
+            };
+            let claims: Option<Vec<&ResourceClaim>> = claims_of(pod).map(named).collect();
+            claims.is_some_and(|claims| {
+                let is_reserved = |claim: &&ResourceClaim| {
+                    let mut users = claim.status.reserved_for.iter();
+                    claim.status.allocation.is_some() && users.any(|user| user.uid == pod.metadata.uid)
+                };
+                claims.iter().all(is_reserved) && check_binding(pod, &claims).is_empty()
+            })
+        };
+        self.gangs.begun_by_few(pod, &self.pods, has_all)
+    }
+
     fn check_room(&self, name: &str) -> Vec<String> {
         let Some(node) = self.nodes.get(&Key::new("", name)) else { return Vec::new() };
         let pods: Vec<&Pod> =

@@ -139,6 +139,9 @@ impl World {
                 let outcome = outcome.name();
                 self.trace.note(now, format_args!("scheduler {replica}: devices of {}: {outcome}", pod.id));
             }
+            Announcement::Released { pod, message } | Announcement::GroupIgnored { pod, message } => {
+                self.trace.note(now, format_args!("scheduler {replica} about {}: {message}", pod.id));
+            }
             Announcement::Gang(news) => {
                 let (group, outcome) = (&news.group, &news.outcome);
                 self.trace.note(now, format_args!("scheduler {replica} about group {group}: {outcome}"));

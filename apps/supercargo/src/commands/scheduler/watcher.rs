@@ -160,11 +160,15 @@ impl Watcher {
         match &news.outcome {
             GangOutcome::Seated { members } => debug!(group, members, "nodes for a pod group"),
             GangOutcome::Refused { message } => debug!(group, reason = message, "no place for a pod group"),
+            GangOutcome::MakingRoom { message } => {
+                debug!(group, reason = message, "others go for a pod group")
+            }
             GangOutcome::Placed { members } => debug!(group, members, "a pod group has its nodes"),
         }
         let Some(took) = took else { return };
         let result = match news.outcome {
             GangOutcome::Refused { .. } => GangResult::Unschedulable,
+            GangOutcome::MakingRoom { .. } => GangResult::WaitingOnPreemption,
             GangOutcome::Seated { .. } | GangOutcome::Placed { .. } => GangResult::Scheduled,
         };
         let (gangs, tried) = (&self.metrics.gangs, news.tried);
@@ -198,6 +202,7 @@ impl Listener for Watcher {
             Notice::NotServed { kind } => {
                 info!(kind, "the API server does not serve this kind; nothing is known of it");
             }
+            Notice::Served { kind } => info!(kind, "the API server serves this kind now"),
             Notice::Interrupted { kind, why, retry_in } => {
                 let retry_ms = retry_in.as_millis();
                 // Servers end watches at any time; only what lasts is worth a line.
@@ -242,9 +247,17 @@ impl Listener for Watcher {
             Notice::Preempted { pod, by, group, node } => {
                 let preemptor = if group.is_some() { Preemptor::PodGroup } else { Preemptor::Pod };
                 self.metrics.preemption.victims(preemptor, 1, 1, 0);
-                let by = group.map_or_else(|| named(&by.id), |group| group.id.to_string());
+                let by = group.map_or_else(|| named(&by.id), |group| group.id().to_string());
                 let pod = named(&pod.id);
                 info!(pod, by, node, "displaced by a more important pod");
+            }
+            Notice::Released { pod, message } => {
+                let pod = named(&pod.id);
+                warn!(pod, reason = message, "let go");
+            }
+            Notice::GroupIgnored { pod, message } => {
+                let pod = named(&pod.id);
+                warn!(pod, "{message}; hint: start with --feature-gates=GenericWorkload=true");
             }
             Notice::WriteFailed { write, why } => {
                 warn!(write = %write, error = why, "a write was not carried out; the pod is tried again");

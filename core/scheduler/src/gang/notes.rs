@@ -1,0 +1,106 @@
+//! Notes on groups: what was said last is said again until the API has it.
+//!
+//! Invariant: of each group only the last note counts. One that could not be written is repeated, at first soon and then ever
+//! more seldom, until it is written, another takes its place, or the group is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::group::{Group, GroupId};
+use model::timestamp::Timestamp;
+use model::workload::is_replica;
+
+use crate::change::{GroupState, Write, WriteId, WriteOutcome};
+use crate::engine::Engine;
+
+/// How long a note that could not be written rests at first, and at most.
+const PAUSE_MS_MIN: i64 = 1_000;
+const PAUSE_MS_MAX: i64 = 300_000;
+
+/// What was noted on groups and is not known to be written.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    last: BTreeMap<GroupId, Noted>,
+    open: BTreeMap<WriteId, GroupId>,
+    due: BTreeSet<(Timestamp, GroupId)>,
+}
+
+#[derive(Debug)]
+struct Noted {
+    uid: Arc<str>,
+    state: GroupState,
+    write: WriteId,
+    failures: u32,
+}
+
+impl Notes {
+    pub(super) fn next_time(&self) -> Option<Timestamp> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    pub(super) fn forget(&mut self, id: &GroupId) {
+        self.last.remove(id);
+        self.due.retain(|(_, other)| other != id);
+    }
+}
+
+impl Engine {
+    /// Notes on a group how it stands.
+    pub(super) fn note_group(&mut self, group: &Group, state: GroupState) {
+        if is_replica(&group.id.name) {
+            // There is no such object; the status of the workload is kept by a controller.
+            return;
+        }
+        self.gangs.notes.forget(&group.id);
+        self.write_note(group.id.clone(), group.uid.clone(), state, 0);
+    }
+
+    fn write_note(&mut self, id: GroupId, uid: Arc<str>, state: GroupState, failures: u32) {
+        let write = Write::NoteGroup { group: id.clone(), uid: uid.clone(), state: state.clone() };
+        let write = self.submit_and_forget(write);
+        self.gangs.notes.open.insert(write, id.clone());
+        self.gangs.notes.last.insert(id, Noted { uid, state, write, failures });
+    }
+
+    /// Takes in what became of a note, and says whether the write was one.
+    pub(crate) fn settle_note(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
+        let notes = &mut self.gangs.notes;
+        let Some(id) = notes.open.remove(&write) else { return false };
+        let Some(noted) = notes.last.get_mut(&id).filter(|noted| noted.write == write) else { return true };
+        match outcome {
+            WriteOutcome::Done => drop(notes.last.remove(&id)),
+            WriteOutcome::Failed(_) => {
+                let pause =
+                    PAUSE_MS_MIN.checked_shl(noted.failures).unwrap_or(PAUSE_MS_MAX).min(PAUSE_MS_MAX);
+                noted.failures = (noted.failures + 1).min(16);
+                notes.due.insert((now.plus_millis(pause), id));
+            }
+        }
+        true
+    }
+
+    /// Notes again what could not be written.
+    pub(crate) fn note_again(&mut self, now: Timestamp) {
+        while let Some((_, id)) = self.gangs.notes.due.first().filter(|(at, _)| *at <= now).cloned() {
+            self.gangs.notes.due.pop_first();
+            let Some(Noted { uid, state, failures, .. }) = self.gangs.notes.last.remove(&id) else {
+                continue;
+            };
+            let is_meant = |group: &&Arc<Group>| group.uid == uid && !group.was_placed;
+            if self.gangs.group(&id).filter(is_meant).is_some() {
+                self.write_note(id, uid, state, failures);
+            }
+        }
+    }
+
+    /// Whether there is something to be told of groups at this time that no attempt brings about.
+    #[must_use]
+    pub fn has_notes(&self, now: Timestamp) -> bool {
+        self.next_note().is_some_and(|at| at <= now)
+    }
+
+    /// When something is to be told of groups.
+    pub(crate) fn next_note(&self) -> Option<Timestamp> {
+        [self.gangs.notes.next_time(), self.gangs.astray.next_time()].into_iter().flatten().min()
+    }
+}

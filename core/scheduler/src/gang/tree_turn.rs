@@ -1,0 +1,119 @@
+//! The turn of a tree: seats for members of enough of its groups, or why there are none.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::group::GroupId;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+
+use super::Root;
+use super::flight::Flight;
+use super::party::Party;
+use super::tree_seats::{Tree, joint};
+use super::turn::{GangRefusal, STEPS_MAX, Seated};
+use crate::engine::Engine;
+use crate::filters::{Filter, FilterSet};
+use crate::queue::Failure;
+use crate::wake::{Wake, Wakes};
+
+impl Engine {
+    /// Looks for seats for the members of a tree, and sends those on their way that have one.
+    pub(super) fn turn_tree(&mut self, now: Timestamp, key: &Arc<str>, id: &GroupId) {
+        let root = Root::Composite(id.clone());
+        let leaves = self.leaves_of(&root);
+        let mut waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf)).flatten();
+        let is_coming_back =
+            waiting.any(|(uid, _)| self.placing.contains_key(uid) && self.is_coming_back(uid));
+        let pods = self.members_here(&root);
+        if pods.is_empty() {
+            return self.look_at_tree(now, id);
+        }
+        if is_coming_back || leaves.iter().any(|leaf| self.has_released(leaf)) {
+            return self.queue.put_back(key, Failure::Failed, now);
+        }
+        if pods.iter().any(|pod| self.wants_devices(pod))
+            && let Some(until) = self.rivals.stands_back(now, key)
+        {
+            return self.queue.postpone(key, until);
+        }
+        let Some(tree) = self.seek_tree(&root, &pods) else { return self.look_at_tree(now, id) };
+        pods.iter().for_each(|pod| self.watch_claims(pod));
+        let party = Party::Tree(&tree);
+        let aside = self.put_nominations_aside(&pods);
+        let lifted = self.lift_plans_below(party.importance(&pods), None);
+        match self.find_seats_anew(party, &pods, STEPS_MAX) {
+            Ok((_, seated)) if self.negotiates_for_gang(now, key, &seated) => {
+                // The room stays theirs until drivers have answered.
+                aside.into_iter().for_each(|nomination| self.nominate(nomination));
+            }
+            Ok((_, seated)) => {
+                seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
+                self.use_room(now, &root, aside, &seated);
+                self.take_off_tree(now, key, id, seated, &pods);
+            }
+            Err(why) => {
+                self.give_up_gang(&pods);
+                let mut message = format!("pod group is unschedulable, {why}");
+                let mut filters: FilterSet = [Filter::Resources].into_iter().collect();
+                if let Some((alone, said)) = self.why_alone(&pods) {
+                    message = format!("{message}; {alone}");
+                    filters = said;
+                }
+                let wakes_on = self.helps_tree(&tree, &pods);
+                self.make_way(now, (key, party), &pods, aside, GangRefusal { message, wakes_on, filters });
+            }
+        }
+        self.take_plans(&lifted);
+    }
+
+    /// The changes that could help the members of a tree.
+    fn helps_tree(&self, tree: &Tree, pods: &[Arc<Pod>]) -> Wakes {
+        let wakes = tree.groups.iter().map(|group| self.helps(group, pods)).fold(Wakes::NONE, Wakes::or);
+        // Levels of what is above them count as well.
+        if tree.has_levels() { wakes.or(Wake::NodeLabels.into()) } else { wakes }
+    }
+
+    /// Sends members of all groups on their way together.
+    fn take_off_tree(
+        &mut self,
+        now: Timestamp,
+        key: &Arc<str>,
+        root: &GroupId,
+        seats: Seated,
+        pods: &[Arc<Pod>],
+    ) {
+        let flight = Flight {
+            members: seats.iter().map(|(pod, _)| pod.uid.clone()).collect(),
+            ready: Default::default(),
+            vacant: Default::default(),
+            at_least: seats.len(),
+            is_cleared: false,
+            attempts: self.queue.attempts(key),
+            since: self.queue.began(key),
+        };
+        self.begin_flight(&joint(root), flight);
+        let mut by_group: BTreeMap<GroupId, Seated> = BTreeMap::new();
+        for (pod, choice) in seats {
+            if let Some(id) = self.gang_of(&pod) {
+                by_group.entry(id).or_default().push((pod, choice));
+            }
+        }
+        for (id, mut seated) in by_group {
+            self.reserve_once(&mut seated);
+            if let Some(group) = self.gangs.groups.get(&id).cloned() {
+                self.tell_seated(&group, &seated[0].0.clone(), seated.len());
+            }
+            for (pod, choice) in seated {
+                self.place(now, &pod, choice);
+            }
+        }
+        let is_left = |pod: &&Arc<Pod>| !self.placing.contains_key(&pod.uid);
+        let left: Vec<Arc<Pod>> = pods.iter().filter(is_left).cloned().collect();
+        let group = left.first().and_then(|pod| self.gang_of(pod));
+        if let Some(group) = group.and_then(|id| self.gangs.groups.get(&id).cloned()) {
+            return self.leave_rest(now, key, &group, &left);
+        }
+        self.queue.remove(key);
+    }
+}

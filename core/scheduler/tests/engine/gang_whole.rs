@@ -1,0 +1,249 @@
+//! Gangs whose members are in each other's way across nodes: they are seated if they can be, and called impossible only if
+//! they cannot. Compared with trying everything.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cluster::claims::{Allocated, ClaimState};
+use cluster::published::Published;
+use model::claim::{Amount, Ask, Claim, Class, Request, Wish};
+use model::device::{Device, PoolId, Reach, Slice};
+use model::node::{Node, NodeSelector, NodeTerm, Operator, Requirement};
+use model::pod::{HostPort, LabelSelector, Pod, PodTerm, Resources, Shape, Spread};
+use model::volume::{Volume, VolumeClaim, VolumeClaimId};
+use scheduler::change::Change;
+use scheduler::storage::StorageChange;
+use selector::SliceRevision;
+
+use crate::gang_judge::{Instance, KEYS, Look};
+use crate::gangs::{gang_world, group, member};
+use crate::world::{World, claim, gpu_class, gpus, pod};
+
+fn name_of(node: usize) -> String {
+    format!("n{node}")
+}
+
+/// The nodes of a list.
+fn listed(nodes: impl IntoIterator<Item = usize>) -> NodeSelector {
+    let values =
+        nodes.into_iter().map(|node| format!("host-{node}").into()).chain(["nowhere".into()]).collect();
+    let labels = vec![Requirement { key: "host".into(), operator: Operator::In, values }];
+    NodeSelector { terms: vec![NodeTerm { fields: Vec::new(), labels }] }
+}
+
+fn of_app(app: u64) -> LabelSelector {
+    let values = vec![format!("app-{app}").into()];
+    LabelSelector::All(vec![Requirement { key: "app".into(), operator: Operator::In, values }])
+}
+
+fn shape(pod: &Pod, look: &Look, number: usize) -> Arc<Shape> {
+    let term = |(app, key): &(u64, usize)| PodTerm {
+        selector: of_app(*app),
+        namespaces: vec!["default".into()],
+        namespace_selector: None,
+        key: KEYS[*key].into(),
+    };
+    let spread = |(skew, places, (app, key)): &(i64, i64, (u64, usize))| Spread {
+        max_skew: *skew as i32,
+        key: KEYS[*key].into(),
+        required: true,
+        selector: of_app(*app),
+        min_domains: *places as i32,
+        honor_affinity: true,
+        honor_taints: false,
+    };
+    let port = HostPort { address: "0.0.0.0".into(), protocol: "TCP".into(), port: 80 };
+    let labels = [("app".into(), format!("app-{}", look.app).into()), ("index".into(), pod.id.name.clone())];
+    Arc::new(Shape {
+        labels: labels.into(),
+        near: look.near.iter().map(term).collect(),
+        apart: look.apart.iter().map(term).collect(),
+        spread: look.spread.iter().map(spread).collect(),
+        ports: if look.port { vec![port] } else { Vec::new() },
+        volume_claims: look.disk.iter().map(|_| format!("disk-{number}").into()).collect(),
+        ..Shape::clone(&pod.shape)
+    })
+}
+
+/// A claim that wants so many devices of classes.
+fn wants(name: &str, requests: &[(&str, usize)]) -> ClaimState {
+    let mut state = claim(name);
+    let Wish::Exactly(ask) = &state.wish.requests[0].wish else { unreachable!("it asks for one device") };
+    let request = |(class, count): &(&str, usize)| Request {
+        name: (*class).into(),
+        wish: Wish::Exactly(Ask {
+            class: (*class).into(),
+            amount: Amount::Exactly(*count as i64),
+            ..ask.clone()
+        }),
+    };
+    let requests = requests.iter().filter(|(_, count)| *count > 0).map(request).collect();
+    state.wish = Arc::new(Claim { requests, ..Claim::clone(&state.wish) });
+    state
+}
+
+fn disk(number: usize, nodes: &[usize], one_pod: bool) -> [Change; 2] {
+    let volume = format!("volume-{number}");
+    let found = Volume { name: (&*volume).into(), nodes: Some(listed(nodes.to_vec())), ..Volume::default() };
+    let claim = VolumeClaim {
+        id: VolumeClaimId { namespace: "default".into(), name: format!("disk-{number}").into() },
+        volume: Some((&*volume).into()),
+        bound: true,
+        lost: false,
+        deleting: false,
+        owner: None,
+        one_pod,
+        class: None,
+    };
+    [StorageChange::VolumeApplied(found), StorageChange::VolumeClaimApplied(claim)].map(Change::Storage)
+}
+
+/// Devices that several nodes reach.
+fn links(links: &[BTreeSet<usize>]) -> Change {
+    let device = |(number, nodes): (usize, &BTreeSet<usize>)| Device {
+        name: format!("link-{number}").into(),
+        reach: Reach::Matching(listed(nodes.iter().copied())),
+        ..Device::default()
+    };
+    let slice = Slice {
+        name: "links".into(),
+        pool: PoolId { driver: "link.example.com".into(), pool: "links".into() },
+        generation: 1,
+        slices_in_pool: 1,
+        reach: Reach::PerDevice,
+        devices: links.iter().enumerate().map(device).collect(),
+        counter_sets: Vec::new(),
+        skip_node_operations: Vec::new(),
+    };
+    Change::SliceApplied(Arc::new(Published::new(slice, SliceRevision { slice: 7, revision: 1 })))
+}
+
+/// The instance as the engine gets to know it.
+fn world_of(instance: &Instance) -> World {
+    let mut world = gang_world();
+    world.fact(gpu_class());
+    let selector = "device.driver == \"link.example.com\"".into();
+    let class = Class { name: "link".into(), selectors: vec![Some(selector)], ..Class::default() };
+    world.fact(Change::ClassApplied(class));
+    for (at, spot) in instance.nodes.iter().enumerate() {
+        let label = |(key, place): (&&str, &Option<u64>)| {
+            Some(((*key).into(), format!("{key}-{}", (*place)?).into()))
+        };
+        let labels = KEYS.iter().zip(&spot.places).filter_map(label).collect();
+        let allocatable = Resources { cpu_milli: spot.cpu * 1_000, memory: 1 << 30, ..Resources::default() };
+        let name = name_of(at);
+        let node = Node { name: (&*name).into(), allocatable, pods_max: 20, labels, ..Node::default() };
+        world.fact(Change::NodeApplied(Box::new(node)));
+        let cards: Vec<String> = (0..spot.gpus).map(|gpu| format!("{name}-gpu-{gpu}")).collect();
+        world.fact(gpus(&name, &cards.iter().map(|card| &**card).collect::<Vec<_>>()));
+    }
+    if !instance.links.is_empty() {
+        world.fact(links(&instance.links));
+    }
+    for (number, (at, look)) in instance.placed.iter().enumerate() {
+        let pod = pod(&format!("old-{number}"), look.cpu * 1_000, &[]);
+        let shape = shape(&pod, look, 100 + number);
+        world.add_pod(Pod { node: Some(name_of(*at).into()), shape, ..pod });
+    }
+    let (count, is_link) = instance.shared;
+    world.add_claim(wants("shared", &[(if is_link { "link" } else { "gpu" }, count)]));
+    // Somebody uses it, so that it keeps its devices.
+    world.add_pod(Pod { node: Some("elsewhere".into()), ..pod("user", 0, &[]) });
+    for (number, look) in instance.looks.iter().enumerate() {
+        if let Some((nodes, one_pod)) = &look.disk {
+            disk(number, nodes, *one_pod).into_iter().for_each(|change| world.fact(change));
+        }
+        if let Some(nodes) = &look.settled {
+            let nodes = Some(listed(nodes.iter().copied()));
+            let allocation = Some(Arc::new(Allocated { nodes, held: Vec::new() }));
+            let name = format!("settled-{number}");
+            let reserved_for = vec!["uid-user".into()];
+            world.add_claim(ClaimState { allocation, reserved_for, ..claim(&name) });
+        }
+    }
+    let level = instance.level.map(|level| KEYS[level]);
+    world.fact(group(instance.at_least as u32, level.as_slice()));
+    for (number, look) in instance.members.iter().enumerate() {
+        add_member(&mut world, instance, number, *look);
+    }
+    world
+}
+
+fn add_member(world: &mut World, instance: &Instance, number: usize, kind: usize) {
+    let look = &instance.looks[kind];
+    let name = format!("m{number}");
+    let mut claims: Vec<String> = Vec::new();
+    if look.gpus + look.links > 0 {
+        let own = format!("own-{number}");
+        world.add_claim(wants(&own, &[("gpu", look.gpus), ("link", look.links)]));
+        claims.push(own);
+    }
+    if look.shares {
+        claims.push("shared".to_owned());
+    }
+    if look.settled.is_some() {
+        claims.push(format!("settled-{kind}"));
+    }
+    let claims: Vec<&str> = claims.iter().map(|claim| &**claim).collect();
+    let pod = member(&name, look.cpu * 1_000, &claims);
+    let shape = shape(&pod, look, kind);
+    world.add_pod(Pod { shape, ..pod });
+}
+
+/// Where members are.
+fn seats(world: &World, instance: &Instance) -> Vec<Option<usize>> {
+    let seat = |number: usize| world.node_of(&format!("m{number}"))?[1..].parse().ok();
+    (0..instance.members.len()).map(seat).collect()
+}
+
+/// What became of instances.
+#[derive(Debug, Default)]
+struct Tally {
+    seated: u32,
+    refused: u32,
+    open: u32,
+}
+
+impl Tally {
+    /// Compares what becomes of an instance with what is possible.
+    fn compare(&mut self, seed: u64, instance: &Instance) {
+        let mut world = world_of(instance);
+        world.settle();
+        let seats = seats(&world, instance);
+        let seated = seats.iter().filter(|seat| seat.is_some()).count();
+        let is_possible = instance.is_possible();
+        if world.told.iter().any(|line| line.contains("met its bound")) {
+            self.open += 1;
+            return;
+        }
+        if seated == 0 {
+            let told = world.told.last();
+            assert!(!is_possible, "seed {seed}: it can be seated: {told:?}\n{instance:?}");
+            self.refused += 1;
+            return;
+        }
+        assert!(seated >= instance.at_least, "seed {seed}: too few have seats: {seats:?}");
+        assert!(instance.are_right(&seats), "seed {seed}: these seats are wrong: {seats:?}\n{instance:?}");
+        assert!(is_possible, "seed {seed}: the judge did not find {seats:?}\n{instance:?}");
+        self.seated += 1;
+    }
+}
+
+#[test]
+fn verdicts_on_gangs_with_rules_and_devices_are_those_of_trying_everything() {
+    let mut tally = Tally::default();
+    (0..3_000).for_each(|seed| tally.compare(seed, &Instance::random(seed, 5, 5)));
+    let Tally { seated, refused, open } = tally;
+    assert!(
+        seated > 900 && refused > 900 && open == 0,
+        "{seated} seated, {refused} refused, {open} left open"
+    );
+}
+
+#[test]
+fn verdicts_on_larger_gangs_are_those_of_trying_everything() {
+    let mut tally = Tally::default();
+    (0..400).for_each(|seed| tally.compare(seed, &Instance::random(seed, 8, 8)));
+    let Tally { seated, refused, open } = tally;
+    assert!(seated > 80 && refused > 80 && open == 0, "{seated} seated, {refused} refused, {open} left open");
+}
