@@ -69,7 +69,7 @@ pub fn reservations(pod: &Pod, around: &Around<'_>) -> Reservations {
                 around.gates.enabled(Gate::DRAControlPlaneController) && is_theirs(claim, around);
         } else if claim.status.reserved_for.iter().any(|one| one.uid == user.uid) {
             // A group reserves it once for all its members.
-        } else if claim.status.reserved_for.len() >= USERS_MAX {
+        } else if claim.status.reserved_for.len() >= users_max(claim) {
             needs.full.push(claim.metadata.name.clone());
         } else if !control::is_leaving(claim)
             && !is_anothers(claim)
@@ -79,6 +79,11 @@ pub fn reservations(pod: &Pod, around: &Around<'_>) -> Reservations {
         }
     }
     needs
+}
+
+/// How many may use the devices of a claim.
+fn users_max(claim: &ResourceClaim) -> usize {
+    if control::is_for_one(claim) { 1 } else { USERS_MAX }
 }
 
 /// Whether a controller of a driver is to give devices to the claim.
@@ -263,6 +268,15 @@ mod tests {
         let mut full = claim("shared", "nobody", &allocated());
         full.status.reserved_for = vec![ResourceClaimConsumerReference::default(); USERS_MAX];
         assert_eq!(needs(&pod("n"), &[full], Gates::default()).full, ["shared"]);
+        let used = |shareable: bool| {
+            let allocation = json!({ "devices": {}, "shareable": shareable });
+            let mut claim = claim("shared", "nobody", &json!({ "allocation": allocation }));
+            claim.status.controller_name = "d.example.com".to_owned();
+            claim.status.reserved_for = vec![ResourceClaimConsumerReference::default()];
+            needs(&pod("n"), &[claim], Gates::default())
+        };
+        assert_eq!(used(false).full, ["shared"], "its driver gave it to one");
+        assert_eq!(users(&used(true)), ["shared for pods/u"]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use crate::claimants::{Claimant, claim_of, is_controlled_by};
 use crate::claims::is_done;
 
-pub use answer::{answer, nodes_to_judge};
+pub use answer::{answer, nodes_to_judge, was_unsuitable};
 pub use give::{Grant, described, freed, given, unprotected};
 
 /// What keeps a claim from going before a driver has taken its devices back.
@@ -49,6 +49,17 @@ pub fn duty(claim: &ResourceClaim, controller: &str, form: Option<Form>) -> Duty
     }
     let waits = claim.status.allocation.is_none() && control::is_immediate(claim);
     if waits && form.is_some() { Duty::Allocate } else { Duty::None }
+}
+
+/// Whether a controller began to give a claim devices and did not come to an end: it is protected, and has nothing. If no pod
+/// wants it any more, what the driver holds for it is to be taken back.
+#[must_use]
+pub fn is_begun(claim: &ResourceClaim, controller: &str) -> bool {
+    let ResourceClaim { metadata, status, .. } = claim;
+    status.allocation.is_none()
+        && status.reserved_for.is_empty()
+        && !control::is_immediate(claim)
+        && metadata.finalizers.contains(&finalizer(controller))
 }
 
 /// The classes of a claim, if all of them leave its devices to one controller: its name, and the form in which it is

@@ -47,16 +47,18 @@ impl Record {
         Self { resource, key: key.clone(), revision, entry: None }
     }
 
-    pub(crate) fn resource(&self) -> Resource {
+    /// The kind of the object.
+    pub fn resource(&self) -> Resource {
         self.resource
     }
 
-    pub(crate) fn key(&self) -> Key {
+    /// The name of the object.
+    pub fn key(&self) -> Key {
         self.key.clone()
     }
 
     /// The object, unless it was removed.
-    pub(crate) fn entry(&self) -> Option<&Arc<Entry>> {
+    pub fn entry(&self) -> Option<&Arc<Entry>> {
         self.entry.as_ref()
     }
 

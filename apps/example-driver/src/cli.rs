@@ -17,7 +17,11 @@ Examples:
 
   example-driver --stock examples/negotiation/stock.yaml --driver lender.example.com --kubeconfig kubeconfig
                                                                      a controller that gives devices to claims itself
+  example-driver --shelf examples/negotiation/n1.yaml --node n1 --driver lender.example.com --kubeconfig kubeconfig
+                                                                     its part on a node: reports what the node has
   example-driver --stock … --negotiate dead                          one that does not answer; also fail and wrong
+  example-driver --stock … --delay-ms 2000                           a slow one
+  example-driver --shelf … --publish fail                            a node whose report means nothing; also nothing
 
 An inventory lists gpus, nics and fpgas:
   gpus:
@@ -25,18 +29,29 @@ An inventory lists gpus, nics and fpgas:
   nics:
   - {name: nic, count: 2, bandwidth: 100G}
   fpgas:
-  - {name: fpga, family: agilex}";
+  - {name: fpga, family: agilex}
+
+A stock lists what a controller has to give, and what nodes have that do not report it themselves; a shelf is one node's:
+  accelerators: 2
+  optional: 1
+  nodes: {n2: {fpgas: 1, nics: 0, local: 2}}";
 
 /// Simulates GPUs, NICs and FPGAs of a node, and fails on request
 #[derive(Debug, Parser)]
 #[command(name = "example-driver", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// The devices to simulate, in YAML
-    #[arg(long, value_name = "FILE", required_unless_present = "stock")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["stock", "shelf"])]
     pub(crate) inventory: Option<PathBuf>,
     /// Give what this file lists to claims as a controller of its own, and look after no node
     #[arg(long, value_name = "FILE", conflicts_with_all = ["inventory", "node", "check"])]
     pub(crate) stock: Option<PathBuf>,
+    /// Report what this file says that the node has to the controller, in a ConfigMap; the file may change at any time
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["inventory", "stock", "check"])]
+    pub(crate) shelf: Option<PathBuf>,
+    /// The namespace of the nodes' reports
+    #[arg(long, value_name = "NAME", default_value = "kube-system")]
+    pub(crate) namespace: String,
     /// Read the inventory, say what would be published, and end
     #[arg(long)]
     pub(crate) check: bool,

@@ -4,71 +4,36 @@
 //! FPGA joined with a NIC on one node, something that is optional and given as nothing when there is none left, and
 //! something of single nodes.
 //!
-//! Invariant: nothing is remembered. What is given follows from the claims that have it, so that a new start goes on.
+//! Invariant: nothing is remembered. What is given follows from the claims that have it ([`Ledger`]), so that a new start goes on.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Connection, Event, Resource, Selectors, WatchOptions};
 use driver_kit::Failure;
 use driver_kit::api::{
     NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceClaim, ResourceHandle,
 };
-use driver_kit::controller::{ClaimRequest, ControlTrouble, Controller, Grant, given_by, handles};
-use futures_util::StreamExt;
-use serde::{Deserialize, Serialize};
+use driver_kit::controller::{ClaimRequest, ControlTrouble, Controller, Grant};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::stock::{Kind, Stock};
+use crate::ledger::Ledger;
+use crate::stock::{Given, Kind};
 use crate::switches::{Flags, Negotiate};
-
-/// What is written into the handle of a claim.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub(crate) struct Given {
-    pub(crate) kind: Kind,
-    /// The node that it was given for.
-    pub(crate) node: String,
-    /// How many; none if there were none left and that is all right.
-    pub(crate) count: u64,
-}
 
 /// The controller.
 pub(crate) struct Lender {
-    name: String,
-    connection: Connection,
-    stock: Stock,
-    flags: Flags,
-    /// Claims that are being given something at this moment, by uid.
-    giving: Mutex<BTreeMap<String, Given>>,
+    pub(crate) name: String,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) flags: Flags,
 }
 
 impl Lender {
-    pub(crate) fn new(name: &str, connection: Connection, stock: Stock, flags: Flags) -> Self {
-        Self { name: name.to_owned(), connection, stock, flags, giving: Mutex::default() }
-    }
-
-    fn giving(&self) -> MutexGuard<'_, BTreeMap<String, Given>> {
-        self.giving.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What all claims have, as the API says and as is being written.
-    async fn given(&self) -> Result<BTreeMap<String, Given>, Failure> {
-        let mut given = self.giving().clone();
-        for claim in claims(&self.connection).await? {
-            if given_by(&claim) == self.name
-                && let Some(handle) = handles(&claim)?.first()
-            {
-                given.insert(claim.metadata.uid, serde_json::from_str(&handle.data)?);
-            }
-        }
-        Ok(given)
-    }
-
     /// Slow, dead or wrong, as the switches say.
     async fn behave(&self) -> Result<Negotiate, Failure> {
+        self.ledger.ready().await;
         let switches = self.flags.now()?;
         sleep(switches.delay).await;
         while self.flags.now()?.negotiate == Negotiate::Dead {
@@ -77,26 +42,17 @@ impl Lender {
         Ok(self.flags.now()?.negotiate)
     }
 
-    async fn give(&self, request: &ClaimRequest, node: &str) -> Result<Grant, Failure> {
-        let uid = &request.claim.metadata.uid;
-        let given = self.given().await?;
+    async fn give(&self, request: &ClaimRequest, node: Option<&str>) -> Result<(Given, Grant), Failure> {
+        if self.behave().await? == Negotiate::Fail {
+            return Err("told to fail".into());
+        }
         let wanted = Wanted::of(request)?;
-        let one = match given.get(uid) {
-            Some(known) => known.clone(),
-            None => {
-                let left = self.stock.left(wanted.kind, node, given.values());
-                let count = if wanted.kind == Kind::Optional { left.min(wanted.count) } else { wanted.count };
-                if count > left {
-                    return Err(format!("{left} of {:?} are left for node {node}", wanted.kind).into());
-                }
-                Given { kind: wanted.kind, node: node.to_owned(), count }
-            }
-        };
-        self.giving().insert(uid.clone(), one.clone());
-        let data = serde_json::to_string(&one)?;
+        let given = self.ledger.give(&request.claim.metadata.uid, wanted.kind, wanted.count, node)?;
+        let data = serde_json::to_string(&given)?;
         let handle = ResourceHandle { driver_name: self.name.clone(), data, ..ResourceHandle::default() };
-        let nodes = one.kind.is_local().then(|| only(&one.node));
-        Ok(Grant { nodes, shareable: wanted.shareable, handles: vec![handle], ..Grant::default() })
+        let nodes = given.kind.is_local().then(|| only(&given.node));
+        let grant = Grant { nodes, shareable: wanted.shareable, handles: vec![handle], ..Grant::default() };
+        Ok((given, grant))
     }
 }
 
@@ -136,45 +92,47 @@ impl Controller for Lender {
     async fn allocate(&self, claims: &[ClaimRequest], node: Option<&str>) -> Vec<Result<Grant, Failure>> {
         let mut grants = Vec::new();
         for request in claims {
-            let grant = match self.behave().await {
-                Err(failure) => Err(failure),
-                Ok(Negotiate::Fail) => Err("told to fail".into()),
-                Ok(_) => self.give(request, node.unwrap_or_default()).await,
-            };
-            match &grant {
-                Ok(_) => println!("gave to claim {}", request.claim.metadata.name),
-                Err(why) => println!("nothing for claim {}: {why}", request.claim.metadata.name),
+            let claim = name_of(&request.claim);
+            let given = self.give(request, node).await;
+            match &given {
+                Ok((given, _)) => println!("gave {given} to claim {claim}"),
+                Err(why) => println!("gave nothing to claim {claim}: {why}"),
             }
-            grants.push(grant);
+            grants.push(given.map(|(_, grant)| grant));
         }
         grants
     }
 
     async fn deallocate(&self, claim: &ResourceClaim) -> Result<(), Failure> {
-        self.behave().await?;
-        self.giving().remove(&claim.metadata.uid);
-        println!("took back from claim {}", claim.metadata.name);
+        if self.behave().await? == Negotiate::Fail {
+            return Err("told to fail".into());
+        }
+        if let Some(given) = self.ledger.take_back(&claim.metadata.uid) {
+            println!("took {given} back from claim {}", name_of(claim));
+        }
         Ok(())
     }
 
     async fn unsuitable_nodes(
         &self,
-        _: &Pod,
+        pod: &Pod,
         claims: &[ClaimRequest],
         nodes: &[String],
     ) -> Result<Vec<BTreeSet<String>>, Failure> {
-        let behaviour = self.behave().await?;
-        let given = self.given().await?;
+        let is_wrong = self.behave().await? == Negotiate::Wrong;
         let mut answers = Vec::new();
         for request in claims {
             let wanted = Wanted::of(request)?;
-            let is_bad = |node: &&String| {
-                let left = self.stock.left(wanted.kind, node, given.values());
-                let is_short = wanted.kind != Kind::Optional && left < wanted.count;
-                // A driver that is wrong says of every node the opposite.
-                is_short != (behaviour == Negotiate::Wrong)
-            };
-            answers.push(nodes.iter().filter(is_bad).cloned().collect());
+            // A driver that is wrong says of every node the opposite.
+            let is_bad = |node: &&String| self.ledger.has(wanted.kind, node, wanted.count) == is_wrong;
+            let bad: BTreeSet<String> = nodes.iter().filter(is_bad).cloned().collect();
+            let (entry, pod) = (request.entry.as_deref().unwrap_or_default(), &pod.metadata);
+            let (bad_ones, all) = (bad.len(), nodes.len());
+            println!(
+                "{bad_ones} of {all} nodes will not do for {entry} of pod {}/{}",
+                pod.namespace, pod.name
+            );
+            answers.push(bad);
         }
         Ok(answers)
     }
@@ -195,19 +153,6 @@ fn only(node: &str) -> NodeSelector {
     NodeSelector { node_selector_terms: vec![term], ..NodeSelector::default() }
 }
 
-/// All claims, as they are now.
-async fn claims(connection: &Connection) -> Result<Vec<ResourceClaim>, Failure> {
-    let all = Resource::<ResourceClaim>::named("resourceclaims");
-    let options = WatchOptions { streamed: false, ..WatchOptions::default() };
-    let mut stream = pin!(connection.list_and_watch(&all, &Selectors::default(), &options));
-    let mut found = Vec::new();
-    while let Some(event) = stream.next().await {
-        match event {
-            Event::Applied(claim) => found.push(claim),
-            Event::Synced { .. } => return Ok(found),
-            Event::Interrupted { why, .. } | Event::Unreadable { why, .. } => return Err(why.into()),
-            _ => {}
-        }
-    }
-    Err("the list of claims has no end".into())
+fn name_of(claim: &ResourceClaim) -> String {
+    format!("{}/{}", claim.metadata.namespace, claim.metadata.name)
 }

@@ -9,7 +9,10 @@ mod devices;
 mod driver;
 mod forger;
 mod inventory;
+mod ledger;
+mod porter;
 mod run;
+mod shelf;
 mod stock;
 mod switches;
 
@@ -43,6 +46,9 @@ fn work(cli: Cli) -> Result<(), Failure> {
             format!("{} is no stock: {error}; hint: see examples/negotiation", path.display())
         })?;
         return Runtime::new()?.block_on(run::lend(cli, stock));
+    }
+    if let Some(path) = cli.shelf.clone() {
+        return Runtime::new()?.block_on(run::report(cli, &path));
     }
     let inventory = read(cli.inventory.as_deref().unwrap_or(Path::new("")))?;
     if cli.check {

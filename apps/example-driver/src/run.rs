@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use client::{Connection, Event, Resource, Selectors, WatchOptions};
 use driver_kit::api::{Device, ResourceClaim};
@@ -13,7 +14,7 @@ use driver_kit::{CdiDir, Describe, Failure, Plugin, PluginOptions, Pool, own_res
 use futures_util::StreamExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::cli::Cli;
 use crate::control::Lender;
@@ -21,8 +22,17 @@ use crate::devices;
 use crate::driver::Example;
 use crate::forger::Spoiler;
 use crate::inventory::Inventory;
+use crate::ledger::Ledger;
+use crate::porter::Porter;
+use crate::shelf::{Desk, Shelf};
 use crate::stock::Stock;
-use crate::switches::{LOOK_EVERY, Publish, Switches};
+use crate::switches::{Flags, LOOK_EVERY, Publish, Switches};
+
+/// How long calls that are under way may take when the controller is to stop.
+const STOP_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long after a failure a report is tried again.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs until a signal comes.
 pub(crate) async fn run(cli: Cli, inventory: Inventory) -> Result<(), Failure> {
@@ -49,17 +59,12 @@ pub(crate) async fn run(cli: Cli, inventory: Inventory) -> Result<(), Failure> {
             _ = terminated.recv() => break,
             () = sleep(LOOK_EVERY) => {}
         }
-        match cli.flags.now() {
-            Ok(now) if now != switches => {
-                switches = now;
-                let pool = devices::pool(&cli.node, &inventory, &switches.unhealthy)?;
-                offer.send_replace((pool.clone(), switches.clone()));
-                publish(&plugin, pool, &switches);
-                println!("switches changed: {switches:?}");
-            }
-            Ok(_) => {}
-            // Somebody is just writing it, or will see this.
-            Err(wrong) => eprintln!("warning: {wrong}"),
+        if let Some(now) = changed(&cli.flags, &switches) {
+            switches = now;
+            let pool = devices::pool(&cli.node, &inventory, &switches.unhealthy)?;
+            offer.send_replace((pool.clone(), switches.clone()));
+            publish(&plugin, pool, &switches);
+            println!("switches changed: {switches:?}");
         }
     }
     plugin.stop().await;
@@ -70,18 +75,112 @@ pub(crate) async fn run(cli: Cli, inventory: Inventory) -> Result<(), Failure> {
 /// Gives what there is to claims, until a signal comes.
 pub(crate) async fn lend(cli: Cli, stock: Stock) -> Result<(), Failure> {
     let connection = connect(cli.kubeconfig.clone()).await?;
-    let lender = Lender::new(&cli.driver, connection.clone(), stock, cli.flags.clone());
+    let ledger = Ledger::new(&cli.driver, stock);
+    let _following = ledger.follow(&connection, &cli.namespace);
+    let lender = Lender { name: cli.driver.clone(), ledger: ledger.clone(), flags: cli.flags.clone() };
     let control = Control::start(connection, ControlOptions::default(), lender);
     println!("giving as {}", cli.driver);
+    let mut switches = cli.flags.now()?;
     let (mut interrupted, mut terminated) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    tokio::select! {
-        _ = interrupted.recv() => {}
-        _ = terminated.recv() => {}
+    loop {
+        tokio::select! {
+            _ = interrupted.recv() => break,
+            _ = terminated.recv() => break,
+            () = ledger.news.notified() => control.judge_again(),
+            () = sleep(LOOK_EVERY) => if let Some(now) = changed(&cli.flags, &switches) {
+                switches = now;
+                control.judge_again();
+                println!("switches changed: {switches:?}");
+            },
+        }
     }
-    control.stop().await;
-    println!("stopped; claims keep what they have");
+    match timeout(STOP_WITHIN, control.stop()).await {
+        Ok(()) => println!("stopped; claims keep what they have"),
+        Err(_) => println!("stopped in the middle of a call; claims keep what they have"),
+    }
     Ok(())
+}
+
+/// Reports what the node has, until a signal comes.
+pub(crate) async fn report(cli: Cli, path: &Path) -> Result<(), Failure> {
+    let connection = connect(cli.kubeconfig.clone()).await?;
+    let desk = Desk::new(connection.clone(), &cli.namespace, &cli.driver, &cli.node);
+    let plugin = serve(&cli, connection)?;
+    let mut switches = cli.flags.now()?;
+    let mut said = None;
+    Shelf::read(path)?;
+    println!("reporting {} of node {}", cli.driver, cli.node);
+    let (mut interrupted, mut terminated) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    loop {
+        switches = changed(&cli.flags, &switches).unwrap_or(switches);
+        match wanted(path, &switches) {
+            Ok(wanted) if said.as_ref() != Some(&wanted) => {
+                let written = match &wanted {
+                    Some(shelf) => desk.report(shelf).await,
+                    None => desk.withdraw().await,
+                };
+                match written {
+                    Ok(()) => {
+                        println!("reported {}", wanted.as_deref().unwrap_or("nothing"));
+                        said = Some(wanted);
+                    }
+                    Err(why) => eprintln!("warning: {why}; trying again"),
+                }
+            }
+            Ok(_) => {}
+            // Somebody is just writing it, or will see this.
+            Err(why) => eprintln!("warning: {why}"),
+        }
+        let pause = if said.is_some() { LOOK_EVERY } else { RETRY_EVERY };
+        tokio::select! {
+            _ = interrupted.recv() => break,
+            _ = terminated.recv() => break,
+            () = sleep(pause) => {}
+        }
+    }
+    if let Some(plugin) = plugin {
+        plugin.stop().await;
+    }
+    println!("stopped; what was reported stays for the next start");
+    Ok(())
+}
+
+/// Prepares what the controller gave, where there is a kubelet that asks for it; simulated nodes have none.
+fn serve(cli: &Cli, connection: Connection) -> Result<Option<Plugin<Porter>>, Failure> {
+    if !cli.root_dir.join("plugins_registry").is_dir() {
+        println!("there is no kubelet in {}, so that nothing is prepared", cli.root_dir.display());
+        return Ok(None);
+    }
+    let options = PluginOptions {
+        rolling_update: cli.pod_uid.clone(),
+        forger: Some(Arc::new(Spoiler(cli.flags.clone()))),
+        ..PluginOptions::below(&cli.root_dir, &cli.driver, &cli.node)
+    };
+    let porter = Porter { name: cli.driver.clone(), flags: cli.flags.clone() };
+    Ok(Some(Plugin::start(connection, options, porter)?))
+}
+
+/// What a node is to report, as its file and the switches say; nothing at all if its report is to be withdrawn.
+fn wanted(path: &Path, switches: &Switches) -> Result<Option<String>, Failure> {
+    Ok(match switches.publish {
+        Publish::Ok => Some(serde_json::to_string(&Shelf::read(path)?)?),
+        Publish::Fail => Some("Not A Shelf!".to_owned()),
+        Publish::Nothing => None,
+    })
+}
+
+/// The switches, if they changed.
+fn changed(flags: &Flags, switches: &Switches) -> Option<Switches> {
+    match flags.now() {
+        Ok(now) => (now != *switches).then_some(now),
+        // Somebody is just writing it, or will see this.
+        Err(wrong) => {
+            eprintln!("warning: {wrong}");
+            None
+        }
+    }
 }
 
 fn publish(plugin: &Plugin<Example>, mut pool: Pool, switches: &Switches) {

@@ -1,10 +1,11 @@
 //! What the controller has to give, and how much of it is left.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::Given;
+use crate::shelf::Shelf;
 
 /// What can be had.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -27,6 +28,38 @@ impl Kind {
     }
 }
 
+impl fmt::Display for Kind {
+    /// The word that classes and claims have for it.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Kind::Accelerator => "accelerator",
+            Kind::FpgaWithNic => "fpgaWithNic",
+            Kind::Optional => "optional",
+            Kind::Local => "local",
+        })
+    }
+}
+
+/// What a claim was given; it is written into the claim's handle.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub(crate) struct Given {
+    pub(crate) kind: Kind,
+    /// The node that it was given for; empty if it was for none.
+    pub(crate) node: String,
+    /// How many; none if there were none left and that is all right.
+    pub(crate) count: u64,
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count {
+            0 => write!(out, "none of {}", self.kind),
+            count => write!(out, "{count} of {}", self.kind),
+        }?;
+        if self.node.is_empty() { Ok(()) } else { write!(out, " for node {}", self.node) }
+    }
+}
+
 /// What there is.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -35,23 +68,18 @@ pub(crate) struct Stock {
     pub(crate) accelerators: u64,
     /// How many optional ones there are.
     pub(crate) optional: u64,
-    /// What each node has.
+    /// What nodes have that do not report it themselves.
     pub(crate) nodes: BTreeMap<String, Shelf>,
 }
 
-/// What a node has.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub(crate) struct Shelf {
-    fpgas: u64,
-    nics: u64,
-    local: u64,
-}
-
 impl Stock {
-    /// How many of a kind are left for a node, with what was given.
-    pub(crate) fn left<'g>(&self, kind: Kind, node: &str, given: impl Iterator<Item = &'g Given>) -> u64 {
-        let shelf = self.nodes.get(node).copied().unwrap_or_default();
+    /// How many of a kind are left for a node that has this much, with what was given.
+    pub(crate) fn left<'g>(
+        &self,
+        kind: Kind,
+        (node, shelf): (&str, Shelf),
+        given: impl Iterator<Item = &'g Given>,
+    ) -> u64 {
         let all = match kind {
             Kind::Accelerator => self.accelerators,
             Kind::Optional => self.optional,
@@ -77,7 +105,8 @@ mod tests {
         let text = "accelerators: 3\nnodes: {a: {fpgas: 2, nics: 1, local: 4}, b: {local: 1}}\n";
         let stock: Stock = serde_saphyr::from_str(text).expect("a good stock");
         let taken = [given(Kind::Accelerator, "a", 2), given(Kind::Local, "a", 1)];
-        let left = |kind, node| stock.left(kind, node, taken.iter());
+        let shelf = |node| stock.nodes.get(node).copied().unwrap_or_default();
+        let left = |kind, node| stock.left(kind, (node, shelf(node)), taken.iter());
         assert_eq!(left(Kind::Accelerator, "b"), 1, "the network is one");
         assert_eq!((left(Kind::Local, "a"), left(Kind::Local, "b")), (3, 1));
         assert_eq!((left(Kind::FpgaWithNic, "a"), left(Kind::FpgaWithNic, "b")), (1, 0));

@@ -3,7 +3,8 @@
 //! For devices that cannot be described by ResourceSlices, such as those that a fabric lends or that are put together on
 //! request. What is asked of a driver is in [`Controller`]; [`Control::start`] does the rest: it follows claims, classes and
 //! contexts, protects claims, reserves them for their pod together with their devices, reports failures as events, tries again
-//! after a pause that grows, and has nodes judged again from time to time, also those that would not do before.
+//! after a pause that grows, and has nodes judged again from time to time and when something was taken back, also those that
+//! would not do before. What a driver began to give and nobody wants any more is taken back.
 //!
 //! Invariant: a driver is asked about a claim by one call at a time, is never asked to give devices to a claim that has some,
 //! and never for a pod that is gone. Nothing is remembered that the API's objects do not say.
@@ -24,7 +25,7 @@ use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 pub use controllers::classic::Grant;
@@ -137,6 +138,7 @@ impl Default for ControlOptions {
 /// A controller at work. One that is dropped stops at once; claims keep what they have.
 pub struct Control {
     stop: watch::Sender<bool>,
+    news: Arc<Notify>,
     worker: JoinHandle<()>,
 }
 
@@ -148,7 +150,14 @@ impl Control {
         let (stop, stopped) = watch::channel(false);
         let recorder = Recorder::start(connection.clone(), Clock::start());
         let worker = attend::Worker::new(connection, options, Arc::new(controller), recorder);
-        Self { stop, worker: tokio::spawn(worker.run(stopped)) }
+        let news = Arc::new(Notify::new());
+        Self { stop, worker: tokio::spawn(worker.run(stopped, news.clone())), news }
+    }
+
+    /// There is more to give, or less: nodes are judged again for pods that wait, within a second and not only after the
+    /// time in [`ControlOptions::refresh`]. When devices were taken back this happens by itself.
+    pub fn judge_again(&self) {
+        self.news.notify_one();
     }
 
     /// Stops when what is under way is done.

@@ -81,6 +81,8 @@ mod status;
 /// The wire types of the API that drivers read and write.
 pub mod api {
     pub use objects::core::affinity::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
+    pub use objects::core::kinds::ConfigMap;
+    pub use objects::core::node::Node;
     pub use objects::core::pod::Pod;
     pub use objects::meta::{Condition, ObjectMeta, OwnerReference};
     pub use objects::resource::allocation::{

@@ -14,10 +14,13 @@ pub enum Account {
     Controllers,
     /// The controller of a fabric.
     Fabric,
+    /// The controller of a driver that gives devices to claims itself.
+    DriverController,
 }
 
 impl Account {
-    pub(crate) const ALL: [Self; 3] = [Self::Scheduler, Self::Controllers, Self::Fabric];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Scheduler, Self::Controllers, Self::Fabric, Self::DriverController];
 
     /// Its name in `kube-system`.
     pub(crate) const fn name(self) -> &'static str {
@@ -25,6 +28,7 @@ impl Account {
             Self::Scheduler => "supercargo-scheduler",
             Self::Controllers => "supercargo-controllers",
             Self::Fabric => "supercargo-fabric",
+            Self::DriverController => "driver-controller",
         }
     }
 
@@ -34,6 +38,7 @@ impl Account {
             Self::Scheduler => include_str!("../../../deploy/scheduler.yaml"),
             Self::Controllers => include_str!("../../../deploy/controllers.yaml"),
             Self::Fabric => include_str!("../../../deploy/fabric.yaml"),
+            Self::DriverController => include_str!("../../../deploy/driver-controller.yaml"),
         }
     }
 

@@ -22,10 +22,12 @@ use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::device_attachment::DeviceAttachment;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use serde_json::{Value, json};
+use store::Store;
 use tokio::time::{Instant, sleep};
 
 use crate::account::Account;
 use crate::embedded::{Embedded, Kept};
+use crate::hold::Hold;
 use crate::kind::Kind;
 use crate::real::{Real, Served};
 
@@ -86,6 +88,16 @@ impl Cluster {
     /// When it does not start.
     pub fn embedded_with(dir: &Path, served: Served) -> Result<Self> {
         Self::on(Embedded::start(served.gates(), None)?, served, dir, None)
+    }
+
+    /// A new cluster on our own server that can be held at a change.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn held(dir: &Path) -> Result<(Self, Hold)> {
+        let (served, hold) = (Served::Usual, Hold::default());
+        let server = Embedded::start_with(served.gates(), Store::default(), Box::new(hold.clone()))?;
+        Ok((Self::on(server, served, dir, None)?, hold))
     }
 
     /// A cluster on our own server whose changes are kept, so that another can go on from there.
@@ -173,7 +185,7 @@ impl Cluster {
         let Place { address, authority, dir } = &self.place;
         let pem = dir.join(format!("{}.crt", address.replace(':', "-")));
         std::fs::create_dir_all(dir)?;
-        std::fs::write(&pem, authority)?;
+        whole(&pem, authority)?;
         let config = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
             "clusters": [{ "name": "test", "cluster": {
@@ -183,7 +195,7 @@ impl Cluster {
             "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "test" } }],
         });
         let path = dir.join(format!("{}.kubeconfig", address.replace(':', "-")));
-        std::fs::write(&path, config.to_string())?;
+        whole(&path, &config.to_string())?;
         Ok(path)
     }
 
@@ -418,6 +430,13 @@ pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Result<Option<T
         }
         sleep(LOOK_EVERY).await;
     }
+}
+
+/// Writes a file that others may be reading.
+fn whole(path: &Path, text: &str) -> Result<()> {
+    let new = path.with_extension("new");
+    std::fs::write(&new, text)?;
+    Ok(std::fs::rename(&new, path)?)
 }
 
 fn done<T>(answer: Answer<T>) -> Result<T> {

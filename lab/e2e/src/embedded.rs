@@ -22,6 +22,13 @@ pub(crate) struct Embedded {
 
 impl Embedded {
     pub(crate) fn start(gates: Gates, kept: Option<&Kept>) -> Result<Self> {
+        let store = kept.map_or_else(|| Ok(Store::default()), Kept::store)?;
+        let log = kept.map_or_else(|| Box::new(NoLog) as Box<dyn Log>, |kept| Box::new(kept.clone()));
+        Self::start_with(gates, store, log)
+    }
+
+    /// With what is there, and what keeps it.
+    pub(crate) fn start_with(gates: Gates, store: Store, log: Box<dyn Log>) -> Result<Self> {
         let credentials = Credentials::make(&[IpAddr::V4(Ipv4Addr::LOCALHOST)])?;
         let authority = credentials.authority.certificate.clone();
         let options = Options {
@@ -29,8 +36,8 @@ impl Embedded {
             credentials: Some(credentials),
             users: Users::default().with_admin_token(TOKEN),
             gates: gates.with(Gate::DRAControlPlaneController, true),
-            store: kept.map_or_else(|| Ok(Store::default()), Kept::store)?,
-            log: kept.map_or_else(|| Box::new(NoLog) as Box<dyn Log>, |kept| Box::new(kept.clone())),
+            store,
+            log,
         };
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, told) = std::sync::mpsc::channel();

@@ -8,21 +8,26 @@
 mod account;
 mod cluster;
 mod embedded;
+pub mod givers;
+mod hold;
 pub mod judge;
 mod keeper;
 pub mod kill;
 mod kind;
 pub mod life;
 pub mod negotiate;
+pub mod passers;
 pub mod ready;
 mod real;
 mod servant;
 pub mod shapes;
+pub mod steps;
 mod wire;
 mod worker;
 
 pub use account::Account;
 pub use cluster::{Cluster, PATIENCE, until};
+pub use hold::Hold;
 pub use keeper::Keeper;
 pub use kind::Kind;
 pub use real::Served;

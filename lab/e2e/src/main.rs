@@ -9,7 +9,9 @@ use std::{env, process};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use e2e::{Cluster, Program, Terms, kill, life, negotiate, ready};
+use e2e::negotiate::Waits;
+use e2e::passers::percentile;
+use e2e::{Cluster, Program, Terms, givers, kill, life, negotiate, ready};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -32,6 +34,9 @@ enum Command {
     /// Be the scheduler that is killed; tests call this
     #[command(hide = true)]
     Scheduler(Scheduler),
+    /// Be the drivers' controllers that are killed; tests call this
+    #[command(hide = true)]
+    Givers(Givers),
 }
 
 #[derive(Args, Debug)]
@@ -77,6 +82,9 @@ struct Negotiate {
     /// How long the driver takes for an answer, in milliseconds
     #[arg(long, default_value_t = 10)]
     answers_in_ms: u64,
+    /// How many pods without claims come each second, alone for three seconds and then beside the others
+    #[arg(long, default_value_t = 100)]
+    passing: u32,
 }
 
 #[derive(Args, Debug)]
@@ -94,6 +102,14 @@ struct Scheduler {
     name: String,
     #[arg(long)]
     candidate: Option<String>,
+    #[arg(long)]
+    negotiating: bool,
+}
+
+#[derive(Args, Debug)]
+struct Givers {
+    #[arg(long)]
+    kubeconfig: PathBuf,
 }
 
 fn main() -> Result<()> {
@@ -105,6 +121,7 @@ fn main() -> Result<()> {
         Command::Negotiate(negotiate) => runtime.block_on(negotiate.run()),
         Command::Ready(ready) => runtime.block_on(ready.run()),
         Command::Scheduler(scheduler) => runtime.block_on(scheduler.run()),
+        Command::Givers(Givers { kubeconfig }) => runtime.block_on(givers::serve(&kubeconfig)),
     }
 }
 
@@ -172,8 +189,9 @@ impl Negotiate {
     async fn run(&self) -> Result<()> {
         let dir = env::temp_dir().join(format!("supercargo-negotiate-{}", process::id()));
         let cluster = Cluster::embedded(&dir)?;
-        let Negotiate { pods, nodes, answers_in_ms } = *self;
-        let plan = negotiate::Plan { pods, nodes, answers_in: Duration::from_millis(answers_in_ms) };
+        let Negotiate { pods, nodes, answers_in_ms, passing } = *self;
+        let answers_in = Duration::from_millis(answers_in_ms);
+        let plan = negotiate::Plan { pods, nodes, answers_in, passing };
         let report = plan.run(&cluster).await?;
         let seconds = report.took.as_secs_f64();
         println!(
@@ -182,13 +200,26 @@ impl Negotiate {
         println!("took       {seconds:.1} s, {:.0} pods a second", f64::from(pods) / seconds);
         let each = |count: u64| count as f64 / f64::from(pods);
         println!("writes     {:.2} for each pod, and {:.2} events", each(report.writes), each(report.events));
+        if passing > 0 {
+            let millis = |waits: &[Duration], percent| percentile(waits, percent).as_secs_f64() * 1e3;
+            let Waits { alone, beside } = &report.waits;
+            for (who, waits) in [("alone", alone), ("beside them", beside)] {
+                let (p50, p99, count) = (millis(waits, 50), millis(waits, 99), waits.len());
+                println!(
+                    "others     {count} {who}, {passing} a second: bound after p50 {p50:.1} ms, p99 {p99:.1} ms"
+                );
+            }
+            let ratio = |percent| millis(beside, percent) / millis(alone, percent);
+            println!("ratio      p50 {:.2}, p99 {:.2}", ratio(50), ratio(99));
+        }
         Ok(())
     }
 }
 
 impl Scheduler {
     async fn run(&self) -> Result<()> {
-        let terms = Terms { candidate: self.candidate.clone(), ..Terms::named(&self.name) };
+        let Terms { gates, .. } = if self.negotiating { Terms::negotiating() } else { Terms::default() };
+        let terms = Terms { candidate: self.candidate.clone(), gates, ..Terms::named(&self.name) };
         e2e::serve(&self.kubeconfig, &terms).await
     }
 }

@@ -1,5 +1,5 @@
-//! Many pods with a claim each that a driver's own controller gives devices, on our own server: how fast, and with how many
-//! writes.
+//! Many pods with a claim each that a driver's own controller gives devices, on our own server: how fast, with how many
+//! writes, and whether pods without claims that come meanwhile have to wait for it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,10 +16,15 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, until};
+use crate::passers::{Moments, Passers, watch};
 use crate::shapes;
 use crate::worker::{Terms, Worker};
 
 const DRIVER: &str = "lender.example.com";
+
+/// How long pods without claims come before the others, and how long before that.
+const ALONE: Duration = Duration::from_secs(3);
+const WARM_UP: Duration = Duration::from_secs(1);
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +35,17 @@ pub struct Plan {
     pub nodes: u32,
     /// How long the driver takes for an answer.
     pub answers_in: Duration,
+    /// How many pods without claims come each second besides, before the others and with them; none if it is 0.
+    pub passing: u32,
+}
+
+/// How long pods without claims waited for their node, sorted.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    /// While there was nothing else to do.
+    pub alone: Vec<Duration>,
+    /// While others were negotiated about.
+    pub beside: Vec<Duration>,
 }
 
 /// What came of it.
@@ -41,6 +57,8 @@ pub struct Report {
     pub writes: u64,
     /// How many events were written.
     pub events: u64,
+    /// How long others waited.
+    pub waits: Waits,
 }
 
 /// Gives everybody something, after a while.
@@ -89,27 +107,58 @@ impl Plan {
             let name = format!("c-{number}");
             cluster.create(&shapes::claim_of(&name, &json!({ "requests": [request] }))?).await?;
         }
+        let alone = self.pass_alone(cluster).await?;
         let first = self.revision(cluster, "first").await?;
+        let events_before = cluster.list::<Event>().await?.len() as u64;
+        let passers = self.passers(cluster, "beside")?;
+        let bound = Moments::default();
+        let watcher = tokio::spawn(watch(cluster.connect()?, "p-", bound.clone()));
         let began = Instant::now();
         for number in 0..self.pods {
             let pod = shapes::pod_with_claims(&format!("p-{number}"), &[&format!("c-{number}")])?;
             cluster.create(&pod).await?;
         }
-        until("all pods are bound and nothing is negotiated any more", async || {
-            let left = cluster.list::<PodSchedulingContext>().await?;
-            let waiting =
-                cluster.list::<Pod>().await?.iter().filter(|pod| pod.spec.node_name.is_empty()).count();
-            Ok((left.is_empty() && waiting == 0).then_some(()))
+        // To list thousands of pods again and again would hold up those that are measured.
+        until("all of them are bound", async || Ok((bound.lock().len() == self.pods as usize).then_some(())))
+            .await?;
+        until("nothing is negotiated any more", async || {
+            Ok(cluster.list::<PodSchedulingContext>().await?.is_empty().then_some(()))
         })
         .await?;
+        watcher.abort();
         let took = began.elapsed();
+        let beside = match passers {
+            Some(passers) => passers.stop().await?,
+            None => Vec::new(),
+        };
         control.stop().await;
         // Events are written in the background, each once.
         worker.stop().await.context("the scheduler did not end well")?;
         let all = self.revision(cluster, "last").await? - first - 1;
-        let events = cluster.list::<Event>().await?.len() as u64;
-        let writes = all.saturating_sub(events + u64::from(self.pods));
-        Ok(Report { took, writes, events })
+        let events = cluster.list::<Event>().await?.len() as u64 - events_before;
+        // Who passes is made and bound, and has an event.
+        let passing = beside.len() as u64;
+        let writes = all.saturating_sub(events + u64::from(self.pods) + 2 * passing);
+        let events = events.saturating_sub(passing);
+        Ok(Report { took, writes, events, waits: Waits { alone, beside } })
+    }
+
+    fn passers(&self, cluster: &Cluster, name: &'static str) -> Result<Option<Passers>> {
+        (self.passing > 0).then(|| Passers::start(cluster, name, self.passing)).transpose()
+    }
+
+    /// How long pods without claims wait while there is nothing else to do.
+    async fn pass_alone(&self, cluster: &Cluster) -> Result<Vec<Duration>> {
+        // The first ones find nothing warm.
+        for (name, time) in [("first", WARM_UP), ("alone", ALONE)] {
+            let Some(passers) = self.passers(cluster, name)? else { break };
+            sleep(time).await;
+            let waits = passers.stop().await?;
+            if name == "alone" {
+                return Ok(waits);
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// The number of the last write, told by one more.

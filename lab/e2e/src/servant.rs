@@ -1,4 +1,4 @@
-//! A scheduler in a process of its own, which can be killed.
+//! A scheduler, or a driver's controllers, in a process of its own, which can be killed.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 use caller::Launched;
+use gates::Gate;
 
 use crate::cluster::Cluster;
 use crate::worker::Terms;
@@ -45,6 +46,9 @@ impl Program {
                 if let Some(candidate) = &terms.candidate {
                     command.args(["--candidate", candidate]);
                 }
+                if terms.gates.enabled(Gate::DRAControlPlaneController) {
+                    command.arg("--negotiating");
+                }
                 command
             }
             Self::Supercargo(path) => {
@@ -64,7 +68,7 @@ impl Program {
     }
 }
 
-/// A scheduler in a process of its own. Dropped, it is killed.
+/// A process of its own. Dropped, it is killed.
 pub struct Servant {
     process: Launched,
 }
@@ -78,6 +82,18 @@ impl Servant {
         let kubeconfig = cluster.kubeconfig()?;
         let log = File::create(kubeconfig.with_extension(format!("{}.log", program.name())))?;
         Ok(Self { process: Launched::start(program.command(&kubeconfig, terms).stderr(log))? })
+    }
+
+    /// Starts the controllers of drivers (see [`crate::givers`]) of this crate's own program, and waits for nothing.
+    ///
+    /// # Errors
+    /// When the program cannot be run.
+    pub fn givers(program: &Path, cluster: &Cluster) -> Result<Self> {
+        let kubeconfig = cluster.kubeconfig()?;
+        let log = File::create(kubeconfig.with_extension("givers.log"))?;
+        let mut command = Command::new(program);
+        command.arg("givers").arg("--kubeconfig").arg(&kubeconfig).stdout(Stdio::null()).stderr(log);
+        Ok(Self { process: Launched::start(&mut command)? })
     }
 
     /// Whether it still runs.

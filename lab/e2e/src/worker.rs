@@ -1,5 +1,6 @@
 //! A scheduler in this process, and what it told.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use config::SchedulerSettings;
 use gates::{Gate, Gates};
 use parking_lot::Mutex;
 use runtime::{Comparison, Ended, Listener, Notice, Options, State};
+use scheduler::negotiation::Await;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -97,6 +99,7 @@ struct Heard {
     attempts: Mutex<u64>,
     interruptions: Mutex<u64>,
     compared: Mutex<Vec<(String, String, Comparison)>>,
+    negotiating: Mutex<BTreeMap<(Await, Arc<str>), usize>>,
     troubles: Mutex<Vec<String>>,
 }
 
@@ -106,6 +109,7 @@ impl Listener for Heard {
             Notice::State(state) => self.states.lock().push((*state).clone()),
             Notice::Attempt { .. } => *self.attempts.lock() += 1,
             Notice::Interrupted { .. } => *self.interruptions.lock() += 1,
+            Notice::Drivers { counts } => self.negotiating.lock().clone_from(counts),
             Notice::Compared { pod, node, comparison } => {
                 let compared = (pod.name.to_string(), (*node).to_owned(), (*comparison).clone());
                 self.compared.lock().push(compared);
@@ -183,6 +187,12 @@ impl Worker {
     #[must_use]
     pub fn compared(&self) -> Vec<(String, String, Comparison)> {
         self.heard.compared.lock().clone()
+    }
+
+    /// How many pods it says that wait for which driver, and for what of it.
+    #[must_use]
+    pub fn negotiating(&self) -> BTreeMap<(Await, Arc<str>), usize> {
+        self.heard.negotiating.lock().clone()
     }
 
     /// What went wrong.

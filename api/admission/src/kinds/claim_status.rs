@@ -7,6 +7,7 @@ use objects::resource::allocation::{
     NetworkDeviceData, ResourceClaimConsumerReference, ResourceHandle,
 };
 use objects::resource::claim::ResourceClaim;
+use objects::supercargo::control;
 use schema::Path;
 
 use crate::addresses;
@@ -73,7 +74,7 @@ pub(crate) fn validate(
                 &consumers,
                 "no user can be added to a claim that is being deleted or deallocated",
             );
-        } else if status.reserved_for.len() > 1 && is_for_one(claim) && added() {
+        } else if status.reserved_for.len() > 1 && control::is_for_one(claim) && added() {
             causes.forbidden(&consumers, "its driver gave the claim devices for one user");
         }
     }
@@ -83,12 +84,6 @@ pub(crate) fn validate(
         (None, Some(now)) => validate_allocation(now, names, &path.field("allocation"), causes),
         (_, None) => {}
     }
-}
-
-/// Whether a driver's controller gave a claim devices, and for one user only.
-fn is_for_one(claim: &ResourceClaim) -> bool {
-    let shareable = claim.status.allocation.as_ref().is_some_and(|allocation| allocation.shareable);
-    !claim.status.controller_name.is_empty() && !shareable
 }
 
 fn owned((driver, pool, device, share): DeviceKey<'_>) -> (String, String, String, Option<String>) {

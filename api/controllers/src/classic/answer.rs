@@ -60,6 +60,17 @@ pub fn answer(
     is_news.then_some(answered)
 }
 
+/// Whether a node was called unsuitable for a claim that it is judged for now.
+#[must_use]
+pub fn was_unsuitable(
+    context: &PodSchedulingContext,
+    node: &str,
+    judged: &BTreeMap<String, BTreeSet<String>>,
+) -> bool {
+    let said = context.status.resource_claims.iter().filter(|one| judged.contains_key(&one.name));
+    said.flat_map(|one| &one.unsuitable_nodes).any(|one| one == node)
+}
+
 /// As many nodes as may be named: the one that is chosen, those that are asked about, and then others.
 fn most_important(context: &PodSchedulingContext, nodes: &BTreeSet<String>) -> Vec<String> {
     let spec = &context.spec;

@@ -111,6 +111,12 @@ pub fn is_shareable(claim: &ResourceClaim) -> bool {
     is_said || noted(&claim.metadata, SHAREABLE) == "true"
 }
 
+/// Whether a driver's controller gave the claim devices that only one may use. What a scheduler gives, all may share.
+#[must_use]
+pub fn is_for_one(claim: &ResourceClaim) -> bool {
+    claim.status.allocation.is_some() && !controller(claim).is_empty() && !is_shareable(claim)
+}
+
 /// What a controller left for those who prepare the devices of a claim.
 ///
 /// # Errors

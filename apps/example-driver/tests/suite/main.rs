@@ -3,5 +3,6 @@
 mod cluster;
 mod documents;
 mod inventory;
+mod lending;
 mod life;
 mod stage;

@@ -27,6 +27,7 @@ use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
 pub(crate) const DRIVER: &str = "device.example.com";
+pub(crate) const LENDER: &str = "lender.example.com";
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -49,6 +50,8 @@ pub(crate) struct Stage {
     pub(crate) connection: Connection,
     pub(crate) dir: PathBuf,
     child: Option<Child>,
+    /// What the driver runs besides, such as its part on a node.
+    others: Vec<Child>,
     /// The programs of a real server.
     _programs: Vec<Leashed>,
 }
@@ -63,7 +66,9 @@ impl Stage {
 
     /// On our own API server, with a scheduler, controllers, and a node that speaks with drivers.
     pub(crate) async fn cluster(name: &str) -> Self {
-        let gates = Gates::default().with(Gate::DRADeviceCompatibilityGroups, true);
+        let gates = Gates::default()
+            .with(Gate::DRADeviceCompatibilityGroups, true)
+            .with(Gate::DRAControlPlaneController, true);
         let stage = Self::serve(name, gates).await;
         let scheduler = runtime::Options {
             settings: convert::settings(&SchedulerSettings::defaults(gates), gates),
@@ -152,35 +157,74 @@ impl Stage {
             "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
         });
         fs::write(dir.join("kubeconfig"), kubeconfig.to_string()).expect("a file");
-        Self { connection, dir, child: None, _programs: programs }
+        Self { connection, dir, child: None, others: Vec::new(), _programs: programs }
     }
 
     /// Starts the driver with these words more, and waits for its socket.
     pub(crate) async fn start(&mut self, words: &[&str]) {
         let path = |name: &str| self.dir.join(name).display().to_string();
-        let log = File::create(self.dir.join("log")).expect("a file");
-        let child = Command::new(env!("CARGO_BIN_EXE_example-driver"))
-            .args(["--node", "n1", "--inventory", "examples/driver/inventory.yaml"])
-            .args(["--kubeconfig", &path("kubeconfig"), "--root-dir", &path("k"), "--cdi-dir", &path("cdi")])
-            .args(["--control", &path("control")])
+        let (root_dir, cdi_dir) = (path("k"), path("cdi"));
+        let mut all = vec!["--node", "n1", "--inventory", "examples/driver/inventory.yaml"];
+        all.extend(["--root-dir", &root_dir, "--cdi-dir", &cdi_dir]);
+        all.extend(words);
+        self.child = Some(self.spawn("log", &all));
+        until("it serves", || async { self.log().contains("serving") }).await;
+    }
+
+    /// Starts the driver as a controller of its own with what this file lists.
+    pub(crate) async fn start_lending(&mut self, stock: &str) {
+        fs::write(self.dir.join("stock"), stock).expect("a file");
+        let path = self.dir.join("stock").display().to_string();
+        self.child = Some(self.spawn("log", &["--stock", &path, "--driver", LENDER]));
+        until("it gives", || async { self.log().contains("giving") }).await;
+    }
+
+    /// Starts the part of the driver on the node, which reports what this file says.
+    pub(crate) async fn start_reporting(&mut self, shelf: &str) {
+        self.put_on_shelf(shelf);
+        let path = self.dir.join("shelf").display().to_string();
+        let root_dir = self.dir.join("k").display().to_string();
+        let words = ["--shelf", &path, "--node", "n1", "--driver", LENDER, "--root-dir", &root_dir];
+        let child = self.spawn("node-log", &words);
+        self.others.push(child);
+    }
+
+    pub(crate) fn put_on_shelf(&self, shelf: &str) {
+        let new = self.dir.join("shelf.new");
+        fs::write(&new, shelf).expect("a file");
+        fs::rename(&new, self.dir.join("shelf")).expect("the same folder");
+    }
+
+    fn spawn(&self, log: &str, words: &[&str]) -> Child {
+        let log = File::create(self.dir.join(log)).expect("a file");
+        Command::new(env!("CARGO_BIN_EXE_example-driver"))
+            .arg("--kubeconfig")
+            .arg(self.dir.join("kubeconfig"))
+            .arg("--control")
+            .arg(self.dir.join("control"))
             .args(words)
             .current_dir(root())
             .stdout(log.try_clone().expect("a file"))
             .stderr(log)
             .spawn()
-            .expect("the binary was built for this test");
-        self.child = Some(child);
-        until("it serves", || async { self.log().contains("serving") }).await;
+            .expect("the binary was built for this test")
     }
 
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.dir.join("log")).unwrap_or_default()
     }
 
+    /// Writes the switches in one go: one that reads them meanwhile would find none.
+    pub(crate) fn set_switches(&self, control: &str) {
+        let new = self.dir.join("control.new");
+        fs::write(&new, control).expect("a file");
+        fs::rename(&new, self.dir.join("control")).expect("the same folder");
+    }
+
     /// Changes the switches while the driver runs.
     pub(crate) async fn switch(&self, control: &str) {
         let changes = self.log().matches("switches changed").count();
-        fs::write(self.dir.join("control"), control).expect("a file");
+        self.set_switches(control);
         until("it sees the switch", || async { self.log().matches("switches changed").count() > changes })
             .await;
     }
@@ -263,7 +307,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
+        for child in self.child.iter_mut().chain(&mut self.others) {
             // It may have ended by itself.
             let _ = child.kill();
             let _ = child.wait();

@@ -153,6 +153,8 @@ impl Engine {
         filters: FilterSet,
     ) {
         self.queue.put_back(&pod.uid, failure, now);
+        // It waits for no driver now. If it does so again, in the same words, that is news.
+        self.waits_for_no_driver(&pod.uid);
         let reason = match failure {
             Failure::Refused(_) => WaitReason::Unschedulable,
             Failure::Failed => WaitReason::SchedulerError,

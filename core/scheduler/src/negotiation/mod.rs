@@ -118,6 +118,11 @@ impl Engine {
         }
     }
 
+    /// Takes note that a pod waits for something else than a driver.
+    pub(crate) fn waits_for_no_driver(&mut self, uid: &str) {
+        self.negotiations.waits.remove(uid);
+    }
+
     /// Forgets a pod that waits no more.
     pub(crate) fn forget_negotiation(&mut self, pod: &Pod) {
         let was_awaited = self.negotiations.waits.remove(&pod.uid).is_some();

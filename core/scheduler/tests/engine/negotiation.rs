@@ -182,6 +182,14 @@ fn a_node_that_turns_out_not_to_do_is_replaced_and_nothing_is_said_twice() {
     world.answer("p", "c", &[&second]);
     world.settle();
     assert_eq!(world.selected("p"), Some(&*first), "a driver may change its mind");
+    world.answer("p", "c", &["a", "b"]);
+    world.settle();
+    assert!(world.awaited().is_empty(), "everything is said, and no driver is waited for");
+    world.later(20);
+    world.answer("p", "c", &[&second]);
+    world.settle();
+    let last = world.told.last().expect("it waits again").clone();
+    assert!(last.ends_with(&format!("to allocate claim c for node {first}")), "it is said again: {last}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::supercargo::control::Form;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
@@ -25,6 +25,9 @@ use super::{ClaimRequest, ControlOptions, ControlTrouble, Controller};
 
 /// When nothing is due.
 const IDLE: Duration = Duration::from_secs(3600);
+
+/// So often at most are nodes judged again for all pods that wait.
+const NEWS_EVERY: Duration = Duration::from_secs(1);
 
 type Events<K> = Pin<Box<dyn Stream<Item = Event<K>> + Send>>;
 
@@ -44,6 +47,8 @@ pub(super) struct Worker<C> {
     blocked: BTreeSet<Key>,
     /// The claims of the pods of contexts, as far as they were read.
     wants: BTreeMap<Name, BTreeSet<String>>,
+    /// When nodes were judged again for all pods that wait, or will be.
+    news_at: Option<Instant>,
 }
 
 fn events<K: objects::Object + Send + Sync + 'static>(
@@ -73,10 +78,11 @@ impl<C: Controller> Worker<C> {
             asked: BTreeSet::new(),
             blocked: BTreeSet::new(),
             wants: BTreeMap::new(),
+            news_at: None,
         }
     }
 
-    pub(super) async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+    pub(super) async fn run(mut self, mut stopped: watch::Receiver<bool>, news: Arc<Notify>) {
         let connection = &self.tools.connection;
         let mut classes = events::<DeviceClass>(connection, "deviceclasses");
         let mut claims = events::<ResourceClaim>(connection, "resourceclaims");
@@ -96,6 +102,7 @@ impl<C: Controller> Worker<C> {
                     }
                 }
                 () = sleep_until(due) => {}
+                () = news.notified() => self.hear_news(),
                 _ = stopped.changed() => break,
             }
         }
@@ -137,8 +144,34 @@ impl<C: Controller> Worker<C> {
         let Some(name) = self.contexts.hear(event) else { return };
         if self.contexts.get(&name).is_none() {
             self.wants.remove(&name);
+            self.touch_begun(&name.0);
         }
         self.order.touch(Key::Context(name), Instant::now());
+    }
+
+    /// What was begun for a pod that is gone may be wanted by nobody now.
+    fn touch_begun(&mut self, namespace: &str) {
+        let now = Instant::now();
+        let begun = self.claims.all().filter(|(name, claim)| {
+            name.0 == namespace && classic::is_begun(claim, self.tools.controller.name())
+        });
+        begun.for_each(|(name, _)| self.order.touch(Key::Claim(name.clone()), now));
+    }
+
+    /// There is more to give or less, so that pods that wait may have it now.
+    fn hear_news(&mut self) {
+        let now = Instant::now();
+        let at = self.news_at.map_or(now, |last| if last > now { last } else { now.max(last + NEWS_EVERY) });
+        self.news_at = Some(at);
+        self.order.hasten(at);
+    }
+
+    /// Whether a pod that is negotiated about wants a claim, or may do so for all that is known.
+    fn is_wanted(&self, claim: &Name) -> bool {
+        self.contexts.names().any(|context| {
+            let wants = self.wants.get(context);
+            context.0 == claim.0 && wants.is_none_or(|wants| wants.contains(&claim.1))
+        })
     }
 
     /// Hands out what is due.
@@ -172,7 +205,10 @@ impl<C: Controller> Worker<C> {
         let claim = self.claims.get(name)?;
         let form = self.form_of(claim);
         match classic::duty(claim, self.tools.controller.name(), form) {
-            Duty::None => None,
+            Duty::None => {
+                let is_left = classic::is_begun(claim, self.tools.controller.name()) && !self.is_wanted(name);
+                is_left.then(|| Case::TakeBack(claim.clone()))
+            }
             Duty::Deallocate => Some(Case::TakeBack(claim.clone())),
             Duty::Allocate => match self.request(None, claim) {
                 Ok((request, form)) => Some(Case::GiveAtOnce(Box::new(request), form)),
@@ -252,6 +288,9 @@ impl<C: Controller> Worker<C> {
             }
         };
         self.learn(std::mem::take(&mut found.claims));
+        if found.is_freed {
+            self.hear_news();
+        }
         self.contexts_learn(found.context.take());
         if let Some((context, pod)) = found.pod.take() {
             match self.case_of_pod(context, pod) {

@@ -35,6 +35,10 @@ impl<K: Object> Known<K> {
         self.objects.keys()
     }
 
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Name, &Arc<K>)> {
+        self.objects.iter()
+    }
+
     /// Takes in what a watch says, and says which object it is about.
     pub(super) fn hear(&mut self, event: Event<K>) -> Option<Name> {
         match event {

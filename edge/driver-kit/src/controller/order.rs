@@ -41,6 +41,15 @@ impl Order {
         }
     }
 
+    /// What pods are to have is seen to at this time, where that would be later; what is under way, once more.
+    pub(super) fn hasten(&mut self, at: Instant) {
+        let is_context = |key: &&Key| matches!(key, Key::Context(_));
+        self.again.extend(self.busy.iter().filter(is_context).cloned());
+        for (_, due) in self.due.iter_mut().filter(|(key, _)| is_context(key)) {
+            *due = at.min(*due);
+        }
+    }
+
     /// The next, if one is due; it is under way until it ends.
     pub(super) fn begin(&mut self, now: Instant) -> Option<Key> {
         let next = self.due.iter().filter(|(_, at)| **at <= now).min_by_key(|(_, at)| **at);
@@ -99,6 +108,25 @@ mod tests {
         assert_eq!(order.begin(now), Some(key.clone()));
         order.end(key, None, now);
         assert_eq!((order.begin(now), order.next_due()), (None, None));
+    }
+
+    #[test]
+    fn what_is_hastened_is_due_sooner_and_never_later() {
+        let now = Instant::now();
+        let (soon, late) = (now + REST_FIRST, now + REST_MAX);
+        let key = |name: &str| Key::Context((String::new(), name.to_owned()));
+        let mut order = Order::default();
+        order.touch(key("waits"), late);
+        order.touch(key("due"), now);
+        order.touch(Key::Claim((String::new(), "claim".to_owned())), late);
+        order.hasten(soon);
+        assert_eq!(order.begin(now), Some(key("due")));
+        assert_eq!(order.next_due(), Some(soon));
+        order.hasten(soon);
+        order.end(key("due"), None, now);
+        assert_eq!(order.begin(now), Some(key("due")), "it was under way, and may not have seen what is new");
+        assert_eq!(order.begin(soon), Some(key("waits")));
+        assert_eq!(order.next_due(), Some(late), "claims are left alone");
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub(super) struct Found {
     pub(super) pod: Option<(Arc<PodSchedulingContext>, Arc<Pod>)>,
     /// It is to be looked at again after a while.
     pub(super) is_open: bool,
+    /// Devices were taken back.
+    pub(super) is_freed: bool,
 }
 
 /// Why something was not done; it is tried again.
@@ -126,6 +128,10 @@ impl<C: Controller> Tools<C> {
         if !will_do {
             let context = self.answer(context, &unsuitable).await?;
             return Ok(Found { context, is_open: true, ..Found::default() });
+        }
+        if classic::was_unsuitable(context, selected, &unsuitable) {
+            // Who still reads that the chosen node will not do would ask back what is given for it.
+            self.answer(context, &unsuitable).await?;
         }
         match self.give(requests, forms, Some(selected), Some(pod)).await {
             Ok(claims) => Ok(Found { claims, ..Found::default() }),
@@ -216,7 +222,7 @@ impl<C: Controller> Tools<C> {
         if let Some(free) = classic::unprotected(&current, self.controller.name()) {
             self.update(&free, false, &mut learnt).await?;
         }
-        Ok(Found { claims: learnt, ..Found::default() })
+        Ok(Found { claims: learnt, is_freed: true, ..Found::default() })
     }
 
     async fn update(

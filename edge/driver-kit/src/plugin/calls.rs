@@ -10,6 +10,7 @@ use std::sync::Arc;
 use client::{Answer, Connection, Resource};
 use objects::resource::allocation::DeviceRequestAllocationResult;
 use objects::resource::claim::ResourceClaim;
+use objects::supercargo::control;
 use thiserror::Error;
 
 use crate::plugin::driver::{ClaimReference, Driver, Failure, PreparedDevice, main_request, own_results};
@@ -121,9 +122,15 @@ impl<D: Driver> Calls<D> {
         if claim.status.allocation.is_none() {
             return Err(Unresolved::NotAllocated(named));
         }
-        if own_results(&claim, &self.name).next().is_none() {
+        if !holds_something_of(&claim, &self.name) {
             return Err(Unresolved::NothingOfOurs { claim: named, driver: self.name.clone() });
         }
         Ok(claim)
     }
+}
+
+/// Whether a claim has devices of a driver, or a handle that the driver's controller left for it.
+fn holds_something_of(claim: &ResourceClaim, driver: &str) -> bool {
+    let handles = || control::handles(claim).unwrap_or_default();
+    own_results(claim, driver).next().is_some() || handles().iter().any(|handle| handle.driver_name == driver)
 }

@@ -24,9 +24,9 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 pub trait Driver: Send + Sync + 'static {
     /// Makes the devices of a claim ready for the containers of a pod.
     ///
-    /// The claim was just read, has the uid that the kubelet means, and holds at least one device of this driver; others
-    /// may be of other drivers ([`own_results`] leaves them out). The answer names each own device, with the CDI ids that
-    /// bring it into a container.
+    /// The claim was just read, has the uid that the kubelet means, and holds at least one device of this driver, or a handle
+    /// that the driver's controller left for it ([`crate::controller::handles`]); others may be of other drivers
+    /// ([`own_results`] leaves them out). The answer names each own device, with the CDI ids that bring it into a container.
     fn prepare(
         &self,
         claim: &ResourceClaim,

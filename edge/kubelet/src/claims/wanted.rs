@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use objects::core::pod::Pod;
 use objects::meta::OwnerReference;
 use objects::resource::claim::ResourceClaim;
+use objects::supercargo::control;
 
 use super::held::ClaimKey;
 use super::prepare::PrepareError;
@@ -122,8 +123,9 @@ fn drivers(claim: &ResourceClaim) -> Option<BTreeMap<String, Vec<String>>> {
     for result in &allocation.devices.results {
         skips.entry(result.driver.clone()).or_default().push(&result.skip_node_operations);
     }
-    for handle in &allocation.resource_handles {
-        skips.entry(handle.driver_name.clone()).or_default().push(&[]);
+    // Handles that cannot be read are those of nobody.
+    for handle in control::handles(claim).unwrap_or_default() {
+        skips.entry(handle.driver_name).or_default().push(&[]);
     }
     Some(skips.into_iter().map(|(driver, devices)| (driver, skipped_by_all(&devices))).collect())
 }

@@ -1,8 +1,9 @@
-//! The kill test in short: the long form is `cargo run -p e2e -- kill`.
+//! Deaths of schedulers and of drivers. The long form of the first is `cargo run -p e2e -- kill`.
 
 use anyhow::{Result, ensure};
 use e2e::Cluster;
 use e2e::kill::Plan;
+use e2e::steps;
 
 use crate::stage;
 
@@ -16,4 +17,13 @@ async fn a_scheduler_that_is_killed_six_times_binds_all_of_a_thousand_pods_and_l
     println!("seed {}: killed at {:?}, took {:?}", plan.seed, report.killed_at, report.took);
     ensure!(report.killed_at.iter().any(|bound| (1..1000).contains(bound)), "{report:?}");
     Ok(())
+}
+
+#[test]
+fn scheduler_and_drivers_may_die_at_every_step_of_a_negotiation() -> Result<()> {
+    stage::held(async |cluster: &Cluster, hold| {
+        let report = steps::run(cluster, hold, &stage::own()).await?;
+        println!("{} deaths took {:?}", report.deaths, report.took);
+        Ok(())
+    })
 }

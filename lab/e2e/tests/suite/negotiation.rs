@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use driver_kit::Failure;
-use driver_kit::api::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ResourceHandle};
+use driver_kit::api::ResourceHandle;
 use driver_kit::controller::{ClaimRequest, Control, ControlOptions, Controller, Grant};
+use e2e::givers::only;
+use e2e::negotiate::Waits;
 use e2e::shapes::{claim_of, node, object, pod_with_claims};
 use e2e::{Account, Cluster, Keeper, Terms, Worker, until};
 use objects::core::pod::Pod;
+use objects::events::Event;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::supercargo::control;
@@ -26,8 +29,11 @@ crate::on_both![
     a_claim_is_given_for_the_chosen_node_and_asked_back_when_its_pod_is_gone,
     claims_of_two_drivers_meet_on_a_node_that_both_accept,
     what_was_given_in_vain_is_asked_back_and_given_elsewhere,
+    what_is_given_when_a_node_will_do_again_is_not_asked_back,
+    what_was_begun_for_a_pod_that_is_gone_is_let_go,
     an_immediate_claim_is_given_at_once_and_stays,
     a_pod_waits_for_a_driver_that_is_not_there_and_says_so,
+    a_pod_waits_for_information_first_and_says_of_whom,
     a_pod_bound_by_hand_gets_what_its_driver_gives_there,
 ];
 
@@ -41,6 +47,8 @@ struct Lender {
     /// It finds out only when it is to give something that it cannot.
     is_wrong: Arc<AtomicBool>,
     calls: Arc<AtomicUsize>,
+    /// How often something was taken back.
+    returned: Arc<AtomicUsize>,
 }
 
 impl Lender {
@@ -52,12 +60,13 @@ impl Lender {
             lent: Arc::default(),
             is_wrong: Arc::default(),
             calls: Arc::default(),
+            returned: Arc::default(),
         }
     }
 
     fn start(&self, cluster: &Cluster) -> Result<Control> {
         let options = ControlOptions { refresh: Duration::from_millis(500), ..ControlOptions::default() };
-        Ok(Control::start(cluster.connect()?, options, self.clone()))
+        Ok(Control::start(cluster.connect_as(Account::DriverController)?, options, self.clone()))
     }
 
     fn set(&self, node: &str, count: usize) {
@@ -99,6 +108,7 @@ impl Controller for Lender {
 
     async fn deallocate(&self, claim: &ResourceClaim) -> Result<(), Failure> {
         if let Some(node) = self.lent.lock().remove(&claim.metadata.uid) {
+            self.returned.fetch_add(1, Ordering::Relaxed);
             *self.free.lock().entry(node).or_default() += 1;
         }
         Ok(())
@@ -114,17 +124,6 @@ impl Controller for Lender {
         let bad = nodes.iter().filter(|node| !is_blind && !self.has(node)).cloned();
         Ok(vec![bad.collect(); claims.len()])
     }
-}
-
-fn only(node: &str) -> NodeSelector {
-    let name = NodeSelectorRequirement {
-        key: "metadata.name".to_owned(),
-        operator: "In".to_owned(),
-        values: vec![node.to_owned()],
-        ..NodeSelectorRequirement::default()
-    };
-    let term = NodeSelectorTerm { match_fields: vec![name], ..NodeSelectorTerm::default() };
-    NodeSelector { node_selector_terms: vec![term], ..NodeSelector::default() }
 }
 
 /// A class whose claims a driver serves, as this server can be told of it.
@@ -257,6 +256,47 @@ async fn what_was_given_in_vain_is_asked_back_and_given_elsewhere(cluster: &Clus
     Ok(())
 }
 
+async fn what_is_given_when_a_node_will_do_again_is_not_asked_back(cluster: &Cluster) -> Result<()> {
+    stage(cluster, &["n-1"]).await?;
+    let fpgas = Lender::new(FPGA, &[("n-1", 0)]);
+    let _control = fpgas.start(cluster)?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::negotiating())?;
+    for (claim, class) in [("a", "fpga"), ("b", "fpga")] {
+        cluster.create(&asking(claim, class, FPGA)?).await?;
+    }
+    cluster.create(&pod_with_claims("p", &["a", "b"])?).await?;
+    until("the driver says that the node will not do", async || {
+        let context = cluster.get::<PodSchedulingContext>("p").await?;
+        let answers = context.map(|context| context.status.resource_claims).unwrap_or_default();
+        Ok((answers.len() == 2 && answers.iter().all(|one| one.unsuitable_nodes == ["n-1"])).then_some(()))
+    })
+    .await?;
+    // It has been told what there is to know, and waits for no driver.
+    let is_refused = |pod: &Pod| scheduled(pod).is_some_and(|one| one.reason == "Unschedulable");
+    cluster.pod_when("p", "has no place", is_refused).await?;
+    counted(&worker, &[]).await?;
+    fpgas.set("n-1", 2);
+    cluster.bound("p").await?;
+    ensure!(fpgas.returned.load(Ordering::Relaxed) == 0, "what was given was asked back");
+    Ok(())
+}
+
+async fn what_was_begun_for_a_pod_that_is_gone_is_let_go(cluster: &Cluster) -> Result<()> {
+    stage(cluster, &["n-1"]).await?;
+    // It says that the node will do, and then has nothing.
+    let lender = Lender::new(FPGA, &[]);
+    lender.is_wrong.store(true, Ordering::Relaxed);
+    let _control = lender.start(cluster)?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::negotiating())?;
+    let _keeper = Keeper::start(&cluster.connect_as(Account::Controllers)?, &["*"])?;
+    cluster.create(&asking("c", "fpga", FPGA)?).await?;
+    cluster.create(&pod_with_claims("p", &["c"])?).await?;
+    claim_when(cluster, "c", "is protected", |claim| !claim.metadata.finalizers.is_empty()).await?;
+    cluster.delete::<Pod>("p").await?;
+    claim_when(cluster, "c", "is as it was", |claim| claim.metadata.finalizers.is_empty()).await?;
+    no_context(cluster, "p").await
+}
+
 async fn an_immediate_claim_is_given_at_once_and_stays(cluster: &Cluster) -> Result<()> {
     stage(cluster, &["n-1"]).await?;
     let lender = Lender::new(FPGA, &[]);
@@ -285,7 +325,7 @@ async fn an_immediate_claim_is_given_at_once_and_stays(cluster: &Cluster) -> Res
 
 async fn a_pod_waits_for_a_driver_that_is_not_there_and_says_so(cluster: &Cluster) -> Result<()> {
     stage(cluster, &["n-1"]).await?;
-    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::negotiating())?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::negotiating())?;
     cluster.create(&asking("c", "fpga", FPGA)?).await?;
     cluster.create(&pod_with_claims("p", &["c"])?).await?;
     let waits = |pod: &Pod| scheduled(pod).is_some_and(|one| one.reason == "WaitingForResourceDriver");
@@ -294,6 +334,7 @@ async fn a_pod_waits_for_a_driver_that_is_not_there_and_says_so(cluster: &Cluste
     let expected = format!("waiting for resource driver {FPGA} to allocate claim c for node n-1");
     ensure!(message == expected, "{message}");
     ensure!(cluster.event("p", "WaitingForResourceDriver").await?.note == expected);
+    counted(&worker, &[("allocation", FPGA, 1)]).await?;
     // Others are not held up.
     cluster.create(&pod_with_claims("other", &[])?).await?;
     cluster.bound("other").await?;
@@ -301,7 +342,46 @@ async fn a_pod_waits_for_a_driver_that_is_not_there_and_says_so(cluster: &Cluste
     let _control = lender.start(cluster)?;
     cluster.bound("p").await?;
     ensure!(lender.calls.load(Ordering::Relaxed) >= 1);
-    Ok(())
+    counted(&worker, &[]).await
+}
+
+async fn a_pod_waits_for_information_first_and_says_of_whom(cluster: &Cluster) -> Result<()> {
+    stage(cluster, &["n-1", "n-2"]).await?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::negotiating())?;
+    let fpgas = Lender::new(FPGA, &[("n-2", 1)]);
+    let _control = fpgas.start(cluster)?;
+    cluster.create(&asking("f", "fpga", FPGA)?).await?;
+    cluster.create(&asking("i", "nic", NIC)?).await?;
+    cluster.create(&pod_with_claims("p", &["f", "i"])?).await?;
+    // One driver has answered, and the pod waits for the other alone.
+    let expected =
+        format!("waiting for resource driver {NIC} to provide information about nodes for claim i");
+    let says = |pod: &Pod| scheduled(pod).is_some_and(|one| one.message == expected);
+    let pod = cluster.pod_when("p", "waits for one driver's information", says).await?;
+    ensure!(scheduled(&pod).is_some_and(|one| one.reason == "WaitingForResourceDriver"));
+    until("an event says so", async || {
+        let mut events = cluster.list::<Event>().await?.into_iter();
+        Ok(events.find(|event| event.note == expected && event.regarding.name == "p"))
+    })
+    .await?;
+    counted(&worker, &[("information", NIC, 1)]).await?;
+    ensure!(fpgas.lent.lock().is_empty(), "nothing is given while nobody knows where");
+    let nics = Lender::new(NIC, &[("n-1", 1), ("n-2", 1)]);
+    let _control = nics.start(cluster)?;
+    let pod = cluster.bound("p").await?;
+    ensure!(pod.spec.node_name == "n-2", "it is on {}", pod.spec.node_name);
+    counted(&worker, &[]).await
+}
+
+/// Waits until the scheduler says that so many pods wait for this of these drivers, and for nothing else.
+async fn counted(worker: &Worker, expected: &[(&str, &str, usize)]) -> Result<()> {
+    until(&format!("pods that wait are counted as {expected:?}"), async || {
+        let counts = worker.negotiating();
+        let counts: Vec<(&str, &str, usize)> =
+            counts.iter().map(|((what, driver), count)| (what.name(), &**driver, *count)).collect();
+        Ok((counts == expected).then_some(()))
+    })
+    .await
 }
 
 async fn a_pod_bound_by_hand_gets_what_its_driver_gives_there(cluster: &Cluster) -> Result<()> {
@@ -321,11 +401,14 @@ async fn a_pod_bound_by_hand_gets_what_its_driver_gives_there(cluster: &Cluster)
 
 #[test]
 fn many_pods_need_six_writes_each() -> Result<()> {
-    let plan = e2e::negotiate::Plan { pods: 20, nodes: 4, answers_in: Duration::from_millis(10) };
+    let plan =
+        e2e::negotiate::Plan { pods: 20, nodes: 4, answers_in: Duration::from_millis(10), passing: 20 };
     crate::stage::embedded(async |cluster: &Cluster| {
         let report = plan.run(cluster).await?;
         // A condition that says the same in other words would be one more; nothing else may be.
         ensure!(report.writes <= 20 * 6, "{} writes for 20 pods", report.writes);
+        let Waits { alone, beside } = &report.waits;
+        ensure!(!alone.is_empty() && !beside.is_empty(), "others came too, and all of them were bound");
         Ok(())
     })
 }

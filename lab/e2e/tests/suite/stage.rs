@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-use e2e::{Cluster, Program, Served};
+use e2e::{Cluster, Hold, Program, Served};
 use tokio::runtime::{Builder, Runtime};
 
 /// Cases on the real server share it, so they take turns.
@@ -17,6 +17,14 @@ pub fn embedded(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
 /// A new cluster whose server can begin anew.
 pub fn kept(case: impl AsyncFnOnce(Cluster) -> Result<()>) -> Result<()> {
     runtime()?.block_on(async { case(Cluster::kept(&folder())?).await })
+}
+
+/// A new cluster that can be held at a change.
+pub fn held(case: impl AsyncFnOnce(&Cluster, &Hold) -> Result<()>) -> Result<()> {
+    runtime()?.block_on(async {
+        let (cluster, hold) = Cluster::held(&folder())?;
+        case(&cluster, &hold).await
+    })
 }
 
 pub fn real(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
@@ -51,7 +59,12 @@ fn on_real(served: Served, case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Re
 
 /// A scheduler that can be killed.
 pub fn program() -> Program {
-    Program::Own(PathBuf::from(env!("CARGO_BIN_EXE_e2e")))
+    Program::Own(own())
+}
+
+/// The program of this crate.
+pub fn own() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_e2e"))
 }
 
 fn folder() -> PathBuf {
