@@ -49,6 +49,16 @@ async fn phase(stage: &Stage, pod: &str) -> String {
     stage.connection.get(&pods, pod).await.done().map_or("none".to_owned(), |pod| pod.status.phase)
 }
 
+/// The GPU that a pod has.
+async fn gpu_of(stage: &Stage, pod: &str) -> String {
+    let claims = list::<ResourceClaim>(stage, "resourceclaims").await;
+    let is_its = |claim: &&ResourceClaim| claim.status.reserved_for.iter().any(|user| user.name == pod);
+    let claim = claims.iter().find(is_its).expect("the pod has a claim");
+    let given = claim.status.allocation.as_ref().expect("the claim has devices");
+    let gpu = given.devices.results.iter().find(|result| result.request == "gpu");
+    gpu.expect("one is a GPU").device.clone()
+}
+
 async fn until_phase(stage: &Stage, pod: &str, wanted: &str) {
     until(&format!("{pod} is {wanted}"), || async { phase(stage, pod).await == wanted }).await;
 }
@@ -76,8 +86,9 @@ async fn pods_get_devices_whatever_becomes_of_the_driver_and_leave_nothing_behin
     until_phase(&stage, "too-much", "Running").await;
     until_phase(&stage, "train", "none").await;
 
-    // A device breaks, and its pod goes.
-    stage.switch("unhealthy: [gpu-0]\n").await;
+    // A device breaks, and its pod goes. Which GPU that is depends on who was placed first.
+    let gpu = gpu_of(&stage, "too-much").await;
+    stage.switch(&format!("unhealthy: [{gpu}]\n")).await;
     until_phase(&stage, "too-much", "none").await;
 
     // Preparing fails for a while; the event names the driver.
