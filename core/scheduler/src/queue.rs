@@ -240,10 +240,15 @@ impl Queue {
     /// Says that a pod that was taken waits for an answer to what it asked. It keeps its rank, and is ready at once when it is
     /// woken: nothing went wrong.
     pub fn wait(&mut self, uid: &str, wakes_on: Wakes, now: Timestamp) {
+        self.wait_until(uid, wakes_on, now.plus_millis(self.patience.sleep_ms_max));
+    }
+
+    /// The same for a pod that is to be ready at this time at the latest.
+    pub fn wait_until(&mut self, uid: &str, wakes_on: Wakes, until: Timestamp) {
         let Some(mut waiting) = self.take(uid) else { return };
         waiting.failures = 0;
         self.moved(Station::Asleep, Cause::Asking);
-        waiting.place = Place::Asleep { until: now.plus_millis(self.patience.sleep_ms_max), wakes_on };
+        waiting.place = Place::Asleep { until, wakes_on };
         self.put(waiting);
     }
 

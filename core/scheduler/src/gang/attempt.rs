@@ -119,7 +119,7 @@ impl Engine {
         let apart = cast.each_apart(self);
         let gang = apart.gang(gang.at_least);
         if apart.members().any(|member| !member.claims.pending.is_empty()) {
-            return self.attempt_negotiated(&gang, apart, domains, steps, profile);
+            return self.attempt_negotiated(&gang, &apart, domains, steps, profile);
         }
         let found = self.attempt_search(&gang, &apart, domains, steps, profile)?;
         Ok(Attempt { apart: Some(apart), ..found })
@@ -130,24 +130,21 @@ impl Engine {
     fn attempt_negotiated(
         &mut self,
         gang: &Gang,
-        apart: Cast,
+        apart: &Cast,
         domains: &[Domain],
         steps: u64,
         profile: &Profile,
     ) -> Result<Attempt, Miss> {
-        let mut settled = apart.clone();
-        let members = settled.kinds.iter_mut().flatten().flat_map(|unit| &mut unit.members);
-        for member in members {
-            if let Some(node) = self.selected_for(&member.pod).cloned() {
-                member.claims.pending.iter_mut().for_each(|pending| pending.stay_on(&node));
-            }
-        }
+        let settled = apart.staying(|pod| self.selected_for(pod).cloned());
         let pods: Vec<&Arc<Pod>> = apart.members().map(|member| &member.pod).collect();
         let domains: Vec<Domain> = self.in_turn(&pods, domains).into_iter().cloned().collect();
-        let steps = (steps / (2 * domains.len().max(1) as u64)).max(STEPS_MIN);
+        let steps = (steps / (3 * domains.len().max(1) as u64)).max(STEPS_MIN);
         let mut nearest: Option<Miss> = None;
         for domain in &domains {
-            for cast in [&settled, &apart] {
+            let drawn = pods.iter().any(|pod| self.by_lot(pod, domain).is_some()).then(|| {
+                apart.staying(|pod| self.selected_for(pod).cloned().or_else(|| self.by_lot(pod, domain)))
+            });
+            for cast in drawn.iter().chain([&settled, apart]) {
                 match self.attempt_search(gang, cast, std::slice::from_ref(domain), steps, profile) {
                     Ok(found) => return Ok(Attempt { apart: Some(cast.clone()), ..found }),
                     Err(miss) if nearest.as_ref().is_none_or(|known| known.room_for < miss.room_for) => {

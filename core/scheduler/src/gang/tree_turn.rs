@@ -53,7 +53,7 @@ impl Engine {
                 self.take_off_tree(now, key, id, seated, &pods);
             }
             Err(why) => {
-                self.give_up_gang(&pods);
+                self.give_up_gang(now, key, &pods);
                 let mut message = format!("pod group is unschedulable, {why}");
                 let mut filters: FilterSet = [Filter::Resources].into_iter().collect();
                 if let Some((alone, said)) = self.why_alone(&pods) {

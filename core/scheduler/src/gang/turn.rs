@@ -113,7 +113,7 @@ impl Engine {
         let lifted = self.lift_plans_below(importance(&group, &members), None);
         match self.seek(&group, &members, None) {
             Err(refusal) => {
-                self.give_up_gang(&members);
+                self.give_up_gang(now, key, &members);
                 self.give_up_room(now, root, aside);
                 self.tell_refused(&group, &members[0], &refusal.message);
                 self.refuse_gang(now, key, &members, &refusal);
@@ -132,7 +132,7 @@ impl Engine {
                     self.seat_siblings(now, &group, members[0].priority);
                 }
                 Err(why) => {
-                    self.give_up_gang(&members);
+                    self.give_up_gang(now, key, &members);
                     let mut message = format!("pod group is unschedulable, {why}");
                     let mut filters = [Filter::Resources].into_iter().collect();
                     if let Some((alone, said)) = self.why_alone(&members) {

@@ -26,19 +26,20 @@ impl Engine {
         key: &Arc<str>,
         seated: impl IntoIterator<Item = &'a (Arc<Pod>, Choice)>,
     ) -> bool {
-        let mut asked = None;
-        let mut others = Vec::new();
-        for (pod, choice) in seated {
-            match &choice.negotiation {
-                Some(openings) => {
-                    self.ask_drivers(pod, openings);
-                    asked.get_or_insert(pod);
-                }
-                None => others.push(pod),
-            }
+        let (asked, others): (Vec<_>, Vec<_>) =
+            seated.into_iter().partition(|(_, choice)| choice.negotiation.is_some());
+        let Some((first, _)) = asked.first() else { return false };
+        if let Err(until) = self.negotiations.rounds.begin(key, now) {
+            // Somebody who has not heard of it may give them something yet.
+            let members: Vec<Arc<Pod>> = asked.iter().chain(&others).map(|(pod, _)| pod.clone()).collect();
+            self.give_back_all(&members);
+            self.queue.wait_until(key, NODES, until);
+            return true;
         }
-        let Some(asked) = asked else { return false };
-        others.into_iter().for_each(|pod| self.waits_with(pod, asked));
+        for (pod, choice) in &asked {
+            choice.negotiation.iter().for_each(|openings| self.ask_drivers(pod, openings));
+        }
+        others.into_iter().for_each(|(pod, _)| self.waits_with(pod, first));
         self.queue.wait(key, NODES, now);
         true
     }
@@ -55,10 +56,15 @@ impl Engine {
         self.submit_and_forget(Write::Note { pod: id, uid, reason, message });
     }
 
-    /// A gang has no seats: what drivers' controllers gave to its members alone is asked back, and nothing is chosen for the
-    /// others any more.
-    pub(crate) fn give_up_gang(&mut self, members: &[Arc<Pod>]) {
-        for pod in members {
+    /// A gang has no seats: it gives back what it has, and rests before it negotiates again.
+    pub(crate) fn give_up_gang(&mut self, now: Timestamp, key: &Arc<str>, members: &[Arc<Pod>]) {
+        self.negotiations.rounds.fail(key, now, self.settings.patience);
+        self.give_back_all(members);
+    }
+
+    /// What drivers' controllers gave to these pods alone is asked back, and nothing is chosen for the others any more.
+    pub(super) fn give_back_all(&mut self, pods: &[Arc<Pod>]) {
+        for pod in pods {
             let mut is_asked = false;
             for id in named_claims(pod) {
                 let Some(state) = self.claims.get(&id).cloned() else { continue };
@@ -96,13 +102,29 @@ impl Engine {
             let mut nodes = domain.nodes.iter().map(|at| &node_of(self.nodes.get(*at)).name);
             nodes.any(|name| selected.contains(name))
         };
+        let failed = self.failed_rounds(pods).to_string();
         let states = pods.iter().flat_map(|pod| named_claims(pod)).filter_map(|id| self.claims.get(&id));
-        let versions: Vec<&str> = states.map(|state| &*state.version).collect();
+        let versions: Vec<&str> = states.map(|state| &*state.version).chain([&*failed]).collect();
         ordered.sort_by_cached_key(|domain| {
             let lot = mix(&[&[&*domain.name], versions.as_slice()].concat());
             (domain.rank, !is_chosen(domain), lot)
         });
         ordered
+    }
+
+    /// How many rounds of negotiation about these members failed in a row.
+    fn failed_rounds(&self, pods: &[&Arc<Pod>]) -> u32 {
+        pods.first().map_or(0, |pod| self.negotiations.rounds.failed(&self.queue_key(pod)))
+    }
+
+    /// The node of a domain that a member is to have in this round, by lot, if others failed. What search prefers is the same
+    /// every time, and may be what members cannot have together though each of them could.
+    pub(crate) fn by_lot(&self, pod: &Arc<Pod>, domain: &Domain) -> Option<Arc<str>> {
+        // Every other time what is best is tried again: others may have been in the way.
+        let failed = Some(self.failed_rounds(&[pod])).filter(|failed| failed % 2 == 1)?;
+        let lot = mix(&[&*pod.uid, &*domain.name, &failed.to_string()]);
+        let at = domain.nodes.get((lot % domain.nodes.len().max(1) as u64) as usize)?;
+        Some(node_of(self.nodes.get(*at)).name.clone())
     }
 
     /// Whether a driver's controller gave a claim devices for this pod alone, and not for good.

@@ -39,7 +39,7 @@ impl Engine {
             }
             // It may be given something yet, by who has not heard of it.
             self.watch_claims(&pod);
-            self.give_up_gang(&[pod]);
+            self.give_back_all(&[pod]);
         }
     }
 }

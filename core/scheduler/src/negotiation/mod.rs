@@ -6,12 +6,13 @@
 //!
 //! Invariant: a pod that is negotiated about sleeps and holds nothing. An answer of a driver is a change of its claim or of
 //! its context, and wakes the pods that it is about and nobody else. Nothing is known here that the API's objects do
-//! not say, but for writes that are under way.
+//! not say, but for writes that are under way, and how often gangs failed.
 
 mod claim;
 mod context;
 mod gang;
 mod held_back;
+mod rounds;
 mod step;
 mod wish;
 
@@ -55,6 +56,8 @@ pub(crate) struct Negotiations {
     waits: FxHashMap<Arc<str>, Wait>,
     /// Pods that may be held back, and have something all the same. By uid.
     suspects: BTreeSet<Arc<str>>,
+    /// What came of negotiations about gangs.
+    rounds: rounds::Rounds,
 }
 
 /// A context that is being written.
@@ -126,10 +129,13 @@ impl Engine {
     /// Forgets a pod that waits no more.
     pub(crate) fn forget_negotiation(&mut self, pod: &Pod) {
         let was_awaited = self.negotiations.waits.remove(&pod.uid).is_some();
-        if was_awaited && self.gang_of(pod).is_some() {
-            // The others of its gang waited for it, and may be enough without it.
+        if self.gang_of(pod).is_some() {
             let key = self.queue_key(pod);
-            self.queue.wake_one(&key, Wake::OwnClaims.into(), self.now);
+            self.negotiations.rounds.forget(&key);
+            if was_awaited {
+                // The others of its gang waited for it, and may be enough without it.
+                self.queue.wake_one(&key, Wake::OwnClaims.into(), self.now);
+            }
         }
         for id in named_claims(pod) {
             let Some(users) = self.negotiations.users.get_mut(&id) else { continue };

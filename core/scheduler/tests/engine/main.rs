@@ -24,6 +24,7 @@ mod group_news;
 mod group_trees;
 mod images;
 mod negotiation;
+mod negotiation_gangs;
 mod preemption;
 mod preemption_story;
 mod profiles;

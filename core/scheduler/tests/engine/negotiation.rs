@@ -12,12 +12,11 @@ use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::{Engine, Input, Settings};
 use scheduler::negotiation::{Await, NODES_MAX, NegotiationChange, PodContext};
 
-use crate::gangs::{group, member};
 use crate::world::{World, claim, claim_id, gpu_class, gpus, node, pod, settings, world};
 
-const DRIVER: &str = "fabric.example.com";
+pub const DRIVER: &str = "fabric.example.com";
 
-fn negotiating() -> World {
+pub fn negotiating() -> World {
     let gates = Gates::default().with(Gate::DRAControlPlaneController, true);
     let mut world = world();
     world.engine = Engine::new(Settings { gates, ..settings() });
@@ -25,7 +24,7 @@ fn negotiating() -> World {
     world
 }
 
-fn class(name: &str, controller: &str, suitable: Option<NodeSelector>) -> Change {
+pub fn class(name: &str, controller: &str, suitable: Option<NodeSelector>) -> Change {
     let control = Some(Arc::new(Control { controller: controller.into(), suitable }));
     Change::ClassApplied(Class { name: name.into(), control, ..Class::default() })
 }
@@ -41,7 +40,7 @@ fn wanting(name: &str, class: &str) -> ClaimState {
     state
 }
 
-fn lent(name: &str) -> ClaimState {
+pub fn lent(name: &str) -> ClaimState {
     wanting(name, "lent")
 }
 
@@ -58,12 +57,12 @@ impl World {
         &self.contexts[&id(pod)]
     }
 
-    fn selected(&self, pod: &str) -> Option<&str> {
+    pub fn selected(&self, pod: &str) -> Option<&str> {
         self.contexts.get(&id(pod)).and_then(|context| context.selected.as_deref())
     }
 
     /// A driver says which nodes will not do for a claim of a pod.
-    fn answer(&mut self, pod: &str, entry: &str, unsuitable: &[&str]) {
+    pub fn answer(&mut self, pod: &str, entry: &str, unsuitable: &[&str]) {
         let version = self.next_version();
         let context = self.contexts.get_mut(&id(pod)).expect("it is negotiated about");
         let nodes: BTreeSet<Arc<str>> = unsuitable.iter().map(|node| Arc::from(*node)).collect();
@@ -73,14 +72,14 @@ impl World {
         self.fact(Change::Negotiation(NegotiationChange::Applied(context)));
     }
 
-    fn change_claim(&mut self, name: &str, change: impl FnOnce(&mut ClaimState)) {
+    pub fn change_claim(&mut self, name: &str, change: impl FnOnce(&mut ClaimState)) {
         let mut state = self.claims[&claim_id(name)].clone();
         change(&mut state);
         self.add_claim(state);
     }
 
     /// A driver gives a claim something that can be used on these nodes, or everywhere, and reserves it for pods.
-    fn give(&mut self, name: &str, driver: &str, node: Option<&str>, users: &[&str]) {
+    pub fn give(&mut self, name: &str, driver: &str, node: Option<&str>, users: &[&str]) {
         let nodes = node.map(|node| NodeSelector::only(&node.into()));
         self.change_claim(name, |state| {
             state.allocation = Some(Arc::new(Allocated { nodes, held: Vec::new() }));
@@ -90,7 +89,7 @@ impl World {
     }
 
     /// A driver takes back what it was asked for.
-    fn take_back(&mut self, name: &str) {
+    pub fn take_back(&mut self, name: &str) {
         assert!(self.claims[&claim_id(name)].control.leaving, "nobody asked for it");
         self.change_claim(name, |state| {
             state.allocation = None;
@@ -441,119 +440,4 @@ fn without_the_feature_such_claims_are_refused() {
     world.add_pod(pod("p", 100, &["c"]));
     world.settle();
     assert!(world.told[0].contains("depends on disabled DRAControlPlaneController"), "{}", world.told[0]);
-}
-
-/// A gang of which two are placed at once, with nodes a and b, after drivers were asked.
-fn with_gang(members: &[&str], cpu_milli: i64) -> World {
-    let mut world = negotiating();
-    let gates =
-        Gates::default().with(Gate::DRAControlPlaneController, true).with(Gate::GenericWorkload, true);
-    world.engine = Engine::new(Settings { gates, ..settings() });
-    world.fact(class("lent", DRIVER, None));
-    ["a", "b"].iter().for_each(|name| world.fact(node(name, 1_000)));
-    world.fact(group(2, &[]));
-    for name in members {
-        world.add_claim(lent(name));
-        world.add_pod(member(name, cpu_milli, &[name]));
-    }
-    world.settle();
-    world
-}
-
-#[test]
-fn members_of_a_gang_are_negotiated_about_one_by_one_and_bound_together() {
-    let mut world = with_gang(&["x", "y"], 600);
-    let seats = [world.selected("x").map(str::to_owned), world.selected("y").map(str::to_owned)];
-    let [Some(first), Some(second)] = seats else { panic!("both are asked about: {seats:?}") };
-    assert_ne!(first, second, "there is no room for both on one node");
-    world.give("x", DRIVER, Some(&first), &["x"]);
-    world.settle();
-    assert_eq!((world.node_of("x"), world.node_of("y")), (None, None), "one is not enough");
-    world.give("y", DRIVER, Some(&second), &["y"]);
-    world.settle();
-    assert_eq!((world.node_of("x"), world.node_of("y")), (Some(first), Some(second)));
-    assert!(world.contexts.is_empty());
-}
-
-#[test]
-fn a_gang_that_has_no_seats_asks_back_what_its_members_were_given() {
-    let mut world = with_gang(&["x", "y"], 600);
-    let first = world.selected("x").expect("chosen").to_owned();
-    world.give("x", DRIVER, Some(&first), &["x"]);
-    world.settle();
-    // The other can be had nowhere.
-    world.answer("y", "y", &["a", "b"]);
-    world.settle();
-    let given = &world.claims[&claim_id("x")];
-    assert!(given.control.leaving && given.reserved_for.is_empty(), "{given:?}");
-    assert_eq!(world.selected("x"), None);
-}
-
-#[test]
-fn a_gang_that_has_become_too_small_gives_back_what_its_members_were_given() {
-    let mut world = with_gang(&["x", "y"], 600);
-    let chosen = world.selected("x").expect("chosen").to_owned();
-    world.give("x", DRIVER, Some(&chosen), &["x"]);
-    world.settle();
-    world.remove_pod("y");
-    world.settle();
-    let given = &world.claims[&claim_id("x")];
-    assert!(given.control.leaving && given.reserved_for.is_empty(), "{given:?}");
-    assert_eq!(world.selected("x"), None);
-    // Whoever did not hear of it in time gives it something once more.
-    world.take_back("x");
-    world.give("x", DRIVER, Some(&chosen), &["x"]);
-    world.settle();
-    assert!(world.claims[&claim_id("x")].control.leaving, "it is held back, and holds nothing");
-    world.take_back("x");
-    world.add_pod(member("z", 600, &[]));
-    world.settle();
-    assert!(world.selected("x").is_some(), "they are enough again");
-}
-
-#[test]
-fn the_rest_of_a_gang_goes_on_when_the_member_is_gone_that_it_waited_for() {
-    let mut world = with_gang(&["x", "y", "z"], 300);
-    for name in ["x", "y"] {
-        let chosen = world.selected(name).expect("chosen").to_owned();
-        world.give(name, DRIVER, Some(&chosen), &[name]);
-    }
-    world.settle();
-    assert_eq!(world.node_of("x"), None, "there is a seat for the third one, too");
-    world.remove_pod("z");
-    world.settle();
-    assert!(world.node_of("x").is_some() && world.node_of("y").is_some(), "{:?}", world.told);
-}
-
-#[test]
-fn a_member_of_a_gang_keeps_the_node_that_was_chosen_for_it() {
-    let mut world = with_gang(&["x", "y"], 300);
-    let chosen = world.selected("y").expect("chosen").to_owned();
-    // There is a better node by now.
-    world.fact(node("c", 9_000));
-    world.answer("x", "x", &[]);
-    world.settle();
-    assert_eq!(world.selected("y"), Some(&*chosen));
-}
-
-#[test]
-fn nothing_is_chosen_for_a_gang_that_has_no_seats() {
-    let mut world = with_gang(&["x", "y"], 600);
-    world.answer("x", "x", &["a", "b"]);
-    world.settle();
-    assert_eq!((world.selected("x"), world.selected("y")), (None, None));
-}
-
-#[test]
-fn what_a_driver_gave_at_once_is_not_asked_back_for_a_gang_either() {
-    let mut world = with_gang(&["y"], 300);
-    let mut immediate = lent("x");
-    immediate.control.immediate = true;
-    world.add_claim(immediate);
-    world.give("x", DRIVER, Some("elsewhere"), &[]);
-    world.add_pod(member("x", 300, &["x"]));
-    world.settle();
-    let last = world.told.last().expect("refused").clone();
-    assert!(last.contains("resourceclaim not available on the node"), "{last}");
-    assert!(!world.claims[&claim_id("x")].control.leaving);
 }

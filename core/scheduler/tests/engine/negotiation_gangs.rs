@@ -1,0 +1,180 @@
+//! Gangs with claims that drivers' own controllers give devices: members are negotiated about one by one, and bound together.
+
+use gates::{Gate, Gates};
+use scheduler::engine::{Engine, Settings};
+
+use crate::gangs::{group, member};
+use crate::negotiation::{DRIVER, class, lent, negotiating};
+use crate::world::{World, claim_id, node, settings};
+
+/// A gang of which two are placed at once, with nodes a and b, after drivers were asked.
+fn with_gang(members: &[&str], cpu_milli: i64) -> World {
+    let mut world = negotiating();
+    let gates =
+        Gates::default().with(Gate::DRAControlPlaneController, true).with(Gate::GenericWorkload, true);
+    world.engine = Engine::new(Settings { gates, ..settings() });
+    world.fact(class("lent", DRIVER, None));
+    ["a", "b"].iter().for_each(|name| world.fact(node(name, 1_000)));
+    world.fact(group(2, &[]));
+    for name in members {
+        world.add_claim(lent(name));
+        world.add_pod(member(name, cpu_milli, &[name]));
+    }
+    world.settle();
+    world
+}
+
+#[test]
+fn members_of_a_gang_are_negotiated_about_one_by_one_and_bound_together() {
+    let mut world = with_gang(&["x", "y"], 600);
+    let seats = [world.selected("x").map(str::to_owned), world.selected("y").map(str::to_owned)];
+    let [Some(first), Some(second)] = seats else { panic!("both are asked about: {seats:?}") };
+    assert_ne!(first, second, "there is no room for both on one node");
+    world.give("x", DRIVER, Some(&first), &["x"]);
+    world.settle();
+    assert_eq!((world.node_of("x"), world.node_of("y")), (None, None), "one is not enough");
+    world.give("y", DRIVER, Some(&second), &["y"]);
+    world.settle();
+    assert_eq!((world.node_of("x"), world.node_of("y")), (Some(first), Some(second)));
+    assert!(world.contexts.is_empty());
+}
+
+#[test]
+fn a_gang_that_has_no_seats_asks_back_what_its_members_were_given() {
+    let mut world = with_gang(&["x", "y"], 600);
+    let first = world.selected("x").expect("chosen").to_owned();
+    world.give("x", DRIVER, Some(&first), &["x"]);
+    world.settle();
+    // The other can be had nowhere.
+    world.answer("y", "y", &["a", "b"]);
+    world.settle();
+    let given = &world.claims[&claim_id("x")];
+    assert!(given.control.leaving && given.reserved_for.is_empty(), "{given:?}");
+    assert_eq!(world.selected("x"), None);
+}
+
+#[test]
+fn a_gang_that_has_become_too_small_gives_back_what_its_members_were_given() {
+    let mut world = with_gang(&["x", "y"], 600);
+    let chosen = world.selected("x").expect("chosen").to_owned();
+    world.give("x", DRIVER, Some(&chosen), &["x"]);
+    world.settle();
+    world.remove_pod("y");
+    world.settle();
+    let given = &world.claims[&claim_id("x")];
+    assert!(given.control.leaving && given.reserved_for.is_empty(), "{given:?}");
+    assert_eq!(world.selected("x"), None);
+    // Whoever did not hear of it in time gives it something once more.
+    world.take_back("x");
+    world.give("x", DRIVER, Some(&chosen), &["x"]);
+    world.settle();
+    assert!(world.claims[&claim_id("x")].control.leaving, "it is held back, and holds nothing");
+    world.take_back("x");
+    world.add_pod(member("z", 600, &[]));
+    world.settle();
+    assert!(world.selected("x").is_some(), "they are enough again");
+}
+
+#[test]
+fn the_rest_of_a_gang_goes_on_when_the_member_is_gone_that_it_waited_for() {
+    let mut world = with_gang(&["x", "y", "z"], 300);
+    for name in ["x", "y"] {
+        let chosen = world.selected(name).expect("chosen").to_owned();
+        world.give(name, DRIVER, Some(&chosen), &[name]);
+    }
+    world.settle();
+    assert_eq!(world.node_of("x"), None, "there is a seat for the third one, too");
+    world.remove_pod("z");
+    world.settle();
+    assert!(world.node_of("x").is_some() && world.node_of("y").is_some(), "{:?}", world.told);
+}
+
+#[test]
+fn a_member_of_a_gang_keeps_the_node_that_was_chosen_for_it() {
+    let mut world = with_gang(&["x", "y"], 300);
+    let chosen = world.selected("y").expect("chosen").to_owned();
+    // There is a better node by now.
+    world.fact(node("c", 9_000));
+    world.answer("x", "x", &[]);
+    world.settle();
+    assert_eq!(world.selected("y"), Some(&*chosen));
+}
+
+#[test]
+fn nothing_is_chosen_for_a_gang_that_has_no_seats() {
+    let mut world = with_gang(&["x", "y"], 600);
+    world.answer("x", "x", &["a", "b"]);
+    world.settle();
+    assert_eq!((world.selected("x"), world.selected("y")), (None, None));
+}
+
+#[test]
+fn what_a_driver_gave_at_once_is_not_asked_back_for_a_gang_either() {
+    let mut world = with_gang(&["y"], 300);
+    let mut immediate = lent("x");
+    immediate.control.immediate = true;
+    world.add_claim(immediate);
+    world.give("x", DRIVER, Some("elsewhere"), &[]);
+    world.add_pod(member("x", 300, &["x"]));
+    world.settle();
+    let last = world.told.last().expect("refused").clone();
+    assert!(last.contains("resourceclaim not available on the node"), "{last}");
+    assert!(!world.claims[&claim_id("x")].control.leaving);
+}
+
+/// A driver that would have each of two members on any node, but not both: not even if the first one is on this node.
+fn play_round(world: &mut World, in_vain: Option<&str>) {
+    let Some(first) = world.selected("x").map(str::to_owned) else { return };
+    world.give("x", DRIVER, Some(&first), &["x"]);
+    world.settle();
+    if in_vain.is_none_or(|node| node == first) {
+        world.answer("y", "y", &["a", "b"]);
+        world.settle();
+        world.take_back("x");
+        world.answer("y", "y", &[]);
+        world.settle();
+    } else if let Some(second) = world.selected("y").map(str::to_owned) {
+        world.give("y", DRIVER, Some(&second), &["y"]);
+        world.settle();
+    }
+}
+
+#[test]
+fn a_gang_whose_negotiation_failed_rests_before_the_next_and_ever_longer() {
+    let mut world = with_gang(&["x", "y"], 300);
+    let mut rounds = 0;
+    for _ in 0..600 {
+        if world.selected("x").is_some() {
+            rounds += 1;
+            play_round(&mut world, None);
+            assert_eq!(world.selected("x"), None, "not at once");
+        }
+        world.later(1);
+        world.settle();
+    }
+    assert!((10..40).contains(&rounds), "{rounds} rounds in ten minutes");
+    assert!(world.claims[&claim_id("x")].allocation.is_none(), "it holds nothing meanwhile");
+}
+
+#[test]
+fn who_rests_gives_back_what_somebody_gives_it_late() {
+    let mut world = with_gang(&["x", "y"], 300);
+    play_round(&mut world, None);
+    world.give("x", DRIVER, Some("a"), &["x"]);
+    world.settle();
+    assert!(world.claims[&claim_id("x")].control.leaving);
+}
+
+#[test]
+fn other_nodes_are_tried_for_members_that_cannot_have_those_that_seem_best() {
+    for in_vain in ["a", "b"] {
+        let mut world = with_gang(&["x", "y"], 300);
+        for _ in 0..120 {
+            play_round(&mut world, Some(in_vain));
+            world.later(1);
+            world.settle();
+        }
+        assert!(world.node_of("x").is_some_and(|node| node != in_vain), "{:?}", world.told.last());
+        assert!(world.node_of("y").is_some());
+    }
+}
