@@ -119,7 +119,7 @@ impl Engine {
         let apart = cast.each_apart(self);
         let gang = apart.gang(gang.at_least);
         if apart.members().any(|member| !member.claims.pending.is_empty()) {
-            return self.attempt_negotiated(&gang, apart, domains, steps, profile);
+            return self.attempt_negotiated(&gang, &apart, domains, steps, profile);
         }
         let found = self.attempt_search(&gang, &apart, domains, steps, profile)?;
         Ok(Attempt { apart: Some(apart), ..found })
@@ -130,7 +130,7 @@ impl Engine {
     fn attempt_negotiated(
         &mut self,
         gang: &Gang,
-        apart: Cast,
+        apart: &Cast,
         domains: &[Domain],
         steps: u64,
         profile: &Profile,
@@ -147,7 +147,7 @@ impl Engine {
         let steps = (steps / (2 * domains.len().max(1) as u64)).max(STEPS_MIN);
         let mut nearest: Option<Miss> = None;
         for domain in &domains {
-            for cast in [&settled, &apart] {
+            for cast in [&settled, apart] {
                 match self.attempt_search(gang, cast, std::slice::from_ref(domain), steps, profile) {
                     Ok(found) => return Ok(Attempt { apart: Some(cast.clone()), ..found }),
                     Err(miss) if nearest.as_ref().is_none_or(|known| known.room_for < miss.room_for) => {
