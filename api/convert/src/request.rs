@@ -72,7 +72,7 @@ pub enum Next {
 pub struct Seen<'o> {
     /// The claim that the write names, or that it has made so far, as it is.
     pub claim: Option<&'o ResourceClaim>,
-    /// The pod that the write names, as it is.
+    /// The pod that the write names, or that [`user`] does, as it is.
     pub pod: Option<&'o Pod>,
     /// The group of pods that the write names, as it is.
     pub group: Option<&'o PodGroup>,
@@ -187,6 +187,16 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
     }
 }
 
+/// The pod that has to be read besides the claim that a write is about: whom the claim is reserved for that is to lose its
+/// devices. Others bind pods too, and its node may use the devices before anybody who follows pods is told.
+#[must_use]
+pub fn user(write: &Write, claim: &ResourceClaim) -> Option<PodId> {
+    let Write::Deallocate { claim: id, user, .. } = write else { return None };
+    let mut users = claim.status.reserved_for.iter();
+    let user = users.find(|one| one.resource == "pods" && one.uid == **user)?;
+    Some(PodId { namespace: id.namespace.clone(), name: user.name.as_str().into() })
+}
+
 /// What comes next to take back a write that could not be done to the end, given the claim that it has made so far.
 #[must_use]
 pub fn undo(write: &Write, seen: &Seen<'_>) -> Next {
@@ -267,7 +277,12 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestErr
     if claim.status.allocation.is_none() {
         return Ok(Next::Done);
     }
-    if claim.status.reserved_for.iter().any(|one| one.uid != user) {
+    let is_reserved_for = |uid: &str| claim.status.reserved_for.iter().any(|one| one.uid == uid);
+    let is_at_work = |pod: &Pod| {
+        let is_over = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
+        !pod.spec.node_name.is_empty() && !is_over && is_reserved_for(&pod.metadata.uid)
+    };
+    if claim.status.reserved_for.iter().any(|one| one.uid != user) || seen.pod.is_some_and(is_at_work) {
         return Err(RequestError::Used);
     }
     if !control::controller(&claim).is_empty() {

@@ -1,7 +1,7 @@
 //! Calls: what a write means in the API, by table.
 
 use convert::change::CLAIM_FINALIZER;
-use convert::request::{ApiCall, Next, RequestError, Seen, Verb, next};
+use convert::request::{ApiCall, Next, RequestError, Seen, Verb, next, user};
 use model::allocation::{Allocation, Grant};
 use model::claim::ClaimId;
 use model::device::{Binding, DeviceId};
@@ -219,6 +219,30 @@ fn a_claim_loses_its_devices_only_if_nobody_else_uses_it() {
     assert_eq!(ask(&write, Some(&used), None), Err(RequestError::Used));
     assert_eq!(ask(&write, Some(&claim(&json!([]), &json!({}))), None), Ok(Next::Done));
     assert_eq!(ask(&write, None, None), Err(RequestError::Gone));
+}
+
+#[test]
+fn a_claim_keeps_its_devices_if_somebody_bound_its_pod_meanwhile() {
+    let write = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: "pu".into() };
+    let reserved = claim(&json!([]), &allocated(&json!([{ "resource": "pods", "name": "p", "uid": "pu" }])));
+    let typed: ResourceClaim = serde_json::from_value(reserved.clone()).expect("a claim");
+    assert_eq!(user(&write, &typed), Some(pod_id()), "the pod has to be read");
+    let release = Write::Release { claim: claim_id(), uid: "cu".into(), consumer: consumer() };
+    assert_eq!(user(&release, &typed), None);
+    let stranger = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: "".into() };
+    assert_eq!(user(&stranger, &typed), None);
+
+    let at = |node: &str, phase: &str, uid: &str| {
+        let metadata = json!({ "name": "p", "namespace": "ns", "uid": uid });
+        json!({ "metadata": metadata, "spec": { "nodeName": node }, "status": { "phase": phase } })
+    };
+    for phase in ["Pending", "Running"] {
+        let bound = at("n", phase, "pu");
+        assert_eq!(ask(&write, Some(&reserved), Some(&bound)), Err(RequestError::Used), "{phase}");
+    }
+    for harmless in [at("", "Pending", "pu"), at("n", "Failed", "pu"), at("n", "Running", "another")] {
+        last(ask(&write, Some(&reserved), Some(&harmless)));
+    }
 }
 
 #[test]

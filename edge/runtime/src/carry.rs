@@ -211,7 +211,14 @@ impl Carrier {
 
     async fn read(&mut self) -> Answer<()> {
         let pod = match self.write.about() {
-            About::Claim(id) => return self.read_claim(&id.clone()).await,
+            About::Claim(id) => {
+                let read = self.read_claim(&id.clone()).await;
+                let claim = self.sources.claim.as_deref();
+                match claim.and_then(|claim| request::user(&self.write, claim)) {
+                    Some(user) if matches!(read, Answer::Done(())) => user,
+                    _ => return read,
+                }
+            }
             About::Group(id) => {
                 let groups = Resource::<PodGroup>::named("podgroups").within(&id.namespace);
                 let found = found(self.connection.get(&groups, &id.name).await);
@@ -224,8 +231,8 @@ impl Carrier {
             }
             About::Pod { id, .. } => id.clone(),
         };
-        if let Some(made) = &self.sources.claim {
-            let made = claim_id(made);
+        let made = self.sources.claim.as_deref().filter(|_| matches!(self.write.about(), About::Pod { .. }));
+        if let Some(made) = made.map(claim_id) {
             match self.read_claim(&made).await {
                 Answer::Done(()) => {}
                 other => return other,

@@ -385,7 +385,11 @@ impl Simulation {
         let made = made.and_then(|key| self.shelf.read::<ResourceClaim>(&key.namespace, &key.name));
         let (mut claim, mut pod, mut group, mut context) = (made, None, None, None);
         match write.about() {
-            About::Claim(id) => claim = self.shelf.read::<ResourceClaim>(&id.namespace, &id.name),
+            About::Claim(id) => {
+                claim = self.shelf.read::<ResourceClaim>(&id.namespace, &id.name);
+                let user = claim.as_ref().and_then(|claim| request::user(write, claim));
+                pod = user.and_then(|user| self.shelf.read::<PodObject>(&user.namespace, &user.name));
+            }
             About::Pod { id, .. } => pod = self.shelf.read::<PodObject>(&id.namespace, &id.name),
             About::Group(id) => group = self.shelf.read::<PodGroup>(&id.namespace, &id.name),
             About::Context { id, .. } => {

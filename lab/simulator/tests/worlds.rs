@@ -56,6 +56,11 @@ fn all_is_well_in_worlds_with_gangs() {
 }
 
 #[test]
+fn all_is_well_where_somebody_binds_a_pod_whose_devices_are_about_to_be_taken_back() {
+    all_is_well(711..712);
+}
+
+#[test]
 fn a_seed_has_one_history() {
     for seed in 0..4 {
         let (once, again) = (play(seed, Sabotage::None, true), play(seed, Sabotage::None, true));

@@ -52,6 +52,7 @@ impl World {
             write,
             object: None,
             made: None,
+            user: None,
             undone: None,
             reading: Reading::Due,
             unclear: false,
@@ -93,7 +94,8 @@ impl World {
         if self.errands.get(&errand).is_some_and(|one| one.reading == Reading::Due) {
             self.read(errand);
         }
-        let Some(one) = self.errands.get(&errand) else { return };
+        let Some(one) = self.errands.get_mut(&errand) else { return };
+        one.user = one.user().and_then(|user| self.api.get("Pod", &user.namespace, &user.name));
         let (call, is_last) = match one.next(&self.classes, self.api.now) {
             // What is old may have been true once.
             Ok(Next::Done) if one.reading == Reading::Old => {

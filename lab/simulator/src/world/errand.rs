@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use convert::request::{self, ApiCall, Next, RequestError, Seen};
+use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -63,6 +64,8 @@ pub(crate) struct Errand {
     pub object: Option<Arc<Value>>,
     /// The claim that was made for the pod that the write names.
     pub made: Option<Arc<Value>>,
+    /// The pod that uses the claim of the write, as it was when the write was sent.
+    pub user: Option<Arc<Value>>,
     /// Why the write cannot be done, while what was made is taken back.
     pub undone: Option<String>,
     /// How far the objects can be relied on.
@@ -86,6 +89,12 @@ impl Errand {
         }
     }
 
+    /// The pod that has to be read before the next call.
+    pub fn user(&self) -> Option<PodId> {
+        let claim = self.object.as_deref().and_then(|claim| ResourceClaim::deserialize(claim).ok());
+        claim.and_then(|claim| request::user(&self.write, &claim))
+    }
+
     /// The next call.
     pub fn next(
         &self,
@@ -97,7 +106,8 @@ impl Errand {
         let claim = object.filter(|_| is_claim).or(self.made.as_deref());
         let claim = claim.and_then(|claim| ResourceClaim::deserialize(claim).ok());
         let is_pod = matches!(self.write.about(), About::Pod { .. });
-        let pod = object.filter(|_| is_pod).and_then(|pod| Pod::deserialize(pod).ok());
+        let pod = object.filter(|_| is_pod).or(self.user.as_deref());
+        let pod = pod.and_then(|pod| Pod::deserialize(pod).ok());
         let is_group = matches!(self.write.about(), About::Group(_));
         let group = object.filter(|_| is_group).and_then(|group| PodGroup::deserialize(group).ok());
         let is_context = matches!(self.write.about(), About::Context { .. });
