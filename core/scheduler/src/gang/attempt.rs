@@ -7,7 +7,7 @@ use placement::{
     Answer, Budget, Domain, Gang, Placement, PlacementGenerator, Question, ReachGenerator, place,
 };
 
-use super::cast::Cast;
+use super::cast::{Cast, Member};
 use super::ground::Ground;
 use super::turn::{Seated, Sought};
 use crate::engine::Engine;
@@ -135,14 +135,15 @@ impl Engine {
         steps: u64,
         profile: &Profile,
     ) -> Result<Attempt, Miss> {
-        let settled = apart.staying(|pod| self.selected_for(pod).cloned());
+        let settled = apart.staying(|member| self.selected_for(&member.pod).cloned());
         let pods: Vec<&Arc<Pod>> = apart.members().map(|member| &member.pod).collect();
         let domains: Vec<Domain> = self.in_turn(&pods, domains).into_iter().cloned().collect();
         let steps = (steps / (3 * domains.len().max(1) as u64)).max(STEPS_MIN);
         let mut nearest: Option<Miss> = None;
         for domain in &domains {
-            let drawn = pods.iter().any(|pod| self.by_lot(pod, domain).is_some()).then(|| {
-                apart.staying(|pod| self.selected_for(pod).cloned().or_else(|| self.by_lot(pod, domain)))
+            let lot = |member: &Member| self.by_lot(&member.pod, &member.claims, domain);
+            let drawn = apart.members().any(|member| lot(member).is_some()).then(|| {
+                apart.staying(|member| self.selected_for(&member.pod).cloned().or_else(|| lot(member)))
             });
             for cast in drawn.iter().chain([&settled, apart]) {
                 match self.attempt_search(gang, cast, std::slice::from_ref(domain), steps, profile) {

@@ -82,10 +82,10 @@ impl Cast {
     }
 
     /// The same cast with claims that drivers' controllers are to give devices for one node only, for members that have one.
-    pub fn staying(&self, node_of: impl Fn(&Arc<Pod>) -> Option<Arc<str>>) -> Cast {
+    pub fn staying(&self, node_of: impl Fn(&Member) -> Option<Arc<str>>) -> Cast {
         let mut cast = self.clone();
         for member in cast.kinds.iter_mut().flatten().flat_map(|unit| &mut unit.members) {
-            if let Some(node) = node_of(&member.pod) {
+            if let Some(node) = node_of(member) {
                 member.claims.pending.iter_mut().for_each(|pending| pending.stay_on(&node));
             }
         }

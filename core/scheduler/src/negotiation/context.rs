@@ -34,9 +34,10 @@ pub enum NegotiationChange {
 }
 
 impl PodContext {
-    /// Whether another state of the same context came after this one. Versions that are no numbers cannot be compared.
+    /// Whether another state came after this one, of the same context or of one that took its place: a late answer may tell
+    /// of one that is gone. Versions that are no numbers cannot be compared.
     pub(super) fn is_older(&self, known: &PodContext) -> bool {
         let number = |context: &PodContext| context.version.parse::<u64>().ok();
-        self.uid == known.uid && number(self).zip(number(known)).is_some_and(|(this, that)| this < that)
+        number(self).zip(number(known)).is_some_and(|(this, that)| this < that)
     }
 }

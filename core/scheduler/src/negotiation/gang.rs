@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
+use model::node::Node;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use placement::Domain;
@@ -12,7 +13,7 @@ use placement::Domain;
 use super::step::NODES;
 use super::wish::mix;
 use crate::change::{WaitReason, Write};
-use crate::cycle::Choice;
+use crate::cycle::{Choice, Claims};
 use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 use crate::engine::fold::named_claims;
@@ -117,14 +118,21 @@ impl Engine {
         pods.first().map_or(0, |pod| self.negotiations.rounds.failed(&self.queue_key(pod)))
     }
 
-    /// The node of a domain that a member is to have in this round, by lot, if others failed. What search prefers is the same
-    /// every time, and may be what members cannot have together though each of them could.
-    pub(crate) fn by_lot(&self, pod: &Arc<Pod>, domain: &Domain) -> Option<Arc<str>> {
-        // Every other time what is best is tried again: others may have been in the way.
-        let failed = Some(self.failed_rounds(&[pod])).filter(|failed| failed % 2 == 1)?;
+    /// The node of a domain that a member is to have in this round, by lot among those that it could have, if other rounds failed.
+    /// What search prefers is the same every time, and may be what members cannot have together though each of them could.
+    pub(crate) fn by_lot(&self, pod: &Arc<Pod>, claims: &Claims, domain: &Domain) -> Option<Arc<str>> {
+        // At times what is best is tried again: others may have been in the way.
+        let failed =
+            Some(self.failed_rounds(&[pod])).filter(|failed| failed % 3 > 0 && !claims.pending.is_empty())?;
+        let nodes = domain.nodes.iter().map(|at| node_of(self.nodes.get(*at)));
+        let will_do = |node: &&Node| {
+            claims.settled.iter().all(|state| state.is_usable_on(node))
+                && claims.pending.iter().all(|pending| pending.refuses(node).is_none())
+        };
+        let nodes: Vec<&Node> = nodes.filter(will_do).collect();
         let lot = mix(&[&*pod.uid, &*domain.name, &failed.to_string()]);
-        let at = domain.nodes.get((lot % domain.nodes.len().max(1) as u64) as usize)?;
-        Some(node_of(self.nodes.get(*at)).name.clone())
+        let node = nodes.get((lot % nodes.len().max(1) as u64) as usize)?;
+        Some(node.name.clone())
     }
 
     /// Whether a driver's controller gave a claim devices for this pod alone, and not for good.

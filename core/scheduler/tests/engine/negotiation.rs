@@ -441,3 +441,18 @@ fn without_the_feature_such_claims_are_refused() {
     world.settle();
     assert!(world.told[0].contains("depends on disabled DRAControlPlaneController"), "{}", world.told[0]);
 }
+
+#[test]
+fn a_late_word_of_a_context_that_is_gone_does_not_hide_the_one_that_took_its_place() {
+    let mut world = negotiating();
+    ["a", "b"].iter().for_each(|name| world.fact(node(name, 1_000)));
+    world.add_claim(lent("c"));
+    world.add_pod(pod("p", 100, &["c"]));
+    world.settle();
+    world.answer("p", "c", &[]);
+    let mut late = world.context("p").clone();
+    (late.uid, late.owner, late.version) = ("before".into(), "uid-before".into(), "0".into());
+    world.fact(Change::Negotiation(NegotiationChange::Applied(Box::new(late))));
+    world.turn();
+    assert!(world.open.iter().all(|(_, write)| write.name() != "negotiate"), "{:?}", world.open);
+}

@@ -178,3 +178,24 @@ fn other_nodes_are_tried_for_members_that_cannot_have_those_that_seem_best() {
         assert!(world.node_of("y").is_some());
     }
 }
+
+#[test]
+fn a_member_makes_room_for_another_that_has_one_node_only() {
+    // Of what is best one of these does at once. The other has to be found.
+    for only in ["a", "b"] {
+        let mut world = with_gang(&["x", "y"], 300);
+        for _ in 0..120 {
+            let away = if only == "a" { "b" } else { "a" };
+            if world.selected("y").is_some() {
+                world.answer("y", "y", &[away]);
+                world.settle();
+            }
+            // The first one takes what the other needs.
+            play_round(&mut world, Some(only));
+            world.later(1);
+            world.settle();
+        }
+        assert_eq!(world.node_of("y").as_deref(), Some(only), "{:?}", world.told.last());
+        assert!(world.node_of("x").is_some_and(|node| node != only));
+    }
+}
