@@ -61,6 +61,11 @@ fn all_is_well_where_somebody_binds_a_pod_whose_devices_are_about_to_be_taken_ba
 }
 
 #[test]
+fn all_is_well_where_one_that_was_called_back_cannot_give_its_devices_back() {
+    all_is_well(800..801);
+}
+
+#[test]
 fn a_seed_has_one_history() {
     for seed in 0..4 {
         let (once, again) = (play(seed, Sabotage::None, true), play(seed, Sabotage::None, true));

@@ -10,11 +10,13 @@ use model::device::DeviceId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
+use super::fold::named_claims;
 use super::{Announcement, Engine, OpenClaim, Placing};
 use crate::change::{Consumer, WaitReason, Write};
 use crate::cycle::{Choice, Wanted};
 use crate::filters::FilterSet;
 use crate::queue::Failure;
+use crate::wake::Wake;
 
 impl Engine {
     pub(super) fn turn(&mut self, now: Timestamp, attempts: u32) {
@@ -91,6 +93,9 @@ impl Engine {
             let (note, write) = self.note_resources(pod, footprints);
             self.submit_for(pod, OpenClaim { claim: note, decided: None }, write);
         }
+        if pod.node.is_none() && choice.claims.iter().any(|wanted| matches!(wanted, Wanted::Reserved)) {
+            self.offer_kept_devices(now, pod);
+        }
         for wanted in choice.claims {
             let (open, write) = match wanted {
                 Wanted::Reserved => continue,
@@ -116,6 +121,19 @@ impl Engine {
             self.submit_for(pod, open, write);
         }
         self.go_on(now, &pod.uid);
+    }
+
+    /// A pod goes on its way with devices that it has since an earlier attempt. While it waited nobody could displace it for
+    /// them, and from now on who is more important can. What a driver's controller gave is not ours to give.
+    fn offer_kept_devices(&mut self, now: Timestamp, pod: &Pod) {
+        let is_ours = |id: ClaimId| {
+            let state = self.claims.get(&id);
+            state.is_some_and(|state| state.allocation.is_some() && !self.is_controlled(state))
+        };
+        if named_claims(pod).any(is_ours) {
+            self.preempting.users_changed();
+            self.wake_others(Wake::Claim.into(), now);
+        }
     }
 
     /// Asks for a write that has to be done before a pod is bound.

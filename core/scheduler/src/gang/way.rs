@@ -157,6 +157,7 @@ impl Engine {
                 state.uid == *uid
                     && state.allocation.is_some()
                     && state.reserved_for.iter().all(|user| gone.contains(user))
+                    && !self.is_kept_waiting(state)
             })
         };
         let claims = plan.freeing.iter().filter(is_releasing).map(|(claim, _)| claim.clone()).collect();

@@ -19,6 +19,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use cluster::budgets::Budgets;
+use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
 use model::group::Grouping;
@@ -295,10 +296,19 @@ impl Engine {
                     .reserved_for
                     .iter()
                     .all(|user| nomination.victims.contains(user) && !self.nodes.has_pod(user));
-                state.uid == *uid && state.allocation.is_some() && is_left
+                state.uid == *uid && state.allocation.is_some() && is_left && !self.is_kept_waiting(state)
             })
         });
         is_releasing.then_some(RELEASING)
+    }
+
+    /// Whether a claim keeps its devices for a pod that waits: it was called back, and what it had could not be given back.
+    /// Nobody else sees to that before the pod is placed again.
+    pub(crate) fn is_kept_waiting(&self, state: &ClaimState) -> bool {
+        let claim = &state.wish.id;
+        let waits = |user: &Arc<str>| self.waiting.contains_key(user) && !self.placing.contains_key(user);
+        let is_underway = || self.is_given_up(claim) || self.is_being_reserved(claim);
+        state.reserved_for.iter().any(waits) && !is_underway()
     }
 
     /// Plans the devices of a nominee of which only the nomination is known, as after a restart.

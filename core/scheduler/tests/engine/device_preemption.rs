@@ -16,6 +16,7 @@ use scheduler::change::{Change, Write};
 use selector::SliceRevision;
 
 use crate::preemption::running;
+use crate::readying::fabric;
 use crate::world::{World, claim, claim_id, gpu_class, gpus, node, pod, world};
 
 /// Two nodes with cards of these names.
@@ -464,4 +465,40 @@ fn room_and_devices_may_have_to_come_from_different_pods() {
     assert_eq!(world.evicted(), ["big", "low"]);
     world.settle();
     assert_eq!(world.node_of("high").as_deref(), Some("a"));
+}
+
+#[test]
+fn a_victim_that_was_called_back_and_could_not_give_its_devices_back_goes_once_it_is_placed_again() {
+    let mut world = world();
+    for fact in [gpu_class(), node("a", 4_000), fabric("a", &["card"])] {
+        world.fact(fact);
+    }
+    world.want("low", 0, 1);
+    world.settle();
+    assert_eq!(world.engine.readying(), 1, "its device is being made ready");
+    world.fail.push(|write| matches!(write, Write::Deallocate { .. }));
+    world.want("high", 10, 1);
+    world.turn();
+    world.carry_out();
+    assert_eq!(world.devices_of("low"), ["card"], "the API had too much to do");
+    world.turn();
+    world.carry_out();
+    assert_eq!(world.nominated("high"), None, "nobody gives anything back for it");
+    for _ in 0..3 {
+        world.later(20);
+        world.settle();
+    }
+    assert_eq!((world.devices_of("low").len(), world.devices_of("high")), (0, vec!["card".to_owned()]));
+}
+
+#[test]
+fn who_has_devices_since_an_earlier_life_of_the_scheduler_can_be_displaced_once_it_is_placed() {
+    let mut world = cards(&["card"], &[]);
+    world.add_claim(allocated("low", "a", "card", &["low"]));
+    world.add_pod(pod("low", 100, &["low"]));
+    world.want("high", 10, 1);
+    world.settle();
+    world.later(5);
+    world.settle();
+    assert_eq!((world.devices_of("high"), world.node_of("low")), (vec!["card".to_owned()], None));
 }
