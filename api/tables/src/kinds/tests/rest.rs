@@ -440,6 +440,16 @@ fn our_own_kinds_have_columns_too() {
         "supercargo.dev/v1alpha1",
         "Workload",
         json!({"spec": {"podGroups": [{}, {}]}, "status": {"podGroups": [{"bound": 2}, {"bound": 1}]}}),
-        json!(["x", 2, 3, "5m"]),
+        json!(["x", 2, 3, "<unknown>", "5m", ""]),
+    );
+    let waits = json!([{"type": "Placed", "status": "False", "message": "no rack has room"}]);
+    check(
+        "supercargo.dev/v1alpha1",
+        "Workload",
+        json!({
+            "spec": {"podGroups": [{}]},
+            "status": {"conditions": waits, "podGroups": [{"bound": 1, "conditions": waits}]},
+        }),
+        json!(["x", 1, 1, "False", "5m", "no rack has room"]),
     );
 }
