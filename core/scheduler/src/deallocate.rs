@@ -57,7 +57,7 @@ impl Engine {
             return None;
         }
         let open = Claims { settled: Vec::new(), ..claims.clone() };
-        if idle.iter().any(|state| state.control.controller.is_some()) {
+        if !claims.pending.is_empty() || idle.iter().any(|state| state.control.controller.is_some()) {
             let idle: Vec<Arc<ClaimState>> = idle.into_iter().cloned().collect();
             return self.one_in_the_way(pod, &idle, &open, candidates);
         }

@@ -150,7 +150,7 @@ impl Engine {
         if away.is_empty() && !open.pending.is_empty() && !candidates.is_empty() {
             // What it has is of no use while the rest cannot be had anywhere, and others may wait for it while they have the
             // rest.
-            away.extend(idle.iter().filter(|state| state.control.controller.is_some()));
+            away.extend(idle);
         }
         away.sort_by_key(|state| state.wish.id.clone());
         away.dedup_by_key(|state| state.wish.id.clone());

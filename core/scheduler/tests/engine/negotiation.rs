@@ -456,3 +456,23 @@ fn a_late_word_of_a_context_that_is_gone_does_not_hide_the_one_that_took_its_pla
     world.turn();
     assert!(world.open.iter().all(|(_, write)| write.name() != "negotiate"), "{:?}", world.open);
 }
+
+#[test]
+fn devices_of_ours_are_given_back_too_while_a_driver_has_nothing_for_the_pod() {
+    let mut world = negotiating();
+    world.fact(gpu_class());
+    world.fact(node("a", 1_000));
+    world.fact(gpus("a", &["gpu-0"]));
+    world.add_claim(lent("c"));
+    // What an earlier attempt left.
+    let mut left = claim("gpu");
+    left.allocation =
+        Some(Arc::new(Allocated { nodes: Some(NodeSelector::only(&"a".into())), held: Vec::new() }));
+    world.add_claim(left);
+    world.add_pod(pod("p", 100, &["c", "gpu"]));
+    world.settle();
+    assert!(world.claims[&claim_id("gpu")].allocation.is_some(), "it may be of use yet");
+    world.answer("p", "c", &["a"]);
+    world.settle();
+    assert!(world.claims[&claim_id("gpu")].allocation.is_none(), "{:?}", world.told);
+}
