@@ -111,7 +111,10 @@ impl Engine {
     /// others elsewhere. A reservation does not tell, for drivers and other schedulers reserve what they give at once.
     pub(crate) fn misplaced(&self, uid: &str) -> Option<String> {
         let placing = self.placing.get(uid)?;
-        if !self.settings.profile_of(&placing.pod).filters.has(Filter::Devices) {
+        let is_there = || self.nodes.find(&placing.node).is_some_and(|at| self.nodes.get(at).node.is_some());
+        // Who is on its node may use what it has, whatever became of the node.
+        let is_on_lost_node = placing.pod.node.is_some() && !is_there();
+        if is_on_lost_node || !self.settings.profile_of(&placing.pod).filters.has(Filter::Devices) {
             return None;
         }
         let mut claims = named_claims(&placing.pod).filter(|claim| self.claims.allocation(claim).is_some());
