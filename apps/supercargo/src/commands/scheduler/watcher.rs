@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::pod::PodId;
+use model::group::Grouping;
+use model::pod::{Pod, PodId};
 use parking_lot::Mutex;
 use runtime::{AttemptResult, Comparison, Listener, Notice, State};
 use scheduler::change::Write;
@@ -181,6 +182,14 @@ impl Watcher {
         }
     }
 
+    fn preempted(&self, pod: &Pod, by: &Pod, group: Option<&Grouping>, node: &str) {
+        let preemptor = if group.is_some() { Preemptor::PodGroup } else { Preemptor::Pod };
+        self.metrics.preemption.victims(preemptor, 1, 1, 0);
+        let by = group.map_or_else(|| named(&by.id), |group| group.id().to_string());
+        let pod = named(&pod.id);
+        info!(pod, by, node, "displaced by a more important pod");
+    }
+
     fn attempt(&self, profile: &str, result: AttemptResult, took: Duration) {
         let (verdict, status) = match result {
             AttemptResult::Scheduled => (Verdict::Scheduled, Status::Success),
@@ -203,15 +212,7 @@ impl Listener for Watcher {
                 info!(kind, "the API server does not serve this kind; nothing is known of it");
             }
             Notice::Served { kind } => info!(kind, "the API server serves this kind now"),
-            Notice::Interrupted { kind, why, retry_in } => {
-                let retry_ms = retry_in.as_millis();
-                // Servers end watches at any time; only what lasts is worth a line.
-                if *retry_in < Duration::from_secs(1) {
-                    debug!(kind, error = why, retry_ms, "following what changes anew");
-                } else {
-                    warn!(kind, error = why, retry_ms, "cannot follow what changes for a while");
-                }
-            }
+            Notice::Interrupted { kind, why, retry_in } => interrupted(kind, why, *retry_in),
             Notice::Unreadable { object, why } => {
                 warn!(object, error = why, "an object means nothing to us; what it was before counts");
             }
@@ -244,13 +245,7 @@ impl Listener for Watcher {
                 debug!(pod, reason = %wait, "waits for a driver");
             }
             Notice::Drivers { counts } => self.negotiating(counts),
-            Notice::Preempted { pod, by, group, node } => {
-                let preemptor = if group.is_some() { Preemptor::PodGroup } else { Preemptor::Pod };
-                self.metrics.preemption.victims(preemptor, 1, 1, 0);
-                let by = group.map_or_else(|| named(&by.id), |group| group.id().to_string());
-                let pod = named(&pod.id);
-                info!(pod, by, node, "displaced by a more important pod");
-            }
+            Notice::Preempted { pod, by, group, node } => self.preempted(pod, by, *group, node),
             Notice::Released { pod, message } => {
                 let pod = named(&pod.id);
                 warn!(pod, reason = message, "let go");
@@ -326,6 +321,16 @@ fn event(cause: Cause) -> &'static str {
 
 fn named(pod: &PodId) -> String {
     format!("{}/{}", pod.namespace, pod.name)
+}
+
+/// Servers end watches at any time; only what lasts is worth a line.
+fn interrupted(kind: &str, why: &str, retry_in: Duration) {
+    let retry_ms = retry_in.as_millis();
+    if retry_in < Duration::from_secs(1) {
+        debug!(kind, error = why, retry_ms, "following what changes anew");
+    } else {
+        warn!(kind, error = why, retry_ms, "cannot follow what changes for a while");
+    }
 }
 
 /// A shadow tells each pod, and how it compares.
