@@ -136,7 +136,7 @@ async fn what_a_node_reports_is_given_and_what_is_optional_may_be_none() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lender_is_dead_wrong_and_slow_on_request() {
-    let mut stage = Stage::cluster("bad").await;
+    let mut stage = Stage::cluster("unreliable").await;
     class(&stage, "local").await;
     let has_one = "nodes: {n1: {local: 1}}\n";
     stage.start_lending(has_one).await;
