@@ -40,8 +40,8 @@ const DOMAINS_MAX: usize = 8;
 /// By how many searches in all.
 const TRIALS_MAX: usize = 256;
 
-/// By how many if members are seated one after the other, or groups are, which takes longer.
-const TRIALS_MAX_ONE_BY_ONE: usize = 64;
+/// By how many if members are in each other's way, or groups are seated one after the other, which takes longer.
+const TRIALS_MAX_LONG: usize = 64;
 
 /// By how many at the least, however large domain and gang are.
 const TRIALS_MIN: usize = 16;
@@ -382,7 +382,7 @@ fn cost((violations, highest, broken, sum, count, since): Harm, domain: &Domain)
 /// By how many searches it is found out who may stay, if only in this domain.
 fn trials(party: Party<'_>, domain: &Domain) -> usize {
     let is_one_search = party.cast().is_local && matches!(party, Party::Gang(_));
-    let most = if is_one_search { TRIALS_MAX } else { TRIALS_MAX_ONE_BY_ONE };
+    let most = if is_one_search { TRIALS_MAX } else { TRIALS_MAX_LONG };
     let looks = domain.nodes.len() + party.everybody() as usize;
     (LOOKS_MAX / looks.max(1)).clamp(TRIALS_MIN, most)
 }
