@@ -67,7 +67,7 @@ impl GangBench {
         println!("case               nodes  racks  members  seated        ms");
         let mut times = Vec::new();
         for case in [small, fits, too_few, left_over] {
-            let (seated, ms) = turn(case);
+            let (seated, ms) = turn(cluster(case));
             println!(
                 "{:17}  {:5}  {:5}  {:7}  {seated:6}  {ms:8.2}",
                 case.name, case.nodes, case.racks, case.members
@@ -91,8 +91,7 @@ impl GangBench {
 }
 
 /// How many members one turn seats, and how long it takes.
-fn turn(case: Case) -> (usize, f64) {
-    let mut engine = cluster(case);
+pub(crate) fn turn(mut engine: Engine) -> (usize, f64) {
     let began = worked();
     let effects = engine.handle(NOW, Input::Turn { attempts: 1 });
     let ms = (worked() - began).as_secs_f64() * 1e3;
@@ -161,8 +160,8 @@ mod tests {
     #[test]
     fn a_gang_is_seated_or_refused_as_the_case_says() {
         let case = Case { name: "fits", nodes: 40, racks: 4, devices: 4, members: 35, each: 1 };
-        assert_eq!(turn(case).0, 35);
-        assert_eq!(turn(Case { devices: 3, ..case }).0, 0);
-        assert_eq!(turn(Case { devices: 5, members: 12, each: 3, ..case }).0, 0);
+        assert_eq!(turn(cluster(case)).0, 35);
+        assert_eq!(turn(cluster(Case { devices: 3, ..case })).0, 0);
+        assert_eq!(turn(cluster(Case { devices: 5, members: 12, each: 3, ..case })).0, 0);
     }
 }

@@ -10,12 +10,12 @@ use model::device::Reach;
 use model::group::{Group, GroupId};
 use model::node::{NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::{LabelSelector, Pod, PodTerm, Shape, Spread};
-use scheduler::change::{Change, GroupChange, Write};
-use scheduler::engine::{Effect, Engine, Input, Settings};
+use scheduler::change::{Change, GroupChange};
+use scheduler::engine::{Engine, Input, Settings};
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;
 
-use crate::clock::worked;
+use crate::gang::turn;
 use crate::schedule::{NOW, claim, node, pod, slice};
 
 /// How long a turn may take.
@@ -77,7 +77,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     println!("rules                   nodes  racks  members  seated        ms");
     let mut slowest = 0.0_f64;
     for case in CASES {
-        let (seated, ms) = turn(case);
+        let (seated, ms) = turn(cluster(case));
         let Case { name, nodes, racks, members, fits, .. } = case;
         println!("{name:22}  {nodes:5}  {racks:5}  {members:7}  {seated:6}  {ms:8.2}");
         anyhow::ensure!(seated == if fits { members } else { 0 }, "{name}: all or nobody should be seated");
@@ -86,15 +86,6 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let met = if slowest < MS_MAX { "met" } else { "not met" };
     println!("goal: each in under {MS_MAX} ms: {met}");
     Ok(())
-}
-
-fn turn(case: Case) -> (usize, f64) {
-    let mut engine = cluster(case);
-    let began = worked();
-    let effects = engine.handle(NOW, Input::Turn { attempts: 1 });
-    let ms = (worked() - began).as_secs_f64() * 1e3;
-    let is_seat = |effect: &&Effect| matches!(effect, Effect::Submit(_, Write::Allocate { .. }));
-    (effects.iter().filter(is_seat).count(), ms)
 }
 
 fn cluster(case: Case) -> Engine {
@@ -192,7 +183,7 @@ mod tests {
             };
             let small = Case { members, devices: small.devices.min(5), ..small };
             let wanted = if case.fits { members } else { 0 };
-            assert_eq!(turn(small).0, wanted, "{}", case.name);
+            assert_eq!(turn(cluster(small)).0, wanted, "{}", case.name);
         }
     }
 }
