@@ -19,6 +19,7 @@ pub mod negotiate;
 pub mod passers;
 pub mod ready;
 mod real;
+mod rote;
 mod servant;
 pub mod shapes;
 pub mod steps;

@@ -9,7 +9,7 @@ use std::{env, process};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use e2e::negotiate::Waits;
+use e2e::negotiate::{Others, Waits};
 use e2e::passers::percentile;
 use e2e::{Cluster, Program, Terms, givers, kill, life, negotiate, ready};
 
@@ -82,6 +82,9 @@ struct Negotiate {
     /// How long the driver takes for an answer, in milliseconds
     #[arg(long, default_value_t = 10)]
     answers_in_ms: u64,
+    /// How many pods come each second at most; as many as the server takes if it is 0
+    #[arg(long, default_value_t = 0)]
+    per_second: u32,
     /// How many pods without claims come each second, alone for three seconds and then beside the others
     #[arg(long, default_value_t = 100)]
     passing: u32,
@@ -189,9 +192,9 @@ impl Negotiate {
     async fn run(&self) -> Result<()> {
         let dir = env::temp_dir().join(format!("supercargo-negotiate-{}", process::id()));
         let cluster = Cluster::embedded(&dir)?;
-        let Negotiate { pods, nodes, answers_in_ms, passing } = *self;
+        let Negotiate { pods, nodes, answers_in_ms, per_second, passing } = *self;
         let answers_in = Duration::from_millis(answers_in_ms);
-        let plan = negotiate::Plan { pods, nodes, answers_in, passing };
+        let plan = negotiate::Plan { pods, nodes, answers_in, per_second, passing };
         let report = plan.run(&cluster).await?;
         let seconds = report.took.as_secs_f64();
         println!(
@@ -201,19 +204,29 @@ impl Negotiate {
         let each = |count: u64| count as f64 / f64::from(pods);
         println!("writes     {:.2} for each pod, and {:.2} events", each(report.writes), each(report.events));
         if passing > 0 {
-            let millis = |waits: &[Duration], percent| percentile(waits, percent).as_secs_f64() * 1e3;
-            let Waits { alone, beside } = &report.waits;
-            for (who, waits) in [("alone", alone), ("beside them", beside)] {
-                let (p50, p99, count) = (millis(waits, 50), millis(waits, 99), waits.len());
-                println!(
-                    "others     {count} {who}, {passing} a second: bound after p50 {p50:.1} ms, p99 {p99:.1} ms"
-                );
-            }
-            let ratio = |percent| millis(beside, percent) / millis(alone, percent);
-            println!("ratio      p50 {:.2}, p99 {:.2}", ratio(50), ratio(99));
+            report_others(&report, passing);
         }
         Ok(())
     }
+}
+
+fn report_others(report: &negotiate::Report, passing: u32) {
+    let millis = |waits: &[Duration], percent| percentile(waits, percent).as_secs_f64() * 1e3;
+    let Others { alone, beside, busy } = &report.others;
+    let by_rote = format!("beside {:.0} writes a second by rote", report.pace_by_rote);
+    let beside_them = format!("beside them and their {:.0} writes a second", report.pace);
+    for (who, Waits { whole, decision }) in [("alone", alone), (&*beside_them, beside), (&*by_rote, busy)] {
+        let [p50, p99] = [50, 99].map(|percent| millis(whole, percent));
+        println!(
+            "others     {} {who}, {passing} a second: bound after p50 {p50:.1} ms, p99 {p99:.1} ms",
+            whole.len()
+        );
+        let [p50, p99] = [50, 99].map(|percent| millis(decision, percent));
+        println!("           of that in the scheduler p50 {p50:.2} ms, p99 {p99:.2} ms");
+    }
+    let ratio = |over: &Waits, percent| millis(&beside.whole, percent) / millis(&over.whole, percent);
+    println!("ratio      to alone: p50 {:.2}, p99 {:.2}", ratio(alone, 50), ratio(alone, 99));
+    println!("ratio      to as many writes by rote: p50 {:.2}, p99 {:.2}", ratio(busy, 50), ratio(busy, 99));
 }
 
 impl Scheduler {

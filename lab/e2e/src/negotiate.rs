@@ -1,5 +1,8 @@
 //! Many pods with a claim each that a driver's own controller gives devices, on our own server: how fast, with how many
 //! writes, and whether pods without claims that come meanwhile have to wait for it.
+//!
+//! A server that has much to write is slow for everybody, so these are measured three times: alone, beside negotiations, and
+//! beside the same writes at the same pace made by rote. What negotiating does to others is the difference of the last two.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +19,8 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, until};
-use crate::passers::{Moments, Passers, watch};
+use crate::passers::{Moments, Passers, ticks, watch};
+use crate::rote::Rote;
 use crate::shapes;
 use crate::worker::{Terms, Worker};
 
@@ -35,6 +39,8 @@ pub struct Plan {
     pub nodes: u32,
     /// How long the driver takes for an answer.
     pub answers_in: Duration,
+    /// How many pods come each second at most; as many as the server takes if it is 0.
+    pub per_second: u32,
     /// How many pods without claims come each second besides, before the others and with them; none if it is 0.
     pub passing: u32,
 }
@@ -42,10 +48,22 @@ pub struct Plan {
 /// How long pods without claims waited for their node, sorted.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
-    /// While there was nothing else to do.
-    pub alone: Vec<Duration>,
-    /// While others were negotiated about.
-    pub beside: Vec<Duration>,
+    /// From the request that made a pod until its node was seen.
+    pub whole: Vec<Duration>,
+    /// What of that the scheduler took for itself, from when it heard of a pod until it knew it bound, without the request that
+    /// did so.
+    pub decision: Vec<Duration>,
+}
+
+/// How long pods without claims waited, by what else there was.
+#[derive(Clone, Debug, Default)]
+pub struct Others {
+    /// There was nothing else to do.
+    pub alone: Waits,
+    /// Others were negotiated about.
+    pub beside: Waits,
+    /// As much was written as for these, as fast, and nobody negotiated.
+    pub busy: Waits,
 }
 
 /// What came of it.
@@ -57,8 +75,12 @@ pub struct Report {
     pub writes: u64,
     /// How many events were written.
     pub events: u64,
+    /// How many writes of all kinds the server carried out each second.
+    pub pace: f64,
+    /// The same when as much was written and nobody negotiated.
+    pub pace_by_rote: f64,
     /// How long others waited.
-    pub waits: Waits,
+    pub others: Others,
 }
 
 /// Gives everybody something, after a while.
@@ -100,6 +122,15 @@ impl Plan {
             cluster.create_node(&shapes::node(&format!("n-{number}"), 1_000)?).await?;
         }
         let control = Control::start(cluster.connect()?, ControlOptions::default(), Slow(self.answers_in));
+        let mut report = self.negotiate(cluster).await?;
+        if self.passing > 0 {
+            (report.others.busy, report.pace_by_rote) = self.write_by_rote(cluster, report.took).await?;
+        }
+        control.stop().await;
+        Ok(report)
+    }
+
+    async fn negotiate(&self, cluster: &Cluster) -> Result<Report> {
         let worker = Worker::start(&cluster.connect()?, &Terms::negotiating())?;
         worker.working().await?;
         let request = json!({ "name": "r", "exactly": { "deviceClassName": "lent" } });
@@ -107,14 +138,19 @@ impl Plan {
             let name = format!("c-{number}");
             cluster.create(&shapes::claim_of(&name, &json!({ "requests": [request] }))?).await?;
         }
-        let alone = self.pass_alone(cluster).await?;
+        self.pass_for(cluster, &worker, "first-", WARM_UP).await?;
+        let alone = self.pass_for(cluster, &worker, "alone-", ALONE).await?;
         let first = self.revision(cluster, "first").await?;
         let events_before = cluster.list::<Event>().await?.len() as u64;
-        let passers = self.passers(cluster, "beside")?;
+        let passers = self.passers(cluster, "beside-")?;
         let bound = Moments::default();
         let watcher = tokio::spawn(watch(cluster.connect()?, "p-", bound.clone()));
         let began = Instant::now();
+        let mut ticks = (self.per_second > 0).then(|| ticks(Duration::from_secs(1) / self.per_second));
         for number in 0..self.pods {
+            if let Some(ticks) = &mut ticks {
+                ticks.tick().await;
+            }
             let pod = shapes::pod_with_claims(&format!("p-{number}"), &[&format!("c-{number}")])?;
             cluster.create(&pod).await?;
         }
@@ -127,20 +163,33 @@ impl Plan {
         .await?;
         watcher.abort();
         let took = began.elapsed();
-        let beside = match passers {
-            Some(passers) => passers.stop().await?,
-            None => Vec::new(),
-        };
-        control.stop().await;
+        let beside = waits(passers, &worker, "beside-").await?;
         // Events are written in the background, each once.
         worker.stop().await.context("the scheduler did not end well")?;
         let all = self.revision(cluster, "last").await? - first - 1;
         let events = cluster.list::<Event>().await?.len() as u64 - events_before;
         // Who passes is made and bound, and has an event.
-        let passing = beside.len() as u64;
+        let passing = beside.whole.len() as u64;
         let writes = all.saturating_sub(events + u64::from(self.pods) + 2 * passing);
         let events = events.saturating_sub(passing);
-        Ok(Report { took, writes, events, waits: Waits { alone, beside } })
+        let others = Others { alone, beside, busy: Waits::default() };
+        Ok(Report { took, writes, events, pace: pace(all, took), pace_by_rote: 0.0, others })
+    }
+
+    /// How long others wait while as much is written as fast and nobody negotiates, and how many writes a second that is.
+    async fn write_by_rote(&self, cluster: &Cluster, took: Duration) -> Result<(Waits, f64)> {
+        let worker = Worker::start(&cluster.connect()?, &Terms::negotiating())?;
+        worker.working().await?;
+        let rote = Rote { nodes: self.nodes, every: took / self.pods.max(1), answers_in: self.answers_in };
+        let claims = rote.claims(cluster, self.pods).await?;
+        self.pass_for(cluster, &worker, "second-", WARM_UP).await?;
+        let first = self.revision(cluster, "first-by-rote").await?;
+        let passers = self.passers(cluster, "busy-")?;
+        let took = rote.run(cluster.connect()?, claims).await?;
+        let busy = waits(passers, &worker, "busy-").await?;
+        worker.stop().await.context("the scheduler did not end well")?;
+        let all = self.revision(cluster, "last-by-rote").await? - first - 1;
+        Ok((busy, pace(all, took)))
     }
 
     fn passers(&self, cluster: &Cluster, name: &'static str) -> Result<Option<Passers>> {
@@ -148,17 +197,18 @@ impl Plan {
     }
 
     /// How long pods without claims wait while there is nothing else to do.
-    async fn pass_alone(&self, cluster: &Cluster) -> Result<Vec<Duration>> {
-        // The first ones find nothing warm.
-        for (name, time) in [("first", WARM_UP), ("alone", ALONE)] {
-            let Some(passers) = self.passers(cluster, name)? else { break };
+    async fn pass_for(
+        &self,
+        cluster: &Cluster,
+        worker: &Worker,
+        name: &'static str,
+        time: Duration,
+    ) -> Result<Waits> {
+        let passers = self.passers(cluster, name)?;
+        if passers.is_some() {
             sleep(time).await;
-            let waits = passers.stop().await?;
-            if name == "alone" {
-                return Ok(waits);
-            }
         }
-        Ok(Vec::new())
+        waits(passers, worker, name).await
     }
 
     /// The number of the last write, told by one more.
@@ -166,4 +216,15 @@ impl Plan {
         let made = cluster.create(&shapes::claim(name, 1)?).await?;
         Ok(made.metadata.resource_version.parse()?)
     }
+}
+
+/// How long those waited that passed, whose names begin so.
+async fn waits(passers: Option<Passers>, worker: &Worker, name: &str) -> Result<Waits> {
+    let Some(passers) = passers else { return Ok(Waits::default()) };
+    Ok(Waits { whole: passers.stop().await?, decision: worker.decisions(name) })
+}
+
+/// So many in a second.
+fn pace(count: u64, took: Duration) -> f64 {
+    count as f64 / took.as_secs_f64()
 }

@@ -13,7 +13,7 @@ use objects::core::pod::Pod;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use crate::cluster::{Cluster, until};
 use crate::kind::Kind;
@@ -67,6 +67,13 @@ pub fn percentile(waits: &[Duration], percent: usize) -> Duration {
     waits.get(at).copied().unwrap_or_default()
 }
 
+/// Ticks at a pace, and makes up for what it missed.
+pub(crate) fn ticks(every: Duration) -> Interval {
+    let mut ticks = interval(every.max(Duration::from_micros(1)));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    ticks
+}
+
 async fn make(
     connection: client::Connection,
     name: &'static str,
@@ -74,15 +81,14 @@ async fn make(
     made: Moments,
     mut stopped: oneshot::Receiver<()>,
 ) {
-    let mut ticks = interval(Duration::from_secs(1) / per_second.max(1));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let mut ticks = ticks(Duration::from_secs(1) / per_second.max(1));
     let mut tasks = JoinSet::new();
     for number in 0_u32.. {
         tokio::select! {
             _ = ticks.tick() => {}
             _ = &mut stopped => break,
         }
-        let name = format!("{name}-{number}");
+        let name = format!("{name}{number}");
         let pod = shapes::pod_with_claims(&name, &[]).expect("a pod without claims is well formed");
         let (connection, made) = (connection.clone(), made.clone());
         tasks.spawn(async move {

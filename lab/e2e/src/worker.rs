@@ -11,6 +11,7 @@ use config::SchedulerSettings;
 use gates::{Gate, Gates};
 use parking_lot::Mutex;
 use runtime::{Comparison, Ended, Listener, Notice, Options, State};
+use scheduler::change::Write;
 use scheduler::negotiation::Await;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -101,6 +102,9 @@ struct Heard {
     compared: Mutex<Vec<(String, String, Comparison)>>,
     negotiating: Mutex<BTreeMap<(Await, Arc<str>), usize>>,
     troubles: Mutex<Vec<String>>,
+    /// How long the request took that bound a pod, and how long the rest of what was done for it, by its name.
+    bindings: Mutex<BTreeMap<String, Duration>>,
+    decisions: Mutex<BTreeMap<String, Duration>>,
 }
 
 impl Listener for Heard {
@@ -109,6 +113,13 @@ impl Listener for Heard {
             Notice::State(state) => self.states.lock().push((*state).clone()),
             Notice::Attempt { .. } => *self.attempts.lock() += 1,
             Notice::Interrupted { .. } => *self.interruptions.lock() += 1,
+            Notice::Settled { write: Write::Bind { pod, .. }, took, .. } => {
+                self.bindings.lock().insert(pod.name.to_string(), *took);
+            }
+            Notice::Bound { pod, waited, .. } => {
+                let binding = self.bindings.lock().remove(&*pod.id.name).unwrap_or_default();
+                self.decisions.lock().insert(pod.id.name.to_string(), waited.saturating_sub(binding));
+            }
             Notice::Drivers { counts } => self.negotiating.lock().clone_from(counts),
             Notice::Compared { pod, node, comparison } => {
                 let compared = (pod.name.to_string(), (*node).to_owned(), (*comparison).clone());
@@ -175,6 +186,17 @@ impl Worker {
     #[must_use]
     pub fn attempts(&self) -> u64 {
         *self.heard.attempts.lock()
+    }
+
+    /// How long it took for pods whose names begin so, from when it heard of each until it knew it bound, but for the request
+    /// that did so; sorted.
+    #[must_use]
+    pub fn decisions(&self, name: &str) -> Vec<Duration> {
+        let all = self.heard.decisions.lock();
+        let mut found: Vec<Duration> =
+            all.iter().filter(|(pod, _)| pod.starts_with(name)).map(|(_, took)| *took).collect();
+        found.sort_unstable();
+        found
     }
 
     /// How often a stream of facts was interrupted.

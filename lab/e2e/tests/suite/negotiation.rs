@@ -11,7 +11,7 @@ use driver_kit::Failure;
 use driver_kit::api::ResourceHandle;
 use driver_kit::controller::{ClaimRequest, Control, ControlOptions, Controller, Grant};
 use e2e::givers::only;
-use e2e::negotiate::Waits;
+use e2e::negotiate::Others;
 use e2e::shapes::{claim_of, node, object, pod_with_claims};
 use e2e::{Account, Cluster, Keeper, Terms, Worker, until};
 use objects::core::pod::Pod;
@@ -401,14 +401,25 @@ async fn a_pod_bound_by_hand_gets_what_its_driver_gives_there(cluster: &Cluster)
 
 #[test]
 fn many_pods_need_six_writes_each() -> Result<()> {
-    let plan =
-        e2e::negotiate::Plan { pods: 20, nodes: 4, answers_in: Duration::from_millis(10), passing: 20 };
+    let plan = e2e::negotiate::Plan {
+        pods: 20,
+        nodes: 4,
+        answers_in: Duration::from_millis(10),
+        per_second: 0,
+        passing: 20,
+    };
     crate::stage::embedded(async |cluster: &Cluster| {
         let report = plan.run(cluster).await?;
         // A condition that says the same in other words would be one more; nothing else may be.
         ensure!(report.writes <= 20 * 6, "{} writes for 20 pods", report.writes);
-        let Waits { alone, beside } = &report.waits;
-        ensure!(!alone.is_empty() && !beside.is_empty(), "others came too, and all of them were bound");
+        let Others { alone, beside, busy } = &report.others;
+        for waits in [alone, beside, busy] {
+            ensure!(!waits.whole.is_empty(), "others came too");
+            ensure!(
+                waits.whole.len() == waits.decision.len(),
+                "the scheduler told of each that it was bound"
+            );
+        }
         Ok(())
     })
 }
