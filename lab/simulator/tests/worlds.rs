@@ -72,6 +72,23 @@ fn a_pod_keeps_what_it_uses_when_its_node_is_gone() {
 }
 
 #[test]
+fn no_room_is_kept_for_a_pod_whose_claim_somebody_deletes() {
+    all_is_well(2560..2561);
+}
+
+#[test]
+fn no_room_is_kept_for_a_gang_of_which_somebody_ends_who_had_a_node() {
+    all_is_well(3401..3402);
+    all_is_well(4780..4781);
+}
+
+#[test]
+fn a_gang_does_not_try_again_at_once_what_went_wrong_for_one_of_it() {
+    // Its claim is gone, which is heard of late.
+    all_is_well(4464..4465);
+}
+
+#[test]
 fn a_seed_has_one_history() {
     for seed in 0..4 {
         let (once, again) = (play(seed, Sabotage::None, true), play(seed, Sabotage::None, true));

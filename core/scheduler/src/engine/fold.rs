@@ -269,6 +269,7 @@ impl Engine {
         let was_made = self.forget_made(id);
         let known = self.claims.get(id).cloned();
         let touched = self.claims.remove(id);
+        self.free_room_of_users(now, id);
         self.look_again_at_users(now, id, known.as_deref());
         self.heard_of(now, id);
         self.look_at_awaited(now, id);

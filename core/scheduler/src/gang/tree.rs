@@ -115,12 +115,16 @@ impl Engine {
         }
         let is_gated = here.any(|(_, gated)| *gated);
         let priority = self.gangs.composites.get(root).map_or(0, |composite| composite.priority);
-        let is_held_back = is_gated || !self.has_enough(&tree);
+        let has_enough = self.has_enough(&tree);
+        let is_held_back = is_gated || !has_enough;
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
             let waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf));
             let members: Vec<Arc<str>> = waiting.flat_map(|members| members.keys().cloned()).collect();
             self.suspect_all(&members);
+        }
+        if !has_enough {
+            self.free_room_of(&tree);
         }
     }
 

@@ -277,6 +277,11 @@ impl World {
         self.fact(Change::ClaimApplied(Box::new(state)));
     }
 
+    pub fn remove_claim(&mut self, name: &str) {
+        self.claims.remove(&claim_id(name));
+        self.fact(Change::ClaimGone(claim_id(name)));
+    }
+
     /// The version that the next write gets.
     pub fn next_version(&mut self) -> Arc<str> {
         self.revision += 1;
