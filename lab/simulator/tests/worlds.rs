@@ -89,6 +89,12 @@ fn a_gang_does_not_try_again_at_once_what_went_wrong_for_one_of_it() {
 }
 
 #[test]
+fn what_failed_for_one_of_a_gang_is_tried_again_when_the_others_have_their_nodes() {
+    all_is_well(1093..1094);
+    all_is_well(3211..3212);
+}
+
+#[test]
 fn a_seed_has_one_history() {
     for seed in 0..4 {
         let (once, again) = (play(seed, Sabotage::None, true), play(seed, Sabotage::None, true));

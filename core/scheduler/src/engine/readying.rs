@@ -377,7 +377,7 @@ impl Engine {
     }
 
     /// Whether devices failed for a pod before, so that answers for pods like it are not for it.
-    pub(crate) fn has_shunned(&self, pod: &Pod) -> bool {
-        self.shunned.contains_key(&pod.uid)
+    pub(crate) fn has_shunned(&self, pod: &str) -> bool {
+        self.shunned.contains_key(pod)
     }
 }

@@ -202,10 +202,19 @@ impl Engine {
         let refusal =
             GangRefusal { message, wakes_on: self.helps(group, left), filters: FilterSet::default() };
         self.refuse_gang(now, key, left, &refusal);
-        if self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left)) {
-            // It is their turn again, and by themselves they may displace others.
+        let may_displace = self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left));
+        if may_displace || self.has_shunned_together(&group.id) {
+            // It is their turn again: by themselves they may displace others, or have what failed for one of them.
             self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
         }
+    }
+
+    /// Whether devices failed for one of a gang or of its tree before, which nobody of it gets while enough of them can do without.
+    fn has_shunned_together(&self, id: &GroupId) -> bool {
+        let root = self.root_of(id).unwrap_or_else(|| Root::Group(id.clone()));
+        let leaves = self.leaves_of(&root);
+        let mut waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf)).flatten();
+        waiting.any(|(uid, _)| self.has_shunned(uid))
     }
 
     /// Puts a gang back that has no seats, and says why.
