@@ -95,6 +95,14 @@ fn what_failed_for_one_of_a_gang_is_tried_again_when_the_others_have_their_nodes
 }
 
 #[test]
+fn a_gang_of_which_a_binding_was_refused_may_lose_the_place_of_that_member() {
+    // Its node was cordoned meanwhile, or somebody who matters more took the room.
+    all_is_well(4422..4423);
+    all_is_well(4461..4462);
+    all_is_well(4789..4790);
+}
+
+#[test]
 fn a_seed_has_one_history() {
     for seed in 0..4 {
         let (once, again) = (play(seed, Sabotage::None, true), play(seed, Sabotage::None, true));
