@@ -12,7 +12,7 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use crate::change::{Write, WriteId};
+use crate::change::{Write, WriteId, WriteOutcome};
 use crate::cycle::Claims;
 use crate::engine::Engine;
 use crate::filters::node_of;
@@ -116,8 +116,9 @@ impl Engine {
         }
     }
 
-    /// The answer to a claim that was to give up its devices. Who waits for it looks again.
-    pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId) -> bool {
+    /// The answer to a claim that was to give up its devices. Who waits for it looks again; who asked for it in vain does so after
+    /// a while, as it would ask for the same.
+    pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
         let Some((claim, user)) = self.giving_up.remove(&write) else { return false };
         if self.claims.get(&claim).is_some_and(|state| self.is_controlled(state)) {
             // It has its devices until its driver takes them back, which is told to those who wait for that. Who looked at it
@@ -128,6 +129,10 @@ impl Engine {
             return true;
         }
         self.queue.wake(Wake::Claim.into(), now);
+        let asker = self.waiting.get(&user).filter(|_| *outcome != WriteOutcome::Done);
+        if let Some(key) = asker.map(|pod| self.queue_key(pod)) {
+            self.queue.rest(&key, now);
+        }
         true
     }
 }

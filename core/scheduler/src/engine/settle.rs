@@ -17,7 +17,7 @@ use crate::wake::{Wake, Wakes};
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         if self.settle_negotiation(now, write, outcome)
-            || self.settle_given_up(now, write)
+            || self.settle_given_up(now, write, outcome)
             || self.settle_eviction(now, write, outcome)
             || self.settle_note(now, write, outcome)
         {

@@ -67,6 +67,21 @@ fn a_claim_that_only_the_pod_uses_gives_its_devices_back_too() {
 }
 
 #[test]
+fn a_claim_that_could_not_give_its_devices_back_is_asked_again_after_a_while() {
+    let mut world = stuck(&[]);
+    world.later(20);
+    world.fail.push(|write| matches!(write, Write::Deallocate { .. }));
+    world.carry_out();
+    for _ in 0..5 {
+        world.turn();
+        assert_eq!(deallocations(&world), 0, "the answer would be the same");
+    }
+    world.later(20);
+    world.settle();
+    assert_eq!(world.devices_of("one"), ["gpu-b"]);
+}
+
+#[test]
 fn a_claim_that_others_use_keeps_its_devices() {
     for users in [&["uid-other"][..], &["uid-p", "uid-other"]] {
         assert_eq!(deallocations(&stuck(users)), 0, "{users:?}");
