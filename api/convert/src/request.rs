@@ -159,7 +159,9 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             claim.status.reserved_for.push(reference(consumer));
             Ok(Next::Last(update(&claim, Some("status"))))
         }
-        Write::Release { claim, uid, consumer } => Ok(release(seen, claim, uid, consumer)),
+        Write::Release { claim, uid, consumer, node } => {
+            release(seen, (claim, uid), consumer, node.as_deref())
+        }
         Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user),
         Write::MakeClaim { pod, uid, wish, allocation: granted, shares, mappings } => {
             make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
@@ -188,10 +190,14 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
 }
 
 /// The pod that has to be read besides the claim that a write is about: whom the claim is reserved for that is to lose its
-/// devices. Others bind pods too, and its node may use the devices before anybody who follows pods is told.
+/// devices or the reservation. Others bind pods too, and its node may use the devices before anybody who follows pods is told.
 #[must_use]
 pub fn user(write: &Write, claim: &ResourceClaim) -> Option<PodId> {
-    let Write::Deallocate { claim: id, user, .. } = write else { return None };
+    let (id, user) = match write {
+        Write::Deallocate { claim, user, .. } => (claim, user),
+        Write::Release { claim, consumer, .. } => (claim, consumer.user()),
+        _ => return None,
+    };
     let mut users = claim.status.reserved_for.iter();
     let user = users.find(|one| one.resource == "pods" && one.uid == **user)?;
     Some(PodId { namespace: id.namespace.clone(), name: user.name.as_str().into() })
@@ -206,27 +212,41 @@ pub fn undo(write: &Write, seen: &Seen<'_>) -> Next {
     }
 }
 
-/// Takes one entry of one claim away. With the claim at hand it is taken from that version only: a call that arrives after it
-/// was given up must not take a reservation that was made since.
-fn release(seen: &Seen<'_>, id: &ClaimId, uid: &str, consumer: &Consumer) -> Next {
-    let mut metadata = json!({ "uid": uid });
-    if let Some(claim) = seen.claim {
-        if claim.metadata.uid != uid || !is_reserved(claim, consumer) {
-            return Next::Done;
-        }
-        metadata["resourceVersion"] = json!(claim.metadata.resource_version);
+/// Takes one entry of one claim away, and of this version only: a call that arrives after it was given up must not take a
+/// reservation that was made since. Nor is it taken from a pod that somebody has put on a node meanwhile.
+fn release(
+    seen: &Seen<'_>,
+    (id, uid): (&ClaimId, &str),
+    consumer: &Consumer,
+    node: Option<&str>,
+) -> Result<Next, RequestError> {
+    let claim = seen.claim.ok_or(RequestError::Gone)?;
+    if claim.metadata.uid != uid || !is_reserved(claim, consumer) {
+        return Ok(Next::Done);
     }
-    Next::Last(ApiCall {
+    let is_elsewhere = |pod: &Pod| Some(pod.spec.node_name.as_str()) != node && is_at_work(pod, claim);
+    if seen.pod.is_some_and(is_elsewhere) {
+        return Err(RequestError::Used);
+    }
+    let version = &claim.metadata.resource_version;
+    Ok(Next::Last(ApiCall {
         verb: Verb::Patch,
         kind: ResourceClaim::KIND,
         namespace: id.namespace.to_string(),
         name: id.name.to_string(),
         subresource: Some("status"),
         body: json!({
-            "metadata": metadata,
+            "metadata": { "uid": uid, "resourceVersion": version },
             "status": { "reservedFor": [{ "$patch": "delete", "uid": **consumer.user() }] },
         }),
-    })
+    }))
+}
+
+/// Whether a pod that a claim is reserved for is on a node and may use it there. Another pod of its name may not.
+fn is_at_work(pod: &Pod, claim: &ResourceClaim) -> bool {
+    let is_over = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
+    let is_user = || claim.status.reserved_for.iter().any(|one| one.uid == pod.metadata.uid);
+    !pod.spec.node_name.is_empty() && !is_over && is_user()
 }
 
 /// The binding of a pod. Without having seen the pod it is left to the API to say that it cannot be bound.
@@ -277,12 +297,8 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestErr
     if claim.status.allocation.is_none() {
         return Ok(Next::Done);
     }
-    let is_reserved_for = |uid: &str| claim.status.reserved_for.iter().any(|one| one.uid == uid);
-    let is_at_work = |pod: &Pod| {
-        let is_over = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
-        !pod.spec.node_name.is_empty() && !is_over && is_reserved_for(&pod.metadata.uid)
-    };
-    if claim.status.reserved_for.iter().any(|one| one.uid != user) || seen.pod.is_some_and(is_at_work) {
+    let is_used = claim.status.reserved_for.iter().any(|one| one.uid != user);
+    if is_used || seen.pod.is_some_and(|pod| is_at_work(pod, &claim)) {
         return Err(RequestError::Used);
     }
     if !control::controller(&claim).is_empty() {

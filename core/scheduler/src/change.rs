@@ -143,7 +143,7 @@ pub enum Write {
         /// For whom.
         consumer: Consumer,
     },
-    /// Take a reservation back.
+    /// Take a reservation back, unless the pod is on another node by now.
     Release {
         /// The claim.
         claim: ClaimId,
@@ -151,6 +151,8 @@ pub enum Write {
         uid: Arc<str>,
         /// Whose.
         consumer: Consumer,
+        /// The node on which the pod cannot use the claim; none if the pod is on no node, or is gone.
+        node: Option<Arc<str>>,
     },
     /// Take a claim's devices back, unless somebody else uses it by now.
     Deallocate {
