@@ -30,6 +30,7 @@ mod release;
 mod replicas;
 mod rules;
 mod tree;
+mod tree_choice;
 mod tree_search;
 mod tree_seats;
 mod tree_turn;

@@ -32,7 +32,7 @@ const STEPS_PER_TRY: u64 = 4_000;
 pub(super) struct TreeSearch<'e> {
     pub engine: &'e mut Engine,
     seats: Vec<(Seated, Vec<Assumed>)>,
-    tries_left: u64,
+    pub tries_left: u64,
     /// There would have been more to try.
     is_spent: bool,
     /// How many steps each search for seats of a group may take.
@@ -66,9 +66,7 @@ impl<'e> TreeSearch<'e> {
 
     /// Ends the search: the seats, with nothing assumed any more.
     pub fn end(&mut self) -> Seated {
-        let mut seats: Vec<Seated> = std::iter::from_fn(|| self.revert_group()).collect();
-        seats.reverse();
-        seats.into_iter().flatten().collect()
+        self.revert_to(0)
     }
 
     /// What came closest, if anything was tried.
@@ -86,6 +84,20 @@ impl<'e> TreeSearch<'e> {
         self.seat_as_one(part, then) || self.seat_branches(part, 0, then)
     }
 
+    /// Looks for seats with so many tries at the most, and takes them back: the seats, and whether there would have been more to try.
+    pub fn attempt(&mut self, part: Part<'_>, tries: u64) -> (Option<Seated>, bool) {
+        let before = self.seats.len();
+        let granted = tries.min(self.tries_left);
+        let kept = self.tries_left - granted;
+        let was_spent = std::mem::replace(&mut self.is_spent, false);
+        self.tries_left = granted;
+        let is_found = self.seat_together(part, &mut |_| true);
+        self.tries_left += kept;
+        let is_open = std::mem::replace(&mut self.is_spent, was_spent);
+        let seated = self.revert_to(before);
+        (is_found.then_some(seated), is_open)
+    }
+
     /// Seats a part of a tree within a domain so that the rest fits as well.
     fn seat_branch(&mut self, branch: &Branch, within: &Domain, then: Then<'_>) -> bool {
         match branch {
@@ -93,8 +105,7 @@ impl<'e> TreeSearch<'e> {
             Branch::Inner { composite, branches } => {
                 let pinned = self.engine.pins(branches);
                 let domains = self.engine.domains_within(&composite.levels, &pinned, within);
-                let part = |within| Part { composite, branches, within };
-                domains.iter().any(|domain| self.seat_together(part(domain), then))
+                self.seat_in_best((composite, branches), &domains, 0, then).is_some()
             }
         }
     }
@@ -218,11 +229,13 @@ impl<'e> TreeSearch<'e> {
         Some(seated)
     }
 
-    /// Takes back what was assumed of all groups but the first ones.
-    fn revert_to(&mut self, groups: usize) {
+    /// Takes back what was assumed of all groups but the first ones: their seats.
+    fn revert_to(&mut self, groups: usize) -> Seated {
+        let mut seats: Vec<Seated> = Vec::new();
         while self.seats.len() > groups {
-            self.revert_group();
+            seats.extend(self.revert_group());
         }
+        seats.into_iter().rev().flatten().collect()
     }
 
     /// Whether seats may be looked for once more.
@@ -230,6 +243,11 @@ impl<'e> TreeSearch<'e> {
         self.is_spent |= self.tries_left == 0;
         self.tries_left = self.tries_left.saturating_sub(1);
         !self.is_spent
+    }
+
+    /// There are no seats, and this is why if nothing was tried.
+    pub fn lacks(&mut self, why: impl FnOnce() -> String) {
+        self.nearest.get_or_insert_with(|| (0, why()));
     }
 
     fn came_close(&mut self, group: &Group, message: &str) {

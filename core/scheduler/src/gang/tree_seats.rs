@@ -14,7 +14,7 @@ use placement::{Domain, PlacementGenerator, Strictness, Topology, TopologyConstr
 use super::Root;
 use super::cast::{Cast, Member};
 use super::tree::Branch;
-use super::tree_search::{Part, TreeSearch, brought};
+use super::tree_search::{TreeSearch, brought};
 use super::turn::Seated;
 use crate::cycle::Wanted;
 use crate::engine::Engine;
@@ -43,14 +43,19 @@ impl Engine {
         let leaves = self.leaves_of(root);
         let groups = leaves.iter().filter_map(|leaf| self.gangs.groups.get(leaf).cloned()).collect();
         let profile = self.settings.profile_of(&pods[0]);
-        let member = |pod: &Arc<Pod>| {
-            let claims = self.claims_of(pod, &profile).ok()?;
-            Some(Member { pod: pod.clone(), claims, follows: Vec::new() })
-        };
-        let cast = Cast::new(self, pods.iter().filter_map(member).collect(), &profile);
+        let cast = Cast::new(self, self.members_of(pods, &profile), &profile);
         let pinned = self.pins(&branches);
         let domains = self.domains_within(&composite.levels, &pinned, &self.whole_domain(&pods[0]));
         Some(Tree { composite, groups, branches, cast, domains, profile })
+    }
+
+    /// Members as a search sees them, but for those whose claims cannot be met anywhere.
+    pub(super) fn members_of(&self, pods: &[Arc<Pod>], profile: &Profile) -> Vec<Member> {
+        let member = |pod: &Arc<Pod>| {
+            let claims = self.claims_of(pod, profile).ok()?;
+            Some(Member { pod: pod.clone(), claims, follows: Vec::new() })
+        };
+        pods.iter().filter_map(member).collect()
     }
 
     /// Seats for members of enough groups, and for so many members in all, in one of these domains, or why there are none.
@@ -62,10 +67,10 @@ impl Engine {
         steps_max: u64,
     ) -> Result<(Arc<str>, Seated), String> {
         let mut search = TreeSearch::new(self, steps_max);
-        let wanted = wanted.max(1) as usize;
-        let mut is_enough = |search: &mut TreeSearch<'_>| search.count() >= wanted;
-        let part = |within| Part { composite: &tree.composite, branches: &tree.branches, within };
-        let found = domains.iter().find(|domain| search.seat_together(part(domain), &mut is_enough));
+        let wanted = wanted.max(1);
+        let mut is_enough = |search: &mut TreeSearch<'_>| search.count() >= wanted as usize;
+        let whole = (&*tree.composite, &*tree.branches);
+        let found = search.seat_in_best(whole, domains, wanted, &mut is_enough).map(|at| &domains[at]);
         let mut seated = search.end();
         let Some(domain) = found else {
             return Err(search.why().unwrap_or_else(|| match domains.is_empty() {

@@ -31,6 +31,7 @@ mod profiles;
 mod readying;
 mod replicas;
 mod taint_rules;
+mod tree_choice;
 mod tree_preemption;
 mod turmoil;
 mod volumes;
