@@ -256,7 +256,10 @@ pub struct Engine {
     awaited: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// Devices that could not be made ready for a pod, by its uid.
     shunned: FxHashMap<Arc<str>, BTreeSet<DeviceId>>,
-    /// Claims that nobody uses and whose devices failed, so that they are to be given back when there is time.
+    /// Claims that got devices for a pod that is gone, with their user.
+    bereaved: BTreeMap<ClaimId, Arc<str>>,
+    /// Claims that nobody uses and whose devices failed or were for a pod that is gone, so that they are to be given back when
+    /// there is time.
     forlorn: BTreeSet<ClaimId>,
     /// When a list told of a claim the last time.
     claims_listed: Option<Timestamp>,
@@ -314,6 +317,7 @@ impl Engine {
             unheard: BTreeMap::new(),
             awaited: BTreeMap::new(),
             shunned: FxHashMap::default(),
+            bereaved: BTreeMap::new(),
             forlorn: BTreeSet::new(),
             claims_listed: None,
             rivals: Rivals::default(),

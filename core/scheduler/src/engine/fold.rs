@@ -300,6 +300,9 @@ impl Engine {
 
     fn pod_gone(&mut self, now: Timestamp, uid: &Arc<str>) -> Wakes {
         self.rivals.is_done(now, uid);
+        if let Some(pod) = self.waiting.get(uid).cloned() {
+            self.bereave_claims(now, &pod);
+        }
         self.forget_waiting(uid);
         // Before others of its gang look who is there.
         let had_node = self.lose_seat(now, uid);

@@ -181,3 +181,52 @@ fn a_claim_gets_no_devices_while_it_may_lose_them_once_more() {
     world.settle();
     assert_eq!(world.node_of("p").as_deref(), Some("b"));
 }
+
+/// A pod got a device, cannot be bound, and has let the claim go again.
+fn let_go_after_devices() -> World {
+    let mut world = with_gpus();
+    world.fail.push(|write| matches!(write, Write::Bind { .. }));
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    (0..3).for_each(|_| world.carry_out());
+    assert!(world.claims[&claim_id("one")].reserved_for.is_empty());
+    assert_eq!(world.devices_of("one").len(), 1);
+    world
+}
+
+#[test]
+fn a_claim_gives_back_what_it_got_for_a_pod_that_went_unbound() {
+    let mut world = let_go_after_devices();
+    world.remove_pod("p");
+    assert_eq!(deallocations(&world), 0, "who only watches writes nothing");
+    world.settle();
+    assert!(world.devices_of("one").is_empty());
+}
+
+#[test]
+fn a_claim_gives_back_what_is_written_for_a_pod_that_goes_meanwhile() {
+    for carried in 0..3 {
+        let mut world = with_gpus();
+        world.fail.push(|write| matches!(write, Write::Bind { .. }));
+        world.add_claim(claim("one"));
+        world.add_pod(pod("p", 100, &["one"]));
+        world.turn();
+        (0..carried).for_each(|_| world.carry_out());
+        world.remove_pod("p");
+        world.settle();
+        assert!(world.devices_of("one").is_empty(), "gone after {carried} writes");
+    }
+}
+
+#[test]
+fn a_claim_keeps_what_it_got_for_a_pod_that_is_gone_if_another_uses_it() {
+    let mut world = let_go_after_devices();
+    world.add_claim(ClaimState {
+        reserved_for: vec!["uid-other".into()],
+        ..ClaimState::clone(&world.claims[&claim_id("one")])
+    });
+    world.remove_pod("p");
+    world.settle();
+    assert_eq!(world.devices_of("one").len(), 1);
+}

@@ -342,12 +342,16 @@ fn the_devices_of_a_pod_that_is_gone_are_free_when_its_write_has_failed() {
 }
 
 #[test]
-fn a_claim_that_was_written_for_a_pod_that_is_gone_is_released() {
+fn what_was_written_for_a_pod_that_is_gone_is_given_to_who_waits() {
     let mut world = abandoned();
-    world.settle();
+    world.carry_out();
     assert_eq!(world.devices_of("one"), ["gpu-a"]);
+    world.settle();
+    world.later(2);
+    world.settle();
     assert!(world.claims[&claim_id("one")].reserved_for.is_empty());
-    assert_eq!((world.devices_of("two").len(), world.node_of("second")), (0, None));
+    assert_eq!((world.devices_of("one").len(), world.devices_of("two").len()), (0, 1));
+    assert_eq!(world.node_of("second").as_deref(), Some("a"));
 }
 
 #[test]
