@@ -149,6 +149,16 @@ impl Engine {
         self.is_enough(root, DEPTH_MAX, &|leaf: &GroupId| self.gangs.members(leaf))
     }
 
+    /// Whether enough members are bound.
+    pub(super) fn is_bound(&self, root: &Root) -> bool {
+        self.is_enough(root, DEPTH_MAX, &|leaf: &GroupId| self.bound_members(leaf))
+    }
+
+    /// Whether enough members were bound once, as far as that was told.
+    pub(super) fn was_bound(&self, root: &Root) -> bool {
+        self.is_enough(root, DEPTH_MAX, &|leaf: &GroupId| if self.was_placed(leaf) { usize::MAX } else { 0 })
+    }
+
     /// Whether enough groups have enough members, as they are counted.
     fn is_enough(&self, root: &Root, depth: usize, count: &dyn Fn(&GroupId) -> usize) -> bool {
         match root {

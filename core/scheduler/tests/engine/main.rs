@@ -15,6 +15,7 @@ mod gang_policy;
 mod gang_preemption;
 mod gang_queue;
 mod gang_readying;
+mod gang_release;
 mod gang_story;
 mod gang_turmoil;
 mod gang_whole;
