@@ -248,6 +248,7 @@ impl Engine {
         }
         self.look_again_at_users(now, &id, known.as_deref());
         self.heard_of(now, &id);
+        self.look_if_forlorn(now, &id);
         self.look_at_awaited(now, &id);
         self.follow_control(now, &id, known.as_deref());
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
@@ -271,6 +272,7 @@ impl Engine {
         let touched = self.claims.remove(id);
         self.look_again_at_users(now, id, known.as_deref());
         self.heard_of(now, id);
+        self.look_if_forlorn(now, id);
         self.look_at_awaited(now, id);
         self.follow_control(now, id, known.as_deref());
         if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }

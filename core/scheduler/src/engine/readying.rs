@@ -21,7 +21,6 @@ use super::fold::named_claims;
 use super::{Announcement, Engine};
 use crate::change::Write;
 use crate::cycle::Choice;
-use crate::deallocate::{InTheWay, Remedy};
 use crate::profile::Profile;
 
 /// A pod that waits for its devices, or whose devices are ready while those of other members of its gang are not.
@@ -327,63 +326,19 @@ impl Engine {
         }
     }
 
-    /// Gives devices back of claims that nobody uses, if they failed or were meant for a pod that is gone: nobody waits for
-    /// them, and nobody else can have them.
-    pub(super) fn clear_forlorn(&mut self, now: Timestamp) {
-        for claim in std::mem::take(&mut self.forlorn) {
-            let is_spoken_for = self.is_given_up(&claim) || self.is_being_reserved(&claim);
-            if !is_spoken_for && self.is_forlorn(now, &claim) {
-                let uid = self.claims.get(&claim).map(|state| state.uid.clone()).unwrap_or_default();
-                self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &"".into());
-            }
-        }
-    }
-
-    /// Takes note that a pod is gone before it ran. What its claims got for it would stay theirs, with nobody to use it.
-    pub(super) fn bereave_claims(&mut self, now: Timestamp, pod: &Pod) {
-        for claim in named_claims(pod) {
-            let state = self.claims.get(&claim).filter(|state| !state.extended);
-            let has_devices = state.is_some_and(|state| !self.is_controlled(state))
-                && self.claims.allocation(&claim).is_some();
-            if has_devices {
-                self.bereaved.insert(claim.clone(), self.user_of(pod, &claim));
-                self.look_if_forlorn(now, &claim);
-            }
-        }
-    }
-
-    /// Whether a claim is used by nobody, and its devices were meant for a pod that is gone or will not become ready.
-    fn is_forlorn(&self, now: Timestamp, claim: &ClaimId) -> bool {
-        let state = self.claims.get(claim);
-        let idle = state.filter(|state| state.reserved_for.is_empty() && !state.extended && !state.deleting);
-        if idle.is_some_and(|state| state.allocation.is_some()) && self.bereaved.contains_key(claim) {
-            return true;
-        }
-        let idle = idle.filter(|_| self.heeds_conditions());
-        let Some(preparation) = idle.and_then(|state| state.preparation.as_ref()) else { return false };
+    /// Whether the devices of a claim will not become ready for anybody.
+    pub(super) fn is_broken(&self, now: Timestamp, state: &ClaimState) -> bool {
+        let Some(preparation) = state.preparation.as_ref().filter(|_| self.heeds_conditions()) else {
+            return false;
+        };
         let longest = self.settings.profiles.iter().max_by_key(|profile| profile.binding_timeout_ms);
         longest.is_some_and(|profile| {
-            Broken::of(claim, preparation.verdict(now, now, &self.timeout(profile))).is_some()
+            Broken::of(&state.wish.id, preparation.verdict(now, now, &self.timeout(profile))).is_some()
         })
-    }
-
-    fn look_if_forlorn(&mut self, now: Timestamp, claim: &ClaimId) {
-        if let Some(user) = self.bereaved.get(claim) {
-            let is_used = |state: &ClaimState| state.reserved_for.iter().any(|one| one != user);
-            let has_devices = self.claims.allocation(claim).is_some();
-            if !has_devices || self.claims.get(claim).is_none_or(|state| is_used(state)) {
-                self.bereaved.remove(claim);
-            }
-        }
-        match self.is_forlorn(now, claim) {
-            true => self.forlorn.insert(claim.clone()),
-            false => self.forlorn.remove(claim),
-        };
     }
 
     /// A claim changed or went. Pods that wait for its devices go on.
     pub(super) fn look_at_awaited(&mut self, now: Timestamp, claim: &ClaimId) {
-        self.look_if_forlorn(now, claim);
         if self.awaited.is_empty() {
             return;
         }

@@ -230,3 +230,15 @@ fn a_claim_keeps_what_it_got_for_a_pod_that_is_gone_if_another_uses_it() {
     world.settle();
     assert_eq!(world.devices_of("one").len(), 1);
 }
+
+#[test]
+fn a_claim_is_asked_again_if_it_could_not_give_back_what_nobody_uses() {
+    let mut world = let_go_after_devices();
+    world.fail.push(|write| matches!(write, Write::Deallocate { .. }));
+    world.remove_pod("p");
+    world.settle();
+    assert_eq!((world.devices_of("one").len(), world.fail.len()), (1, 0));
+    world.later(2);
+    world.settle();
+    assert!(world.devices_of("one").is_empty());
+}
