@@ -12,6 +12,7 @@ use objects::resource::allocation::ResourceClaimConsumerReference;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
+use objects::supercargo::annotations::BOUND_TOGETHER;
 use objects::supercargo::control;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::{Object, Time};
@@ -25,6 +26,7 @@ use crate::footprint;
 use crate::made_claim::{Making, delete, make};
 use crate::negotiation;
 use crate::noted_group;
+use crate::pod::{DISRUPTION_TARGET, GANG_BINDING_FAILED};
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -171,7 +173,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             negotiation::negotiate(seen, (pod, uid), selected.as_deref(), potential)
         }
         Write::EndNegotiation { uid, .. } => Ok(negotiation::end(seen, uid)),
-        Write::Bind { pod, uid, node } => bind(seen, pod, uid, node),
+        Write::Bind { pod, uid, node, together } => bind(seen, (pod, uid), node, *together),
         Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
         Write::Evict { uid, scheduler, by, .. } => Ok(evict(seen, uid, scheduler, *by)),
@@ -250,7 +252,12 @@ fn is_at_work(pod: &Pod, claim: &ResourceClaim) -> bool {
 }
 
 /// The binding of a pod. Without having seen the pod it is left to the API to say that it cannot be bound.
-fn bind(seen: &Seen<'_>, pod: &PodId, uid: &str, node: &str) -> Result<Next, RequestError> {
+fn bind(
+    seen: &Seen<'_>,
+    (pod, uid): (&PodId, &str),
+    node: &str,
+    together: Option<Timestamp>,
+) -> Result<Next, RequestError> {
     if let Some(found) = seen.pod {
         if found.metadata.uid != uid {
             return Err(RequestError::Gone);
@@ -263,18 +270,23 @@ fn bind(seen: &Seen<'_>, pod: &PodId, uid: &str, node: &str) -> Result<Next, Req
             found => return Err(RequestError::Bound(found.to_owned())),
         }
     }
+    let mut body = json!({
+        "apiVersion": Binding::API_VERSION,
+        "kind": Binding::KIND,
+        "metadata": { "namespace": *pod.namespace, "name": *pod.name, "uid": uid },
+        "target": { "apiVersion": "v1", "kind": "Node", "name": node },
+    });
+    if let Some(youngest) = together {
+        // The API server hands annotations of a binding on to its pod.
+        body["metadata"]["annotations"] = json!({ BOUND_TOGETHER: youngest.to_string() });
+    }
     Ok(Next::Last(ApiCall {
         verb: Verb::Create,
         kind: Pod::KIND,
         namespace: pod.namespace.to_string(),
         name: pod.name.to_string(),
         subresource: Some("binding"),
-        body: json!({
-            "apiVersion": Binding::API_VERSION,
-            "kind": Binding::KIND,
-            "metadata": { "namespace": *pod.namespace, "name": *pod.name, "uid": uid },
-            "target": { "apiVersion": "v1", "kind": "Node", "name": node },
-        }),
+        body,
     }))
 }
 
@@ -389,7 +401,6 @@ fn patch_status(pod: &Pod, status: &Value) -> ApiCall {
 
 /// First the condition that says why, so that whoever made the pod can tell, and then its deletion.
 fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str, by: Preemptor) -> Next {
-    const TYPE: &str = "DisruptionTarget";
     let is_staying = |pod: &&Pod| pod.metadata.uid == uid && pod.metadata.deletion_timestamp.is_none();
     let Some(pod) = seen.pod.filter(is_staying) else { return Next::Done };
     let (reason, message) = match by {
@@ -398,12 +409,13 @@ fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str, by: Preemptor) -> Next {
             format!("{scheduler}: preempting to accommodate a higher priority {}", by.name()),
         ),
         Preemptor::OwnGang => {
-            ("GangBindingFailed", format!("{scheduler}: another pod of the group could not be bound"))
+            (GANG_BINDING_FAILED, format!("{scheduler}: another pod of the group could not be bound"))
         }
     };
-    let known = pod.status.conditions.iter().find(|condition| condition.type_ == TYPE);
+    let known = pod.status.conditions.iter().find(|condition| condition.type_ == DISRUPTION_TARGET);
     if known.is_none_or(|one| one.status != "True" || one.reason != reason || one.message != message) {
-        let mut condition = json!({ "type": TYPE, "status": "True", "reason": reason, "message": message });
+        let mut condition =
+            json!({ "type": DISRUPTION_TARGET, "status": "True", "reason": reason, "message": message });
         if known.is_none_or(|known| known.status != "True") {
             condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
         }

@@ -5,7 +5,7 @@ use convert::request::{ApiCall, Next, RequestError, Seen, Verb, next, user};
 use model::allocation::{Allocation, Grant};
 use model::claim::ClaimId;
 use model::device::{Binding, DeviceId};
-use model::pod::PodId;
+use model::pod::{Landing, PodId};
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -306,7 +306,7 @@ fn what_devices_take_of_a_node_replaces_what_was_noted_before() {
 
 #[test]
 fn a_pod_is_bound_by_a_binding_of_its_uid() {
-    let write = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into() };
+    let write = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into(), together: None };
     let call = last(ask(&write, None, None));
     assert_eq!((call.verb, call.kind, call.subresource), (Verb::Create, "Pod", Some("binding")));
     let expected = json!({
@@ -315,6 +315,29 @@ fn a_pod_is_bound_by_a_binding_of_its_uid() {
         "target": { "apiVersion": "v1", "kind": "Node", "name": "n" },
     });
     assert_eq!(call.body, expected);
+}
+
+#[test]
+fn who_was_bound_together_is_noted_with_the_binding_and_read_from_the_pod() {
+    let youngest = Timestamp::from_micros(1_700_000_000_000_000);
+    let write = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into(), together: Some(youngest) };
+    let call = last(ask(&write, None, None));
+    let annotations = &call.body["metadata"]["annotations"];
+    assert_eq!(*annotations, json!({ "supercargo.dev/bound-together": "2023-11-14T22:13:20Z" }));
+    let landing = |pod: &Value| {
+        let pod: Pod = serde_json::from_value(pod.clone()).expect("a pod");
+        convert::pod(&pod).expect("it has a name").landing
+    };
+    let mut bound = pod(&json!([]));
+    assert_eq!(landing(&bound), None);
+    bound["metadata"]["annotations"] = annotations.clone();
+    assert_eq!(landing(&bound), Some(Landing { youngest, is_over: false }));
+    // What is said of it before it is deleted is read back.
+    let Ok(Next::Then(said)) = ask(&evict(Preemptor::OwnGang), None, Some(&bound)) else {
+        unreachable!("two calls are due")
+    };
+    bound["status"]["conditions"] = said.body["status"]["conditions"].clone();
+    assert_eq!(landing(&bound), Some(Landing { youngest, is_over: true }));
 }
 
 #[test]
@@ -443,7 +466,7 @@ fn a_write_without_an_answer_is_done_if_the_object_shows_it() {
     let mut theirs = call.body.clone();
     theirs["status"]["reservedFor"][0]["uid"] = json!("somebody");
     assert_eq!(ask(&allocate(), Some(&theirs), None), Err(RequestError::Allocated));
-    let bind = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into() };
+    let bind = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into(), together: None };
     let on = |node: &str, uid: &str| json!({ "metadata": { "name": "p", "uid": uid }, "spec": { "nodeName": node } });
     assert_eq!(ask(&bind, None, Some(&on("n", "pu"))), Ok(Next::Done));
     assert_eq!(ask(&bind, None, Some(&on("m", "pu"))), Err(RequestError::Bound("m".to_owned())));

@@ -35,6 +35,12 @@ pub struct Weighted<'s> {
     pub weight: f64,
 }
 
+/// What scorers make of a placement together; more is better.
+#[must_use]
+pub fn judge(scorers: &[Weighted<'_>], placement: &Scored<'_>) -> f64 {
+    scorers.iter().map(|one| one.weight * one.scorer.score(placement)).sum()
+}
+
 /// Domains in which little is left over are better: larger ones stay free for larger gangs.
 #[derive(Clone, Copy, Debug)]
 pub struct TightestFit;

@@ -15,6 +15,7 @@ use model::group::{Composite, Group, GroupId};
 use model::node::Node;
 use model::pod::{Pod, PodId};
 use model::quantity::Quantity;
+use model::timestamp::Timestamp;
 use model::workload::{Workload, WorkloadId};
 
 use crate::companions::CompanionChange;
@@ -212,6 +213,8 @@ pub enum Write {
         uid: Arc<str>,
         /// The node.
         node: Arc<str>,
+        /// When the youngest was made of those that it is bound with, if all of these are let go unless all are bound.
+        together: Option<Timestamp>,
     },
     /// Note on a pod what its devices take of its node. An empty list takes back what was noted before.
     NoteResources {

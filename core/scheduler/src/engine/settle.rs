@@ -88,7 +88,8 @@ impl Engine {
         }
         let Some(placing) = self.placing.get(uid) else { return };
         let (pod, node) = (placing.pod.clone(), placing.node.clone());
-        let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node });
+        let together = self.bound_together(uid);
+        let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node, together });
         if let Some(placing) = self.placing.get_mut(uid) {
             placing.binding = Some(write);
         }
