@@ -44,8 +44,9 @@ impl Engine {
         candidates: &[NodeIdx],
     ) -> Option<InTheWay> {
         let is_idle = |id: &ClaimId, users: &[Arc<str>]| {
-            // What is reserved for a pod on a node may be in use there, whatever became of the node.
-            let is_unused = pod.node.is_none() && users.iter().all(|user| self.is_user_alone(user, &pod.uid));
+            // What is reserved for a pod on a node may be in use there, whatever became of the node, unless it cannot be used there.
+            let is_of_no_use = pod.node.as_ref().is_none_or(|node| !self.may_use_at(id, node));
+            let is_unused = is_of_no_use && users.iter().all(|user| self.is_user_alone(user, &pod.uid));
             let is_unused = is_unused || users.is_empty();
             is_unused && !self.is_being_reserved(id)
         };
@@ -79,6 +80,9 @@ impl Engine {
         if self.unselects_first(&one, user) {
             return;
         }
+        if self.releases_first(&one, user) {
+            return;
+        }
         let InTheWay { claim, uid, remedy } = one;
         let write = match remedy {
             Remedy::Deallocate => Write::Deallocate { claim: claim.clone(), uid, user: user.clone() },
@@ -86,6 +90,23 @@ impl Engine {
         };
         let id = self.submit_and_forget(write);
         self.giving_up.insert(id, (claim, user.clone()));
+    }
+
+    /// A pod that is on a node lets go of a claim that it cannot use there before the claim gives its devices back: who carries
+    /// that out takes nothing from a pod that may be at work.
+    fn releases_first(&mut self, one: &InTheWay, user: &Arc<str>) -> bool {
+        let pod = self.waiting.get(user).cloned();
+        let Some((pod, node)) = pod.and_then(|pod| pod.node.clone().map(|node| (pod, node))) else {
+            return false;
+        };
+        let is_reserved = self.claims.get(&one.claim).is_some_and(|state| state.reserved_for.contains(user));
+        if one.remedy != Remedy::Deallocate || !is_reserved || self.may_use_at(&one.claim, &node) {
+            return false;
+        }
+        let (claim, uid, consumer) = (one.claim.clone(), one.uid.clone(), self.consumer(&pod, &one.claim));
+        let id = self.submit_and_forget(Write::Release { claim, uid, consumer, node: Some(node) });
+        self.giving_up.insert(id, (one.claim.clone(), user.clone()));
+        true
     }
 
     /// Whether a claim is about to lose its devices, or to go.

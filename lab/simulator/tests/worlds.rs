@@ -116,6 +116,11 @@ fn a_pod_that_has_its_node_keeps_what_is_reserved_for_it() {
 }
 
 #[test]
+fn a_pod_lets_go_of_what_it_cannot_use_where_somebody_put_it() {
+    all_is_well(5163..5164);
+}
+
+#[test]
 fn a_seed_has_one_history() {
     for seed in 0..4 {
         let (once, again) = (play(seed, Sabotage::None, true), play(seed, Sabotage::None, true));

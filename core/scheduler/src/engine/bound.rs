@@ -131,7 +131,7 @@ impl Engine {
 
     /// Whether a pod that is on a node may use what a claim has. While the node is not known that cannot be told, and nothing is
     /// taken from the pod.
-    pub(super) fn may_use_at(&self, claim: &ClaimId, node: &str) -> bool {
+    pub(crate) fn may_use_at(&self, claim: &ClaimId, node: &str) -> bool {
         let is_known = self.nodes.find(node).is_some_and(|at| self.nodes.get(at).node.is_some());
         !is_known || self.is_usable_at(claim, node)
     }
