@@ -3,7 +3,7 @@
 //!
 //! Invariant: only who decides about pods asks for that. Who merely follows takes note, and goes on from there when it decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
@@ -21,8 +21,8 @@ const ASKS_EVERY_MS: i64 = 1_000;
 /// What is known of claims that nobody uses.
 #[derive(Debug, Default)]
 pub(super) struct Forlorn {
-    /// Claims that got devices for a pod that is gone, with their user.
-    bereaved: BTreeMap<ClaimId, Arc<str>>,
+    /// Claims that got devices for pods that are gone, with the uids of their users.
+    bereaved: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// Claims that are to give their devices back, and when.
     due: BTreeMap<ClaimId, Timestamp>,
 }
@@ -60,7 +60,7 @@ impl Engine {
             let is_ours = state.is_some_and(|state| !self.is_controlled(state));
             if is_ours && self.claims.allocation(&claim).is_some() {
                 let user = self.user_of(pod, &claim);
-                self.forlorn.bereaved.insert(claim.clone(), user);
+                self.forlorn.bereaved.entry(claim.clone()).or_default().insert(user);
                 self.look_if_forlorn(now, &claim);
             }
         }
@@ -68,8 +68,8 @@ impl Engine {
 
     /// A claim changed or went, or its pod did.
     pub(super) fn look_if_forlorn(&mut self, now: Timestamp, claim: &ClaimId) {
-        if let Some(user) = self.forlorn.bereaved.get(claim) {
-            let is_used = |state: &Arc<ClaimState>| state.reserved_for.iter().any(|one| one != user);
+        if let Some(gone) = self.forlorn.bereaved.get(claim) {
+            let is_used = |state: &Arc<ClaimState>| state.reserved_for.iter().any(|one| !gone.contains(one));
             let has_devices = self.claims.allocation(claim).is_some();
             if !has_devices || self.claims.get(claim).is_none_or(is_used) {
                 self.forlorn.bereaved.remove(claim);

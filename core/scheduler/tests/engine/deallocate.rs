@@ -7,7 +7,8 @@ use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use model::device::DeviceId;
 use model::node::NodeSelector;
-use scheduler::change::{Write, WriteOutcome};
+use model::pod::Pod;
+use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::Input;
 
 use crate::with_gpus;
@@ -239,6 +240,20 @@ fn a_claim_is_asked_again_if_it_could_not_give_back_what_nobody_uses() {
     world.settle();
     assert_eq!((world.devices_of("one").len(), world.fail.len()), (1, 0));
     world.later(2);
+    world.settle();
+    assert!(world.devices_of("one").is_empty());
+}
+
+#[test]
+fn a_claim_gives_back_what_is_written_while_two_pods_of_a_name_come_and_go() {
+    let mut world = with_gpus();
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    world.remove_pod("p");
+    world.add_pod(Pod { uid: "uid-next".into(), ..pod("p", 100, &["one"]) });
+    world.turn();
+    world.fact(Change::PodGone("uid-next".into()));
     world.settle();
     assert!(world.devices_of("one").is_empty());
 }
