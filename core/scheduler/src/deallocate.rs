@@ -85,12 +85,12 @@ impl Engine {
             Remedy::Delete => Write::DeleteClaim { claim: claim.clone(), uid },
         };
         let id = self.submit_and_forget(write);
-        self.giving_up.insert(id, (claim, user.clone()));
+        self.giving_up.insert(id, (vec![claim], user.clone()));
     }
 
     /// Whether a claim is about to lose its devices, or to go.
     pub(crate) fn is_given_up(&self, claim: &ClaimId) -> bool {
-        self.giving_up.values().any(|(known, _)| known == claim)
+        self.giving_up.values().any(|(known, _)| known.contains(claim))
     }
 
     /// A claim that somebody else uses is not about to lose its devices. That it has none any more does not end it: a write
@@ -99,35 +99,44 @@ impl Engine {
         if self.giving_up.is_empty() || state.extended {
             return;
         }
-        let before = self.giving_up.len();
-        self.giving_up.retain(|_, (claim, user)| {
-            let is_used = state.reserved_for.iter().any(|one| one != user);
-            *claim != state.wish.id || !is_used
-        });
-        if self.giving_up.len() < before {
+        let is_used = |user: &Arc<str>| state.reserved_for.iter().any(|one| one != user);
+        if self.keep_where(&state.wish.id, is_used) {
             self.rouse_users(now, &state.wish.id);
         }
     }
 
     /// A claim that is gone has nothing to give up, and another of its name is none of it.
     pub(crate) fn forget_given_up(&mut self, claim: &ClaimId) {
-        if !self.giving_up.is_empty() {
-            self.giving_up.retain(|_, (known, _)| known != claim);
-        }
+        self.keep_where(claim, |_| true);
+    }
+
+    /// Forgets that a claim is about to lose its devices for users of whom this says so, and says whether it was for some.
+    fn keep_where(&mut self, claim: &ClaimId, is_so: impl Fn(&Arc<str>) -> bool) -> bool {
+        let mut was_given_up = false;
+        self.giving_up.retain(|_, (claims, user)| {
+            let before = claims.len();
+            claims.retain(|known| known != claim || !is_so(user));
+            was_given_up |= claims.len() < before;
+            !claims.is_empty()
+        });
+        was_given_up
     }
 
     /// The answer to a claim that was to give up its devices. Who waits for it looks again.
     pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId) -> bool {
-        let Some((claim, user)) = self.giving_up.remove(&write) else { return false };
-        if self.claims.get(&claim).is_some_and(|state| self.is_controlled(state)) {
+        let Some((claims, user)) = self.giving_up.remove(&write) else { return false };
+        claims.iter().for_each(|claim| self.settle_claim_given_up(now, claim, &user));
+        true
+    }
+
+    fn settle_claim_given_up(&mut self, now: Timestamp, claim: &ClaimId, user: &Arc<str>) {
+        if self.claims.get(claim).is_some_and(|state| self.is_controlled(state)) {
             // It has its devices until its driver takes them back, which is told to those who wait for that. Who looked at it
             // before the answer has to look again, and that is not only the pod that it was asked back for.
-            let pod = self.waiting.get(&user).map(|pod| self.queue_key(pod));
+            let pod = self.waiting.get(user).map(|pod| self.queue_key(pod));
             pod.into_iter().for_each(|key| self.queue.wake_one(&key, Wake::OwnClaims.into(), now));
-            self.rouse_users(now, &claim);
-            return true;
+            return self.rouse_users(now, claim);
         }
         self.queue.wake(Wake::Claim.into(), now);
-        true
     }
 }

@@ -285,7 +285,7 @@ impl Engine {
         let write = self.submit_and_forget(release);
         if self.waiting.contains_key(&user) || self.nodes.has_pod(&user) {
             // Before it is answered, it could undo a reservation that the pod gets anew.
-            self.giving_up.insert(write, (claim.clone(), user));
+            self.giving_up.insert(write, (vec![claim.clone()], user));
         }
     }
 
