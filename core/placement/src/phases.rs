@@ -197,6 +197,7 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
 
     fn free_in(&mut self, domain: &Domain) -> Amounts {
         let mut sum = Amounts::nothing(self.question.gang.axes.len());
+        sum.add(&self.state.shared(&domain.nodes));
         for node in &domain.nodes {
             sum.add(self.room.free(self.state, *node));
         }
@@ -208,7 +209,8 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
         let seats: Vec<Seats> = loads.into_iter().map(|(node, load)| Seats { node, load }).collect();
         let free =
             domain.nodes.iter().map(|node| (*node, self.room.free(self.state, *node).clone())).collect();
-        let scored = Scored { gang: self.question.gang, domain, free: &free, seats: &seats };
+        let shared = &self.state.shared(&domain.nodes);
+        let scored = Scored { gang: self.question.gang, domain, free: &free, shared, seats: &seats };
         let score = judge(self.question.scorers, &scored);
         Placement { domain: domain.name.clone(), rank: domain.rank, seats, score }
     }

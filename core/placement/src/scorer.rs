@@ -17,6 +17,8 @@ pub struct Scored<'p> {
     pub domain: &'p Domain,
     /// What nodes of the domain have left before the gang comes.
     pub free: &'p FxHashMap<NodeIdx, Amounts>,
+    /// What no node has for itself and some of these can use.
+    pub shared: &'p Amounts,
     /// The seats.
     pub seats: &'p [Seats],
 }
@@ -110,8 +112,9 @@ impl PlacementScorer for LeastFragments {
 
 /// How much of what nodes have the gang takes, over all axes that it needs something of.
 fn used<'n>(placement: &Scored<'_>, nodes: impl Iterator<Item = &'n NodeIdx>) -> f64 {
-    let Scored { gang, free, seats, .. } = placement;
+    let Scored { gang, free, shared, seats, .. } = placement;
     let mut had = Amounts::nothing(gang.axes.len());
+    had.add(shared);
     nodes.filter_map(|node| free.get(node)).for_each(|free| had.add(free));
     let taken = |axis: usize| {
         let of_load = |seats: &Seats| {

@@ -268,7 +268,7 @@ pub struct Engine {
     /// Claims for resources that pods ask for by name.
     pub(crate) extended: Extended,
     /// Claims that are about to lose their devices, or to go, and the pod for which they do.
-    pub(crate) giving_up: BTreeMap<WriteId, (ClaimId, Arc<str>)>,
+    pub(crate) giving_up: BTreeMap<WriteId, (Vec<ClaimId>, Arc<str>)>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
     next_write: u64,

@@ -137,8 +137,9 @@ impl Engine {
         let Some(placing) = self.placing.get_mut(uid) else { return };
         let (pod, mut reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
         let (displaced, keeps_node) = (placing.displaced, placing.keeps_node);
-        if displaced {
-            self.give_up_devices(&pod, &mut reserved);
+        // Ready devices are kept for a pod that tries others beside them on its node.
+        if displaced || (!keeps_node && pod.node.is_none()) {
+            self.give_up_devices(&pod, &mut reserved, displaced);
         }
         if !keeps_node {
             let latest = self.waiting.get(uid).unwrap_or(&pod).clone();
@@ -163,12 +164,14 @@ impl Engine {
         self.fail_flight(now, uid);
     }
 
-    /// A pod makes way for another: its claims give their devices back if nobody else uses them. Released alone, they would
-    /// keep them for the time when it is tried again.
-    fn give_up_devices(&mut self, pod: &Pod, reserved: &mut Vec<ClaimId>) {
+    /// A pod could not be bound, or makes way for another: its claims give their devices back if nobody else uses them. Released
+    /// alone, they would keep them for the time when it is tried again, and for good if it is not. What drivers gave is
+    /// given back only for another: it is negotiated about for long.
+    fn give_up_devices(&mut self, pod: &Pod, reserved: &mut Vec<ClaimId>, displaced: bool) {
         for claim in named_claims(pod) {
             let state = self.claims.get(&claim).filter(|state| state.allocation.is_some());
-            let Some(uid) = state.map(|state| state.uid.clone()) else { continue };
+            let Some(state) = state.filter(|state| displaced || !self.is_controlled(state)) else { continue };
+            let uid = state.uid.clone();
             if self.has_other_users(&claim, &pod.uid) || self.is_being_reserved(&claim) {
                 continue;
             }
@@ -287,7 +290,7 @@ impl Engine {
         let write = self.submit_and_forget(release);
         if self.waiting.contains_key(&user) || self.nodes.has_pod(&user) {
             // Before it is answered, it could undo a reservation that the pod gets anew.
-            self.giving_up.insert(write, (claim.clone(), user));
+            self.giving_up.insert(write, (vec![claim.clone()], user));
         }
     }
 

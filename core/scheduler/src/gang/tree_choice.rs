@@ -43,6 +43,8 @@ struct Sight {
     at: usize,
     /// What its nodes have left.
     free: FxHashMap<NodeIdx, Amounts>,
+    /// What none of them has for itself.
+    shared: Amounts,
     /// What they are like, if that is all that counts.
     look: Option<Look>,
 }
@@ -115,7 +117,9 @@ impl TreeSearch<'_> {
         for (at, domain) in domains.iter().enumerate() {
             let free: FxHashMap<NodeIdx, Amounts> =
                 domain.nodes.iter().map(|node| (*node, ground.free(*node))).collect();
+            let shared = ground.shared(&domain.nodes);
             let mut sum = Amounts::nothing(survey.gang.axes.len());
+            sum.add(&shared);
             free.values().for_each(|free| sum.add(free));
             if let Some(lack) = shortfall(&survey.gang, survey.gang.at_least, domain, &sum) {
                 ground.tried(false);
@@ -125,7 +129,7 @@ impl TreeSearch<'_> {
                 continue;
             }
             let look = if domains.len() > 1 { ground.look(domain, &levels) } else { None };
-            survey.sights.push(Sight { at, free, look });
+            survey.sights.push(Sight { at, free, shared, look });
         }
         Some(survey)
     }
@@ -175,7 +179,8 @@ impl TreeSearch<'_> {
         let Survey { profile, gang, kinds, .. } = survey;
         let is_everybody = seated.len() == gang.members() as usize;
         let seats = self.seats_by_node(gang, kinds, &seated);
-        let scored = Scored { gang, domain: part.within, free: &sight.free, seats: &seats };
+        let scored =
+            Scored { gang, domain: part.within, free: &sight.free, shared: &sight.shared, seats: &seats };
         Trial::Seats(is_everybody, judge(&profile.placement.scorers(), &scored))
     }
 

@@ -198,22 +198,33 @@ fn a_claim_gets_no_devices_while_it_may_lose_them_once_more() {
     assert_eq!(world.node_of("p").as_deref(), Some("b"));
 }
 
-/// A pod got a device, cannot be bound, and has let the claim go again.
-fn let_go_after_devices() -> World {
+/// A pod waits, and its claim has a device where it cannot go, as it cannot anywhere else.
+fn idle_beside_waiting_pod() -> World {
     let mut world = with_gpus();
-    world.fail.push(|write| matches!(write, Write::Bind { .. }));
-    world.add_claim(claim("one"));
-    world.add_pod(pod("p", 100, &["one"]));
-    world.turn();
-    (0..3).for_each(|_| world.carry_out());
-    assert!(world.claims[&claim_id("one")].reserved_for.is_empty());
-    assert_eq!(world.devices_of("one").len(), 1);
+    world.add_claim(held("one", "a", &[]));
+    world.add_pod(pod("p", 100_000, &["one"]));
+    world.settle();
+    assert_eq!(world.devices_of("one"), ["gpu-a"]);
     world
 }
 
 #[test]
+fn a_pod_that_cannot_be_bound_lets_others_have_its_devices() {
+    let mut world = with_gpus();
+    world.fact(node("b", 50));
+    world.fail.push(|write| matches!(write, Write::Bind { .. }));
+    for (name, wanted) in [("p", "one"), ("q", "two")] {
+        world.add_claim(claim(wanted));
+        world.add_pod(pod(name, 100, &[wanted]));
+    }
+    world.settle();
+    assert_eq!(world.node_of("q").as_deref(), Some("a"), "it was not there first");
+    assert!(world.devices_of("one").is_empty());
+}
+
+#[test]
 fn a_claim_gives_back_what_it_got_for_a_pod_that_went_unbound() {
-    let mut world = let_go_after_devices();
+    let mut world = idle_beside_waiting_pod();
     world.remove_pod("p");
     assert_eq!(deallocations(&world), 0, "who only watches writes nothing");
     world.settle();
@@ -237,7 +248,7 @@ fn a_claim_gives_back_what_is_written_for_a_pod_that_goes_meanwhile() {
 
 #[test]
 fn a_claim_keeps_what_it_got_for_a_pod_that_is_gone_if_another_uses_it() {
-    let mut world = let_go_after_devices();
+    let mut world = idle_beside_waiting_pod();
     world.add_claim(ClaimState {
         reserved_for: vec!["uid-other".into()],
         ..ClaimState::clone(&world.claims[&claim_id("one")])
@@ -249,7 +260,7 @@ fn a_claim_keeps_what_it_got_for_a_pod_that_is_gone_if_another_uses_it() {
 
 #[test]
 fn a_claim_is_asked_again_if_it_could_not_give_back_what_nobody_uses() {
-    let mut world = let_go_after_devices();
+    let mut world = idle_beside_waiting_pod();
     world.fail.push(|write| matches!(write, Write::Deallocate { .. }));
     world.remove_pod("p");
     world.settle();

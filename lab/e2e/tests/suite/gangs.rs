@@ -19,6 +19,7 @@ use crate::pods::{refused, scheduled};
 crate::with_groups![
     a_gang_goes_to_one_rack_and_its_group_says_so,
     a_gang_without_room_says_what_comes_closest_and_is_bound_when_there_is_more,
+    members_that_are_let_go_together_say_with_whom_they_were_bound,
     members_wait_for_their_group_and_for_enough_of_them,
     a_group_without_all_or_nothing_is_placed_as_far_as_there_is_room,
     a_claim_of_the_group_is_reserved_for_the_group_and_goes_with_it,
@@ -146,6 +147,22 @@ async fn a_gang_without_room_says_what_comes_closest_and_is_bound_when_there_is_
     let nodes = nodes_of(cluster, &names).await?;
     ensure!(racks_of(&nodes) == BTreeSet::from(["rack-1"]), "they are on {nodes:?}");
     group_says(cluster, "g", "True").await?;
+    ensure!(worker.troubles().is_empty(), "{:?}", worker.troubles());
+    Ok(())
+}
+
+async fn members_that_are_let_go_together_say_with_whom_they_were_bound(cluster: &Cluster) -> Result<()> {
+    racks(cluster, 1).await?;
+    let terms = Terms { releases: true, ..terms() };
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms)?;
+    cluster.create(&group("g", &json!({ "schedulingPolicy": gang(3) }))?).await?;
+    let names = members(cluster, "g", 3, &json!({})).await?;
+    nodes_of(cluster, &names).await?;
+    let pods: Vec<Pod> = cluster.list().await?;
+    let youngest = pods.iter().filter_map(|pod| pod.metadata.creation_timestamp).map(|time| time.0).max();
+    let youngest = youngest.context("they were made")?.to_string();
+    let said = |pod: &Pod| pod.metadata.annotations.get("supercargo.dev/bound-together").cloned();
+    ensure!(pods.iter().all(|pod| said(pod).as_ref() == Some(&youngest)), "not {youngest}: {pods:?}");
     ensure!(worker.troubles().is_empty(), "{:?}", worker.troubles());
     Ok(())
 }
