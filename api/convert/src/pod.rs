@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use model::pod::{
-    ClaimSource, HostPort, NodeToleration, OwnVolumeClaim, Pod, PodClaim, PodId, Shape, TolerationOperator,
+    ClaimSource, HostPort, Landing, NodeToleration, OwnVolumeClaim, Pod, PodClaim, PodId, Shape,
+    TolerationOperator,
 };
+use model::timestamp::Timestamp;
 use objects::core::affinity::Toleration;
 use objects::core::container::{Container, ContainerPort, Volume};
-use objects::core::pod::PodResourceClaim;
+use objects::core::pod::{PodCondition, PodResourceClaim};
+use objects::supercargo::annotations::BOUND_TOGETHER;
 
 use crate::companions::owner;
 use crate::device_containers::{claim_containers, device_containers};
@@ -18,6 +21,12 @@ use crate::pod_terms::{pod_terms, spread, weighted_terms};
 use crate::requests::{requests, spare, stays};
 use crate::text::{shared_map, some};
 use crate::workload::replica_of;
+
+/// Says of a pod that it is to go, and why.
+pub(crate) const DISRUPTION_TARGET: &str = "DisruptionTarget";
+
+/// The reason that another pod of its gang could not be bound.
+pub(crate) const GANG_BINDING_FAILED: &str = "GangBindingFailed";
 
 /// Which pod an object is.
 #[must_use]
@@ -51,8 +60,19 @@ pub fn pod(object: &objects::core::pod::Pod) -> Result<Pod, ConvertError> {
         gates: spec.scheduling_gates.iter().map(|gate| gate.name.as_str().into()).collect(),
         claims: spec.resource_claims.iter().map(|claim| pod_claim(object, claim)).collect(),
         group,
+        landing: landing(object),
         shape: Arc::new(shape(object)),
     })
+}
+
+/// What was noted when it was bound together with others.
+fn landing(object: &objects::core::pod::Pod) -> Option<Landing> {
+    let youngest = object.metadata.annotations.get(BOUND_TOGETHER)?;
+    let is_over = |one: &PodCondition| {
+        one.type_ == DISRUPTION_TARGET && one.status == "True" && one.reason == GANG_BINDING_FAILED
+    };
+    let is_over = object.status.conditions.iter().any(is_over);
+    Timestamp::parse(youngest).ok().map(|youngest| Landing { youngest, is_over })
 }
 
 fn pod_claim(pod: &objects::core::pod::Pod, claim: &PodResourceClaim) -> PodClaim {

@@ -12,6 +12,7 @@ use objects::resource::allocation::ResourceClaimConsumerReference;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
+use objects::supercargo::annotations::BOUND_TOGETHER;
 use objects::supercargo::control;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::{Object, Time};
@@ -25,6 +26,7 @@ use crate::footprint;
 use crate::made_claim::{Making, delete, make};
 use crate::negotiation;
 use crate::noted_group;
+use crate::pod::{DISRUPTION_TARGET, GANG_BINDING_FAILED};
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,7 +161,9 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             claim.status.reserved_for.push(reference(consumer));
             Ok(Next::Last(update(&claim, Some("status"))))
         }
-        Write::Release { claim, uid, consumer } => Ok(release(seen, claim, uid, consumer)),
+        Write::Release { claim, uid, consumer, node } => {
+            release(seen, (claim, uid), consumer, node.as_deref())
+        }
         Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user),
         Write::MakeClaim { pod, uid, wish, allocation: granted, shares, mappings } => {
             make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
@@ -169,7 +173,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             negotiation::negotiate(seen, (pod, uid), selected.as_deref(), potential)
         }
         Write::EndNegotiation { uid, .. } => Ok(negotiation::end(seen, uid)),
-        Write::Bind { pod, uid, node } => bind(seen, pod, uid, node),
+        Write::Bind { pod, uid, node, together } => bind(seen, (pod, uid), node, *together),
         Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
         Write::Evict { uid, scheduler, by, .. } => Ok(evict(seen, uid, scheduler, *by)),
@@ -188,10 +192,14 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
 }
 
 /// The pod that has to be read besides the claim that a write is about: whom the claim is reserved for that is to lose its
-/// devices. Others bind pods too, and its node may use the devices before anybody who follows pods is told.
+/// devices or the reservation. Others bind pods too, and its node may use the devices before anybody who follows pods is told.
 #[must_use]
 pub fn user(write: &Write, claim: &ResourceClaim) -> Option<PodId> {
-    let Write::Deallocate { claim: id, user, .. } = write else { return None };
+    let (id, user) = match write {
+        Write::Deallocate { claim, user, .. } => (claim, user),
+        Write::Release { claim, consumer, .. } => (claim, consumer.user()),
+        _ => return None,
+    };
     let mut users = claim.status.reserved_for.iter();
     let user = users.find(|one| one.resource == "pods" && one.uid == **user)?;
     Some(PodId { namespace: id.namespace.clone(), name: user.name.as_str().into() })
@@ -206,31 +214,50 @@ pub fn undo(write: &Write, seen: &Seen<'_>) -> Next {
     }
 }
 
-/// Takes one entry of one claim away. With the claim at hand it is taken from that version only: a call that arrives after it
-/// was given up must not take a reservation that was made since.
-fn release(seen: &Seen<'_>, id: &ClaimId, uid: &str, consumer: &Consumer) -> Next {
-    let mut metadata = json!({ "uid": uid });
-    if let Some(claim) = seen.claim {
-        if claim.metadata.uid != uid || !is_reserved(claim, consumer) {
-            return Next::Done;
-        }
-        metadata["resourceVersion"] = json!(claim.metadata.resource_version);
+/// Takes one entry of one claim away, and of this version only: a call that arrives after it was given up must not take a
+/// reservation that was made since. Nor is it taken from a pod that somebody has put on a node meanwhile.
+fn release(
+    seen: &Seen<'_>,
+    (id, uid): (&ClaimId, &str),
+    consumer: &Consumer,
+    node: Option<&str>,
+) -> Result<Next, RequestError> {
+    let claim = seen.claim.ok_or(RequestError::Gone)?;
+    if claim.metadata.uid != uid || !is_reserved(claim, consumer) {
+        return Ok(Next::Done);
     }
-    Next::Last(ApiCall {
+    let is_elsewhere = |pod: &Pod| Some(pod.spec.node_name.as_str()) != node && is_at_work(pod, claim);
+    if seen.pod.is_some_and(is_elsewhere) {
+        return Err(RequestError::Used);
+    }
+    let version = &claim.metadata.resource_version;
+    Ok(Next::Last(ApiCall {
         verb: Verb::Patch,
         kind: ResourceClaim::KIND,
         namespace: id.namespace.to_string(),
         name: id.name.to_string(),
         subresource: Some("status"),
         body: json!({
-            "metadata": metadata,
+            "metadata": { "uid": uid, "resourceVersion": version },
             "status": { "reservedFor": [{ "$patch": "delete", "uid": **consumer.user() }] },
         }),
-    })
+    }))
+}
+
+/// Whether a pod that a claim is reserved for is on a node and may use it there. Another pod of its name may not.
+fn is_at_work(pod: &Pod, claim: &ResourceClaim) -> bool {
+    let is_over = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
+    let is_user = || claim.status.reserved_for.iter().any(|one| one.uid == pod.metadata.uid);
+    !pod.spec.node_name.is_empty() && !is_over && is_user()
 }
 
 /// The binding of a pod. Without having seen the pod it is left to the API to say that it cannot be bound.
-fn bind(seen: &Seen<'_>, pod: &PodId, uid: &str, node: &str) -> Result<Next, RequestError> {
+fn bind(
+    seen: &Seen<'_>,
+    (pod, uid): (&PodId, &str),
+    node: &str,
+    together: Option<Timestamp>,
+) -> Result<Next, RequestError> {
     if let Some(found) = seen.pod {
         if found.metadata.uid != uid {
             return Err(RequestError::Gone);
@@ -243,18 +270,23 @@ fn bind(seen: &Seen<'_>, pod: &PodId, uid: &str, node: &str) -> Result<Next, Req
             found => return Err(RequestError::Bound(found.to_owned())),
         }
     }
+    let mut body = json!({
+        "apiVersion": Binding::API_VERSION,
+        "kind": Binding::KIND,
+        "metadata": { "namespace": *pod.namespace, "name": *pod.name, "uid": uid },
+        "target": { "apiVersion": "v1", "kind": "Node", "name": node },
+    });
+    if let Some(youngest) = together {
+        // The API server hands annotations of a binding on to its pod.
+        body["metadata"]["annotations"] = json!({ BOUND_TOGETHER: youngest.to_string() });
+    }
     Ok(Next::Last(ApiCall {
         verb: Verb::Create,
         kind: Pod::KIND,
         namespace: pod.namespace.to_string(),
         name: pod.name.to_string(),
         subresource: Some("binding"),
-        body: json!({
-            "apiVersion": Binding::API_VERSION,
-            "kind": Binding::KIND,
-            "metadata": { "namespace": *pod.namespace, "name": *pod.name, "uid": uid },
-            "target": { "apiVersion": "v1", "kind": "Node", "name": node },
-        }),
+        body,
     }))
 }
 
@@ -277,12 +309,8 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestErr
     if claim.status.allocation.is_none() {
         return Ok(Next::Done);
     }
-    let is_reserved_for = |uid: &str| claim.status.reserved_for.iter().any(|one| one.uid == uid);
-    let is_at_work = |pod: &Pod| {
-        let is_over = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
-        !pod.spec.node_name.is_empty() && !is_over && is_reserved_for(&pod.metadata.uid)
-    };
-    if claim.status.reserved_for.iter().any(|one| one.uid != user) || seen.pod.is_some_and(is_at_work) {
+    let is_used = claim.status.reserved_for.iter().any(|one| one.uid != user);
+    if is_used || seen.pod.is_some_and(|pod| is_at_work(pod, &claim)) {
         return Err(RequestError::Used);
     }
     if !control::controller(&claim).is_empty() {
@@ -373,7 +401,6 @@ fn patch_status(pod: &Pod, status: &Value) -> ApiCall {
 
 /// First the condition that says why, so that whoever made the pod can tell, and then its deletion.
 fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str, by: Preemptor) -> Next {
-    const TYPE: &str = "DisruptionTarget";
     let is_staying = |pod: &&Pod| pod.metadata.uid == uid && pod.metadata.deletion_timestamp.is_none();
     let Some(pod) = seen.pod.filter(is_staying) else { return Next::Done };
     let (reason, message) = match by {
@@ -382,12 +409,13 @@ fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str, by: Preemptor) -> Next {
             format!("{scheduler}: preempting to accommodate a higher priority {}", by.name()),
         ),
         Preemptor::OwnGang => {
-            ("GangBindingFailed", format!("{scheduler}: another pod of the group could not be bound"))
+            (GANG_BINDING_FAILED, format!("{scheduler}: another pod of the group could not be bound"))
         }
     };
-    let known = pod.status.conditions.iter().find(|condition| condition.type_ == TYPE);
+    let known = pod.status.conditions.iter().find(|condition| condition.type_ == DISRUPTION_TARGET);
     if known.is_none_or(|one| one.status != "True" || one.reason != reason || one.message != message) {
-        let mut condition = json!({ "type": TYPE, "status": "True", "reason": reason, "message": message });
+        let mut condition =
+            json!({ "type": DISRUPTION_TARGET, "status": "True", "reason": reason, "message": message });
         if known.is_none_or(|known| known.status != "True") {
             condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
         }

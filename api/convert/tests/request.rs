@@ -5,7 +5,7 @@ use convert::request::{ApiCall, Next, RequestError, Seen, Verb, next, user};
 use model::allocation::{Allocation, Grant};
 use model::claim::ClaimId;
 use model::device::{Binding, DeviceId};
-use model::pod::PodId;
+use model::pod::{Landing, PodId};
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -177,9 +177,20 @@ fn writes_to_claims_that_have_changed_come_too_late() {
     }
 }
 
+/// A release of a claim from a pod that cannot use it on a node, or that is on none.
+fn release(node: Option<&str>) -> Write {
+    let (claim, uid, consumer) = (claim_id(), "cu".into(), consumer());
+    Write::Release { claim, uid, consumer, node: node.map(Into::into) }
+}
+
+fn pod_at(node: &str, phase: &str, uid: &str) -> Value {
+    let metadata = json!({ "name": "p", "namespace": "ns", "uid": uid });
+    json!({ "metadata": metadata, "spec": { "nodeName": node }, "status": { "phase": phase } })
+}
+
 #[test]
 fn a_release_takes_one_entry_of_one_claim_and_asks_for_nothing_else() {
-    let write = Write::Release { claim: claim_id(), uid: "cu".into(), consumer: consumer() };
+    let write = release(None);
     let expected = ApiCall {
         verb: Verb::Patch,
         kind: "ResourceClaim",
@@ -187,18 +198,17 @@ fn a_release_takes_one_entry_of_one_claim_and_asks_for_nothing_else() {
         name: "c".to_owned(),
         subresource: Some("status"),
         body: json!({
-            "metadata": { "uid": "cu" },
+            "metadata": { "uid": "cu", "resourceVersion": "5" },
             "status": { "reservedFor": [{ "$patch": "delete", "uid": "pu" }] },
         }),
     };
-    assert_eq!(last(ask(&write, None, None)), expected);
     let reserved = |uid: &str| {
         claim(&json!([]), &json!({ "reservedFor": [{ "resource": "pods", "name": "p", "uid": uid }] }))
     };
     let call = last(ask(&write, Some(&reserved("pu")), None));
-    let version = json!({ "uid": "cu", "resourceVersion": "5" });
-    assert_eq!(call.body["metadata"], version, "a late call takes nothing that was reserved since");
+    assert_eq!(call, expected, "a late call takes nothing that was reserved since");
     assert_eq!(ask(&write, Some(&reserved("another")), None), Ok(Next::Done));
+    assert_eq!(ask(&write, None, None), Err(RequestError::Gone), "it is read first");
 }
 
 #[test]
@@ -227,21 +237,37 @@ fn a_claim_keeps_its_devices_if_somebody_bound_its_pod_meanwhile() {
     let reserved = claim(&json!([]), &allocated(&json!([{ "resource": "pods", "name": "p", "uid": "pu" }])));
     let typed: ResourceClaim = serde_json::from_value(reserved.clone()).expect("a claim");
     assert_eq!(user(&write, &typed), Some(pod_id()), "the pod has to be read");
-    let release = Write::Release { claim: claim_id(), uid: "cu".into(), consumer: consumer() };
-    assert_eq!(user(&release, &typed), None);
     let stranger = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: "".into() };
     assert_eq!(user(&stranger, &typed), None);
 
-    let at = |node: &str, phase: &str, uid: &str| {
-        let metadata = json!({ "name": "p", "namespace": "ns", "uid": uid });
-        json!({ "metadata": metadata, "spec": { "nodeName": node }, "status": { "phase": phase } })
-    };
     for phase in ["Pending", "Running"] {
-        let bound = at("n", phase, "pu");
+        let bound = pod_at("n", phase, "pu");
         assert_eq!(ask(&write, Some(&reserved), Some(&bound)), Err(RequestError::Used), "{phase}");
     }
-    for harmless in [at("", "Pending", "pu"), at("n", "Failed", "pu"), at("n", "Running", "another")] {
+    for harmless in
+        [pod_at("", "Pending", "pu"), pod_at("n", "Failed", "pu"), pod_at("n", "Running", "another")]
+    {
         last(ask(&write, Some(&reserved), Some(&harmless)));
+    }
+}
+
+#[test]
+fn a_pod_keeps_its_reservation_if_somebody_bound_it_meanwhile() {
+    let reserved = claim(&json!([]), &allocated(&json!([{ "resource": "pods", "name": "p", "uid": "pu" }])));
+    let typed: ResourceClaim = serde_json::from_value(reserved.clone()).expect("a claim");
+    let (away, from_n) = (release(None), release(Some("n")));
+    assert_eq!(user(&away, &typed), Some(pod_id()), "the pod has to be read");
+    for phase in ["Pending", "Running"] {
+        let bound = pod_at("n", phase, "pu");
+        assert_eq!(ask(&away, Some(&reserved), Some(&bound)), Err(RequestError::Used), "{phase}");
+        last(ask(&from_n, Some(&reserved), Some(&bound)));
+        let elsewhere = pod_at("m", phase, "pu");
+        assert_eq!(ask(&from_n, Some(&reserved), Some(&elsewhere)), Err(RequestError::Used), "{phase}");
+    }
+    for harmless in
+        [pod_at("", "Pending", "pu"), pod_at("n", "Failed", "pu"), pod_at("n", "Running", "another")]
+    {
+        last(ask(&away, Some(&reserved), Some(&harmless)));
     }
 }
 
@@ -280,7 +306,7 @@ fn what_devices_take_of_a_node_replaces_what_was_noted_before() {
 
 #[test]
 fn a_pod_is_bound_by_a_binding_of_its_uid() {
-    let write = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into() };
+    let write = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into(), together: None };
     let call = last(ask(&write, None, None));
     assert_eq!((call.verb, call.kind, call.subresource), (Verb::Create, "Pod", Some("binding")));
     let expected = json!({
@@ -289,6 +315,29 @@ fn a_pod_is_bound_by_a_binding_of_its_uid() {
         "target": { "apiVersion": "v1", "kind": "Node", "name": "n" },
     });
     assert_eq!(call.body, expected);
+}
+
+#[test]
+fn who_was_bound_together_is_noted_with_the_binding_and_read_from_the_pod() {
+    let youngest = Timestamp::from_micros(1_700_000_000_000_000);
+    let write = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into(), together: Some(youngest) };
+    let call = last(ask(&write, None, None));
+    let annotations = &call.body["metadata"]["annotations"];
+    assert_eq!(*annotations, json!({ "supercargo.dev/bound-together": "2023-11-14T22:13:20Z" }));
+    let landing = |pod: &Value| {
+        let pod: Pod = serde_json::from_value(pod.clone()).expect("a pod");
+        convert::pod(&pod).expect("it has a name").landing
+    };
+    let mut bound = pod(&json!([]));
+    assert_eq!(landing(&bound), None);
+    bound["metadata"]["annotations"] = annotations.clone();
+    assert_eq!(landing(&bound), Some(Landing { youngest, is_over: false }));
+    // What is said of it before it is deleted is read back.
+    let Ok(Next::Then(said)) = ask(&evict(Preemptor::OwnGang), None, Some(&bound)) else {
+        unreachable!("two calls are due")
+    };
+    bound["status"]["conditions"] = said.body["status"]["conditions"].clone();
+    assert_eq!(landing(&bound), Some(Landing { youngest, is_over: true }));
 }
 
 #[test]
@@ -417,7 +466,7 @@ fn a_write_without_an_answer_is_done_if_the_object_shows_it() {
     let mut theirs = call.body.clone();
     theirs["status"]["reservedFor"][0]["uid"] = json!("somebody");
     assert_eq!(ask(&allocate(), Some(&theirs), None), Err(RequestError::Allocated));
-    let bind = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into() };
+    let bind = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into(), together: None };
     let on = |node: &str, uid: &str| json!({ "metadata": { "name": "p", "uid": uid }, "spec": { "nodeName": node } });
     assert_eq!(ask(&bind, None, Some(&on("n", "pu"))), Ok(Next::Done));
     assert_eq!(ask(&bind, None, Some(&on("m", "pu"))), Err(RequestError::Bound("m".to_owned())));

@@ -11,9 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use driver_kit::Failure;
-use driver_kit::api::{
-    NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceClaim, ResourceHandle,
-};
+use driver_kit::api::{NodeSelector, Pod, ResourceClaim, ResourceHandle};
 use driver_kit::controller::{ClaimRequest, ControlTrouble, Controller, Grant};
 use serde::Deserialize;
 use serde_json::Value;
@@ -50,7 +48,7 @@ impl Lender {
         let given = self.ledger.give(&request.claim.metadata.uid, wanted.kind, wanted.count, node)?;
         let data = serde_json::to_string(&given)?;
         let handle = ResourceHandle { driver_name: self.name.clone(), data, ..ResourceHandle::default() };
-        let nodes = given.kind.is_local().then(|| only(&given.node));
+        let nodes = given.kind.is_local().then(|| NodeSelector::only(&given.node));
         let grant = Grant { nodes, shareable: wanted.shareable, handles: vec![handle], ..Grant::default() };
         Ok((given, grant))
     }
@@ -140,17 +138,6 @@ impl Controller for Lender {
     fn trouble(&self, trouble: &ControlTrouble) {
         eprintln!("warning: {trouble}");
     }
-}
-
-fn only(node: &str) -> NodeSelector {
-    let name = NodeSelectorRequirement {
-        key: "metadata.name".to_owned(),
-        operator: "In".to_owned(),
-        values: vec![node.to_owned()],
-        ..NodeSelectorRequirement::default()
-    };
-    let term = NodeSelectorTerm { match_fields: vec![name], ..NodeSelectorTerm::default() };
-    NodeSelector { node_selector_terms: vec![term], ..NodeSelector::default() }
 }
 
 fn name_of(claim: &ResourceClaim) -> String {

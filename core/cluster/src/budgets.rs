@@ -98,6 +98,7 @@ mod tests {
             gates: Vec::new(),
             claims: Vec::new(),
             group: None,
+            landing: None,
             shape: Arc::new(shape),
         }
     }

@@ -166,6 +166,11 @@ impl Slices {
         !self.shared.is_empty()
     }
 
+    /// The slices with devices that several nodes may reach, in the order of their places.
+    pub fn shared(&self) -> impl Iterator<Item = &Arc<Published>> {
+        self.shared.iter().map(|at| self.at(*at))
+    }
+
     /// The slices with devices for one node only, in the order of their places.
     pub fn of_node(&self, node: &str) -> impl Iterator<Item = &Arc<Published>> {
         self.of_node.get(node).into_iter().flatten().map(|at| self.at(*at))

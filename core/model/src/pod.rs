@@ -25,6 +25,15 @@ impl fmt::Display for PodId {
     }
 }
 
+/// How a pod was bound together with others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Landing {
+    /// When the youngest of them was made; the same for all of them.
+    pub youngest: Timestamp,
+    /// It is to go, as another could not be bound.
+    pub is_over: bool,
+}
+
 /// A pod.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pod {
@@ -58,6 +67,8 @@ pub struct Pod {
     pub claims: Vec<PodClaim>,
     /// The group that it belongs to.
     pub group: Option<Arc<str>>,
+    /// How it was bound, if that was together with others of its gang that are let go unless all are.
+    pub landing: Option<Landing>,
     /// What decides where it can go.
     pub shape: Arc<Shape>,
 }

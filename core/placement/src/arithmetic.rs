@@ -3,7 +3,9 @@
 //! Invariant: a sum refuses only what no choice of seats could mend. What members need is counted at the least, and what
 //! nodes have at the most.
 
+use crate::answer::{Lack, Shortfall};
 use crate::gang::Gang;
+use crate::generator::Domain;
 use crate::load::Load;
 
 /// How much there is along each axis of a gang.
@@ -27,6 +29,14 @@ impl Amounts {
     pub fn add(&mut self, other: &Amounts) {
         self.0.iter_mut().zip(&other.0).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
     }
+}
+
+/// What a domain in which so much is free lacks for so many members of a gang, if that can be told by adding up.
+#[must_use]
+pub fn shortfall(gang: &Gang, at_least: u32, domain: &Domain, free: &Amounts) -> Option<Shortfall> {
+    let Short { axis, needed, free, room_for } = shortage(gang, &gang.everybody(), at_least, free)?;
+    let lack = Lack::Amount { axis: gang.axes[axis].clone(), needed, free };
+    Some(Shortfall { domain: domain.name.clone(), room_for, lack })
 }
 
 /// Too little of something.

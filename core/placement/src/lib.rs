@@ -23,7 +23,7 @@ mod state;
 mod topology;
 
 pub use answer::{Answer, Lack, Placement, Refusal, Seats, Shortfall};
-pub use arithmetic::Amounts;
+pub use arithmetic::{Amounts, shortfall};
 pub use budget::Budget;
 pub use gang::{Gang, Kind};
 pub use generator::{Domain, PlacementGenerator, Strictness, TopologyConstraint, TopologyGenerator};
@@ -32,7 +32,7 @@ pub use phases::{Question, place};
 pub use reach::ReachGenerator;
 pub use scorer::{
     FewestNodes, FewestParts, LeastFragments, LooseFit, MostMembers, PlacementScorer, Scored, TightestFit,
-    Weighted,
+    Weighted, judge,
 };
 pub use state::{Likeness, PlacementState, Trial, Verdict, Walk};
 pub use topology::Topology;

@@ -9,13 +9,13 @@ use cluster::nodes::NodeIdx;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::answer::{Answer, Lack, Placement, Refusal, Seats, Shortfall};
-use crate::arithmetic::{Amounts, shortage};
+use crate::arithmetic::{Amounts, shortfall};
 use crate::budget::Budget;
 use crate::gang::Gang;
 use crate::generator::Domain;
 use crate::load::Load;
 use crate::room::Room;
-use crate::scorer::{Scored, Weighted};
+use crate::scorer::{Scored, Weighted, judge};
 use crate::search::{Errand, Outcome, search};
 use crate::state::{Likeness, PlacementState, Walk};
 
@@ -106,10 +106,8 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
         }
         let Question { gang, .. } = self.question;
         let free = self.free_in(domain);
-        if let Some(short) = shortage(gang, &gang.everybody(), at_least, &free) {
-            let (needed, free) = (short.needed, short.free);
-            let lack = Lack::Amount { axis: gang.axes[short.axis].clone(), needed, free };
-            self.came_close(&domain.name, short.room_for, lack);
+        if let Some(Shortfall { domain, room_for, lack }) = shortfall(gang, at_least, domain, &free) {
+            self.came_close(&domain, room_for, lack);
             self.state.tried(false);
             return None;
         }
@@ -199,6 +197,7 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
 
     fn free_in(&mut self, domain: &Domain) -> Amounts {
         let mut sum = Amounts::nothing(self.question.gang.axes.len());
+        sum.add(&self.state.shared(&domain.nodes));
         for node in &domain.nodes {
             sum.add(self.room.free(self.state, *node));
         }
@@ -210,8 +209,9 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
         let seats: Vec<Seats> = loads.into_iter().map(|(node, load)| Seats { node, load }).collect();
         let free =
             domain.nodes.iter().map(|node| (*node, self.room.free(self.state, *node).clone())).collect();
-        let scored = Scored { gang: self.question.gang, domain, free: &free, seats: &seats };
-        let score = self.question.scorers.iter().map(|one| one.weight * one.scorer.score(&scored)).sum();
+        let shared = &self.state.shared(&domain.nodes);
+        let scored = Scored { gang: self.question.gang, domain, free: &free, shared, seats: &seats };
+        let score = judge(self.question.scorers, &scored);
         Placement { domain: domain.name.clone(), rank: domain.rank, seats, score }
     }
 

@@ -17,6 +17,8 @@ pub struct Scored<'p> {
     pub domain: &'p Domain,
     /// What nodes of the domain have left before the gang comes.
     pub free: &'p FxHashMap<NodeIdx, Amounts>,
+    /// What no node has for itself and some of these can use.
+    pub shared: &'p Amounts,
     /// The seats.
     pub seats: &'p [Seats],
 }
@@ -33,6 +35,12 @@ pub struct Weighted<'s> {
     pub scorer: &'s dyn PlacementScorer,
     /// How much it counts.
     pub weight: f64,
+}
+
+/// What scorers make of a placement together; more is better.
+#[must_use]
+pub fn judge(scorers: &[Weighted<'_>], placement: &Scored<'_>) -> f64 {
+    scorers.iter().map(|one| one.weight * one.scorer.score(placement)).sum()
 }
 
 /// Domains in which little is left over are better: larger ones stay free for larger gangs.
@@ -104,8 +112,9 @@ impl PlacementScorer for LeastFragments {
 
 /// How much of what nodes have the gang takes, over all axes that it needs something of.
 fn used<'n>(placement: &Scored<'_>, nodes: impl Iterator<Item = &'n NodeIdx>) -> f64 {
-    let Scored { gang, free, seats, .. } = placement;
+    let Scored { gang, free, shared, seats, .. } = placement;
     let mut had = Amounts::nothing(gang.axes.len());
+    had.add(shared);
     nodes.filter_map(|node| free.get(node)).for_each(|free| had.add(free));
     let taken = |axis: usize| {
         let of_load = |seats: &Seats| {

@@ -48,6 +48,12 @@ pub trait PlacementState {
     /// What a node has left along the axes of the gang, at the most.
     fn free(&mut self, node: NodeIdx) -> Amounts;
 
+    /// What there is along the axes of the gang, at the most, that no node has for itself and some of these can use.
+    fn shared(&mut self, nodes: &[NodeIdx]) -> Amounts {
+        let _ = nodes;
+        Amounts::default()
+    }
+
     /// By what a node can be told apart from others.
     fn likeness(&mut self, node: NodeIdx) -> Likeness;
 

@@ -15,6 +15,7 @@ use model::group::{Composite, Group, GroupId};
 use model::node::Node;
 use model::pod::{Pod, PodId};
 use model::quantity::Quantity;
+use model::timestamp::Timestamp;
 use model::workload::{Workload, WorkloadId};
 
 use crate::companions::CompanionChange;
@@ -143,7 +144,7 @@ pub enum Write {
         /// For whom.
         consumer: Consumer,
     },
-    /// Take a reservation back.
+    /// Take a reservation back, unless the pod is on another node by now.
     Release {
         /// The claim.
         claim: ClaimId,
@@ -151,6 +152,8 @@ pub enum Write {
         uid: Arc<str>,
         /// Whose.
         consumer: Consumer,
+        /// The node on which the pod cannot use the claim; none if the pod is on no node, or is gone.
+        node: Option<Arc<str>>,
     },
     /// Take a claim's devices back, unless somebody else uses it by now.
     Deallocate {
@@ -210,6 +213,8 @@ pub enum Write {
         uid: Arc<str>,
         /// The node.
         node: Arc<str>,
+        /// When the youngest was made of those that it is bound with, if all of these are let go unless all are bound.
+        together: Option<Timestamp>,
     },
     /// Note on a pod what its devices take of its node. An empty list takes back what was noted before.
     NoteResources {

@@ -234,7 +234,7 @@ impl Engine {
         if let Some(choice) = self.choose_nominated(pod, &claims, &profile) {
             return Ok(choice);
         }
-        if self.has_shunned(pod) || !self.is_alike_to_others(pod, &claims, &profile) {
+        if self.has_shunned(&pod.uid) || !self.is_alike_to_others(pod, &claims, &profile) {
             return self.choose_anew(pod, &claims, &profile);
         }
         if let Some(choice) = self.choose_alike(pod, &claims, &profile)? {

@@ -12,7 +12,7 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use crate::change::{Write, WriteId};
+use crate::change::{Write, WriteId, WriteOutcome};
 use crate::cycle::Claims;
 use crate::engine::Engine;
 use crate::filters::node_of;
@@ -44,8 +44,9 @@ impl Engine {
         candidates: &[NodeIdx],
     ) -> Option<InTheWay> {
         let is_idle = |id: &ClaimId, users: &[Arc<str>]| {
-            // What is reserved for a pod on a node may be in use there, whatever became of the node.
-            let is_unused = pod.node.is_none() && users.iter().all(|user| self.is_user_alone(user, &pod.uid));
+            // What is reserved for a pod on a node may be in use there, whatever became of the node, unless it cannot be used there.
+            let is_of_no_use = pod.node.as_ref().is_none_or(|node| !self.may_use_at(id, node));
+            let is_unused = is_of_no_use && users.iter().all(|user| self.is_user_alone(user, &pod.uid));
             let is_unused = is_unused || users.is_empty();
             is_unused && !self.is_being_reserved(id)
         };
@@ -79,18 +80,38 @@ impl Engine {
         if self.unselects_first(&one, user) {
             return;
         }
+        if self.releases_first(&one, user) {
+            return;
+        }
         let InTheWay { claim, uid, remedy } = one;
         let write = match remedy {
             Remedy::Deallocate => Write::Deallocate { claim: claim.clone(), uid, user: user.clone() },
             Remedy::Delete => Write::DeleteClaim { claim: claim.clone(), uid },
         };
         let id = self.submit_and_forget(write);
-        self.giving_up.insert(id, (claim, user.clone()));
+        self.giving_up.insert(id, (vec![claim], user.clone()));
+    }
+
+    /// A pod that is on a node lets go of a claim that it cannot use there before the claim gives its devices back: who carries
+    /// that out takes nothing from a pod that may be at work.
+    fn releases_first(&mut self, one: &InTheWay, user: &Arc<str>) -> bool {
+        let pod = self.waiting.get(user).cloned();
+        let Some((pod, node)) = pod.and_then(|pod| pod.node.clone().map(|node| (pod, node))) else {
+            return false;
+        };
+        let is_reserved = self.claims.get(&one.claim).is_some_and(|state| state.reserved_for.contains(user));
+        if one.remedy != Remedy::Deallocate || !is_reserved || self.may_use_at(&one.claim, &node) {
+            return false;
+        }
+        let (claim, uid, consumer) = (one.claim.clone(), one.uid.clone(), self.consumer(&pod, &one.claim));
+        let id = self.submit_and_forget(Write::Release { claim, uid, consumer, node: Some(node) });
+        self.giving_up.insert(id, (vec![one.claim.clone()], user.clone()));
+        true
     }
 
     /// Whether a claim is about to lose its devices, or to go.
     pub(crate) fn is_given_up(&self, claim: &ClaimId) -> bool {
-        self.giving_up.values().any(|(known, _)| known == claim)
+        self.giving_up.values().any(|(known, _)| known.contains(claim))
     }
 
     /// A claim that somebody else uses is not about to lose its devices. That it has none any more does not end it: a write
@@ -99,35 +120,51 @@ impl Engine {
         if self.giving_up.is_empty() || state.extended {
             return;
         }
-        let before = self.giving_up.len();
-        self.giving_up.retain(|_, (claim, user)| {
-            let is_used = state.reserved_for.iter().any(|one| one != user);
-            *claim != state.wish.id || !is_used
-        });
-        if self.giving_up.len() < before {
+        let is_used = |user: &Arc<str>| state.reserved_for.iter().any(|one| one != user);
+        if self.keep_where(&state.wish.id, is_used) {
             self.rouse_users(now, &state.wish.id);
         }
     }
 
     /// A claim that is gone has nothing to give up, and another of its name is none of it.
     pub(crate) fn forget_given_up(&mut self, claim: &ClaimId) {
-        if !self.giving_up.is_empty() {
-            self.giving_up.retain(|_, (known, _)| known != claim);
-        }
+        self.keep_where(claim, |_| true);
     }
 
-    /// The answer to a claim that was to give up its devices. Who waits for it looks again.
-    pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId) -> bool {
-        let Some((claim, user)) = self.giving_up.remove(&write) else { return false };
-        if self.claims.get(&claim).is_some_and(|state| self.is_controlled(state)) {
+    /// Forgets that a claim is about to lose its devices for users of whom this says so, and says whether it was for some.
+    fn keep_where(&mut self, claim: &ClaimId, is_so: impl Fn(&Arc<str>) -> bool) -> bool {
+        let mut was_given_up = false;
+        self.giving_up.retain(|_, (claims, user)| {
+            let before = claims.len();
+            claims.retain(|known| known != claim || !is_so(user));
+            was_given_up |= claims.len() < before;
+            !claims.is_empty()
+        });
+        was_given_up
+    }
+
+    /// The answer to claims that were to give up their devices. Who waits for them looks again; who asked for them in vain does so
+    /// after a while, as it would ask for the same.
+    pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
+        let Some((claims, user)) = self.giving_up.remove(&write) else { return false };
+        claims.iter().for_each(|claim| self.settle_claim_given_up(now, claim, &user));
+        let is_ours = |claim: &ClaimId| self.claims.get(claim).is_none_or(|state| !self.is_controlled(state));
+        let is_in_vain = *outcome != WriteOutcome::Done && claims.iter().any(is_ours);
+        let asker = self.waiting.get(&user).filter(|_| is_in_vain);
+        if let Some(key) = asker.map(|pod| self.queue_key(pod)) {
+            self.queue.rest(&key, now);
+        }
+        true
+    }
+
+    fn settle_claim_given_up(&mut self, now: Timestamp, claim: &ClaimId, user: &Arc<str>) {
+        if self.claims.get(claim).is_some_and(|state| self.is_controlled(state)) {
             // It has its devices until its driver takes them back, which is told to those who wait for that. Who looked at it
             // before the answer has to look again, and that is not only the pod that it was asked back for.
-            let pod = self.waiting.get(&user).map(|pod| self.queue_key(pod));
+            let pod = self.waiting.get(user).map(|pod| self.queue_key(pod));
             pod.into_iter().for_each(|key| self.queue.wake_one(&key, Wake::OwnClaims.into(), now));
-            self.rouse_users(now, &claim);
-            return true;
+            return self.rouse_users(now, claim);
         }
         self.queue.wake(Wake::Claim.into(), now);
-        true
     }
 }

@@ -6,6 +6,7 @@
 mod bound;
 mod clash;
 pub(crate) mod fold;
+mod forlorn;
 mod readying;
 mod settle;
 mod sharing;
@@ -256,8 +257,8 @@ pub struct Engine {
     awaited: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// Devices that could not be made ready for a pod, by its uid.
     shunned: FxHashMap<Arc<str>, BTreeSet<DeviceId>>,
-    /// Claims that nobody uses and whose devices failed, so that they are to be given back when there is time.
-    forlorn: BTreeSet<ClaimId>,
+    /// Claims with devices that nobody uses.
+    forlorn: forlorn::Forlorn,
     /// When a list told of a claim the last time.
     claims_listed: Option<Timestamp>,
     /// Schedulers besides us that give out devices.
@@ -267,7 +268,7 @@ pub struct Engine {
     /// Claims for resources that pods ask for by name.
     pub(crate) extended: Extended,
     /// Claims that are about to lose their devices, or to go, and the pod for which they do.
-    pub(crate) giving_up: BTreeMap<WriteId, (ClaimId, Arc<str>)>,
+    pub(crate) giving_up: BTreeMap<WriteId, (Vec<ClaimId>, Arc<str>)>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
     next_write: u64,
@@ -314,7 +315,7 @@ impl Engine {
             unheard: BTreeMap::new(),
             awaited: BTreeMap::new(),
             shunned: FxHashMap::default(),
-            forlorn: BTreeSet::new(),
+            forlorn: forlorn::Forlorn::default(),
             claims_listed: None,
             rivals: Rivals::default(),
             settling: BTreeSet::new(),
@@ -345,6 +346,7 @@ impl Engine {
         }
         let settles = self.settling.first().map(|(time, _)| *time);
         let times = self.queue.next_time().into_iter().chain(settles).chain(self.next_note());
+        let times = times.chain(self.forlorn.next_time());
         if let Some(time) = times.min() {
             self.effects.push(Effect::WakeAt(time));
         }
@@ -391,7 +393,7 @@ impl Engine {
     pub fn wants_turn(&self, now: Timestamp) -> bool {
         self.queue.has_next(now)
             || self.ends_wait(now)
-            || !self.forlorn.is_empty()
+            || self.forlorn.next_time().is_some_and(|time| time <= now)
             || !self.gangs.untold.is_empty()
             || self.has_notes(now)
     }

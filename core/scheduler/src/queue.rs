@@ -237,6 +237,15 @@ impl Queue {
         self.put(waiting);
     }
 
+    /// Says that something went wrong with a part of what waits under a key. Nobody takes it before a while has passed, if it is
+    /// not left alone already: those of it who wait would be woken by what is taken back, and it would go wrong again at once.
+    pub fn rest(&mut self, uid: &str, now: Timestamp) {
+        let place = self.pods.get(uid).map(|waiting| &waiting.place);
+        if matches!(place, Some(Place::Ready | Place::BackingOff { .. } | Place::Asleep { .. })) {
+            self.put_back(uid, Failure::Failed, now);
+        }
+    }
+
     /// Says that a pod that was taken waits for an answer to what it asked. It keeps its rank, and is ready at once when it is
     /// woken: nothing went wrong.
     pub fn wait(&mut self, uid: &str, wakes_on: Wakes, now: Timestamp) {

@@ -54,6 +54,7 @@ pub fn pod(name: &str, node: &str, shape: Shape) -> Pod {
         gates: Vec::new(),
         claims: Vec::new(),
         group: None,
+        landing: None,
         shape: Arc::new(shape),
     }
 }

@@ -120,6 +120,7 @@ fn place(nodes: &[Node], at: usize, (on, deleting, shape): &(prop::sample::Index
         gates: Vec::new(),
         claims: Vec::new(),
         group: None,
+        landing: None,
         shape: Arc::new(shape.clone()),
     }
 }

@@ -168,6 +168,7 @@ pub(crate) fn pod(number: usize) -> Pod {
         gates: Vec::new(),
         claims: vec![PodClaim { name: "gpu".into(), source }],
         group: None,
+        landing: None,
         shape: Arc::new(shape),
     }
 }

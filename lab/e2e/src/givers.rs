@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use client::Connection;
 use driver_kit::Failure;
-use driver_kit::api::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
+use driver_kit::api::NodeSelector;
 use driver_kit::controller::{ClaimRequest, Control, ControlOptions, Controller, Grant};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -37,7 +37,7 @@ impl Controller for Giver {
 
     async fn allocate(&self, claims: &[ClaimRequest], node: Option<&str>) -> Vec<Result<Grant, Failure>> {
         let is_local = self.never_on.is_some();
-        let nodes = node.filter(|_| is_local).map(only);
+        let nodes = node.filter(|_| is_local).map(NodeSelector::only);
         let grant = || Grant { nodes: nodes.clone(), shareable: !is_local, ..Grant::default() };
         claims.iter().map(|_| Ok(grant())).collect()
     }
@@ -55,19 +55,6 @@ impl Controller for Giver {
         let bad = nodes.iter().filter(|node| self.never_on == Some(node.as_str())).cloned();
         Ok(vec![bad.collect(); claims.len()])
     }
-}
-
-/// A selector of a single node.
-#[must_use]
-pub fn only(node: &str) -> NodeSelector {
-    let name = NodeSelectorRequirement {
-        key: "metadata.name".to_owned(),
-        operator: "In".to_owned(),
-        values: vec![node.to_owned()],
-        ..NodeSelectorRequirement::default()
-    };
-    let term = NodeSelectorTerm { match_fields: vec![name], ..NodeSelectorTerm::default() };
-    NodeSelector { node_selector_terms: vec![term], ..NodeSelector::default() }
 }
 
 /// Is these controllers, as a program, until it is killed.

@@ -29,12 +29,14 @@ pub struct Terms {
     pub shadow: bool,
     /// Which features it has.
     pub gates: Gates,
+    /// It lets gangs go of which one cannot be bound.
+    pub releases: bool,
 }
 
 impl Default for Terms {
     fn default() -> Self {
         let (name, gates) = ("default-scheduler".to_owned(), Gates::default());
-        Self { name, candidate: None, shadow: false, gates }
+        Self { name, candidate: None, shadow: false, gates, releases: false }
     }
 }
 
@@ -76,9 +78,10 @@ impl Terms {
     /// What `runtime` needs to know.
     pub(crate) fn options(&self, election: Connection, listener: Arc<dyn Listener>) -> Result<Options> {
         let gates = self.gates;
+        let policy = if self.releases { "Release" } else { "Replace" };
         let file = format!(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
-             profiles: [{{schedulerName: {}}}]\n",
+             profiles: [{{schedulerName: {}, pluginConfig: [{{name: GangScheduling, args: {{bindingFailurePolicy: {policy}}}}}]}}]\n",
             self.name
         );
         Ok(Options {

@@ -72,6 +72,55 @@ fn a_pod_keeps_what_it_uses_when_its_node_is_gone() {
 }
 
 #[test]
+fn no_room_is_kept_for_a_pod_whose_claim_somebody_deletes() {
+    all_is_well(2560..2561);
+}
+
+#[test]
+fn no_room_is_kept_for_a_gang_of_which_somebody_ends_who_had_a_node() {
+    all_is_well(3401..3402);
+    all_is_well(4780..4781);
+}
+
+#[test]
+fn a_gang_does_not_try_again_at_once_what_went_wrong_for_one_of_it() {
+    // Its claim is gone, which is heard of late.
+    all_is_well(4464..4465);
+}
+
+#[test]
+fn what_failed_for_one_of_a_gang_is_tried_again_when_the_others_have_their_nodes() {
+    all_is_well(1093..1094);
+    all_is_well(3211..3212);
+}
+
+#[test]
+fn a_gang_of_which_a_binding_was_refused_may_lose_the_place_of_that_member() {
+    // Its node was cordoned meanwhile, or somebody who matters more took the room.
+    all_is_well(4422..4423);
+    all_is_well(4461..4462);
+    all_is_well(4789..4790);
+}
+
+#[test]
+fn a_claim_that_cannot_give_its_devices_back_is_not_asked_again_at_once() {
+    // It is being deleted, which is heard of late.
+    all_is_well(7054..7055);
+}
+
+#[test]
+fn a_pod_that_has_its_node_keeps_what_is_reserved_for_it() {
+    // One of its claims could not be had, or somebody bound it by hand before we did.
+    all_is_well(6052..6053);
+    all_is_well(6344..6345);
+}
+
+#[test]
+fn a_pod_lets_go_of_what_it_cannot_use_where_somebody_put_it() {
+    all_is_well(5163..5164);
+}
+
+#[test]
 fn a_seed_has_one_history() {
     for seed in 0..4 {
         let (once, again) = (play(seed, Sabotage::None, true), play(seed, Sabotage::None, true));

@@ -120,7 +120,7 @@ fn free_offer(scene: &Scene<'_>, room: &Room<'_>, key: &str, model: &Model<'_>, 
     let is_full = |host: &str| switches.iter().all(|unit| room.for_unit(host, unit).is_none());
     let full =
         scene.hosts.iter().filter(|(_, host)| !free.is_empty() && is_full(host)).map(|(node, _)| *node);
-    let excluded = full.chain(scene.strangers.iter().copied()).map(|node| by_name("NotIn", node));
+    let excluded = full.chain(scene.strangers.iter().copied()).map(is_not);
     let term = NodeSelectorTerm {
         match_expressions: vec![NodeSelectorRequirement {
             key: FABRIC_LABEL.to_owned(),
@@ -131,7 +131,8 @@ fn free_offer(scene: &Scene<'_>, room: &Room<'_>, key: &str, model: &Model<'_>, 
         match_fields: excluded.collect(),
         ..NodeSelectorTerm::default()
     };
-    Offer { pool, ready: free.len(), resting, nodes: selector(term), like }
+    let nodes = NodeSelector { node_selector_terms: vec![term], ..NodeSelector::default() };
+    Offer { pool, ready: free.len(), resting, nodes, like }
 }
 
 /// Devices that are attached and idle, and that no driver of a node publishes, by model.
@@ -165,21 +166,16 @@ fn attached_offers(
     }
     let offer = |(node, ready): (&str, usize)| {
         let pool = Pool::Attached { model: key.to_owned(), node: node.to_owned() };
-        let match_fields = vec![by_name("In", node)];
-        let term = NodeSelectorTerm { match_fields, ..NodeSelectorTerm::default() };
-        Offer { pool, ready, resting: Vec::new(), nodes: selector(term), like: like.clone() }
+        let nodes = NodeSelector::only(node);
+        Offer { pool, ready, resting: Vec::new(), nodes, like: like.clone() }
     };
     counts.into_iter().map(offer).collect()
 }
 
-fn selector(term: NodeSelectorTerm) -> NodeSelector {
-    NodeSelector { node_selector_terms: vec![term], ..NodeSelector::default() }
-}
-
-fn by_name(operator: &str, node: &str) -> NodeSelectorRequirement {
+fn is_not(node: &str) -> NodeSelectorRequirement {
     NodeSelectorRequirement {
         key: "metadata.name".to_owned(),
-        operator: operator.to_owned(),
+        operator: "NotIn".to_owned(),
         values: vec![node.to_owned()],
         ..NodeSelectorRequirement::default()
     }

@@ -35,6 +35,21 @@ wire! {
     }
 }
 
+impl NodeSelector {
+    /// Picks a single node, by its name.
+    #[must_use]
+    pub fn only(node: &str) -> NodeSelector {
+        let name = NodeSelectorRequirement {
+            key: "metadata.name".to_owned(),
+            operator: "In".to_owned(),
+            values: vec![node.to_owned()],
+            ..NodeSelectorRequirement::default()
+        };
+        let term = NodeSelectorTerm { match_fields: vec![name], ..NodeSelectorTerm::default() };
+        NodeSelector { node_selector_terms: vec![term], ..NodeSelector::default() }
+    }
+}
+
 wire! {
     /// Requirements on a node that must all hold.
     pub struct NodeSelectorTerm {

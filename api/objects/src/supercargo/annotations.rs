@@ -14,6 +14,10 @@ pub const POD_GROUP_LABEL: &str = "supercargo.dev/pod-group";
 /// On a pod: the number of its group's replica, from zero; the first if it is left out.
 pub const REPLICA_LABEL: &str = "supercargo.dev/replica";
 
+/// On a pod that is bound together with others of its gang, all of which are let go unless all are bound: when the youngest of them was
+/// made. So a scheduler that is started meanwhile knows who was bound with whom.
+pub const BOUND_TOGETHER: &str = "supercargo.dev/bound-together";
+
 /// On a DeviceClass, for `spec.controllerName`; on a ResourceClaim, for `status.controllerName`.
 pub const CONTROLLER_NAME: &str = "supercargo.dev/controller-name";
 

@@ -30,7 +30,10 @@ impl Bounds {
     ) -> Bounds {
         let Errand { gang, nodes, .. } = errand;
         let mut members = vec![vec![0; gang.kinds.len()]];
-        let mut free = vec![Amounts::nothing(gang.axes.len())];
+        // What nodes share may be used by the last of them.
+        let mut shared = Amounts::nothing(gang.axes.len());
+        shared.add(&state.shared(nodes));
+        let mut free = vec![shared];
         for node in nodes.iter().rev() {
             let alone = room.alone(state, gang, *node, budget);
             let mut counts = members.last().expect("there is a first").clone();

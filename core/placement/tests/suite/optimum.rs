@@ -87,7 +87,7 @@ fn optimum(
                     .map(|at| Seats { node: domain.nodes[at], load: Load::none(gang.kinds.len()) })
                     .collect();
                 seats[0].load = all[*load].clone();
-                let scored = Scored { gang, domain, free: &free, seats: &seats };
+                let scored = Scored { gang, domain, free: &free, shared: &Amounts::default(), seats: &seats };
                 let score: f64 = scorers.iter().map(|one| one.weight * one.scorer.score(&scored)).sum();
                 best = Some(best.map_or(score, |best| best.max(score)));
             }

@@ -123,9 +123,16 @@ impl Engine {
     }
 
     /// Whether what a claim has can be used on a node. Of a node that is not there nothing can be.
-    pub(super) fn is_usable_at(&self, claim: &ClaimId, node: &str) -> bool {
+    fn is_usable_at(&self, claim: &ClaimId, node: &str) -> bool {
         let node = self.nodes.find(node).and_then(|at| self.nodes.get(at).node.as_ref());
         let nodes = self.claims.allocation(claim).and_then(|allocated| allocated.nodes.as_ref());
         node.is_some_and(|node| nodes.is_none_or(|nodes| nodes.picks(node).unwrap_or(false)))
+    }
+
+    /// Whether a pod that is on a node may use what a claim has. While the node is not known that cannot be told, and nothing is
+    /// taken from the pod.
+    pub(crate) fn may_use_at(&self, claim: &ClaimId, node: &str) -> bool {
+        let is_known = self.nodes.find(node).is_some_and(|at| self.nodes.get(at).node.is_some());
+        !is_known || self.is_usable_at(claim, node)
     }
 }

@@ -248,6 +248,7 @@ impl Engine {
         }
         self.look_again_at_users(now, &id, known.as_deref());
         self.heard_of(now, &id);
+        self.look_if_forlorn(now, &id);
         self.look_at_awaited(now, &id);
         self.follow_control(now, &id, known.as_deref());
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
@@ -269,8 +270,10 @@ impl Engine {
         let was_made = self.forget_made(id);
         let known = self.claims.get(id).cloned();
         let touched = self.claims.remove(id);
+        self.free_room_of_users(now, id);
         self.look_again_at_users(now, id, known.as_deref());
         self.heard_of(now, id);
+        self.look_if_forlorn(now, id);
         self.look_at_awaited(now, id);
         self.follow_control(now, id, known.as_deref());
         if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
@@ -300,6 +303,9 @@ impl Engine {
 
     fn pod_gone(&mut self, now: Timestamp, uid: &Arc<str>) -> Wakes {
         self.rivals.is_done(now, uid);
+        if let Some(pod) = self.waiting.get(uid).cloned() {
+            self.bereave_claims(now, &pod);
+        }
         self.forget_waiting(uid);
         // Before others of its gang look who is there.
         let had_node = self.lose_seat(now, uid);

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cluster::claims::Held;
+use cluster::claims::{ClaimState, Held};
 use cluster::ledger::Holding;
 use cluster::preparation::Verdict;
 use gates::Gate;
@@ -21,7 +21,6 @@ use super::fold::named_claims;
 use super::{Announcement, Engine};
 use crate::change::Write;
 use crate::cycle::Choice;
-use crate::deallocate::{InTheWay, Remedy};
 use crate::profile::Profile;
 
 /// A pod that waits for its devices, or whose devices are ready while those of other members of its gang are not.
@@ -327,33 +326,19 @@ impl Engine {
         }
     }
 
-    /// Gives devices back that failed, of claims that nobody uses: nobody waits for them, and nobody else can have them.
-    pub(super) fn clear_forlorn(&mut self, now: Timestamp) {
-        for claim in std::mem::take(&mut self.forlorn) {
-            let is_spoken_for = self.is_given_up(&claim) || self.is_being_reserved(&claim);
-            if !is_spoken_for && self.is_forlorn(now, &claim) {
-                let uid = self.claims.get(&claim).map(|state| state.uid.clone()).unwrap_or_default();
-                self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &"".into());
-            }
-        }
-    }
-
-    /// Whether a claim is used by nobody, and its devices will not become ready.
-    fn is_forlorn(&self, now: Timestamp, claim: &ClaimId) -> bool {
-        let state = self.claims.get(claim).filter(|_| self.heeds_conditions());
-        let idle = state.filter(|state| state.reserved_for.is_empty() && !state.extended && !state.deleting);
-        let Some(preparation) = idle.and_then(|state| state.preparation.as_ref()) else { return false };
+    /// Whether the devices of a claim will not become ready for anybody.
+    pub(super) fn is_broken(&self, now: Timestamp, state: &ClaimState) -> bool {
+        let Some(preparation) = state.preparation.as_ref().filter(|_| self.heeds_conditions()) else {
+            return false;
+        };
         let longest = self.settings.profiles.iter().max_by_key(|profile| profile.binding_timeout_ms);
         longest.is_some_and(|profile| {
-            Broken::of(claim, preparation.verdict(now, now, &self.timeout(profile))).is_some()
+            Broken::of(&state.wish.id, preparation.verdict(now, now, &self.timeout(profile))).is_some()
         })
     }
 
     /// A claim changed or went. Pods that wait for its devices go on.
     pub(super) fn look_at_awaited(&mut self, now: Timestamp, claim: &ClaimId) {
-        if self.is_forlorn(now, claim) {
-            self.forlorn.insert(claim.clone());
-        }
         if self.awaited.is_empty() {
             return;
         }
@@ -392,7 +377,7 @@ impl Engine {
     }
 
     /// Whether devices failed for a pod before, so that answers for pods like it are not for it.
-    pub(crate) fn has_shunned(&self, pod: &Pod) -> bool {
-        self.shunned.contains_key(&pod.uid)
+    pub(crate) fn has_shunned(&self, pod: &str) -> bool {
+        self.shunned.contains_key(pod)
     }
 }

@@ -17,7 +17,7 @@ use crate::wake::{Wake, Wakes};
 impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         if self.settle_negotiation(now, write, outcome)
-            || self.settle_given_up(now, write)
+            || self.settle_given_up(now, write, outcome)
             || self.settle_eviction(now, write, outcome)
             || self.settle_note(now, write, outcome)
         {
@@ -88,7 +88,8 @@ impl Engine {
         }
         let Some(placing) = self.placing.get(uid) else { return };
         let (pod, node) = (placing.pod.clone(), placing.node.clone());
-        let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node });
+        let together = self.bound_together(uid);
+        let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node, together });
         if let Some(placing) = self.placing.get_mut(uid) {
             placing.binding = Some(write);
         }
@@ -136,16 +137,22 @@ impl Engine {
         let Some(placing) = self.placing.get_mut(uid) else { return };
         let (pod, mut reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
         let (displaced, keeps_node) = (placing.displaced, placing.keeps_node);
-        if displaced {
-            self.give_up_devices(&pod, &mut reserved);
+        // Ready devices are kept for a pod that tries others beside them on its node.
+        if displaced || (!keeps_node && pod.node.is_none()) {
+            self.give_up_devices(&pod, &mut reserved, displaced);
         }
         if !keeps_node {
             let latest = self.waiting.get(uid).unwrap_or(&pod).clone();
             self.withdraw(&latest);
         }
+        let node = self.waiting.get(uid).and_then(|pod| pod.node.clone());
         for claim in reserved {
+            // What a pod may use where it is stays its own, whatever it lacks besides.
+            if node.as_ref().is_some_and(|node| self.may_use_at(&claim, node)) {
+                continue;
+            }
             let consumer = self.consumer(&pod, &claim);
-            let Some(release) = self.letting_go(&claim, consumer) else { continue };
+            let Some(release) = self.letting_go(&claim, consumer, node.clone()) else { continue };
             let write = self.submit(uid, release);
             if let Some(placing) = self.placing.get_mut(uid) {
                 placing.releasing.insert(write);
@@ -157,12 +164,14 @@ impl Engine {
         self.fail_flight(now, uid);
     }
 
-    /// A pod makes way for another: its claims give their devices back if nobody else uses them. Released alone, they would
-    /// keep them for the time when it is tried again.
-    fn give_up_devices(&mut self, pod: &Pod, reserved: &mut Vec<ClaimId>) {
+    /// A pod could not be bound, or makes way for another: its claims give their devices back if nobody else uses them. Released
+    /// alone, they would keep them for the time when it is tried again, and for good if it is not. What drivers gave is
+    /// given back only for another: it is negotiated about for long.
+    fn give_up_devices(&mut self, pod: &Pod, reserved: &mut Vec<ClaimId>, displaced: bool) {
         for claim in named_claims(pod) {
             let state = self.claims.get(&claim).filter(|state| state.allocation.is_some());
-            let Some(uid) = state.map(|state| state.uid.clone()) else { continue };
+            let Some(state) = state.filter(|state| displaced || !self.is_controlled(state)) else { continue };
+            let uid = state.uid.clone();
             if self.has_other_users(&claim, &pod.uid) || self.is_being_reserved(&claim) {
                 continue;
             }
@@ -207,13 +216,13 @@ impl Engine {
     /// A pod on its way turns out to be bound. If that is our own binding, its answer only comes later or got lost. If
     /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same if it can use
     /// it where it is now.
-    pub(super) fn found_bound(&mut self, uid: &Arc<str>, node: &str) {
+    pub(super) fn found_bound(&mut self, uid: &Arc<str>, node: &Arc<str>) {
         let Some(placing) = self.placing.get(uid) else { return };
         if placing.pod.node.is_some() {
             // It was bound before, and only its claims are being written.
             return;
         }
-        if placing.binding.is_some() && *placing.node == *node {
+        if placing.binding.is_some() && placing.node == *node {
             return self.bound(uid);
         }
         self.stop_readying(uid);
@@ -224,9 +233,9 @@ impl Engine {
             self.abandoned.insert(write, (open, consumer));
         }
         for claim in &placing.reserved {
-            if !self.is_usable_at(claim, node) {
+            if !self.may_use_at(claim, node) {
                 let consumer = self.consumer(&placing.pod, claim);
-                self.release_claim(claim, consumer);
+                self.release_claim(claim, consumer, Some(node.clone()));
             }
         }
     }
@@ -236,9 +245,9 @@ impl Engine {
         let Some((open, consumer)) = self.abandoned.remove(&write) else { return };
         let user = consumer.uid.clone();
         let node = self.nodes.pod(&user).and_then(|(_, pod)| pod.node.clone());
-        let is_of_use = node.is_some_and(|node| self.is_usable_at(&open.claim, &node));
+        let is_of_use = node.as_ref().is_some_and(|node| self.may_use_at(&open.claim, node));
         if *outcome == WriteOutcome::Done && !is_of_use {
-            self.release_claim(&open.claim, consumer);
+            self.release_claim(&open.claim, consumer, node);
         }
         self.settle_claim(now, &open, outcome);
         self.settle_unmade(&user);
@@ -271,29 +280,29 @@ impl Engine {
     fn release(&mut self, placing: &Placing) {
         for claim in &placing.reserved {
             let consumer = self.consumer(&placing.pod, claim);
-            self.release_claim(claim, consumer);
+            self.release_claim(claim, consumer, None);
         }
     }
 
-    fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer) {
+    fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer, node: Option<Arc<str>>) {
         let user = consumer.uid.clone();
-        let Some(release) = self.letting_go(claim, consumer) else { return };
+        let Some(release) = self.letting_go(claim, consumer, node) else { return };
         let write = self.submit_and_forget(release);
         if self.waiting.contains_key(&user) || self.nodes.has_pod(&user) {
             // Before it is answered, it could undo a reservation that the pod gets anew.
-            self.giving_up.insert(write, (claim.clone(), user));
+            self.giving_up.insert(write, (vec![claim.clone()], user));
         }
     }
 
     /// Undoes what was written of a claim for a pod; a reservation is taken back by the write that this gives. What its group
     /// uses is let go with the last member.
-    fn letting_go(&mut self, claim: &ClaimId, consumer: Consumer) -> Option<Write> {
+    fn letting_go(&mut self, claim: &ClaimId, consumer: Consumer, node: Option<Arc<str>>) -> Option<Write> {
         if consumer.group.as_ref().is_some_and(|group| self.has_members_besides(&group.uid, &consumer.uid)) {
             return None;
         }
         self.unmake(claim);
         self.forget_note(claim, &consumer.name);
         let uid = self.claims.get(claim)?.uid.clone();
-        Some(Write::Release { claim: claim.clone(), uid, consumer })
+        Some(Write::Release { claim: claim.clone(), uid, consumer, node })
     }
 }

@@ -6,9 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::nodes::NodeIdx;
 use cluster::published::Published;
 use model::claim::{Amount, Class, Wish};
-use model::device::{Device, DeviceId};
+use model::device::{Device, DeviceId, Reach, Slice};
+use model::node::Node;
 use model::quantity::Quantity;
 
 use super::cast::{Cast, Member};
@@ -54,6 +56,11 @@ impl DeviceAxes {
         };
         let counters: Vec<u64> = (0..self.counters.len()).map(drawn).collect();
         classes.into_iter().chain(counters).collect()
+    }
+
+    /// The same, but for counters.
+    pub fn without_counters(self) -> DeviceAxes {
+        DeviceAxes { classes: self.classes, ..DeviceAxes::default() }
     }
 
     /// Whether devices are not counted.
@@ -126,14 +133,45 @@ impl Engine {
         least.unwrap_or_default()
     }
 
-    /// What a node has left of each, at the most.
+    /// What a node has left of each for itself, at the most.
     pub(super) fn device_amounts(&mut self, node: &str, axes: &DeviceAxes) -> Vec<u64> {
+        let slices = self.slices.of_node(node).cloned().collect::<Vec<_>>();
+        self.amounts_of(&slices, axes, |_, _| true)
+    }
+
+    /// What some of these nodes can use of each and none has for itself, at the most, and how many devices that are in all.
+    pub(super) fn shared_amounts(&mut self, nodes: &[NodeIdx], axes: &DeviceAxes) -> (u64, Vec<u64>) {
+        let nodes: Vec<Arc<Node>> = nodes.iter().filter_map(|at| self.nodes.get(*at).node.clone()).collect();
+        // What cannot be judged may be of use.
+        let is_reached =
+            |reach: &Reach| nodes.iter().any(|node| cluster::pools::reaches(reach, node).unwrap_or(true));
+        let is_used = |slice: &Slice, device: &Device| match slice.reach {
+            Reach::PerDevice => is_reached(&device.reach),
+            _ => true,
+        };
+        let may_be_used = |published: &&Arc<Published>| match &published.slice.reach {
+            Reach::PerDevice | Reach::Unsaid => true,
+            reach => is_reached(reach),
+        };
+        let slices: Vec<Arc<Published>> = self.slices.shared().filter(may_be_used).cloned().collect();
+        let free = slices.iter().map(|published| self.free_in(published, is_used));
+        let free = free.fold(0, u64::saturating_add);
+        (free, self.amounts_of(&slices, axes, is_used))
+    }
+
+    /// What is left of each in these slices, at the most.
+    fn amounts_of(
+        &mut self,
+        of: &[Arc<Published>],
+        axes: &DeviceAxes,
+        is_used: impl Fn(&Slice, &Device) -> bool,
+    ) -> Vec<u64> {
         let mut amounts = vec![0_u64; axes.len()];
         if amounts.is_empty() {
             return amounts;
         }
-        let Engine { slices, expressions, classes, claims, .. } = self;
-        for published in slices.of_node(node) {
+        let Engine { expressions, classes, claims, .. } = self;
+        for published in of {
             let slice = &published.slice;
             let is_free = |device: &Device| {
                 let id = DeviceId {
@@ -146,6 +184,7 @@ impl Engine {
             for (at, class) in axes.classes.iter().enumerate() {
                 let rows = classes.get(class).and_then(|class| rows_of(class, published, expressions));
                 let supply = |row: usize| match &slice.devices[row] {
+                    device if !is_used(slice, device) => 0,
                     device if device.shareable => u64::MAX,
                     device => u64::from(is_free(device)),
                 };
@@ -164,16 +203,39 @@ impl Engine {
                 *sum = sum.saturating_add(all);
             }
         }
-        self.subtract_draws(node, axes, &mut amounts);
+        self.subtract_draws(of, axes, &mut amounts);
         amounts
     }
 
+    /// How many devices of a slice are free at the most, of those that count.
+    pub(super) fn free_in(&self, published: &Published, counts: impl Fn(&Slice, &Device) -> bool) -> u64 {
+        let slice = &published.slice;
+        let of_device = |device: &Device| {
+            let id = DeviceId {
+                driver: slice.pool.driver.clone(),
+                pool: slice.pool.pool.clone(),
+                device: device.name.clone(),
+            };
+            match device.shareable {
+                // One device may serve any number of claims.
+                true => u64::MAX,
+                false => u64::from(self.claims.ledger().holdings(&id).is_none()),
+            }
+        };
+        slice
+            .devices
+            .iter()
+            .filter(|device| counts(slice, device))
+            .map(of_device)
+            .fold(0, u64::saturating_add)
+    }
+
     /// Takes away what devices draw that are held.
-    fn subtract_draws(&self, node: &str, axes: &DeviceAxes, amounts: &mut [u64]) {
+    fn subtract_draws(&self, of: &[Arc<Published>], axes: &DeviceAxes, amounts: &mut [u64]) {
         if axes.counters.is_empty() {
             return;
         }
-        for published in self.slices.of_node(node) {
+        for published in of {
             let pool = &published.slice.pool;
             for device in &published.slice.devices {
                 let id = DeviceId {

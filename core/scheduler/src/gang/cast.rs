@@ -73,11 +73,11 @@ impl Cast {
         };
         let kinds = kinds(self.members().map(alone).collect(), self.heeded.as_ref());
         let mut cast = Cast { kinds, is_apart: true, ..self.clone() };
-        // Devices that several nodes reach cannot be counted node by node.
-        cast.axes = match engine.slices.has_shared() {
-            true => DeviceAxes::default(),
-            false => engine.device_axes(&cast),
-        };
+        cast.axes = engine.device_axes(&cast);
+        if engine.slices.has_shared() {
+            // Which nodes could use a counter that is in no slice of one node's own is not told.
+            cast.axes = cast.axes.without_counters();
+        }
         cast
     }
 

@@ -8,9 +8,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::group::{Group, GroupId};
+use model::group::GroupId;
 use model::timestamp::Timestamp;
 
+use super::Root;
+use super::tree_seats::joint;
 use crate::engine::{Engine, Placing};
 
 /// Members of a gang that found their seats at once.
@@ -30,6 +32,8 @@ pub(crate) struct Flight {
     pub attempts: u32,
     /// When it first was ready to be placed.
     pub since: Option<Timestamp>,
+    /// When the youngest of them was made.
+    pub youngest: Option<Timestamp>,
 }
 
 /// How the flight of a member was when it left.
@@ -174,12 +178,15 @@ impl Engine {
         last.iter().for_each(|last| self.go_on(now, last));
     }
 
-    /// Whether members are being bound, and the gang has too few if that fails, or members are let go: where the others can be
-    /// depends on it.
-    pub(super) fn is_landing(&self, group: &Group) -> bool {
-        let is_cleared = self.gangs.flights.get(&group.id).is_some_and(|flight| flight.is_cleared);
-        self.has_released(&group.id)
-            || (is_cleared && self.bound_members(&group.id) < group.at_least as usize)
+    /// Whether members are being bound, and the gang or the tree has too few if that fails, or members are let go: where the others
+    /// can be depends on it.
+    pub(super) fn is_landing(&self, root: &Root) -> bool {
+        let flight = match root {
+            Root::Group(id) => self.gangs.flights.get(id),
+            Root::Composite(id) => self.gangs.flights.get(&joint(id)),
+        };
+        self.leaves_of(root).iter().any(|leaf| self.has_released(leaf))
+            || (flight.is_some_and(|flight| flight.is_cleared) && !self.is_bound(root))
     }
 
     /// Says that members are to be bound together, and with those that are on their way already.
@@ -189,13 +196,14 @@ impl Engine {
         match self.gangs.flights.get_mut(id) {
             Some(before) => {
                 before.members.extend(flight.members);
+                before.youngest = before.youngest.max(flight.youngest);
                 before.vacant.clear();
             }
             None => drop(self.gangs.flights.insert(id.clone(), flight)),
         }
     }
 
-    fn flight(&self, uid: &Arc<str>) -> Option<&Flight> {
+    pub(super) fn flight(&self, uid: &Arc<str>) -> Option<&Flight> {
         self.gangs.flights.get(self.gangs.in_flight.get(uid)?)
     }
 

@@ -9,6 +9,7 @@ use cluster::nodes::{NodeIdx, NodeState};
 use model::allocation::Allocation;
 use model::claim::Claim;
 use model::node::Node;
+use model::pod::Resources;
 use placement::{Amounts, Budget, Likeness, Load, PlacementState, Verdict, Walk};
 use rustc_hash::FxHashMap;
 
@@ -38,6 +39,8 @@ pub(super) struct Ground<'g> {
     fixed: FxHashMap<NodeIdx, Box<[bool]>>,
     /// What nodes have left.
     free: FxHashMap<NodeIdx, Amounts>,
+    /// What nodes share, by all of these.
+    shared: FxHashMap<Vec<NodeIdx>, Amounts>,
 }
 
 impl<'g> Ground<'g> {
@@ -45,8 +48,8 @@ impl<'g> Ground<'g> {
         let likenesses = Likenesses::new(cast, &engine.classes);
         let rules = if cast.is_local { None } else { Rules::new(engine, cast, profile) };
         let across = Across::new(engine, cast);
-        let (fixed, free) = (FxHashMap::default(), FxHashMap::default());
-        Ground { engine, cast, profile, likenesses, rules, across, fixed, free }
+        let (fixed, free, shared) = Default::default();
+        Ground { engine, cast, profile, likenesses, rules, across, fixed, free, shared }
     }
 
     /// Which kinds a node will do for, whatever becomes of members.
@@ -92,24 +95,8 @@ impl<'g> Ground<'g> {
 
     /// How many devices are free at the most that only this node reaches.
     fn free_devices(&self, node: &Node) -> u64 {
-        let ledger = self.engine.claims.ledger();
-        let mut free = 0;
-        for published in self.engine.slices.of_node(&node.name) {
-            let slice = &published.slice;
-            for device in &slice.devices {
-                if device.shareable {
-                    // One device may serve any number of claims.
-                    return u64::MAX;
-                }
-                let id = model::device::DeviceId {
-                    driver: slice.pool.driver.clone(),
-                    pool: slice.pool.pool.clone(),
-                    device: device.name.clone(),
-                };
-                free += u64::from(ledger.holdings(&id).is_none());
-            }
-        }
-        free
+        let slices = self.engine.slices.of_node(&node.name);
+        slices.map(|published| self.engine.free_in(published, |_, _| true)).fold(0, u64::saturating_add)
     }
 }
 
@@ -144,6 +131,20 @@ impl PlacementState for Ground<'_> {
         let free = self.count_free(at);
         self.free.insert(at, free.clone());
         free
+    }
+
+    fn shared(&mut self, nodes: &[NodeIdx]) -> Amounts {
+        if self.cast.axes.is_empty() || !self.engine.slices.has_shared() {
+            return Amounts::default();
+        }
+        let mut nodes = nodes.to_vec();
+        nodes.sort_unstable();
+        let Ground { engine, cast, .. } = self;
+        let shared = self.shared.entry(nodes).or_insert_with_key(|nodes| {
+            let (devices, by_axis) = engine.shared_amounts(nodes, &cast.axes);
+            cast.amounts(&Resources::default(), 0, devices, &by_axis)
+        });
+        shared.clone()
     }
 
     fn likeness(&mut self, node: NodeIdx) -> Likeness {

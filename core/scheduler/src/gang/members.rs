@@ -1,8 +1,10 @@
 //! Who belongs to a gang, and when it may be placed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gates::Gate;
+use model::claim::ClaimId;
 use model::group::GroupId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
@@ -11,7 +13,7 @@ use model::workload::is_replica;
 use super::{Root, key_of};
 use crate::change::GroupChange;
 use crate::engine::Engine;
-use crate::queue::Failure;
+use crate::engine::fold::named_claims;
 use crate::wake::{Wake, Wakes};
 
 impl Engine {
@@ -70,7 +72,6 @@ impl Engine {
                 self.gangs.placed.remove(&id);
                 self.gangs.notes.forget(&id);
                 self.look_for_group(now, &id);
-                self.free_room_of_few(&id);
                 id
             }
             GroupChange::CompositeApplied(composite) => {
@@ -176,6 +177,9 @@ impl Engine {
             self.suspect_all(&members);
             self.close_seats(now, id, "another member of the pod group is held back");
         }
+        if !is_whole {
+            self.free_room_of(&Root::Group(id.clone()));
+        }
     }
 
     /// A pod that waits is gone, or has its node.
@@ -192,7 +196,6 @@ impl Engine {
         // Those who are left may be too few.
         self.look_at_gang(self.now, &id);
         self.close_seat(self.now, &id, &pod.uid);
-        self.free_room_of_few(&id);
     }
 
     /// Nobody of a group waits any more: if that is so for all of its tree, nothing is being made free for it.
@@ -203,31 +206,38 @@ impl Engine {
         }
     }
 
-    /// No room is kept for a gang or for a tree that has too few members to be placed.
-    fn free_room_of_few(&mut self, id: &GroupId) {
-        let root = self.root_of(id);
-        if self.preempting.nominations.is_empty() || root.as_ref().is_some_and(|root| self.has_enough(root)) {
-            return;
-        }
-        self.free_room_of(&root.unwrap_or_else(|| Root::Group(id.clone())));
-    }
-
-    /// No room is kept for a gang or for a tree.
-    fn free_room_of(&mut self, root: &Root) {
-        let members = self.members_here(root);
+    /// No room is kept for a gang or for a tree, as it cannot be placed the way it is.
+    pub(super) fn free_room_of(&mut self, root: &Root) {
+        let is_anybody_nominated = !self.preempting.nominations.is_empty();
+        let members = if is_anybody_nominated { self.members_here(root) } else { Vec::new() };
         let aside = self.put_nominations_aside(&members);
         self.give_up_room(self.now, root, aside);
+    }
+
+    /// A claim is gone: no room is kept for pods that name it, nor for gangs and trees with such members. Without it they are
+    /// held back, and nobody would look at them when the room is free.
+    pub(crate) fn free_room_of_users(&mut self, now: Timestamp, claim: &ClaimId) {
+        let names_it = |pod: &Arc<Pod>| named_claims(pod).any(|id| id == *claim);
+        let (members, alone): (Vec<Arc<Pod>>, Vec<Arc<Pod>>) =
+            self.preempting.nominations.pods().cloned().partition(|pod| self.gang_of(pod).is_some());
+        for pod in alone.iter().filter(|pod| names_it(pod)) {
+            let freed = self.withdraw(pod);
+            self.wake_others(freed, now);
+        }
+        let gangs = members.iter().filter_map(|pod| self.gang_of(pod));
+        let roots: BTreeSet<Root> = gangs.map(|id| self.root_of(&id).unwrap_or(Root::Group(id))).collect();
+        for root in roots {
+            if self.members_here(&root).iter().any(names_it) {
+                self.free_room_of(&root);
+            }
+        }
     }
 
     /// A member that was on its way is back: the gang tries again after a while.
     pub(crate) fn rejoin_gang(&mut self, now: Timestamp, pod: &Pod) {
         let Some(id) = self.gang_of(pod) else { return };
-        let key = self.key_for(&id);
-        let is_queued = self.queue.contains(&key);
         self.look_at_gang(now, &id);
-        if !is_queued {
-            self.queue.put_back(&key, Failure::Failed, now);
-        }
+        self.queue.rest(&self.key_for(&id), now);
     }
 
     /// A pod was found on a node: with it, those of its gang that wait may be enough.
@@ -258,6 +268,10 @@ impl Engine {
         let had_node = self.take_pod(uid);
         self.gangs.released.remove(uid);
         if let Some(id) = gang {
+            let root = self.root_of(&id).unwrap_or(Root::Group(id.clone()));
+            if !self.has_enough(&root) {
+                self.free_room_of(&root);
+            }
             self.recount_flight(now, &id, "another member of the pod group has gone");
         }
         had_node

@@ -30,6 +30,8 @@ mod release;
 mod replicas;
 mod rules;
 mod tree;
+mod tree_choice;
+mod tree_search;
 mod tree_seats;
 mod tree_turn;
 mod turn;

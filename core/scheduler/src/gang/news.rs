@@ -139,8 +139,7 @@ impl Engine {
             false => GangOutcome::Refused { message: message.clone() },
         };
         self.tell_of_gang(group, &pod.scheduler, outcome);
-        let was_told = self.gangs.placed.get(&group.id) == Some(&group.uid);
-        if !group.was_placed && !was_told {
+        if !self.was_placed(&group.id) {
             let reason = WaitReason::Unschedulable;
             let state = GroupState::Waiting { reason, message };
             self.note_group(group, state);
@@ -180,12 +179,15 @@ impl Engine {
         }
     }
 
+    /// Whether it was told of a group that enough of its members are bound, by us or before.
+    pub(super) fn was_placed(&self, id: &GroupId) -> bool {
+        let was_told = |group: &Arc<Group>| self.gangs.placed.get(id) == Some(&group.uid);
+        self.gangs.groups.get(id).is_some_and(|group| group.was_placed || was_told(group))
+    }
+
     /// A group of which enough members are bound and which does not say so yet, and how many are bound.
     fn is_placed(&self, id: &GroupId) -> Option<(Arc<Group>, usize)> {
-        let group = self.gangs.groups.get(id).filter(|group| !group.was_placed)?;
-        if self.gangs.placed.get(id) == Some(&group.uid) {
-            return None;
-        }
+        let group = self.gangs.groups.get(id).filter(|_| !self.was_placed(id))?;
         let on_the_way = match self.gangs.flights.get(id) {
             Some(flight) => flight.members.len(),
             None if group.parent.is_none() => 0,

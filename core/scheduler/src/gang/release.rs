@@ -1,5 +1,8 @@
 //! Gangs that are let go as wholes: a member could not be bound, those bound with it are too few, and the policy says so.
 //!
+//! When members are bound it is noted on them who was bound with whom. So a scheduler that is started meanwhile completes a gang
+//! if it can, and lets those go otherwise that were bound together; what was begun to be let go goes on to be.
+//!
 //! Invariant: only members that were bound together with the one that failed are let go, and only while their gang is not whole
 //! without it. Until they are gone nobody else of the gang is looked a place for.
 
@@ -8,7 +11,9 @@ use std::sync::Arc;
 
 use model::group::{BindingFailure, GroupId};
 use model::pod::Pod;
+use model::timestamp::Timestamp;
 
+use super::Root;
 use super::flight::Flight;
 use crate::engine::{Announcement, Engine};
 
@@ -44,33 +49,115 @@ impl Engine {
         let Some(landing) = self.gangs.landings.remove(id).filter(|landing| landing.is_broken) else {
             return;
         };
-        let is_whole = match self.gangs.group(id) {
-            Some(group) => self.bound_members(id) >= group.at_least as usize,
-            None => landing.landed.len() >= flight.at_least,
-        };
-        if is_whole {
-            return;
-        }
         let there = landing.landed.iter().filter_map(|uid| self.nodes.pod(uid)).map(|(_, pod)| pod.clone());
-        let there: Vec<Arc<Pod>> = there.filter(|pod| !pod.deleting).collect();
-        let Some(first) = there.first() else { return };
-        let said = self.gangs.group(id).and_then(|group| group.binding_failure);
-        let by_default = self.settings.profile(first).map(|profile| profile.binding_failure);
-        if said.or(by_default) == Some(BindingFailure::Release) {
-            for pod in there.into_iter().filter(|pod| self.let_go(pod)).collect::<Vec<_>>() {
+        let there: Vec<Arc<Pod>> = there.collect();
+        let gang = self.gang_of_flight(id, &there);
+        let Some(root) = gang.and_then(|id| self.root_of(&id)) else {
+            if landing.landed.len() < flight.at_least {
+                self.let_all_go(there);
+            }
+            return;
+        };
+        let mut short = self.short_of_others(&root, there);
+        short.extend(self.cut_short(&root));
+        self.let_all_go(short);
+    }
+
+    /// The group of a flight, or one of those of the tree.
+    fn gang_of_flight(&self, id: &GroupId, landed: &[Arc<Pod>]) -> Option<GroupId> {
+        match self.gangs.groups.contains_key(id) {
+            true => Some(id.clone()),
+            false => self.gang_of(landed.first()?),
+        }
+    }
+
+    /// Those of these who are too few: all, or with enough other groups those whose own group has too few.
+    fn short_of_others(&self, root: &Root, mut pods: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
+        if self.is_bound(root) {
+            pods.retain(|pod| self.gang_of(pod).is_some_and(|id| !self.is_bound(&Root::Group(id))));
+        }
+        pods
+    }
+
+    /// Those who were bound together before we began, if others were to be bound with them and wait, and they are too few without.
+    /// Where somebody came later, a member may have been lost that was bound, and nobody is let go for that.
+    fn cut_short(&self, root: &Root) -> Vec<Arc<Pod>> {
+        let together = self.bound_last(root);
+        let Some(youngest) = together.first().and_then(|pod| youngest(pod)) else { return Vec::new() };
+        let came_later = |pod: &Arc<Pod>| pod.created.is_none_or(|created| created > youngest);
+        if self.was_bound(root) || self.members_here(root).iter().any(came_later) {
+            return Vec::new();
+        }
+        self.short_of_others(root, together)
+    }
+
+    /// The members that were bound together and are there, those of the last time.
+    fn bound_last(&self, root: &Root) -> Vec<Arc<Pod>> {
+        let leaves = self.leaves_of(root);
+        let seated = leaves.iter().flat_map(|leaf| self.gangs.seated(leaf));
+        let bound =
+            seated.filter(|uid| !self.placing.contains_key(*uid)).filter_map(|uid| self.nodes.pod(uid));
+        let mut together: Vec<Arc<Pod>> = bound.map(|(_, pod)| pod.clone()).collect();
+        let last = together.iter().filter_map(|pod| youngest(pod)).max();
+        together.retain(|pod| last.is_some() && youngest(pod) == last);
+        together
+    }
+
+    /// There is no place for those that were to be bound with others before we began.
+    pub(super) fn release_cut_short(&mut self, root: &Root) {
+        let short = self.cut_short(root);
+        self.let_all_go(short);
+    }
+
+    /// Lets those go with whom others are going that were bound with them.
+    pub(super) fn resume_release(&mut self, root: &Root) {
+        let together = self.bound_last(root);
+        if together.iter().any(|pod| pod.landing.is_some_and(|landing| landing.is_over)) {
+            let short = self.short_of_others(root, together);
+            self.let_all_go(short);
+        }
+    }
+
+    /// Lets pods go, if that is the policy of their gang.
+    fn let_all_go(&mut self, pods: Vec<Arc<Pod>>) {
+        for pod in pods {
+            if self.is_released_with_others(&pod) && self.let_go(&pod) {
                 self.gangs.released.insert(pod.uid.clone());
                 self.announce(Announcement::Released { pod, message: FAILED.to_owned() });
             }
         }
     }
 
+    /// When the youngest was made of those on their way with a member, if that is to be noted with its binding.
+    pub(crate) fn bound_together(&self, uid: &Arc<str>) -> Option<Timestamp> {
+        let (flight, placing) = (self.flight(uid)?, self.placing.get(uid)?);
+        flight.youngest.filter(|_| self.is_released_with_others(&placing.pod))
+    }
+
+    /// Whether it is the policy of a pod's gang to let all go of which one cannot be bound.
+    fn is_released_with_others(&self, pod: &Pod) -> bool {
+        let group = self.gang_of(pod).and_then(|id| self.gangs.groups.get(&id));
+        let said = group.and_then(|group| group.binding_failure);
+        let by_default = self.settings.profile(pod).map(|profile| profile.binding_failure);
+        said.or(by_default) == Some(BindingFailure::Release)
+    }
+
     /// Whether members that were let go are still on their nodes.
     pub(super) fn has_released(&self, id: &GroupId) -> bool {
-        !self.gangs.released.is_empty() && self.gangs.seated(id).any(|uid| self.gangs.released.contains(uid))
+        let is_over = |uid: &Arc<str>| {
+            let landing = self.nodes.pod(uid).and_then(|(_, pod)| pod.landing);
+            landing.is_some_and(|landing| landing.is_over)
+        };
+        self.gangs.seated(id).any(|uid| self.gangs.released.contains(uid) || is_over(uid))
     }
 
     /// How many members are bound.
     pub(super) fn bound_members(&self, id: &GroupId) -> usize {
         self.gangs.seated(id).filter(|uid| !self.placing.contains_key(*uid)).count()
     }
+}
+
+/// When the youngest was made of those that a pod was bound with.
+fn youngest(pod: &Pod) -> Option<Timestamp> {
+    pod.landing.map(|landing| landing.youngest)
 }

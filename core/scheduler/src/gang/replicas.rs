@@ -173,7 +173,7 @@ impl Engine {
             pods.sort_by(|one, other| one.id.name.cmp(&other.id.name));
             let member = |pod: &Arc<Pod>| {
                 // One that has to avoid devices is like no other.
-                let claims = self.claims_of(pod, profile).ok().filter(|_| !self.has_shunned(pod))?;
+                let claims = self.claims_of(pod, profile).ok().filter(|_| !self.has_shunned(&pod.uid))?;
                 Some(Member { pod: pod.clone(), claims, follows: Vec::new() })
             };
             pods.into_iter().map(member).collect()

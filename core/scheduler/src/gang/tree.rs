@@ -2,6 +2,7 @@
 //!
 //! Invariant: a tree of which a part above its groups is not known is not placed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gates::Gate;
@@ -30,6 +31,25 @@ impl Branch {
             Branch::Inner { composite, branches } => {
                 !composite.levels.is_empty() || branches.iter().any(Branch::has_levels)
             }
+        }
+    }
+
+    /// Adds the levels of which its groups and groups of groups have to be in one domain.
+    pub fn collect_levels<'b>(&'b self, levels: &mut BTreeSet<&'b Arc<str>>) {
+        match self {
+            Branch::Leaf { group, .. } => levels.extend(&group.levels),
+            Branch::Inner { composite, branches } => {
+                levels.extend(&composite.levels);
+                branches.iter().for_each(|branch| branch.collect_levels(levels));
+            }
+        }
+    }
+
+    /// The groups in it, with their members that wait.
+    pub fn leaves(&self) -> Vec<(&Arc<Group>, &[Arc<Pod>])> {
+        match self {
+            Branch::Leaf { group, pods } => vec![(group, pods)],
+            Branch::Inner { branches, .. } => branches.iter().flat_map(Branch::leaves).collect(),
         }
     }
 }
@@ -115,18 +135,32 @@ impl Engine {
         }
         let is_gated = here.any(|(_, gated)| *gated);
         let priority = self.gangs.composites.get(root).map_or(0, |composite| composite.priority);
-        let is_held_back = is_gated || !self.has_enough(&tree);
+        let has_enough = self.has_enough(&tree);
+        let is_held_back = is_gated || !has_enough;
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
             let waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf));
             let members: Vec<Arc<str>> = waiting.flat_map(|members| members.keys().cloned()).collect();
             self.suspect_all(&members);
         }
+        if !has_enough {
+            self.free_room_of(&tree);
+        }
     }
 
     /// Whether enough members are there, wherever they are.
     pub(super) fn has_enough(&self, root: &Root) -> bool {
         self.is_enough(root, DEPTH_MAX, &|leaf: &GroupId| self.gangs.members(leaf))
+    }
+
+    /// Whether enough members are bound.
+    pub(super) fn is_bound(&self, root: &Root) -> bool {
+        self.is_enough(root, DEPTH_MAX, &|leaf: &GroupId| self.bound_members(leaf))
+    }
+
+    /// Whether enough members were bound once, as far as that was told.
+    pub(super) fn was_bound(&self, root: &Root) -> bool {
+        self.is_enough(root, DEPTH_MAX, &|leaf: &GroupId| if self.was_placed(leaf) { usize::MAX } else { 0 })
     }
 
     /// Whether enough groups have enough members, as they are counted.
@@ -145,6 +179,20 @@ impl Engine {
                 whole >= composite.at_least as usize
             }
         }
+    }
+
+    /// How many members have to get seats at the least so that enough of these have enough; nothing if too few are there.
+    pub(super) fn least(&self, composite: &Composite, branches: &[Branch]) -> Option<u32> {
+        let of_branch = |branch: &Branch| match branch {
+            Branch::Leaf { group, pods } => {
+                let missing = group.at_least.saturating_sub(self.gangs.seated(&group.id).count() as u32);
+                (missing as usize <= pods.len()).then_some(missing)
+            }
+            Branch::Inner { composite, branches } => self.least(composite, branches),
+        };
+        let mut each: Vec<u32> = branches.iter().filter_map(of_branch).collect();
+        each.sort_unstable();
+        Some(each.get(..composite.at_least as usize)?.iter().sum())
     }
 
     /// The part of the tree below a root, its groups in the order in which they were made.

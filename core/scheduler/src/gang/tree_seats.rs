@@ -1,37 +1,25 @@
 //! Seats for the members of a tree: each group in the domain of its parent.
 //!
-//! Groups are placed in the order in which they were made, each as if those before it had their seats. If one does not fit, those
-//! before it are tried in other domains, up to a bound; what is not met within it is not called a proof. Groups that may be
-//! anywhere in the domain of their parent are searched seats for together first.
-//!
 //! Invariant: what is assumed of members is taken back before the answer is given.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
-use model::allocation::Allocation;
 use model::claim::ClaimId;
 use model::group::{Composite, Group, GroupId};
 use model::pod::Pod;
 use placement::{Domain, PlacementGenerator, Strictness, Topology, TopologyConstraint, TopologyGenerator};
 
-use super::assumed::Assumed;
+use super::Root;
 use super::cast::{Cast, Member};
 use super::tree::Branch;
+use super::tree_search::{TreeSearch, brought};
 use super::turn::Seated;
-use super::{Root, turn};
 use crate::cycle::Wanted;
-use crate::engine::{Engine, held};
+use crate::engine::Engine;
 use crate::filters;
 use crate::profile::Profile;
-
-/// How often seats for a group are looked for in one search, at the most.
-const TRIES_MAX: u64 = 512;
-
-/// So many steps of a search stand for one of these.
-const STEPS_PER_TRY: u64 = 4_000;
 
 /// What the members of a tree look for.
 #[derive(Debug)]
@@ -48,23 +36,6 @@ pub(super) struct Tree {
     pub profile: Arc<Profile>,
 }
 
-/// Seats that groups have for the moment.
-struct Trial {
-    seats: Vec<(Seated, Vec<Assumed>)>,
-    /// How many members have to have seats in the end.
-    wanted: usize,
-    tries_left: u64,
-    /// There would have been more to try.
-    is_spent: bool,
-    /// How many steps each search for seats of a group may take.
-    steps_max: u64,
-    /// How many groups had seats at most, and why the next had none.
-    nearest: Option<(usize, String)>,
-}
-
-/// What has to fit besides.
-type Then<'t> = &'t mut dyn FnMut(&mut Engine, &mut Trial) -> bool;
-
 impl Engine {
     /// What the members of a tree look for, unless one of those above its groups is not known.
     pub(super) fn seek_tree(&mut self, root: &Root, pods: &[Arc<Pod>]) -> Option<Tree> {
@@ -72,14 +43,19 @@ impl Engine {
         let leaves = self.leaves_of(root);
         let groups = leaves.iter().filter_map(|leaf| self.gangs.groups.get(leaf).cloned()).collect();
         let profile = self.settings.profile_of(&pods[0]);
-        let member = |pod: &Arc<Pod>| {
-            let claims = self.claims_of(pod, &profile).ok()?;
-            Some(Member { pod: pod.clone(), claims, follows: Vec::new() })
-        };
-        let cast = Cast::new(self, pods.iter().filter_map(member).collect(), &profile);
-        let pinned: Vec<NodeIdx> = branches.iter().flat_map(|branch| self.pins(branch)).collect();
+        let cast = Cast::new(self, self.members_of(pods, &profile), &profile);
+        let pinned = self.pins(&branches);
         let domains = self.domains_within(&composite.levels, &pinned, &self.whole_domain(&pods[0]));
         Some(Tree { composite, groups, branches, cast, domains, profile })
+    }
+
+    /// Members as a search sees them, but for those whose claims cannot be met anywhere.
+    pub(super) fn members_of(&self, pods: &[Arc<Pod>], profile: &Profile) -> Vec<Member> {
+        let member = |pod: &Arc<Pod>| {
+            let claims = self.claims_of(pod, profile).ok()?;
+            Some(Member { pod: pod.clone(), claims, follows: Vec::new() })
+        };
+        pods.iter().filter_map(member).collect()
     }
 
     /// Seats for members of enough groups, and for so many members in all, in one of these domains, or why there are none.
@@ -90,213 +66,39 @@ impl Engine {
         wanted: u32,
         steps_max: u64,
     ) -> Result<(Arc<str>, Seated), String> {
-        let mut trial = Trial {
-            seats: Vec::new(),
-            wanted: wanted.max(1) as usize,
-            tries_left: (steps_max / STEPS_PER_TRY).clamp(1, TRIES_MAX),
-            is_spent: false,
-            steps_max,
-            nearest: None,
-        };
-        let mut is_enough = |_: &mut Engine, trial: &mut Trial| trial.count() >= trial.wanted;
-        let found = domains.iter().find(|domain| {
-            self.seat_together(&tree.composite, &tree.branches, domain, &mut trial, &mut is_enough)
-        });
-        let mut seats: Vec<Seated> = std::iter::from_fn(|| self.revert_group(&mut trial)).collect();
-        seats.reverse();
+        let mut search = TreeSearch::new(self, steps_max);
+        let wanted = wanted.max(1);
+        let mut is_enough = |search: &mut TreeSearch<'_>| search.count() >= wanted as usize;
+        let whole = (&*tree.composite, &*tree.branches);
+        let found = search.seat_in_best(whole, domains, wanted, &mut is_enough).map(|at| &domains[at]);
+        let mut seated = search.end();
         let Some(domain) = found else {
-            return Err(match trial.nearest {
-                // Not everything was tried, so this is no proof.
-                Some((_, why)) if trial.is_spent => {
-                    format!("the search for seats met its bound, and this is what came closest: {why}")
-                }
-                Some((_, why)) => why,
-                None if domains.is_empty() => {
-                    let levels = tree.composite.levels.join(", ");
-                    let runs = tree.branches.iter().any(|branch| !self.pins(branch).is_empty());
-                    let lack = if runs { "members that run are not all" } else { "no node is" };
-                    format!("{lack} in one domain of level {levels}")
-                }
-                None => "there are too few members".to_owned(),
-            });
+            return Err(search.why().unwrap_or_else(|| match domains.is_empty() {
+                true => self.lack_of_domains(tree),
+                false => "there are too few members".to_owned(),
+            }));
         };
-        let mut seated: Seated = seats.into_iter().flatten().collect();
         follow_each_other(&mut seated);
         Ok((domain.name.clone(), seated))
     }
 
-    /// Seats a part of a tree within a domain so that the rest fits as well.
-    fn seat_branch(&mut self, branch: &Branch, within: &Domain, trial: &mut Trial, then: Then<'_>) -> bool {
-        match branch {
-            Branch::Leaf { group, pods } => self.seat_leaf(group, pods, within, trial, then),
-            Branch::Inner { composite, branches } => {
-                let pinned: Vec<NodeIdx> = branches.iter().flat_map(|branch| self.pins(branch)).collect();
-                let domains = self.domains_within(&composite.levels, &pinned, within);
-                domains.iter().any(|domain| self.seat_together(composite, branches, domain, trial, then))
-            }
-        }
+    fn lack_of_domains(&self, tree: &Tree) -> String {
+        let levels = tree.composite.levels.join(", ");
+        let runs = !self.pins(&tree.branches).is_empty();
+        let lack = if runs { "members that run are not all" } else { "no node is" };
+        format!("{lack} in one domain of level {levels}")
     }
 
-    /// Seats what is in a group of groups within a domain.
-    fn seat_together(
-        &mut self,
-        composite: &Composite,
-        branches: &[Branch],
-        within: &Domain,
-        trial: &mut Trial,
-        then: Then<'_>,
-    ) -> bool {
-        self.seat_as_one(composite, branches, within, trial, then)
-            || self.seat_branches(composite, branches, 0, within, trial, then)
-    }
-
-    /// Seats all members of groups that may be anywhere in a domain as if they were one group. One after the other, the first might
-    /// take what only another could use.
-    fn seat_as_one(
-        &mut self,
-        composite: &Composite,
-        branches: &[Branch],
-        within: &Domain,
-        trial: &mut Trial,
-        then: Then<'_>,
-    ) -> bool {
-        let leaf = |branch: &'_ Branch| match branch {
-            Branch::Leaf { group, pods } if group.levels.is_empty() => Some((group.clone(), pods.clone())),
-            Branch::Leaf { .. } | Branch::Inner { .. } => None,
-        };
-        let Some(leaves) = branches.iter().map(leaf).collect::<Option<Vec<_>>>() else { return false };
-        let has_enough = |(group, pods): &&(Arc<Group>, Vec<Arc<Pod>>)| {
-            self.gangs.seated(&group.id).count() + pods.len() >= group.at_least as usize
-        };
-        let waiting = leaves.iter().filter(|(_, pods)| !pods.is_empty()).count();
-        if waiting < 2 || leaves.iter().filter(has_enough).count() < leaves.len() || !trial.may_try() {
-            return false;
-        }
-        let mut pods: Vec<Arc<Pod>> = leaves.iter().flat_map(|(_, pods)| pods).cloned().collect();
-        turn::sort(&mut pods);
-        let as_one = Group { id: joint(&composite.id), at_least: pods.len() as u32, ..Group::default() };
-        let alone = std::slice::from_ref(within);
-        let Ok(mut seated) = self.seat_gang_in(&Arc::new(as_one), &pods, alone, trial.steps_max) else {
-            return false;
-        };
-        let before = trial.seats.len();
-        for (group, _) in leaves {
-            let is_own = |(pod, _): &mut (Arc<Pod>, _)| pod.group.as_ref() == Some(&group.id.name);
-            let own: Seated = seated.extract_if(.., is_own).collect();
-            self.assume_group(trial, own);
-        }
-        if then(self, trial) {
-            return true;
-        }
-        while trial.seats.len() > before {
-            self.revert_group(trial);
-        }
-        false
-    }
-
-    /// Seats as many of these as there is room for, but enough; `placed` of those before have theirs.
-    fn seat_branches(
-        &mut self,
-        composite: &Composite,
-        branches: &[Branch],
-        placed: u32,
-        within: &Domain,
-        trial: &mut Trial,
-        then: Then<'_>,
-    ) -> bool {
-        let Some((first, rest)) = branches.split_first() else {
-            return placed >= composite.at_least && then(self, trial);
-        };
-        let mut with = |engine: &mut Engine, trial: &mut Trial| {
-            engine.seat_branches(composite, rest, placed + 1, within, trial, then)
-        };
-        if self.seat_branch(first, within, trial, &mut with) {
-            return true;
-        }
-        let is_needed = placed + (rest.len() as u32) < composite.at_least;
-        !is_needed && self.seat_branches(composite, rest, placed, within, trial, then)
-    }
-
-    /// Seats a group in the best domain, and if the rest does not fit then in another.
-    fn seat_leaf(
-        &mut self,
-        group: &Arc<Group>,
-        pods: &[Arc<Pod>],
-        within: &Domain,
-        trial: &mut Trial,
-        then: Then<'_>,
-    ) -> bool {
-        let is_met = self.gangs.seated(&group.id).count() >= group.at_least as usize;
-        if pods.is_empty() {
-            return is_met && then(self, trial);
-        }
-        let pinned: Vec<NodeIdx> = self.pins_of(&group.id).collect();
-        let domains = self.domains_within(&group.levels, &pinned, within);
-        let mut best = None;
-        for choice in std::iter::once(None).chain(domains.iter().map(Some)) {
-            let among = match choice {
-                None => &domains[..],
-                // This is where it was found to be best.
-                Some(domain) if domains.len() == 1 || best.is_some_and(|at| domain.nodes.contains(&at)) => {
-                    continue;
-                }
-                Some(domain) => std::slice::from_ref(domain),
-            };
-            if !trial.may_try() {
-                return false;
-            }
-            let seated = match self.seat_gang_in(group, pods, among, trial.steps_max) {
-                Ok(seated) => seated,
-                Err(why) => {
-                    trial.came_close(group, &why);
-                    if choice.is_none() {
-                        break;
-                    }
-                    continue;
-                }
-            };
-            if choice.is_none() {
-                best = seated.first().and_then(|(_, choice)| self.nodes.find(&choice.node));
-            }
-            self.assume_group(trial, seated);
-            if then(self, trial) {
-                return true;
-            }
-            self.revert_group(trial);
-        }
-        is_met && then(self, trial)
-    }
-
-    /// Goes on as if members of a group were on their nodes. Their claims have devices then, which members of other groups that name
-    /// them share.
-    fn assume_group(&mut self, trial: &mut Trial, seated: Seated) {
-        let assumed = seated.iter().map(|(pod, choice)| self.assume_choice(pod, choice)).collect();
-        for (state, allocation) in brought(&seated) {
-            let allocation = Some(Arc::new(held(&state.wish.id, &state.uid, allocation, None).0));
-            let with_devices = ClaimState { allocation, ..ClaimState::clone(state) };
-            self.gangs.assumed.insert(state.wish.id.clone(), Arc::new(with_devices));
-        }
-        trial.seats.push((seated, assumed));
-    }
-
-    /// Takes back what was assumed of the last group.
-    fn revert_group(&mut self, trial: &mut Trial) -> Option<Seated> {
-        let (seated, assumed) = trial.seats.pop()?;
-        assumed.iter().rev().for_each(|one| self.revert_seat(one));
-        for (state, _) in brought(&seated) {
-            self.gangs.assumed.remove(&state.wish.id);
-        }
-        Some(seated)
-    }
-
-    fn pins(&self, branch: &Branch) -> Vec<NodeIdx> {
-        match branch {
+    /// The nodes on which members of these are.
+    pub(super) fn pins(&self, branches: &[Branch]) -> Vec<NodeIdx> {
+        let of_branch = |branch: &Branch| match branch {
             Branch::Leaf { group, .. } => self.pins_of(&group.id).collect(),
-            Branch::Inner { branches, .. } => branches.iter().flat_map(|branch| self.pins(branch)).collect(),
-        }
+            Branch::Inner { branches, .. } => self.pins(branches),
+        };
+        branches.iter().flat_map(of_branch).collect()
     }
 
-    fn pins_of(&self, id: &GroupId) -> impl Iterator<Item = NodeIdx> {
+    pub(super) fn pins_of(&self, id: &GroupId) -> impl Iterator<Item = NodeIdx> {
         self.gangs.seated(id).filter_map(|uid| Some(self.nodes.pod(uid)?.0))
     }
 
@@ -309,7 +111,12 @@ impl Engine {
     }
 
     /// The domains of these levels within another.
-    fn domains_within(&self, levels: &[Arc<str>], pinned: &[NodeIdx], within: &Domain) -> Vec<Domain> {
+    pub(super) fn domains_within(
+        &self,
+        levels: &[Arc<str>],
+        pinned: &[NodeIdx],
+        within: &Domain,
+    ) -> Vec<Domain> {
         if levels.is_empty() {
             return vec![within.clone()];
         }
@@ -329,38 +136,6 @@ impl Tree {
     pub fn has_levels(&self) -> bool {
         !self.composite.levels.is_empty() || self.branches.iter().any(Branch::has_levels)
     }
-}
-
-impl Trial {
-    /// How many members have seats.
-    fn count(&self) -> usize {
-        self.seats.iter().map(|(seated, _)| seated.len()).sum()
-    }
-
-    /// Whether seats may be looked for once more.
-    fn may_try(&mut self) -> bool {
-        self.is_spent |= self.tries_left == 0;
-        self.tries_left = self.tries_left.saturating_sub(1);
-        !self.is_spent
-    }
-
-    fn came_close(&mut self, group: &Group, message: &str) {
-        let placed = self.seats.len();
-        if self.nearest.as_ref().is_none_or(|(most, _)| *most < placed) {
-            let why = message.strip_prefix("pod group is unschedulable, ").unwrap_or(message);
-            let others = if placed == 0 { String::new() } else { format!(" beside {placed} others") };
-            self.nearest = Some((placed, format!("group {}{others}: {why}", group.id.name)));
-        }
-    }
-}
-
-/// The claims that get devices with members.
-fn brought(seated: &Seated) -> impl Iterator<Item = (&Arc<ClaimState>, &Allocation)> {
-    let claims = seated.iter().flat_map(|(_, choice)| &choice.claims);
-    claims.filter_map(|wanted| match wanted {
-        Wanted::Allocation { state, allocation } => Some((state, allocation)),
-        _ => None,
-    })
 }
 
 /// Members that share a claim with one of another group reserve it when that has brought its devices.

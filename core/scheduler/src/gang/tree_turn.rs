@@ -29,7 +29,8 @@ impl Engine {
         if pods.is_empty() {
             return self.look_at_tree(now, id);
         }
-        if is_coming_back || leaves.iter().any(|leaf| self.has_released(leaf)) {
+        self.resume_release(&root);
+        if is_coming_back || self.is_landing(&root) {
             return self.queue.put_back(key, Failure::Failed, now);
         }
         if pods.iter().any(|pod| self.wants_devices(pod))
@@ -62,6 +63,9 @@ impl Engine {
                 }
                 let wakes_on = self.helps_tree(&tree, &pods);
                 self.make_way(now, (key, party), &pods, aside, GangRefusal { message, wakes_on, filters });
+                if !self.gangs.plans.contains_key(&root) {
+                    self.release_cut_short(&root);
+                }
             }
         }
         self.take_plans(&lifted);
@@ -91,6 +95,7 @@ impl Engine {
             is_cleared: false,
             attempts: self.queue.attempts(key),
             since: self.queue.began(key),
+            youngest: seats.iter().filter_map(|(pod, _)| pod.created).max(),
         };
         self.begin_flight(&joint(root), flight);
         let mut by_group: BTreeMap<GroupId, Seated> = BTreeMap::new();

@@ -95,7 +95,8 @@ impl Engine {
         let Some(group) = self.gangs.groups.get(id).cloned().filter(|_| !members.is_empty()) else {
             return self.look_at_gang(now, id);
         };
-        if is_coming_back || self.is_landing(&group) {
+        self.resume_release(root);
+        if is_coming_back || self.is_landing(root) {
             return self.queue.put_back(key, Failure::Failed, now);
         }
         sort(&mut members);
@@ -118,6 +119,7 @@ impl Engine {
                 self.tell_refused(&group, &members[0], &refusal.message);
                 self.refuse_gang(now, key, &members, &refusal);
                 self.close_seats(now, id, NO_OTHERS);
+                self.release_cut_short(root);
             }
             Ok(sought) => match self.find_seats_anew(Party::Gang(&sought), &members, STEPS_MAX) {
                 Ok((_, seated)) if self.negotiates_for_gang(now, key, &seated) => {
@@ -143,6 +145,7 @@ impl Engine {
                     self.make_way(now, (key, Party::Gang(&sought)), &members, aside, refusal);
                     if !self.gangs.plans.contains_key(root) {
                         self.close_seats(now, id, NO_OTHERS);
+                        self.release_cut_short(root);
                     }
                 }
             },
@@ -174,6 +177,7 @@ impl Engine {
             is_cleared: false,
             attempts: self.queue.attempts(key),
             since: self.queue.began(key),
+            youngest: seated.iter().filter_map(|(pod, _)| pod.created).max(),
         };
         self.begin_flight(&group.id, flight);
         for (pod, choice) in seated {
@@ -202,10 +206,19 @@ impl Engine {
         let refusal =
             GangRefusal { message, wakes_on: self.helps(group, left), filters: FilterSet::default() };
         self.refuse_gang(now, key, left, &refusal);
-        if self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left)) {
-            // It is their turn again, and by themselves they may displace others.
+        let may_displace = self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left));
+        if may_displace || self.has_shunned_together(&group.id) {
+            // It is their turn again: by themselves they may displace others, or have what failed for one of them.
             self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
         }
+    }
+
+    /// Whether devices failed for one of a gang or of its tree before, which nobody of it gets while enough of them can do without.
+    fn has_shunned_together(&self, id: &GroupId) -> bool {
+        let root = self.root_of(id).unwrap_or_else(|| Root::Group(id.clone()));
+        let leaves = self.leaves_of(&root);
+        let mut waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf)).flatten();
+        waiting.any(|(uid, _)| self.has_shunned(uid))
     }
 
     /// Puts a gang back that has no seats, and says why.

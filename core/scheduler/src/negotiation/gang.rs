@@ -80,7 +80,7 @@ impl Engine {
                 continue;
             };
             if !self.negotiations.is_writing(&pod.uid) {
-                self.say(pod, None, potential, None);
+                self.say(pod, None, potential);
             }
         }
     }

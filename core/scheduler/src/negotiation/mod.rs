@@ -66,8 +66,8 @@ struct Writing {
     pod: Arc<str>,
     /// The pod wanted to say something else meanwhile.
     is_outdated: bool,
-    /// A claim that is asked to give its devices back, once no node is chosen any more.
-    then: Option<InTheWay>,
+    /// Claims that are asked to give their devices back, once no node is chosen any more.
+    then: Vec<InTheWay>,
 }
 
 impl Negotiations {
@@ -220,16 +220,16 @@ impl Engine {
             return true;
         };
         let key = self.queue_key(&pod);
-        match (outcome, writing.then) {
-            (WriteOutcome::Done, Some(one)) => {
+        match outcome {
+            WriteOutcome::Done if !writing.then.is_empty() => {
                 self.giving_up.remove(&write);
-                self.ask_for(one, &writing.pod);
+                writing.then.into_iter().for_each(|one| self.ask_for(one, &writing.pod));
             }
-            (WriteOutcome::Done, None) if writing.is_outdated => {
+            WriteOutcome::Done if writing.is_outdated => {
                 self.queue.wake_one(&key, Wake::OwnClaims.into(), now);
             }
-            (WriteOutcome::Done, None) => {}
-            (WriteOutcome::Failed(_), _) => {
+            WriteOutcome::Done => {}
+            WriteOutcome::Failed(_) => {
                 self.keep_after_all(now, write);
                 self.queue.sleep_less(&key, now);
             }
@@ -239,9 +239,8 @@ impl Engine {
 
     /// A claim is not asked to give its devices back after all. Others that use it thought so, and look again.
     fn keep_after_all(&mut self, now: Timestamp, write: WriteId) {
-        if let Some((claim, _)) = self.giving_up.remove(&write) {
-            self.rouse_users(now, &claim);
-        }
+        let kept = self.giving_up.remove(&write);
+        kept.into_iter().flat_map(|(claims, _)| claims).for_each(|claim| self.rouse_users(now, &claim));
     }
 
     /// Whether no node may be chosen for the pod before a claim is asked to give its devices back, and one is. It is taken
@@ -257,24 +256,24 @@ impl Engine {
         else {
             return false;
         };
-        let (selected, potential) = (None, context.potential.clone());
-        let id = self.say(&pod, selected, potential, Some(one.clone()));
-        self.giving_up.insert(id, (one.claim.clone(), user.clone()));
+        let potential = context.potential.clone();
+        // One write is enough for all claims of a pod; of several all but one would come too late.
+        let is_own = |writing: &Writing| writing.pod == *user && !writing.then.is_empty();
+        let open = self.negotiations.writes.iter().find(|(_, writing)| is_own(writing)).map(|(id, _)| *id);
+        let id = open.unwrap_or_else(|| self.say(&pod, None, potential));
+        if let Some(writing) = self.negotiations.writes.get_mut(&id) {
+            writing.then.push(one.clone());
+        }
+        self.giving_up.entry(id).or_insert_with(|| (Vec::new(), user.clone())).0.push(one.claim.clone());
         true
     }
 
     /// Tells drivers where a pod may go and is to go.
-    fn say(
-        &mut self,
-        pod: &Pod,
-        selected: Option<Arc<str>>,
-        potential: Vec<Arc<str>>,
-        then: Option<InTheWay>,
-    ) -> WriteId {
+    fn say(&mut self, pod: &Pod, selected: Option<Arc<str>>, potential: Vec<Arc<str>>) -> WriteId {
         let (id, uid) = (pod.id.clone(), pod.uid.clone());
         let write = self.submit_and_forget(Write::Negotiate { pod: id, uid, selected, potential });
         self.negotiations.begun.insert(pod.uid.clone());
-        let writing = Writing { pod: pod.uid.clone(), is_outdated: false, then };
+        let writing = Writing { pod: pod.uid.clone(), is_outdated: false, then: Vec::new() };
         self.negotiations.writes.insert(write, writing);
         write
     }

@@ -155,7 +155,7 @@ impl Engine {
         let is_said = known
             .is_some_and(|known| known.selected == wanted.selected && known.potential == wanted.potential);
         if pod.node.is_none() && !is_said && !self.negotiations.is_writing(&pod.uid) {
-            self.say(pod, wanted.selected, wanted.potential, None);
+            self.say(pod, wanted.selected, wanted.potential);
         }
         if self.negotiations.waits.get(&pod.uid) == Some(&wait) {
             return;

@@ -72,6 +72,11 @@ impl Nominations {
         here.into_iter().flatten().filter_map(|uid| self.by_pod.get(uid))
     }
 
+    /// All nominees.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.by_pod.values().map(|one| &one.pod)
+    }
+
     fn insert(&mut self, nomination: Nomination) {
         let uid = nomination.pod.uid.clone();
         self.remove(&uid);

@@ -264,3 +264,44 @@ fn devices_on_the_node_are_chosen_only_when_the_release_of_others_is_answered() 
         (vec!["gpu-b".into()], vec!["uid-p".into()])
     );
 }
+
+#[test]
+fn a_pod_that_has_its_node_keeps_the_claim_that_it_may_use_there_when_another_cannot_be_had() {
+    let mut world = with_gpus();
+    world.fact(gpus("b", &["gpu-b", "gpu-c"]));
+    for name in ["one", "two"] {
+        world.add_claim(claim(name));
+    }
+    world.add_pod(bound("p", "b", &["one", "two"]));
+    world.fail.push(|write| matches!(write, Write::Allocate { claim, .. } if &*claim.name == "two"));
+    world.turn();
+    world.carry_out();
+    assert!(world.open.is_empty(), "its node may use the other: {:?}", world.open);
+    assert_eq!(users_of(&world, "one"), ["uid-p"]);
+    world.later(20);
+    world.settle();
+    assert_eq!(
+        (users_of(&world, "one"), users_of(&world, "two")),
+        (vec!["uid-p".into()], vec!["uid-p".into()])
+    );
+    assert!(is_at_rest(&world));
+}
+
+#[test]
+fn a_pod_lets_go_of_a_claim_that_it_cannot_use_where_it_was_put() {
+    let mut world = with_gpus();
+    world.fact(gpus("b", &["gpu-b", "gpu-c"]));
+    world.add_claim(held("one", "a", &["uid-p"]));
+    world.add_claim(claim("two"));
+    world.add_pod(bound("p", "b", &["one", "two"]));
+    for _ in 0..3 {
+        world.settle();
+        world.later(20);
+    }
+    let devices = [world.devices_of("one"), world.devices_of("two")].concat();
+    assert_eq!(devices, ["gpu-b", "gpu-c"], "{:#?}", world.told);
+    assert_eq!(
+        (users_of(&world, "one"), users_of(&world, "two")),
+        (vec!["uid-p".into()], vec!["uid-p".into()])
+    );
+}

@@ -7,7 +7,8 @@ use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use model::device::DeviceId;
 use model::node::NodeSelector;
-use scheduler::change::{Write, WriteOutcome};
+use model::pod::Pod;
+use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::Input;
 
 use crate::with_gpus;
@@ -62,6 +63,21 @@ fn a_claim_that_only_the_pod_uses_gives_its_devices_back_too() {
     let mut world = stuck(&["uid-p"]);
     assert_eq!(deallocations(&world), 1);
     world.later(2);
+    world.settle();
+    assert_eq!(world.devices_of("one"), ["gpu-b"]);
+}
+
+#[test]
+fn a_claim_that_could_not_give_its_devices_back_is_asked_again_after_a_while() {
+    let mut world = stuck(&[]);
+    world.later(20);
+    world.fail.push(|write| matches!(write, Write::Deallocate { .. }));
+    world.carry_out();
+    for _ in 0..5 {
+        world.turn();
+        assert_eq!(deallocations(&world), 0, "the answer would be the same");
+    }
+    world.later(20);
     world.settle();
     assert_eq!(world.devices_of("one"), ["gpu-b"]);
 }
@@ -180,4 +196,90 @@ fn a_claim_gets_no_devices_while_it_may_lose_them_once_more() {
     world.later(20);
     world.settle();
     assert_eq!(world.node_of("p").as_deref(), Some("b"));
+}
+
+/// A pod waits, and its claim has a device where it cannot go, as it cannot anywhere else.
+fn idle_beside_waiting_pod() -> World {
+    let mut world = with_gpus();
+    world.add_claim(held("one", "a", &[]));
+    world.add_pod(pod("p", 100_000, &["one"]));
+    world.settle();
+    assert_eq!(world.devices_of("one"), ["gpu-a"]);
+    world
+}
+
+#[test]
+fn a_pod_that_cannot_be_bound_lets_others_have_its_devices() {
+    let mut world = with_gpus();
+    world.fact(node("b", 50));
+    world.fail.push(|write| matches!(write, Write::Bind { .. }));
+    for (name, wanted) in [("p", "one"), ("q", "two")] {
+        world.add_claim(claim(wanted));
+        world.add_pod(pod(name, 100, &[wanted]));
+    }
+    world.settle();
+    assert_eq!(world.node_of("q").as_deref(), Some("a"), "it was not there first");
+    assert!(world.devices_of("one").is_empty());
+}
+
+#[test]
+fn a_claim_gives_back_what_it_got_for_a_pod_that_went_unbound() {
+    let mut world = idle_beside_waiting_pod();
+    world.remove_pod("p");
+    assert_eq!(deallocations(&world), 0, "who only watches writes nothing");
+    world.settle();
+    assert!(world.devices_of("one").is_empty());
+}
+
+#[test]
+fn a_claim_gives_back_what_is_written_for_a_pod_that_goes_meanwhile() {
+    for carried in 0..3 {
+        let mut world = with_gpus();
+        world.fail.push(|write| matches!(write, Write::Bind { .. }));
+        world.add_claim(claim("one"));
+        world.add_pod(pod("p", 100, &["one"]));
+        world.turn();
+        (0..carried).for_each(|_| world.carry_out());
+        world.remove_pod("p");
+        world.settle();
+        assert!(world.devices_of("one").is_empty(), "gone after {carried} writes");
+    }
+}
+
+#[test]
+fn a_claim_keeps_what_it_got_for_a_pod_that_is_gone_if_another_uses_it() {
+    let mut world = idle_beside_waiting_pod();
+    world.add_claim(ClaimState {
+        reserved_for: vec!["uid-other".into()],
+        ..ClaimState::clone(&world.claims[&claim_id("one")])
+    });
+    world.remove_pod("p");
+    world.settle();
+    assert_eq!(world.devices_of("one").len(), 1);
+}
+
+#[test]
+fn a_claim_is_asked_again_if_it_could_not_give_back_what_nobody_uses() {
+    let mut world = idle_beside_waiting_pod();
+    world.fail.push(|write| matches!(write, Write::Deallocate { .. }));
+    world.remove_pod("p");
+    world.settle();
+    assert_eq!((world.devices_of("one").len(), world.fail.len()), (1, 0));
+    world.later(2);
+    world.settle();
+    assert!(world.devices_of("one").is_empty());
+}
+
+#[test]
+fn a_claim_gives_back_what_is_written_while_two_pods_of_a_name_come_and_go() {
+    let mut world = with_gpus();
+    world.add_claim(claim("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    world.remove_pod("p");
+    world.add_pod(Pod { uid: "uid-next".into(), ..pod("p", 100, &["one"]) });
+    world.turn();
+    world.fact(Change::PodGone("uid-next".into()));
+    world.settle();
+    assert!(world.devices_of("one").is_empty());
 }

@@ -375,6 +375,23 @@ fn devices_that_are_planned_for_a_nominee_go_to_nobody_who_matters_less() {
 }
 
 #[test]
+fn no_devices_are_kept_for_a_pod_whose_claim_is_gone() {
+    let mut world = cards(&["card"], &[]);
+    world.lingering = true;
+    world.holder("low", 0, ("a", "a"), "card");
+    world.want("high", 10, 1);
+    world.settle();
+    assert_eq!(world.nominated("high").as_deref(), Some("a"));
+    world.remove_claim("high");
+    // Whatever is heard of it, it waits for its claim from now on.
+    world.add_pod(world.pods["uid-high"].clone());
+    world.let_go("low");
+    world.want("less", 5, 1);
+    world.settle();
+    assert_eq!((world.devices_of("less"), world.nominated("high")), (vec!["card".to_owned()], None));
+}
+
+#[test]
 fn who_matters_more_takes_what_is_planned_for_others_and_these_look_again() {
     let mut world = cards(&["gpu-a"], &["gpu-b"]);
     world.lingering = true;

@@ -109,6 +109,32 @@ fn who_cannot_be_bound_is_bound_again_beside_the_others_in_whatever_order_that_i
 }
 
 #[test]
+fn a_member_for_whom_a_write_failed_is_left_alone_for_a_while_even_if_others_of_its_gang_wait() {
+    let mut world = with_cards();
+    world.add_claim(claim("m3"));
+    // There is no room for it, and it waits for news of claims and of pods that go.
+    world.add_pod(member("m3", 9_000, &["m3"]));
+    world.settle();
+    assert_eq!(bound(&world), 3);
+    world.let_go("m0");
+    world.later(20);
+    world.add_claim(claim("m4"));
+    world.fail.push(|write| matches!(write, Write::Allocate { .. }));
+    world.add_pod(member("m4", 1_500, &["m4"]));
+    world.turn();
+    world.carry_out();
+    for _ in 0..5 {
+        world.turn();
+        let is_tried = world.open.iter().any(|(_, write)| matches!(write, Write::Allocate { .. }));
+        assert!(!is_tried, "it would only go wrong again: {:?}", world.open);
+        world.carry_out();
+    }
+    world.later(20);
+    world.settle();
+    assert!(world.node_of("m4").is_some(), "{:?}", world.told.last());
+}
+
+#[test]
 fn a_gang_of_which_nobody_could_be_bound_may_go_to_another_rack() {
     let mut world = with_cards();
     world.turn();

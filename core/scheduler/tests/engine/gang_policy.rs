@@ -83,7 +83,7 @@ fn fail_one(world: &mut World, failing: usize, first: bool) {
     }
 }
 
-fn evicted(world: &World) -> usize {
+pub fn evicted(world: &World) -> usize {
     let is_eviction = |(_, write): &&(_, Write)| matches!(write, Write::Evict { by: Preemptor::OwnGang, .. });
     world.open.iter().filter(is_eviction).count()
 }

@@ -452,3 +452,52 @@ fn no_room_is_kept_for_a_gang_that_has_too_few_members() {
     assert_eq!(world.node_of("single").as_deref(), Some("c"), "{:?}", world.told.last());
     assert_eq!(world.nominated("u0"), None);
 }
+
+#[test]
+fn no_room_is_kept_for_a_gang_that_lost_a_member_on_a_node() {
+    let mut world = racks();
+    world.lingering = true;
+    for (name, priority, node) in [("x", 1, "b"), ("y", 20, "c"), ("z", 20, "d")] {
+        world.add_pod(running(name, priority, node, 3_000));
+    }
+    world.add_pod(running("beside", 20, "a", 1_000));
+    world.fact(applied(gang("urgent", 2, 10, SINGLE)));
+    world.add_pod(member_of("urgent", 10, running("u0", 10, "a", 3_000)));
+    world.add_pod(member_of("urgent", 10, pod("u1", 3_000, &[])));
+    world.settle();
+    assert_eq!(world.nominated("u1").as_deref(), Some("b"));
+    world.remove_pod("u0");
+    // Whatever is heard of it, it is held back from now on.
+    world.add_pod(world.pods["uid-u1"].clone());
+    world.let_go("x");
+    world.add_pod(pod("single", 3_500, &[]));
+    world.settle();
+    assert_eq!(world.node_of("single").as_deref(), Some("b"), "{:?}", world.told.last());
+    assert_eq!(world.nominated("u1"), None);
+}
+
+#[test]
+fn no_devices_are_kept_for_a_gang_while_a_claim_of_a_member_is_gone() {
+    let mut world = gang_world();
+    world.lingering = true;
+    world.fact(gpu_class());
+    world.fact(node_in("r0", "a", 4_000));
+    world.fact(gpus("a", &["gpu"]));
+    world.add_claim(claim("x"));
+    world.add_pod(pod("x", 100, &["x"]));
+    world.settle();
+    world.fact(applied(gang("urgent", 2, 10, SINGLE)));
+    world.add_claim(claim("u0"));
+    world.add_pod(member_of("urgent", 10, pod("u0", 100, &["u0"])));
+    world.add_pod(member_of("urgent", 10, pod("u1", 100, &[])));
+    world.settle();
+    assert_eq!(world.nominated("u1").as_deref(), Some("a"));
+    world.remove_claim("u0");
+    world.add_pod(world.pods["uid-u0"].clone());
+    world.let_go("x");
+    world.add_claim(claim("less"));
+    world.add_pod(Pod { priority: 5, ..pod("less", 100, &["less"]) });
+    world.settle();
+    assert_eq!(world.devices_of("less"), ["gpu"]);
+    assert_eq!((world.nominated("u0"), world.nominated("u1")), (None, None));
+}

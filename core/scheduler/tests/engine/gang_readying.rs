@@ -106,6 +106,27 @@ fn a_member_whose_device_fails_is_placed_anew_alone_and_the_others_keep_theirs()
 }
 
 #[test]
+fn a_device_that_failed_for_a_member_is_tried_again_for_it_once_the_others_have_their_nodes() {
+    let mut world = gang_world();
+    facts(&[("a", &["a-0"])], 1).into_iter().for_each(|fact| world.fact(fact));
+    world.add_claim(claim("c0"));
+    world.add_pod(member("m0", &["c0"]));
+    world.settle();
+    fail(&mut world, "c0");
+    world.carry_out();
+    world.add_pod(Pod { group: Some("gang".into()), ..pod("m1", 100, &[]) });
+    world.later(20);
+    world.settle();
+    assert!(world.node_of("m1").is_some(), "it needs no device");
+    world.later(20);
+    world.settle();
+    assert_eq!((world.devices_of("c0"), world.engine.readying()), (vec!["a-0".to_owned()], 1));
+    attach(&mut world, "c0");
+    world.settle();
+    assert_eq!(bound(&world), 2);
+}
+
+#[test]
 fn a_gang_without_another_device_for_one_member_lets_go_of_everything_and_tries_again() {
     let mut world = waiting(&[("a", &["a-0"]), ("b", &["b-0"])]);
     // The other node of the rack has no room for it besides, and the other rack is not theirs.

@@ -321,3 +321,38 @@ fn what_no_order_of_members_could_mend_is_refused_by_counting() {
         "m0: pod group is unschedulable, there is no room for 3 members at once: room for 2 of 3 like m0";
     assert_eq!(told, expected);
 }
+
+#[test]
+fn too_few_devices_that_several_nodes_reach_are_found_out_by_counting() {
+    let mut world = gang_world();
+    let selector = "device.driver == \"link.example.com\"".into();
+    let class = Class { name: "link".into(), selectors: vec![Some(selector)], ..Class::default() };
+    world.fact(Change::ClassApplied(class));
+    for number in 0..16 {
+        let rack = if number < 8 { "r0" } else { "r1" };
+        let Change::NodeApplied(mut node) = node_in(rack, &name_of(number), 64_000) else {
+            unreachable!("a node comes")
+        };
+        node.labels.insert("host".into(), format!("host-{number}").into());
+        node.pods_max = 100;
+        world.fact(Change::NodeApplied(node));
+    }
+    // Each reaches four nodes of one rack: there are 30 in the first and 10 in the second.
+    let reached = |link: usize| {
+        let first = if link < 30 { link % 5 } else { 8 + link % 5 };
+        (first..first + 4).collect()
+    };
+    world.fact(links(&(0..40).map(reached).collect::<Vec<_>>()));
+    world.fact(group(40, &["rack"]));
+    for number in 0..40 {
+        let own = format!("own-{number}");
+        // Two kinds of members take from the same.
+        world.add_claim(wants(&own, &[("link", 1)]));
+        world.add_pod(member(&format!("m{number}"), if number % 2 == 0 { 500 } else { 1_000 }, &[&own]));
+    }
+    world.settle();
+    let told = world.told.iter().find(|line| line.starts_with("m0: pod group")).expect("it was refused");
+    let expected = "m0: pod group is unschedulable, none of 2 domains has room for 40 members at once; r0 comes closest: \
+                    devices is enough for 30, 40 needed, 30 free";
+    assert_eq!(told, expected);
+}

@@ -4,7 +4,7 @@ use gates::{Gate, Gates};
 use model::group::{Composite, Group, GroupId};
 use model::pod::Pod;
 use scheduler::change::{Change, GroupChange, Write};
-use scheduler::engine::Engine;
+use scheduler::engine::{Engine, Settings};
 
 use crate::gangs::{node_in, seats};
 use crate::world::{World, claim, gpu_class, gpus, pod, settings, world};
@@ -13,17 +13,25 @@ pub fn id(name: &str) -> GroupId {
     GroupId { namespace: "default".into(), name: name.into() }
 }
 
+pub fn tree_settings() -> Settings {
+    let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling, Gate::CompositePodGroup];
+    let gates = gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
+    Settings { gates, ..settings() }
+}
+
 /// A world whose engine knows groups of groups.
 pub fn tree_world() -> World {
-    let mut settings = settings();
-    let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling, Gate::CompositePodGroup];
-    settings.gates = gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
-    World { engine: Engine::new(settings), ..world() }
+    World { engine: Engine::new(tree_settings()), ..world() }
 }
 
 /// Two zones with two racks of two nodes each, of four processors: `z0-r0-a` and so on.
 pub fn zones() -> World {
     let mut world = tree_world();
+    add_zones(&mut world);
+    world
+}
+
+pub fn add_zones(world: &mut World) {
     for zone in ["z0", "z1"] {
         for rack in ["r0", "r1"] {
             for name in ["a", "b"] {
@@ -36,10 +44,9 @@ pub fn zones() -> World {
             }
         }
     }
-    world
 }
 
-fn tree(name: &str, at_least: u32, level: Option<&str>, parent: Option<&str>) -> Change {
+pub fn tree(name: &str, at_least: u32, level: Option<&str>, parent: Option<&str>) -> Change {
     Change::Group(GroupChange::CompositeApplied(Box::new(Composite {
         id: id(name),
         at_least,
@@ -49,7 +56,7 @@ fn tree(name: &str, at_least: u32, level: Option<&str>, parent: Option<&str>) ->
     })))
 }
 
-fn leaf(name: &str, at_least: u32, level: Option<&str>, parent: &str) -> Change {
+pub fn leaf(name: &str, at_least: u32, level: Option<&str>, parent: &str) -> Change {
     Change::Group(GroupChange::Applied(Box::new(Group {
         id: id(name),
         uid: format!("uid-{name}").into(),
@@ -62,7 +69,7 @@ fn leaf(name: &str, at_least: u32, level: Option<&str>, parent: &str) -> Change 
 }
 
 /// Members of a group with two processors each, `x0` and so on.
-fn add(world: &mut World, group: &str, count: usize) {
+pub fn add(world: &mut World, group: &str, count: usize) {
     for at in 0..count {
         let name = format!("{group}{at}");
         world.add_pod(Pod { group: Some(group.into()), ..pod(&name, 2_000, &[]) });
@@ -70,7 +77,7 @@ fn add(world: &mut World, group: &str, count: usize) {
 }
 
 /// A pod that fills a node.
-fn fill(world: &mut World, node: &str) {
+pub fn fill(world: &mut World, node: &str) {
     world.add_pod(Pod { node: Some(node.into()), ..pod(&format!("full-{node}"), 4_000, &[]) });
 }
 

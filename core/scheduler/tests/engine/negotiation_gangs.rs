@@ -1,6 +1,7 @@
 //! Gangs with claims that drivers' own controllers give devices: members are negotiated about one by one, and bound together.
 
 use gates::{Gate, Gates};
+use scheduler::change::Write;
 use scheduler::engine::{Engine, Settings};
 
 use crate::gangs::{group, member};
@@ -50,6 +51,32 @@ fn a_gang_that_has_no_seats_asks_back_what_its_members_were_given() {
     world.settle();
     let given = &world.claims[&claim_id("x")];
     assert!(given.control.leaving && given.reserved_for.is_empty(), "{given:?}");
+    assert_eq!(world.selected("x"), None);
+}
+
+#[test]
+fn what_a_member_was_given_for_several_claims_is_asked_back_with_one_word_to_drivers() {
+    let mut world = with_gang(&["y"], 600);
+    let claims = ["c0", "c1", "c2"];
+    claims.iter().for_each(|name| world.add_claim(lent(name)));
+    world.add_pod(member("x", 600, &claims));
+    world.settle();
+    claims.iter().for_each(|name| world.answer("x", name, &[]));
+    world.settle();
+    let chosen = world.selected("x").expect("chosen").to_owned();
+    claims.iter().for_each(|name| world.give(name, DRIVER, Some(&chosen), &["x"]));
+    world.settle();
+    // The other can be had nowhere.
+    world.answer("y", "y", &["a", "b"]);
+    world.turn();
+    let is_about_x =
+        |(_, write): &&(_, Write)| matches!(write, Write::Negotiate { pod, .. } if &*pod.name == "x");
+    assert_eq!(world.open.iter().filter(is_about_x).count(), 1, "{:?}", world.open);
+    world.settle();
+    for name in claims {
+        let given = &world.claims[&claim_id(name)];
+        assert!(given.control.leaving && given.reserved_for.is_empty(), "{given:?}");
+    }
     assert_eq!(world.selected("x"), None);
 }
 

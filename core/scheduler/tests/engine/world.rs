@@ -13,9 +13,9 @@ use model::allocation::{Allocation, Grant};
 use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
 use model::device::{Binding, Device, DeviceId, PoolId, Reach, Slice};
 use model::node::Node;
-use model::pod::{ClaimSource, ContainerWish, Pod, PodClaim, PodId, Resources, Shape};
+use model::pod::{ClaimSource, ContainerWish, Landing, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
-use scheduler::change::{Change, ClaimFootprint, Write, WriteId, WriteOutcome};
+use scheduler::change::{Change, ClaimFootprint, Preemptor, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
 use scheduler::negotiation::{NegotiationChange, PodContext};
 use scheduler::profile::Profile;
@@ -188,6 +188,7 @@ pub fn pod(name: &str, cpu_milli: i64, claims: &[&str]) -> Pod {
         gates: Vec::new(),
         claims: claims.iter().map(named).collect(),
         group: None,
+        landing: None,
         shape: Arc::new(shape),
     }
 }
@@ -275,6 +276,11 @@ impl World {
         state.version = self.next_version();
         self.claims.insert(state.wish.id.clone(), state.clone());
         self.fact(Change::ClaimApplied(Box::new(state)));
+    }
+
+    pub fn remove_claim(&mut self, name: &str) {
+        self.claims.remove(&claim_id(name));
+        self.fact(Change::ClaimGone(claim_id(name)));
     }
 
     /// The version that the next write gets.
@@ -475,9 +481,10 @@ impl World {
 
     fn write_pod(&mut self, write: &Write) -> Result<(), &'static str> {
         let changed = match write {
-            Write::Bind { uid, node, .. } => {
+            Write::Bind { uid, node, together, .. } => {
                 let pod = self.pods.get_mut(uid).ok_or("not found")?;
                 pod.node = Some(node.clone());
+                pod.landing = together.map(|youngest| Landing { youngest, is_over: false });
                 // What was noted counts like what the pod asks for.
                 for claim in self.notes.get(uid).into_iter().flatten() {
                     let amounts = claim.mapping.get("cpu").into_iter();
@@ -494,9 +501,11 @@ impl World {
                 pod.nominated_node = node.clone();
                 pod
             }
-            Write::Evict { uid, .. } if self.lingering => {
+            Write::Evict { uid, by, .. } if self.lingering => {
                 let pod = self.pods.get_mut(uid).ok_or("not found")?;
                 pod.deleting = true;
+                let marked = pod.landing.as_mut().filter(|_| *by == Preemptor::OwnGang);
+                marked.into_iter().for_each(|landing| landing.is_over = true);
                 pod
             }
             Write::Evict { pod, .. } => {

@@ -11,6 +11,7 @@ use objects::meta::Condition;
 use objects::resource::claim::ResourceClaim;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
+use objects::scheduling::priority_class::PriorityClass;
 use serde_json::{Value, json};
 
 use crate::pods::{refused, scheduled};
@@ -18,11 +19,13 @@ use crate::pods::{refused, scheduled};
 crate::with_groups![
     a_gang_goes_to_one_rack_and_its_group_says_so,
     a_gang_without_room_says_what_comes_closest_and_is_bound_when_there_is_more,
+    members_that_are_let_go_together_say_with_whom_they_were_bound,
     members_wait_for_their_group_and_for_enough_of_them,
     a_group_without_all_or_nothing_is_placed_as_far_as_there_is_room,
     a_claim_of_the_group_is_reserved_for_the_group_and_goes_with_it,
     a_claim_that_the_group_names_keeps_its_members_together,
     groups_of_groups_are_placed_as_a_whole,
+    groups_of_groups_displace_less_important_pods_only_once_all_of_them_fit_then,
     a_scheduler_without_the_feature_places_members_as_single_pods,
 ];
 
@@ -144,6 +147,22 @@ async fn a_gang_without_room_says_what_comes_closest_and_is_bound_when_there_is_
     let nodes = nodes_of(cluster, &names).await?;
     ensure!(racks_of(&nodes) == BTreeSet::from(["rack-1"]), "they are on {nodes:?}");
     group_says(cluster, "g", "True").await?;
+    ensure!(worker.troubles().is_empty(), "{:?}", worker.troubles());
+    Ok(())
+}
+
+async fn members_that_are_let_go_together_say_with_whom_they_were_bound(cluster: &Cluster) -> Result<()> {
+    racks(cluster, 1).await?;
+    let terms = Terms { releases: true, ..terms() };
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms)?;
+    cluster.create(&group("g", &json!({ "schedulingPolicy": gang(3) }))?).await?;
+    let names = members(cluster, "g", 3, &json!({})).await?;
+    nodes_of(cluster, &names).await?;
+    let pods: Vec<Pod> = cluster.list().await?;
+    let youngest = pods.iter().filter_map(|pod| pod.metadata.creation_timestamp).map(|time| time.0).max();
+    let youngest = youngest.context("they were made")?.to_string();
+    let said = |pod: &Pod| pod.metadata.annotations.get("supercargo.dev/bound-together").cloned();
+    ensure!(pods.iter().all(|pod| said(pod).as_ref() == Some(&youngest)), "not {youngest}: {pods:?}");
     ensure!(worker.troubles().is_empty(), "{:?}", worker.troubles());
     Ok(())
 }
@@ -281,6 +300,68 @@ async fn groups_of_groups_are_placed_as_a_whole(cluster: &Cluster) -> Result<()>
     for name in ["left", "right"] {
         group_says(cluster, name, "True").await.context(name)?;
     }
+    Ok(())
+}
+
+async fn groups_of_groups_displace_less_important_pods_only_once_all_of_them_fit_then(
+    cluster: &Cluster,
+) -> Result<()> {
+    if cluster.get::<PriorityClass>("important").await?.is_none() {
+        let class = json!({ "metadata": { "name": "important" }, "value": 1000 });
+        cluster.create(&object::<PriorityClass>(&class)?).await?;
+    }
+    // Two zones of two racks. In the first zone one node of each rack can be had, in the second there is one in all.
+    racks(cluster, 4).await?;
+    let free = ["rack-0-0", "rack-1-0", "rack-2-0"];
+    for node in (0..4).flat_map(|rack| [format!("rack-{rack}-0"), format!("rack-{rack}-1")]) {
+        let mut spec = json!({
+            "nodeName": node, "containers": containers(4), "terminationGracePeriodSeconds": 0,
+        });
+        if !free.contains(&&*node) {
+            spec["priorityClassName"] = json!("important");
+        }
+        cluster.create(&pod(&format!("on-{node}"), spec)?).await?;
+    }
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms())?;
+    let reference = json!({ "workloadName": "w", "templateName": "t" });
+    let tree: CompositePodGroup = object(&json!({
+        "metadata": { "name": "tree", "namespace": "default" },
+        "spec": {
+            "workloadRef": reference, "schedulingPolicy": { "gang": { "minGroupCount": 2 } },
+            "schedulingConstraints": level("zone"), "priorityClassName": "important",
+        },
+    }))?;
+    cluster.create(&tree).await?;
+    let important = json!({ "priorityClassName": "important" });
+    let mut names = Vec::new();
+    for (name, count) in [("left", 2), ("right", 3)] {
+        let spec = json!({
+            "workloadRef": reference, "parentCompositePodGroupName": "tree", "priorityClassName": "important",
+            "schedulingPolicy": gang(count), "schedulingConstraints": level("rack"),
+        });
+        cluster.create(&group(name, &spec)?).await?;
+        names.push(members(cluster, name, count, &important).await?);
+    }
+    // For three of them there is no rack, whoever goes.
+    cluster.pod_when("left-0", "is refused", refused).await?;
+    let pods: Vec<Pod> = cluster.list().await?;
+    ensure!(pods.iter().filter(|pod| pod.metadata.name.starts_with("on-")).count() == 8, "{pods:?}");
+    cluster.patch::<PodGroup>("right", json!({ "spec": { "schedulingPolicy": gang(2) } })).await?;
+    cluster.delete::<Pod>("right-2").await?;
+    let left = nodes_of(cluster, &names[0]).await?;
+    let right = nodes_of(cluster, &names[1][..2]).await?;
+    let taken: BTreeSet<&str> = left.iter().chain(&right).map(String::as_str).collect();
+    ensure!(taken == BTreeSet::from(["rack-0-0", "rack-1-0"]), "they are on {left:?} and {right:?}");
+    ensure!(racks_of(&left).len() == 1 && racks_of(&right).len() == 1, "{left:?} {right:?}");
+    let pods: Vec<Pod> = cluster.list().await?;
+    let there = pods.iter().filter(|pod| pod.metadata.name.starts_with("on-"));
+    ensure!(there.count() == 6 && cluster.get::<Pod>("on-rack-2-0").await?.is_some(), "{pods:?}");
+    let event = cluster.event("on-rack-0-0", "Preempted").await?;
+    ensure!(event.note.ends_with(" on node zone-0"), "it says {}", event.note);
+    for name in ["left", "right"] {
+        group_says(cluster, name, "True").await.context(name)?;
+    }
+    ensure!(worker.troubles().is_empty(), "{:?}", worker.troubles());
     Ok(())
 }
 

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use driver_kit::Failure;
-use driver_kit::api::ResourceHandle;
+use driver_kit::api::{NodeSelector, ResourceHandle};
 use driver_kit::controller::{ClaimRequest, Control, ControlOptions, Controller, Grant};
-use e2e::givers::only;
 use e2e::negotiate::Others;
 use e2e::shapes::{claim_of, node, object, pod_with_claims};
 use e2e::{Account, Cluster, Keeper, Terms, Worker, until};
@@ -100,7 +99,7 @@ impl Controller for Lender {
                 data: json!({ "at": at, "wants": request.claim_parameters }).to_string(),
                 ..ResourceHandle::default()
             };
-            let nodes = (at != "anywhere").then(|| only(&at));
+            let nodes = (at != "anywhere").then(|| NodeSelector::only(&at));
             Ok(Grant { nodes, handles: vec![handle], ..Grant::default() })
         };
         claims.iter().map(give).collect()

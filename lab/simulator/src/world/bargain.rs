@@ -12,6 +12,7 @@ use controllers::classic::{self, Duty, Grant};
 use controllers::contexts;
 use gates::{Gate, Gates};
 use objects::Object;
+use objects::core::affinity::NodeSelector;
 use objects::core::pod::Pod;
 use objects::resource::allocation::ResourceHandle;
 use objects::resource::claim::ResourceClaim;
@@ -174,11 +175,7 @@ impl Trader {
     fn grant(&self, node: &str) -> Grant {
         let handle =
             ResourceHandle { driver_name: self.name.clone(), data: node.to_owned(), ..Default::default() };
-        let nodes = self.is_local().then(|| {
-            let field = json!({ "key": "metadata.name", "operator": "In", "values": [node] });
-            serde_json::from_value(json!({ "nodeSelectorTerms": [{ "matchFields": [field] }] }))
-                .expect("a good selector")
-        });
+        let nodes = self.is_local().then(|| NodeSelector::only(node));
         Grant { nodes, shareable: self.shareable, handles: vec![handle], ..Grant::default() }
     }
 }

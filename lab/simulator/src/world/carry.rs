@@ -241,6 +241,10 @@ impl World {
             None => outcome,
         };
         let Some(one) = self.errands.remove(&errand) else { return };
+        if let Write::Bind { pod, uid, .. } = &one.write {
+            let is_bound = outcome == WriteOutcome::Done;
+            self.judge.see_binding(&Key::new(&pod.namespace, &pod.name), uid, is_bound);
+        }
         let (now, what) = (self.agenda.now(), errand::shown(&one.write));
         self.trace.note(now, format_args!("scheduler {} hears of {what}: {outcome:?}", one.replica));
         self.tell(one.replica, Input::Settled(one.id, outcome));

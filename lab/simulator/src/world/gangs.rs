@@ -75,6 +75,12 @@ pub(crate) struct GangRecord {
     whole: BTreeSet<String>,
     /// Those of which a member went while others were bound or about to be: nobody can be unbound for that.
     bereft: BTreeSet<String>,
+    /// Members whose bindings are under way, by gang and uid.
+    underway: BTreeMap<String, BTreeSet<String>>,
+    /// Those of which a binding was refused by chance while another member was bound or about to be: nobody can be unbound for
+    /// that, and until the one that is left is tried again its node may be cordoned, or its room taken by who matters more.
+    /// That it is placed if it could be is judged like that of any other pod.
+    parted: BTreeSet<String>,
     /// When pods were made, by uid, as a revision.
     made: BTreeMap<String, u64>,
     /// When a member of a gang went the last time, as a revision.
@@ -124,12 +130,36 @@ impl GangRecord {
         let at_least = GROUPS.iter().find(|known| known.0 == group).map_or(1, |known| known.1);
         if members.len() >= at_least {
             self.completed += u64::from(self.whole.insert(group.clone()));
+            self.parted.remove(&group);
         }
         let racks: BTreeSet<String> = members.iter().map(|pod| rack_of(&pod.spec.node_name)).collect();
         if is_bound && !was_bound && racks.len() > 1 {
             return vec![format!("gang {group} straddles racks {racks:?}")];
         }
         Vec::new()
+    }
+
+    /// A member is about to be bound.
+    pub fn begins(&mut self, pod: &Pod) {
+        if let Some(group) = group_of(pod) {
+            self.underway.entry(group.to_owned()).or_default().insert(pod.metadata.uid.clone());
+        }
+    }
+
+    /// It is known whether a member is bound.
+    pub fn ends(&mut self, pod: &Pod, is_bound: bool, pods: &BTreeMap<Key, Pod>) {
+        let Some(group) = group_of(pod) else { return };
+        let underway = self.underway.entry(group.to_owned()).or_default();
+        underway.remove(&pod.metadata.uid);
+        if is_bound {
+            return;
+        }
+        // If nobody is bound, the gang begins anew as a whole.
+        if underway.is_empty() && bound(pods, group).is_empty() {
+            self.parted.remove(group);
+        } else {
+            self.parted.insert(group.to_owned());
+        }
     }
 
     /// What is wrong if a pod is to be the first of its gang on a node, and too few of the gang have all that they need. Of a gang
@@ -152,12 +182,13 @@ impl GangRecord {
             .then(|| format!("gang {group} begins with {name}, and {ready} of {at_least} are ready"))
     }
 
-    /// Gangs of which fewer are bound than have to be at once, though none of them was lost.
+    /// Gangs of which fewer are bound than have to be at once, though none of them was lost and no binding refused.
     pub fn halves(&self, pods: &BTreeMap<Key, Pod>) -> Vec<String> {
         let mut wrong = Vec::new();
         for (group, at_least, ..) in GROUPS {
             let count = bound(pods, group).len();
-            let is_known = self.whole.contains(group) || self.bereft.contains(group);
+            let is_known =
+                [&self.whole, &self.bereft, &self.parted].iter().any(|known| known.contains(group));
             // Who was deleted while it was being bound is missed by the others, and nobody can be unbound.
             let live = pods.values().filter(|pod| group_of(pod) == Some(group) && !is_over(pod)).count();
             if count > 0 && count < at_least && live >= at_least && !is_known {

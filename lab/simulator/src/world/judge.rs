@@ -269,8 +269,9 @@ impl Judge {
 
     /// Somebody is about to bind a pod. The first of a gang is bound only when enough of them have all that they need, with their
     /// devices ready.
-    pub fn check_gang(&self, key: &Key, uid: &str) -> Option<String> {
+    pub fn check_gang(&mut self, key: &Key, uid: &str) -> Option<String> {
         let pod = self.pods.get(key).filter(|pod| pod.metadata.uid == uid)?;
+        self.gangs.begins(pod);
         let has_all = |pod: &Pod| {
             let named = |name: &String| {
                 let is_its = |claim: &&ResourceClaim| {
@@ -288,6 +289,13 @@ impl Judge {
             })
         };
         self.gangs.begun_by_few(pod, &self.pods, has_all)
+    }
+
+    /// It is known of a pod that was about to be bound whether it is.
+    pub fn see_binding(&mut self, key: &Key, uid: &str, is_bound: bool) {
+        if let Some(pod) = self.pods.get(key).filter(|pod| pod.metadata.uid == uid) {
+            self.gangs.ends(pod, is_bound, &self.pods);
+        }
     }
 
     fn check_room(&self, name: &str) -> Vec<String> {

@@ -47,12 +47,16 @@ impl World {
                 self.violations.push(format!("{name} waits, and could have all that it wants on {nodes:?}"));
             }
         }
-        for claim in claims.iter().filter(|claim| !control::controller(claim).is_empty()) {
+        for claim in &claims {
             let is_there = |uid: &str| pods.iter().any(|pod| pod.metadata.uid == uid && !is_over(pod));
             let users = &claim.status.reserved_for;
-            if !control::is_immediate(claim)
-                && (users.is_empty() || !users.iter().all(|user| is_there(&user.uid)))
-            {
+            let is_used = !users.is_empty() && users.iter().all(|user| is_there(&user.uid));
+            let may_be_kept = match control::controller(claim).is_empty() {
+                // A card of ours is kept for the pod that wants it.
+                true => claim.status.allocation.is_none() || pods.iter().any(|pod| names(pod, claim)),
+                false => control::is_immediate(claim),
+            };
+            if !is_used && !may_be_kept {
                 let name = &claim.metadata.name;
                 self.violations.push(format!("claim {name} has something, and nobody uses it"));
             }
@@ -67,6 +71,13 @@ impl World {
             }
         }
     }
+}
+
+/// Whether a pod that may still run wants a claim.
+fn names(pod: &Pod, claim: &ResourceClaim) -> bool {
+    let mut entries = pod.spec.resource_claims.iter();
+    let name = Some(claim.metadata.name.as_str());
+    !is_over(pod) && entries.any(|entry| entry.resource_claim_name.as_deref() == name)
 }
 
 fn group_of(pod: &Pod) -> Option<&str> {

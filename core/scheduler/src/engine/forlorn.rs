@@ -1,0 +1,95 @@
+//! Claims that have devices and that nobody uses or will use, so that nobody else can have them: their devices failed, or were
+//! for a pod that went before it ran. They give their devices back when there is time.
+//!
+//! Invariant: only who decides about pods asks for that. Who merely follows takes note, and goes on from there when it decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use model::claim::ClaimId;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+
+use super::Engine;
+use super::fold::named_claims;
+use crate::deallocate::{InTheWay, Remedy};
+
+/// How long after it was asked for, and for as long as it has not happened, it is asked for again.
+const ASKS_EVERY_MS: i64 = 1_000;
+
+/// What is known of claims that nobody uses.
+#[derive(Debug, Default)]
+pub(super) struct Forlorn {
+    /// Claims that got devices for pods that are gone, with the uids of their users.
+    bereaved: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// Claims that are to give their devices back, and when.
+    due: BTreeMap<ClaimId, Timestamp>,
+}
+
+impl Forlorn {
+    /// When the next claim is to give its devices back.
+    pub(super) fn next_time(&self) -> Option<Timestamp> {
+        self.due.values().min().copied()
+    }
+}
+
+impl Engine {
+    /// Lets claims give devices back that nobody uses.
+    pub(super) fn clear_forlorn(&mut self, now: Timestamp) {
+        let is_due = |(claim, time): (&ClaimId, &Timestamp)| (*time <= now).then(|| claim.clone());
+        let due: Vec<ClaimId> = self.forlorn.due.iter().filter_map(is_due).collect();
+        for claim in due {
+            if !self.is_forlorn(now, &claim) {
+                self.forlorn.due.remove(&claim);
+                continue;
+            }
+            self.forlorn.due.insert(claim.clone(), now.plus_millis(ASKS_EVERY_MS));
+            if !self.is_given_up(&claim) && !self.is_being_reserved(&claim) {
+                let uid = self.claims.get(&claim).map(|state| state.uid.clone()).unwrap_or_default();
+                self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &"".into());
+            }
+        }
+    }
+
+    /// Takes note that a pod is gone before it ran. What its claims got for it would stay theirs, with nobody to use it.
+    pub(super) fn bereave_claims(&mut self, now: Timestamp, pod: &Pod) {
+        for claim in named_claims(pod) {
+            let state = self.claims.get(&claim).filter(|state| !state.extended);
+            // What a driver gave is taken back by who looks after claims.
+            let is_ours = state.is_some_and(|state| !self.is_controlled(state));
+            if is_ours && self.claims.allocation(&claim).is_some() {
+                let user = self.user_of(pod, &claim);
+                self.forlorn.bereaved.entry(claim.clone()).or_default().insert(user);
+                self.look_if_forlorn(now, &claim);
+            }
+        }
+    }
+
+    /// A claim changed or went, or its pod did.
+    pub(super) fn look_if_forlorn(&mut self, now: Timestamp, claim: &ClaimId) {
+        if let Some(gone) = self.forlorn.bereaved.get(claim) {
+            let is_used = |state: &Arc<ClaimState>| state.reserved_for.iter().any(|one| !gone.contains(one));
+            let has_devices = self.claims.allocation(claim).is_some();
+            if !has_devices || self.claims.get(claim).is_none_or(is_used) {
+                self.forlorn.bereaved.remove(claim);
+            }
+        }
+        if !self.is_forlorn(now, claim) {
+            self.forlorn.due.remove(claim);
+        } else if !self.forlorn.due.contains_key(claim) {
+            self.forlorn.due.insert(claim.clone(), now);
+        }
+    }
+
+    /// Whether a claim is used by nobody, and its devices were for a pod that is gone or will not become ready.
+    fn is_forlorn(&self, now: Timestamp, claim: &ClaimId) -> bool {
+        let is_idle = |state: &&Arc<ClaimState>| {
+            let has_devices = state.allocation.is_some() && !state.extended;
+            has_devices && !state.deleting && state.reserved_for.is_empty()
+        };
+        let is_for_nobody =
+            |state: &Arc<ClaimState>| self.forlorn.bereaved.contains_key(claim) || self.is_broken(now, state);
+        self.claims.get(claim).filter(is_idle).is_some_and(is_for_nobody)
+    }
+}

@@ -1,0 +1,270 @@
+//! The search for seats in a tree.
+//!
+//! Groups are placed in the order in which they were made, each as if those before it had their seats. If one does not fit, those
+//! before it are tried in other domains, up to a bound; what is not met within it is not called a proof. Groups that may be
+//! anywhere in the domain of their parent are searched seats for together first.
+//!
+//! Invariant: what is assumed of members is taken back with their seats.
+
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use cluster::nodes::NodeIdx;
+use model::allocation::Allocation;
+use model::group::{Composite, Group};
+use model::pod::Pod;
+use placement::Domain;
+
+use super::assumed::Assumed;
+use super::tree::Branch;
+use super::tree_seats::joint;
+use super::turn::{self, Seated};
+use crate::cycle::Wanted;
+use crate::engine::{Engine, held};
+
+/// How often seats for a group are looked for in one search, at the most.
+const TRIES_MAX: u64 = 512;
+
+/// So many steps of a search stand for one of these.
+const STEPS_PER_TRY: u64 = 4_000;
+
+/// A search, with the seats that groups have for the moment.
+pub(super) struct TreeSearch<'e> {
+    pub engine: &'e mut Engine,
+    seats: Vec<(Seated, Vec<Assumed>)>,
+    pub tries_left: u64,
+    /// There would have been more to try.
+    is_spent: bool,
+    /// How many steps each search for seats of a group may take.
+    steps_max: u64,
+    /// How many groups had seats at most, and why the next had none.
+    nearest: Option<(usize, String)>,
+}
+
+/// What is in a group of groups, and the domain in which it is to be.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'p> {
+    pub composite: &'p Composite,
+    pub branches: &'p [Branch],
+    pub within: &'p Domain,
+}
+
+/// What has to fit besides.
+pub(super) type Then<'t> = &'t mut dyn FnMut(&mut TreeSearch<'_>) -> bool;
+
+impl<'e> TreeSearch<'e> {
+    /// A search of so many steps.
+    pub fn new(engine: &'e mut Engine, steps_max: u64) -> TreeSearch<'e> {
+        let tries_left = (steps_max / STEPS_PER_TRY).clamp(1, TRIES_MAX);
+        TreeSearch { engine, seats: Vec::new(), tries_left, is_spent: false, steps_max, nearest: None }
+    }
+
+    /// How many members have seats.
+    pub fn count(&self) -> usize {
+        self.seats.iter().map(|(seated, _)| seated.len()).sum()
+    }
+
+    /// Ends the search: the seats, with nothing assumed any more.
+    pub fn end(&mut self) -> Seated {
+        self.revert_to(0)
+    }
+
+    /// What came closest, if anything was tried.
+    pub fn why(self) -> Option<String> {
+        let (_, why) = self.nearest?;
+        // If not everything was tried, this is no proof.
+        Some(match self.is_spent {
+            true => format!("the search for seats met its bound, and this is what came closest: {why}"),
+            false => why,
+        })
+    }
+
+    /// Seats what is in a group of groups within its domain.
+    pub fn seat_together(&mut self, part: Part<'_>, then: Then<'_>) -> bool {
+        self.seat_as_one(part, then) || self.seat_branches(part, 0, then)
+    }
+
+    /// Looks for seats with so many tries at the most, and takes them back: the seats, and whether there would have been more to try.
+    pub fn attempt(&mut self, part: Part<'_>, tries: u64) -> (Option<Seated>, bool) {
+        let before = self.seats.len();
+        let granted = tries.min(self.tries_left);
+        let kept = self.tries_left - granted;
+        let was_spent = std::mem::replace(&mut self.is_spent, false);
+        self.tries_left = granted;
+        let is_found = self.seat_together(part, &mut |_| true);
+        self.tries_left += kept;
+        let is_open = std::mem::replace(&mut self.is_spent, was_spent);
+        let seated = self.revert_to(before);
+        (is_found.then_some(seated), is_open)
+    }
+
+    /// Seats a part of a tree within a domain so that the rest fits as well.
+    fn seat_branch(&mut self, branch: &Branch, within: &Domain, then: Then<'_>) -> bool {
+        match branch {
+            Branch::Leaf { group, pods } => self.seat_leaf((group, pods), within, then),
+            Branch::Inner { composite, branches } => {
+                let pinned = self.engine.pins(branches);
+                let domains = self.engine.domains_within(&composite.levels, &pinned, within);
+                self.seat_in_best((composite, branches), &domains, 0, then).is_some()
+            }
+        }
+    }
+
+    /// Seats all members of groups that may be anywhere in a domain as if they were one group. One after the other, the first might
+    /// take what only another could use.
+    fn seat_as_one(&mut self, Part { composite, branches, within }: Part<'_>, then: Then<'_>) -> bool {
+        let leaf = |branch: &'_ Branch| match branch {
+            Branch::Leaf { group, pods } if group.levels.is_empty() => Some((group.clone(), pods.clone())),
+            Branch::Leaf { .. } | Branch::Inner { .. } => None,
+        };
+        let Some(leaves) = branches.iter().map(leaf).collect::<Option<Vec<_>>>() else { return false };
+        let has_enough = |(group, pods): &&(Arc<Group>, Vec<Arc<Pod>>)| {
+            self.engine.gangs.seated(&group.id).count() + pods.len() >= group.at_least as usize
+        };
+        let waiting = leaves.iter().filter(|(_, pods)| !pods.is_empty()).count();
+        if waiting < 2 || leaves.iter().filter(has_enough).count() < leaves.len() || !self.may_try() {
+            return false;
+        }
+        let mut pods: Vec<Arc<Pod>> = leaves.iter().flat_map(|(_, pods)| pods).cloned().collect();
+        turn::sort(&mut pods);
+        let as_one = Group { id: joint(&composite.id), at_least: pods.len() as u32, ..Group::default() };
+        let alone = std::slice::from_ref(within);
+        let found = self.engine.seat_gang_in(&Arc::new(as_one), &pods, alone, self.steps_max);
+        let Ok(mut seated) = found else { return false };
+        let before = self.seats.len();
+        for (group, _) in leaves {
+            let is_own = |(pod, _): &mut (Arc<Pod>, _)| pod.group.as_ref() == Some(&group.id.name);
+            let own: Seated = seated.extract_if(.., is_own).collect();
+            self.assume_group(own);
+        }
+        if then(self) {
+            return true;
+        }
+        self.revert_to(before);
+        false
+    }
+
+    /// Seats as many of these as there is room for, but enough; `placed` of those before have theirs.
+    fn seat_branches(&mut self, part: Part<'_>, placed: u32, then: Then<'_>) -> bool {
+        let at_least = part.composite.at_least;
+        let Some((first, rest)) = part.branches.split_first() else {
+            return placed >= at_least && then(self);
+        };
+        let rest = Part { branches: rest, ..part };
+        let mut with = |search: &mut TreeSearch<'_>| search.seat_branches(rest, placed + 1, then);
+        if self.seat_branch(first, part.within, &mut with) {
+            return true;
+        }
+        let is_needed = placed + (rest.branches.len() as u32) < at_least;
+        !is_needed && self.seat_branches(rest, placed, then)
+    }
+
+    /// Seats a group in the best domain, and if the rest does not fit then in another.
+    fn seat_leaf(
+        &mut self,
+        (group, pods): (&Arc<Group>, &[Arc<Pod>]),
+        within: &Domain,
+        then: Then<'_>,
+    ) -> bool {
+        let is_met = self.engine.gangs.seated(&group.id).count() >= group.at_least as usize;
+        if pods.is_empty() {
+            return is_met && then(self);
+        }
+        let pinned: Vec<NodeIdx> = self.engine.pins_of(&group.id).collect();
+        let domains = self.engine.domains_within(&group.levels, &pinned, within);
+        let mut best = None;
+        for choice in std::iter::once(None).chain(domains.iter().map(Some)) {
+            let among = match choice {
+                None => &domains[..],
+                // This is where it was found to be best.
+                Some(domain) if domains.len() == 1 || best.is_some_and(|at| domain.nodes.contains(&at)) => {
+                    continue;
+                }
+                Some(domain) => std::slice::from_ref(domain),
+            };
+            if !self.may_try() {
+                return false;
+            }
+            let seated = match self.engine.seat_gang_in(group, pods, among, self.steps_max) {
+                Ok(seated) => seated,
+                Err(why) => {
+                    self.came_close(group, &why);
+                    if choice.is_none() {
+                        break;
+                    }
+                    continue;
+                }
+            };
+            if choice.is_none() {
+                best = seated.first().and_then(|(_, choice)| self.engine.nodes.find(&choice.node));
+            }
+            self.assume_group(seated);
+            if then(self) {
+                return true;
+            }
+            self.revert_group();
+        }
+        is_met && then(self)
+    }
+
+    /// Goes on as if members of a group were on their nodes. Their claims have devices then, which members of other groups that name
+    /// them share.
+    fn assume_group(&mut self, seated: Seated) {
+        let assumed = seated.iter().map(|(pod, choice)| self.engine.assume_choice(pod, choice)).collect();
+        for (state, allocation) in brought(&seated) {
+            let allocation = Some(Arc::new(held(&state.wish.id, &state.uid, allocation, None).0));
+            let with_devices = ClaimState { allocation, ..ClaimState::clone(state) };
+            self.engine.gangs.assumed.insert(state.wish.id.clone(), Arc::new(with_devices));
+        }
+        self.seats.push((seated, assumed));
+    }
+
+    /// Takes back what was assumed of the last group.
+    fn revert_group(&mut self) -> Option<Seated> {
+        let (seated, assumed) = self.seats.pop()?;
+        assumed.iter().rev().for_each(|one| self.engine.revert_seat(one));
+        for (state, _) in brought(&seated) {
+            self.engine.gangs.assumed.remove(&state.wish.id);
+        }
+        Some(seated)
+    }
+
+    /// Takes back what was assumed of all groups but the first ones: their seats.
+    fn revert_to(&mut self, groups: usize) -> Seated {
+        let mut seats: Vec<Seated> = Vec::new();
+        while self.seats.len() > groups {
+            seats.extend(self.revert_group());
+        }
+        seats.into_iter().rev().flatten().collect()
+    }
+
+    /// Whether seats may be looked for once more.
+    fn may_try(&mut self) -> bool {
+        self.is_spent |= self.tries_left == 0;
+        self.tries_left = self.tries_left.saturating_sub(1);
+        !self.is_spent
+    }
+
+    /// There are no seats, and this is why if nothing was tried.
+    pub fn lacks(&mut self, why: impl FnOnce() -> String) {
+        self.nearest.get_or_insert_with(|| (0, why()));
+    }
+
+    fn came_close(&mut self, group: &Group, message: &str) {
+        let placed = self.seats.len();
+        if self.nearest.as_ref().is_none_or(|(most, _)| *most < placed) {
+            let why = message.strip_prefix("pod group is unschedulable, ").unwrap_or(message);
+            let others = if placed == 0 { String::new() } else { format!(" beside {placed} others") };
+            self.nearest = Some((placed, format!("group {}{others}: {why}", group.id.name)));
+        }
+    }
+}
+
+/// The claims that get devices with members.
+pub(super) fn brought(seated: &Seated) -> impl Iterator<Item = (&Arc<ClaimState>, &Allocation)> {
+    let claims = seated.iter().flat_map(|(_, choice)| &choice.claims);
+    claims.filter_map(|wanted| match wanted {
+        Wanted::Allocation { state, allocation } => Some((state, allocation)),
+        _ => None,
+    })
+}
