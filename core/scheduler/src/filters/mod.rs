@@ -117,7 +117,7 @@ pub fn usage(shape: &Shape, state: &NodeState, settings: &FilterSettings) -> Res
 }
 
 /// The node of a state.
-pub(crate) fn node_of(state: &NodeState) -> &Node {
+pub(crate) fn node_of(state: &NodeState) -> &Arc<Node> {
     state.node.as_ref().expect("only nodes that exist are looked at")
 }
 

@@ -233,7 +233,7 @@ impl PlacementState for Ground<'_> {
 
     fn begin(&mut self, nodes: &[NodeIdx]) {
         let engine = &self.engine;
-        let node = |at: &NodeIdx| (*at, filters::node_of(engine.nodes.get(*at)));
+        let node = |at: &NodeIdx| (*at, &**filters::node_of(engine.nodes.get(*at)));
         if let Some(rules) = &mut self.rules {
             rules.begin(&nodes.iter().map(node).collect::<Vec<_>>());
         }

@@ -159,7 +159,7 @@ impl Rules {
     /// How many members of each kind can be seated at once at the most, if nodes take so many of each kind alone.
     pub fn most(&self, engine: &Engine, rooms: &[(NodeIdx, Load)]) -> Load {
         let nodes: Vec<(&Node, &Load)> =
-            rooms.iter().map(|(at, room)| (filters::node_of(engine.nodes.get(*at)), room)).collect();
+            rooms.iter().map(|(at, room)| (&**filters::node_of(engine.nodes.get(*at)), room)).collect();
         Load::new((0..self.pods.len()).map(|kind| self.most_of(kind, &nodes)).collect::<Vec<_>>())
     }
 

@@ -124,7 +124,7 @@ impl Engine {
         // At times what is best is tried again: others may have been in the way.
         let failed =
             Some(self.failed_rounds(&[pod])).filter(|failed| failed % 3 > 0 && !claims.pending.is_empty())?;
-        let nodes = domain.nodes.iter().map(|at| node_of(self.nodes.get(*at)));
+        let nodes = domain.nodes.iter().map(|at| &**node_of(self.nodes.get(*at)));
         let will_do = |node: &&Node| {
             claims.settled.iter().all(|state| state.is_usable_on(node))
                 && claims.pending.iter().all(|pending| pending.refuses(node).is_none())

@@ -48,6 +48,8 @@ pub(crate) struct Negotiations {
     contexts: BTreeMap<PodId, PodContext>,
     /// Pods that had a turn and wait, by their claims.
     users: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// The same by their names, which another may have had before.
+    named: BTreeMap<PodId, BTreeSet<Arc<str>>>,
     /// Writes of contexts that are not answered.
     writes: BTreeMap<WriteId, Writing>,
     /// Pods that we have written a context for, by uid.
@@ -116,6 +118,7 @@ impl Engine {
         if pod.claims.is_empty() || !self.settings.gates.enabled(Gate::DRAControlPlaneController) {
             return;
         }
+        self.negotiations.named.entry(pod.id.clone()).or_default().insert(pod.uid.clone());
         for id in named_claims(pod) {
             self.negotiations.users.entry(id).or_default().insert(pod.uid.clone());
         }
@@ -137,12 +140,9 @@ impl Engine {
                 self.queue.wake_one(&key, Wake::OwnClaims.into(), self.now);
             }
         }
+        forget(&mut self.negotiations.named, &pod.id, &pod.uid);
         for id in named_claims(pod) {
-            let Some(users) = self.negotiations.users.get_mut(&id) else { continue };
-            users.remove(&pod.uid);
-            if users.is_empty() {
-                self.negotiations.users.remove(&id);
-            }
+            forget(&mut self.negotiations.users, &id, &pod.uid);
         }
     }
 
@@ -183,7 +183,9 @@ impl Engine {
                 if known.is_some_and(|known| context.is_older(known)) {
                     return Wakes::NONE;
                 }
-                let is_answer = known.is_none_or(|known| known.answers != context.answers);
+                let answers = known.map(|known| &known.answers);
+                let is_answer =
+                    answers.map_or(!context.answers.is_empty(), |known| *known != context.answers);
                 let owner = context.owner.clone();
                 self.negotiations.contexts.insert(context.pod.clone(), *context);
                 // What we say ourselves is no news to us.
@@ -199,8 +201,8 @@ impl Engine {
                 let gone = self.negotiations.contexts.remove(&id);
                 let owner = gone.map(|gone| gone.owner);
                 // Another pod of this name may have waited for it to go.
-                let named = self.waiting.values().filter(|pod| pod.id == id).map(|pod| pod.uid.clone());
-                let uids: BTreeSet<Arc<str>> = named.chain(owner).collect();
+                let named = self.negotiations.named.get(&id).cloned().unwrap_or_default();
+                let uids: BTreeSet<Arc<str>> = named.into_iter().chain(owner).collect();
                 uids.iter().for_each(|uid| self.rouse_negotiated(now, uid));
             }
         }
@@ -289,6 +291,15 @@ impl Engine {
         if was_begun || self.negotiations.context(pod).is_some() {
             self.submit_and_forget(Write::EndNegotiation { pod: pod.id.clone(), uid: pod.uid.clone() });
         }
+    }
+}
+
+/// Forgets a pod under one of the things that it is found by.
+fn forget<K: Ord>(pods: &mut BTreeMap<K, BTreeSet<Arc<str>>>, key: &K, uid: &str) {
+    let Some(known) = pods.get_mut(key) else { return };
+    known.remove(uid);
+    if known.is_empty() {
+        pods.remove(key);
     }
 }
 

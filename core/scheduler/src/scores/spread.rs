@@ -51,7 +51,7 @@ impl SpreadWishes {
         }
         let has_labels =
             |node: &Node| !needs_labels || rules.iter().all(|rule| node.labels.contains_key(&rule.key));
-        let nodes: Vec<&Node> = candidates.iter().map(|at| node_of(view.nodes.get(*at))).collect();
+        let nodes: Vec<&Node> = candidates.iter().map(|at| &**node_of(view.nodes.get(*at))).collect();
         let left_out = nodes.iter().map(|node| !has_labels(node)).collect();
         let scored: Vec<&Node> = nodes.into_iter().filter(|node| has_labels(node)).collect();
         let mut wishes: Vec<Wish> = rules.iter().map(|rule| Wish::new(rule, &scored)).collect();

@@ -260,6 +260,18 @@ fn classic_structured_shared_and_immediate_claims_can_be_mixed() {
 }
 
 #[test]
+fn what_we_say_ourselves_wakes_nobody() {
+    let mut world = negotiating();
+    world.fact(node("a", 1_000));
+    world.add_claim(lent("one"));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.turn();
+    world.carry_out();
+    assert_eq!(world.selected("p"), Some("a"));
+    assert!(!world.engine.wants_turn(world.now), "there is no answer yet");
+}
+
+#[test]
 fn an_answer_wakes_its_own_pod_and_no_other() {
     let mut world = negotiating();
     world.fact(node("a", 4_000));
