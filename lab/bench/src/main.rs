@@ -7,6 +7,7 @@
 //! `cargo run --release -p bench -- selectors` measures device selectors; `--features compare` puts `cel` beside them.
 //! `cargo run --release -p bench -- schedule` measures how many pods the engine places in a second, without any API.
 //! `cargo run --release -p bench -- waiting` measures whether pods that wait for their devices hold others up.
+//! `cargo run --release -p bench -- negotiating` measures whether pods that drivers are asked about hold others up.
 //! `cargo run --release -p bench -- gang` measures how long a large gang takes to be seated, or refused.
 //! `cargo run --release -p bench -- fabric` measures how long it takes to decide for a large fabric.
 //! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
@@ -20,6 +21,7 @@ mod fabric;
 mod gang;
 mod gang_rules;
 mod memory;
+mod negotiating;
 mod pods;
 mod random;
 mod restart;
@@ -50,6 +52,8 @@ enum Command {
     Fabric(fabric::FabricBench),
     /// Seat a large gang in one of many racks, without any API
     Gang(gang::GangBench),
+    /// Place pods while others are negotiated about with drivers' controllers
+    Negotiating(negotiating::Negotiating),
     /// Start a server that has many objects
     Restart(restart::Restart),
     /// Place many pods with claims, without any API
@@ -70,6 +74,7 @@ fn main() -> anyhow::Result<()> {
         Command::Allocate(allocate) => allocate.run(),
         Command::Fabric(fabric) => fabric.run(),
         Command::Gang(gang) => gang.run(),
+        Command::Negotiating(negotiating) => negotiating.run(),
         Command::Restart(restart) => restart.run(),
         Command::Schedule(schedule) => schedule.run(),
         Command::Selectors(selectors) => selectors.run(),

@@ -175,9 +175,14 @@ pub(crate) fn pod(number: usize) -> Pod {
 
 /// An engine that knows nodes with devices.
 pub(crate) fn cluster(nodes: usize, devices: usize) -> Engine {
+    cluster_with(Gates::default(), nodes, devices)
+}
+
+/// The same with features that are wanted.
+pub(crate) fn cluster_with(gates: Gates, nodes: usize, devices: usize) -> Engine {
     let mut engine = Engine::new(Settings {
         profiles: vec![Arc::new(Profile::named("supercargo"))],
-        gates: Gates::default(),
+        gates,
         patience: Patience::default(),
         search_steps_max: 10_000,
     });

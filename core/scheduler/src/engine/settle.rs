@@ -247,7 +247,7 @@ impl Engine {
         let node = self.nodes.pod(&user).and_then(|(_, pod)| pod.node.clone());
         let is_of_use = node.as_ref().is_some_and(|node| self.may_use_at(&open.claim, node));
         if *outcome == WriteOutcome::Done && !is_of_use {
-            self.release_claim(&open.claim, consumer, node);
+            self.let_go_unbound(&open.claim, consumer, node);
         }
         self.settle_claim(now, &open, outcome);
         self.settle_unmade(&user);
@@ -280,7 +280,22 @@ impl Engine {
     fn release(&mut self, placing: &Placing) {
         for claim in &placing.reserved {
             let consumer = self.consumer(&placing.pod, claim);
-            self.release_claim(claim, consumer, None);
+            self.let_go_unbound(claim, consumer, None);
+        }
+    }
+
+    /// Undoes what was written of a claim for a pod that is gone, or that is on a node where it cannot use it. Of one that is gone
+    /// the claim gives its devices back at once: whoever dies after a release would leave them with it.
+    fn let_go_unbound(&mut self, claim: &ClaimId, consumer: Consumer, node: Option<Arc<str>>) {
+        let state = self.claims.get(claim).filter(|state| !state.extended && !self.is_controlled(state));
+        let is_free = node.is_none() && !self.has_other_users(claim, &consumer.uid);
+        match state.filter(|_| is_free && !self.is_being_reserved(claim)) {
+            Some(state) => {
+                let one =
+                    InTheWay { claim: claim.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };
+                self.ask_for(one, &consumer.user().clone());
+            }
+            None => self.release_claim(claim, consumer, node),
         }
     }
 

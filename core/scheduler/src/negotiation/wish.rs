@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::NODES_MAX;
 use super::claim::Pending;
 use super::context::PodContext;
@@ -26,34 +28,44 @@ pub(super) fn unanswered<'p>(known: Option<&PodContext>, pending: &'p [Pending])
 
 /// What is to be said, given the nodes that fit, the best first; at least one does.
 pub(super) fn say(known: Option<&PodContext>, fits: &[Arc<str>], pending: &[Pending]) -> Say {
-    let places: BTreeSet<&Arc<str>> = fits.iter().collect();
+    let places: FxHashSet<&Arc<str>> = fits.iter().collect();
     let chosen = known.and_then(|known| known.selected.clone()).filter(|node| places.contains(node));
     let may_choose = unanswered(known, pending).is_empty();
-    let is_asked = |node: &&Arc<str>| known.is_some_and(|known| known.potential.contains(*node));
+    let asked: FxHashSet<&Arc<str>> = known.into_iter().flat_map(|known| &known.potential).collect();
     // Of a node that was asked about the driver has said by now if it will not do.
-    let best = || fits.iter().find(is_asked).or(fits.first()).cloned();
+    let best = || fits.iter().find(|node| asked.contains(node)).or(fits.first()).cloned();
     let selected = chosen.or_else(|| best().filter(|_| may_choose));
     let kept = known.into_iter().flat_map(|known| &known.potential).filter(|node| places.contains(node));
     let mut potential: BTreeSet<Arc<str>> = selected.iter().cloned().collect();
-    let mut others: Vec<&Arc<str>> = fits.iter().collect();
-    if let Some(known) = known.filter(|_| fits.len() > NODES_MAX) {
-        // Drivers can name no more than so many nodes, and forget the first when they name the last. By an order that is
-        // another each time every node is asked about in the end.
-        others.sort_by_key(|node| mix(&[node, &known.version]));
-    }
-    for node in kept.chain(others) {
-        if potential.len() >= NODES_MAX {
-            break;
+    fill(&mut potential, kept);
+    match known.filter(|_| fits.len() > NODES_MAX) {
+        None => fill(&mut potential, fits),
+        Some(known) if potential.len() < NODES_MAX => {
+            // Drivers can name no more than so many nodes, and forget the first when they name the last. By an order that is
+            // another each time every node is asked about in the end.
+            let mut others: Vec<&Arc<str>> = fits.iter().collect();
+            others.sort_by_cached_key(|node| mix(&[node, &known.version]));
+            fill(&mut potential, others);
         }
-        potential.insert(node.clone());
+        Some(_) => {}
     }
     if let Some(known) = known
-        && potential.iter().all(|node| known.potential.contains(node))
+        && potential.iter().all(|node| asked.contains(node))
     {
         // A list that is longer than it has to be does no harm; to write it does.
         return Say { selected, potential: known.potential.clone() };
     }
     Say { selected, potential: potential.into_iter().collect() }
+}
+
+/// Adds nodes, as many as may be named.
+fn fill<'n>(potential: &mut BTreeSet<Arc<str>>, nodes: impl IntoIterator<Item = &'n Arc<str>>) {
+    for node in nodes {
+        if potential.len() >= NODES_MAX {
+            break;
+        }
+        potential.insert(node.clone());
+    }
 }
 
 /// A number that follows from texts, and from which nothing can be told about them.
