@@ -1,8 +1,10 @@
 //! What becomes of a gang of which a member cannot be bound, as its policy or that of the scheduler says.
 
+use std::sync::Arc;
+
 use model::group::{BindingFailure, Group, GroupId};
 use model::pod::Pod;
-use model::workload::{Workload, WorkloadGroup, WorkloadId};
+use model::workload::{LevelTerm, Terms, Workload, WorkloadGroup, WorkloadId};
 use scheduler::change::{Change, GroupChange, Preemptor, Write, WriteOutcome};
 use scheduler::engine::{Engine, Input};
 
@@ -13,10 +15,38 @@ const MEMBERS: [&str; 3] = ["m0", "m1", "m2"];
 
 /// How a policy is given: by the group, by the scheduler, and by a workload of our own.
 #[derive(Clone, Copy, Debug)]
-enum Given {
+pub enum Given {
     Group,
     Scheduler,
     Workload,
+}
+
+/// A group of three on these levels, with a policy of its own unless the scheduler gives it.
+pub fn policy_group(policy: BindingFailure, given: Given, levels: &[&str]) -> Change {
+    let said = (!matches!(given, Given::Scheduler)).then_some(policy);
+    match given {
+        Given::Workload => {
+            let level = |level: &&str| LevelTerm { level: (*level).into(), rank: None };
+            let terms = Terms { levels: levels.iter().map(level).collect(), ..Terms::default() };
+            Change::Group(GroupChange::WorkloadApplied(Box::new(Workload {
+                id: WorkloadId { namespace: "default".into(), name: "w".into() },
+                uid: "uid-w".into(),
+                groups: vec![WorkloadGroup {
+                    name: "g".into(),
+                    at_least: 3,
+                    replicas: 1,
+                    binding_failure: said,
+                    terms: Arc::new(terms),
+                }],
+            })))
+        }
+        Given::Group | Given::Scheduler => applied(Group {
+            id: GroupId { namespace: "default".into(), name: "w/g/0".into() },
+            binding_failure: said,
+            levels: levels.iter().map(|level| (*level).into()).collect(),
+            ..gang("w/g/0", 3, 0, Default::default())
+        }),
+    }
 }
 
 fn policy_world(policy: BindingFailure, given: Given) -> World {
@@ -34,26 +64,7 @@ fn policy_world(policy: BindingFailure, given: Given) -> World {
     for name in ["a", "b", "c"] {
         world.fact(node_in("r0", name, 4_000));
     }
-    let said = (!matches!(given, Given::Scheduler)).then_some(policy);
-    let group = match given {
-        Given::Workload => Change::Group(GroupChange::WorkloadApplied(Box::new(Workload {
-            id: WorkloadId { namespace: "default".into(), name: "w".into() },
-            uid: "uid-w".into(),
-            groups: vec![WorkloadGroup {
-                name: "g".into(),
-                at_least: 3,
-                replicas: 1,
-                binding_failure: said,
-                terms: Default::default(),
-            }],
-        }))),
-        _ => applied(Group {
-            id: GroupId { namespace: "default".into(), name: "w/g/0".into() },
-            binding_failure: said,
-            ..gang("w/g/0", 3, 0, Default::default())
-        }),
-    };
-    world.fact(group);
+    world.fact(policy_group(policy, given, &[]));
     MEMBERS.iter().for_each(|name| world.add_pod(member(name)));
     world
 }

@@ -3,27 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::group::{BindingFailure, Group, GroupId};
+use model::group::BindingFailure;
 use model::pod::Pod;
-use model::workload::{LevelTerm, Terms, Workload, WorkloadGroup, WorkloadId};
-use scheduler::change::{Change, GroupChange, Write, WriteOutcome};
+use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::{Engine, Input, Settings};
 use scheduler::profile::Profile;
 
-use crate::gang_policy::evicted;
-use crate::gangs::{applied, gang, node_in, seats};
+use crate::gang_policy::{Given, evicted, policy_group};
+use crate::gangs::{node_in, seats};
 use crate::group_trees::{leaf, tree, tree_settings};
 use crate::world::{World, pod, world};
 
 const MEMBERS: [&str; 3] = ["m0", "m1", "m2"];
-
-/// By whom a policy is given.
-#[derive(Clone, Copy, Debug)]
-enum Given {
-    Group,
-    Scheduler,
-    Workload,
-}
 
 const GIVEN: [Given; 3] = [Given::Group, Given::Scheduler, Given::Workload];
 
@@ -40,27 +31,7 @@ fn nodes() -> Vec<Change> {
 
 /// All that the API has besides pods: nodes, and a group of three that are to be in one rack.
 fn facts(policy: BindingFailure, given: Given) -> Vec<Change> {
-    let said = (!matches!(given, Given::Scheduler)).then_some(policy);
-    let levels = vec![LevelTerm { level: "rack".into(), rank: None }];
-    let group = match given {
-        Given::Workload => Change::Group(GroupChange::WorkloadApplied(Box::new(Workload {
-            id: WorkloadId { namespace: "default".into(), name: "w".into() },
-            uid: "uid-w".into(),
-            groups: vec![WorkloadGroup {
-                name: "g".into(),
-                at_least: 3,
-                replicas: 1,
-                binding_failure: said,
-                terms: Arc::new(Terms { levels, ..Terms::default() }),
-            }],
-        }))),
-        Given::Group | Given::Scheduler => applied(Group {
-            id: GroupId { namespace: "default".into(), name: "w/g/0".into() },
-            binding_failure: said,
-            levels: vec!["rack".into()],
-            ..gang("w/g/0", 3, 0, Default::default())
-        }),
-    };
+    let group = policy_group(policy, given, &["rack"]);
     nodes().into_iter().chain([group]).collect()
 }
 
