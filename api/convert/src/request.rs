@@ -3,6 +3,9 @@
 //! Invariant: a call is a value that follows from the write and from the objects as they are. Carrying it out is left to
 //! others; whoever does asks again with the object that the call gave, until there is no more to call.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use model::claim::ClaimId;
 use model::pod::PodId;
 use model::timestamp::Timestamp;
@@ -74,8 +77,10 @@ pub enum Next {
 pub struct Seen<'o> {
     /// The claim that the write names, or that it has made so far, as it is.
     pub claim: Option<&'o ResourceClaim>,
-    /// The pod that the write names, or that [`user`] does, as it is.
+    /// The pod that the write names, as it is.
     pub pod: Option<&'o Pod>,
+    /// The pods that [`users`] names, as they are.
+    pub users: &'o [Arc<Pod>],
     /// The group of pods that the write names, as it is.
     pub group: Option<&'o PodGroup>,
     /// What is negotiated about the pod that the write names, as it is.
@@ -130,15 +135,16 @@ pub enum RequestError {
 /// The objects have changed so that it cannot be done any more.
 pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
     match write {
-        Write::Allocate { uid, allocation: granted, shares, consumer, .. } => {
+        Write::Allocate { uid, allocation: granted, shares, consumers, .. } => {
             let mut claim = open_claim(seen, uid)?;
             let mut shares = shares.iter();
             let mut share = || shares.next().map(ToString::to_string).unwrap_or_default();
             let mut result = || allocation(granted, &claim, seen.class, &mut share);
             if let Some(found) = &claim.status.allocation {
                 // A call without an answer may have been carried out.
-                let is_ours = found.devices == result()?.devices && is_reserved(&claim, consumer);
-                return if is_ours { Ok(Next::Done) } else { Err(RequestError::Allocated) };
+                let is_ours = found.devices == result()?.devices
+                    && consumers.iter().any(|consumer| is_reserved(&claim, consumer));
+                return if is_ours { Ok(reserve(claim, consumers)) } else { Err(RequestError::Allocated) };
             }
             if !claim.metadata.finalizers.iter().any(|one| one == CLAIM_FINALIZER) {
                 claim.metadata.finalizers.push(CLAIM_FINALIZER.to_owned());
@@ -147,22 +153,17 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             let mut result = result()?;
             result.allocation_timestamp = seen.allocation_times.then_some(Time(seen.now.to_seconds()));
             claim.status.allocation = Some(result);
-            claim.status.reserved_for.push(reference(consumer));
-            Ok(Next::Last(update(&claim, Some("status"))))
+            Ok(reserve(claim, consumers))
         }
-        Write::Reserve { uid, consumer, .. } => {
-            let mut claim = open_claim(seen, uid)?;
+        Write::Reserve { uid, consumers, .. } => {
+            let claim = open_claim(seen, uid)?;
             if claim.status.allocation.is_none() {
                 return Err(RequestError::Deallocated);
             }
-            if is_reserved(&claim, consumer) {
-                return Ok(Next::Done);
-            }
-            claim.status.reserved_for.push(reference(consumer));
-            Ok(Next::Last(update(&claim, Some("status"))))
+            Ok(reserve(claim, consumers))
         }
-        Write::Release { claim, uid, consumer, node } => {
-            release(seen, (claim, uid), consumer, node.as_deref())
+        Write::Release { claim, uid, consumers, node } => {
+            release(seen, (claim, uid), consumers, node.as_deref())
         }
         Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user),
         Write::MakeClaim { pod, uid, wish, allocation: granted, shares, mappings } => {
@@ -191,18 +192,23 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
     }
 }
 
-/// The pod that has to be read besides the claim that a write is about: whom the claim is reserved for that is to lose its
-/// devices or the reservation. Others bind pods too, and its node may use the devices before anybody who follows pods is told.
+/// The pods that have to be read besides the claim that a write is about: whom the claim is reserved for that is to lose its
+/// devices or the reservations. Others bind pods too, and a node may use the devices before anybody who follows pods is told.
 #[must_use]
-pub fn user(write: &Write, claim: &ResourceClaim) -> Option<PodId> {
-    let (id, user) = match write {
-        Write::Deallocate { claim, user, .. } => (claim, user),
-        Write::Release { claim, consumer, .. } => (claim, consumer.user()),
-        _ => return None,
+pub fn users(write: &Write, claim: &ResourceClaim) -> Vec<PodId> {
+    let (id, users): (_, BTreeSet<&str>) = match write {
+        Write::Deallocate { claim, user, .. } => (claim, [&**user].into()),
+        Write::Release { claim, consumers, .. } => {
+            (claim, consumers.iter().map(|consumer| &**consumer.user()).collect())
+        }
+        _ => return Vec::new(),
     };
-    let mut users = claim.status.reserved_for.iter();
-    let user = users.find(|one| one.resource == "pods" && one.uid == **user)?;
-    Some(PodId { namespace: id.namespace.clone(), name: user.name.as_str().into() })
+    let named = |one: &ResourceClaimConsumerReference| PodId {
+        namespace: id.namespace.clone(),
+        name: one.name.as_str().into(),
+    };
+    let reserved = claim.status.reserved_for.iter().filter(|one| one.resource == "pods");
+    reserved.filter(|one| users.contains(&*one.uid)).map(named).collect()
 }
 
 /// What comes next to take back a write that could not be done to the end, given the claim that it has made so far.
@@ -214,20 +220,37 @@ pub fn undo(write: &Write, seen: &Seen<'_>) -> Next {
     }
 }
 
-/// Takes one entry of one claim away, and of this version only: a call that arrives after it was given up must not take a
-/// reservation that was made since. Nor is it taken from a pod that somebody has put on a node meanwhile.
+/// Reserves a claim for those for whom it is not yet. What others have written to it meanwhile stays.
+fn reserve(mut claim: ResourceClaim, consumers: &[Consumer]) -> Next {
+    let missing: Vec<_> = consumers.iter().filter(|one| !is_reserved(&claim, one)).map(reference).collect();
+    if missing.is_empty() {
+        return Next::Done;
+    }
+    claim.status.reserved_for.extend(missing);
+    Next::Last(update(&claim, Some("status")))
+}
+
+/// Takes entries of one claim away, and of this version only: a call that arrives after it was given up must not take
+/// reservations that were made since. Nor are they taken from a pod that somebody has put on a node meanwhile.
 fn release(
     seen: &Seen<'_>,
     (id, uid): (&ClaimId, &str),
-    consumer: &Consumer,
+    consumers: &[Consumer],
     node: Option<&str>,
 ) -> Result<Next, RequestError> {
     let claim = seen.claim.ok_or(RequestError::Gone)?;
-    if claim.metadata.uid != uid || !is_reserved(claim, consumer) {
+    let reserved = || consumers.iter().filter(|consumer| is_reserved(claim, consumer));
+    if claim.metadata.uid != uid || reserved().next().is_none() {
         return Ok(Next::Done);
     }
-    let is_elsewhere = |pod: &Pod| Some(pod.spec.node_name.as_str()) != node && is_at_work(pod, claim);
-    if seen.pod.is_some_and(is_elsewhere) {
+    let is_elsewhere = |pod: &&Arc<Pod>| Some(pod.spec.node_name.as_str()) != node && is_at_work(pod, claim);
+    let elsewhere: BTreeSet<&str> =
+        seen.users.iter().filter(is_elsewhere).map(|pod| &*pod.metadata.uid).collect();
+    let entries: Vec<Value> = reserved()
+        .filter(|consumer| !elsewhere.contains(&**consumer.user()))
+        .map(|consumer| json!({ "$patch": "delete", "uid": **consumer.user() }))
+        .collect();
+    if entries.is_empty() {
         return Err(RequestError::Used);
     }
     let version = &claim.metadata.resource_version;
@@ -239,7 +262,7 @@ fn release(
         subresource: Some("status"),
         body: json!({
             "metadata": { "uid": uid, "resourceVersion": version },
-            "status": { "reservedFor": [{ "$patch": "delete", "uid": **consumer.user() }] },
+            "status": { "reservedFor": entries },
         }),
     }))
 }
@@ -310,7 +333,7 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestErr
         return Ok(Next::Done);
     }
     let is_used = claim.status.reserved_for.iter().any(|one| one.uid != user);
-    if is_used || seen.pod.is_some_and(|pod| is_at_work(pod, &claim)) {
+    if is_used || seen.users.iter().any(|pod| is_at_work(pod, &claim)) {
         return Err(RequestError::Used);
     }
     if !control::controller(&claim).is_empty() {

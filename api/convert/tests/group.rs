@@ -82,6 +82,7 @@ fn noted(state: GroupState, object: Option<&Value>) -> Result<Next, RequestError
     let seen = Seen {
         claim: None,
         pod: None,
+        users: &[],
         group: group.as_ref(),
         context: None,
         class: &|_| None,

@@ -67,6 +67,7 @@ fn with<T>(claim: Option<&Value>, pod: Option<&Value>, ask: impl FnOnce(&Seen<'_
     ask(&Seen {
         claim: claim.as_ref(),
         pod: pod.as_ref(),
+        users: &[],
         group: None,
         context: None,
         class: &|_| None,

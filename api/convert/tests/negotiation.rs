@@ -37,6 +37,7 @@ fn ask(write: &Write, claim: Option<&Value>, context: Option<&Value>) -> Result<
     let seen = Seen {
         claim: claim.as_ref(),
         pod: None,
+        users: &[],
         group: None,
         context: context.as_ref(),
         class: &|_| None,

@@ -1,7 +1,9 @@
 //! Calls: what a write means in the API, by table.
 
+use std::sync::Arc;
+
 use convert::change::CLAIM_FINALIZER;
-use convert::request::{ApiCall, Next, RequestError, Seen, Verb, next, user};
+use convert::request::{ApiCall, Next, RequestError, Seen, Verb, next, users};
 use model::allocation::{Allocation, Grant};
 use model::claim::ClaimId;
 use model::device::{Binding, DeviceId};
@@ -44,12 +46,12 @@ fn allocate() -> Write {
         version: "5".into(),
         allocation: Box::new(Allocation { grants, configs: Vec::new(), nodes: None }),
         shares: vec!["share".into()],
-        consumer: consumer(),
+        consumers: vec![consumer()],
     }
 }
 
 fn reserve() -> Write {
-    Write::Reserve { claim: claim_id(), uid: "cu".into(), consumer: consumer() }
+    Write::Reserve { claim: claim_id(), uid: "cu".into(), consumers: vec![consumer()] }
 }
 
 fn note(message: &str) -> Write {
@@ -75,9 +77,11 @@ fn pod(conditions: &Value) -> Value {
 fn ask(write: &Write, claim: Option<&Value>, pod: Option<&Value>) -> Result<Next, RequestError> {
     let claim: Option<ResourceClaim> = claim.map(|one| serde_json::from_value(one.clone()).expect("a claim"));
     let pod: Option<Pod> = pod.map(|one| serde_json::from_value(one.clone()).expect("a pod"));
+    let users: Vec<Arc<Pod>> = pod.clone().map(Arc::new).into_iter().collect();
     let seen = Seen {
         claim: claim.as_ref(),
         pod: pod.as_ref(),
+        users: &users,
         group: None,
         context: None,
         class: &|_| None,
@@ -134,6 +138,7 @@ fn an_allocation_says_when_it_was_made_if_that_is_wanted() {
     let seen = Seen {
         claim: Some(&object),
         pod: None,
+        users: &[],
         group: None,
         context: None,
         class: &|_| None,
@@ -153,6 +158,56 @@ fn a_reservation_is_added_to_the_others_once() {
     assert_eq!((call.verb, call.subresource), (Verb::Update, Some("status")));
     assert_eq!(call.body["status"]["reservedFor"], json!([other, ours]));
     assert_eq!(ask(&reserve(), Some(&call.body), None), Ok(Next::Done));
+}
+
+/// Those for whom one write reserves a claim.
+fn several() -> Vec<Consumer> {
+    let named = |name: &str| Consumer { name: name.into(), uid: format!("{name}u").into(), group: None };
+    ["p", "q", "r"].map(named).into()
+}
+
+fn entry(name: &str) -> Value {
+    json!({ "resource": "pods", "name": name, "uid": format!("{name}u") })
+}
+
+#[test]
+fn one_write_reserves_for_several_and_keeps_what_others_wrote_meanwhile() {
+    let all = Write::Reserve { claim: claim_id(), uid: "cu".into(), consumers: several() };
+    // One of them and a stranger are there already.
+    let object = claim(&json!([]), &allocated(&json!([entry("x"), entry("q")])));
+    let call = last(ask(&all, Some(&object), None));
+    assert_eq!(call.body["status"]["reservedFor"], json!([entry("x"), entry("q"), entry("p"), entry("r")]));
+    assert_eq!(ask(&all, Some(&call.body), None), Ok(Next::Done));
+
+    let mut all = allocate();
+    if let Write::Allocate { consumers, .. } = &mut all {
+        *consumers = several();
+    }
+    let protected = claim(&json!([CLAIM_FINALIZER]), &json!({}));
+    let mut call = last(ask(&all, Some(&protected), None));
+    assert_eq!(call.body["status"]["reservedFor"], json!([entry("p"), entry("q"), entry("r")]));
+    assert_eq!(ask(&all, Some(&call.body), None), Ok(Next::Done), "an answer that got lost");
+    // It was carried out, and somebody took an entry away before that was known.
+    call.body["status"]["reservedFor"] = json!([entry("p"), entry("r")]);
+    let again = last(ask(&all, Some(&call.body), None));
+    assert_eq!(again.body["status"]["reservedFor"], json!([entry("p"), entry("r"), entry("q")]));
+    assert_eq!(again.body["status"]["allocation"], call.body["status"]["allocation"]);
+    call.body["status"]["reservedFor"] = json!([entry("x")]);
+    assert_eq!(ask(&all, Some(&call.body), None), Err(RequestError::Allocated), "they are a stranger's");
+}
+
+#[test]
+fn one_write_releases_several_but_for_those_that_somebody_bound() {
+    let write = Write::Release { claim: claim_id(), uid: "cu".into(), consumers: several(), node: None };
+    let object = claim(&json!([]), &allocated(&json!([entry("x"), entry("r"), entry("p")])));
+    let typed: ResourceClaim = serde_json::from_value(object.clone()).expect("a claim");
+    let names: Vec<String> = users(&write, &typed).iter().map(|pod| pod.name.to_string()).collect();
+    assert_eq!(names, ["r", "p"], "those that are reserved have to be read");
+    let call = last(ask(&write, Some(&object), Some(&pod_at("", "Pending", "pu"))));
+    let taken = |uid: &str| json!({ "$patch": "delete", "uid": uid });
+    assert_eq!(call.body["status"]["reservedFor"], json!([taken("pu"), taken("ru")]));
+    let call = last(ask(&write, Some(&object), Some(&pod_at("n", "Running", "pu"))));
+    assert_eq!(call.body["status"]["reservedFor"], json!([taken("ru")]));
 }
 
 #[test]
@@ -179,8 +234,8 @@ fn writes_to_claims_that_have_changed_come_too_late() {
 
 /// A release of a claim from a pod that cannot use it on a node, or that is on none.
 fn release(node: Option<&str>) -> Write {
-    let (claim, uid, consumer) = (claim_id(), "cu".into(), consumer());
-    Write::Release { claim, uid, consumer, node: node.map(Into::into) }
+    let (claim, uid, consumers) = (claim_id(), "cu".into(), vec![consumer()]);
+    Write::Release { claim, uid, consumers, node: node.map(Into::into) }
 }
 
 fn pod_at(node: &str, phase: &str, uid: &str) -> Value {
@@ -236,9 +291,9 @@ fn a_claim_keeps_its_devices_if_somebody_bound_its_pod_meanwhile() {
     let write = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: "pu".into() };
     let reserved = claim(&json!([]), &allocated(&json!([{ "resource": "pods", "name": "p", "uid": "pu" }])));
     let typed: ResourceClaim = serde_json::from_value(reserved.clone()).expect("a claim");
-    assert_eq!(user(&write, &typed), Some(pod_id()), "the pod has to be read");
+    assert_eq!(users(&write, &typed), [pod_id()], "the pod has to be read");
     let stranger = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: "".into() };
-    assert_eq!(user(&stranger, &typed), None);
+    assert_eq!(users(&stranger, &typed), []);
 
     for phase in ["Pending", "Running"] {
         let bound = pod_at("n", phase, "pu");
@@ -256,7 +311,7 @@ fn a_pod_keeps_its_reservation_if_somebody_bound_it_meanwhile() {
     let reserved = claim(&json!([]), &allocated(&json!([{ "resource": "pods", "name": "p", "uid": "pu" }])));
     let typed: ResourceClaim = serde_json::from_value(reserved.clone()).expect("a claim");
     let (away, from_n) = (release(None), release(Some("n")));
-    assert_eq!(user(&away, &typed), Some(pod_id()), "the pod has to be read");
+    assert_eq!(users(&away, &typed), [pod_id()], "the pod has to be read");
     for phase in ["Pending", "Running"] {
         let bound = pod_at("n", phase, "pu");
         assert_eq!(ask(&away, Some(&reserved), Some(&bound)), Err(RequestError::Used), "{phase}");

@@ -120,7 +120,7 @@ pub struct WriteId(pub u64);
 /// Something that the API is to do.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Write {
-    /// Give a claim its devices, and reserve it for a pod.
+    /// Give a claim its devices, and reserve it for pods.
     Allocate {
         /// The claim.
         claim: ClaimId,
@@ -132,27 +132,27 @@ pub enum Write {
         allocation: Box<Allocation>,
         /// The ids of its shares, in the order of grants.
         shares: Vec<Arc<str>>,
-        /// For whom.
-        consumer: Consumer,
+        /// For whom; at least one.
+        consumers: Vec<Consumer>,
     },
-    /// Reserve a claim that has devices for one more pod.
+    /// Reserve a claim that has devices for more pods.
     Reserve {
         /// The claim.
         claim: ClaimId,
         /// Its uid.
         uid: Arc<str>,
-        /// For whom.
-        consumer: Consumer,
+        /// For whom; at least one.
+        consumers: Vec<Consumer>,
     },
-    /// Take a reservation back, unless the pod is on another node by now.
+    /// Take reservations back, but for pods that are on another node by now.
     Release {
         /// The claim.
         claim: ClaimId,
         /// Its uid.
         uid: Arc<str>,
-        /// Whose.
-        consumer: Consumer,
-        /// The node on which the pod cannot use the claim; none if the pod is on no node, or is gone.
+        /// Whose; at least one.
+        consumers: Vec<Consumer>,
+        /// The node on which the pods cannot use the claim; none if they are on no node, or are gone.
         node: Option<Arc<str>>,
     },
     /// Take a claim's devices back, unless somebody else uses it by now.
@@ -327,11 +327,13 @@ impl Write {
         }
     }
 
-    /// The uid of the pod that this brings nearer to its node.
+    /// The uid of the pod that this brings nearer to its node; of several the first.
     #[must_use]
     pub fn places(&self) -> Option<&Arc<str>> {
         match self {
-            Write::Allocate { consumer, .. } | Write::Reserve { consumer, .. } => Some(&consumer.uid),
+            Write::Allocate { consumers, .. } | Write::Reserve { consumers, .. } => {
+                consumers.first().map(|consumer| &consumer.uid)
+            }
             Write::Bind { uid, .. } | Write::MakeClaim { uid, .. } => Some(uid),
             Write::NoteResources { uid, claims, .. } => (!claims.is_empty()).then_some(uid),
             Write::Release { .. }

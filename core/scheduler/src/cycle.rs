@@ -38,12 +38,10 @@ pub(crate) struct Choice {
 pub(crate) enum Wanted {
     /// Nothing: it has devices and is reserved for the pod.
     Reserved,
-    /// A reservation.
+    /// A reservation; it has devices, or gets them at once with another pod.
     Reservation { claim: ClaimId, uid: Arc<str> },
     /// Devices, and a reservation.
     Allocation { state: Arc<ClaimState>, allocation: Allocation },
-    /// A reservation, once the devices are written that it gets with another pod.
-    Following { claim: ClaimId, uid: Arc<str> },
     /// To be made, for resources that the pod asks for by name.
     Claim { allocation: Allocation },
 }
@@ -388,10 +386,7 @@ impl Engine {
 
     /// The claims of a pod, if all of them can be used.
     pub(crate) fn claims_of(&self, pod: &Pod, profile: &Profile) -> Result<Claims, Box<PodRefusal>> {
-        let refused = |reason: String| {
-            let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
-            PodRefusal::everywhere(self.nodes.iter().count(), reason, Some(Filter::Devices), wakes)
-        };
+        let refused = |reason: String| self.refused_by_claims(reason);
         if !profile.filters.has(Filter::Devices) {
             return Ok(Claims::default());
         }
@@ -468,6 +463,12 @@ impl Engine {
             if is_settled { &mut claims.settled } else { &mut claims.open }.push(state.clone());
         }
         Ok(claims)
+    }
+
+    /// The refusal of a pod whose claims cannot be used anywhere.
+    pub(crate) fn refused_by_claims(&self, reason: String) -> Box<PodRefusal> {
+        let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
+        PodRefusal::everywhere(self.nodes.iter().count(), reason, Some(Filter::Devices), wakes)
     }
 
     /// Devices on a node for the claims that need some, if the node has room for what they take of it, or the reason in
@@ -554,4 +555,4 @@ pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, mut allocations: V
 }
 
 /// The most pods that may share a claim.
-const CONSUMERS_MAX: usize = 256;
+pub(crate) const CONSUMERS_MAX: usize = 256;

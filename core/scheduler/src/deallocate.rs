@@ -103,8 +103,9 @@ impl Engine {
         if one.remedy != Remedy::Deallocate || !is_reserved || self.may_use_at(&one.claim, &node) {
             return false;
         }
-        let (claim, uid, consumer) = (one.claim.clone(), one.uid.clone(), self.consumer(&pod, &one.claim));
-        let id = self.submit_and_forget(Write::Release { claim, uid, consumer, node: Some(node) });
+        let (claim, uid) = (one.claim.clone(), one.uid.clone());
+        let consumers = vec![self.consumer(&pod, &one.claim)];
+        let id = self.submit_and_forget(Write::Release { claim, uid, consumers, node: Some(node) });
         self.giving_up.insert(id, (vec![one.claim.clone()], user.clone()));
         true
     }

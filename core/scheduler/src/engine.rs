@@ -7,6 +7,7 @@ mod bound;
 mod clash;
 pub(crate) mod fold;
 mod forlorn;
+mod merge;
 mod readying;
 mod settle;
 mod sharing;
@@ -197,8 +198,6 @@ pub(crate) struct Placing {
     node: Arc<str>,
     /// Claims whose writes are not answered yet.
     open: BTreeMap<WriteId, OpenClaim>,
-    /// Claims that get their devices with another pod, and their uids; they are reserved after that.
-    pub(crate) follows: BTreeMap<ClaimId, Arc<str>>,
     /// Claims that are reserved for the pod by now.
     pub(crate) reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
@@ -271,6 +270,8 @@ pub struct Engine {
     pub(crate) giving_up: BTreeMap<WriteId, (Vec<ClaimId>, Arc<str>)>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
+    /// Writes that are carried out with another, by that.
+    merged: FxHashMap<WriteId, Vec<WriteId>>,
     next_write: u64,
     pub(crate) expressions: Expressions,
     /// Answers about nodes for kinds of pods, the youngest last.
@@ -322,6 +323,7 @@ impl Engine {
             extended: Extended::default(),
             giving_up: BTreeMap::new(),
             writes: FxHashMap::default(),
+            merged: FxHashMap::default(),
             next_write: 0,
             expressions: Expressions::default(),
             kinds: Vec::new(),
@@ -344,6 +346,7 @@ impl Engine {
             Input::Turn { attempts } => self.turn(now, attempts),
             Input::Settled(write, outcome) => self.settle(now, write, &outcome),
         }
+        self.merge_writes();
         let settles = self.settling.first().map(|(time, _)| *time);
         let times = self.queue.next_time().into_iter().chain(settles).chain(self.next_note());
         let times = times.chain(self.forlorn.next_time());

@@ -21,8 +21,16 @@ use tokio::time::sleep;
 
 use crate::kept::Sources;
 
-/// How often a write is tried.
+/// How often a write is tried that the server could not carry out.
 const TRIES_MAX: u32 = 8;
+
+/// How often a write is made anew from the object as it is, since somebody else changed the object first. Each time that somebody
+/// got ahead, and the next time it may be us.
+const CONFLICTS_MAX: u32 = 32;
+
+/// How long to wait when somebody else was faster for the second time; doubles with each.
+const CONFLICT_PAUSE_FIRST: Duration = Duration::from_millis(5);
+const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// How long to wait after the first failure that is not our fault; doubles with each.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
@@ -59,6 +67,15 @@ enum Came {
     Failed(String),
 }
 
+/// How often a call was made in vain.
+#[derive(Default)]
+struct Tries {
+    /// The server could not carry it out.
+    failed: u32,
+    /// Somebody else was faster.
+    conflicts: u32,
+}
+
 impl Carrier {
     /// Carries the write out.
     pub(crate) async fn carry_out(mut self) -> Carried {
@@ -80,7 +97,7 @@ impl Carrier {
     async fn calls(&mut self) -> Result<(), String> {
         // What we know came by a watch and may be old. Before it is said that something cannot be done, we look.
         let mut looked = false;
-        let mut tries = 0;
+        let mut tries = Tries::default();
         loop {
             let (call, is_last) = match self.seen(request::next) {
                 // What a note says is read by people; if it was said a moment ago that is enough.
@@ -96,7 +113,7 @@ impl Carrier {
                     continue;
                 }
             };
-            match self.perform(&call, tries).await {
+            match self.perform(&call, &mut tries).await {
                 Came::Done(body) => {
                     let taken = self.take(&call, &body);
                     if is_last {
@@ -106,7 +123,6 @@ impl Carrier {
                 }
                 Came::Failed(why) => return Err(why),
                 Came::Look => {
-                    tries += 1;
                     self.look().await?;
                     looked = true;
                 }
@@ -116,9 +132,10 @@ impl Carrier {
 
     /// Takes back what a write has made that could not be done to the end.
     async fn undo(&mut self) {
-        for tries in 0..TRIES_MAX {
+        let mut tries = Tries::default();
+        for _ in 0..TRIES_MAX {
             let (Next::Then(call) | Next::Last(call)) = self.seen(request::undo) else { return };
-            match self.perform(&call, tries).await {
+            match self.perform(&call, &mut tries).await {
                 Came::Done(body) if call.verb != request::Verb::Delete => {
                     if self.take(&call, &body).is_err() {
                         return;
@@ -137,6 +154,7 @@ impl Carrier {
         let seen = Seen {
             claim: self.sources.claim.as_deref(),
             pod: self.sources.pod.as_deref(),
+            users: &self.sources.users,
             group: self.sources.group.as_deref(),
             context: self.sources.context.as_deref(),
             class: &|name| classes.get(name).map(Arc::as_ref),
@@ -155,8 +173,9 @@ impl Carrier {
         matches!(self.write, Write::Note { .. } | Write::NoteGroup { .. })
     }
 
-    /// Makes a call, and waits as long as the server wants us to if it could not be made.
-    async fn perform(&mut self, call: &ApiCall, tries: u32) -> Came {
+    /// Makes a call, and waits as long as the server wants us to if it could not be made, or as long as others may need who were
+    /// faster.
+    async fn perform(&mut self, call: &ApiCall, tries: &mut Tries) -> Came {
         let answer = match call.kind {
             ResourceClaim::KIND => send::<ResourceClaim>(&self.connection, "resourceclaims", call).await,
             Pod::KIND => send::<Pod>(&self.connection, "pods", call).await,
@@ -167,23 +186,27 @@ impl Carrier {
             other => return Came::Failed(format!("nobody knows how to write a {other}")),
         };
         self.unclear |= matches!(&answer, Answer::Unavailable(why) if why.may_have_happened());
-        let pause = pause(&answer, tries);
         // Only the object can tell what became of a call that had no answer.
-        let goes_on = self.unclear || tries + 1 < TRIES_MAX;
+        let goes_on = |count: u32, max: u32| self.unclear || count + 1 < max;
         match answer {
             Answer::Done(body) => Came::Done(body),
             Answer::NotFound(_) if call.verb == request::Verb::Delete => Came::Done(Bytes::new()),
             Answer::NotFound(_) if self.is_remark() => Came::Done(Bytes::new()),
             // What the API finds a name for could be made twice, so it is not tried again if the answer got lost.
             Answer::Unavailable(why) if call.name.is_empty() => Came::Failed(why.to_string()),
-            Answer::Conflict(_) | Answer::AlreadyExists(_) if goes_on => {
-                if tries > 0 {
-                    sleep(pause).await;
+            Answer::Conflict(_) | Answer::AlreadyExists(_) if goes_on(tries.conflicts, CONFLICTS_MAX) => {
+                let pause = CONFLICT_PAUSE_FIRST * 2_u32.pow(tries.conflicts.saturating_sub(1).min(7));
+                if tries.conflicts > 0 {
+                    sleep(pause.min(CONFLICT_PAUSE_MAX)).await;
                 }
+                tries.conflicts += 1;
                 Came::Look
             }
-            Answer::TooManyRequests { .. } | Answer::Unavailable(_) if goes_on => {
-                sleep(pause).await;
+            answer @ (Answer::TooManyRequests { .. } | Answer::Unavailable(_))
+                if goes_on(tries.failed, TRIES_MAX) =>
+            {
+                sleep(pause(&answer, tries.failed)).await;
+                tries.failed += 1;
                 Came::Look
             }
             other => Came::Failed(other.trouble().unwrap_or_default()),
@@ -212,12 +235,11 @@ impl Carrier {
     async fn read(&mut self) -> Answer<()> {
         let pod = match self.write.about() {
             About::Claim(id) => {
-                let read = self.read_claim(&id.clone()).await;
-                let claim = self.sources.claim.as_deref();
-                match claim.and_then(|claim| request::user(&self.write, claim)) {
-                    Some(user) if matches!(read, Answer::Done(())) => user,
-                    _ => return read,
-                }
+                let id = id.clone();
+                return match self.read_claim(&id).await {
+                    Answer::Done(()) => self.read_users().await,
+                    other => other,
+                };
             }
             About::Group(id) => {
                 let groups = Resource::<PodGroup>::named("podgroups").within(&id.namespace);
@@ -240,6 +262,19 @@ impl Carrier {
         }
         let pods = Resource::<Pod>::named("pods").within(&pod.namespace);
         found(self.connection.get(&pods, &pod.name).await).map(|pod| self.sources.pod = pod)
+    }
+
+    async fn read_users(&mut self) -> Answer<()> {
+        self.sources.users.clear();
+        let claim = self.sources.claim.as_deref();
+        for user in claim.map(|claim| request::users(&self.write, claim)).unwrap_or_default() {
+            let pods = Resource::<Pod>::named("pods").within(&user.namespace);
+            match found(self.connection.get(&pods, &user.name).await) {
+                Answer::Done(pod) => self.sources.users.extend(pod),
+                other => return other.map(drop),
+            }
+        }
+        Answer::Done(())
     }
 
     async fn read_claim(&mut self, id: &ClaimId) -> Answer<()> {

@@ -52,6 +52,8 @@ pub(crate) struct Kept {
 pub(crate) struct Sources {
     pub(crate) claim: Option<Arc<ResourceClaim>>,
     pub(crate) pod: Option<Arc<Pod>>,
+    /// Pods for which the claim is reserved, as far as the write is about them.
+    pub(crate) users: Vec<Arc<Pod>>,
     pub(crate) group: Option<Arc<PodGroup>>,
     pub(crate) classes: Classes,
     pub(crate) context: Option<Arc<PodSchedulingContext>>,

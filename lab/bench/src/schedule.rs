@@ -240,7 +240,7 @@ pub(crate) fn carry_out(engine: &mut Engine, now: Timestamp, mut effects: Vec<Ef
 pub(crate) fn written(write: &Write, run: &mut Run) -> Option<Change> {
     let number = |name: &str| name.rsplit('-').next().and_then(|number| number.parse().ok());
     match write {
-        Write::Allocate { claim: id, allocation, consumer, .. } => {
+        Write::Allocate { claim: id, allocation, consumers, .. } => {
             let held = allocation.grants.iter().map(|grant| Held {
                 device: grant.device.clone(),
                 share: None,
@@ -253,7 +253,7 @@ pub(crate) fn written(write: &Write, run: &mut Run) -> Option<Change> {
             let allocated = Allocated { nodes: allocation.nodes.clone(), held: held.collect() };
             let mut state = claim(number(&id.name)?);
             state.allocation = Some(Arc::new(allocated));
-            state.reserved_for = vec![consumer.uid.clone()];
+            state.reserved_for = vec![consumers[0].uid.clone()];
             Some(Change::ClaimApplied(Box::new(state)))
         }
         Write::Bind { pod: id, node, .. } => {

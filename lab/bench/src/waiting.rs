@@ -84,7 +84,7 @@ fn let_wait(engine: &mut Engine, pods: usize) -> anyhow::Result<()> {
     }
     for _ in 0..pods {
         for effect in engine.handle(NOW, Input::Turn { attempts: 1 }) {
-            let Effect::Submit(id, Write::Allocate { claim, allocation, consumer, .. }) = effect else {
+            let Effect::Submit(id, Write::Allocate { claim, allocation, consumers, .. }) = effect else {
                 continue;
             };
             let number = claim.name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0);
@@ -93,7 +93,7 @@ fn let_wait(engine: &mut Engine, pods: usize) -> anyhow::Result<()> {
             let holding = Holding { holder: claim, groups: Default::default(), consumed: Default::default() };
             let held = vec![Held { device: device.clone(), share: None, holding }];
             state.allocation = Some(Arc::new(Allocated { nodes: allocation.nodes.clone(), held }));
-            state.reserved_for = vec![consumer.uid.clone()];
+            state.reserved_for = vec![consumers[0].uid.clone()];
             let missing = allocation.grants[0].binding.conditions.clone();
             let progress = Progress { device, timeout_ms: None, missing, failed: None };
             state.preparation = Some(Arc::new(Preparation { since: Some(NOW), devices: vec![progress] }));

@@ -11,7 +11,7 @@ use convert::change;
 use convert::request::{self, Next, Seen, Verb};
 use gates::{Gate, Gates};
 use model::group::Grouping;
-use model::pod::Pod;
+use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
 use objects::Object;
 use objects::resource::claim::ResourceClaim;
@@ -384,11 +384,13 @@ impl Simulation {
     fn seen<T>(&self, write: &Write, made: Option<&Key>, look: impl FnOnce(&Seen<'_>) -> T) -> T {
         let made = made.and_then(|key| self.shelf.read::<ResourceClaim>(&key.namespace, &key.name));
         let (mut claim, mut pod, mut group, mut context) = (made, None, None, None);
+        let mut users = Vec::new();
         match write.about() {
             About::Claim(id) => {
                 claim = self.shelf.read::<ResourceClaim>(&id.namespace, &id.name);
-                let user = claim.as_ref().and_then(|claim| request::user(write, claim));
-                pod = user.and_then(|user| self.shelf.read::<PodObject>(&user.namespace, &user.name));
+                let named = claim.as_ref().map(|claim| request::users(write, claim)).unwrap_or_default();
+                let read = |user: &PodId| self.shelf.read::<PodObject>(&user.namespace, &user.name);
+                users.extend(named.iter().filter_map(read).map(Arc::new));
             }
             About::Pod { id, .. } => pod = self.shelf.read::<PodObject>(&id.namespace, &id.name),
             About::Group(id) => group = self.shelf.read::<PodGroup>(&id.namespace, &id.name),
@@ -399,6 +401,7 @@ impl Simulation {
         let seen = Seen {
             claim: claim.as_ref(),
             pod: pod.as_ref(),
+            users: &users,
             group: group.as_ref(),
             context: context.as_ref(),
             class: &|name| self.classes.get(name),

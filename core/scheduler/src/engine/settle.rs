@@ -15,17 +15,29 @@ use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
 
 impl Engine {
+    /// It is known what became of a write, and with that of all that were carried out with it.
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
+        let others = self.merged.remove(&write).unwrap_or_default();
+        let all: Vec<WriteId> = [write].into_iter().chain(others).collect();
+        // All of them hear of it before the first goes on, which may take the others of its gang along.
+        let pods: Vec<Arc<str>> =
+            all.into_iter().filter_map(|one| self.settle_one(now, one, outcome)).collect();
+        pods.iter().for_each(|uid| self.go_on(now, uid));
+    }
+
+    /// Takes note of what became of a write, and tells the pod on its way that goes on with it.
+    fn settle_one(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> Option<Arc<str>> {
         if self.settle_negotiation(now, write, outcome)
             || self.settle_given_up(now, write, outcome)
             || self.settle_eviction(now, write, outcome)
             || self.settle_note(now, write, outcome)
         {
-            return;
+            return None;
         }
-        let Some(uid) = self.writes.remove(&write) else { return };
+        let uid = self.writes.remove(&write)?;
         let Some(placing) = self.placing.get_mut(&uid) else {
-            return self.settle_abandoned(now, write, outcome);
+            self.settle_abandoned(now, write, outcome);
+            return None;
         };
         if let Some(open) = placing.open.remove(&write) {
             match outcome {
@@ -37,26 +49,27 @@ impl Engine {
             self.settle_claim(now, &open, outcome);
         } else if placing.binding == Some(write) {
             match outcome {
-                WriteOutcome::Done => return self.bound(&uid),
+                WriteOutcome::Done => {
+                    self.bound(&uid);
+                    return None;
+                }
                 WriteOutcome::Failed(reason) => {
                     placing.binding = None;
                     placing.failed = Some(format!("binding: {reason}"));
                 }
             }
         } else if placing.releasing.remove(&write) {
-            return self.put_back(now, &uid);
+            self.put_back(now, &uid);
+            return None;
         }
         self.settle_unmade(&uid);
-        self.go_on(now, &uid);
+        Some(uid)
     }
 
     /// Binds a pod whose claims are all written, or takes back what was done for one that cannot be.
     pub(crate) fn go_on(&mut self, now: Timestamp, uid: &Arc<str>) {
         let Some(placing) = self.placing.get(uid) else { return };
         if !placing.open.is_empty() || placing.binding.is_some() || !placing.releasing.is_empty() {
-            return;
-        }
-        if placing.failed.is_none() && !placing.follows.is_empty() {
             return;
         }
         if !self.waiting.contains_key(uid) {
@@ -274,7 +287,6 @@ impl Engine {
                 self.queue.wake(Wake::Claim.into(), now);
             }
         }
-        self.lead(now, &open.claim, outcome);
     }
 
     fn release(&mut self, placing: &Placing) {
@@ -318,6 +330,6 @@ impl Engine {
         self.unmake(claim);
         self.forget_note(claim, &consumer.name);
         let uid = self.claims.get(claim)?.uid.clone();
-        Some(Write::Release { claim: claim.clone(), uid, consumer, node })
+        Some(Write::Release { claim: claim.clone(), uid, consumers: vec![consumer], node })
     }
 }

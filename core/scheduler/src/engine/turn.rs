@@ -77,7 +77,6 @@ impl Engine {
             pod: pod.clone(),
             node: choice.node.clone(),
             open: Default::default(),
-            follows: Default::default(),
             reserved: Vec::new(),
             binding: None,
             hears_by: None,
@@ -99,14 +98,10 @@ impl Engine {
         for wanted in choice.claims {
             let (open, write) = match wanted {
                 Wanted::Reserved => continue,
-                Wanted::Following { claim, uid } => {
-                    self.follow(&pod.uid, claim, uid);
-                    continue;
-                }
                 Wanted::Reservation { claim, uid } => {
                     let open = OpenClaim { claim: claim.clone(), decided: None };
-                    let consumer = self.consumer(pod, &claim);
-                    (open, Write::Reserve { claim, uid, consumer })
+                    let consumers = vec![self.consumer(pod, &claim)];
+                    (open, Write::Reserve { claim, uid, consumers })
                 }
                 Wanted::Allocation { state, allocation } => {
                     let open = OpenClaim { claim: state.wish.id.clone(), decided: Some(state.uid.clone()) };
@@ -157,7 +152,7 @@ impl Engine {
             version: state.version.clone(),
             allocation: Box::new(allocation),
             shares,
-            consumer,
+            consumers: vec![consumer],
         }
     }
 

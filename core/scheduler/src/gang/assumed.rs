@@ -31,7 +31,7 @@ impl Engine {
                     let id = ClaimId { namespace: pod.id.namespace.clone(), name };
                     (id, &member.uid, allocation)
                 }
-                Wanted::Reserved | Wanted::Reservation { .. } | Wanted::Following { .. } => continue,
+                Wanted::Reserved | Wanted::Reservation { .. } => continue,
             };
             taken.extend(held(&claim, uid, allocation, Some("gang")).0.held);
         }

@@ -15,7 +15,6 @@ mod claims;
 mod device_sets;
 mod domains;
 mod flight;
-mod following;
 mod ground;
 mod helps;
 mod in_the_way;
@@ -105,8 +104,6 @@ pub(crate) struct Gangs {
     flights: BTreeMap<GroupId, Flight>,
     /// The gang of each of them.
     in_flight: FxHashMap<Arc<str>, GroupId>,
-    /// Members that reserve a claim once it has the devices that it gets with another member.
-    followers: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// Groups of which enough members are bound, and which have yet to be told so.
     pub(crate) untold: BTreeSet<GroupId>,
     /// Those that were told, by uid.

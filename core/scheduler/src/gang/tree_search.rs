@@ -261,7 +261,7 @@ impl<'e> TreeSearch<'e> {
 }
 
 /// The claims that get devices with members.
-pub(super) fn brought(seated: &Seated) -> impl Iterator<Item = (&Arc<ClaimState>, &Allocation)> {
+fn brought(seated: &Seated) -> impl Iterator<Item = (&Arc<ClaimState>, &Allocation)> {
     let claims = seated.iter().flat_map(|(_, choice)| &choice.claims);
     claims.filter_map(|wanted| match wanted {
         Wanted::Allocation { state, allocation } => Some((state, allocation)),

@@ -2,21 +2,19 @@
 //!
 //! Invariant: what is assumed of members is taken back before the answer is given.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
-use model::claim::ClaimId;
 use model::group::{Composite, Group, GroupId};
 use model::pod::Pod;
 use placement::{Domain, PlacementGenerator, Strictness, Topology, TopologyConstraint, TopologyGenerator};
 
 use super::Root;
 use super::cast::{Cast, Member};
+use super::claims::ClaimUsers;
 use super::tree::Branch;
-use super::tree_search::{TreeSearch, brought};
+use super::tree_search::TreeSearch;
 use super::turn::Seated;
-use crate::cycle::Wanted;
 use crate::engine::Engine;
 use crate::filters;
 use crate::profile::Profile;
@@ -51,8 +49,9 @@ impl Engine {
 
     /// Members as a search sees them, but for those whose claims cannot be met anywhere.
     pub(super) fn members_of(&self, pods: &[Arc<Pod>], profile: &Profile) -> Vec<Member> {
+        let mut users = ClaimUsers::default();
         let member = |pod: &Arc<Pod>| {
-            let claims = self.claims_of(pod, profile).ok()?;
+            let claims = self.claims_beside(&mut users, pod, profile).ok()?;
             Some(Member { pod: pod.clone(), claims, follows: Vec::new() })
         };
         pods.iter().filter_map(member).collect()
@@ -71,14 +70,13 @@ impl Engine {
         let mut is_enough = |search: &mut TreeSearch<'_>| search.count() >= wanted as usize;
         let whole = (&*tree.composite, &*tree.branches);
         let found = search.seat_in_best(whole, domains, wanted, &mut is_enough).map(|at| &domains[at]);
-        let mut seated = search.end();
+        let seated = search.end();
         let Some(domain) = found else {
             return Err(search.why().unwrap_or_else(|| match domains.is_empty() {
                 true => self.lack_of_domains(tree),
                 false => "there are too few members".to_owned(),
             }));
         };
-        follow_each_other(&mut seated);
         Ok((domain.name.clone(), seated))
     }
 
@@ -135,18 +133,6 @@ impl Tree {
     /// Whether groups of groups have to be in one domain of a level.
     pub fn has_levels(&self) -> bool {
         !self.composite.levels.is_empty() || self.branches.iter().any(Branch::has_levels)
-    }
-}
-
-/// Members that share a claim with one of another group reserve it when that has brought its devices.
-fn follow_each_other(seated: &mut Seated) {
-    let led: BTreeSet<ClaimId> = brought(seated).map(|(state, _)| state.wish.id.clone()).collect();
-    for wanted in seated.iter_mut().flat_map(|(_, choice)| &mut choice.claims) {
-        if let Wanted::Reservation { claim, uid } = wanted
-            && led.contains(claim)
-        {
-            *wanted = Wanted::Following { claim: claim.clone(), uid: uid.clone() };
-        }
     }
 }
 

@@ -104,8 +104,7 @@ impl Engine {
                 by_group.entry(id).or_default().push((pod, choice));
             }
         }
-        for (id, mut seated) in by_group {
-            self.reserve_once(&mut seated);
+        for (id, seated) in by_group {
             if let Some(group) = self.gangs.groups.get(&id).cloned() {
                 self.tell_seated(&group, &seated[0].0.clone(), seated.len());
             }

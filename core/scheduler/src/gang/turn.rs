@@ -13,6 +13,7 @@ use placement::{Domain, Gang, Placement};
 
 use super::Root;
 use super::cast::{Cast, Member, Unit};
+use super::claims::ClaimUsers;
 use super::domains::Domains;
 use super::flight::Flight;
 use super::ground::Devices;
@@ -67,12 +68,14 @@ pub(super) fn sort(members: &mut [Arc<Pod>]) {
     });
 }
 
-/// The seat of a member, with the claims that follow other members.
+/// The seat of a member, with the claims that get their devices with other members.
 pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -> Choice {
     let mut choice = choice(&member.pod, node, &member.claims, allocations);
-    let following =
-        |state: &Arc<ClaimState>| Wanted::Following { claim: state.wish.id.clone(), uid: state.uid.clone() };
-    choice.claims.extend(member.follows.iter().map(following));
+    let reservation = |state: &Arc<ClaimState>| Wanted::Reservation {
+        claim: state.wish.id.clone(),
+        uid: state.uid.clone(),
+    };
+    choice.claims.extend(member.follows.iter().map(reservation));
     choice.negotiation = Openings::at(&member.claims, node);
     choice
 }
@@ -166,8 +169,7 @@ impl Engine {
     }
 
     /// Sends members on their way together.
-    pub(super) fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, mut seated: Seated) {
-        self.reserve_once(&mut seated);
+    pub(super) fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, seated: Seated) {
         let already = self.gangs.seated(&group.id).count();
         let flight = Flight {
             members: seated.iter().map(|(pod, _)| pod.uid.clone()).collect(),
@@ -261,8 +263,9 @@ impl Engine {
         let profile = self.settings.profile_of(&pods[0]);
         let mut members = Vec::new();
         let mut unfit = None;
+        let mut users = ClaimUsers::default();
         for pod in pods {
-            match self.claims_of(pod, &profile) {
+            match self.claims_beside(&mut users, pod, &profile) {
                 Ok(claims) => members.push(Member { pod: pod.clone(), claims, follows: Vec::new() }),
                 Err(refusal) => {
                     // Its claim has devices that are of no use to anybody.

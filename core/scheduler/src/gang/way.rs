@@ -248,7 +248,7 @@ fn nomination(pod: &Arc<Pod>, choice: &Choice) -> Nomination {
         let (claim, allocation) = match wanted {
             Wanted::Allocation { state, allocation } => (&state.wish.id, allocation),
             Wanted::Claim { allocation } => (&unmade, allocation),
-            Wanted::Reserved | Wanted::Reservation { .. } | Wanted::Following { .. } => continue,
+            Wanted::Reserved | Wanted::Reservation { .. } => continue,
         };
         devices.extend(held(claim, &pod.uid, allocation, None).0.held);
     }

@@ -221,7 +221,7 @@ impl Engine {
                 Wanted::Allocation { allocation, .. } | Wanted::Claim { allocation } => {
                     &allocation.grants[..]
                 }
-                Wanted::Reserved | Wanted::Reservation { .. } | Wanted::Following { .. } => &[],
+                Wanted::Reserved | Wanted::Reservation { .. } => &[],
             })
         };
         let is_taken = |held: &Held| grants().any(|grant| grant.device == held.device);

@@ -16,6 +16,7 @@ mod gang_preemption;
 mod gang_queue;
 mod gang_readying;
 mod gang_release;
+mod gang_sharing;
 mod gang_story;
 mod gang_turmoil;
 mod gang_whole;

@@ -389,7 +389,7 @@ impl World {
     fn write_claim(&mut self, id: &ClaimId, write: &Write) -> Result<(), &'static str> {
         let known = self.claims.get_mut(id).ok_or("not found")?;
         match write {
-            Write::Allocate { uid, allocation, shares, consumer, .. } => {
+            Write::Allocate { uid, allocation, shares, consumers, .. } => {
                 if known.uid != *uid {
                     return Err("not found");
                 }
@@ -398,10 +398,14 @@ impl World {
                 }
                 known.allocation = Some(Arc::new(held(id, allocation, shares)));
                 known.preparation = preparation(allocation, self.now);
-                known.reserved_for.push(consumer.user().clone());
+                known.reserved_for.extend(consumers.iter().map(|one| one.user().clone()));
             }
-            Write::Reserve { consumer, .. } => known.reserved_for.push(consumer.user().clone()),
-            Write::Release { consumer, .. } => known.reserved_for.retain(|uid| uid != consumer.user()),
+            Write::Reserve { consumers, .. } => {
+                known.reserved_for.extend(consumers.iter().map(|one| one.user().clone()));
+            }
+            Write::Release { consumers, .. } => {
+                known.reserved_for.retain(|uid| consumers.iter().all(|one| one.user() != uid));
+            }
             Write::Deallocate { user, .. } => {
                 if known.reserved_for.iter().any(|uid| uid != user) {
                     return Err("it is in use");

@@ -45,4 +45,5 @@ mod negotiation;
 mod pods;
 mod readying;
 mod rivals;
+mod sharing;
 mod words;

@@ -52,12 +52,13 @@ impl World {
             write,
             object: None,
             made: None,
-            user: None,
+            users: Vec::new(),
             undone: None,
             reading: Reading::Due,
             unclear: false,
             tries: 0,
             tries_max,
+            conflicts: 0,
         };
         (errand.object, errand.reading) = self.first_read(&errand);
         self.sent += 1;
@@ -95,7 +96,9 @@ impl World {
             self.read(errand);
         }
         let Some(one) = self.errands.get_mut(&errand) else { return };
-        one.user = one.user().and_then(|user| self.api.get("Pod", &user.namespace, &user.name));
+        let users = one.users();
+        one.users =
+            users.iter().filter_map(|user| self.api.get("Pod", &user.namespace, &user.name)).collect();
         let (call, is_last) = match one.next(&self.classes, self.api.now) {
             // What is old may have been true once.
             Ok(Next::Done) if one.reading == Reading::Old => {

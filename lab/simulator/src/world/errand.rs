@@ -15,11 +15,14 @@ use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
-use scheduler::change::{About, Write, WriteId, WriteOutcome};
+use scheduler::change::{About, Consumer, Write, WriteId, WriteOutcome};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::api::Refused;
+
+/// How often a write is made anew from the object as it is, since somebody else changed the object first.
+const CONFLICTS_MAX: u32 = 31;
 
 /// What was heard of a call.
 #[derive(Clone, Debug)]
@@ -64,8 +67,8 @@ pub(crate) struct Errand {
     pub object: Option<Arc<Value>>,
     /// The claim that was made for the pod that the write names.
     pub made: Option<Arc<Value>>,
-    /// The pod that uses the claim of the write, as it was when the write was sent.
-    pub user: Option<Arc<Value>>,
+    /// The pods that use the claim of the write, as they were when the write was sent.
+    pub users: Vec<Arc<Value>>,
     /// Why the write cannot be done, while what was made is taken back.
     pub undone: Option<String>,
     /// How far the objects can be relied on.
@@ -74,6 +77,8 @@ pub(crate) struct Errand {
     pub unclear: bool,
     pub tries: u32,
     pub tries_max: u32,
+    /// How often somebody else was faster.
+    pub conflicts: u32,
 }
 
 impl Errand {
@@ -89,10 +94,10 @@ impl Errand {
         }
     }
 
-    /// The pod that has to be read before the next call.
-    pub fn user(&self) -> Option<PodId> {
+    /// The pods that have to be read before the next call.
+    pub fn users(&self) -> Vec<PodId> {
         let claim = self.object.as_deref().and_then(|claim| ResourceClaim::deserialize(claim).ok());
-        claim.and_then(|claim| request::user(&self.write, &claim))
+        claim.map(|claim| request::users(&self.write, &claim)).unwrap_or_default()
     }
 
     /// The next call.
@@ -106,8 +111,9 @@ impl Errand {
         let claim = object.filter(|_| is_claim).or(self.made.as_deref());
         let claim = claim.and_then(|claim| ResourceClaim::deserialize(claim).ok());
         let is_pod = matches!(self.write.about(), About::Pod { .. });
-        let pod = object.filter(|_| is_pod).or(self.user.as_deref());
-        let pod = pod.and_then(|pod| Pod::deserialize(pod).ok());
+        let pod = object.filter(|_| is_pod).and_then(|pod| Pod::deserialize(pod).ok());
+        let users = self.users.iter().filter_map(|pod| Pod::deserialize(&**pod).ok());
+        let users: Vec<Arc<Pod>> = users.map(Arc::new).collect();
         let is_group = matches!(self.write.about(), About::Group(_));
         let group = object.filter(|_| is_group).and_then(|group| PodGroup::deserialize(group).ok());
         let is_context = matches!(self.write.about(), About::Context { .. });
@@ -116,6 +122,7 @@ impl Errand {
         let seen = Seen {
             claim: claim.as_ref(),
             pod: pod.as_ref(),
+            users: &users,
             group: group.as_ref(),
             context: context.as_ref(),
             class: &|name| classes.get(name),
@@ -145,10 +152,14 @@ impl Errand {
                 self.unclear = true;
                 self.again()
             }
-            Answer::Refused(why @ (Refused::Conflict(_) | Refused::Busy)) => {
-                // Only the object can tell what became of a call that had no answer.
-                if self.unclear || self.tries < self.tries_max { self.again() } else { failed(&why) }
+            // Only the object can tell what became of a call that had no answer.
+            Answer::Refused(Refused::Conflict(_)) if self.unclear || self.conflicts < CONFLICTS_MAX => {
+                self.conflicts += 1;
+                self.reading = Reading::Due;
+                Step::Repeat(5 << self.conflicts.min(7))
             }
+            Answer::Refused(Refused::Busy) if self.unclear || self.tries < self.tries_max => self.again(),
+            Answer::Refused(why @ (Refused::Conflict(_) | Refused::Busy)) => failed(&why),
             Answer::Refused(why @ (Refused::NotFound | Refused::Invalid(_))) => failed(&why),
         }
     }
@@ -166,16 +177,20 @@ pub(crate) fn told(call: &ApiCall) -> String {
     format!("{:?} {}{part} {}", call.verb, call.kind, call.name)
 }
 
+fn names(consumers: &[Consumer]) -> String {
+    consumers.iter().map(|consumer| &*consumer.name).collect::<Vec<_>>().join(", ")
+}
+
 /// A write in a few words.
 pub(crate) fn shown(write: &Write) -> String {
     match write {
-        Write::Allocate { claim, allocation, consumer, .. } => {
+        Write::Allocate { claim, allocation, consumers, .. } => {
             let devices: Vec<String> =
                 allocation.grants.iter().map(|grant| grant.device.to_string()).collect();
-            format!("allocate {claim} for {}: {}", consumer.name, devices.join(", "))
+            format!("allocate {claim} for {}: {}", names(consumers), devices.join(", "))
         }
-        Write::Reserve { claim, consumer, .. } => format!("reserve {claim} for {}", consumer.name),
-        Write::Release { claim, consumer, .. } => format!("release {claim} from {}", consumer.name),
+        Write::Reserve { claim, consumers, .. } => format!("reserve {claim} for {}", names(consumers)),
+        Write::Release { claim, consumers, .. } => format!("release {claim} from {}", names(consumers)),
         Write::Bind { pod, node, .. } => format!("bind {pod} to {node}"),
         other => format!("{other:?}"),
     }
