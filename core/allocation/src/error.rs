@@ -213,6 +213,31 @@ impl std::fmt::Display for Place {
 }
 
 impl AllocationError {
+    /// The claim that the error is about, which its text begins with.
+    #[must_use]
+    pub fn claim(&self) -> Option<&ClaimId> {
+        match self {
+            Self::GateOff { claim, .. }
+            | Self::SelectorEmpty { claim, .. }
+            | Self::AllOfGathering { claim, .. }
+            | Self::AllOfContradictory { claim, .. }
+            | Self::AllAgainstConstraint { claim, .. }
+            | Self::ClassUnnamed { claim, .. }
+            | Self::ClassUnknown { claim, .. }
+            | Self::TooMany { claim, .. }
+            | Self::Capacity { claim, .. }
+            | Self::Derived { claim, .. }
+            | Self::ConstraintEmpty { claim, .. }
+            | Self::Mode { claim, .. }
+            | Self::NodeSelectorTerms { claim, .. } => Some(claim),
+            Self::SelectorCompile { place, .. } | Self::SelectorRun { place, .. } => match place {
+                Place::Claim(claim, _) => Some(claim),
+                Place::Class(_) => None,
+            },
+            Self::NodeSelector { .. } => None,
+        }
+    }
+
     /// The kind of error, in a word, for labels and comparisons.
     #[must_use]
     pub fn kind(&self) -> &'static str {

@@ -140,7 +140,7 @@ impl Engine {
         let refused = alike.refused.clone().filter(|(when, _)| chosen.is_none() && *when == now);
         self.kinds.push(alike);
         match refused {
-            Some((_, refusal)) => Err(refusal),
+            Some((_, refusal)) => Err(refusal.for_claims(claims)),
             None => Ok(chosen),
         }
     }
@@ -161,7 +161,7 @@ impl Engine {
     pub(crate) fn remember_refusal(&mut self, refusal: &PodRefusal) {
         let now = self.touches.now();
         if let Some(alike) = self.kinds.last_mut() {
-            alike.refused = Some((now, Box::new(refusal.clone())));
+            alike.refused = Some((now, Box::new(refusal.for_all())));
         }
     }
 

@@ -21,6 +21,7 @@ use crate::filters::{self, Around, Filter, FilterSet, Mounts};
 use crate::footprint::Footing;
 use crate::negotiation::{Openings, Pending};
 use crate::profile::Profile;
+use crate::reason::Reason;
 use crate::scores::{self, View};
 use crate::wake::{Wake, Wakes};
 
@@ -54,10 +55,12 @@ pub struct PodRefusal {
     bound_to: Option<Arc<str>>,
     /// A reason that has nothing to do with nodes.
     everywhere: Option<String>,
+    /// The claims of the pod that need devices, which reasons name by their places.
+    own: Vec<ClaimId>,
     /// How many nodes have which reason.
-    reasons: BTreeMap<String, usize>,
+    reasons: BTreeMap<Reason, usize>,
     /// What came closest for devices, in a sentence of ours.
-    nearest: Option<String>,
+    nearest: Option<Reason>,
     /// A claim that has to give up its devices for the pod.
     in_the_way: Option<InTheWay>,
     /// The nodes on which it could help if pods went, in order.
@@ -94,6 +97,17 @@ impl PodRefusal {
         self.in_the_way.clone()
     }
 
+    /// The same refusal for a pod with other claims that ask for the same.
+    pub(crate) fn for_claims(mut self: Box<Self>, claims: &Claims) -> Box<Self> {
+        self.own = claims.own();
+        self
+    }
+
+    /// The same refusal for every pod that is alike.
+    pub(crate) fn for_all(&self) -> PodRefusal {
+        PodRefusal { own: Vec::new(), ..self.clone() }
+    }
+
     /// The same refusal, with a claim that has to give up its devices, and other changes that could undo it.
     pub(crate) fn because_of(mut self, in_the_way: Option<InTheWay>, wakes_on: Wakes) -> Self {
         (self.in_the_way, self.wakes_on) = (in_the_way, wakes_on);
@@ -105,6 +119,7 @@ impl PodRefusal {
             nodes,
             bound_to: None,
             everywhere: Some(reason),
+            own: Vec::new(),
             reasons: BTreeMap::new(),
             nearest: None,
             in_the_way: None,
@@ -126,14 +141,17 @@ impl fmt::Display for PodRefusal {
         match &self.everywhere {
             Some(reason) => write!(out, " {reason}.")?,
             None => {
-                let mut counted: Vec<String> =
-                    self.reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+                let mut counted: Vec<String> = self
+                    .reasons
+                    .iter()
+                    .map(|(reason, count)| format!("{count} {}", reason.told(&self.own)))
+                    .collect();
                 counted.sort_unstable();
                 write!(out, " {}.", counted.join(", "))?;
             }
         }
         if let Some(nearest) = &self.nearest {
-            write!(out, " {nearest}.")?;
+            write!(out, " {}.", nearest.told(&self.own))?;
         }
         match &self.in_the_way {
             Some(InTheWay { claim, remedy: Remedy::Deallocate, .. }) => {
@@ -146,6 +164,9 @@ impl fmt::Display for PodRefusal {
         }
     }
 }
+
+/// Why there are no devices on a node, in Kubernetes' words and in ours.
+pub(crate) type NoDevices = (Reason, Option<Reason>);
 
 /// What a pod's claims ask of a node.
 #[derive(Clone, Debug, Default)]
@@ -165,6 +186,11 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
+    /// Those that need devices.
+    pub fn own(&self) -> Vec<ClaimId> {
+        self.open.iter().map(|state| state.wish.id.clone()).collect()
+    }
+
     /// Whether devices are to be found.
     pub fn need_devices(&self) -> bool {
         !self.open.is_empty() || self.named.is_some()
@@ -189,21 +215,26 @@ pub(crate) const ROOM: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::PodShrunk, Wa
 #[derive(Default)]
 struct Tally {
     nodes: usize,
-    reasons: BTreeMap<String, usize>,
-    nearest: Option<String>,
+    reasons: BTreeMap<Reason, usize>,
+    nearest: Option<Reason>,
     curable: Vec<NodeIdx>,
     filters: FilterSet,
     wakes_on: Wakes,
 }
 
 impl Tally {
-    fn refuse(&mut self, filter: Option<Filter>, reasons: impl IntoIterator<Item = String>, wakes_on: Wakes) {
+    fn refuse(
+        &mut self,
+        filter: Option<Filter>,
+        reasons: impl IntoIterator<Item = impl Into<Reason>>,
+        wakes_on: Wakes,
+    ) {
         filter.into_iter().for_each(|filter| self.filters.insert(filter));
-        reasons.into_iter().for_each(|reason| *self.reasons.entry(reason).or_default() += 1);
+        reasons.into_iter().for_each(|reason| *self.reasons.entry(reason.into()).or_default() += 1);
         self.wakes_on = self.wakes_on.or(wakes_on);
     }
 
-    fn refusal(self, in_the_way: Option<InTheWay>) -> Box<PodRefusal> {
+    fn refusal(self, claims: &Claims, in_the_way: Option<InTheWay>) -> Box<PodRefusal> {
         let Tally { nodes, reasons, nearest, mut curable, filters, wakes_on } = self;
         curable.sort_unstable();
         let (bound_to, everywhere) = (None, None);
@@ -211,6 +242,7 @@ impl Tally {
             nodes,
             bound_to,
             everywhere,
+            own: claims.own(),
             reasons,
             nearest,
             in_the_way,
@@ -333,7 +365,7 @@ impl Engine {
             return Ok(found.into_iter().map(seat).collect());
         }
         let in_the_way = self.in_the_way(pod, claims, &candidates);
-        Err(tally.refusal(in_the_way))
+        Err(tally.refusal(claims, in_the_way))
     }
 
     /// Devices for the claims of a pod that is on a node already. Nothing else about the node is asked.
@@ -352,9 +384,10 @@ impl Engine {
             Ok(allocations) => return Ok(choice(pod, &there, &claims, allocations)),
             Err(why) => why,
         };
-        let refusal = bound(PodRefusal::everywhere(1, reason, Some(Filter::Devices), DEVICES));
+        let own = claims.own();
+        let refusal = bound(PodRefusal::everywhere(1, reason.told(&own), Some(Filter::Devices), DEVICES));
         let in_the_way = self.in_the_way(pod, &claims, &[at]);
-        Err(Box::new(PodRefusal { nearest, in_the_way, ..*refusal }))
+        Err(Box::new(PodRefusal { nearest, in_the_way, own, ..*refusal }))
     }
 
     /// Candidates by score and what is added to each, the best first; among equals the one that was known first.
@@ -473,24 +506,20 @@ impl Engine {
 
     /// Devices on a node for the claims that need some, if the node has room for what they take of it, or the reason in
     /// Kubernetes' words and in ours.
-    pub(crate) fn devices_on(
-        &mut self,
-        node: &Node,
-        claims: &Claims,
-    ) -> Result<Vec<Allocation>, (String, Option<String>)> {
+    pub(crate) fn devices_on(&mut self, node: &Node, claims: &Claims) -> Result<Vec<Allocation>, NoDevices> {
         let found = self.search_devices(node, claims)?;
         if claims.footing.is_some()
             && let Some(at) = self.nodes.find(&node.name)
         {
-            self.check_footing(self.nodes.get(at), claims, &found).map_err(|reason| (reason, None))?;
+            self.check_footing(self.nodes.get(at), claims, &found).map_err(|reason| (reason.into(), None))?;
         }
         Ok(found)
     }
 
     /// Asks for devices for all these claims together on a node, as things stand.
-    pub(crate) fn ask_for_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, String> {
+    pub(crate) fn ask_for_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, Reason> {
         let gates = self.settings.gates;
-        let pools = self.slices.pools_for(node, gates).map_err(|bad| bad.to_string())?;
+        let pools = self.slices.pools_for(node, gates).map_err(|bad| Reason::Plain(bad.to_string()))?;
         let question = Question {
             node,
             pools: &pools,
@@ -501,7 +530,7 @@ impl Engine {
             order: DeviceOrder::PreferReady,
             budget: self.settings.search_steps_max,
         };
-        allocate(&question, &mut self.expressions).map_err(|error| error.to_string())
+        allocate(&question, &mut self.expressions).map_err(|error| Reason::broken(&error, wishes))
     }
 
     /// Devices on a node for the claims that need some, whatever they take of it.
@@ -509,12 +538,12 @@ impl Engine {
         &mut self,
         node: &Node,
         claims: &Claims,
-    ) -> Result<Vec<Allocation>, (String, Option<String>)> {
+    ) -> Result<Vec<Allocation>, NoDevices> {
         if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
-            return Err(("resourceclaim not available on the node".to_owned(), None));
+            return Err(("resourceclaim not available on the node".into(), None));
         }
         if let Some(why) = claims.pending.iter().find_map(|pending| pending.refuses(node)) {
-            return Err((why.to_owned(), None));
+            return Err((why.into(), None));
         }
         let made = claims.named.as_ref().and_then(|shape| self.extended.wish_on(shape, node));
         if claims.open.is_empty() && made.is_none() {
@@ -525,12 +554,12 @@ impl Engine {
         match self.ask_for_devices(node, &wishes).map_err(|error| (error, None))?.answer {
             Answer::Allocated(allocations) => Ok(allocations),
             Answer::Impossible(refusal) => {
-                let nearest = format!("On node {}, {refusal}", node.name);
-                Err(("cannot allocate all claims".to_owned(), Some(nearest)))
+                let nearest = Reason::nearest(&node.name, &refusal, &wishes);
+                Err(("cannot allocate all claims".into(), Some(nearest)))
             }
             Answer::BudgetSpent => {
                 let nearest = format!("On node {}, the search for devices met its bound", node.name);
-                Err(("cannot allocate all claims".to_owned(), Some(nearest)))
+                Err(("cannot allocate all claims".into(), Some(nearest.into())))
             }
         }
     }

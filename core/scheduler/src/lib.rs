@@ -18,6 +18,7 @@ pub mod placement_scores;
 pub mod preempt;
 pub mod profile;
 pub mod queue;
+mod reason;
 mod rivals;
 pub mod scores;
 pub mod storage;

@@ -34,6 +34,7 @@ use crate::engine::{Announcement, Engine};
 use crate::filters::{Around, Mounts};
 use crate::profile::Profile;
 use crate::queue::Failure;
+use crate::reason::Reason;
 use crate::wake::{Wake, Wakes};
 use nominations::Nominations;
 use trial::{Ground, Lack, StillRefused};
@@ -100,8 +101,10 @@ pub(crate) struct Displacer<'d> {
 /// Why nobody's going would help a pod.
 #[derive(Clone, Debug)]
 pub(crate) struct Hopeless {
-    /// Nodes counted by reasons, as a sentence.
-    text: String,
+    /// How many nodes there are.
+    nodes: usize,
+    /// How many have which reason.
+    reasons: BTreeMap<Reason, usize>,
     /// What could give hope, besides what undoes the refusal.
     wakes_on: Wakes,
 }
@@ -112,8 +115,8 @@ enum Attempt {
     Never,
     /// The pod may not preempt, or not now.
     NotEligible(&'static str),
-    /// It would not help.
-    Hopeless(Hopeless),
+    /// It would not help, as this sentence says, and this could give hope.
+    Hopeless(String, Wakes),
     /// Somebody goes.
     Found(Candidate),
 }
@@ -158,9 +161,9 @@ impl Engine {
                     wakes = wakes.or(GOING);
                 }
             }
-            Attempt::Hopeless(hopeless) => {
-                text = hopeless.text;
-                wakes = wakes.or(hopeless.wakes_on);
+            Attempt::Hopeless(why, helps) => {
+                text = why;
+                wakes = wakes.or(helps);
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
             }
@@ -198,15 +201,16 @@ impl Engine {
         let curable = refusal.curable();
         let nobody = self.nodes.priority_min().is_none_or(|lowest| lowest >= pod.priority);
         if curable.is_empty() || nobody {
-            return Attempt::Hopeless(Lacks { without: curable.len(), ..Lacks::default() }.hopeless(refusal));
+            let lacks = Lacks { without: curable.len(), ..Lacks::default() };
+            return lacks.hopeless(refusal).attempt(&[]);
         }
         // The pod was looked at a moment ago, so its claims can be told.
         let Ok(claims) = self.claims_of(pod, &profile) else {
-            return Attempt::Hopeless(Lacks::default().hopeless(refusal));
+            return Lacks::default().hopeless(refusal).attempt(&[]);
         };
         let is_alike = self.is_alike_to_others(pod, &claims, &profile);
         if is_alike && let Some(known) = self.known_hopeless() {
-            return Attempt::Hopeless(known);
+            return known.attempt(&claims.own());
         }
         let candidates_min = settings.candidates(curable.len());
         match self.find_victims(now, (pod, &profile), &claims, (curable, candidates_min)) {
@@ -216,7 +220,7 @@ impl Engine {
                 if is_alike {
                     self.remember_hopeless(&hopeless);
                 }
-                Attempt::Hopeless(hopeless)
+                hopeless.attempt(&claims.own())
             }
         }
     }
@@ -425,8 +429,22 @@ struct Lacks {
     /// On how many nodes there is nobody who could go.
     without: usize,
     /// On how many others it would not be enough, by reasons.
-    reasons: BTreeMap<String, usize>,
+    reasons: BTreeMap<Reason, usize>,
     wakes_on: Wakes,
+}
+
+impl Hopeless {
+    /// Why preemption would not help a pod with these claims that need devices, in Kubernetes' words.
+    fn told(&self, own: &[ClaimId]) -> String {
+        let told = |(reason, count): (&Reason, &usize)| format!("{count} {}", reason.told(own));
+        let mut lines: Vec<String> = self.reasons.iter().map(told).collect();
+        lines.sort_unstable();
+        format!("0/{} nodes are available: {}.", self.nodes, lines.join(", "))
+    }
+
+    fn attempt(&self, own: &[ClaimId]) -> Attempt {
+        Attempt::Hopeless(self.told(own), self.wakes_on)
+    }
 }
 
 impl Lacks {
@@ -435,19 +453,15 @@ impl Lacks {
         self.wakes_on = self.wakes_on.or(lack.wakes_on);
     }
 
-    /// Why preemption would not help, in Kubernetes' words. Nodes that are neither without victims nor lack something are
-    /// out of the question anyway.
+    /// Why preemption would not help. Nodes that are neither without victims nor lack something are out of the question anyway.
     fn hopeless(self, refusal: &PodRefusal) -> Hopeless {
         let Lacks { without, mut reasons, wakes_on } = self;
         let nodes = refusal.nodes();
         for (reason, count) in [(NO_VICTIMS, without), (NOT_HELPFUL, nodes - refusal.curable().len())] {
             if count > 0 {
-                reasons.insert(reason.to_owned(), count);
+                reasons.insert(reason.into(), count);
             }
         }
-        let mut lines: Vec<String> =
-            reasons.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-        lines.sort_unstable();
-        Hopeless { text: format!("0/{nodes} nodes are available: {}.", lines.join(", ")), wakes_on }
+        Hopeless { nodes, reasons, wakes_on }
     }
 }

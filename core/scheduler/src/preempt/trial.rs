@@ -23,6 +23,7 @@ use crate::engine::fold::named_claims;
 use crate::filters::{self, Around, Mounts};
 use crate::node_refusal::NodeRefusal;
 use crate::profile::Profile;
+use crate::reason::Reason;
 use crate::wake::Wakes;
 
 /// How many pods on other nodes may be thought away for the devices that a node can reach: the least important ones.
@@ -68,22 +69,23 @@ struct Trial<'g> {
 /// What is lacking on a node.
 #[derive(Debug)]
 pub(super) struct Lack {
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Reason>,
     pub wakes_on: Wakes,
     is_of_devices: bool,
 }
 
 impl Lack {
     fn room(refusal: &NodeRefusal) -> Lack {
-        Lack { reasons: refusal.reasons(), wakes_on: refusal.wakes_on(), is_of_devices: false }
+        let reasons = refusal.reasons().into_iter().map(Reason::from).collect();
+        Lack { reasons, wakes_on: refusal.wakes_on(), is_of_devices: false }
     }
 
     /// The node has too little for what devices take of it.
     fn footing(reason: String) -> Lack {
-        Lack { reasons: vec![reason], wakes_on: DEVICES.or(ROOM), is_of_devices: false }
+        Lack { reasons: vec![reason.into()], wakes_on: DEVICES.or(ROOM), is_of_devices: false }
     }
 
-    fn devices(reason: String) -> Lack {
+    fn devices(reason: Reason) -> Lack {
         Lack { reasons: vec![reason], wakes_on: DEVICES, is_of_devices: true }
     }
 }
@@ -274,7 +276,7 @@ impl Engine {
         let own = trial.ground.claims;
         let is_the_same = trial.aside.is_empty() && own.settled.is_empty() && own.footing.is_none();
         if was_in_vain && is_the_same && trial.found.is_none() {
-            return Err(Lack::devices(IN_VAIN.to_owned()));
+            return Err(Lack::devices(IN_VAIN.into()));
         }
         let found = match trial.found.take() {
             Some(found) => found,

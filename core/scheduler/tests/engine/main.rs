@@ -27,6 +27,7 @@ mod group_trees;
 mod images;
 mod negotiation;
 mod negotiation_gangs;
+mod own_words;
 mod preemption;
 mod preemption_story;
 mod profiles;
