@@ -79,10 +79,10 @@ fn pod_claim(pod: &objects::core::pod::Pod, claim: &PodResourceClaim) -> PodClai
     let made = || pod.status.resource_claim_statuses.iter().find(|status| status.name == claim.name);
     let source = match (&claim.resource_claim_name, &claim.resource_claim_template_name) {
         (Some(name), _) => ClaimSource::Named(name.as_str().into()),
-        (None, Some(_)) => match made().map(|status| status.resource_claim_name.as_deref()) {
+        (None, Some(template)) => match made().map(|status| status.resource_claim_name.as_deref()) {
             Some(Some(name)) => ClaimSource::Generated(name.into()),
             Some(None) => ClaimSource::NotNeeded,
-            None => ClaimSource::ToBeGenerated,
+            None => ClaimSource::ToBeGenerated { template: template.as_str().into() },
         },
         (None, None) => ClaimSource::Unknown,
     };

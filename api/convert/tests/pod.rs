@@ -83,7 +83,7 @@ fn claims_are_found_by_name_or_by_what_was_made() {
         ClaimSource::Named("c".into()),
         ClaimSource::Generated("p-made-x".into()),
         ClaimSource::NotNeeded,
-        ClaimSource::ToBeGenerated,
+        ClaimSource::ToBeGenerated { template: "t".into() },
         ClaimSource::Unknown,
     ];
     assert_eq!(sources, expected);

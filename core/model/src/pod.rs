@@ -90,7 +90,10 @@ pub enum ClaimSource {
     /// One that was made for the pod.
     Generated(Arc<str>),
     /// One that is yet to be made.
-    ToBeGenerated,
+    ToBeGenerated {
+        /// The template that it is made from.
+        template: Arc<str>,
+    },
     /// None: it turned out that the pod needs no claim.
     NotNeeded,
     /// It names nothing that we know.

@@ -436,7 +436,7 @@ impl Engine {
             let name = match &claim.source {
                 ClaimSource::Named(name) | ClaimSource::Generated(name) => name,
                 ClaimSource::NotNeeded => continue,
-                ClaimSource::ToBeGenerated => {
+                ClaimSource::ToBeGenerated { .. } => {
                     return Err(refused(format!("resource claim {} was not created yet", claim.name)));
                 }
                 ClaimSource::Unknown => {

@@ -42,6 +42,7 @@ use crate::alike::Alike;
 use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::extended::Extended;
 use crate::filters::FilterSet;
+use crate::gang::gated::Gated;
 use crate::gang::{GangNews, Gangs};
 use crate::negotiation::{Negotiations, Wait};
 use crate::preempt::Preempting;
@@ -284,6 +285,8 @@ pub struct Engine {
     pub(crate) preempting: Preempting,
     /// Pods that are placed together.
     pub(crate) gangs: Gangs,
+    /// Pods and gangs that are held back until something exists.
+    pub(crate) gated: Gated,
     /// What drivers' controllers are asked about.
     pub(crate) negotiations: Negotiations,
     /// The time of what is being handled.
@@ -331,6 +334,7 @@ impl Engine {
             softly_tainted: BTreeSet::new(),
             preempting: Preempting::default(),
             gangs: Gangs::default(),
+            gated: Gated::default(),
             negotiations: Negotiations::default(),
             now: Timestamp::from_micros(0),
             effects: Vec::new(),

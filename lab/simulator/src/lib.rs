@@ -13,7 +13,6 @@ mod outcome;
 mod shelf;
 mod simulation;
 mod templates;
-mod workloads;
 pub mod world;
 
 pub use manifest::{BadInput, Manifest, Place, read};

@@ -312,7 +312,8 @@ impl Simulation {
                 continue;
             }
             // Time jumps to what happens first. Nothing helps who waits, if nobody does anything any more.
-            let engine = self.wake_at.filter(|time| !self.engine.is_idle() && *time > self.shelf.now);
+            let engine = self.wake_at.filter(|_| !self.engine.is_idle()).or(self.engine.next_note());
+            let engine = engine.filter(|time| *time > self.shelf.now);
             match engine.into_iter().chain(self.life.next()).min() {
                 Some(time) => self.shelf.now = self.shelf.now.max(time),
                 None => return,
@@ -452,10 +453,10 @@ impl Simulation {
             let trouble = || self.troubles.get(key).cloned();
             // What was noted before is out of date then.
             let awaited = self.awaited.get(key).cloned();
+            // Why a claim cannot be made says more than that it is waited for.
             awaited
-                .or(noted)
                 .or_else(trouble)
-                .or_else(|| self.missing_claim(key, object))
+                .or(noted)
                 .or_else(|| self.held_back(object))
                 .unwrap_or_else(|| "it was not looked at before the end of the simulation".to_owned())
         };
@@ -483,21 +484,9 @@ impl Simulation {
         if !gates.is_empty() {
             return Some(format!("waiting for scheduling gates: [{}]", gates.join(" ")));
         }
-        if let Some(why) = self.lacks_workload(object) {
-            return Some(why);
-        }
         let scheduler = spec["schedulerName"].as_str().unwrap_or_default();
         let is_known = self.takes_all.is_some() || self.schedulers.iter().any(|name| **name == *scheduler);
         (!is_known).then(|| format!("it asks for the scheduler {scheduler:?}, and that is not here"))
-    }
-
-    /// A claim that a pod names and that is not there.
-    fn missing_claim(&self, key: &Key, object: &Value) -> Option<String> {
-        let entries = object["spec"]["resourceClaims"].as_array()?;
-        let names = entries.iter().filter_map(|entry| entry["resourceClaimName"].as_str());
-        let is_missing =
-            |name: &&str| self.shelf.get(&Key::of::<ResourceClaim>(&key.namespace, name)).is_none();
-        names.into_iter().find(is_missing).map(|name| format!("resourceclaim \"{name}\" not found"))
     }
 }
 

@@ -131,7 +131,8 @@ fn what_keeps_a_pod_from_being_looked_at_is_said() {
         pod("untemplated", "resourceClaims: [{name: gpu, resourceClaimTemplateName: nowhere}]"),
     ]);
     assert_eq!(fate(&outcome, "gated"), "Scheduling is blocked due to non-empty scheduling gates");
-    assert_eq!(fate(&outcome, "claimless"), "resourceclaim \"nowhere\" not found");
+    let expected = "resourceclaim \"nowhere\" not found; hint: create ResourceClaim default/nowhere";
+    assert_eq!(fate(&outcome, "claimless"), expected);
     let expected = "PodResourceClaim gpu: resourceclaimtemplate \"nowhere\" not found";
     assert_eq!(fate(&outcome, "untemplated"), expected);
 }

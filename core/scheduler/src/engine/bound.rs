@@ -56,7 +56,7 @@ impl Engine {
             ClaimSource::Generated(_) if state.is_some_and(|state| state.owner.as_ref() != Some(&user)) => {
                 return false;
             }
-            ClaimSource::Named(_) | ClaimSource::Generated(_) | ClaimSource::ToBeGenerated => {}
+            ClaimSource::Named(_) | ClaimSource::Generated(_) | ClaimSource::ToBeGenerated { .. } => {}
         }
         state.is_none_or(|state| state.allocation.is_none() || !state.reserved_for.contains(&user))
     }

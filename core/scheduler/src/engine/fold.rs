@@ -207,7 +207,8 @@ impl Engine {
 
     /// Whether a claim that the pod names has yet to be made; those that have a name are noted.
     pub(super) fn lacks_claims(&mut self, pod: &Pod) -> bool {
-        let mut lacks = pod.claims.iter().any(|claim| claim.source == ClaimSource::ToBeGenerated);
+        let mut lacks =
+            pod.claims.iter().any(|claim| matches!(claim.source, ClaimSource::ToBeGenerated { .. }));
         for id in named_claims(pod) {
             if self.claims.get(&id).is_none() {
                 self.lacking.entry(id).or_default().insert(pod.uid.clone());
@@ -339,6 +340,7 @@ impl Engine {
         self.queue.remove(uid);
         self.shunned.remove(uid);
         let Some(pod) = self.waiting.remove(uid) else { return };
+        self.gated.remove(&pod.uid);
         self.leave_gang(&pod);
         self.forget_users(&pod);
         self.forget_negotiation(&pod);
@@ -364,7 +366,7 @@ pub(crate) fn claim_id(pod: &Pod, claim: &PodClaim) -> Option<ClaimId> {
         ClaimSource::Named(name) | ClaimSource::Generated(name) => {
             Some(ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() })
         }
-        ClaimSource::ToBeGenerated | ClaimSource::NotNeeded | ClaimSource::Unknown => None,
+        ClaimSource::ToBeGenerated { .. } | ClaimSource::NotNeeded | ClaimSource::Unknown => None,
     }
 }
 

@@ -23,7 +23,7 @@ impl Engine {
         self.clear_forlorn(now);
         self.give_up_held_back();
         self.note_placed();
-        self.tell_astray(now);
+        self.tell_gated(now);
         self.note_again(now);
         for _ in 0..attempts {
             let Some(uid) = self.queue.next(now) else { break };

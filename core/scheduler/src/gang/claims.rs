@@ -78,7 +78,7 @@ impl Engine {
         entries.any(|entry| match &entry.source {
             ClaimSource::Generated(_) => owner == Some(&group.uid),
             ClaimSource::Named(name) => group.claims.get(&entry.name) == Some(name),
-            ClaimSource::ToBeGenerated | ClaimSource::NotNeeded | ClaimSource::Unknown => false,
+            ClaimSource::ToBeGenerated { .. } | ClaimSource::NotNeeded | ClaimSource::Unknown => false,
         })
     }
 

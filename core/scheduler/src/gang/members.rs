@@ -41,15 +41,15 @@ impl Engine {
         let Some(id) = self.gang_of(pod) else {
             if gated {
                 self.suspect(pod);
+                self.gated.add(&pod.uid, now);
+            } else {
+                self.gated.remove(&pod.uid);
             }
             return self.queue.apply(&pod.uid, pod.priority, gated, now);
         };
         let members = self.gangs.waiting.entry(id.clone()).or_default();
         let is_new = members.insert(pod.uid.clone(), gated) != Some(gated);
         self.look_at_gang(now, &id);
-        if is_new && self.root_of(&id).is_none() {
-            self.gangs.astray.add(&pod.uid, now);
-        }
         if is_new {
             // With one more to choose from, enough of them may fit.
             self.queue.wake_one(&self.key_for(&id), Wakes::of(&Wake::ALL), now);
@@ -71,7 +71,6 @@ impl Engine {
                 self.forget_group(&id);
                 self.gangs.placed.remove(&id);
                 self.gangs.notes.forget(&id);
-                self.look_for_group(now, &id);
                 id
             }
             GroupChange::CompositeApplied(composite) => {
@@ -106,7 +105,9 @@ impl Engine {
 
     fn forget_composite(&mut self, id: &GroupId) {
         if let Some(composite) = self.gangs.composites.remove(id) {
-            self.queue.remove(&key_of(&Root::Composite(id.clone())));
+            let key = key_of(&Root::Composite(id.clone()));
+            self.gated.remove(&key);
+            self.queue.remove(&key);
             self.disown(id, composite.parent.as_ref(), &Root::Composite(id.clone()));
         }
     }
@@ -133,7 +134,6 @@ impl Engine {
     /// Looks again at what waits below a group of groups.
     fn look_at_leaves(&mut self, now: Timestamp, id: &GroupId) -> Wakes {
         for leaf in self.leaves_of(&Root::Composite(id.clone())) {
-            self.look_for_group(now, &leaf);
             self.look_at_gang(now, &leaf);
             self.queue.wake_one(&self.key_for(&leaf), Wake::Group.into(), now);
         }
@@ -145,15 +145,18 @@ impl Engine {
         let root = self.root_of(id);
         let key = key_of(&Root::Group(id.clone()));
         if let Some(Root::Composite(root)) = &root {
+            self.gated.remove(&key);
             self.queue.remove(&key);
             return self.look_at_tree(now, root);
         }
         let Some(members) = self.gangs.waiting.get(id) else {
+            self.gated.remove(&key);
             self.queue.remove(&key);
             return;
         };
         let mut here = members.iter().filter(|(uid, _)| !self.placing.contains_key(*uid)).peekable();
         if here.peek().is_none() {
+            self.gated.remove(&key);
             self.queue.remove(&key);
             return;
         }
@@ -173,9 +176,12 @@ impl Engine {
         let is_held_back = is_gated || !is_whole;
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
+            self.gated.add(&key, now);
             let members: Vec<Arc<str>> = members.keys().cloned().collect();
             self.suspect_all(&members);
             self.close_seats(now, id, "another member of the pod group is held back");
+        } else {
+            self.gated.remove(&key);
         }
         if !is_whole {
             self.free_room_of(&Root::Group(id.clone()));
@@ -185,7 +191,8 @@ impl Engine {
     /// A pod that waits is gone, or has its node.
     pub(crate) fn leave_gang(&mut self, pod: &Pod) {
         let Some(id) = self.gang_of(pod) else { return };
-        self.gangs.astray.remove(&pod.uid);
+        let key = self.key_for(&id);
+        self.gated.forget(&key, &pod.uid);
         if let Some(members) = self.gangs.waiting.get_mut(&id) {
             members.remove(&pod.uid);
             if members.is_empty() {

@@ -7,7 +7,6 @@
 
 mod across;
 mod assumed;
-mod astray;
 mod attempt;
 mod axes;
 mod cast;
@@ -15,6 +14,7 @@ mod claims;
 mod device_sets;
 mod domains;
 mod flight;
+pub(crate) mod gated;
 mod ground;
 mod helps;
 mod in_the_way;
@@ -50,7 +50,6 @@ use model::group::{Composite, Group, GroupId};
 use model::workload::{Terms, WorkloadId};
 use rustc_hash::FxHashMap;
 
-use astray::Astray;
 use flight::Flight;
 pub use news::{GangNews, GangOutcome, Tried};
 use notes::Notes;
@@ -116,8 +115,6 @@ pub(crate) struct Gangs {
     tried: Tried,
     /// What is being made free for gangs.
     plans: BTreeMap<Root, Plan>,
-    /// Pods whose group is not there, and that have yet to be told so.
-    astray: Astray,
     /// Notes on groups that are not known to be written.
     notes: Notes,
     /// What became of members that were to be bound together, as far as it is known.

@@ -93,14 +93,15 @@ impl Engine {
         }
     }
 
-    /// Whether there is something to be told of groups at this time that no attempt brings about.
+    /// Whether there is something to be told of groups or of pods at this time that no attempt brings about.
     #[must_use]
     pub fn has_notes(&self, now: Timestamp) -> bool {
         self.next_note().is_some_and(|at| at <= now)
     }
 
-    /// When something is to be told of groups.
-    pub(crate) fn next_note(&self) -> Option<Timestamp> {
-        [self.gangs.notes.next_time(), self.gangs.astray.next_time()].into_iter().flatten().min()
+    /// When something is to be told of groups or of pods that no attempt brings about.
+    #[must_use]
+    pub fn next_note(&self) -> Option<Timestamp> {
+        [self.gangs.notes.next_time(), self.gated.next_time()].into_iter().flatten().min()
     }
 }

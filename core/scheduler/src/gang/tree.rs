@@ -130,6 +130,7 @@ impl Engine {
         let waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf)).flatten();
         let mut here = waiting.filter(|(uid, _)| !self.placing.contains_key(*uid)).peekable();
         if here.peek().is_none() {
+            self.gated.remove(&key);
             self.queue.remove(&key);
             return;
         }
@@ -139,9 +140,12 @@ impl Engine {
         let is_held_back = is_gated || !has_enough;
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
+            self.gated.add(&key, now);
             let waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf));
             let members: Vec<Arc<str>> = waiting.flat_map(|members| members.keys().cloned()).collect();
             self.suspect_all(&members);
+        } else {
+            self.gated.remove(&key);
         }
         if !has_enough {
             self.free_room_of(&tree);

@@ -47,7 +47,6 @@ impl Engine {
             self.gangs.terms.remove(&id);
             self.gangs.placed.remove(&id);
             self.look_at_gang(now, &id);
-            self.look_for_group(now, &id);
         }
     }
 

@@ -119,7 +119,7 @@ fn on_a_node_that_is_not_there_it_waits_and_holds_nothing() {
 fn it_waits_for_its_claims_to_be_made() {
     let mut world = with_gpus();
     let mut early = bound("p", "a", &["one"]);
-    early.claims[0].source = ClaimSource::ToBeGenerated;
+    early.claims[0].source = ClaimSource::ToBeGenerated { template: "t".into() };
     world.add_pod(early.clone());
     world.turn();
     assert_eq!((world.engine.counts().gated, world.told.len()), (1, 0));

@@ -259,12 +259,12 @@ fn pods_whose_group_goes_while_they_wait_are_told() {
     ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name)));
     world.later(10);
     world.settle();
-    assert!(world.told.is_empty(), "{:?}", world.told);
     let id = GroupId { namespace: "default".into(), name: "gang".into() };
     world.fact(Change::Group(GroupChange::Gone(id)));
     world.later(1);
     world.settle();
-    assert_eq!(said(&world, "m0"), ["waiting for pod group gang, which does not exist"]);
+    let too_few = "waiting for pod group gang to have at least 3 pods; hint: create the missing pods, or lower minCount";
+    assert_eq!(said(&world, "m0"), [too_few, "waiting for pod group gang, which does not exist"]);
 }
 
 #[test]

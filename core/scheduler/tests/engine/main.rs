@@ -21,6 +21,7 @@ mod gang_story;
 mod gang_turmoil;
 mod gang_whole;
 mod gangs;
+mod gated;
 mod group_claims;
 mod group_news;
 mod group_trees;

@@ -36,6 +36,7 @@ mod claims;
 mod devices;
 mod fabric;
 mod gangs;
+mod gated;
 mod interruptions;
 mod kills;
 mod leaders;

@@ -1,0 +1,274 @@
+//! Pods that are held back until something exists, by themselves or with their gang: they are told what that is.
+//!
+//! Invariant: each pod is told once of each thing that it lacks, and nothing if that turns up in time. A pod may be heard of before
+//! what was made ahead of it, and what a controller makes takes a while. Facts alone write nothing: it is said with a turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gates::Gate;
+use model::claim::ClaimId;
+use model::group::GroupId;
+use model::pod::{ClaimSource, Pod};
+use model::timestamp::Timestamp;
+use model::workload::{WorkloadId, family, replica_parts};
+
+use super::Root;
+use crate::change::{WaitReason, Write};
+use crate::engine::{Announcement, Engine, claim_id};
+use crate::filters::{Filter, FilterSet};
+
+/// How much later than a pod something may be heard of that has to be there.
+const HEARD_WITHIN_MS: i64 = 1_000;
+
+/// How long a controller may take to make something.
+const MADE_WITHIN_MS: i64 = 5_000;
+
+/// For how many pods and gangs is looked in one turn what they lack.
+const LOOKS_MAX: usize = 64;
+
+/// Pods and gangs that are held back, by their key in the queue.
+#[derive(Debug, Default)]
+pub(crate) struct Gated {
+    /// Since when it has yet to be told what they lack, and when that is due.
+    since: BTreeMap<Arc<str>, (Timestamp, Timestamp)>,
+    due: BTreeSet<(Timestamp, Arc<str>)>,
+    /// What pods were told, by uid.
+    told: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Lack>>,
+}
+
+/// What a pod lacks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Lack {
+    /// Its group, or what is above that, as this says.
+    Group(String),
+    /// A claim that it names.
+    Claim(ClaimId),
+    /// A claim that is to be made from a template.
+    Template { namespace: Arc<str>, template: Arc<str> },
+    /// Another member of its gang is held back. Whatever that lacks, it is said once.
+    Member(String),
+    /// Enough members of its gang, as this says.
+    Members(String),
+}
+
+impl Lack {
+    /// How long it may take to turn up before it is worth a word.
+    fn patience_ms(&self) -> i64 {
+        match self {
+            Lack::Group(_) | Lack::Claim(_) => HEARD_WITHIN_MS,
+            Lack::Template { .. } | Lack::Member(_) | Lack::Members(_) => MADE_WITHIN_MS,
+        }
+    }
+
+    /// Whether a pod that was told of one was told of the other.
+    fn is_as(&self, other: &Lack) -> bool {
+        self == other || matches!((self, other), (Lack::Member(_), Lack::Member(_)))
+    }
+
+    /// What is lacking, and what can be done about it.
+    fn message(&self) -> String {
+        let hint = match self {
+            Lack::Claim(claim) => format!("create ResourceClaim {claim}"),
+            Lack::Template { namespace, template } => format!(
+                "check that ResourceClaimTemplate {namespace}/{template} exists and that the resource claim controller runs"
+            ),
+            Lack::Members(_) => "create the missing pods, or lower minCount".to_owned(),
+            Lack::Group(_) | Lack::Member(_) => return self.what(),
+        };
+        format!("{}; hint: {hint}", self.what())
+    }
+
+    fn what(&self) -> String {
+        match self {
+            Lack::Group(text) | Lack::Member(text) | Lack::Members(text) => text.clone(),
+            Lack::Claim(claim) => format!("resourceclaim \"{}\" not found", claim.name),
+            Lack::Template { template, .. } => {
+                format!("waiting for a resourceclaim to be created from resourceclaimtemplate \"{template}\"")
+            }
+        }
+    }
+
+    fn filters(&self) -> FilterSet {
+        let is_of_claims = matches!(self, Lack::Claim(_) | Lack::Template { .. });
+        is_of_claims.then_some(Filter::Devices).into_iter().collect()
+    }
+}
+
+impl Gated {
+    /// Takes note that what is queued under a key is held back.
+    pub(crate) fn add(&mut self, key: &Arc<str>, now: Timestamp) {
+        if !self.since.contains_key(key) {
+            self.put(key, now, now.plus_millis(HEARD_WITHIN_MS));
+        }
+    }
+
+    /// Takes note that it is not held back any more, or is gone.
+    pub(crate) fn remove(&mut self, key: &Arc<str>) {
+        if let Some((_, due)) = self.since.remove(key) {
+            self.due.remove(&(due, key.clone()));
+        }
+        self.told.remove(key);
+    }
+
+    /// Takes note that a pod of a gang is gone.
+    pub(super) fn forget(&mut self, key: &str, uid: &str) {
+        if let Some(told) = self.told.get_mut(key) {
+            told.remove(uid);
+        }
+    }
+
+    pub(super) fn next_time(&self) -> Option<Timestamp> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    fn put(&mut self, key: &Arc<str>, since: Timestamp, due: Timestamp) {
+        self.since.insert(key.clone(), (since, due));
+        self.due.insert((due, key.clone()));
+    }
+
+    fn pop(&mut self, now: Timestamp) -> Option<(Arc<str>, Timestamp)> {
+        let first = self.due.first().filter(|(at, _)| *at <= now)?.clone();
+        self.due.remove(&first);
+        let (since, _) = self.since.remove(&first.1)?;
+        Some((first.1, since))
+    }
+}
+
+impl Engine {
+    /// Tells pods what they lack, if there was time for it to turn up.
+    pub(crate) fn tell_gated(&mut self, now: Timestamp) {
+        for _ in 0..LOOKS_MAX {
+            let Some((key, since)) = self.gated.pop(now) else { return };
+            let root = self.gangs.of_key(&key);
+            let pods = match &root {
+                Some(root) => self.members_here(root),
+                None => self.waiting.get(&key).cloned().into_iter().collect(),
+            };
+            let together = root.as_ref().and_then(|root| self.lack_of_gang(root, &pods));
+            let mut later = None;
+            for pod in pods {
+                let is_told_otherwise =
+                    !pod.gates.is_empty() || pod.node.is_some() || self.placing.contains_key(&pod.uid);
+                let lack = self.lack_of_group(&pod).or_else(|| self.lack_of_claims(&pod));
+                let Some(lack) = lack.or_else(|| together.clone()).filter(|_| !is_told_otherwise) else {
+                    continue;
+                };
+                let due = since.plus_millis(lack.patience_ms());
+                if now < due {
+                    later = Some(later.map_or(due, |time: Timestamp| time.min(due)));
+                    continue;
+                }
+                self.tell_lack(&key, pod, lack);
+            }
+            if let Some(due) = later {
+                self.gated.put(&key, since, due);
+            }
+        }
+    }
+
+    fn tell_lack(&mut self, key: &Arc<str>, pod: Arc<Pod>, lack: Lack) {
+        let told = self.gated.told.entry(key.clone()).or_default();
+        if told.get(&pod.uid).is_some_and(|known| known.is_as(&lack)) {
+            return;
+        }
+        let (message, filters) = (lack.message(), lack.filters());
+        told.insert(pod.uid.clone(), lack);
+        let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
+        self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
+        self.announce(Announcement::FailedScheduling { pod, message, filters });
+    }
+
+    fn lack_of_group(&self, pod: &Pod) -> Option<Lack> {
+        self.gang_of(pod).and_then(|id| self.what_is_missing(&id)).map(Lack::Group)
+    }
+
+    /// A claim that a pod names, or that is to be made for it, and that is not there.
+    fn lack_of_claims(&self, pod: &Pod) -> Option<Lack> {
+        if !self.settings.profile(pod)?.filters.has(Filter::Devices) {
+            return None;
+        }
+        pod.claims.iter().find_map(|claim| match &claim.source {
+            ClaimSource::ToBeGenerated { template } => {
+                let (namespace, template) = (pod.id.namespace.clone(), template.clone());
+                Some(Lack::Template { namespace, template })
+            }
+            _ => claim_id(pod, claim).filter(|id| self.claims.get(id).is_none()).map(Lack::Claim),
+        })
+    }
+
+    /// What keeps all members of a gang or of a tree back: one of them that is held back, or that they are too few.
+    fn lack_of_gang(&self, root: &Root, pods: &[Arc<Pod>]) -> Option<Lack> {
+        let kept = pods.iter().find_map(|pod| {
+            let why = match self.lack_of_claims(pod) {
+                Some(lack) => lack.what(),
+                None if !pod.gates.is_empty() => "it has scheduling gates".to_owned(),
+                None => return None,
+            };
+            Some(Lack::Member(format!("waiting for pod {} of the same pod group: {why}", pod.id.name)))
+        });
+        kept.or_else(|| self.lack_of_members(root))
+    }
+
+    fn lack_of_members(&self, root: &Root) -> Option<Lack> {
+        if self.has_enough(root) {
+            return None;
+        }
+        let name = &root.id().name;
+        let text = match root {
+            Root::Composite(_) => {
+                format!("waiting for enough pod groups of composite pod group {name} to have enough pods")
+            }
+            Root::Group(id) => {
+                let at_least = self.gangs.group(id)?.at_least;
+                let group = match replica_parts(name) {
+                    Some((workload, group, replica)) => {
+                        format!("replica {replica} of pod group {group} of workload {workload}")
+                    }
+                    None => format!("pod group {name}"),
+                };
+                format!("waiting for {group} to have at least {at_least} pods")
+            }
+        };
+        Some(Lack::Members(text))
+    }
+
+    /// What the members of a group wait for, if it is not there.
+    fn what_is_missing(&self, id: &GroupId) -> Option<String> {
+        if let Some(group) = self.gangs.group(id) {
+            let is_on = self.settings.gates.enabled(Gate::CompositePodGroup);
+            let mut above = group.parent.clone().filter(|_| is_on && self.root_of(id).is_none())?;
+            let mut seen = BTreeSet::new();
+            while seen.insert(above.clone()) {
+                let at = GroupId { namespace: id.namespace.clone(), name: above };
+                match self.gangs.composites.get(&at) {
+                    None => {
+                        return Some(format!(
+                            "pod group {} waits for composite pod group {}, which does not exist",
+                            id.name, at.name
+                        ));
+                    }
+                    Some(known) => above = known.parent.clone()?,
+                }
+            }
+            return Some(format!(
+                "pod group {} is in composite pod group {above}, which is within itself",
+                id.name
+            ));
+        }
+        let Some((workload, group, replica)) = replica_parts(&id.name) else {
+            return Some(format!("waiting for pod group {}, which does not exist", id.name));
+        };
+        let known = WorkloadId { namespace: id.namespace.clone(), name: workload.into() };
+        let Some(groups) = self.gangs.workloads.get(&known) else {
+            return Some(format!("waiting for workload {workload}, which does not exist"));
+        };
+        let replicas = groups.iter().filter(|one| family(&one.name) == family(&id.name)).count();
+        Some(match replicas {
+            0 => format!("waiting for pod group {group} of workload {workload}, which has no such group"),
+            _ => format!(
+                "waiting for replica {replica} of pod group {group} of workload {workload}, which has {replicas}, counted from 0"
+            ),
+        })
+    }
+}
