@@ -18,6 +18,7 @@ mod plan;
 mod refusal;
 mod render;
 mod search;
+mod work;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,6 +76,8 @@ pub struct Reply {
     pub answer: Answer,
     /// How many steps the search took.
     pub steps: u64,
+    /// How much work that was, in nominal nanoseconds.
+    pub work: u64,
 }
 
 /// What came of a question.
@@ -93,8 +96,23 @@ pub enum Answer {
 /// # Errors
 /// A claim, class or slice asks for something that cannot be judged, which no choice of devices would mend.
 pub fn allocate(question: &Question<'_>, expressions: &mut Expressions) -> Result<Reply, AllocationError> {
+    allocate_within(question, expressions, u64::MAX)
+}
+
+/// Finds devices for all claims with so much work at the most, in nominal nanoseconds: about what it takes on a machine of these
+/// days, but counted, so that it is the same on every machine. Steps are no measure of time, as a step takes the longer the more
+/// devices and requests there are.
+///
+/// # Errors
+/// A claim, class or slice asks for something that cannot be judged, which no choice of devices would mend.
+pub fn allocate_within(
+    question: &Question<'_>,
+    expressions: &mut Expressions,
+    work_max: u64,
+) -> Result<Reply, AllocationError> {
     let problem = parse::parse(question, expressions)?;
-    let found = search::solve(&problem, question.budget)?;
+    let begun = work::to_begin(&problem);
+    let found = search::solve(&problem, question.budget, work_max.saturating_sub(begun))?;
     let answer = match found.outcome {
         search::Outcome::Found(solution) => Answer::Allocated(render::render(question, &problem, &solution)?),
         search::Outcome::Impossible(miss) => {
@@ -102,5 +120,5 @@ pub fn allocate(question: &Question<'_>, expressions: &mut Expressions) -> Resul
         }
         search::Outcome::Spent => Answer::BudgetSpent,
     };
-    Ok(Reply { answer, steps: found.steps })
+    Ok(Reply { answer, steps: found.steps, work: found.work.saturating_add(begun) })
 }

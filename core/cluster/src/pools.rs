@@ -115,6 +115,7 @@ pub struct Slices {
     of_pool: BTreeMap<PoolId, BTreeSet<usize>>,
     of_node: BTreeMap<Arc<str>, BTreeSet<usize>>,
     shared: BTreeSet<usize>,
+    with_parts: BTreeSet<usize>,
 }
 
 impl Slices {
@@ -142,6 +143,9 @@ impl Slices {
             Reach::Node(node) => self.of_node.entry(node.clone()).or_default().insert(at),
             _ => self.shared.insert(at),
         };
+        if published.slice.devices.iter().any(|device| !device.node_resources.is_empty()) {
+            self.with_parts.insert(at);
+        }
         self.all[at] = Some(published);
     }
 
@@ -151,6 +155,7 @@ impl Slices {
         self.free.insert(at);
         let published = self.all[at].take()?;
         forget(&mut self.of_pool, &published.slice.pool, at);
+        self.with_parts.remove(&at);
         match &published.slice.reach {
             Reach::Node(node) => forget(&mut self.of_node, node, at),
             _ => {
@@ -169,6 +174,22 @@ impl Slices {
     /// The slices with devices that several nodes may reach, in the order of their places.
     pub fn shared(&self) -> impl Iterator<Item = &Arc<Published>> {
         self.shared.iter().map(|at| self.at(*at))
+    }
+
+    /// Whether there are devices that take of what their node has.
+    #[must_use]
+    pub fn has_parts(&self) -> bool {
+        !self.with_parts.is_empty()
+    }
+
+    /// The slices with devices that take of what their node has, in the order of their places.
+    pub fn with_parts(&self) -> impl Iterator<Item = &Arc<Published>> {
+        self.with_parts.iter().map(|at| self.at(*at))
+    }
+
+    /// The slices of a pool, in the order of their places.
+    pub fn of_pool(&self, pool: &PoolId) -> impl Iterator<Item = &Arc<Published>> {
+        self.of_pool.get(pool).into_iter().flatten().map(|at| self.at(*at))
     }
 
     /// The slices with devices for one node only, in the order of their places.

@@ -28,6 +28,11 @@ impl Budget {
         is_enough
     }
 
+    /// Lets no step be taken any more.
+    pub fn end(&mut self) {
+        self.left = 0;
+    }
+
     /// Lets a part of the work use one share of so many, and counts what it used.
     pub(crate) fn share<T>(&mut self, of: u64, work: impl FnOnce(&mut Budget) -> T) -> T {
         let granted = self.left.div_ceil(of.max(1));

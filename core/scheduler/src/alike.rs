@@ -19,6 +19,7 @@ use crate::filters;
 use crate::preempt::Hopeless;
 use crate::profile::Profile;
 use crate::scores::{self, View, devices};
+use crate::work;
 
 /// How many kinds of pods are kept; beyond that the one that was asked for the longest ago goes.
 const KINDS_MAX: usize = 64;
@@ -40,6 +41,8 @@ pub(crate) struct Alike {
     images: (u64, Option<(u32, Vec<u32>)>),
     /// Touches up to this moment are taken into account.
     seen: Option<u64>,
+    /// But for those of nodes that there was too much to do to look at.
+    unseen: BTreeSet<NodeIdx>,
     /// Why no node would do, and when that was.
     refused: Option<(u64, Box<PodRefusal>)>,
     /// Why nobody's going would help, and when that was.
@@ -123,14 +126,15 @@ impl Engine {
         let mut alike = self.kind_of(pod, claims, profile);
         self.heed_images(&mut alike);
         let now = self.touches.now();
+        let mut nodes = std::mem::take(&mut alike.unseen);
         match alike.seen.and_then(|seen| self.touches.since(seen)) {
-            Some(touched) => touched.into_iter().for_each(|at| self.look(&mut alike, at, claims)),
+            Some(touched) => nodes.extend(touched),
             None => {
                 alike.forget();
-                let all: Vec<NodeIdx> = self.nodes.iter().map(|(at, _)| at).collect();
-                all.into_iter().for_each(|at| self.look(&mut alike, at, claims));
+                nodes = self.nodes.iter().map(|(at, _)| at).collect();
             }
         }
+        self.look_at_all(&mut alike, nodes, claims);
         alike.seen = Some(now);
         let found = alike.best(self.alternatives_weight(&alike.profile, claims));
         let chosen = found.and_then(|at| {
@@ -209,9 +213,28 @@ impl Engine {
             best: BTreeMap::new(),
             images: Default::default(),
             seen: None,
+            unseen: BTreeSet::new(),
             refused: None,
             hopeless: None,
         }
+    }
+
+    /// Looks at nodes again, as far as there is time.
+    fn look_at_all(&mut self, alike: &mut Alike, nodes: BTreeSet<NodeIdx>, claims: &Claims) {
+        let kept = self.work.keep_for_later();
+        let count = nodes.len();
+        for at in nodes {
+            if self.work.is_spent() {
+                alike.set(at, None);
+                alike.unseen.insert(at);
+                continue;
+            }
+            let kept = self.work.limit_to_share(count);
+            self.work.spend(work::NODE);
+            self.look(alike, at, claims);
+            self.work.restore(kept);
+        }
+        self.work.restore(kept);
     }
 
     /// Looks at a node again.

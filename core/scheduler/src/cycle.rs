@@ -7,15 +7,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use allocation::{Answer, DeviceOrder, Question, Reply, allocate};
 use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
-use model::claim::{Claim, ClaimId};
+use model::claim::ClaimId;
 use model::node::Node;
 use model::pod::{ClaimSource, LabelSelector, Pod, Shape};
 
+use crate::certainty::Certainty;
 use crate::deallocate::{InTheWay, Remedy};
+use crate::device_search::{Found, NoDevices};
 use crate::engine::Engine;
 use crate::filters::{self, Around, Filter, FilterSet, Mounts};
 use crate::footprint::Footing;
@@ -24,6 +25,7 @@ use crate::profile::Profile;
 use crate::reason::Reason;
 use crate::scores::{self, View};
 use crate::wake::{Wake, Wakes};
+use crate::work;
 
 /// Where a pod goes, and what its claims need.
 #[derive(Debug)]
@@ -68,6 +70,7 @@ pub struct PodRefusal {
     /// The filters that say so.
     filters: FilterSet,
     wakes_on: Wakes,
+    certainty: Certainty,
 }
 
 impl PodRefusal {
@@ -84,6 +87,11 @@ impl PodRefusal {
     /// The nodes on which it could help if pods went, in order.
     pub(crate) fn curable(&self) -> &[NodeIdx] {
         &self.curable
+    }
+
+    /// Whether there certainly is no place.
+    pub(crate) fn certainty(&self) -> Certainty {
+        self.certainty
     }
 
     /// The changes that could undo it.
@@ -126,6 +134,7 @@ impl PodRefusal {
             curable: Vec::new(),
             filters: filter.into_iter().collect(),
             wakes_on,
+            certainty: Certainty::Proved,
         })
     }
 }
@@ -164,9 +173,6 @@ impl fmt::Display for PodRefusal {
         }
     }
 }
-
-/// Why there are no devices on a node, in Kubernetes' words and in ours.
-pub(crate) type NoDevices = (Reason, Option<Reason>);
 
 /// What a pod's claims ask of a node.
 #[derive(Clone, Debug, Default)]
@@ -220,6 +226,7 @@ struct Tally {
     curable: Vec<NodeIdx>,
     filters: FilterSet,
     wakes_on: Wakes,
+    certainty: Certainty,
 }
 
 impl Tally {
@@ -234,8 +241,17 @@ impl Tally {
         self.wakes_on = self.wakes_on.or(wakes_on);
     }
 
+    /// Counts a node that has no devices.
+    fn refuse_devices(&mut self, at: NodeIdx, none: NoDevices, claims: &Claims) {
+        let room = if claims.footing.is_some() { ROOM } else { Wakes::NONE };
+        self.refuse(Some(Filter::Devices), [none.reason], DEVICES.or(room));
+        self.curable.push(at);
+        self.nearest = self.nearest.take().or(none.nearest);
+        self.certainty = self.certainty.and(none.certainty);
+    }
+
     fn refusal(self, claims: &Claims, in_the_way: Option<InTheWay>) -> Box<PodRefusal> {
-        let Tally { nodes, reasons, nearest, mut curable, filters, wakes_on } = self;
+        let Tally { nodes, reasons, nearest, mut curable, filters, wakes_on, certainty } = self;
         curable.sort_unstable();
         let (bound_to, everywhere) = (None, None);
         Box::new(PodRefusal {
@@ -249,6 +265,7 @@ impl Tally {
             curable,
             filters,
             wakes_on,
+            certainty,
         })
     }
 }
@@ -334,28 +351,16 @@ impl Engine {
                 }
             }
         }
+        self.work.spend(tally.nodes as u64 * work::NODE);
         let compares_devices = most == 1 && self.alternatives_weight(profile, claims) != 0;
         let candidates = if compares_devices {
             candidates
         } else {
             self.ranked(pod, candidates, &[], companions, profile)
         };
-        let mut found = Vec::new();
-        for at in &candidates {
-            let node = filters::node_of(self.nodes.get(*at)).clone();
-            match self.devices_on(&node, claims) {
-                Ok(allocations) => found.push((*at, allocations)),
-                Err((reason, nearest)) => {
-                    let room = if claims.footing.is_some() { ROOM } else { Wakes::NONE };
-                    tally.refuse(Some(Filter::Devices), [reason], DEVICES.or(room));
-                    tally.curable.push(*at);
-                    tally.nearest = tally.nearest.or(nearest);
-                }
-            }
-            if found.len() == most && !compares_devices {
-                break;
-            }
-        }
+        let Found { nodes: mut found, others } =
+            self.find_devices(&candidates, claims, if compares_devices { usize::MAX } else { most });
+        others.into_iter().for_each(|(at, none)| tally.refuse_devices(at, none, claims));
         if compares_devices {
             found = self.best_of(pod, claims, found, companions, profile).into_iter().collect();
         }
@@ -379,7 +384,7 @@ impl Engine {
         let profile = self.settings.profile_of(pod);
         let claims = self.claims_of(pod, &profile).map_err(bound)?;
         let there = filters::node_of(self.nodes.get(at)).clone();
-        let (reason, nearest) = match self.devices_on(&there, &claims) {
+        let NoDevices { reason, nearest, certainty } = match self.devices_on(&there, &claims) {
             Ok(_) if !claims.pending.is_empty() => return Ok(Engine::negotiated_there(pod, &there, &claims)),
             Ok(allocations) => return Ok(choice(pod, &there, &claims, allocations)),
             Err(why) => why,
@@ -387,7 +392,7 @@ impl Engine {
         let own = claims.own();
         let refusal = bound(PodRefusal::everywhere(1, reason.told(&own), Some(Filter::Devices), DEVICES));
         let in_the_way = self.in_the_way(pod, &claims, &[at]);
-        Err(Box::new(PodRefusal { nearest, in_the_way, own, ..*refusal }))
+        Err(Box::new(PodRefusal { nearest, in_the_way, own, certainty, ..*refusal }))
     }
 
     /// Candidates by score and what is added to each, the best first; among equals the one that was known first.
@@ -502,66 +507,6 @@ impl Engine {
     pub(crate) fn refused_by_claims(&self, reason: String) -> Box<PodRefusal> {
         let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
         PodRefusal::everywhere(self.nodes.iter().count(), reason, Some(Filter::Devices), wakes)
-    }
-
-    /// Devices on a node for the claims that need some, if the node has room for what they take of it, or the reason in
-    /// Kubernetes' words and in ours.
-    pub(crate) fn devices_on(&mut self, node: &Node, claims: &Claims) -> Result<Vec<Allocation>, NoDevices> {
-        let found = self.search_devices(node, claims)?;
-        if claims.footing.is_some()
-            && let Some(at) = self.nodes.find(&node.name)
-        {
-            self.check_footing(self.nodes.get(at), claims, &found).map_err(|reason| (reason.into(), None))?;
-        }
-        Ok(found)
-    }
-
-    /// Asks for devices for all these claims together on a node, as things stand.
-    pub(crate) fn ask_for_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, Reason> {
-        let gates = self.settings.gates;
-        let pools = self.slices.pools_for(node, gates).map_err(|bad| Reason::Plain(bad.to_string()))?;
-        let question = Question {
-            node,
-            pools: &pools,
-            claims: wishes,
-            classes: &self.classes,
-            ledger: self.claims.ledger(),
-            gates,
-            order: DeviceOrder::PreferReady,
-            budget: self.settings.search_steps_max,
-        };
-        allocate(&question, &mut self.expressions).map_err(|error| Reason::broken(&error, wishes))
-    }
-
-    /// Devices on a node for the claims that need some, whatever they take of it.
-    pub(crate) fn search_devices(
-        &mut self,
-        node: &Node,
-        claims: &Claims,
-    ) -> Result<Vec<Allocation>, NoDevices> {
-        if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
-            return Err(("resourceclaim not available on the node".into(), None));
-        }
-        if let Some(why) = claims.pending.iter().find_map(|pending| pending.refuses(node)) {
-            return Err((why.into(), None));
-        }
-        let made = claims.named.as_ref().and_then(|shape| self.extended.wish_on(shape, node));
-        if claims.open.is_empty() && made.is_none() {
-            return Ok(Vec::new());
-        }
-        let open = claims.open.iter().map(|state| &*state.wish);
-        let wishes: Vec<&Claim> = open.chain(made.as_ref().map(|(wish, _)| wish)).collect();
-        match self.ask_for_devices(node, &wishes).map_err(|error| (error, None))?.answer {
-            Answer::Allocated(allocations) => Ok(allocations),
-            Answer::Impossible(refusal) => {
-                let nearest = Reason::nearest(&node.name, &refusal, &wishes);
-                Err(("cannot allocate all claims".into(), Some(nearest)))
-            }
-            Answer::BudgetSpent => {
-                let nearest = format!("On node {}, the search for devices met its bound", node.name);
-                Err(("cannot allocate all claims".into(), Some(nearest.into())))
-            }
-        }
     }
 }
 

@@ -45,6 +45,9 @@ impl Engine {
         if pod.claims.is_empty() || !self.settings.gates.enabled(Gate::DRANodeAllocatableResources) {
             return None;
         }
+        if !self.may_take_of_node(pod) {
+            return None;
+        }
         let mut users: BTreeMap<ClaimId, Vec<Arc<str>>> = BTreeMap::new();
         for (at, claim) in pod.claims.iter().enumerate() {
             let Some(id) = claim_id(pod, claim) else { continue };

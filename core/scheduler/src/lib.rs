@@ -2,11 +2,13 @@
 
 mod alike;
 mod alternatives;
+mod certainty;
 pub mod change;
 pub mod companions;
 pub mod comparison;
 mod cycle;
 mod deallocate;
+mod device_search;
 pub mod engine;
 mod extended;
 pub mod filters;
@@ -20,10 +22,12 @@ pub mod profile;
 pub mod queue;
 mod reason;
 mod rivals;
+mod scopes;
 pub mod scores;
 pub mod storage;
 mod touches;
 pub mod wake;
+mod work;
 
 #[cfg(test)]
 mod sample;

@@ -1,6 +1,6 @@
 //! Pods that wait for a node: who is next, who backs off, and who sleeps until something changes.
 //!
-//! Invariant: a pod is in exactly one of the six places, and every pod that sleeps or backs off leaves by itself at a time
+//! Invariant: a pod is in exactly one of the seven places, and every pod that sleeps or backs off leaves by itself at a time
 //! that [`Queue::next_time`] tells. So no wake-up can be lost for good, and nothing is retried without a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +50,12 @@ enum Place {
         until: Timestamp,
     },
     Asleep {
+        until: Timestamp,
+        wakes_on: Wakes,
+    },
+    /// Asleep after a search for it that took all the work that it may. It is left alone for as long as one for whom something
+    /// went wrong, even if it is woken: another search would keep the others waiting again.
+    Exhausted {
         until: Timestamp,
         wakes_on: Wakes,
     },
@@ -109,6 +115,8 @@ pub enum Cause {
 pub enum Failure {
     /// There is no place, and these changes could make one.
     Refused(Wakes),
+    /// The search for a place reached its limit, and these changes could make it end sooner.
+    LimitReached(Wakes),
     /// Something went wrong, and may not go wrong again.
     Failed,
 }
@@ -225,12 +233,16 @@ impl Queue {
         waiting.failures = waiting.failures.saturating_add(1);
         waiting.rank.since = now;
         match failure {
-            Failure::Refused(_) => self.moved(Station::Asleep, Cause::Refused),
+            Failure::Refused(_) | Failure::LimitReached(_) => self.moved(Station::Asleep, Cause::Refused),
             Failure::Failed => self.moved(Station::BackingOff, Cause::Failed),
         }
         waiting.place = match failure {
             Failure::Refused(wakes_on) => {
                 Place::Asleep { until: now.plus_millis(self.patience.sleep_ms_max), wakes_on }
+            }
+            Failure::LimitReached(wakes_on) => {
+                let wait = self.doubled(waiting.failures, self.patience.sleep_ms_max);
+                Place::Exhausted { until: now.plus_millis(wait), wakes_on }
             }
             Failure::Failed => Place::Resting { until: self.backed_off(waiting.failures, now) },
         };
@@ -241,7 +253,8 @@ impl Queue {
     /// not left alone already: those of it who wait would be woken by what is taken back, and it would go wrong again at once.
     pub fn rest(&mut self, uid: &str, now: Timestamp) {
         let place = self.pods.get(uid).map(|waiting| &waiting.place);
-        if matches!(place, Some(Place::Ready | Place::BackingOff { .. } | Place::Asleep { .. })) {
+        let is_left_alone = matches!(place, None | Some(Place::Resting { .. } | Place::Gated | Place::Out));
+        if !is_left_alone {
             self.put_back(uid, Failure::Failed, now);
         }
     }
@@ -283,7 +296,9 @@ impl Queue {
     /// Wakes one pod if it sleeps until one of these changes, since something of its own changed.
     pub fn wake_one(&mut self, uid: &str, changes: Wakes, now: Timestamp) {
         let place = self.pods.get(uid).map(|waiting| &waiting.place);
-        if matches!(place, Some(Place::Asleep { wakes_on, .. }) if wakes_on.meets(changes)) {
+        if let Some(Place::Asleep { wakes_on, .. } | Place::Exhausted { wakes_on, .. }) = place
+            && wakes_on.meets(changes)
+        {
             self.rouse(uid, Cause::OwnChange, now);
         }
     }
@@ -364,18 +379,27 @@ impl Queue {
         let Some(mut waiting) = self.take(uid) else { return };
         let until = self.backed_off(waiting.failures, waiting.rank.since);
         let is_early = waiting.failures > 0 && until > now;
-        waiting.place = if is_early { Place::BackingOff { until } } else { Place::Ready };
+        waiting.place = match waiting.place {
+            Place::Exhausted { .. } if is_early => Place::Resting { until },
+            _ if is_early => Place::BackingOff { until },
+            _ => Place::Ready,
+        };
         self.moved(if is_early { Station::BackingOff } else { Station::Ready }, cause);
         self.put(waiting);
     }
 
     /// The end of a backoff that begins now.
     fn backed_off(&self, failures: u32, now: Timestamp) -> Timestamp {
-        let Patience { backoff_ms_min, backoff_ms_max, .. } = self.patience;
-        let doubled = backoff_ms_min.checked_shl(failures.saturating_sub(1)).unwrap_or(backoff_ms_max);
+        now.plus_millis(self.doubled(failures, self.patience.backoff_ms_max))
+    }
+
+    /// How long to wait after so many failures, at the most so long.
+    fn doubled(&self, failures: u32, wait_ms_max: i64) -> i64 {
+        let wait_ms_min = self.patience.backoff_ms_min;
+        let doubled = wait_ms_min.checked_shl(failures.saturating_sub(1)).unwrap_or(wait_ms_max);
         // A shift that pushes bits out comes back small or negative, so the number of failures decides as well.
-        let wait = if failures > 32 || doubled < backoff_ms_min { backoff_ms_max } else { doubled };
-        now.plus_millis(wait.min(backoff_ms_max))
+        let wait = if failures > 32 || doubled < wait_ms_min { wait_ms_max } else { doubled };
+        wait.min(wait_ms_max)
     }
 
     fn take(&mut self, uid: &str) -> Option<Waiting> {
@@ -391,7 +415,7 @@ impl Queue {
             Place::Resting { until } => {
                 self.resting.remove(&(*until, rank.clone()));
             }
-            Place::Asleep { until, wakes_on } => {
+            Place::Asleep { until, wakes_on } | Place::Exhausted { until, wakes_on } => {
                 self.asleep.remove(&(*until, rank.clone()));
                 for kind in wakes_on.iter() {
                     if let Some(sleepers) = self.sleepers.get_mut(&kind) {
@@ -416,7 +440,7 @@ impl Queue {
             Place::Resting { until } => {
                 self.resting.insert((*until, rank.clone()));
             }
-            Place::Asleep { until, wakes_on } => {
+            Place::Asleep { until, wakes_on } | Place::Exhausted { until, wakes_on } => {
                 self.asleep.insert((*until, rank.clone()));
                 for kind in wakes_on.iter() {
                     self.sleepers.entry(kind).or_default().insert(rank.clone());
@@ -429,162 +453,4 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const START: Timestamp = Timestamp::from_micros(1_000_000_000);
-
-    fn at(millis: i64) -> Timestamp {
-        START.plus_millis(millis)
-    }
-
-    fn queue(pods: &[(&str, i32)]) -> Queue {
-        let mut queue = Queue::new(Patience::default());
-        for (number, (uid, priority)) in pods.iter().enumerate() {
-            queue.apply(&Arc::from(*uid), *priority, false, at(number as i64));
-        }
-        queue
-    }
-
-    fn taken(queue: &mut Queue, now: i64) -> Vec<String> {
-        std::iter::from_fn(|| queue.next(at(now))).map(|uid| uid.to_string()).collect()
-    }
-
-    #[test]
-    fn the_most_important_comes_first_and_then_who_came_first() {
-        let mut queue = queue(&[("late", 0), ("later", 0), ("urgent", 10)]);
-        assert_eq!(taken(&mut queue, 10), ["urgent", "late", "later"]);
-        assert_eq!(queue.counts(), Counts::default());
-        assert_eq!(queue.attempts("late"), 1);
-    }
-
-    #[test]
-    fn a_sleeper_wakes_only_on_a_change_that_can_help_it() {
-        let mut queue = queue(&[("a", 0), ("b", 0)]);
-        taken(&mut queue, 0);
-        queue.put_back("a", Failure::Refused(Wake::PodRemoved.into()), at(0));
-        queue.put_back("b", Failure::Refused(Wake::Slice.into()), at(0));
-        assert_eq!(queue.wake(Wake::NodeLabels.into(), at(5_000)), 0);
-        assert_eq!(queue.wake(Wake::Slice.into(), at(5_000)), 1);
-        assert_eq!(taken(&mut queue, 5_000), ["b"]);
-        assert_eq!(queue.counts().asleep, 1);
-    }
-
-    #[test]
-    fn who_is_to_sleep_less_is_not_taken_early_and_still_wakes_on_changes() {
-        let mut queue = queue(&[("a", 0), ("b", 0)]);
-        taken(&mut queue, 0);
-        for uid in ["a", "b"] {
-            queue.put_back(uid, Failure::Refused(Wake::PodRemoved.into()), at(0));
-        }
-        queue.sleep_less("a", at(500));
-        assert_eq!(queue.next_time(), Some(at(1_500)));
-        assert!(taken(&mut queue, 1_400).is_empty());
-        assert_eq!(taken(&mut queue, 1_500), ["a"]);
-        queue.sleep_less("a", at(1_500));
-        queue.sleep_less("b", at(1_500));
-        assert_eq!(queue.wake(Wake::PodRemoved.into(), at(2_000)), 1);
-        assert_eq!(taken(&mut queue, 2_000), ["b"]);
-    }
-
-    #[test]
-    fn who_is_woken_early_waits_out_its_backoff_unless_nobody_else_is_ready() {
-        let mut queue = queue(&[("a", 5), ("b", 0)]);
-        assert_eq!(queue.next(at(0)).as_deref(), Some("a"));
-        queue.put_back("a", Failure::Refused(Wake::Claim.into()), at(0));
-        queue.wake(Wake::Claim.into(), at(10));
-        assert_eq!(queue.counts(), Counts { ready: 1, backing_off: 1, ..Counts::default() });
-        assert_eq!(taken(&mut queue, 20), ["b", "a"]);
-    }
-
-    #[test]
-    fn who_failed_is_left_alone_until_its_time_even_if_nobody_else_is_ready() {
-        let mut queue = queue(&[("a", 0)]);
-        queue.next(at(0));
-        queue.put_back("a", Failure::Failed, at(0));
-        assert!(!queue.has_next(at(999)) && queue.next(at(999)).is_none());
-        assert!(queue.has_next(at(1_000)));
-        assert_eq!(queue.next(at(1_000)).as_deref(), Some("a"));
-    }
-
-    #[test]
-    fn each_failure_in_a_row_doubles_the_wait_up_to_a_bound() {
-        let mut queue = queue(&[("a", 0)]);
-        let mut now = 0;
-        let mut waits = Vec::new();
-        for _ in 0..40 {
-            queue.next(at(now));
-            queue.put_back("a", Failure::Failed, at(now));
-            let until = queue.next_time().expect("it backs off");
-            waits.push((until.micros() - at(now).micros()) / 1_000);
-            now += 60_000;
-        }
-        assert_eq!(waits[..6], [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
-        assert!(waits[6..].iter().all(|wait| *wait == 10_000));
-    }
-
-    #[test]
-    fn nobody_sleeps_for_ever() {
-        let mut queue = queue(&[("a", 0)]);
-        queue.next(at(0));
-        queue.put_back("a", Failure::Refused(Wakes::NONE), at(0));
-        assert_eq!(queue.next_time(), Some(at(300_000)));
-        assert_eq!(queue.next(at(299_999)), None);
-        assert_eq!(queue.next(at(300_000)).as_deref(), Some("a"));
-    }
-
-    #[test]
-    fn it_is_counted_who_comes_where_and_why() {
-        let mut queue = queue(&[("a", 0), ("b", 0)]);
-        queue.apply(&"c".into(), 0, true, at(2));
-        taken(&mut queue, 3);
-        queue.put_back("a", Failure::Refused(Wake::Slice.into()), at(3));
-        queue.put_back("b", Failure::Failed, at(3));
-        queue.wake(Wake::Slice.into(), at(2_000));
-        queue.apply(&"c".into(), 0, false, at(2_000));
-        let expected = [
-            ((Station::Ready, Cause::Added), 3),
-            ((Station::Ready, Cause::Woken(Wake::Slice)), 1),
-            ((Station::BackingOff, Cause::Failed), 1),
-            ((Station::Asleep, Cause::Refused), 1),
-            ((Station::Gated, Cause::Added), 1),
-        ];
-        assert_eq!(queue.take_moves().into_iter().collect::<Vec<_>>(), expected);
-        assert_eq!(queue.take_moves().len(), 0);
-        assert_eq!((queue.began("a"), queue.began("c")), (Some(at(0)), Some(at(2_000))));
-    }
-
-    #[test]
-    fn a_gated_pod_is_ready_once_its_gates_are_gone() {
-        let mut queue = Queue::new(Patience::default());
-        let uid: Arc<str> = "a".into();
-        queue.apply(&uid, 0, true, at(0));
-        assert_eq!((queue.next(at(1)), queue.counts().gated), (None, 1));
-        queue.apply(&uid, 0, false, at(2));
-        assert_eq!(queue.next(at(3)), Some(uid));
-    }
-
-    #[test]
-    fn taking_note_of_a_pod_wakes_it_only_if_something_that_helps_changed() {
-        let mut queue = queue(&[("a", 0)]);
-        queue.next(at(0));
-        queue.put_back("a", Failure::Refused(Wake::OwnTolerations.into()), at(0));
-        queue.apply(&"a".into(), 0, false, at(20_000));
-        assert_eq!(queue.counts().asleep, 1, "our own note of why it waits must not start it again");
-        queue.wake_one("a", Wake::OwnLabels.into(), at(20_000));
-        assert_eq!(queue.counts().asleep, 1);
-        queue.wake_one("a", Wake::OwnTolerations.into(), at(20_000));
-        assert_eq!(queue.counts().ready, 1);
-    }
-
-    #[test]
-    fn a_pod_that_is_out_stays_out_until_it_is_put_back_or_forgotten() {
-        let mut queue = queue(&[("a", 0)]);
-        queue.next(at(0));
-        queue.apply(&"a".into(), 3, false, at(1));
-        assert_eq!(queue.next(at(1_000_000)), None);
-        assert!(queue.remove("a") && !queue.contains("a"));
-        queue.put_back("a", Failure::Failed, at(2));
-        assert_eq!(queue.counts(), Counts::default(), "who is gone is not put back");
-    }
-}
+mod tests;

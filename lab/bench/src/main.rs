@@ -9,6 +9,7 @@
 //! `cargo run --release -p bench -- waiting` measures whether pods that wait for their devices hold others up.
 //! `cargo run --release -p bench -- negotiating` measures whether pods that drivers are asked about hold others up.
 //! `cargo run --release -p bench -- gang` measures how long a large gang takes to be seated, or refused.
+//! `cargo run --release -p bench -- turns` measures how long others wait for a turn that is hard to decide.
 //! `cargo run --release -p bench -- fabric` measures how long it takes to decide for a large fabric.
 //! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
 
@@ -28,6 +29,7 @@ mod restart;
 mod schedule;
 mod selectors;
 mod slices;
+mod turns;
 mod waiting;
 
 use clap::{Parser, Subcommand};
@@ -60,6 +62,8 @@ enum Command {
     Schedule(schedule::Schedule),
     /// Evaluate typical device selectors over many devices
     Selectors(selectors::Selectors),
+    /// Decide what is hard to decide, and see how long other pods wait for it
+    Turns(turns::Turns),
     /// Place pods while others wait for devices that are made ready
     Waiting(waiting::Waiting),
     /// Measure one reader in a process of its own; `decode` calls this
@@ -78,6 +82,7 @@ fn main() -> anyhow::Result<()> {
         Command::Restart(restart) => restart.run(),
         Command::Schedule(schedule) => schedule.run(),
         Command::Selectors(selectors) => selectors.run(),
+        Command::Turns(turns) => turns.run(),
         Command::Waiting(waiting) => waiting.run(),
         Command::One(one) => one.run(),
     }

@@ -21,6 +21,7 @@ use crate::constraint::Found;
 use crate::error::AllocationError;
 use crate::plan::Problem;
 use crate::refusal::{Stage, Step};
+use crate::work;
 use cuts::{Cut, Cuts};
 use kinds::Kinds;
 use memory::FailedStates;
@@ -32,6 +33,7 @@ use supply::Supply;
 pub(crate) struct Finding {
     pub outcome: Outcome,
     pub steps: u64,
+    pub work: u64,
 }
 
 /// What a search found.
@@ -99,15 +101,22 @@ struct Search<'p, 'q> {
     solution: Solution,
     steps: u64,
     budget: u64,
+    work: u64,
+    work_max: u64,
 }
 
 /// Finds the first solution.
-pub(crate) fn solve(problem: &Problem<'_>, budget: u64) -> Result<Finding, AllocationError> {
-    solve_with(problem, budget, Cuts::ALL)
+pub(crate) fn solve(problem: &Problem<'_>, budget: u64, work_max: u64) -> Result<Finding, AllocationError> {
+    solve_with(problem, budget, work_max, Cuts::ALL)
 }
 
 /// Finds the first solution with some of the ways to skip branches only.
-fn solve_with(problem: &Problem<'_>, budget: u64, cuts: Cuts) -> Result<Finding, AllocationError> {
+fn solve_with(
+    problem: &Problem<'_>,
+    budget: u64,
+    work_max: u64,
+    cuts: Cuts,
+) -> Result<Finding, AllocationError> {
     let mut search = Search {
         problem,
         state: State::new(problem),
@@ -121,9 +130,11 @@ fn solve_with(problem: &Problem<'_>, budget: u64, cuts: Cuts) -> Result<Finding,
         solution: Solution { chosen: Vec::new(), plans: vec![0; problem.requests.len()] },
         steps: 0,
         budget,
+        work: 0,
+        work_max,
     };
     let flow = search.request(0);
-    let steps = search.steps;
+    let (steps, work) = (search.steps, search.work);
     let outcome = match flow {
         Flow::Found => {
             let mut solution = search.solution;
@@ -134,7 +145,7 @@ fn solve_with(problem: &Problem<'_>, budget: u64, cuts: Cuts) -> Result<Finding,
         Flow::Fault(error) => return Err(*error),
         Flow::Spent => Outcome::Spent,
     };
-    Ok(Finding { outcome, steps })
+    Ok(Finding { outcome, steps, work })
 }
 
 /// The first request from which on nothing ends the search: no faulty device, no attribute that cannot be told, and no
@@ -191,7 +202,8 @@ impl Search<'_, '_> {
     /// Finds the next device of a plan, and everything after it.
     fn slot(&mut self, slot: Slot) -> Flow {
         self.steps += 1;
-        if self.steps > self.budget {
+        self.work += work::of_step(self.problem, self.problem.plans.len() - slot.plan);
+        if self.steps > self.budget || self.work > self.work_max {
             return Flow::Spent;
         }
         let plan = &self.problem.plans[slot.plan];

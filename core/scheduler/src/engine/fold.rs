@@ -34,6 +34,7 @@ impl Engine {
                     self.touch_pool(&pool);
                 }
                 self.slices.remove(&name);
+                self.scopes.forget();
                 self.taint_rules.forget(&name);
                 // It may have contradicted the rest of its pool.
                 Wake::Slice.into()
@@ -42,12 +43,14 @@ impl Engine {
             Change::TaintRuleGone(name) => self.taint_rule_gone(&name),
             Change::ClassApplied(class) => {
                 self.classes.insert(class.name.clone(), class);
+                self.scopes.forget();
                 self.follow_classes();
                 self.touches.touch_all();
                 Wake::Class.into()
             }
             Change::ClassGone(name) => {
                 self.classes.remove(&name);
+                self.scopes.forget();
                 self.follow_classes();
                 self.touches.touch_all();
                 Wakes::NONE
@@ -115,6 +118,7 @@ impl Engine {
         let pool = published.slice.pool.clone();
         self.touch_pool(&pool);
         self.slices.apply(published);
+        self.scopes.forget();
         self.touch_pool(&pool);
     }
 

@@ -27,6 +27,7 @@ impl Engine {
         self.note_again(now);
         for _ in 0..attempts {
             let Some(uid) = self.queue.next(now) else { break };
+            self.work.begin();
             if let Some(root) = self.gangs.of_key(&uid) {
                 self.turn_gang(now, &uid, &root);
                 continue;
@@ -43,11 +44,14 @@ impl Engine {
             }
             self.tell_ignored(&pod);
             self.watch_claims(&pod);
+            self.learn_scopes(&pod);
             let lifted = self.lift_plans(&pod);
+            let kept = self.work.keep_for_later();
             let chosen = match &pod.node {
                 Some(node) => self.choose_there(&pod, node),
                 None => self.choose_other(&pod).map_or_else(|| self.choose(&pod), Ok),
             };
+            self.work.restore(kept);
             match chosen {
                 Ok(Choice { negotiation: Some(openings), .. }) => self.negotiate(now, &pod, &openings),
                 Ok(choice) => {
@@ -169,7 +173,7 @@ impl Engine {
         // It waits for no driver now. If it does so again, in the same words, that is news.
         self.waits_for_no_driver(&pod.uid);
         let reason = match failure {
-            Failure::Refused(_) => WaitReason::Unschedulable,
+            Failure::Refused(_) | Failure::LimitReached(_) => WaitReason::Unschedulable,
             Failure::Failed => WaitReason::SchedulerError,
         };
         // That a pod has a node is not taken back when it lacks devices there.

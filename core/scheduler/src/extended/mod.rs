@@ -46,6 +46,12 @@ impl Extended {
         names.any(|name| self.classes.contains_key(name))
     }
 
+    /// The classes that may stand for something that a pod asks for.
+    pub(crate) fn classes_of(&self, shape: &Shape) -> impl Iterator<Item = &Arc<str>> {
+        let names = shape.device_containers.iter().flat_map(|container| container.amounts.keys());
+        names.filter_map(|name| self.classes.get(name))
+    }
+
     /// The claim for what a pod asks for and a node does not have itself, and which container gets what of it.
     pub(crate) fn wish_on(&self, shape: &Shape, node: &Node) -> Option<(Claim, Vec<RequestMapping>)> {
         let names = shape.device_containers.iter().flat_map(|container| container.amounts.keys());

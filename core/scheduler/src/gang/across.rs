@@ -39,12 +39,11 @@ pub(super) struct Across {
 
 impl Across {
     pub fn new(engine: &Engine, cast: &Cast) -> Across {
-        let wants_devices =
-            |member: &Member| member.claims.need_devices() || (cast.is_apart && !member.follows.is_empty());
         let follows = cast.is_apart && cast.examples().any(|member| !member.follows.is_empty());
-        let is_shared = cast.is_apart && engine.slices.has_shared();
+        let mut examples = cast.examples();
+        let is_shared = cast.is_apart && examples.any(|member| engine.may_share_with_others(member));
         Across {
-            devices_cross: follows || (is_shared && cast.examples().any(wants_devices)),
+            devices_cross: follows || is_shared,
             has_footings: cast.is_apart && cast.examples().any(|member| member.claims.footing.is_some()),
             loads: Vec::new(),
             seated: vec![0; cast.kinds.len()],
@@ -72,6 +71,11 @@ impl Ground<'_> {
         }
         // With more to look at, a step takes longer.
         budget.spend(self.rules.as_ref().map_or(0, |rules| rules.spread_out() as u64 / 4));
+        let seated: u32 = self.across.seated.iter().sum::<u32>() + load.total();
+        if self.has_no_time(at, seated, budget) {
+            self.forget_rules(at, load);
+            return Verdict::Unknown;
+        }
         self.across.loads.push((at, load.clone()));
         load.present().for_each(|(kind, count)| self.across.seated[kind] += count);
         let verdict = match self.is_hopeless() {
@@ -94,8 +98,12 @@ impl Ground<'_> {
     fn forget_last(&mut self) {
         let (at, load) = self.across.loads.pop().expect("there is a load to take back");
         load.present().for_each(|(kind, count)| self.across.seated[kind] -= count);
+        self.forget_rules(at, &load);
+    }
+
+    fn forget_rules(&mut self, at: NodeIdx, load: &Load) {
         if let Some(rules) = &mut self.rules {
-            rules.remove(at, filters::node_of(self.engine.nodes.get(at)), &load);
+            rules.remove(at, filters::node_of(self.engine.nodes.get(at)), load);
         }
     }
 
@@ -166,7 +174,10 @@ impl Engine {
         let loads: Vec<(NodeIdx, Load)> =
             placement.seats.iter().map(|seats| (seats.node, seats.load.clone())).collect();
         let needs = needs(cast, &loads);
-        let Plan::Found(steps) = self.plan_devices(&needs, &mut Budget::new(STEPS_MAX)) else {
+        let kept = self.work.begin_hand_out();
+        let plan = self.plan_devices(&needs, &mut Budget::new(STEPS_MAX));
+        self.work.end_hand_out(kept);
+        let Plan::Found(steps) = plan else {
             return Err("devices that were found for members are none for others like them".to_owned());
         };
         let mut seated = Vec::new();

@@ -10,8 +10,10 @@ use placement::{
 use super::cast::{Cast, Member};
 use super::ground::Ground;
 use super::turn::{Seated, Sought};
+use crate::certainty::Certainty;
 use crate::engine::Engine;
 use crate::profile::Profile;
+use crate::work;
 
 /// How many steps a search may take at least for each choice of devices.
 const STEPS_MIN: u64 = 10_000;
@@ -22,6 +24,31 @@ pub(super) struct Miss {
     /// For how many members there is room.
     pub room_for: u32,
     pub message: String,
+    pub certainty: Certainty,
+}
+
+impl Miss {
+    /// Something that rules out seats for anybody.
+    pub fn proved(message: String) -> Miss {
+        Miss { room_for: 0, message, certainty: Certainty::Proved }
+    }
+
+    /// Something of which it is not known whether it rules out seats.
+    pub fn open(message: String) -> Miss {
+        Miss { room_for: 0, message, certainty: Certainty::LimitReached }
+    }
+
+    /// The reason in words that do not claim more than is known.
+    pub fn told(&self) -> String {
+        self.certainty.tell(&self.message)
+    }
+
+    /// The one of two that comes closer; both have to be proved.
+    fn or_nearer(self, other: Miss) -> Miss {
+        let certainty = self.certainty.and(other.certainty);
+        let nearer = if self.room_for < other.room_for { other } else { self };
+        Miss { certainty, ..nearer }
+    }
 }
 
 /// Seats that were found.
@@ -49,10 +76,10 @@ impl Engine {
         domains: &[Domain],
         at_least: u32,
         steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), String> {
+    ) -> Result<(Arc<str>, Seated), Miss> {
         let Sought { group, cast, profile, empty_levels, .. } = sought;
         if let (true, Some(level)) = (domains.is_empty(), empty_levels.first()) {
-            return Err(format!("no node is in a domain of level {level}"));
+            return Err(Miss::proved(format!("no node is in a domain of level {level}")));
         }
         // Members that share claims on a node are one to the search. By themselves each of them counts, and some may stay behind.
         let shares = cast.shares_claims();
@@ -62,9 +89,9 @@ impl Engine {
             each: Gang { at_least: each, ..sought.gang.clone() },
             may_leave_some: shares && (sought.at_least as usize) < cast.members().count(),
         };
-        let Some(choices) = self.device_sets(group, cast, at_least)? else {
-            let found = self.attempt_seats(gang, cast, domains, steps_max, profile);
-            return self.settle_seats(cast, found.map_err(|miss| miss.message)?);
+        let Some(choices) = self.device_sets(group, cast, at_least).map_err(Miss::proved)? else {
+            let found = self.attempt_seats(gang, cast, domains, steps_max, profile)?;
+            return self.settle_seats(cast, found);
         };
         let steps = (steps_max / choices.len() as u64).max(STEPS_MIN);
         let mut best: Option<(Attempt, Cast)> = None;
@@ -77,15 +104,12 @@ impl Engine {
                     best = Some((found, cast));
                 }
                 Ok(_) => {}
-                Err(miss) if nearest.as_ref().is_none_or(|known| known.room_for < miss.room_for) => {
-                    nearest = Some(miss);
-                }
-                Err(_) => {}
+                Err(miss) => nearest = Some(nearer(nearest, miss)),
             }
         }
         match best {
             Some((found, cast)) => self.settle_seats(&cast, found),
-            None => Err(nearest.map_or_else(|| "there is no set of devices".to_owned(), |miss| miss.message)),
+            None => Err(nearest.unwrap_or_else(|| Miss::proved("there is no set of devices".to_owned()))),
         }
     }
 
@@ -104,7 +128,10 @@ impl Engine {
         if !sizes.may_leave_some {
             return found;
         }
-        found.or_else(|miss| self.attempt_apart(&sizes.each, cast, domains, steps, profile).map_err(|_| miss))
+        found.or_else(|miss| {
+            let apart = self.attempt_apart(&sizes.each, cast, domains, steps, profile);
+            apart.map_err(|other| Miss { certainty: miss.certainty.and(other.certainty), ..miss })
+        })
     }
 
     /// Seats for members each of whom counts by itself.
@@ -148,15 +175,12 @@ impl Engine {
             for cast in drawn.iter().chain([&settled, apart]) {
                 match self.attempt_search(gang, cast, std::slice::from_ref(domain), steps, profile) {
                     Ok(found) => return Ok(Attempt { apart: Some(cast.clone()), ..found }),
-                    Err(miss) if nearest.as_ref().is_none_or(|known| known.room_for < miss.room_for) => {
-                        nearest = Some(miss);
-                    }
-                    Err(_) => {}
+                    Err(miss) => nearest = Some(nearer(nearest, miss)),
                 }
             }
         }
         let message = || format!("there is no domain for {} members", gang.at_least);
-        Err(nearest.unwrap_or_else(|| Miss { room_for: 0, message: message() }))
+        Err(nearest.unwrap_or_else(|| Miss::proved(message())))
     }
 
     fn attempt_search(
@@ -167,29 +191,52 @@ impl Engine {
         steps: u64,
         profile: &Profile,
     ) -> Result<Attempt, Miss> {
-        let scorers = profile.placement.scorers();
-        let question = Question { gang, domains, scorers: &scorers };
-        let mut ground = Ground::new(self, cast, profile);
-        let (refusal, is_open) = match place(question, &mut ground, &mut Budget::new(steps)) {
+        let (refusal, certainty) = match self.place_within(gang, cast, domains, steps, profile) {
             Answer::Placed(placement) => return Ok(Attempt { placement, apart: None }),
-            Answer::Impossible(refusal) => (refusal, false),
-            Answer::BudgetSpent(refusal) => (refusal, true),
+            Answer::Impossible(refusal) => (refusal, Certainty::Proved),
+            Answer::BudgetSpent(refusal) => (refusal, Certainty::LimitReached),
         };
-        let message = if is_open {
-            format!("the search for seats met its bound, and this is what came closest: {refusal}")
-        } else {
-            refusal.to_string()
-        };
-        Err(Miss { room_for: refusal.nearest.map_or(0, |nearest| nearest.room_for), message })
+        let message = refusal.to_string();
+        let room_for = refusal.nearest.map_or(0, |nearest| nearest.room_for);
+        Err(Miss { room_for, message, certainty })
     }
 
-    fn settle_seats(&mut self, cast: &Cast, found: Attempt) -> Result<(Arc<str>, Seated), String> {
+    /// Looks for seats with so many steps at the most, and with as much work as may be done.
+    pub(super) fn place_within(
+        &mut self,
+        gang: &Gang,
+        cast: &Cast,
+        domains: &[Domain],
+        steps: u64,
+        profile: &Profile,
+    ) -> Answer {
+        let nodes: usize = domains.iter().map(|domain| domain.nodes.len()).sum();
+        self.work.spend(nodes as u64 * work::NODE + u64::from(gang.members()) * work::MEMBER);
+        let scorers = profile.placement.scorers();
+        let question = Question { gang, domains, scorers: &scorers };
+        let granted = steps.min(self.work.left() / work::STEP);
+        let mut budget = Budget::new(granted);
+        let answer = place(question, &mut Ground::new(self, cast, profile), &mut budget);
+        self.work.spend((granted - budget.left()) * work::STEP);
+        answer
+    }
+
+    fn settle_seats(&mut self, cast: &Cast, found: Attempt) -> Result<(Arc<str>, Seated), Miss> {
         let Attempt { placement, apart } = found;
         let seated = match apart {
-            Some(apart) => self.hand_out_apart(&apart, &placement)?,
-            None => self.hand_out(cast, &placement)?,
+            Some(apart) => self.hand_out_apart(&apart, &placement),
+            None => self.hand_out(cast, &placement),
         };
-        Ok((placement.domain, seated))
+        // That devices are none for members like those they were found for says nothing about other seats.
+        Ok((placement.domain, seated.map_err(Miss::open)?))
+    }
+}
+
+/// The one that comes closer of what is known and another.
+fn nearer(known: Option<Miss>, miss: Miss) -> Miss {
+    match known {
+        None => miss,
+        Some(known) => known.or_nearer(miss),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
+use cluster::nodes::NodeIdx;
 use model::claim::{Amount, Ask, ClaimId, Wish};
 use model::pod::{LabelSelector, Pod, Resources, Shape};
 use placement::{Amounts, Gang, Kind};
@@ -21,6 +22,14 @@ pub(super) struct Member {
     pub claims: Claims,
     /// Claims that need devices and get them with another member.
     pub follows: Vec<Arc<ClaimState>>,
+    /// The nodes on which it may be, if not anywhere that the search looks at.
+    pub within: Option<Arc<BTreeSet<NodeIdx>>>,
+}
+
+impl Member {
+    pub fn new(pod: Arc<Pod>, claims: Claims) -> Member {
+        Member { pod, claims, follows: Vec::new(), within: None }
+    }
 }
 
 /// Members that share claims which need devices, and so have to be where these are; most are alone.
@@ -74,7 +83,7 @@ impl Cast {
         let kinds = kinds(self.members().map(alone).collect(), self.heeded.as_ref());
         let mut cast = Cast { kinds, is_apart: true, ..self.clone() };
         cast.axes = engine.device_axes(&cast);
-        if engine.slices.has_shared() {
+        if cast.examples().any(|member| engine.may_share_with_others(member)) {
             // Which nodes could use a counter that is in no slice of one node's own is not told.
             cast.axes = cast.axes.without_counters();
         }
@@ -181,15 +190,20 @@ impl Engine {
         Some(heeded)
     }
 
+    /// Whether a member could get devices that several nodes reach, by its own claims or by those that follow others.
+    pub(super) fn may_share_with_others(&self, member: &Member) -> bool {
+        let Member { claims, follows, .. } = member;
+        self.may_share_devices(claims) || follows.iter().any(|state| self.may_share(&state.wish))
+    }
+
     /// Whether nothing but a node and its devices decides if the member can be there.
     fn is_local(&self, member: &Member, profile: &Profile) -> bool {
         let Member { pod, claims, .. } = member;
         let shape = &pod.shape;
-        let shares_devices = claims.need_devices() && self.slices.has_shared();
         claims.settled.is_empty()
             && claims.pending.is_empty()
             && claims.footing.is_none()
-            && !shares_devices
+            && !self.may_share_devices(claims)
             && shape.spread.is_empty()
             && shape.near.is_empty()
             && shape.apart.is_empty()
@@ -276,6 +290,7 @@ fn are_alike(one: &Unit, other: &Unit) -> bool {
     };
     let (claims, others) = (&one.claims.open, &other.claims.open);
     one.pod.priority == other.pod.priority
+        && one.within == other.within
         && one.claims.pending.is_empty()
         && other.claims.pending.is_empty()
         && ids(&one.claims.settled) == ids(&other.claims.settled)

@@ -21,6 +21,7 @@ use super::rules::Rules;
 use crate::engine::Engine;
 use crate::filters;
 use crate::profile::Profile;
+use crate::work;
 
 /// The step of a gang's search that as many steps of a search for devices stand for.
 const DEVICE_STEPS: u64 = 64;
@@ -59,7 +60,8 @@ impl<'g> Ground<'g> {
             let node = filters::node_of(engine.nodes.get(at));
             let will_do = |member: &Member| {
                 let (shape, claims) = (&member.pod.shape, &member.claims);
-                filters::anywhere(shape, &profile.filters).is_ok()
+                member.within.as_ref().is_none_or(|nodes| nodes.contains(&at))
+                    && filters::anywhere(shape, &profile.filters).is_ok()
                     && filters::fixed(shape, node, &profile.filters).is_ok()
                     && claims.settled.iter().all(|state| state.is_usable_on(node))
                     && claims.pending.iter().all(|pending| pending.refuses(node).is_none())
@@ -91,6 +93,16 @@ impl<'g> Ground<'g> {
             state.put(pod.clone());
             fits.is_ok()
         })
+    }
+
+    /// Counts what it is to look at so many members on a node, and ends the search if there is too much to do.
+    pub(super) fn has_no_time(&mut self, node: NodeIdx, members: u32, budget: &mut Budget) -> bool {
+        let pods = self.engine.nodes.get(node).pods.len() as u64 + 2 * u64::from(members);
+        self.engine.work.spend(work::STATE + pods * work::POD);
+        if self.engine.work.is_spent() {
+            budget.end();
+        }
+        self.engine.work.is_spent()
     }
 
     /// How many devices are free at the most that only this node reaches.
@@ -175,6 +187,9 @@ impl PlacementState for Ground<'_> {
     }
 
     fn takes(&mut self, node: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict {
+        if self.has_no_time(node, load.total(), budget) {
+            return Verdict::Unknown;
+        }
         let fixed = self.fixed(node);
         if load.present().any(|(kind, _)| !fixed[kind]) {
             return Verdict::No;

@@ -26,6 +26,7 @@ use super::cast::Member;
 use crate::cycle::{Claims, Wanted};
 use crate::engine::{Engine, held};
 use crate::filters;
+use crate::work;
 
 /// The step of a gang's search that as many steps of a search for devices stand for.
 const DEVICE_STEPS: u64 = 64;
@@ -105,7 +106,8 @@ impl Engine {
                 before.branch(&left_out, contended.collect());
                 continue;
             };
-            if !budget.spend(1) {
+            self.work.spend(work::STATE + frames.len() as u64 * work::POD);
+            if !budget.spend(1) || self.work.is_spent() {
                 break Plan::Unknown;
             }
             let before: Vec<&Step> =

@@ -33,6 +33,7 @@ mod tree_choice;
 mod tree_search;
 mod tree_seats;
 mod tree_turn;
+mod tree_whole;
 mod turn;
 mod vacancy;
 mod victims;

@@ -11,6 +11,7 @@ use model::group::{Group, GroupId};
 use model::pod::{Pod, Shape};
 use model::workload::is_replica;
 
+use crate::certainty::Certainty;
 use crate::change::{GroupState, WaitReason};
 use crate::engine::{Announcement, Engine};
 use crate::filters::{self, FilterSet};
@@ -108,10 +109,15 @@ impl Engine {
                 continue;
             }
             seen.push(pod.shape.clone());
-            if self.wants_devices(pod) && self.has_many_nodes_for(pod) {
+            if self.work.is_spent() || (self.wants_devices(pod) && self.has_many_nodes_for(pod)) {
                 continue;
             }
-            if let Err(refusal) = self.choose(pod) {
+            let kept = self.work.limit_to_share(2 * KINDS_MAX);
+            let chosen = self.choose(pod);
+            self.work.restore(kept);
+            if let Err(refusal) = chosen
+                && refusal.certainty() == Certainty::Proved
+            {
                 let why = refusal.to_string();
                 let why = format!("pod {}: {}", pod.id.name, why.trim_end_matches('.'));
                 return Some((why, refusal.filters()));

@@ -8,6 +8,7 @@ use model::workload::is_replica;
 use placement::Domain;
 
 use super::Root;
+use super::attempt::Miss;
 use super::cast::Cast;
 use super::tree_seats::Tree;
 use super::turn::{Seated, Sought};
@@ -118,7 +119,10 @@ impl Engine {
         domains: &[Domain],
         at_least: u32,
         steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), String> {
+    ) -> Result<(Arc<str>, Seated), Miss> {
+        if self.work.is_spent() {
+            return Err(Miss::open("nothing was tried any more".to_owned()));
+        }
         match party {
             Party::Gang(sought) => self.find_seats(sought, domains, at_least, steps_max),
             Party::Tree(tree) => self.find_tree_seats(tree, domains, at_least, steps_max),
@@ -131,7 +135,19 @@ impl Engine {
         party: Party<'_>,
         pods: &[Arc<Pod>],
         steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), String> {
+    ) -> Result<(Arc<str>, Seated), Miss> {
+        let kept = self.work.keep_for_later();
+        let found = self.find_seats_now(party, pods, steps_max);
+        self.work.restore(kept);
+        found
+    }
+
+    fn find_seats_now(
+        &mut self,
+        party: Party<'_>,
+        pods: &[Arc<Pod>],
+        steps_max: u64,
+    ) -> Result<(Arc<str>, Seated), Miss> {
         let (domains, at_least) = (party.domains(), party.at_least());
         if let Some(held) = self.hold_shunned(pods.iter().map(|pod| &**pod)) {
             let seated = self.find_party_seats(party, domains, at_least, steps_max);

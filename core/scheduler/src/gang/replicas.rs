@@ -15,14 +15,11 @@ use model::group::{Group, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use model::workload::family;
-use placement::{
-    Answer, Budget, Domain, Gang, Placement, PlacementGenerator, Question, ReachGenerator, place,
-};
+use placement::{Answer, Domain, Gang, Placement, PlacementGenerator, ReachGenerator};
 
 use super::assumed::Assumed;
 use super::cast::{Cast, Member};
 use super::device_sets::Sets;
-use super::ground::Ground;
 use super::party::Party;
 use super::turn::{self, Seated};
 use super::{Root, key_of};
@@ -174,7 +171,7 @@ impl Engine {
             let member = |pod: &Arc<Pod>| {
                 // One that has to avoid devices is like no other.
                 let claims = self.claims_of(pod, profile).ok().filter(|_| !self.has_shunned(&pod.uid))?;
-                Some(Member { pod: pod.clone(), claims, follows: Vec::new() })
+                Some(Member::new(pod.clone(), claims))
             };
             pods.into_iter().map(member).collect()
         };
@@ -287,11 +284,8 @@ impl Engine {
         let cast = plot.restrict(self.cast_of(replicas, profile));
         let gang: Gang = cast.gang(u32::MAX);
         let gang = Gang { at_least: gang.members(), ..gang };
-        let scorers = profile.placement.scorers();
         let domains = std::slice::from_ref(&plot.domain);
-        let question = Question { gang: &gang, domains, scorers: &scorers };
-        let mut ground = Ground::new(self, &cast, profile);
-        match place(question, &mut ground, &mut Budget::new(STEPS_MAX)) {
+        match self.place_within(&gang, &cast, domains, STEPS_MAX, profile) {
             Answer::Placed(placement) => Some(placement),
             Answer::Impossible(_) | Answer::BudgetSpent(_) => None,
         }

@@ -23,6 +23,7 @@ use super::ground::Ground;
 use super::tree::Branch;
 use super::tree_search::{Part, Then, TreeSearch};
 use super::turn::Seated;
+use crate::certainty::Certainty;
 use crate::filters;
 use crate::profile::Profile;
 
@@ -82,7 +83,7 @@ impl TreeSearch<'_> {
             Some(Survey { sights, nearest, .. }) if sights.is_empty() => {
                 if let Some((at, shortfall)) = nearest {
                     // For the sake of the sentence: which group would be short of what.
-                    self.attempt(part(at), leaves);
+                    let _ = self.attempt(part(at), 2 * leaves);
                     let refusal = Refusal { domains: domains.len(), wanted, nearest: Some(shortfall) };
                     self.lacks(|| refusal.to_string());
                 }
@@ -174,8 +175,11 @@ impl TreeSearch<'_> {
     }
 
     fn try_by_itself(&mut self, survey: &Survey, sight: &Sight, part: Part<'_>, tries: u64) -> Trial {
-        let (seated, is_open) = self.attempt(part, tries);
-        let Some(seated) = seated else { return if is_open { Trial::Open } else { Trial::Impossible } };
+        let seated = match self.attempt(part, tries) {
+            Ok(seated) => seated,
+            Err(Certainty::Proved) => return Trial::Impossible,
+            Err(Certainty::LimitReached) => return Trial::Open,
+        };
         let Survey { profile, gang, kinds, .. } = survey;
         let is_everybody = seated.len() == gang.members() as usize;
         let seats = self.seats_by_node(gang, kinds, &seated);

@@ -1,10 +1,12 @@
 //! The search for seats in a tree.
 //!
 //! Groups are placed in the order in which they were made, each as if those before it had their seats. If one does not fit, those
-//! before it are tried in other domains, up to a bound; what is not met within it is not called a proof. Groups that may be
-//! anywhere in the domain of their parent are searched seats for together first.
+//! before it are tried in other domains, up to a bound. Groups that may be anywhere in the domain of their parent are searched
+//! seats for together first. Each group has one choice of seats in each domain here, so that there are none proves nothing:
+//! every choice is looked at by [`tree_whole`](super::tree_whole).
 //!
-//! Invariant: what is assumed of members is taken back with their seats.
+//! Invariants: what is assumed of members is taken back with their seats. That there are no seats is certain only if everything
+//! was tried.
 
 use std::sync::Arc;
 
@@ -16,14 +18,22 @@ use model::pod::Pod;
 use placement::Domain;
 
 use super::assumed::Assumed;
+use super::attempt::Miss;
 use super::tree::Branch;
 use super::tree_seats::joint;
 use super::turn::{self, Seated};
+use crate::certainty::Certainty;
 use crate::cycle::Wanted;
 use crate::engine::{Engine, held};
 
-/// How often seats for a group are looked for in one search, at the most.
+/// How often seats for a group are looked for in one search, unless it has many groups.
 const TRIES_MAX: u64 = 512;
+
+/// How often that is for each group at the least: twice to compare domains, and again in the best.
+const TRIES_PER_GROUP: u64 = 4;
+
+/// How many groups are tried in other domains for the sake of others. The search is as deep as there are groups.
+pub(super) const LOOK_BACK_MAX: usize = 128;
 
 /// So many steps of a search stand for one of these.
 const STEPS_PER_TRY: u64 = 4_000;
@@ -33,10 +43,12 @@ pub(super) struct TreeSearch<'e> {
     pub engine: &'e mut Engine,
     seats: Vec<(Seated, Vec<Assumed>)>,
     pub tries_left: u64,
-    /// There would have been more to try.
-    is_spent: bool,
+    /// How many there are for each way to search.
+    tries: u64,
+    /// Whether everything was tried.
+    pub certainty: Certainty,
     /// How many steps each search for seats of a group may take.
-    steps_max: u64,
+    pub steps_max: u64,
     /// How many groups had seats at most, and why the next had none.
     nearest: Option<(usize, String)>,
 }
@@ -53,10 +65,17 @@ pub(super) struct Part<'p> {
 pub(super) type Then<'t> = &'t mut dyn FnMut(&mut TreeSearch<'_>) -> bool;
 
 impl<'e> TreeSearch<'e> {
-    /// A search of so many steps.
-    pub fn new(engine: &'e mut Engine, steps_max: u64) -> TreeSearch<'e> {
-        let tries_left = (steps_max / STEPS_PER_TRY).clamp(1, TRIES_MAX);
-        TreeSearch { engine, seats: Vec::new(), tries_left, is_spent: false, steps_max, nearest: None }
+    /// A search of so many steps, for so many groups.
+    pub fn new(engine: &'e mut Engine, steps_max: u64, groups: usize) -> TreeSearch<'e> {
+        let tries = (steps_max / STEPS_PER_TRY).clamp(1, TRIES_MAX).max(TRIES_PER_GROUP * groups as u64);
+        let (seats, certainty, nearest) = Default::default();
+        TreeSearch { engine, seats, tries_left: tries, tries, certainty, steps_max, nearest }
+    }
+
+    /// Begins another way to search, with as many tries.
+    pub fn begin_anew(&mut self) {
+        self.tries_left = self.tries;
+        self.certainty = Certainty::Proved;
     }
 
     /// How many members have seats.
@@ -69,33 +88,36 @@ impl<'e> TreeSearch<'e> {
         self.revert_to(0)
     }
 
-    /// What came closest, if anything was tried.
-    pub fn why(self) -> Option<String> {
-        let (_, why) = self.nearest?;
-        // If not everything was tried, this is no proof.
-        Some(match self.is_spent {
-            true => format!("the search for seats met its bound, and this is what came closest: {why}"),
-            false => why,
-        })
+    /// What came closest, or this if nothing was tried.
+    pub fn miss(&self, otherwise: impl FnOnce() -> String) -> Miss {
+        let message = self.nearest.as_ref().map_or_else(otherwise, |(_, why)| why.clone());
+        Miss { room_for: 0, message, certainty: self.certainty }
     }
 
     /// Seats what is in a group of groups within its domain.
     pub fn seat_together(&mut self, part: Part<'_>, then: Then<'_>) -> bool {
-        self.seat_as_one(part, then) || self.seat_branches(part, 0, then)
+        if self.seat_as_one(part, then) {
+            return true;
+        }
+        let groups: usize = part.branches.iter().map(|branch| branch.leaves().len()).sum();
+        if groups > LOOK_BACK_MAX {
+            return self.seat_straight(part, then);
+        }
+        self.seat_branches(part, 0, then)
     }
 
-    /// Looks for seats with so many tries at the most, and takes them back: the seats, and whether there would have been more to try.
-    pub fn attempt(&mut self, part: Part<'_>, tries: u64) -> (Option<Seated>, bool) {
+    /// Looks for seats with so many tries at the most, and takes them back: the seats, or whether there certainly are none.
+    pub fn attempt(&mut self, part: Part<'_>, tries: u64) -> Result<Seated, Certainty> {
         let before = self.seats.len();
         let granted = tries.min(self.tries_left);
         let kept = self.tries_left - granted;
-        let was_spent = std::mem::replace(&mut self.is_spent, false);
+        let known = std::mem::replace(&mut self.certainty, Certainty::Proved);
         self.tries_left = granted;
         let is_found = self.seat_together(part, &mut |_| true);
         self.tries_left += kept;
-        let is_open = std::mem::replace(&mut self.is_spent, was_spent);
+        let certainty = std::mem::replace(&mut self.certainty, known);
         let seated = self.revert_to(before);
-        (is_found.then_some(seated), is_open)
+        if is_found { Ok(seated) } else { Err(certainty) }
     }
 
     /// Seats a part of a tree within a domain so that the rest fits as well.
@@ -141,6 +163,22 @@ impl<'e> TreeSearch<'e> {
             return true;
         }
         self.revert_to(before);
+        self.certainty = Certainty::LimitReached;
+        false
+    }
+
+    /// Seats these one after the other, as many as there is room for, and never looks back.
+    fn seat_straight(&mut self, part: Part<'_>, then: Then<'_>) -> bool {
+        let before = self.seats.len();
+        let mut placed = 0;
+        for branch in part.branches {
+            placed += u32::from(self.seat_branch(branch, part.within, &mut |_| true));
+        }
+        if placed >= part.composite.at_least && then(self) {
+            return true;
+        }
+        self.revert_to(before);
+        self.certainty = Certainty::LimitReached;
         false
     }
 
@@ -183,12 +221,14 @@ impl<'e> TreeSearch<'e> {
                 Some(domain) => std::slice::from_ref(domain),
             };
             if !self.may_try() {
+                self.lacks(|| format!("group {} was not tried any more", group.id.name));
                 return false;
             }
             let seated = match self.engine.seat_gang_in(group, pods, among, self.steps_max) {
                 Ok(seated) => seated,
-                Err(why) => {
-                    self.came_close(group, &why);
+                Err(miss) => {
+                    self.came_close(group, &miss.message);
+                    self.certainty = self.certainty.and(miss.certainty);
                     if choice.is_none() {
                         break;
                     }
@@ -203,6 +243,8 @@ impl<'e> TreeSearch<'e> {
                 return true;
             }
             self.revert_group();
+            // With other seats in the same domain the rest might fit.
+            self.certainty = Certainty::LimitReached;
         }
         is_met && then(self)
     }
@@ -239,10 +281,14 @@ impl<'e> TreeSearch<'e> {
     }
 
     /// Whether seats may be looked for once more.
-    fn may_try(&mut self) -> bool {
-        self.is_spent |= self.tries_left == 0;
-        self.tries_left = self.tries_left.saturating_sub(1);
-        !self.is_spent
+    pub fn may_try(&mut self) -> bool {
+        let tries_left = self.tries_left.checked_sub(1).filter(|_| !self.engine.work.is_spent());
+        let Some(left) = tries_left else {
+            self.certainty = Certainty::LimitReached;
+            return false;
+        };
+        self.tries_left = left;
+        true
     }
 
     /// There are no seats, and this is why if nothing was tried.

@@ -10,6 +10,7 @@ use model::pod::Pod;
 use placement::{Domain, PlacementGenerator, Strictness, Topology, TopologyConstraint, TopologyGenerator};
 
 use super::Root;
+use super::attempt::Miss;
 use super::cast::{Cast, Member};
 use super::claims::ClaimUsers;
 use super::tree::Branch;
@@ -26,7 +27,7 @@ pub(super) struct Tree {
     pub composite: Arc<Composite>,
     /// Its groups.
     pub groups: Vec<Arc<Group>>,
-    branches: Vec<Branch>,
+    pub branches: Vec<Branch>,
     /// All members that wait.
     pub cast: Cast,
     /// The domains in which it may be as a whole.
@@ -52,7 +53,7 @@ impl Engine {
         let mut users = ClaimUsers::default();
         let member = |pod: &Arc<Pod>| {
             let claims = self.claims_beside(&mut users, pod, profile).ok()?;
-            Some(Member { pod: pod.clone(), claims, follows: Vec::new() })
+            Some(Member::new(pod.clone(), claims))
         };
         pods.iter().filter_map(member).collect()
     }
@@ -64,20 +65,34 @@ impl Engine {
         domains: &[Domain],
         wanted: u32,
         steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), String> {
-        let mut search = TreeSearch::new(self, steps_max);
+    ) -> Result<(Arc<str>, Seated), Miss> {
+        let mut search = TreeSearch::new(self, steps_max, tree.groups.len());
         let wanted = wanted.max(1);
         let mut is_enough = |search: &mut TreeSearch<'_>| search.count() >= wanted as usize;
         let whole = (&*tree.composite, &*tree.branches);
-        let found = search.seat_in_best(whole, domains, wanted, &mut is_enough).map(|at| &domains[at]);
-        let seated = search.end();
-        let Some(domain) = found else {
-            return Err(search.why().unwrap_or_else(|| match domains.is_empty() {
-                true => self.lack_of_domains(tree),
-                false => "there are too few members".to_owned(),
-            }));
+        let found = search.seat_in_best(whole, domains, wanted, &mut is_enough);
+        let mut found = found.map(|at| (at, search.end()));
+        if found.is_none() {
+            search.end();
+            found = search.seat_whole(tree, domains, wanted);
+        }
+        let Some((at, seated)) = found else {
+            let miss = search.miss(String::new);
+            return Err(match (&*miss.message, domains.is_empty()) {
+                ("", true) => Miss { message: self.lack_of_domains(tree), ..miss },
+                ("", false) => Miss { message: self.lack_of_groups(tree), ..miss },
+                _ => miss,
+            });
         };
-        Ok((domain.name.clone(), seated))
+        Ok((domains[at].name.clone(), seated))
+    }
+
+    fn lack_of_groups(&self, tree: &Tree) -> String {
+        let Composite { at_least, .. } = *tree.composite;
+        match self.least(&tree.composite, &tree.branches) {
+            None => format!("too few of its groups have enough members, {at_least} needed"),
+            Some(_) => format!("too few of its groups fit, {at_least} needed"),
+        }
     }
 
     fn lack_of_domains(&self, tree: &Tree) -> String {

@@ -38,6 +38,7 @@ impl Engine {
         {
             return self.queue.postpone(key, until);
         }
+        pods.iter().for_each(|pod| self.learn_scopes(pod));
         let Some(tree) = self.seek_tree(&root, &pods) else { return self.look_at_tree(now, id) };
         pods.iter().for_each(|pod| self.watch_claims(pod));
         let party = Party::Tree(&tree);
@@ -53,16 +54,17 @@ impl Engine {
                 self.use_room(now, &root, aside, &seated);
                 self.take_off_tree(now, key, id, seated, &pods);
             }
-            Err(why) => {
+            Err(miss) => {
                 self.give_up_gang(now, key, &pods);
-                let mut message = format!("pod group is unschedulable, {why}");
+                let mut message = format!("pod group is unschedulable, {}", miss.told());
                 let mut filters: FilterSet = [Filter::Resources].into_iter().collect();
                 if let Some((alone, said)) = self.why_alone(&pods) {
                     message = format!("{message}; {alone}");
                     filters = said;
                 }
-                let wakes_on = self.helps_tree(&tree, &pods);
-                self.make_way(now, (key, party), &pods, aside, GangRefusal { message, wakes_on, filters });
+                let (wakes_on, certainty) = (self.helps_tree(&tree, &pods), miss.certainty);
+                let refusal = GangRefusal { message, wakes_on, filters, certainty };
+                self.make_way(now, (key, party), &pods, aside, refusal);
                 if !self.gangs.plans.contains_key(&root) {
                     self.release_cut_short(&root);
                 }

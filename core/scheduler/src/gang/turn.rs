@@ -12,6 +12,7 @@ use model::timestamp::Timestamp;
 use placement::{Domain, Gang, Placement};
 
 use super::Root;
+use super::attempt::Miss;
 use super::cast::{Cast, Member, Unit};
 use super::claims::ClaimUsers;
 use super::domains::Domains;
@@ -20,6 +21,7 @@ use super::ground::Devices;
 use super::key_of;
 use super::news::Tried;
 use super::party::{Party, importance};
+use crate::certainty::Certainty;
 use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, Wanted, choice};
 use crate::engine::{Announcement, Engine};
@@ -28,6 +30,7 @@ use crate::negotiation::Openings;
 use crate::profile::Profile;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
+use crate::work;
 
 /// How many steps the search for seats of one gang may take.
 pub(super) const STEPS_MAX: u64 = 2_000_000;
@@ -58,6 +61,15 @@ pub(super) struct GangRefusal {
     pub message: String,
     pub wakes_on: Wakes,
     pub filters: FilterSet,
+    pub certainty: Certainty,
+}
+
+impl GangRefusal {
+    /// Room is being made. It is known now what the gang waits for, so it is tried as soon as that happens.
+    pub fn waits_for(&mut self, wakes: Wakes) {
+        self.wakes_on = self.wakes_on.or(wakes);
+        self.certainty = Certainty::Proved;
+    }
 }
 
 /// Members in the order in which they are seated.
@@ -109,6 +121,7 @@ impl Engine {
             return self.queue.postpone(key, until);
         }
         members.iter().for_each(|pod| self.watch_claims(pod));
+        members.iter().for_each(|pod| self.learn_scopes(pod));
         let replicas = self.seat_replicas(&group, &members);
         if !replicas.is_empty() {
             return self.take_off_together(now, replicas);
@@ -136,15 +149,16 @@ impl Engine {
                     self.take_off(now, key, &group, seated);
                     self.seat_siblings(now, &group, members[0].priority);
                 }
-                Err(why) => {
+                Err(miss) => {
                     self.give_up_gang(now, key, &members);
-                    let mut message = format!("pod group is unschedulable, {why}");
+                    let mut message = format!("pod group is unschedulable, {}", miss.told());
                     let mut filters = [Filter::Resources].into_iter().collect();
                     if let Some((alone, said)) = self.why_alone(&members) {
                         message = format!("{message}; {alone}");
                         filters = said;
                     }
-                    let refusal = GangRefusal { message, wakes_on: self.helps(&group, &members), filters };
+                    let (wakes_on, certainty) = (self.helps(&group, &members), miss.certainty);
+                    let refusal = GangRefusal { message, wakes_on, filters, certainty };
                     self.make_way(now, (key, Party::Gang(&sought)), &members, aside, refusal);
                     if !self.gangs.plans.contains_key(root) {
                         self.close_seats(now, id, NO_OTHERS);
@@ -205,8 +219,8 @@ impl Engine {
             return self.queue.put_back(key, Failure::Failed, now);
         }
         let message = "the rest of the pod group has its nodes, and there is no room for this one".to_owned();
-        let refusal =
-            GangRefusal { message, wakes_on: self.helps(group, left), filters: FilterSet::default() };
+        let (wakes_on, filters) = (self.helps(group, left), FilterSet::default());
+        let refusal = GangRefusal { message, wakes_on, filters, certainty: Certainty::Proved };
         self.refuse_gang(now, key, left, &refusal);
         let may_displace = self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left));
         if may_displace || self.has_shunned_together(&group.id) {
@@ -231,8 +245,12 @@ impl Engine {
         members: &[Arc<Pod>],
         refusal: &GangRefusal,
     ) {
-        self.queue.put_back(key, Failure::Refused(refusal.wakes_on), now);
         let GangRefusal { message, filters, .. } = refusal;
+        let failure = match refusal.certainty {
+            Certainty::Proved => Failure::Refused(refusal.wakes_on),
+            Certainty::LimitReached => Failure::LimitReached(refusal.wakes_on),
+        };
+        self.queue.put_back(key, failure, now);
         for pod in members {
             let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
             self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
@@ -248,8 +266,10 @@ impl Engine {
         pods: &[Arc<Pod>],
         within: &[Domain],
         steps_max: u64,
-    ) -> Result<Seated, String> {
-        let sought = self.seek(group, pods, Some(within)).map_err(|refusal| refusal.message)?;
+    ) -> Result<Seated, Miss> {
+        let nodes: usize = within.iter().map(|domain| domain.nodes.len()).sum();
+        self.work.spend(nodes as u64 * work::NODE + pods.len() as u64 * work::MEMBER);
+        let sought = self.seek(group, pods, Some(within)).map_err(|refusal| Miss::proved(refusal.message))?;
         self.find_seats(&sought, within, sought.gang.at_least, steps_max).map(|(_, seated)| seated)
     }
 
@@ -266,7 +286,7 @@ impl Engine {
         let mut users = ClaimUsers::default();
         for pod in pods {
             match self.claims_beside(&mut users, pod, &profile) {
-                Ok(claims) => members.push(Member { pod: pod.clone(), claims, follows: Vec::new() }),
+                Ok(claims) => members.push(Member::new(pod.clone(), claims)),
                 Err(refusal) => {
                     // Its claim has devices that are of no use to anybody.
                     if let Some(one) = refusal.in_the_way() {
@@ -286,7 +306,8 @@ impl Engine {
                 }
             };
             let message = format!("pod group is unschedulable, {why}");
-            return Err(GangRefusal { message, wakes_on: self.helps(group, pods), filters });
+            let (wakes_on, certainty) = (self.helps(group, pods), Certainty::Proved);
+            return Err(GangRefusal { message, wakes_on, filters, certainty });
         }
         let cast = Cast::new(self, members, &profile).counted(self);
         let gang = cast.gang(at_least);
@@ -302,6 +323,7 @@ impl Engine {
     pub(super) fn hand_out(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
         let mut left: Vec<VecDeque<&Unit>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
         let mut seated = Vec::new();
+        let kept = self.work.begin_hand_out();
         for seats in &placement.seats {
             let members: Vec<&Member> = seats
                 .load
@@ -310,6 +332,7 @@ impl Engine {
                 .flat_map(|unit| &unit.members)
                 .collect();
             let Devices::Found(found, _) = self.devices_for(seats.node, &members) else {
+                self.work.end_hand_out(kept);
                 return Err("devices that were found for members are none for others like them".to_owned());
             };
             let node = filters::node_of(self.nodes.get(seats.node));
@@ -317,6 +340,7 @@ impl Engine {
                 seated.push((member.pod.clone(), seat(member, node, allocations)));
             }
         }
+        self.work.end_hand_out(kept);
         Ok(seated)
     }
 }

@@ -152,7 +152,7 @@ impl Engine {
                 best = Some((cost, candidate));
             }
         }
-        let spent = || Helpless::Lacks("the search for those that could go met its bound".to_owned());
+        let spent = || Helpless::Lacks("the search for pods to preempt reached its limit".to_owned());
         best.map(|(_, candidate)| candidate).ok_or_else(spent)
     }
 
@@ -206,7 +206,7 @@ impl Engine {
                     let at_least = if is_everybody { party.everybody() } else { party.at_least() };
                     hopeful.push(Hopeful { cost, domain, at_least, concerned });
                 }
-                Err(lack) => why = why.or(Some(lack)),
+                Err(lack) => why = why.or_else(|| Some(lack.told())),
             }
         }
         if hopeful.is_empty() {

@@ -132,6 +132,9 @@ impl Ground<'_> {
 
     /// What a node says to the next member of a kind.
     fn offer(&mut self, kind: usize, path: &Path, at: NodeIdx, budget: &mut Budget) -> Offer {
+        if self.has_no_time(at, 1, budget) {
+            return Offer::Never(None);
+        }
         let member = &self.cast.kinds[kind][path.seated[kind] as usize].members[0];
         let (pod, settings) = (&member.pod, &self.profile.filters);
         let state = path.states.get(&at).unwrap_or_else(|| self.engine.nodes.get(at));
@@ -221,6 +224,10 @@ impl Ground<'_> {
                 },
             };
             told.into_iter().for_each(|reason| *reasons.entry(reason).or_default() += 1);
+        }
+        if self.engine.work.is_spent() {
+            // Not all of this was found out.
+            return None;
         }
         let mut reasons: Vec<(usize, String)> =
             reasons.into_iter().map(|(reason, count)| (count, reason)).collect();

@@ -62,6 +62,7 @@ impl Engine {
         if let Some(count) = self.clear_the_way(party, members) {
             // Nobody has to go if claims that nobody uses give their devices back.
             refusal.message.push_str(&format!("; {count} claims that nobody uses give their devices back"));
+            refusal.waits_for(GOING);
             aside.into_iter().for_each(|nomination| self.nominate(nomination));
             self.tell_all_refused(party, &members[0], &refusal.message);
             return self.refuse_gang(now, key, members, &refusal);
@@ -82,12 +83,12 @@ impl Engine {
                 text
             }
             Way::Coming(candidate) => {
-                refusal.wakes_on = refusal.wakes_on.or(GOING);
+                refusal.waits_for(GOING);
                 self.keep_room(now, &root, candidate, &aside);
                 "ongoing preemption on nominated nodes".to_owned()
             }
             Way::Found(candidate) => {
-                refusal.wakes_on = refusal.wakes_on.or(GOING);
+                refusal.waits_for(GOING);
                 let victims: Vec<Arc<Pod>> = pods_of(&candidate.victims).cloned().collect();
                 // All of them matter at least as much as the last.
                 let least = members.last().expect("a gang that is looked at has members");

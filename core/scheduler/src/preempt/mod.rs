@@ -27,6 +27,7 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::certainty::Certainty;
 use crate::change::{Preemptor, Write, WriteId, WriteOutcome};
 use crate::cycle::{Claims, PodRefusal};
 use crate::engine::turn::held;
@@ -125,6 +126,7 @@ const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
 const TERMINATING: &str = "not eligible due to a terminating pod on the nominated node.";
 const RELEASING: &str = "not eligible due to devices of a preempted pod that are yet to be released.";
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
+const NOT_TRIED: &str = "reached the limit of the search for pods to preempt";
 const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
 
 const CALLED_BACK: &str = "preempted by a higher priority pod before it was bound";
@@ -138,18 +140,20 @@ impl Engine {
         if let Some(one) = refusal.in_the_way() {
             // Nobody has to go if a claim that nobody uses gives its devices back.
             self.ask_for(one, &pod.uid);
+            // A claim gives its devices back, and the pod waits for that.
             let failure = Failure::Refused(refusal.wakes_on());
             return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());
         }
         self.watch_users(pod);
         if pod.node.is_some() {
             // It did not ask whether there is room for it, and nobody goes for that.
-            let failure = Failure::Refused(refusal.wakes_on());
+            let failure = failure(refusal, refusal.wakes_on());
             return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());
         }
         let mut wakes = refusal.wakes_on();
         let mut text = String::new();
         let mut is_free_already = false;
+        let mut is_room_made = false;
         match self.attempt(now, pod, refusal) {
             Attempt::Never => {
                 let freed = self.withdraw(pod);
@@ -159,6 +163,7 @@ impl Engine {
                 reason.clone_into(&mut text);
                 if self.preempting.nominations.get(&pod.uid).is_some() {
                     wakes = wakes.or(GOING);
+                    is_room_made = true;
                 }
             }
             Attempt::Hopeless(why, helps) => {
@@ -172,6 +177,7 @@ impl Engine {
                 text =
                     format!("found a potential placement for pod on node {node}, preempting {count} victims");
                 wakes = wakes.or(GOING);
+                is_room_made = true;
                 let victims = self.make_room(now, pod, candidate);
                 // Those that were called back at once are gone before the pod falls asleep.
                 is_free_already = victims.iter().all(|victim| self.nodes.pod(&victim.uid).is_none());
@@ -181,7 +187,9 @@ impl Engine {
         if !text.is_empty() {
             let _ = write!(message, " preemption: {text}");
         }
-        self.refuse(now, pod, Failure::Refused(wakes), message, refusal.filters());
+        // If room is being made, it is known what the pod waits for.
+        let failure = if is_room_made { Failure::Refused(wakes) } else { failure(refusal, wakes) };
+        self.refuse(now, pod, failure, message, refusal.filters());
         if is_free_already {
             self.wake_nominee(&pod.uid, now);
         }
@@ -242,6 +250,10 @@ impl Engine {
         let Some(mut ground) = self.ground(now, (pod, profile), claims) else { return Err(lacks) };
         let mut candidates: Vec<Candidate> = Vec::new();
         for at in curable {
+            if self.work.is_spent() {
+                lacks.not_tried += 1;
+                continue;
+            }
             match self.try_node(&mut ground, *at) {
                 Ok(candidate) => candidates.push(candidate),
                 Err(StillRefused::NoVictims) => lacks.without += 1,
@@ -423,6 +435,14 @@ impl Engine {
     }
 }
 
+/// What came of looking for a place in vain.
+fn failure(refusal: &PodRefusal, wakes_on: Wakes) -> Failure {
+    match refusal.certainty() {
+        Certainty::Proved => Failure::Refused(wakes_on),
+        Certainty::LimitReached => Failure::LimitReached(wakes_on),
+    }
+}
+
 /// What would be lacking still if pods went.
 #[derive(Default)]
 struct Lacks {
@@ -430,6 +450,8 @@ struct Lacks {
     without: usize,
     /// On how many others it would not be enough, by reasons.
     reasons: BTreeMap<Reason, usize>,
+    /// On how many others it was not tried any more.
+    not_tried: usize,
     wakes_on: Wakes,
 }
 
@@ -455,9 +477,10 @@ impl Lacks {
 
     /// Why preemption would not help. Nodes that are neither without victims nor lack something are out of the question anyway.
     fn hopeless(self, refusal: &PodRefusal) -> Hopeless {
-        let Lacks { without, mut reasons, wakes_on } = self;
+        let Lacks { without, mut reasons, not_tried, wakes_on } = self;
         let nodes = refusal.nodes();
-        for (reason, count) in [(NO_VICTIMS, without), (NOT_HELPFUL, nodes - refusal.curable().len())] {
+        let not_helpful = nodes - refusal.curable().len();
+        for (reason, count) in [(NO_VICTIMS, without), (NOT_TRIED, not_tried), (NOT_HELPFUL, not_helpful)] {
             if count > 0 {
                 reasons.insert(reason.into(), count);
             }

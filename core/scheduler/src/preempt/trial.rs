@@ -280,7 +280,7 @@ impl Engine {
         }
         let found = match trial.found.take() {
             Some(found) => found,
-            None => self.search_devices(&trial.node, own).map_err(|(reason, _)| Lack::devices(reason))?,
+            None => self.search_devices(&trial.node, own).map_err(|none| Lack::devices(none.reason))?,
         };
         self.check_footing(&trial.state, own, &found).map_err(Lack::footing)?;
         trial.found = Some(found);

@@ -319,6 +319,48 @@ fn a_tree_for_which_not_everything_could_be_tried_is_not_called_impossible() {
         add(&mut world, name, count as usize);
     }
     world.settle();
-    let told = "x0: pod group is unschedulable, the search for seats met its bound, and this is what came closest: group x";
+    let told = "x0: pod group is unschedulable, the search reached its limit before it found a placement or proved that there \
+                is none; the closest: group x beside 3 others: ";
     assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told.last());
+}
+
+/// A tree of so many groups with a small member each, and nodes for so many pods in two racks.
+fn many_groups(count: usize, level: Option<&str>, room_for: i64) -> World {
+    let mut world = tree_world();
+    for name in ["a", "b", "c", "d"] {
+        let rack = if name < "c" { "r0" } else { "r1" };
+        let Change::NodeApplied(mut node) = node_in(rack, name, 100 * (room_for / 4)) else {
+            unreachable!("it is a node")
+        };
+        node.pods_max = room_for;
+        world.fact(Change::NodeApplied(node));
+    }
+    world.fact(tree("t", count as u32, None, None));
+    for number in 0..count {
+        let name = format!("g{number}");
+        world.fact(leaf(&name, 1, level, "t"));
+        world.add_pod(Pod { group: Some((&*name).into()), ..pod(&format!("p{number}"), 100, &[]) });
+    }
+    world.settle();
+    world
+}
+
+#[test]
+fn a_tree_of_many_groups_is_placed() {
+    // Groups that may be anywhere are seated as one; those that have to be in one rack are seated one by one.
+    for (count, level) in [(501, None), (501, Some("rack")), (1_200, Some("rack"))] {
+        let world = many_groups(count, level, 1_200);
+        let seated = (0..count).filter(|number| world.node_of(&format!("p{number}")).is_some()).count();
+        assert_eq!(seated, count, "{level:?}: {:?}", world.told.last());
+    }
+}
+
+#[test]
+fn a_tree_of_many_groups_that_does_not_fit_is_refused_for_its_own_reason() {
+    for level in [None, Some("rack")] {
+        let world = many_groups(501, level, 500);
+        let told = world.told.iter().find(|line| line.starts_with("p0: pod group is unschedulable, "));
+        let told = told.expect("it is refused");
+        assert!(told.contains(" beside 500 others: "), "{level:?}: {told}");
+    }
 }

@@ -1,0 +1,211 @@
+//! What is hard to decide: it is not called impossible unless it is, and others do not wait for it.
+
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use cluster::published::Published;
+use gates::{Gate, Gates};
+use model::claim::{Claim, Class, Constraint, Request, Rule, Wish};
+use model::device::{Attribute, Device, NodeShare, Part, PoolId, Reach, Slice};
+use scheduler::change::Change;
+use scheduler::engine::{Engine, Settings};
+use selector::SliceRevision;
+
+use crate::gangs::{gang_settings, group, member};
+use crate::turmoil::Dice;
+use crate::world::{World, claim, gpu_class, gpus, node, pod, settings, world};
+
+/// As much as may be done for one pod or gang, and a little for what comes after that.
+const WORK_MAX: u64 = 700_000_000;
+
+/// A slice of one device that many nodes reach.
+fn shared(driver: &str) -> Slice {
+    Slice {
+        name: "shared".into(),
+        pool: PoolId { driver: driver.into(), pool: "shared".into() },
+        generation: 1,
+        slices_in_pool: 1,
+        reach: Reach::Everywhere,
+        devices: vec![Device { name: "shared-0".into(), ..Device::default() }],
+        counter_sets: Vec::new(),
+        skip_node_operations: Vec::new(),
+    }
+}
+
+fn applied(slice: Slice) -> Change {
+    Change::SliceApplied(Arc::new(Published::new(slice, SliceRevision { slice: u64::MAX, revision: 1 })))
+}
+
+fn other_class() -> Change {
+    let selector = "device.driver == \"other.example.com\"".into();
+    Change::ClassApplied(Class { name: "other".into(), selectors: vec![Some(selector)], ..Class::default() })
+}
+
+/// A gang that wants a device for each of its members, on nodes that have two each.
+fn gang(settings: Settings, nodes: usize, members: usize, more: Option<Slice>) -> World {
+    let mut world = World { engine: Engine::new(settings), ..world() };
+    world.fact(gpu_class());
+    world.fact(other_class());
+    for number in 0..nodes {
+        let name = format!("n{number}");
+        world.fact(node(&name, 64_000));
+        world.fact(gpus(&name, &[&format!("{name}-0"), &format!("{name}-1")]));
+    }
+    more.into_iter().for_each(|slice| world.fact(applied(slice)));
+    world.fact(group(members as u32, &[]));
+    for number in 0..members {
+        let own = format!("own-{number}");
+        world.add_claim(claim(&own));
+        world.add_pod(member(&format!("m{number}"), 100, &[&own]));
+    }
+    world.turn();
+    world
+}
+
+/// How much work it was to decide, once everybody has a seat.
+#[track_caller]
+fn work_to_seat(mut world: World, members: usize) -> u64 {
+    let work = world.engine.work_done();
+    world.settle();
+    let seated = (0..members).filter(|number| world.node_of(&format!("m{number}")).is_some()).count();
+    assert_eq!(seated, members, "{:?}", world.told.last());
+    work
+}
+
+#[test]
+fn a_shared_pool_of_another_driver_makes_no_gang_harder() {
+    let alone = work_to_seat(gang(gang_settings(), 48, 63, None), 63);
+    let beside = work_to_seat(gang(gang_settings(), 48, 63, Some(shared("other.example.com"))), 63);
+    // There is one device more to look at.
+    assert!(beside < alone * 11 / 10, "{beside} and {alone}");
+}
+
+#[test]
+fn a_gang_beside_a_shared_pool_of_its_own_driver_is_decided_in_time() {
+    for members in [63, 100] {
+        let mut world = gang(gang_settings(), 48, members, Some(shared("gpu.example.com")));
+        assert!(world.engine.work_done() < WORK_MAX, "{members}: {}", world.engine.work_done());
+        world.settle();
+        let seated = (0..members).filter(|number| world.node_of(&format!("m{number}")).is_some()).count();
+        assert!(seated == 0 || seated == members, "{seated} of {members}");
+        if seated == 0 {
+            let told = world.told.iter().find(|line| line.starts_with("m0: pod group is unschedulable"));
+            let told = told.expect("it is said why");
+            // There are 97 devices.
+            assert_eq!(told.contains("reached its limit"), members <= 97, "{told}");
+        }
+    }
+}
+
+/// Devices of a driver that are a part of what their node has.
+fn parts(driver: &str, node: &str) -> Slice {
+    let share =
+        NodeShare { part: Some(Part::Device("1".parse().expect("a number"))), ..NodeShare::default() };
+    let device = Device { node_resources: [("cpu".into(), share)].into(), ..Device::default() };
+    let devices = vec![Device { name: "part-0".into(), ..device }];
+    Slice { reach: Reach::Node(node.into()), devices, ..shared(driver) }
+}
+
+#[test]
+fn devices_that_take_of_nodes_make_only_those_gangs_harder_that_could_have_them() {
+    let gates = gang_settings().gates.with(Gate::DRANodeAllocatableResources, true);
+    let settings = || Settings { gates, ..gang_settings() };
+    let alone = work_to_seat(gang(gang_settings(), 8, 12, None), 12);
+    assert_eq!(work_to_seat(gang(settings(), 8, 12, None), 12), alone);
+    let others = Some(parts("other.example.com", "n0"));
+    let beside = work_to_seat(gang(settings(), 8, 12, others), 12);
+    assert!(beside < alone * 11 / 10, "{beside} and {alone}");
+    let own = Some(parts("gpu.example.com", "n0"));
+    let harder = work_to_seat(gang(settings(), 8, 12, own), 12);
+    assert!(harder > alone * 11 / 10, "{harder} and {alone}");
+}
+
+/// A claim that wants devices of which many pairs agree in an attribute.
+fn hard_claim(name: &str) -> ClaimState {
+    let mut dice = Dice(3);
+    let mut state = claim(name);
+    let Wish::Exactly(ask) = state.wish.requests[0].wish.clone() else {
+        unreachable!("it asks for one device")
+    };
+    let name = |at: u64| -> Arc<str> { format!("r{at}").into() };
+    let request = |at: u64| Request { name: name(at), wish: Wish::Exactly(ask.clone()) };
+    let mut pair = || {
+        let first = dice.below(24);
+        let second = (first + 1 + dice.below(23)) % 24;
+        let attribute = format!("gpu.example.com/a{}", dice.below(6)).into();
+        Constraint { requests: vec![name(first), name(second)], rule: Rule::Match(attribute) }
+    };
+    let constraints = (0..54).map(|_| pair()).collect();
+    let requests = (0..24).map(request).collect();
+    state.wish = Arc::new(Claim { requests, constraints, ..Claim::clone(&state.wish) });
+    state
+}
+
+/// A node whose devices differ in many attributes, or in none.
+fn various(world: &mut World, name: &str, values: u64) {
+    let mut dice = Dice(name.bytes().map(u64::from).sum());
+    let device = |at: usize, dice: &mut Dice| {
+        let attributes = (0..6)
+            .map(|attribute| (format!("a{attribute}").into(), Attribute::Int(dice.below(values) as i64)));
+        Device { name: format!("gpu-{at}").into(), attributes: attributes.collect(), ..Device::default() }
+    };
+    let slice = Slice {
+        name: name.into(),
+        pool: PoolId { driver: "gpu.example.com".into(), pool: name.into() },
+        reach: Reach::Node(name.into()),
+        devices: (0..96).map(|at| device(at, &mut dice)).collect(),
+        ..shared("gpu.example.com")
+    };
+    let revision = SliceRevision { slice: name.bytes().map(u64::from).sum(), revision: values };
+    world.fact(node(name, 64_000));
+    world.fact(Change::SliceApplied(Arc::new(Published::new(slice, revision))));
+}
+
+/// A world in which searches for devices have no bound of their own.
+fn hard_world() -> World {
+    let settings = Settings { search_steps_max: u64::MAX, gates: Gates::default(), ..settings() };
+    let mut world = World { engine: Engine::new(settings), ..world() };
+    world.fact(gpu_class());
+    world
+}
+
+#[test]
+fn a_pod_with_a_hard_claim_does_not_hold_up_others() {
+    let mut world = hard_world();
+    ["a", "b", "c"].iter().for_each(|name| various(&mut world, name, 9));
+    world.add_claim(hard_claim("hard"));
+    world.add_pod(pod("hard", 100, &["hard"]));
+    world.turn();
+    assert!(world.engine.work_done() < WORK_MAX, "{}", world.engine.work_done());
+    let told = "hard: 0/3 nodes are available: 3 reached the limit of the search for devices. On node a, the search reached its \
+                limit before it found devices or proved that there are none.";
+    assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told);
+    // What happens wakes it, but others have their turns first, also those that come later.
+    let before = world.told.len();
+    for number in 0..3 {
+        let name = format!("easy-{number}");
+        world.add_claim(claim(&name));
+        world.add_pod(pod(&name, 100, &[&name]));
+        world.settle();
+        assert!(world.node_of(&name).is_some(), "{name}");
+    }
+    assert!(
+        !world.told[before..].iter().any(|line| line.starts_with("hard: ")),
+        "{:?}",
+        &world.told[before..]
+    );
+    world.later(2);
+    world.turn();
+    assert!(world.told[before..].iter().any(|line| line.starts_with("hard: ")), "it is tried again");
+}
+
+#[test]
+fn one_node_on_which_it_is_easy_is_found_among_hard_ones() {
+    let mut world = hard_world();
+    ["a", "b", "c", "d", "e"].iter().for_each(|name| various(&mut world, name, 9));
+    various(&mut world, "easy", 1);
+    world.add_claim(hard_claim("hard"));
+    world.add_pod(pod("hard", 100, &["hard"]));
+    world.settle();
+    assert_eq!(world.node_of("hard").as_deref(), Some("easy"), "{:?}", world.told.last());
+}
