@@ -25,6 +25,7 @@ mod group_news;
 mod group_trees;
 mod images;
 mod negotiation;
+mod negotiation_contention;
 mod negotiation_gangs;
 mod preemption;
 mod preemption_story;
