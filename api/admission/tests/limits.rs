@@ -40,7 +40,7 @@ fn samples() -> [(&'static str, Value); 4] {
         (
             "DeviceAttachment",
             json!({"metadata": {"name": "x"},
-                "spec": {"driver": "d.example.com", "host": "h", "model": "m", "node": "n", "port": "p", "unit": "u",
+                "spec": {"driver": "d.example.com", "host": "h", "model": "m", "node": "n", "origin": "Attached", "port": "p", "unit": "u",
                     "claim": {"namespace": "n", "name": "c", "uid": "u", "pool": "p", "device": "d"}},
                 "status": {"phase": "Attached", "failures": 1, "message": "m"}}),
         ),

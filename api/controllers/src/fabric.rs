@@ -5,7 +5,8 @@
 //! while. [`decide`] looks at everything and says what to do now; it keeps nothing.
 //!
 //! Invariant: what is done in the fabric was written down in the API before. Every step can be repeated, and whoever carries
-//! steps out may be stopped between any two of them: no device is attached twice, and none is forgotten.
+//! steps out may be stopped between any two of them: no device is attached twice, and none is forgotten. Only what was attached so is
+//! detached; what others attached is listed, and counts for the room of its host.
 
 mod choose;
 pub mod inventory;
@@ -98,6 +99,12 @@ impl Options {
     pub(crate) fn hand_over_of(&self, model: &str) -> HandOver {
         self.hand_over_by_model.get(model).copied().unwrap_or(self.hand_over)
     }
+
+    /// Whether devices of a model are handed over in place, whatever the class of the claim.
+    pub(crate) fn is_always_in_place(&self, model: &str) -> bool {
+        let by_class = || self.hand_over_by_class.values();
+        self.hand_over_of(model) == HandOver::InPlace && by_class().all(|how| *how == HandOver::InPlace)
+    }
 }
 
 /// Everything that is known.
@@ -173,6 +180,17 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// When there may be more to do even if nothing changes.
     pub again_at: Option<Timestamp>,
+    /// What keeps nodes from having devices, and only an administrator can mend.
+    pub warnings: Vec<Warning>,
+}
+
+/// Something about a node that an administrator should know.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Warning {
+    /// The node.
+    pub node: String,
+    /// What is wrong, in a sentence.
+    pub why: String,
 }
 
 impl Plan {
@@ -190,5 +208,9 @@ pub fn decide(view: &View<'_>, options: &Options) -> Plan {
     choose::choose(&scene, &mut plan, &mut reports);
     offer::offer(&scene, &mut plan);
     plan.steps.extend(reports.into_steps(&scene));
+    if scene.models().any(|(_, model)| options.hand_over_of(model.name) == HandOver::InPlace) {
+        let warning = |node| Warning { node: String::from(node), why: report::no_identity(&scene, node) };
+        plan.warnings.extend(scene.without_identity().map(warning));
+    }
     plan
 }

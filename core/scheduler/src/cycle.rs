@@ -3,6 +3,7 @@
 //! Nothing is changed here. What is found is either a choice, with everything that has to be written for it, or a refusal
 //! that counts the nodes by reason and says what could undo it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -356,7 +357,12 @@ impl Engine {
         let candidates = if compares_devices {
             candidates
         } else {
-            self.ranked(pod, candidates, &[], companions, profile)
+            let scored = self.scored(pod, candidates, &[], companions, profile);
+            if claims.pending.is_empty() {
+                best_first(scored)
+            } else {
+                self.apart_from_others(pod, scored, settings)
+            }
         };
         let Found { nodes: mut found, others } =
             self.find_devices(&candidates, claims, if compares_devices { usize::MAX } else { most });
@@ -404,8 +410,20 @@ impl Engine {
         companions: Option<&LabelSelector>,
         profile: &Profile,
     ) -> Vec<NodeIdx> {
+        best_first(self.scored(pod, candidates, extra, companions, profile))
+    }
+
+    /// Candidates with their score and what is added to each.
+    fn scored(
+        &self,
+        pod: &Pod,
+        candidates: Vec<NodeIdx>,
+        extra: &[i64],
+        companions: Option<&LabelSelector>,
+        profile: &Profile,
+    ) -> Vec<(i64, NodeIdx)> {
         if candidates.len() < 2 {
-            return candidates;
+            return candidates.into_iter().map(|at| (0, at)).collect();
         }
         let view = View {
             nodes: &self.nodes,
@@ -416,10 +434,7 @@ impl Engine {
         };
         let mut totals = scores::totals(&pod.shape, &candidates, &view);
         totals.iter_mut().zip(extra).for_each(|(total, extra)| *total += extra);
-        let mut ranked: Vec<(i64, NodeIdx)> =
-            totals.into_iter().map(|total| -total).zip(candidates).collect();
-        ranked.sort_unstable();
-        ranked.into_iter().map(|(_, at)| at).collect()
+        totals.into_iter().zip(candidates).collect()
     }
 
     /// The claims of a pod, if all of them can be used.
@@ -530,3 +545,9 @@ pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, mut allocations: V
 
 /// The most pods that may share a claim.
 pub(crate) const CONSUMERS_MAX: usize = 256;
+
+/// Candidates by their score, the best first; among equals the one that was known first.
+fn best_first(mut scored: Vec<(i64, NodeIdx)>) -> Vec<NodeIdx> {
+    scored.sort_unstable_by_key(|(score, at)| (Reverse(*score), *at));
+    scored.into_iter().map(|(_, at)| at).collect()
+}

@@ -52,6 +52,9 @@ pub enum Trouble {
     /// It wanted to, and could not.
     #[error("the fabric's manager failed: {0}")]
     Failed(String),
+    /// It began, and does not say what came of it.
+    #[error("the fabric's manager has not finished: {0}")]
+    Unfinished(String),
     /// It says what nobody understands.
     #[error("the fabric's manager answers {path} with something else: {why}")]
     Unreadable {
@@ -60,4 +63,14 @@ pub enum Trouble {
         /// What is wrong with the answer.
         why: String,
     },
+}
+
+impl Trouble {
+    /// Whether what was asked for is known not to have been done, and not to be done later.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::Refused(_) | Self::Failed(_) => true,
+            Self::Unreachable { .. } | Self::Unfinished(_) | Self::Unreadable { .. } => false,
+        }
+    }
 }

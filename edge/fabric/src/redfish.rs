@@ -106,12 +106,19 @@ impl Redfish {
                     return Err(Trouble::Failed(messages.join("; ")));
                 }
                 TaskState::Running if waited >= TASK_MAX => {
-                    return Err(Trouble::Failed(format!("it is not done after {} s", TASK_MAX.as_secs())));
+                    return Err(Trouble::Unfinished(format!(
+                        "it is not done after {} s",
+                        TASK_MAX.as_secs()
+                    )));
                 }
                 TaskState::Running => {
                     sleep(LOOK_EVERY).await;
                     waited += LOOK_EVERY;
-                    task = self.get(&task.path).await?;
+                    // Whoever does not tell how a task goes does not say that it has ended.
+                    task = self.get(&task.path).await.map_err(|trouble| match trouble {
+                        Trouble::Refused(why) => Trouble::Unfinished(why),
+                        other => other,
+                    })?;
                 }
             }
         }

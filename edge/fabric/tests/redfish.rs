@@ -88,6 +88,7 @@ async fn a_task_that_fails_says_why_and_the_device_stays_free() {
     emulator.fail(1, "the link does not come up");
     let failed = fabric.attach("box-FPGA-1", &place(2)).await.expect_err("it was told to fail");
     assert_eq!(failed.to_string(), "the fabric's manager failed: the link does not come up");
+    assert!(failed.is_final(), "it does not come later");
     fabric.attach("box-FPGA-1", &place(2)).await.expect("once only");
 }
 
@@ -96,7 +97,9 @@ async fn nobody_at_home_is_said_with_a_hint() {
     let address = Address::parse("http://127.0.0.1:1", None, None).expect("an address");
     let fabric = Redfish::at(address);
     let trouble = tokio::time::timeout(Duration::from_secs(20), fabric.inventory(Timestamp::default())).await;
-    let trouble = trouble.expect("it ends").expect_err("nobody listens there").to_string();
+    let trouble = trouble.expect("it ends").expect_err("nobody listens there");
+    assert!(!trouble.is_final(), "nobody knows what came of it");
+    let trouble = trouble.to_string();
     assert!(trouble.starts_with("cannot reach the fabric's manager at http://127.0.0.1:1/"), "{trouble}");
     assert!(
         Address::parse("ftp://x", None, None).is_err() && Address::parse("https://x", None, None).is_err()

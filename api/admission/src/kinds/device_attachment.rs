@@ -13,6 +13,7 @@ const UID_BYTES_MAX: usize = 128;
 const DRIVER_BYTES_MAX: usize = 63;
 const MESSAGE_BYTES_MAX: usize = 1024;
 
+const ORIGINS: &[&str] = &["Attached", "Found"];
 const PHASES: &[&str] = &["Attached", "Attaching", "Detaching", "Resting"];
 
 impl Admit for DeviceAttachment {
@@ -26,6 +27,9 @@ impl Admit for DeviceAttachment {
         short(&spec.port, NAME_BYTES_MAX, &path.field("port"), causes);
         for (name, value) in [("host", &spec.host), ("model", &spec.model), ("unit", &spec.unit)] {
             said(value, NAME_BYTES_MAX, &path.field(name), causes);
+        }
+        if !spec.origin.is_empty() && !ORIGINS.contains(&spec.origin.as_str()) {
+            causes.not_supported(&path.field("origin"), &spec.origin, ORIGINS);
         }
         if let Some(claim) = &spec.claim {
             claimed(claim, &path.field("claim"), causes);

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use objects::supercargo::device_attachment::DeviceAttachment;
 
 use super::inventory::{Place, Unit};
-use super::ledger::{self, Phase, phase};
+use super::ledger::{self, Origin, Phase, origin, phase};
 use super::names::part;
-use super::report::{Reason, Reports};
+use super::report::{Reason, Reports, no_identity};
 use super::room::Room;
-use super::scene::{Scene, Seen, Want};
+use super::scene::{Scene, Want};
 use super::{HandOver, Plan, Step};
 
 /// Chooses devices for claims that have none.
@@ -54,11 +54,7 @@ struct Pass<'a> {
 fn idle<'a>(scene: &Scene<'a>) -> BTreeMap<(&'a str, String), Vec<&'a DeviceAttachment>> {
     let mut idle: BTreeMap<_, Vec<&DeviceAttachment>> = BTreeMap::new();
     for entry in scene.entries.values().copied() {
-        let is_idle = phase(entry) == Phase::Attached
-            && entry.spec.claim.is_none()
-            && matches!(scene.place_of(entry), Seen::There | Seen::NotYet)
-            && scene.user_of_local(&entry.spec.unit).is_none();
-        if is_idle {
+        if scene.is_spare(entry) && scene.user_of_local(&entry.spec.unit).is_none() {
             idle.entry((entry.spec.node.as_str(), part(&entry.spec.model))).or_default().push(entry);
         }
     }
@@ -74,6 +70,9 @@ impl<'a> Pass<'a> {
         let Some(host) = self.scene.hosts.get(node).copied() else {
             return Answer::Refused(Reason::NotInFabric, format!("node {node} is no host of the fabric"));
         };
+        if want.hand_over == HandOver::InPlace && self.scene.lacks_identity(node) {
+            return Answer::Refused(Reason::NoIdentity, no_identity(self.scene, node));
+        }
         if let Some(answer) = self.waiting_for_it(want, node) {
             return answer;
         }
@@ -93,6 +92,7 @@ impl<'a> Pass<'a> {
         let entry = its.find(|entry| {
             let is_on_its_way = matches!(phase(entry), Phase::Attaching | Phase::Attached);
             is_on_its_way
+                && origin(entry) == Origin::Attached
                 && part(&entry.spec.model) == want.model
                 && scene.want_of(entry).is_none()
                 && scene.user_of_local(&entry.spec.unit).is_none()

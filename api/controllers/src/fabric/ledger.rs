@@ -1,4 +1,7 @@
 //! Entries of the ledger, and how they change: each function takes an entry and gives the one to write instead.
+//!
+//! Invariant: an entry has the origin [`Origin::Attached`] only if the fabric was ordered to attach its device, and did not refuse, or
+//! if an administrator wrote so.
 
 use model::timestamp::Timestamp;
 use objects::MicroTime;
@@ -37,6 +40,29 @@ pub fn phase(entry: &DeviceAttachment) -> Phase {
     phases.into_iter().find(|phase| phase.name() == entry.status.phase).unwrap_or(Phase::Attached)
 }
 
+/// How a device came to its node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// By our order.
+    Attached,
+    /// By another's, or nobody knows.
+    Found,
+}
+
+impl Origin {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Attached => "Attached",
+            Self::Found => "Found",
+        }
+    }
+}
+
+/// How the device of an entry came to its node. What an entry does not say was not done by us.
+pub fn origin(entry: &DeviceAttachment) -> Origin {
+    if entry.spec.origin == Origin::Attached.name() { Origin::Attached } else { Origin::Found }
+}
+
 /// A device that is about to be attached, or that is found to be.
 pub(super) fn entered(
     options: &Options,
@@ -61,14 +87,16 @@ pub(super) fn entered(
 
 /// It is to be attached.
 pub(super) fn attaching(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
+    entry.spec.origin = Origin::Attached.name().to_owned();
     entry.status.message.clear();
     entry.status.retry_at = None;
     entry.status.idle_since = None;
     turn(entry, Phase::Attaching, now)
 }
 
-/// It is attached.
+/// It is attached, by our order.
 pub fn attached(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
+    entry.spec.origin = Origin::Attached.name().to_owned();
     entry.status.failures = 0;
     entry.status.message.clear();
     entry.status.retry_at = None;
@@ -87,9 +115,44 @@ pub fn failed(mut entry: DeviceAttachment, why: &str, now: Timestamp, options: &
     turn(entry, phase, now)
 }
 
+/// The fabric refused to attach it, so if it is attached later it is by another's order.
+pub fn refused(
+    mut entry: DeviceAttachment,
+    why: &str,
+    now: Timestamp,
+    options: &Options,
+) -> DeviceAttachment {
+    entry.spec.origin.clear();
+    failed(entry, why, now, options)
+}
+
+/// It was found attached.
+pub(super) fn found(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
+    entry.spec.origin = Origin::Found.name().to_owned();
+    turn(entry, Phase::Attached, now)
+}
+
+/// Another attached it, or nobody knows: nothing is done about it.
+pub(super) fn observed(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
+    entry.status.failures = 0;
+    let why = "the device was attached by another, so it is neither offered nor detached; hint: set spec.origin to \
+        Attached to have both";
+    withheld(entry, why, now)
+}
+
+/// It is attached, and neither offered nor detached.
+pub(super) fn withheld(mut entry: DeviceAttachment, why: &str, now: Timestamp) -> DeviceAttachment {
+    entry.spec.claim = None;
+    entry.status.retry_at = None;
+    entry.status.idle_since = None;
+    why.clone_into(&mut entry.status.message);
+    if phase(&entry) == Phase::Attached { entry } else { turn(entry, Phase::Attached, now) }
+}
+
 /// Nobody uses it from now on.
 pub(super) fn released(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
     entry.spec.claim = None;
+    entry.status.message.clear();
     entry.status.retry_at = None;
     entry.status.idle_since = Some(MicroTime(now));
     entry
@@ -106,6 +169,7 @@ pub(super) fn given(mut entry: DeviceAttachment, claim: AttachmentClaim) -> Devi
 /// Somebody took it from the node's driver, and it is that one's until it is given back there.
 pub(super) fn taken(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
     entry.spec.claim = None;
+    entry.status.message.clear();
     entry.status.retry_at = None;
     entry.status.idle_since = None;
     turn(entry, Phase::Attached, now)

@@ -15,7 +15,7 @@ use super::inventory::Unit;
 use super::ledger::{Phase, phase};
 use super::names::{ATTACH_FAILED, ATTACHED, FABRIC_LABEL, Pool, RESTING, WITHHELD, part, slot};
 use super::room::Room;
-use super::scene::{Model, Scene, Seen};
+use super::scene::{Model, Scene};
 use super::{HandOver, Plan, Step};
 
 /// The API takes so many devices in a slice if they may have taints.
@@ -113,14 +113,15 @@ fn free_offer(scene: &Scene<'_>, room: &Room<'_>, key: &str, model: &Model<'_>, 
         (claim.pool == pool_name && seen.insert(claim.device.clone())).then(|| claim.device.clone())
     });
     let resting = resting.collect();
-    // A node that is full, or is no host, would only be refused later.
+    // A node that is full, is no host, or has a driver that names no device would only be refused later.
     let mut switches: Vec<&Unit> = free.clone();
     switches.sort_by_key(|unit| unit.switch.as_deref());
     switches.dedup_by_key(|unit| unit.switch.as_deref());
     let is_full = |host: &str| switches.iter().all(|unit| room.for_unit(host, unit).is_none());
     let full =
         scene.hosts.iter().filter(|(_, host)| !free.is_empty() && is_full(host)).map(|(node, _)| *node);
-    let excluded = full.chain(scene.strangers.iter().copied()).map(is_not);
+    let nameless = scene.without_identity().filter(|_| scene.options.is_always_in_place(model.name));
+    let excluded: BTreeSet<&str> = full.chain(scene.strangers.iter().copied()).chain(nameless).collect();
     let term = NodeSelectorTerm {
         match_expressions: vec![NodeSelectorRequirement {
             key: FABRIC_LABEL.to_owned(),
@@ -128,7 +129,7 @@ fn free_offer(scene: &Scene<'_>, room: &Room<'_>, key: &str, model: &Model<'_>, 
             values: vec![scene.options.fabric.clone()],
             ..NodeSelectorRequirement::default()
         }],
-        match_fields: excluded.collect(),
+        match_fields: excluded.into_iter().map(is_not).collect(),
         ..NodeSelectorTerm::default()
     };
     let nodes = NodeSelector { node_selector_terms: vec![term], ..NodeSelector::default() };
@@ -139,10 +140,8 @@ fn free_offer(scene: &Scene<'_>, room: &Room<'_>, key: &str, model: &Model<'_>, 
 fn idle_by_model<'a>(scene: &Scene<'a>) -> BTreeMap<String, Vec<&'a DeviceAttachment>> {
     let mut idle: BTreeMap<String, Vec<&DeviceAttachment>> = BTreeMap::new();
     for entry in scene.entries.values().copied() {
-        let is_idle = phase(entry) == Phase::Attached && entry.spec.claim.is_none();
-        let is_there = matches!(scene.place_of(entry), Seen::There | Seen::NotYet);
         let is_ours = !scene.local.contains_key(entry.spec.unit.as_str());
-        if is_idle && is_there && is_ours && scene.hosts.contains_key(entry.spec.node.as_str()) {
+        if scene.is_spare(entry) && is_ours && scene.hosts.contains_key(entry.spec.node.as_str()) {
             idle.entry(part(&entry.spec.model)).or_default().push(entry);
         }
     }

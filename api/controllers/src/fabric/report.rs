@@ -26,6 +26,8 @@ pub(super) enum Reason {
     NodeFull,
     /// The node is no host of the fabric.
     NotInFabric,
+    /// The node's driver does not say which devices of the fabric its devices are.
+    NoIdentity,
     /// The device was taken away while it was in use.
     DeviceLost,
 }
@@ -39,9 +41,19 @@ impl Reason {
             Self::NoFreeDevice => "NoFreeDevice",
             Self::NodeFull => "NodeFull",
             Self::NotInFabric => "NotInFabric",
+            Self::NoIdentity => "NoIdentity",
             Self::DeviceLost => "DeviceLost",
         }
     }
+}
+
+/// Why nothing is handed over in place on a node, in a sentence.
+pub(super) fn no_identity(scene: &Scene<'_>, node: &str) -> String {
+    format!(
+        "{}, so no device can be handed over in place there; hint: have the driver publish the attribute, or name the one \
+         that it publishes with --unit-attribute",
+        scene.namelessness(node)
+    )
 }
 
 /// Reports to write, gathered by claim, because a claim is written once.

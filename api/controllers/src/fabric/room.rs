@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::inventory::{Place, Port, Unit};
-use super::ledger::{Phase, phase};
+use super::ledger::{Origin, Phase, origin, phase};
 use super::scene::{Scene, Seen};
 
 /// How many devices each host and each port has, or will have.
@@ -20,7 +20,9 @@ impl<'a> Room<'a> {
             room.take(place);
         }
         for entry in scene.entries.values() {
-            let will_be = matches!(phase(entry), Phase::Attaching | Phase::Attached);
+            // What others attached is where the inventory has it, or nowhere.
+            let will_be = origin(entry) == Origin::Attached
+                && matches!(phase(entry), Phase::Attaching | Phase::Attached);
             if will_be && matches!(scene.place_of(entry), Seen::Free | Seen::NotYet) {
                 room.take(&Place { host: entry.spec.host.clone(), port: entry.spec.port.clone() });
             }

@@ -10,7 +10,7 @@ use objects::resource::slice::{Device, ResourceSlice};
 use objects::supercargo::device_attachment::{AttachmentClaim, DeviceAttachment};
 
 use super::inventory::{Host, Inventory, Place, Unit};
-use super::ledger::{Phase, phase};
+use super::ledger::{Origin, Phase, origin, phase};
 use super::names::{ATTACH_FAILED, ATTACHED, FABRIC_LABEL, HOST_LABEL, Pool, part};
 use super::{HandOver, Options, View};
 
@@ -45,6 +45,15 @@ pub(super) struct Local<'a> {
     pub(super) device: &'a str,
 }
 
+/// Whether the driver of a node says which devices of the fabric its devices are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Identity {
+    /// Of some device at least, or that it is none of the fabric.
+    Published,
+    /// Of none that it publishes.
+    Missing,
+}
+
 /// A model, and its devices by name.
 #[derive(Clone, Debug)]
 pub(super) struct Model<'a> {
@@ -75,6 +84,8 @@ pub(super) struct Scene<'a> {
     pub(super) entries: BTreeMap<&'a str, &'a DeviceAttachment>,
     /// Devices of the fabric that a node's driver publishes.
     pub(super) local: BTreeMap<&'a str, Local<'a>>,
+    /// Nodes whose driver publishes devices, and whether it says which ones they are.
+    identities: BTreeMap<&'a str, Identity>,
     /// Which claims hold which devices of the driver, by pool and name.
     pub(super) holders: BTreeMap<(&'a str, &'a str), &'a str>,
     /// Uids of claims that are there, and whether they have devices.
@@ -105,6 +116,7 @@ impl<'a> Scene<'a> {
             assigned: BTreeMap::new(),
             entries: BTreeMap::new(),
             local: BTreeMap::new(),
+            identities: BTreeMap::new(),
             holders: BTreeMap::new(),
             claims: BTreeMap::new(),
             hosts: BTreeMap::new(),
@@ -158,14 +170,21 @@ impl<'a> Scene<'a> {
                 continue;
             }
             for device in slice.spec.devices.iter().flatten() {
-                if let Some(unit) = self.unit_of(device) {
+                let unit = self.unit_of(device);
+                if let Some(node) = slice.spec.node_name.as_ref().or(device.node_name.as_ref()) {
+                    let known = self.identities.entry(node).or_insert(Identity::Missing);
+                    if unit.is_some() {
+                        *known = Identity::Published;
+                    }
+                }
+                if let Some(unit) = unit.filter(|unit| !unit.is_empty()) {
                     self.local.insert(unit, Local { pool: &slice.spec.pool.name, device: &device.name });
                 }
             }
         }
     }
 
-    /// The device of the fabric that a node's device says that it is.
+    /// The device of the fabric that a node's device says that it is; an empty name says that it is none of them.
     fn unit_of(&self, device: &'a Device) -> Option<&'a str> {
         device.attributes.get(&self.options.unit_attribute)?.string.as_deref()
     }
@@ -281,6 +300,32 @@ impl<'a> Scene<'a> {
     /// Whether the API has rules that keep devices from being chosen.
     pub(super) fn serves_guards(&self) -> bool {
         self.view.guards.is_some()
+    }
+
+    /// Nodes whose driver does not say which devices of the fabric its devices are.
+    pub(super) fn without_identity(&self) -> impl Iterator<Item = &'a str> {
+        self.hosts.keys().copied().filter(|node| self.lacks_identity(node))
+    }
+
+    /// Whether the driver of a node publishes devices and does not say which devices of the fabric they are. Then others may have a
+    /// device that is attached there, and nobody could tell.
+    pub(super) fn lacks_identity(&self, node: &str) -> bool {
+        self.identities.get(node) == Some(&Identity::Missing)
+    }
+
+    /// What is wrong with the driver of a node that does not say which devices it publishes.
+    pub(super) fn namelessness(&self, node: &str) -> String {
+        let Options { driver, unit_attribute, .. } = self.options;
+        format!("driver {driver} publishes devices of node {node} without attribute {unit_attribute}")
+    }
+
+    /// Whether the device of an entry can be given to a claim: we attached it, it is there, and nobody has or may have it.
+    pub(super) fn is_spare(&self, entry: &'a DeviceAttachment) -> bool {
+        phase(entry) == Phase::Attached
+            && origin(entry) == Origin::Attached
+            && entry.spec.claim.is_none()
+            && matches!(self.place_of(entry), Seen::There | Seen::NotYet)
+            && !self.lacks_identity(&entry.spec.node)
     }
 
     /// The claim that uses a device as its node publishes it.

@@ -1,6 +1,7 @@
 //! Entries of the ledger, one by one: what is written down is carried out, what nobody needs is given up.
 //!
-//! Invariant: a device that somebody uses, or that was attached for somebody who may still come for it, is not detached.
+//! Invariant: a device that we did not attach, that somebody uses or may use, or that was attached for somebody who may still come for
+//! it, is not detached.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +9,9 @@ use objects::resource::class::{DeviceTaintRule, DeviceTaintSelector};
 use objects::resource::slice::DeviceTaint;
 use objects::supercargo::device_attachment::DeviceAttachment;
 
-use super::ledger::{self, Phase, phase};
+use super::ledger::{self, Origin, Phase, origin, phase};
 use super::names::{FABRIC_LABEL, GUARDED};
-use super::report::{Reason, Reports};
+use super::report::{Reason, Reports, no_identity};
 use super::scene::{Reported, Scene, Seen, Want};
 use super::{HandOver, Plan, Step};
 
@@ -24,7 +25,7 @@ pub(super) fn tend(scene: &Scene<'_>, plan: &mut Plan, reports: &mut Reports) {
             Phase::Resting => resting(scene, entry, plan, reports),
         }
     }
-    adopt(scene, plan);
+    find(scene, plan);
     unguard(scene, plan);
 }
 
@@ -32,18 +33,33 @@ fn record(plan: &mut Plan, entry: DeviceAttachment) {
     plan.steps.push(Step::Record(Box::new(entry)));
 }
 
+/// Records an entry if it is another than the one that is written.
+fn change(plan: &mut Plan, old: &DeviceAttachment, new: DeviceAttachment) {
+    if new != *old {
+        record(plan, new);
+    }
+}
+
 fn attaching(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
     let (now, own) = (scene.now, entry.clone());
     let why = match scene.place_of(entry) {
         Seen::There => return record(plan, ledger::attached(own, now)),
-        // Nobody had begun, or it would be there: then it is not begun for nobody either.
-        Seen::Free if is_deserted(scene, entry) => return plan.steps.push(Step::Forget(Box::new(own))),
+        // Nobody had begun, or it would be there: then it is not begun for nobody, or in vain, either.
+        Seen::Free if is_deserted(scene, entry) || is_refused(scene, entry) => {
+            return plan.steps.push(Step::Forget(Box::new(own)));
+        }
         Seen::Free | Seen::NotYet => return plan.steps.push(Step::Attach(Box::new(own))),
         Seen::Elsewhere(place) => format!("it is attached to host {} meanwhile", place.host),
         Seen::Broken => "it does not work".to_owned(),
         Seen::Gone => "the fabric has it no more".to_owned(),
     };
     record(plan, ledger::failed(own, &why, now, scene.options));
+}
+
+/// The device would not be handed over where it is to be attached.
+fn is_refused(scene: &Scene<'_>, entry: &DeviceAttachment) -> bool {
+    let is_in_place = |want: &Want<'_>| want.hand_over == HandOver::InPlace;
+    scene.lacks_identity(&entry.spec.node) && scene.want_of(entry).is_some_and(is_in_place)
 }
 
 /// Nobody waits for the device any more, and nobody will come back for it.
@@ -66,8 +82,16 @@ fn attached(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, report
         Seen::There | Seen::NotYet => {}
         seen => return lost(scene, entry, seen, plan, reports),
     }
+    if origin(entry) == Origin::Found {
+        return found(scene, entry, plan);
+    }
     if let Some(want) = scene.want_of(entry).filter(|want| want.hand_over == HandOver::InPlace) {
         if want.is_pending() {
+            // Drivers publish what they find, and this one began only after the device was chosen.
+            if scene.lacks_identity(&entry.spec.node) {
+                let why = no_identity(scene, &entry.spec.node);
+                return reports.failed(scene, want, Reason::NoIdentity, why);
+            }
             reports.ready(scene, want, &entry.spec.unit);
         }
         // A driver that publishes it all the same would have it given away twice.
@@ -90,6 +114,20 @@ fn attached(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, report
     }
 }
 
+/// Another attached it. Nothing is done about it, but a claim that we told that it has the device is kept in mind as long as it does.
+fn found(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
+    let has_it = |want: &&Want<'_>| {
+        want.reported == Reported::Attached && want.unit.as_deref() == Some(entry.spec.unit.as_str())
+    };
+    if scene.want_of(entry).filter(has_it).is_some() {
+        return plan.steps.extend(guard(scene, entry));
+    }
+    if scene.hosts.get(entry.spec.node.as_str()) != Some(&entry.spec.host.as_str()) {
+        return plan.steps.push(Step::Forget(Box::new(entry.clone())));
+    }
+    change(plan, entry, ledger::observed(entry.clone(), scene.now));
+}
+
 /// A device that was attached is where it was no more; somebody else did that.
 fn lost(scene: &Scene<'_>, entry: &DeviceAttachment, seen: Seen<'_>, plan: &mut Plan, reports: &mut Reports) {
     match scene.want_of(entry) {
@@ -105,8 +143,11 @@ fn lost(scene: &Scene<'_>, entry: &DeviceAttachment, seen: Seen<'_>, plan: &mut 
     }
 }
 
-/// Nobody uses it.
+/// Nobody uses it, as far as one can tell.
 fn idle(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
+    if let Some(why) = doubt(scene, entry) {
+        return change(plan, entry, ledger::withheld(entry.clone(), &why, scene.now));
+    }
     let Some(since) = entry.status.idle_since else {
         return record(plan, ledger::released(entry.clone(), scene.now));
     };
@@ -117,6 +158,18 @@ fn idle(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
     let is_published = scene.local.contains_key(entry.spec.unit.as_str());
     let guard_ms = if is_published { scene.options.guard_ms } else { 0 };
     record(plan, ledger::detaching(entry.clone(), scene.now.plus_millis(guard_ms), scene.now));
+}
+
+/// Why it cannot be told whether a device is in use, if so.
+fn doubt(scene: &Scene<'_>, entry: &DeviceAttachment) -> Option<String> {
+    let node = entry.spec.node.as_str();
+    scene.lacks_identity(node).then(|| {
+        format!(
+            "{}, so the device may be in use and is neither offered nor detached; hint: have the driver publish the \
+             attribute, or name the one that it publishes with --unit-attribute",
+            scene.namelessness(node)
+        )
+    })
 }
 
 /// It waits for the pod that it was attached for.
@@ -173,6 +226,12 @@ fn detaching(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
     if scene.user_of_local(&entry.spec.unit).is_some() {
         return record(plan, ledger::taken(entry.clone(), scene.now));
     }
+    if origin(entry) == Origin::Found {
+        return record(plan, ledger::observed(entry.clone(), scene.now));
+    }
+    if let Some(why) = doubt(scene, entry) {
+        return record(plan, ledger::withheld(entry.clone(), &why, scene.now));
+    }
     if let Some(step) = guard(scene, entry) {
         return plan.steps.push(step);
     }
@@ -210,6 +269,9 @@ fn resting(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, reports
     let until = entry.status.retry_at.map_or(scene.now, |until| until.0);
     let seen = scene.place_of(entry);
     match (seen, want) {
+        (Seen::There, _) if origin(entry) == Origin::Found => {
+            record(plan, ledger::observed(entry.clone(), scene.now));
+        }
         // It came late, but it came.
         (Seen::There, Some(_)) => record(plan, ledger::attached(entry.clone(), scene.now)),
         (Seen::There, None) => {
@@ -235,20 +297,23 @@ fn resting(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, reports
     }
 }
 
-/// Devices that are attached to our nodes and that nobody wrote down. The claims that they were reported to have them still.
-fn adopt(scene: &Scene<'_>, plan: &mut Plan) {
+/// Devices that are attached to our nodes and that nobody wrote down. We did not attach them, or the ledger was lost; then claims that
+/// were told that they have one have it still.
+fn find(scene: &Scene<'_>, plan: &mut Plan) {
     let nodes: BTreeMap<&str, &str> = scene.hosts.iter().map(|(node, host)| (*host, *node)).rev().collect();
+    let has = scene.wants.iter().filter(|want| want.reported == Reported::Attached);
     let told: BTreeMap<&str, &Want<'_>> =
-        scene.wants.iter().filter_map(|want| Some((want.unit.as_deref()?, want))).rev().collect();
+        has.filter_map(|want| Some((want.unit.as_deref()?, want))).rev().collect();
     for (name, unit) in &scene.inventory.units {
         let Some(place) = unit.attached.as_ref().filter(|_| !scene.entries.contains_key(name.as_str()))
         else {
             continue;
         };
         let Some(node) = nodes.get(place.host.as_str()) else { continue };
-        let claim = told.get(name.as_str()).map(|want| want.noted());
+        let told = told.get(name.as_str()).filter(|want| want.node == Some(node));
+        let claim = told.map(|want| want.noted());
         let entry = ledger::entered(scene.options, name, &unit.model, node, place.clone(), claim);
-        record(plan, ledger::attached(entry, scene.now));
+        record(plan, ledger::found(entry, scene.now));
     }
 }
 

@@ -13,6 +13,7 @@
 //! | the same device in several clusters | `losing_a_device_to_another_cluster_fails_the_claim_and_the_next_try_takes_another` |
 //! | leftovers are used again or detached | `idle_devices_are_offered_again_and_detached_after_ten_minutes` |
 
+mod finding;
 mod handing;
 mod offering;
 mod restarts;

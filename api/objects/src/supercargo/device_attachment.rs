@@ -21,6 +21,7 @@ wire! {
         host: String = "host",
         model: String = "model",
         node: String = "node",
+        origin: String = "origin",
         port: String = "port",
         unit: String = "unit",
     }

@@ -20,6 +20,11 @@ const COLUMNS: &[(&str, &[Column])] = &[
             ("Node", ".spec.node", "The node that it is attached to."),
             ("Claim", ".spec.claim.name", "The claim that it is attached for."),
             ("Phase", ".status.phase", "How far it has come."),
+            (
+                "Origin",
+                ".spec.origin",
+                "Whether it was attached by the fabric's controller, or found attached.",
+            ),
         ],
     ),
     (

@@ -13,8 +13,9 @@ pub(super) const ATTACHMENT: &[Column] = &[
     Column::text("Node", "The node that it is attached to."),
     Column::text("Claim", "The claim that it is attached for."),
     Column::text("Phase", "How far it has come."),
+    Column::text("Origin", "Whether it was attached by the fabric's controller, or found attached."),
     AGE,
-    Column::text("Message", "What went wrong last.").wide(),
+    Column::text("Message", "What went wrong last, or why the device is left alone.").wide(),
 ];
 
 pub(super) fn attachment(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -30,6 +31,7 @@ pub(super) fn attachment(object: &Value, now: Timestamp) -> Vec<Value> {
         text_or(&spec["node"], "<unknown>").into(),
         claim.into(),
         text_or(&status["phase"], "<unknown>").into(),
+        text_or(&spec["origin"], "<unknown>").into(),
         age(object, now),
         text_or(&status["message"], "").into(),
     ]

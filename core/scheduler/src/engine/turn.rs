@@ -58,7 +58,10 @@ impl Engine {
                     self.wake_dispossessed(now, &lifted, &choice);
                     self.place(now, &pod, choice);
                 }
-                Err(refusal) => self.refused(now, &pod, &refusal),
+                Err(refusal) => {
+                    self.leave_node(now, &pod, &refusal);
+                    self.refused(now, &pod, &refusal);
+                }
             }
             self.take_plans(&lifted);
         }

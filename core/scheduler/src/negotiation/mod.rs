@@ -6,13 +6,14 @@
 //!
 //! Invariant: a pod that is negotiated about sleeps and holds nothing. An answer of a driver is a change of its claim or of
 //! its context, and wakes the pods that it is about and nobody else. Nothing is known here that the API's objects do
-//! not say, but for writes that are under way, and how often gangs failed.
+//! not say, but for writes that are under way, and how often pods and gangs failed.
 
 mod claim;
 mod context;
 mod gang;
 mod held_back;
 mod rounds;
+mod selections;
 mod step;
 mod wish;
 
@@ -58,14 +59,18 @@ pub(crate) struct Negotiations {
     waits: FxHashMap<Arc<str>, Wait>,
     /// Pods that may be held back, and have something all the same. By uid.
     suspects: BTreeSet<Arc<str>>,
-    /// What came of negotiations about gangs.
+    /// What came of negotiations about pods and gangs.
     rounds: rounds::Rounds,
+    /// Which nodes are chosen.
+    selections: selections::Selections,
 }
 
 /// A context that is being written.
 #[derive(Debug)]
 struct Writing {
     pod: Arc<str>,
+    /// The node that it chooses.
+    selected: Option<Arc<str>>,
     /// The pod wanted to say something else meanwhile.
     is_outdated: bool,
     /// Claims that are asked to give their devices back, once no node is chosen any more.
@@ -76,6 +81,17 @@ impl Negotiations {
     /// The context of a pod, and not that of another of its name.
     fn context(&self, pod: &Pod) -> Option<&PodContext> {
         self.contexts.get(&pod.id).filter(|context| context.owner == pod.uid)
+    }
+
+    /// Takes note of the node that is chosen for a pod: by what is being written, or else by its context.
+    fn note_selection(&mut self, pod: &PodId, uid: &Arc<str>) {
+        let known = self.contexts.get(pod).filter(|context| context.owner == *uid);
+        let written = self.writes.values().rfind(|writing| writing.pod == *uid);
+        let selected = match written {
+            Some(writing) => writing.selected.clone(),
+            None => known.and_then(|known| known.selected.clone()),
+        };
+        self.selections.set(uid, selected.as_ref());
     }
 
     fn is_writing(&mut self, pod: &str) -> bool {
@@ -132,14 +148,13 @@ impl Engine {
     /// Forgets a pod that waits no more.
     pub(crate) fn forget_negotiation(&mut self, pod: &Pod) {
         let was_awaited = self.negotiations.waits.remove(&pod.uid).is_some();
-        if self.gang_of(pod).is_some() {
-            let key = self.queue_key(pod);
-            self.negotiations.rounds.forget(&key);
-            if was_awaited {
-                // The others of its gang waited for it, and may be enough without it.
-                self.queue.wake_one(&key, Wake::OwnClaims.into(), self.now);
-            }
+        let key = self.queue_key(pod);
+        self.negotiations.rounds.forget(&key);
+        if self.gang_of(pod).is_some() && was_awaited {
+            // The others of its gang waited for it, and may be enough without it.
+            self.queue.wake_one(&key, Wake::OwnClaims.into(), self.now);
         }
+        self.negotiations.selections.set(&pod.uid, None);
         forget(&mut self.negotiations.named, &pod.id, &pod.uid);
         for id in named_claims(pod) {
             forget(&mut self.negotiations.users, &id, &pod.uid);
@@ -187,7 +202,11 @@ impl Engine {
                 let is_answer =
                     answers.map_or(!context.answers.is_empty(), |known| *known != context.answers);
                 let owner = context.owner.clone();
-                self.negotiations.contexts.insert(context.pod.clone(), *context);
+                let pod = context.pod.clone();
+                let before = self.negotiations.contexts.insert(pod.clone(), *context);
+                // Another pod may have had its name before.
+                let owners = before.map(|before| before.owner).into_iter().chain([owner.clone()]);
+                owners.for_each(|owner| self.negotiations.note_selection(&pod, &owner));
                 // What we say ourselves is no news to us.
                 if is_answer {
                     self.rouse_negotiated(now, &owner);
@@ -200,6 +219,7 @@ impl Engine {
                 }
                 let gone = self.negotiations.contexts.remove(&id);
                 let owner = gone.map(|gone| gone.owner);
+                owner.iter().for_each(|owner| self.negotiations.note_selection(&id, owner));
                 // Another pod of this name may have waited for it to go.
                 let named = self.negotiations.named.get(&id).cloned().unwrap_or_default();
                 let uids: BTreeSet<Arc<str>> = named.into_iter().chain(owner).collect();
@@ -222,6 +242,9 @@ impl Engine {
             return true;
         };
         let key = self.queue_key(&pod);
+        if matches!(outcome, WriteOutcome::Failed(_)) {
+            self.negotiations.note_selection(&pod.id, &pod.uid);
+        }
         match outcome {
             WriteOutcome::Done if !writing.then.is_empty() => {
                 self.giving_up.remove(&write);
@@ -273,10 +296,13 @@ impl Engine {
     /// Tells drivers where a pod may go and is to go.
     fn say(&mut self, pod: &Pod, selected: Option<Arc<str>>, potential: Vec<Arc<str>>) -> WriteId {
         let (id, uid) = (pod.id.clone(), pod.uid.clone());
+        let chosen = selected.clone();
         let write = self.submit_and_forget(Write::Negotiate { pod: id, uid, selected, potential });
         self.negotiations.begun.insert(pod.uid.clone());
-        let writing = Writing { pod: pod.uid.clone(), is_outdated: false, then: Vec::new() };
+        let writing =
+            Writing { pod: pod.uid.clone(), selected: chosen, is_outdated: false, then: Vec::new() };
         self.negotiations.writes.insert(write, writing);
+        self.negotiations.note_selection(&pod.id, &pod.uid);
         write
     }
 

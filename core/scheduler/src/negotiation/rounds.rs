@@ -1,10 +1,11 @@
-//! Rounds of negotiations about gangs: from the first question until all members have devices, or give back what they have.
+//! Rounds of negotiations about gangs: from the first question until all members have devices, or give back what they have. Those
+//! about a single pod end when no node is left, or when it would come to a node for the second time.
 //!
-//! What drivers say holds for one member at a time, so that a gang may seem to have seats over and over where it has none. A
-//! round that failed is followed by a rest, each longer than the one before and none like that of another gang, so that
+//! What drivers say holds for one pod and one moment, so that a gang or a pod may seem to have seats over and over where it has none. A
+//! round that failed is followed by a rest, each longer than the one before and none like that of another, so that
 //! two that are in each other's way do not meet for ever.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::timestamp::Timestamp;
@@ -18,7 +19,7 @@ const FIRST_REST: i64 = 8;
 /// The longest rest is so many times the longest backoff: what nobody can have is not asked for often.
 const LAST_REST: i64 = 6;
 
-/// The rounds of gangs that wait.
+/// The rounds of gangs and pods that wait.
 #[derive(Debug, Default)]
 pub(super) struct Rounds(BTreeMap<Arc<str>, Round>);
 
@@ -28,6 +29,10 @@ struct Round {
     failed: u32,
     /// One is under way.
     is_open: bool,
+    /// Nodes that were chosen for a single pod in it.
+    tried: BTreeSet<Arc<str>>,
+    /// The last of them.
+    last: Option<Arc<str>>,
     rests_until: Option<Timestamp>,
 }
 
@@ -44,10 +49,37 @@ impl Rounds {
         }
     }
 
+    /// Takes note that a node is chosen for a single pod.
+    pub fn choose(&mut self, key: &str, node: &Arc<str>) {
+        if let Some(round) = self.0.get_mut(key) {
+            round.tried.insert(node.clone());
+            round.last = Some(node.clone());
+        }
+    }
+
+    /// Nothing is chosen for a single pod any more, and the round goes on.
+    pub fn leave(&mut self, key: &str) {
+        if let Some(round) = self.0.get_mut(key) {
+            round.last = None;
+        }
+    }
+
+    /// The nodes that were chosen for a single pod in the round that is under way.
+    pub fn tried(&self, key: &str) -> Option<&BTreeSet<Arc<str>>> {
+        self.0.get(key).map(|round| &round.tried)
+    }
+
+    /// Whether a node was chosen for a single pod in the round that is under way, and then another.
+    pub fn comes_back_to(&self, key: &str, node: &Arc<str>) -> bool {
+        self.0.get(key).is_some_and(|round| round.last.as_ref() != Some(node) && round.tried.contains(node))
+    }
+
     /// A gang has no seats: the round that is under way has failed, if one is.
     pub fn fail(&mut self, key: &Arc<str>, now: Timestamp, patience: Patience) {
         let Some(round) = self.0.get_mut(key).filter(|round| round.is_open) else { return };
         round.is_open = false;
+        round.tried.clear();
+        round.last = None;
         round.failed = round.failed.saturating_add(1);
         round.rests_until = Some(now.plus_millis(rest(key, round.failed, patience)));
     }
@@ -110,5 +142,21 @@ mod tests {
         assert_eq!(rounds.begin(&key, until), Ok(()));
         rounds.forget(&key);
         assert_eq!(rounds.failed(&key), 0);
+    }
+
+    #[test]
+    fn a_round_comes_to_each_node_once() {
+        let (mut rounds, key, patience) = (Rounds::default(), Arc::from("pod"), Patience::default());
+        let (a, b) = (Arc::from("a"), Arc::from("b"));
+        assert_eq!(rounds.begin(&key, at(0)), Ok(()));
+        rounds.choose(&key, &a);
+        assert!(!rounds.comes_back_to(&key, &a), "it stays there");
+        rounds.leave(&key);
+        assert!(rounds.comes_back_to(&key, &a), "it was given up");
+        assert!(!rounds.comes_back_to(&key, &b));
+        rounds.choose(&key, &b);
+        assert!(rounds.comes_back_to(&key, &a));
+        rounds.fail(&key, at(0), patience);
+        assert!(!rounds.comes_back_to(&key, &a), "the next round is another");
     }
 }

@@ -9,9 +9,10 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::claim::Pending;
-use super::wish::{say, unanswered};
+use super::wish::{Say, say, unanswered};
 use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, Claims, PodRefusal, choice};
+use crate::engine::fold::named_claims;
 use crate::engine::{Announcement, Engine};
 use crate::profile::Profile;
 use crate::wake::{Wake, Wakes};
@@ -134,16 +135,55 @@ impl Engine {
 
     /// Says what is to be said, and lets the pod sleep until there is an answer.
     pub(crate) fn negotiate(&mut self, now: Timestamp, pod: &Arc<Pod>, openings: &Openings) {
-        self.ask_drivers(pod, openings);
+        let wanted = self.wanted(pod, openings);
+        let next = wanted.selected.as_ref();
+        if next.is_some_and(|node| self.negotiations.rounds.comes_back_to(&pod.uid, node)) {
+            self.negotiations.rounds.fail(&pod.uid, now, self.settings.patience);
+        }
+        // Drivers may give what they are asked for already while the pod rests, and then it is placed at once.
+        if pod.node.is_none()
+            && let Err(until) = self.negotiations.rounds.begin(&pod.uid, now)
+        {
+            return self.queue.wait_until(&pod.uid, NODES, until);
+        }
+        if let Some(node) = self.tell(pod, &openings.pending, wanted) {
+            self.negotiations.rounds.choose(&pod.uid, &node);
+        }
         self.queue.wait(&pod.uid, NODES, now);
     }
 
-    /// Says what is to be said about a pod, to drivers and to people.
+    /// A single pod has no node: the round of negotiation that is under way has failed, if one is. It goes on while the pod gives
+    /// something back that keeps it off nodes.
+    pub(crate) fn leave_node(&mut self, now: Timestamp, pod: &Pod, refusal: &PodRefusal) {
+        let is_leaving = |id| {
+            let state = self.claims.get(&id);
+            state.is_some_and(|state| state.control.leaving) || self.is_given_up(&id)
+        };
+        if refusal.in_the_way().is_some() || named_claims(pod).any(is_leaving) {
+            self.negotiations.rounds.leave(&pod.uid);
+        } else {
+            self.negotiations.rounds.fail(&pod.uid, now, self.settings.patience);
+        }
+    }
+
+    /// What is to be said to drivers about a pod.
+    fn wanted(&self, pod: &Pod, openings: &Openings) -> Say {
+        let negotiations = &self.negotiations;
+        let chosen = negotiations.selections.of(&pod.uid);
+        let tried = negotiations.rounds.tried(&pod.uid);
+        say(negotiations.context(pod), (chosen, tried), &openings.nodes, &openings.pending)
+    }
+
+    /// Says what is to be said about a member of a gang.
     pub(super) fn ask_drivers(&mut self, pod: &Arc<Pod>, openings: &Openings) {
-        let Openings { pending, nodes } = openings;
+        let wanted = self.wanted(pod, openings);
+        self.tell(pod, &openings.pending, wanted);
+    }
+
+    /// Says what is wanted about a pod, to drivers and to people. Gives the node that drivers are told, if they are told one.
+    fn tell(&mut self, pod: &Arc<Pod>, pending: &[Pending], wanted: Say) -> Option<Arc<str>> {
         let known = self.negotiations.context(pod);
         let lacking = unanswered(known, pending);
-        let wanted = say(known, nodes, pending);
         // Who is on a node has been told of by those who look after such pods.
         let selected = wanted.selected.clone().or_else(|| pod.node.clone());
         let awaited = if selected.is_some() { pending.iter().collect() } else { lacking };
@@ -154,11 +194,13 @@ impl Engine {
         };
         let is_said = known
             .is_some_and(|known| known.selected == wanted.selected && known.potential == wanted.potential);
-        if pod.node.is_none() && !is_said && !self.negotiations.is_writing(&pod.uid) {
+        let is_told = pod.node.is_none() && !is_said && !self.negotiations.is_writing(&pod.uid);
+        let told = wanted.selected.clone().filter(|_| is_told);
+        if is_told {
             self.say(pod, wanted.selected, wanted.potential);
         }
         if self.negotiations.waits.get(&pod.uid) == Some(&wait) {
-            return;
+            return told;
         }
         let message = wait.to_string();
         self.negotiations.waits.insert(pod.uid.clone(), wait.clone());
@@ -167,5 +209,6 @@ impl Engine {
             self.submit_and_forget(Write::Note { pod: id, uid, reason, message });
         }
         self.announce(Announcement::Negotiating { pod: pod.clone(), wait });
+        told
     }
 }

@@ -26,14 +26,25 @@ pub(super) fn unanswered<'p>(known: Option<&PodContext>, pending: &'p [Pending])
     pending.iter().filter(|one| !has_answer(one)).collect()
 }
 
-/// What is to be said, given the nodes that fit, the best first; at least one does.
-pub(super) fn say(known: Option<&PodContext>, fits: &[Arc<str>], pending: &[Pending]) -> Say {
+/// What is to be said, given the node that is chosen so far, those that were chosen before it, and the nodes that fit, the best
+/// first; at least one does.
+pub(super) fn say(
+    known: Option<&PodContext>,
+    (chosen, tried): (Option<&Arc<str>>, Option<&BTreeSet<Arc<str>>>),
+    fits: &[Arc<str>],
+    pending: &[Pending],
+) -> Say {
     let places: FxHashSet<&Arc<str>> = fits.iter().collect();
-    let chosen = known.and_then(|known| known.selected.clone()).filter(|node| places.contains(node));
+    let chosen = chosen.filter(|node| places.contains(node)).cloned();
     let may_choose = unanswered(known, pending).is_empty();
     let asked: FxHashSet<&Arc<str>> = known.into_iter().flat_map(|known| &known.potential).collect();
+    let is_new = |node: &Arc<str>| tried.is_none_or(|tried| !tried.contains(node));
     // Of a node that was asked about the driver has said by now if it will not do.
-    let best = || fits.iter().find(|node| asked.contains(node)).or(fits.first()).cloned();
+    let first = |will_do: &dyn Fn(&Arc<str>) -> bool| {
+        let mut known = fits.iter().filter(|node| asked.contains(node));
+        known.find(|node| will_do(node)).or_else(|| fits.iter().find(|node| will_do(node)))
+    };
+    let best = || first(&is_new).or_else(|| first(&|_| true)).cloned();
     let selected = chosen.or_else(|| best().filter(|_| may_choose));
     let kept = known.into_iter().flat_map(|known| &known.potential).filter(|node| places.contains(node));
     let mut potential: BTreeSet<Arc<str>> = selected.iter().cloned().collect();

@@ -28,6 +28,7 @@ mod group_trees;
 mod hard_turns;
 mod images;
 mod negotiation;
+mod negotiation_contention;
 mod negotiation_gangs;
 mod own_words;
 mod preemption;

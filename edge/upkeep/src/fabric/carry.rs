@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use client::{Answer, Report, Resource};
 use controllers::fabric::inventory::Place;
-use controllers::fabric::ledger::Phase;
+use controllers::fabric::ledger::{Origin, Phase};
 use controllers::fabric::names::{ATTACH_FAILED, WITHHELD};
-use controllers::fabric::{Step, ledger};
+use controllers::fabric::{Step, Warning, ledger};
 use objects::Object;
 use objects::core::event::ObjectReference;
 use objects::core::node::Node;
@@ -23,6 +23,7 @@ use crate::kinds::{Followed, resource};
 const ATTACHED: &str = "FabricDeviceAttached";
 const FAILED: &str = "FabricDeviceFailed";
 const DETACHED: &str = "FabricDeviceDetached";
+const REFUSED: &str = "FabricHandOverRefused";
 
 /// Takes a step.
 pub(super) async fn carry(
@@ -38,7 +39,14 @@ pub(super) async fn carry(
             }
             write(&tools, &*slice).await
         }
-        Step::Record(entry) => write(&tools, &*entry).await,
+        Step::Record(entry) => {
+            let written = write(&tools, &*entry).await?;
+            if entry.metadata.resource_version.is_empty() && ledger::origin(&entry) == Origin::Found {
+                let (unit, node) = (&entry.spec.unit, &entry.spec.node);
+                (site.tell)(&format!("found {unit} attached to node {node} by another; it is left alone"));
+            }
+            Ok(written)
+        }
         Step::Assign(entry) => {
             let written = write(&tools, &*entry).await?;
             let (unit, node, claim) = (&entry.spec.unit, &entry.spec.node, claim_of(&entry));
@@ -92,7 +100,8 @@ async fn attach(
         }
         Err(trouble) => {
             (site.tell)(&format!("cannot attach {unit} to node {node}: {trouble}"));
-            ledger::failed(entry, &trouble.to_string(), now, &site.options)
+            let failed = if trouble.is_final() { ledger::refused } else { ledger::failed };
+            failed(entry, &trouble.to_string(), now, &site.options)
         }
     };
     again(write(tools, &next).await)
@@ -111,17 +120,9 @@ async fn detach(
         Ok(()) => {
             (site.tell)(&format!("detached {unit} from node {node}, where nobody used it"));
             // The claims that used it are gone or have others by now, so the node tells it.
-            let regarding = ObjectReference {
-                api_version: Node::API_VERSION.to_owned(),
-                kind: Node::KIND.to_owned(),
-                // As those of kubelets, so that they are found by the name.
-                uid: node.clone(),
-                name: node.clone(),
-                ..ObjectReference::default()
-            };
             say(
                 tools,
-                regarding,
+                node_of(&node),
                 DETACHED,
                 format!("detached device {unit} of the fabric, which nobody used"),
             );
@@ -137,6 +138,24 @@ async fn detach(
     }
 }
 
+/// Says what keeps a node from having devices.
+pub(super) fn warn(site: &Site, tools: &Tools, warning: &Warning) {
+    (site.tell)(&warning.why);
+    say(tools, node_of(&warning.node), REFUSED, warning.why.clone());
+}
+
+/// A node, as events name it.
+fn node_of(name: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: Node::API_VERSION.to_owned(),
+        kind: Node::KIND.to_owned(),
+        // As those of kubelets, so that they are found by the name.
+        uid: name.to_owned(),
+        name: name.to_owned(),
+        ..ObjectReference::default()
+    }
+}
+
 /// Has an event written. What went wrong is a warning.
 fn say(tools: &Tools, regarding: ObjectReference, reason: &'static str, note: String) {
     tools.recorder.record(Report {
@@ -145,7 +164,7 @@ fn say(tools: &Tools, regarding: ObjectReference, reason: &'static str, note: St
         related: None,
         reason,
         action: reason,
-        is_warning: reason == FAILED,
+        is_warning: reason == FAILED || reason == REFUSED,
         is_once: false,
         note,
     });

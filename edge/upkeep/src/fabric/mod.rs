@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use controllers::fabric::inventory::Inventory;
 use controllers::fabric::names::FABRIC_LABEL;
-use controllers::fabric::{self as decide, Options, Plan, View};
+use controllers::fabric::{self as decide, Options, Plan, View, Warning};
 use fabric::Fabric;
 use model::timestamp::Timestamp;
 use objects::core::node::Node;
@@ -46,6 +46,8 @@ pub(crate) struct Keeper {
     /// Counts changes of what is followed, so that a plan is known to be old.
     changes: u64,
     plan: Mutex<Option<(u64, Timestamp, Arc<Plan>)>>,
+    /// Warnings that were given, and still hold.
+    warned: Mutex<Vec<Warning>>,
 }
 
 /// What was last seen of the fabric.
@@ -74,7 +76,7 @@ fn whole() -> Subject {
 
 impl Keeper {
     pub(crate) fn of(site: Site) -> Self {
-        Self { site, sight: Arc::default(), changes: 0, plan: Mutex::new(None) }
+        Self { site, sight: Arc::default(), changes: 0, plan: Mutex::new(None), warned: Mutex::default() }
     }
 
     /// What there is to do; thought out once for as long as nothing changes.
@@ -105,6 +107,14 @@ impl Keeper {
         plan
     }
 
+    /// Gives warnings that were not given yet.
+    fn warn(&self, warnings: &[Warning], tools: &Tools) {
+        let mut warned = self.warned.lock();
+        let new = warnings.iter().filter(|warning| !warned.contains(warning));
+        new.for_each(|warning| carry::warn(&self.site, tools, warning));
+        *warned = warnings.to_vec();
+    }
+
     /// Looks at everything, and at the fabric first if that is due.
     fn survey(&self, world: &World, tools: &Tools) -> Look {
         let now = tools.clock.now();
@@ -114,6 +124,7 @@ impl Keeper {
             return Look::work(refresh(self.site.fabric.clone(), self.sight.clone(), now));
         };
         let plan = self.plan(&inventory, world, now);
+        self.warn(&plan.warnings, tools);
         let due = inventory.as_of.plus_millis(period_ms);
         let again_at = Some(plan.again_at.map_or(due, |time| time.min(due)));
         let besides = plan.steps.iter().map(subject).collect();

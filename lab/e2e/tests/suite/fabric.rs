@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use controllers::fabric::inventory::Place;
 use controllers::fabric::names::{FABRIC_LABEL, UNIT_ATTRIBUTE};
 use controllers::fabric::{HandOver, Options};
 use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{DRIVER, claim, class, node, object, pod_with_claims};
 use e2e::{Account, Cluster, Keeper, Terms, Worker, until};
-use fabric::{Address, Emulator, Redfish, Setup};
+use fabric::{Address, Emulator, Fabric, Redfish, Setup};
 use objects::core::pod::Pod;
 use objects::events::Event;
 use objects::resource::claim::ResourceClaim;
@@ -27,6 +28,8 @@ crate::on_both![
     a_controller_that_dies_while_it_attaches_attaches_nothing_twice,
     a_pod_that_picks_again_ends_on_the_device_that_was_attached_for_it,
     a_shared_claim_has_one_attachment,
+    what_others_attached_stays_under_the_pod_that_uses_it,
+    after_a_restart_only_what_was_attached_before_is_detached,
     devices_that_come_and_go_appear_and_vanish,
     two_clusters_share_a_fabric;
     embedded: what_comes_too_late_for_the_first_try_is_there_for_the_second
@@ -221,15 +224,15 @@ async fn a_controller_that_dies_while_it_attaches_attaches_nothing_twice(cluster
     all_is_well(cluster).await
 }
 
-/// The driver of a node, which looks for new devices now and then.
-fn node_driver(cluster: &Cluster, emulator: &Emulator) -> Result<AbortHandle> {
+/// The driver of a node, which looks for new devices now and then, and publishes them with this attribute.
+fn node_driver(cluster: &Cluster, emulator: &Emulator, attribute: &'static str) -> Result<AbortHandle> {
     let (connection, emulator) = (cluster.connect()?, emulator.clone());
     let task = tokio::spawn(async move {
         let slices = client::Resource::<ResourceSlice>::named("resourceslices");
         loop {
             for (node, host) in [("n-1", "host-1"), ("n-2", "host-2")] {
                 let attached = emulator.attached().into_iter().filter(|(_, at)| at == host);
-                let device = |(unit, _): (String, String)| json!({ "name": unit, "attributes": { UNIT_ATTRIBUTE: { "string": unit } } });
+                let device = |(unit, _): (String, String)| json!({ "name": unit, "attributes": { attribute: { "string": unit } } });
                 let devices: Vec<Value> = attached.map(device).collect();
                 let name = format!("{node}-local");
                 let old = connection.get(&slices, &name).await.done();
@@ -259,7 +262,7 @@ fn node_driver(cluster: &Cluster, emulator: &Emulator) -> Result<AbortHandle> {
 async fn a_pod_that_picks_again_ends_on_the_device_that_was_attached_for_it(cluster: &Cluster) -> Result<()> {
     let (emulator, url) = room(4, 200).await?;
     nodes(cluster, &["n-1", "n-2"]).await?;
-    let driver = node_driver(cluster, &emulator)?;
+    let driver = node_driver(cluster, &emulator, UNIT_ATTRIBUTE)?;
     let _controller = controller(cluster, &url, Options { hand_over: HandOver::RePick, ..options() })?;
     let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
     offers(cluster, "rack.free.a", 4).await?;
@@ -283,6 +286,71 @@ async fn a_pod_that_picks_again_ends_on_the_device_that_was_attached_for_it(clus
     offers(cluster, "rack.free.a", 4).await?;
     driver.abort();
     Ok(())
+}
+
+/// An administrator attaches a device by hand.
+async fn attach_by_hand(url: &str, unit: &str) -> Result<()> {
+    let place = Place { host: "host-1".to_owned(), port: "p-1".to_owned() };
+    Ok(Redfish::at(Address::parse(url, None, None)?).attach(unit, &place).await?)
+}
+
+/// Waits until a device is listed as one that was found attached.
+async fn found(cluster: &Cluster, unit: &str) -> Result<()> {
+    until(&format!("{unit} is found"), async || {
+        let mut entries = cluster.list::<DeviceAttachment>().await?.into_iter();
+        Ok(entries.any(|one| one.spec.unit == unit && one.spec.origin == "Found").then_some(()))
+    })
+    .await
+}
+
+async fn what_others_attached_stays_under_the_pod_that_uses_it(cluster: &Cluster) -> Result<()> {
+    let (emulator, url) = room(2, 50).await?;
+    nodes(cluster, &["n-1"]).await?;
+    attach_by_hand(&url, "box-a-1").await?;
+    let driver = node_driver(cluster, &emulator, "serial")?;
+    let _controller = controller(cluster, &url, options())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
+    found(cluster, "box-a-1").await?;
+    pod(cluster, "p").await?;
+    cluster.bound("p").await?;
+    let devices = devices_of(&cluster.read("p").await?);
+    ensure!(devices == ["n-1/box-a-1"], "{devices:?}");
+    let event = cluster.event("n-1", "FabricHandOverRefused").await?;
+    ensure!(event.type_ == "Warning" && event.note.contains(UNIT_ATTRIBUTE), "{event:?}");
+    sleep(Duration::from_secs(4)).await;
+    ensure!(
+        emulator.attached() == [("box-a-1".to_owned(), "host-1".to_owned())],
+        "{:?}",
+        emulator.attached()
+    );
+    driver.abort();
+    all_is_well(cluster).await
+}
+
+async fn after_a_restart_only_what_was_attached_before_is_detached(cluster: &Cluster) -> Result<()> {
+    let (emulator, url) = room(2, 50).await?;
+    nodes(cluster, &["n-1"]).await?;
+    attach_by_hand(&url, "box-a-1").await?;
+    let first = controller(cluster, &url, options())?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
+    found(cluster, "box-a-1").await?;
+    pod(cluster, "p").await?;
+    cluster.bound("p").await?;
+    ensure!(emulator.attached().len() == 2, "{:?}", emulator.attached());
+    drop(first);
+    let _second = controller(cluster, &url, options())?;
+    cluster.delete::<Pod>("p").await?;
+    until("what was attached for the pod is detached", async || {
+        Ok((emulator.attached().len() == 1).then_some(()))
+    })
+    .await?;
+    sleep(Duration::from_secs(3)).await;
+    ensure!(
+        emulator.attached() == [("box-a-1".to_owned(), "host-1".to_owned())],
+        "{:?}",
+        emulator.attached()
+    );
+    found(cluster, "box-a-1").await
 }
 
 async fn a_shared_claim_has_one_attachment(cluster: &Cluster) -> Result<()> {

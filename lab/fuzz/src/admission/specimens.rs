@@ -141,7 +141,7 @@ fn groups() -> Vec<Value> {
 fn own() -> Vec<Value> {
     vec![
         json!({ "apiVersion": "supercargo.dev/v1alpha1", "kind": "DeviceAttachment", "metadata": { "name": "unit-7" },
-            "spec": { "driver": "gpu.example.com", "host": "h", "model": "A1", "node": "node-1", "port": "p", "unit": "7",
+            "spec": { "driver": "gpu.example.com", "host": "h", "model": "A1", "node": "node-1", "origin": "Attached", "port": "p", "unit": "7",
                 "claim": { "namespace": "default", "name": "c", "uid": "u", "pool": "fabric.free.a1", "device": "slot-0" } },
             "status": { "phase": "Resting", "failures": 1, "retryAt": "2026-01-02T03:04:05.000000Z", "message": "busy" } }),
         json!({ "apiVersion": "supercargo.dev/v1alpha1", "kind": "NodeTopology", "metadata": { "name": "racks" }, "spec": {

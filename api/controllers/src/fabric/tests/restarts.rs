@@ -78,6 +78,12 @@ fn what_is_attached_and_not_written_down_is_found_again_with_its_claim() {
     world.wait(3_600_000);
     world.settle();
     assert!(world.detachments.is_empty());
+    world.claims.clear();
+    world.settle();
+    world.wait(3_600_000);
+    world.settle();
+    assert!(world.detachments.is_empty(), "the ledger does not say that we attached it");
+    assert_eq!(world.offered("rack.attached.a.n-0"), Vec::<String>::new());
 }
 
 /// Random numbers that are the same each time.
@@ -96,6 +102,8 @@ fn story(seed: u64) {
     let mut world = World::new(3, &[("a", 4), ("b", 2)]);
     world.options.hand_over = if seed.is_multiple_of(2) { HandOver::InPlace } else { HandOver::RePick };
     world.nodes_publish = world.options.hand_over == HandOver::RePick;
+    world.plug("a", "by-hand");
+    world.attach_by_hand("by-hand", 2);
     world.settle();
     for turn in 0..150 {
         let name = format!("c-{}", dice.roll(6));
@@ -142,13 +150,14 @@ fn story(seed: u64) {
         world.settle();
         world.wait(1_900_000);
     }
-    assert!(world.attached().is_empty() && world.ledger.is_empty(), "seed {seed}: {:?}", world.ledger);
+    assert_eq!((world.attached(), world.ledger.len()), (vec!["by-hand".to_owned()], 1), "seed {seed}");
     assert_eq!(world.offered("rack.free.a").len(), 4, "seed {seed}");
 }
 
 fn check(world: &World, seed: u64, turn: u32) {
     let mut units = BTreeSet::new();
     let mut claims = BTreeSet::new();
+    assert!(world.truth.units["by-hand"].attached.is_some(), "seed {seed}, turn {turn}: it is not ours");
     for entry in world.ledger.values() {
         assert!(
             units.insert(&entry.spec.unit),

@@ -26,6 +26,8 @@ pub enum Fate {
     Good,
     /// It refuses.
     Refused,
+    /// It does not say what came of it; and nothing came of it yet.
+    Unanswered,
     /// It does what it is told, and whoever told it dies before writing that down.
     Unheard,
 }
@@ -49,6 +51,8 @@ pub struct World {
     pub detachments: Vec<String>,
     /// Nodes publish what is attached to them.
     pub nodes_publish: bool,
+    /// What nodes publish says which device of the fabric it is.
+    pub nodes_identify: bool,
     /// What the server makes of slices.
     pub server: fn(&mut ResourceSlice),
     version: u64,
@@ -81,6 +85,7 @@ impl World {
             attachments: Vec::new(),
             detachments: Vec::new(),
             nodes_publish: false,
+            nodes_identify: true,
             server: |_| {},
             version: 0,
         };
@@ -98,6 +103,12 @@ impl World {
         let unit =
             Unit { model: model.to_owned(), is_healthy: true, capacity, attributes, ..Unit::default() };
         self.truth.units.insert(name.to_owned(), unit);
+    }
+
+    /// An administrator attaches a device to a host by hand.
+    pub fn attach_by_hand(&mut self, unit: &str, host: usize) {
+        let place = Place { host: format!("host-{host}"), port: format!("port-{host}") };
+        self.truth.units.get_mut(unit).expect("it is in the fabric").attached = Some(place);
     }
 
     /// Time goes by.
@@ -166,7 +177,10 @@ impl World {
                 let done = self.attach(&entry);
                 let next = match done {
                     Ok(()) => ledger::attached(*entry, self.now),
-                    Err(why) => ledger::failed(*entry, &why, self.now, &self.options),
+                    Err(why) if self.fate == Fate::Unanswered => {
+                        ledger::failed(*entry, &why, self.now, &self.options)
+                    }
+                    Err(why) => ledger::refused(*entry, &why, self.now, &self.options),
                 };
                 if self.fate != Fate::Unheard {
                     self.put(next, |world| &mut world.ledger);
@@ -191,6 +205,7 @@ impl World {
             Some(old) if *old == place => return Ok(()),
             Some(old) => return Err(format!("it is attached to {}", old.host)),
             None if self.fate == Fate::Refused => return Err("the fabric is in a bad mood".to_owned()),
+            None if self.fate == Fate::Unanswered => return Err("the fabric does not answer".to_owned()),
             None => unit.attached = Some(place),
         }
         self.attachments.push((entry.spec.unit.clone(), entry.spec.host.clone()));
@@ -219,10 +234,13 @@ impl World {
                 .units
                 .iter()
                 .filter(|(_, unit)| unit.attached.as_ref().is_some_and(|place| place.host == host));
+            let identifies = self.nodes_identify;
             let device = |(name, unit): (&String, &Unit)| {
-                json!({ "name": name.to_lowercase(), "attributes": {
-                    "model": { "string": unit.model }, UNIT_ATTRIBUTE: { "string": name },
-                } })
+                let mut attributes = json!({ "model": { "string": unit.model } });
+                if identifies {
+                    attributes[UNIT_ATTRIBUTE] = json!({ "string": name });
+                }
+                json!({ "name": name.to_lowercase(), "attributes": attributes })
             };
             let devices: Vec<Value> = mine.map(device).collect();
             let pool = json!({ "name": at, "generation": 1, "resourceSliceCount": 1 });

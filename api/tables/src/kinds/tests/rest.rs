@@ -412,8 +412,8 @@ fn our_own_kinds_have_columns_too() {
     check(
         "supercargo.dev/v1alpha1",
         "DeviceAttachment",
-        json!({"spec": {"model": "m", "node": "n", "claim": claim}, "status": {"phase": "Attached"}}),
-        json!(["x", "m", "n", "ns/c", "Attached", "5m", ""]),
+        json!({"spec": {"model": "m", "node": "n", "claim": claim, "origin": "Attached"}, "status": {"phase": "Attached"}}),
+        json!(["x", "m", "n", "ns/c", "Attached", "Attached", "5m", ""]),
     );
     let levels = json!([{"name": "block", "nodeLabel": "l/block"}, {"name": "rack", "nodeLabel": "l/rack"}]);
     check(
