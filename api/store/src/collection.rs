@@ -88,7 +88,8 @@ impl Collection {
         self.forgotten = self.forgotten.max(revision);
     }
 
-    pub(crate) fn apply(&mut self, event: Arc<Event>) {
+    /// Makes a change. Changes after `settled` may be taken back, and are not forgotten.
+    pub(crate) fn apply(&mut self, event: Arc<Event>, settled: u64) {
         match event.change {
             Change::Added | Change::Modified => {
                 self.objects.insert(event.key.clone(), Arc::clone(&event.entry))
@@ -98,7 +99,7 @@ impl Collection {
         self.event_bytes += event.entry.bytes();
         self.events.push_back(event);
         while self.events.len() > EVENTS_MAX || self.event_bytes > BYTES_MAX {
-            let Some(oldest) = self.events.pop_front() else { break };
+            let Some(oldest) = self.events.pop_front_if(|oldest| oldest.revision() <= settled) else { break };
             self.event_bytes -= oldest.entry.bytes();
             self.forgotten = oldest.revision();
         }

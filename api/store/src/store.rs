@@ -92,13 +92,15 @@ pub struct Page {
 #[derive(Debug)]
 pub struct Store {
     revision: u64,
+    /// Changes up to this revision are never taken back.
+    settled: u64,
     collections: Vec<Collection>,
 }
 
 impl Default for Store {
     fn default() -> Self {
         let collections = table().kinds().iter().map(|_| Collection::default()).collect();
-        Self { revision: 0, collections }
+        Self { revision: 0, settled: u64::MAX, collections }
     }
 }
 
@@ -179,8 +181,14 @@ impl Store {
     fn commit(&mut self, resource: Resource, event: Event, record: Record) -> Committed {
         self.revision = event.revision();
         let event = Arc::new(event);
-        self.collections[usize::from(resource.0)].apply(Arc::clone(&event));
+        self.collections[usize::from(resource.0)].apply(Arc::clone(&event), self.settled);
         Committed { event, record }
+    }
+
+    /// Changes after `revision` may still be taken back, so that they stay in the window however long it becomes. Without
+    /// this, none may.
+    pub fn settle(&mut self, revision: u64) {
+        self.settled = revision;
     }
 
     /// Takes back every change after `revision`, because it could not be made durable, and nobody has seen it.

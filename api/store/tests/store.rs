@@ -140,3 +140,16 @@ fn a_store_is_rebuilt_from_its_records() {
         assert!(Record::decode(&records[0][..length]).is_err(), "{length}");
     }
 }
+
+#[test]
+fn what_may_be_taken_back_stays_in_the_window_however_much_it_is() {
+    let mut store = Store::default();
+    let settled = put(&mut store, "kept", "1");
+    store.settle(settled);
+    put(&mut store, "kept", "2");
+    for number in 0..20_500 {
+        put(&mut store, "changed", &number.to_string());
+    }
+    store.roll_back(settled);
+    assert_eq!((store.revision(), names(&store, ListAt::Latest)), (settled, vec!["kept=1".to_owned()]));
+}

@@ -23,6 +23,13 @@ pub enum JournalError {
         /// What the operating system said.
         source: Arc<io::Error>,
     },
+    /// A write failed, and the disk took nothing since that would make what was written void: the next process that opens
+    /// the journal may find it.
+    #[error("{source}")]
+    Uncertain {
+        /// Why the write failed.
+        source: Box<JournalError>,
+    },
     /// A file is not what was written. Nothing was changed.
     #[error(
         "{} is damaged at byte {offset}: {found}\nhint: nothing was changed; copy the directory before you try \
@@ -96,7 +103,16 @@ pub enum JournalError {
 impl JournalError {
     /// Whether the disk is full, so that the same append may succeed later.
     pub fn is_disk_full(&self) -> bool {
-        matches!(self, JournalError::Io { source, .. } if is_lack_of_room(source))
+        match self {
+            JournalError::Io { source, .. } => is_lack_of_room(source),
+            JournalError::Uncertain { source } => source.is_disk_full(),
+            _ => false,
+        }
+    }
+
+    /// Whether what failed may be there all the same when the journal is opened again.
+    pub fn is_uncertain(&self) -> bool {
+        matches!(self, JournalError::Uncertain { .. })
     }
 
     /// Whether a file is damaged, so that trying again cannot help.

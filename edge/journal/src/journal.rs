@@ -11,7 +11,7 @@ use crate::error::{JournalError, Trying};
 use crate::queue::{Bounds, Entry, Queue, WhenFull};
 use crate::recovery::{Recovered, Recovery, Refused, recover};
 use crate::snapshot::{SnapshotWritten, Snapshots};
-use crate::writer::{self, Progress, Writer};
+use crate::writer::{self, Health, Progress, Writer};
 
 /// Sizes and bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,9 +96,10 @@ impl Journal {
         let snapshots =
             Snapshots::new(disk, dir.to_owned(), Arc::clone(&progress), lock, recovery.snapshot_revision);
         let writer = Arc::new(Mutex::new(writer));
-        let (work, waiting) = (Arc::clone(&writer), Arc::clone(&queue));
+        let (work, waiting, tell) = (Arc::clone(&writer), Arc::clone(&queue), Arc::clone(&progress));
         let thread = std::thread::Builder::new().name("journal-writer".to_owned());
-        let thread = thread.spawn(move || writer::run(&work, &waiting)).trying("start a thread for", dir)?;
+        let thread =
+            thread.spawn(move || writer::run(&work, &waiting, tell)).trying("start a thread for", dir)?;
         let journal = Journal { queue, progress, snapshots, writer, thread: Mutex::new(Some(thread)) };
         Ok((journal, recovery))
     }
@@ -134,6 +135,19 @@ impl Journal {
             writer::write_here(&self.writer, &self.queue);
         } else {
             self.queue.call_writer();
+        }
+    }
+
+    /// Whether records can be made durable, as far as the last write tells.
+    pub fn health(&self) -> Health {
+        self.progress.health()
+    }
+
+    /// If the last write failed, finds out whether the disk takes writes again. It may take as long as the disk does.
+    pub fn mend(&self) {
+        // Who writes at the moment finds out as well; and a log that ended in a panic stays closed.
+        if let Ok(mut writer) = self.writer.try_lock() {
+            writer.mend();
         }
     }
 

@@ -30,3 +30,4 @@ pub use journal::{Journal, Options};
 pub use queue::{Done, Entry, PAYLOAD_BYTES_MAX};
 pub use recovery::{Recovered, Recovery, Source};
 pub use snapshot::SnapshotWritten;
+pub use writer::Health;

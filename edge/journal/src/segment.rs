@@ -85,9 +85,24 @@ impl ActiveSegment {
         Ok(())
     }
 
-    /// Gives back what lies behind the durable part: zeros, or the remains of a failed write.
+    /// Writes zeros behind the durable part, which shows that there is room for records. After an error the segment must be
+    /// left behind.
+    pub(crate) fn zero_ahead(&mut self, bytes: usize) -> Result<(), JournalError> {
+        write_all(&mut *self.file, &vec![0; bytes], self.end as u64).trying("write", &self.path)?;
+        self.file.sync().trying("sync", &self.path)?;
+        self.zeroed = self.zeroed.max(self.end + bytes);
+        Ok(())
+    }
+
+    /// Durably removes the remains of a failed write.
+    pub(crate) fn cut(mut self) -> io::Result<()> {
+        self.file.set_size(self.end as u64)?;
+        self.file.sync()
+    }
+
+    /// Gives back the zeros behind the durable part.
     pub(crate) fn leave(mut self) {
-        // The next segment makes what lies there meaningless, so it does no harm if this fails.
+        // Zeros are no records, so it does no harm if this fails.
         let _ = self.file.set_size(self.end as u64);
     }
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use crate::disk::{Disk, DiskFile, Lock};
 
@@ -47,6 +48,7 @@ struct State {
     faults: BTreeMap<u64, Fault>,
     crashed: bool,
     capacity: Option<usize>,
+    sync_time: Duration,
 }
 
 /// A file's bytes as they are read, as the disk has them, and what lies in between.
@@ -91,6 +93,11 @@ impl SimulatedDisk {
     /// Limits the bytes of all files together.
     pub fn set_capacity(&self, bytes: Option<usize>) {
         self.lock().capacity = bytes;
+    }
+
+    /// Lets every sync of a file take this long.
+    pub fn set_sync_time(&self, time: Duration) {
+        self.lock().sync_time = time;
     }
 
     /// How many operations there were.
@@ -409,6 +416,10 @@ impl DiskFile for SimulatedFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        let time = self.disk.lock().sync_time;
+        if !time.is_zero() {
+            std::thread::sleep(time);
+        }
         let mut state = self.disk.lock();
         let fault = state.begin()?;
         let seed = state.operations;

@@ -1,11 +1,11 @@
 //! Who writes: a thread, or whoever appends when the disk is quick. Only one at a time has the active segment, and answers
 //! before another gets it, so records reach the disk and are acknowledged in the order of the queue.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use crate::disk::{Disk, Lock};
 use crate::error::JournalError;
@@ -15,6 +15,7 @@ use crate::segment::ActiveSegment;
 /// What the writer tells the rest of the journal.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
+    standing: Mutex<Standing>,
     /// The last durable revision.
     pub(crate) durable: AtomicU64,
     /// Payload bytes in the log since the last snapshot.
@@ -23,11 +24,56 @@ pub(crate) struct Progress {
     write_micros: AtomicU64,
 }
 
+/// How the disk took the last writes.
+#[derive(Debug, Default)]
+struct Standing {
+    /// When the write that is under way began.
+    writing_since: Option<Instant>,
+    /// Why the last write failed; none when it succeeded.
+    failure: Option<JournalError>,
+}
+
+/// Whether records can be made durable.
+#[derive(Debug, Clone)]
+pub enum Health {
+    /// The last write succeeded.
+    Well,
+    /// The last write failed, and so will the next unless something has changed.
+    Failing(JournalError),
+    /// The disk has not finished a write for so long.
+    Writing(Duration),
+}
+
 /// A write that is over sooner than this is better done at once than handed to another thread, which costs two changes of
 /// thread; and whoever does it can be spared for so long.
 const QUICK_MICROS: u64 = 1000;
 
 impl Progress {
+    pub(crate) fn health(&self) -> Health {
+        let standing = self.standing();
+        match (standing.writing_since, &standing.failure) {
+            (_, Some(error)) => Health::Failing(error.clone()),
+            (Some(since), None) => Health::Writing(since.elapsed()),
+            (None, None) => Health::Well,
+        }
+    }
+
+    pub(crate) fn is_failing(&self) -> bool {
+        self.standing().failure.is_some()
+    }
+
+    fn begin(&self) {
+        self.standing().writing_since = Some(Instant::now());
+    }
+
+    fn end(&self, failure: Option<JournalError>) {
+        *self.standing() = Standing { writing_since: None, failure };
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.standing.lock().expect("nothing panics while it holds the standing")
+    }
+
     pub(crate) fn disk_is_quick(&self) -> bool {
         self.write_micros.load(Ordering::Relaxed) < QUICK_MICROS
     }
@@ -56,8 +102,8 @@ pub(crate) struct Writer {
 }
 
 /// The work of the thread: writes whatever nobody else writes, until the queue is closed.
-pub(crate) fn run(writer: &Mutex<Writer>, queue: &Arc<Queue>) {
-    let _closing = CloseAtEnd(Arc::clone(queue));
+pub(crate) fn run(writer: &Mutex<Writer>, queue: &Arc<Queue>, progress: Arc<Progress>) {
+    let _closing = CloseAtEnd { queue: Arc::clone(queue), progress };
     while queue.wait() {
         // Who panicked while writing left the segment in a state that nobody knows; so the log ends here.
         let Ok(mut writer) = writer.lock() else { return };
@@ -96,12 +142,23 @@ impl Writer {
             self.group = group;
             return false;
         }
-        match self.commit(&group) {
-            Ok(()) => group.drain(..).for_each(|entry| answer(entry, Ok(()))),
-            Err(error) => {
+        self.progress.begin();
+        let written = catch_unwind(AssertUnwindSafe(|| self.commit(&group)));
+        let failure = match &written {
+            Ok(written) => written.clone().err(),
+            Err(_) => Some(JournalError::Closed),
+        };
+        self.progress.end(failure.clone());
+        match failure {
+            None => group.drain(..).for_each(|entry| answer(entry, Ok(()))),
+            Some(error) => {
                 let behind = self.queue.start_over(self.next_revision());
                 group.drain(..).chain(behind).for_each(|entry| answer(entry, Err(error.clone())));
             }
+        }
+        if let Err(panic) = written {
+            self.queue.close();
+            resume_unwind(panic);
         }
         self.group = group;
         true
@@ -112,10 +169,7 @@ impl Writer {
         let began = Instant::now();
         let records = group.iter().map(|entry| (entry.revision, entry.payload.as_slice()));
         if let Err(error) = active.commit(records, self.zero_ahead_bytes) {
-            // A failed sync says nothing about which pages were written, and a second one may succeed without writing
-            // them. So this segment ends where it was durable, and what comes next goes into another one.
-            active.leave();
-            return Err(error);
+            return Err(self.give_up(active, error));
         }
         self.progress.took(began);
         self.active = Some(active);
@@ -124,6 +178,36 @@ impl Writer {
         let last = group.last().expect("a group has entries").revision;
         self.progress.durable.store(last, Ordering::Release);
         Ok(())
+    }
+
+    /// Ends a segment in which a write failed where it was durable, and says whether that is certain.
+    ///
+    /// A failed sync says nothing about which pages were written, and a second one may succeed without writing them. So
+    /// nothing more goes into this segment. What failed is void once the segment has durably been cut, or once another
+    /// segment begins with the same revision. Until then the next process could find it and take it for written.
+    fn give_up(&mut self, active: ActiveSegment, error: JournalError) -> JournalError {
+        if active.cut().is_ok() {
+            return error;
+        }
+        self.active = ActiveSegment::create(&*self.disk, &self.dir, self.next_revision(), &[]).ok();
+        if self.active.is_some() { error } else { JournalError::Uncertain { source: Box::new(error) } }
+    }
+
+    /// Finds out whether the disk takes writes again after one has failed, by making room for the next.
+    pub(crate) fn mend(&mut self) {
+        if !self.progress.is_failing() {
+            return;
+        }
+        self.progress.begin();
+        let mended =
+            self.writable_segment().and_then(|mut active| match active.zero_ahead(self.zero_ahead_bytes) {
+                Ok(()) => {
+                    self.active = Some(active);
+                    Ok(())
+                }
+                Err(error) => Err(self.give_up(active, error)),
+            });
+        self.progress.end(mended.err());
     }
 
     fn writable_segment(&mut self) -> Result<ActiveSegment, JournalError> {
@@ -145,13 +229,19 @@ fn answer(entry: Entry, written: Result<(), JournalError>) {
     let _ = catch_unwind(AssertUnwindSafe(|| (entry.done)(written)));
 }
 
-/// Closes the queue however the thread ends, and drops what waits, so that nobody waits for a writer that is gone.
-struct CloseAtEnd(Arc<Queue>);
+/// Closes the queue however the thread ends, and answers what waits, so that nobody waits for a writer that is gone.
+struct CloseAtEnd {
+    queue: Arc<Queue>,
+    progress: Arc<Progress>,
+}
 
 impl Drop for CloseAtEnd {
     fn drop(&mut self) {
-        self.0.close();
-        drop(self.0.start_over(self.0.next_revision()));
+        self.queue.close();
+        self.progress.end(Some(JournalError::Closed));
+        for entry in self.queue.start_over(self.queue.next_revision()) {
+            answer(entry, Err(JournalError::Closed));
+        }
     }
 }
 

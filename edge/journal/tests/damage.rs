@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use journal::simulated::{Fault, SimulatedDisk};
-use journal::{Entry, Journal, JournalError, Options, Recovery};
+use journal::{Entry, Health, Journal, JournalError, Options, Recovery};
 
 const DIR: &str = "/journal";
 const SMALL: Options = Options {
@@ -270,6 +270,57 @@ fn after_a_failed_sync_the_segment_is_left_behind() {
         let (_, _, records) = open(&disk.after_power_loss(seed)).expect("opens");
         assert_eq!(records, ["one", "two later"]);
     }
+}
+
+#[test]
+fn what_failed_for_certain_stays_away_even_if_the_machine_stops_right_after_it() {
+    for fault in [Fault::SyncFails, Fault::TornWrite, Fault::NoSpace] {
+        let disk = disk_with(&["one"]);
+        let (journal, ..) = open(&disk).expect("opens");
+        disk.fail_after(if fault == Fault::SyncFails { 1 } else { 0 }, fault);
+        let error = append(&journal, &["two", "three"]).expect_err("the write fails");
+        assert!(!error.is_uncertain(), "the disk works again at once: {error}");
+        let disks = (0..50).map(|seed| disk.after_power_loss(seed)).chain([disk.after_kill()]);
+        for disk in disks {
+            let (_, _, records) = open(&disk).expect("opens");
+            assert_eq!(records, ["one"], "{fault:?}");
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_takes_nothing_after_a_failed_write_leaves_it_uncertain() {
+    let disk = disk_with(&["one"]);
+    let (journal, ..) = open(&disk).expect("opens");
+    // The sync, the cutting of the segment, and the making of another.
+    (1..4).for_each(|after| disk.fail_after(after, Fault::SyncFails));
+    let error = append(&journal, &["two"]).expect_err("the sync fails");
+    assert!(error.is_uncertain() && error.to_string().starts_with("cannot sync /journal/"), "{error}");
+    append(&journal, &["two later"]).expect("the disk works again");
+    for seed in 0..50 {
+        let (_, _, records) = open(&disk.after_power_loss(seed)).expect("opens");
+        assert_eq!(records, ["one", "two later"], "and what was uncertain is void");
+    }
+}
+
+#[test]
+fn health_follows_the_disk_without_a_write_of_anybody() {
+    let disk = disk_with(&["one"]);
+    let (journal, ..) = open(&disk).expect("opens");
+    assert!(matches!(journal.health(), Health::Well));
+    let used: usize = disk.files().values().map(Vec::len).sum();
+    disk.set_capacity(Some(used + 60));
+    append(&journal, &["a record that does not fit"]).expect_err("no room");
+    for _ in 0..3 {
+        journal.mend();
+        assert!(matches!(journal.health(), Health::Failing(error) if error.is_disk_full()));
+    }
+    disk.set_capacity(None);
+    journal.mend();
+    assert!(matches!(journal.health(), Health::Well));
+    append(&journal, &["two"]).expect("there is room");
+    let (_, _, records) = open(&disk.after_power_loss(0)).expect("opens");
+    assert_eq!(records, ["one", "two"]);
 }
 
 #[test]

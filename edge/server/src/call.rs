@@ -14,6 +14,8 @@ pub(crate) struct Call {
     pub method: Method,
     pub path: String,
     pub query: Query,
+    /// The query as it was sent.
+    pub options: Option<String>,
     pub headers: HeaderMap,
 }
 

@@ -159,7 +159,7 @@ impl Registry {
         let namespace = (!site.namespace.is_empty()).then_some(site.namespace.as_str());
         let page = self
             .read(|store| store.list(site.resource, namespace, selection, ListAt::Latest, None, limit))
-            .await?;
+            .await??;
         let mut shown = Vec::new();
         for (key, entry) in &page.items {
             match self.delete(site, &key.name, options).await {

@@ -35,7 +35,7 @@ mod watch;
 use schema::yaml;
 
 pub use authenticate::Users;
-pub use durable::{DiskLog, open};
+pub use durable::{DiskLog, open, open_on};
 pub use listen::{ListenError, Options, Server};
-pub use registry::{Log, NoLog, Settled};
+pub use registry::{Appended, Log, NoLog, NotDurable, Settled};
 pub use tls::{Credentials, Identity, TlsError};

@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::authenticate::{User, Users, user_of};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::paths;
 use crate::registry::{Log, Registry};
 use crate::respond::Answer;
 use crate::seed;
@@ -95,6 +96,7 @@ impl Server {
         let address = listener.local_addr().map_err(listen)?.to_string();
         let service = Service {
             address,
+            checks: paths::checks(&registry),
             registry,
             users: options.users,
             limits: Limits::default(),
@@ -114,8 +116,10 @@ impl Server {
     /// Serves until `stop` is done.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
         let upkeep = tokio::spawn(upkeep::run(Arc::clone(&self.service.registry)));
+        let mending = tokio::spawn(upkeep::mend(self.service.registry.log()));
         self.accept(stop).await;
         upkeep.abort();
+        mending.abort();
     }
 
     async fn accept(&self, stop: impl Future<Output = ()>) {

@@ -2,11 +2,12 @@
 
 use schema::openapi;
 use serde_json::{Value, json};
+use telemetry::surface::{Check, Checks, Health};
 
 use crate::negotiate::Media;
 use crate::present;
+use crate::registry::Registry;
 use crate::respond::{self, Answer};
-use crate::route::Query;
 use crate::service::Service;
 use crate::status::Failure;
 use crate::yaml;
@@ -25,19 +26,24 @@ const BUILD: discovery::Build<'static> = discovery::Build {
 };
 
 /// Paths that need no user.
-pub(crate) fn open_to_all(path: &str, query: &Query) -> Option<Answered> {
-    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
-    match parts.as_slice() {
-        ["version"] => Some(Ok(json_answer(&discovery::version(&BUILD)))),
-        [name @ ("healthz" | "livez" | "readyz")] if query.has("verbose") => {
-            Some(Ok(respond::plain(200, TEXT, format!("[+]ping ok\n[+]store ok\n{name} check passed\n"))))
-        }
-        ["healthz" | "livez" | "readyz"] | ["healthz" | "livez" | "readyz", "ping" | "store" | "log"] => {
-            Some(Ok(respond::plain(200, TEXT, "ok")))
-        }
-        ["healthz" | "livez" | "readyz", _] => Some(Ok(no_page())),
-        _ => None,
+pub(crate) fn open_to_all(service: &Service, path: &str, query: Option<&str>) -> Option<Answered> {
+    let path = path.trim_matches('/');
+    if path == "version" {
+        return Some(Ok(json_answer(&discovery::version(&BUILD))));
     }
+    // What the checks say is fit for everybody.
+    Some(Ok(match service.checks.answer_with_reasons(path, query)? {
+        Health::Well(text) => respond::plain(200, TEXT, text),
+        Health::Unwell(text) => respond::plain(500, TEXT, text),
+        Health::Unknown => no_page(),
+    }))
+}
+
+/// What the server's health rests on. As in Kubernetes, storage counts for all three paths.
+pub(crate) fn checks(registry: &Registry) -> Checks {
+    let log = registry.log();
+    let checks = vec![Check::new("ping", || Ok(())), Check::new("journal", move || log.health())];
+    Checks { healthz: checks.clone(), livez: checks.clone(), readyz: checks }
 }
 
 fn json_answer(value: &Value) -> Answer {

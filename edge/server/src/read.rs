@@ -43,7 +43,7 @@ pub(crate) async fn get(
         return Err(Failure::unexplained("resourceVersion must be a number"));
     }
     let key = site.key(name);
-    let entry = registry.read(|store| store.get(site.resource, &key)).await;
+    let entry = registry.read(|store| store.get(site.resource, &key)).await?;
     let entry = entry.ok_or_else(|| Failure::not_found(site.kind, name))?;
     present::object(200, site.kind, &entry, accepted, query)
 }
@@ -149,7 +149,7 @@ pub(crate) async fn list(
                 store.list(site.resource, namespace, &selection, place.at, place.after.as_ref(), place.limit);
             (store.revision(), page)
         })
-        .await;
+        .await?;
     let (now, page) = seen;
     if let ListAt::Revision(wanted) = place.at
         && wanted > now

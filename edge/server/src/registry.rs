@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use admission::{Context, Surroundings, stored_kind};
 use gates::Gates;
@@ -21,16 +21,50 @@ use tokio::sync::{oneshot, watch};
 
 use crate::status::Failure;
 
+/// Why a change is not durable.
+#[derive(Clone, Debug)]
+pub enum NotDurable {
+    /// It is not on the disk, and never will be.
+    Void(String),
+    /// It may be on the disk, and then it is there when the server starts again.
+    Uncertain(String),
+}
+
 /// Called when a record is durable, or when it cannot be made so.
-pub type Settled = Box<dyn FnOnce(Result<(), String>) + Send>;
+pub type Settled = Box<dyn FnOnce(Result<(), NotDurable>) + Send>;
+
+/// What became of a record at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// It is durable, and `settled` is not called.
+    Durable,
+    /// `settled` is called when its fate is known.
+    Waiting,
+}
 
 /// Where changes are made durable.
 pub trait Log: Send + Sync {
-    /// Takes a record; records come in the order of their revisions.
-    fn append(&self, revision: u64, record: Vec<u8>, settled: Settled);
+    /// Takes a record, or says why not; records come in the order of their revisions.
+    ///
+    /// `settled` must be called after this has returned, or by another thread: it may wait for what the caller holds.
+    ///
+    /// # Errors
+    /// When the record is refused; then `settled` is not called.
+    fn append(&self, revision: u64, record: Vec<u8>, settled: Settled) -> Result<Appended, String>;
 
     /// Writes what was appended, or lets somebody else do it. Called without a lock after every `append`.
     fn write(&self) {}
+
+    /// Says what is wrong, if changes cannot be made durable at the moment. It must not wait for anything.
+    ///
+    /// # Errors
+    /// When the last change failed, or waits for too long.
+    fn health(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Called now and then, where it may wait, to find out whether what was wrong is over.
+    fn mend(&self) {}
 
     /// The log has become long enough to start it anew.
     fn snapshot_is_due(&self) -> bool {
@@ -46,15 +80,18 @@ pub trait Log: Send + Sync {
 pub struct NoLog;
 
 impl Log for NoLog {
-    fn append(&self, _revision: u64, _record: Vec<u8>, settled: Settled) {
-        settled(Ok(()));
+    fn append(&self, _revision: u64, _record: Vec<u8>, _settled: Settled) -> Result<Appended, String> {
+        Ok(Appended::Durable)
     }
 }
+
+/// How long a request waits for the disk.
+const DURABLE_WITHIN: Duration = Duration::from_secs(30);
 
 /// All objects, and who waits for them.
 pub(crate) struct Registry {
     store: RwLock<Store>,
-    log: Box<dyn Log>,
+    log: Arc<dyn Log>,
     durable: watch::Sender<u64>,
     /// How often changes were taken back; a reader that waits looks again when it grows.
     taken_back: AtomicU64,
@@ -68,7 +105,7 @@ impl Registry {
         let durable = watch::Sender::new(store.revision());
         Arc::new(Self {
             store: RwLock::new(store),
-            log,
+            log: log.into(),
             durable,
             taken_back: AtomicU64::new(0),
             gates,
@@ -96,7 +133,12 @@ impl Registry {
     }
 
     /// Looks at the store, and returns what was seen once all of it is durable.
-    pub(crate) async fn read<T>(&self, look: impl Fn(&Store) -> T) -> T {
+    pub(crate) async fn read<T>(&self, look: impl Fn(&Store) -> T) -> Result<T, Failure> {
+        let read = tokio::time::timeout(DURABLE_WITHIN, self.read_durable(look)).await;
+        read.map_err(|_| too_slow("what is there is not durable yet"))
+    }
+
+    async fn read_durable<T>(&self, look: impl Fn(&Store) -> T) -> T {
         loop {
             let before = self.taken_back.load(Ordering::Acquire);
             let (revision, seen) = {
@@ -118,75 +160,90 @@ impl Registry {
         self.durable.subscribe()
     }
 
+    /// The log, for questions about its health.
+    pub(crate) fn log(&self) -> Arc<dyn Log> {
+        Arc::clone(&self.log)
+    }
+
     /// Makes a change, and returns when it is durable.
+    ///
+    /// Whoever waits for it may go away at any time: the change is settled by whoever makes it durable.
     pub(crate) async fn commit(
         self: &Arc<Self>,
         change: impl FnOnce(&mut Store) -> Result<Committed, WriteError>,
     ) -> Result<Result<Committed, WriteError>, Failure> {
-        let (tell, mut told) = oneshot::channel();
-        let (committed, taken_back) = {
+        let (tell, told) = oneshot::channel();
+        let committed = {
             let mut store = self.store.write();
-            let taken_back = self.taken_back.load(Ordering::Acquire);
+            store.settle(*self.durable.borrow());
+            let made_in = self.taken_back.load(Ordering::Acquire);
             let committed = match change(&mut store) {
                 Ok(committed) => committed,
                 Err(error) => return Ok(Err(error)),
             };
             let revision = committed.event.revision();
             let registry = Arc::clone(self);
-            let settled = Box::new(move |result: Result<(), String>| {
-                if result.is_ok() {
-                    registry.durable.send_if_modified(|durable| {
-                        let newer = revision > *durable;
-                        *durable = revision.max(*durable);
-                        newer
-                    });
+            let settled = Box::new(move |result: Result<(), NotDurable>| {
+                match &result {
+                    Ok(()) => registry.is_durable(revision),
+                    Err(_) => registry.take_back(made_in),
                 }
-                // Whoever asked may have gone away; the change stands all the same.
+                // Whoever asked may have gone away; the change stands, or is taken back, all the same.
                 let _ = tell.send(result);
             });
-            self.log.append(revision, committed.record.encode(), settled);
-            match told.try_recv() {
-                Ok(Ok(())) => return Ok(Ok(committed)),
-                Ok(Err(why)) => {
+            match self.log.append(revision, committed.record.encode(), settled) {
+                Ok(Appended::Durable) => {
+                    self.is_durable(revision);
+                    return Ok(Ok(committed));
+                }
+                Ok(Appended::Waiting) => committed,
+                Err(why) => {
                     // Nobody has seen it, and what came before it may still become durable.
                     store.roll_back(revision - 1);
-                    return Err(not_durable(&why));
+                    return Err(not_durable(&NotDurable::Void(why)));
                 }
-                Err(oneshot::error::TryRecvError::Closed) => return Err(stopping()),
-                Err(oneshot::error::TryRecvError::Empty) => {}
             }
-            (committed, taken_back)
         };
         self.log.write();
-        match told.await {
-            Ok(Ok(())) => Ok(Ok(committed)),
-            Ok(Err(why)) => {
-                self.take_back(taken_back);
-                Err(not_durable(&why))
-            }
-            Err(_) => Err(stopping()),
+        match tokio::time::timeout(DURABLE_WITHIN, told).await {
+            Ok(Ok(Ok(()))) => Ok(Ok(committed)),
+            Ok(Ok(Err(why))) => Err(not_durable(&why)),
+            Ok(Err(_)) => Err(Failure::internal("the server is stopping")),
+            Err(_) => Err(too_slow("the change is not durable yet, and may still become so")),
         }
+    }
+
+    fn is_durable(&self, revision: u64) {
+        self.durable.send_if_modified(|durable| {
+            let newer = revision > *durable;
+            *durable = revision.max(*durable);
+            newer
+        });
     }
 
     /// Takes back what is not durable, for a change that was made when so many takings-back had been.
     ///
     /// When a write fails, all that waited behind it fails too, and the log takes nothing until one of them has taken
-    /// all of it back. What is not durable after that is on its way, and is not for the others to take back.
-    fn take_back(&self, taken_back: u64) {
-        let mut store = self.store.write();
-        if self.taken_back.load(Ordering::Acquire) != taken_back {
+    /// all of it back. What is not durable after that is on its way, and is not for the others to take back. They must
+    /// not even wait for the store: whoever has it may wait for the log, which waits for them.
+    fn take_back(&self, made_in: u64) {
+        if self.taken_back.load(Ordering::Acquire) != made_in {
             return;
         }
-        let durable = *self.durable.borrow();
-        store.roll_back(durable);
+        let mut store = self.store.write();
+        if self.taken_back.load(Ordering::Acquire) != made_in {
+            return;
+        }
+        store.roll_back(*self.durable.borrow());
         self.taken_back.fetch_add(1, Ordering::AcqRel);
         self.durable.send_modify(|_| {});
     }
 
     /// Starts the log anew when it has become long.
     pub(crate) async fn snapshot_if_due(&self) {
-        if self.log.snapshot_is_due() {
-            let (revision, objects) = self.read(|store| (store.revision(), store.snapshot())).await;
+        if self.log.snapshot_is_due()
+            && let Ok((revision, objects)) = self.read(|store| (store.revision(), store.snapshot())).await
+        {
             let records =
                 objects.into_iter().map(|(resource, key, entry)| Record::of(resource, &key, &entry).encode());
             self.log.snapshot(revision, Box::new(records));
@@ -224,12 +281,19 @@ impl Registry {
     }
 }
 
-fn stopping() -> Failure {
-    Failure::internal("the server is stopping")
+fn not_durable(why: &NotDurable) -> Failure {
+    Failure::internal(match why {
+        NotDurable::Void(why) => format!("the change could not be made durable and was taken back: {why}"),
+        NotDurable::Uncertain(why) => format!(
+            "the change could not be made durable and was taken back, but it may be there again if the server restarts \
+             before its disk takes writes again: {why}"
+        ),
+    })
 }
 
-fn not_durable(why: &str) -> Failure {
-    Failure::internal(format!("the change could not be made durable and was taken back: {why}"))
+fn too_slow(what: &str) -> Failure {
+    let message = format!("the disk takes longer than {} s: {what}", DURABLE_WITHIN.as_secs());
+    Failure::new(504, "Timeout", message)
 }
 
 impl Surroundings for Registry {
@@ -275,7 +339,7 @@ mod tests {
     use serde_json::json;
     use store::{Body, Expected, Key, Resource, Store};
 
-    use super::{Log, NoLog, Registry, Settled};
+    use super::{Appended, Log, NoLog, NotDurable, Registry, Settled};
 
     /// A log whose writes succeed or fail when the test says so.
     #[derive(Clone, Default)]
@@ -289,13 +353,13 @@ mod tests {
     }
 
     impl Log for ByHand {
-        fn append(&self, revision: u64, _record: Vec<u8>, settled: Settled) {
+        fn append(&self, revision: u64, _record: Vec<u8>, settled: Settled) -> Result<Appended, String> {
             let mut waiting = self.0.lock();
             if waiting.refuses || revision != waiting.durable + waiting.entries.len() as u64 + 1 {
-                drop(waiting);
-                return settled(Err("refused".to_owned()));
+                return Err("refused".to_owned());
             }
             waiting.entries.push(settled);
+            Ok(Appended::Waiting)
         }
     }
 
@@ -305,7 +369,7 @@ mod tests {
             let entries = std::mem::take(&mut waiting.entries);
             waiting.durable += if result.is_ok() { entries.len() as u64 } else { 0 };
             drop(waiting);
-            entries.into_iter().for_each(|settled| settled(result.clone()));
+            entries.into_iter().for_each(|settled| settled(result.clone().map_err(NotDurable::Void)));
         }
     }
 
@@ -343,8 +407,8 @@ mod tests {
         registry.get(config_maps(), &Key::new("default", name)).is_some()
     }
 
-    #[test]
-    fn who_learns_late_of_a_failed_write_takes_back_nothing_that_came_after() {
+    #[tokio::test]
+    async fn who_learns_late_of_a_failed_write_takes_back_nothing_that_came_after() {
         let (registry, log) = registry();
         let (mut first, mut second) = (put(&registry, "first"), put(&registry, "second"));
         log.settle(&Err("the disk is full".to_owned()));
@@ -360,15 +424,15 @@ mod tests {
         assert_eq!(told(&mut fourth), Poll::Ready(true), "and the log goes on");
     }
 
-    #[test]
-    fn a_write_that_is_durable_at_once_is_acknowledged_at_once() {
+    #[tokio::test]
+    async fn a_write_that_is_durable_at_once_is_acknowledged_at_once() {
         let registry = Registry::new(Store::default(), Box::new(NoLog), Gates::default());
         assert_eq!(told(&mut put(&registry, "first")), Poll::Ready(true));
         assert!(there(&registry, "first"));
     }
 
-    #[test]
-    fn a_write_that_the_log_refuses_takes_back_only_itself() {
+    #[tokio::test]
+    async fn a_write_that_the_log_refuses_takes_back_only_itself() {
         let (registry, log) = registry();
         let mut first = put(&registry, "first");
         log.0.lock().refuses = true;
@@ -379,5 +443,17 @@ mod tests {
         assert_eq!(told(&mut first), Poll::Ready(true));
         assert_eq!(told(&mut third), Poll::Ready(true));
         assert!(there(&registry, "first") && !there(&registry, "second") && there(&registry, "third"));
+    }
+
+    #[tokio::test]
+    async fn a_write_whose_client_hung_up_is_taken_back_when_it_fails() {
+        let (registry, log) = registry();
+        let first = put(&registry, "first");
+        drop(first);
+        log.settle(&Err("the sync failed".to_owned()));
+        assert!(!there(&registry, "first"), "nobody asks for it any more, and it is taken back all the same");
+        let mut second = put(&registry, "second");
+        log.settle(&Ok(()));
+        assert_eq!(told(&mut second), Poll::Ready(true), "the log goes on");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hyper::body::Incoming;
 use hyper::header::ACCEPT;
 use hyper::{Method, Request};
+use telemetry::surface::Checks;
 
 use crate::authenticate::{User, Users};
 use crate::body;
@@ -31,6 +32,7 @@ pub(crate) struct Service {
     pub users: Users,
     pub limits: Limits,
     pub metrics: Metrics,
+    pub checks: Checks,
 }
 
 impl Service {
@@ -45,6 +47,7 @@ impl Service {
             method: parts.method,
             path: parts.uri.path().to_owned(),
             query: Query::read(parts.uri.query()),
+            options: parts.uri.query().map(str::to_owned),
             headers: parts.headers,
         };
         let answered = self.dispatch(&call, incoming, certificate.as_ref()).await;
@@ -80,7 +83,7 @@ impl Service {
         incoming: Incoming,
         certificate: Option<&User>,
     ) -> Result<Answer, Failure> {
-        if let Some(answer) = paths::open_to_all(&call.path, &call.query) {
+        if let Some(answer) = paths::open_to_all(self, &call.path, call.options.as_deref()) {
             return answer;
         }
         let user = self.users.identify(&call.headers, certificate);

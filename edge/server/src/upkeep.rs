@@ -14,7 +14,7 @@ use store::{Key, ListAt, Resource, Selection};
 
 use crate::delete::DeleteOptions;
 use crate::objects::Site;
-use crate::registry::Registry;
+use crate::registry::{Log, Registry};
 use crate::route::{Query, Target};
 use crate::status::Failure;
 
@@ -33,6 +33,18 @@ pub(crate) async fn run(registry: Arc<Registry>) {
             let _ = empty_namespaces(&registry).await;
             let _ = collect_garbage(&registry).await;
             seen = now;
+        }
+    }
+}
+
+/// Has a log that is unwell find out whether it is well again, though nobody may write meanwhile; until it is aborted.
+pub(crate) async fn mend(log: Arc<dyn Log>) {
+    loop {
+        tokio::time::sleep(EVERY).await;
+        if log.health().is_err() {
+            let log = Arc::clone(&log);
+            // The disk may take its time, and this waits for it: another attempt would wait as well.
+            let _ = tokio::task::spawn_blocking(move || log.mend()).await;
         }
     }
 }

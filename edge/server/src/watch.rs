@@ -87,7 +87,7 @@ pub(crate) async fn watch(
                 .read(|store| {
                     store.list(resource, namespace.as_deref(), &selection, ListAt::Latest, None, None)
                 })
-                .await?;
+                .await??;
             (page.revision, page.items)
         }
     };

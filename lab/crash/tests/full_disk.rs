@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{self, Command};
+use std::time::Duration;
 use std::{env, fs};
 
 use caller::{Answer, Caller, Launched, Place};
@@ -45,6 +46,11 @@ async fn names(caller: &mut Caller) -> BTreeSet<String> {
     let list: Value = serde_json::from_slice(&answer.body).expect("a list");
     let items = list["items"].as_array().expect("a list has items");
     items.iter().filter_map(|item| item["metadata"]["name"].as_str().map(str::to_owned)).collect()
+}
+
+async fn health(caller: &mut Caller) -> (u16, String) {
+    let answer = caller.call(Method::GET, "/readyz?verbose", Vec::new()).await.expect("the server answers");
+    (answer.code, String::from_utf8(answer.body.to_vec()).expect("text"))
 }
 
 /// Makes objects over several connections at once, and says how each was answered.
@@ -93,7 +99,22 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_recovers() {
         assert_eq!(names(&mut caller).await, acknowledged, "what was refused is not there");
     }
 
+    let (code, said) = health(&mut caller).await;
+    assert_eq!(code, 500);
+    assert!(
+        said.starts_with("[+]ping ok\n[-]journal failed: cannot write the journal: File too large"),
+        "{said}"
+    );
+    assert!(said.ends_with("hint: make room on the disk\nreadyz check failed\n"), "{said}");
+
     limit_files(&server, "unlimited");
+    // Nobody writes, and health follows all the same.
+    let mut looks = 0;
+    while health(&mut caller).await != (200, "[+]ping ok\n[+]journal ok\nreadyz check passed\n".to_owned()) {
+        looks += 1;
+        assert!(looks < 300, "health never tells that there is room");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
     for (name, answer) in create_many(&place, "full").await {
         assert_eq!(answer.code, 201, "writes work again: {name}");
         acknowledged.insert(name);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use gates::{Gate, Gates};
 use parking_lot::Mutex;
-use server::{Credentials, Log, NoLog, Options, Server, Settled, Users};
+use server::{Appended, Credentials, Log, NoLog, Options, Server, Settled, Users};
 use store::{Record, Store};
 use tokio::runtime::{Builder, Runtime};
 
@@ -78,9 +78,9 @@ impl Kept {
 }
 
 impl Log for Kept {
-    fn append(&self, _: u64, record: Vec<u8>, settled: Settled) {
+    fn append(&self, _: u64, record: Vec<u8>, _: Settled) -> Result<Appended, String> {
         self.0.lock().push(record);
-        settled(Ok(()));
+        Ok(Appended::Durable)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
 use serde_json::Value;
-use server::{Log, Settled};
+use server::{Appended, Log, Settled};
 use store::Record;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -70,7 +70,7 @@ impl Hold {
 }
 
 impl Log for Hold {
-    fn append(&self, _: u64, record: Vec<u8>, settled: Settled) {
+    fn append(&self, _: u64, record: Vec<u8>, settled: Settled) -> Result<Appended, String> {
         let mut state = self.0.state.lock();
         if let State::Until(is_it) = &*state
             && made(&record).is_some_and(|made| is_it(&made))
@@ -79,8 +79,11 @@ impl Log for Hold {
             self.0.is_held.send_replace(true);
         }
         match &mut *state {
-            State::Held(waiting) => waiting.push(settled),
-            State::Open | State::Until(_) => settled(Ok(())),
+            State::Held(waiting) => {
+                waiting.push(settled);
+                Ok(Appended::Waiting)
+            }
+            State::Open | State::Until(_) => Ok(Appended::Durable),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A journal on a simulated disk beside a model of what it promised, for the tests of this folder.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -63,6 +64,8 @@ pub struct History {
     /// The records that must be there, where index 0 is revision 1.
     kept: Vec<Attempt>,
     attempts: u64,
+    /// Attempts that failed for certain, and may never be there.
+    void: BTreeSet<u64>,
     /// False for a disk that lies about syncs: then records may be lost and the journal may refuse to open.
     honest: bool,
     refused: bool,
@@ -71,8 +74,15 @@ pub struct History {
 impl History {
     pub fn new(honest: bool) -> History {
         let disk = SimulatedDisk::new();
-        let mut history =
-            History { disk, journal: None, kept: Vec::new(), attempts: 0, honest, refused: false };
+        let mut history = History {
+            disk,
+            journal: None,
+            kept: Vec::new(),
+            attempts: 0,
+            void: BTreeSet::new(),
+            honest,
+            refused: false,
+        };
         history.open();
         history
     }
@@ -105,18 +115,21 @@ impl History {
             attempts.push(Attempt { id: self.attempts, before, bytes });
             let sender = sender.clone();
             entries.push(Entry::new(revision, attempts[attempts.len() - 1].payload(), move |written| {
-                sender.send(written.is_ok()).expect("the test waits");
+                sender.send(written).expect("the test waits");
             }));
         }
         drop(sender);
         journal.append(entries).expect("there is room and the order is right");
-        let answers: Vec<bool> = receiver.iter().collect();
+        let answers: Vec<Result<(), JournalError>> = receiver.iter().collect();
         assert_eq!(answers.len(), records, "every record is answered");
-        let acknowledged = answers.iter().take_while(|answer| **answer).count();
+        let acknowledged = answers.iter().take_while(|answer| answer.is_ok()).count();
         assert!(
-            answers[acknowledged..].iter().all(|answer| !answer),
+            answers[acknowledged..].iter().all(Result::is_err),
             "nothing behind a failure is acknowledged"
         );
+        let failed = attempts.iter().zip(&answers).skip(acknowledged);
+        let certain = failed.filter(|(_, answer)| matches!(answer, Err(error) if !error.is_uncertain()));
+        self.void.extend(certain.map(|(attempt, _)| attempt.id));
         self.kept.extend(attempts.into_iter().take(acknowledged));
     }
 
@@ -182,6 +195,7 @@ impl History {
         if self.honest {
             assert!(found.len() >= self.kept.len(), "acknowledged records are missing");
             assert_eq!(found[..self.kept.len()], self.kept[..], "acknowledged records changed");
+            assert!(!found.iter().any(|attempt| self.void.contains(&attempt.id)), "what failed is there");
         }
         self.kept = found;
     }

@@ -1,7 +1,7 @@
 //! Named checks, and the answers of `/healthz`, `/livez` and `/readyz` as Kubernetes writes them.
 //!
 //! A check is a question that is answered at once: it looks at a value that others keep. Why it fails is told only on
-//! the path of that check, because the short answers are open to everybody.
+//! the path of that check, because the short answers are open to everybody; unless all reasons are fit for everybody.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -96,8 +96,10 @@ pub struct Checks {
 
 /// The answer of one of the three paths, or of one check.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Health {
+pub enum Health {
+    /// All is well.
     Well(String),
+    /// A check failed.
     Unwell(String),
     /// There is no check of that name.
     Unknown,
@@ -120,11 +122,21 @@ impl Checks {
 
     /// Answers a path without its first slash, such as `readyz` or `readyz/ping`, or says that it is none of these.
     pub(super) fn answer(&self, path: &str, query: Option<&str>) -> Option<Health> {
+        self.answer_with(path, query, Reasons::Withheld)
+    }
+
+    /// Like Kubernetes, but with the reason of each check that fails, which must be fit for everybody.
+    #[must_use]
+    pub fn answer_with_reasons(&self, path: &str, query: Option<&str>) -> Option<Health> {
+        self.answer_with(path, query, Reasons::Told)
+    }
+
+    fn answer_with(&self, path: &str, query: Option<&str>, reasons: Reasons) -> Option<Health> {
         let (root, single) = path.split_once('/').map_or((path, None), |(root, name)| (root, Some(name)));
         let (root, checks) = self.roots().into_iter().find(|(name, _)| *name == root)?;
         let checks = or_ping(checks);
         Some(match single {
-            None => all(root, &checks, query.unwrap_or_default()),
+            None => all(root, &checks, query.unwrap_or_default(), reasons),
             Some(name) => one(&checks, name),
         })
     }
@@ -142,7 +154,14 @@ fn one(checks: &[Check], name: &str) -> Health {
     }
 }
 
-fn all(root: &str, checks: &[Check], query: &str) -> Health {
+/// Whether the short answers say why a check failed.
+#[derive(Clone, Copy)]
+enum Reasons {
+    Told,
+    Withheld,
+}
+
+fn all(root: &str, checks: &[Check], query: &str, reasons: Reasons) -> Health {
     let verbose = form_urlencoded::parse(query.as_bytes()).any(|(key, _)| key == "verbose");
     let mut excluded: BTreeSet<String> = form_urlencoded::parse(query.as_bytes())
         .filter(|(key, _)| key == "exclude")
@@ -158,7 +177,10 @@ fn all(root: &str, checks: &[Check], query: &str) -> Health {
             failed = true;
             // Whoever asks may not know the reason; whoever reads the logs may.
             tracing::debug!(path = root, check = &**name, reason, "a check failed");
-            writeln!(lines, "[-]{name} failed: reason withheld")
+            match reasons {
+                Reasons::Told => writeln!(lines, "[-]{name} failed: {reason}"),
+                Reasons::Withheld => writeln!(lines, "[-]{name} failed: reason withheld"),
+            }
         } else {
             writeln!(lines, "[+]{name} ok")
         };

@@ -27,7 +27,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::metrics::Exposition;
 use answer::Pages;
-pub use checks::{Check, Checks, Flag, Pulse};
+pub use checks::{Check, Checks, Flag, Health, Pulse};
 pub use readers::{Judge, Judgement, Readers};
 pub use tls::{TlsError, Transport};
 
