@@ -9,7 +9,7 @@ use crate::world::{World, claim, gpu_class, gpus, node, pod, world};
 fn told(world: &World, name: &str) -> String {
     let begin = format!("{name}: ");
     let line = world.told.iter().rev().find_map(|line| line.strip_prefix(&begin));
-    line.unwrap_or_else(|| panic!("{name} was told nothing: {:?}", world.told)).to_owned()
+    line.expect("it was told something").to_owned()
 }
 
 /// Two pods that are alike, each with two claims of its own.
