@@ -13,7 +13,7 @@ const DEVICE_FOR_REQUEST: u64 = 60;
 /// To take a step, whatever else there is.
 const STEP: u64 = 300;
 /// To look at what a device is worth for a request that is still to be satisfied, at each step.
-const DEVICE_AT_STEP: u64 = 8;
+const DEVICE_AT_STEP: u64 = 2;
 
 /// To turn a question into numbers.
 pub(crate) fn to_begin(problem: &Problem<'_>) -> u64 {

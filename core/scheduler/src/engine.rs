@@ -349,6 +349,14 @@ impl Engine {
         }
     }
 
+    /// The same scheduler, which does no more work for one pod or pod group than this, in nominal nanoseconds. By default it does
+    /// as much as takes about half a second.
+    #[must_use]
+    pub fn with_work_max(mut self, nanos: u64) -> Engine {
+        self.work = Work::of(nanos);
+        self
+    }
+
     /// Takes something in, and tells what is to be done.
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Vec<Effect> {
         self.now = now;

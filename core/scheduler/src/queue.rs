@@ -307,7 +307,7 @@ impl Queue {
     pub fn sleep_less(&mut self, uid: &str, now: Timestamp) {
         let Some(mut waiting) = self.take(uid) else { return };
         let backed_off = self.backed_off(waiting.failures, now);
-        if let Place::Asleep { until, .. } = &mut waiting.place {
+        if let Place::Asleep { until, .. } | Place::Exhausted { until, .. } = &mut waiting.place {
             *until = backed_off.min(*until);
         }
         self.put(waiting);

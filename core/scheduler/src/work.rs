@@ -10,14 +10,13 @@
 /// What may be done for one pod or gang, and in answer to one fact.
 const WORK_MAX: u64 = 500_000_000;
 
-/// How much of it may go into finding devices again for seats that were found.
-const HAND_OUT_MAX: u64 = WORK_MAX / 4;
-
 /// How much a node gets at the least when several share what there is.
 const SHARE_MIN: u64 = 2_000_000;
 
 /// To look at a node for a pod.
 pub(crate) const NODE: u64 = 500;
+/// To see what a node has for a gang.
+pub(crate) const SURVEY: u64 = 6_000;
 /// To look at a member of a gang.
 pub(crate) const MEMBER: u64 = 2_000;
 /// To put a state of a node beside another.
@@ -32,6 +31,8 @@ pub(crate) const QUESTION: u64 = 20_000;
 /// Work that may still be done.
 #[derive(Debug)]
 pub(crate) struct Work {
+    /// What may be done for each.
+    most: u64,
     left: u64,
     done: u64,
 }
@@ -43,14 +44,19 @@ pub(crate) struct Kept(u64);
 
 impl Default for Work {
     fn default() -> Work {
-        Work { left: WORK_MAX, done: 0 }
+        Work::of(WORK_MAX)
     }
 }
 
 impl Work {
+    /// So much for each pod or gang.
+    pub fn of(most: u64) -> Work {
+        Work { most, left: most, done: 0 }
+    }
+
     /// Something else is decided now.
     pub fn begin(&mut self) {
-        *self = Work::default();
+        *self = Work::of(self.most);
     }
 
     pub fn left(&self) -> u64 {
@@ -98,13 +104,18 @@ impl Work {
     /// Lets seats be handed out that were found, even if nothing is left.
     pub fn begin_hand_out(&mut self) -> Kept {
         let kept = self.left;
-        self.left = HAND_OUT_MAX;
+        self.left = self.hand_out_max();
         Kept(kept)
     }
 
     /// Goes on with what was left before seats were handed out.
     pub fn end_hand_out(&mut self, Kept(kept): Kept) {
-        self.left = kept.saturating_sub(HAND_OUT_MAX - self.left);
+        self.left = kept.saturating_sub(self.hand_out_max() - self.left);
+    }
+
+    /// How much may go into finding devices again for seats that were found.
+    fn hand_out_max(&self) -> u64 {
+        self.most / 4
     }
 }
 

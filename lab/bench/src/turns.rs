@@ -49,15 +49,19 @@ struct Outcome {
 impl Turns {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         println!("case                                          placed        ms  told");
-        let gang = || Gang::default();
-        let cases: [(&str, Engine); 8] = [
+        let gang = Gang::default;
+        // Each node has room for one that wants three, or for two that want two, and one node is missing.
+        let tight =
+            || Gang { members: 65, wants: |number| if number < 33 { 3 } else { 2 }, devices: 4, ..gang() };
+        let cases: [(&str, Engine); 9] = [
             ("gang", gang().engine()),
             ("gang, beside a shared pool of another kind", Gang { shared: Some("other"), ..gang() }.engine()),
             ("gang, beside a shared pool", Gang { shared: Some("gpu"), ..gang() }.engine()),
             (
-                "gang too large, beside a shared pool",
-                Gang { shared: Some("gpu"), members: 100, ..gang() }.engine(),
+                "tight gang, beside a shared pool of another kind",
+                Gang { shared: Some("other"), ..tight() }.engine(),
             ),
+            ("tight gang, beside a shared pool", Gang { shared: Some("gpu"), ..tight() }.engine()),
             ("large gang", Gang { nodes: self.many_nodes, members: 1_000, ..gang() }.engine()),
             (
                 "large gang, devices may take of nodes",
@@ -110,6 +114,10 @@ fn engine(gates: &[Gate]) -> Engine {
 struct Gang {
     nodes: usize,
     members: usize,
+    /// How many devices each member wants, by its number.
+    wants: fn(usize) -> i64,
+    /// Devices of each node.
+    devices: usize,
     /// The driver of a pool that all nodes reach.
     shared: Option<&'static str>,
     footings: bool,
@@ -117,7 +125,7 @@ struct Gang {
 
 impl Default for Gang {
     fn default() -> Gang {
-        Gang { nodes: 48, members: 63, shared: None, footings: false }
+        Gang { nodes: 48, members: 63, wants: |_| 1, devices: 2, shared: None, footings: false }
     }
 }
 
@@ -131,7 +139,7 @@ impl Gang {
         let mut fact = |change: Change| drop(engine.handle(NOW, Input::Changed(change)));
         for number in 0..self.nodes {
             fact(Change::NodeApplied(Box::new(node(number))));
-            fact(Change::SliceApplied(Arc::new(slice(number, 2))));
+            fact(Change::SliceApplied(Arc::new(slice(number, self.devices))));
         }
         if let Some(driver) = self.shared {
             fact(Change::SliceApplied(Arc::new(shared(driver))));
@@ -144,7 +152,13 @@ impl Gang {
             ..Group::default()
         }))));
         for number in 0..self.members {
-            fact(Change::ClaimApplied(Box::new(claim(number))));
+            let mut state = claim(number);
+            let mut wish = Claim::clone(&state.wish);
+            if let Wish::Exactly(ask) = &mut wish.requests[0].wish {
+                ask.amount = Amount::Exactly((self.wants)(number));
+            }
+            state.wish = Arc::new(wish);
+            fact(Change::ClaimApplied(Box::new(state)));
             fact(Change::PodApplied(Arc::new(Pod { group: Some("gang".into()), ..pod(number) })));
         }
         engine

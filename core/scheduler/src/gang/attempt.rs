@@ -211,7 +211,7 @@ impl Engine {
         profile: &Profile,
     ) -> Answer {
         let nodes: usize = domains.iter().map(|domain| domain.nodes.len()).sum();
-        self.work.spend(nodes as u64 * work::NODE + u64::from(gang.members()) * work::MEMBER);
+        self.work.spend(nodes as u64 * work::SURVEY + u64::from(gang.members()) * work::MEMBER);
         let scorers = profile.placement.scorers();
         let question = Question { gang, domains, scorers: &scorers };
         let granted = steps.min(self.work.left() / work::STEP);
