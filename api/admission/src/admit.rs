@@ -201,7 +201,7 @@ pub(crate) fn judge<T: Admit>(mut request: Request<'_>) -> Result<(Value, Vec<St
             object.mutate(Some(&old), context)?;
             object.prepare_update(&old, context);
             if T::COUNTS_GENERATIONS && !object.same_spec(&old) {
-                object.metadata_mut().generation += 1;
+                object.metadata_mut().generation = object.metadata().generation.saturating_add(1);
             }
             metadata::validate(object.metadata(), request.kind.scope, T::NAME_FORM, &mut causes);
             metadata::validate_update(object.metadata(), old.metadata(), &mut causes);

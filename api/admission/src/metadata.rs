@@ -1,5 +1,7 @@
 //! What must hold of every object's metadata.
 
+use std::collections::BTreeSet;
+
 use objects::meta::{ObjectMeta, OwnerReference};
 use schema::{Path, Scope};
 
@@ -13,14 +15,14 @@ const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDelet
 
 /// Takes out owners that are named twice, and says so.
 pub(crate) fn drop_repeated_owners(meta: &mut ObjectMeta) -> Option<String> {
-    let mut kept: Vec<OwnerReference> = Vec::new();
-    for owner in &meta.owner_references {
-        if !kept.contains(owner) {
-            kept.push(owner.clone());
-        }
-    }
-    let repeated = kept.len() < meta.owner_references.len();
-    meta.owner_references = kept;
+    let named = meta.owner_references.len();
+    let mut seen = BTreeSet::new();
+    meta.owner_references.retain(|owner| {
+        let OwnerReference { api_version, block_owner_deletion, controller, kind, name, uid, .. } =
+            owner.clone();
+        seen.insert((uid, name, kind, api_version, controller, block_owner_deletion))
+    });
+    let repeated = meta.owner_references.len() < named;
     repeated.then(|| "metadata.ownerReferences: an owner was named twice and is kept once".to_owned())
 }
 
@@ -64,7 +66,8 @@ pub(crate) fn validate(meta: &ObjectMeta, scope: Scope, name_form: fn(&str) -> F
 /// The rules for a change of an object.
 pub(crate) fn validate_update(meta: &ObjectMeta, old: &ObjectMeta, causes: &mut Causes) {
     let path = Path::ROOT.field("metadata");
-    if old.deletion_timestamp.is_some() && meta.finalizers.iter().any(|name| !old.finalizers.contains(name)) {
+    let before: BTreeSet<&String> = old.finalizers.iter().collect();
+    if old.deletion_timestamp.is_some() && meta.finalizers.iter().any(|name| !before.contains(name)) {
         causes.forbidden(
             &path.field("finalizers"),
             "no finalizer can be added to an object that is being deleted",

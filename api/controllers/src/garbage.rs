@@ -41,29 +41,43 @@ fn is_deleting(metadata: &Value, how: &str) -> bool {
     metadata.get("deletionTimestamp").is_some() && has_finalizer(metadata, how)
 }
 
+/// How an object is being deleted, if it is.
+#[derive(Clone, Copy)]
+struct Way {
+    /// It waits for its dependents to go.
+    waits: bool,
+    /// Its dependents stay.
+    orphans: bool,
+}
+
+impl Way {
+    fn of(metadata: &Value) -> Self {
+        Self { waits: is_deleting(metadata, FOREGROUND), orphans: is_deleting(metadata, ORPHAN) }
+    }
+}
+
 /// Decides for all objects at once; the positions are those of `objects`.
 pub fn collect(objects: &[Object]) -> Vec<(usize, Action)> {
     let by_uid: BTreeMap<&str, usize> =
         objects.iter().enumerate().map(|(at, object)| (object.uid.as_str(), at)).collect();
-    let meta_of = |uid: &str| by_uid.get(uid).map(|at| &objects[*at].metadata);
+    // Looked at once for each object, because many may name the same owner.
+    let ways: Vec<Way> = objects.iter().map(|object| Way::of(&object.metadata)).collect();
+    let way_of = |uid: &str| by_uid.get(uid).map(|at| ways[*at]);
     let mut actions = Vec::new();
     let mut awaited: BTreeSet<&str> = BTreeSet::new();
     let mut holders: BTreeSet<&str> = BTreeSet::new();
     for (at, object) in objects.iter().enumerate() {
         let uids: Vec<&str> = owners(&object.metadata).filter_map(|owner| owner["uid"].as_str()).collect();
-        let orphaners: Vec<&str> = uids
-            .iter()
-            .copied()
-            .filter(|uid| meta_of(uid).is_some_and(|meta| is_deleting(meta, ORPHAN)))
-            .collect();
+        let orphaners: Vec<&str> =
+            uids.iter().copied().filter(|uid| way_of(uid).is_some_and(|way| way.orphans)).collect();
         if !orphaners.is_empty() {
             holders.extend(&orphaners);
             actions.push((at, Action::Disown(orphaners.iter().map(|uid| (*uid).to_owned()).collect())));
             continue;
         }
-        let waiting = |uid: &str| meta_of(uid).is_some_and(|meta| is_deleting(meta, FOREGROUND));
+        let waiting = |uid: &str| way_of(uid).is_some_and(|way| way.waits);
         awaited.extend(uids.iter().copied().filter(|uid| waiting(uid)));
-        let solid = uids.iter().any(|uid| meta_of(uid).is_some() && !waiting(uid));
+        let solid = uids.iter().any(|uid| way_of(uid).is_some() && !waiting(uid));
         if uids.is_empty() || object.metadata.get("deletionTimestamp").is_some() {
             continue;
         }
@@ -72,15 +86,15 @@ pub fn collect(objects: &[Object]) -> Vec<(usize, Action)> {
             continue;
         }
         let gone: Vec<String> =
-            uids.iter().filter(|uid| meta_of(uid).is_none()).map(|uid| (*uid).to_owned()).collect();
+            uids.iter().filter(|uid| way_of(uid).is_none()).map(|uid| (*uid).to_owned()).collect();
         if !gone.is_empty() {
             actions.push((at, Action::Disown(gone)));
         }
     }
-    for (at, object) in objects.iter().enumerate() {
-        if is_deleting(&object.metadata, FOREGROUND) && !awaited.contains(object.uid.as_str()) {
+    for (at, (object, way)) in objects.iter().zip(&ways).enumerate() {
+        if way.waits && !awaited.contains(object.uid.as_str()) {
             actions.push((at, Action::Release(FOREGROUND)));
-        } else if is_deleting(&object.metadata, ORPHAN) && !holders.contains(object.uid.as_str()) {
+        } else if way.orphans && !holders.contains(object.uid.as_str()) {
             actions.push((at, Action::Release(ORPHAN)));
         }
     }

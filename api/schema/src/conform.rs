@@ -29,6 +29,9 @@ pub struct Oddity {
     pub path: String,
 }
 
+/// So many unknown fields tell a reader enough.
+const ODDITIES_MAX: usize = 1_000;
+
 /// Checks `value` against the structure `id` and returns its canonical form.
 ///
 /// # Errors
@@ -56,7 +59,7 @@ impl Walk<'_> {
         fields.retain(|name, value| {
             let Some(field) = known.field(name) else {
                 let is_head = path.is_root() && matches!(name.as_str(), "apiVersion" | "kind");
-                if !is_head && checked.is_ok() {
+                if !is_head && checked.is_ok() && self.oddities.len() < ODDITIES_MAX {
                     self.oddities.push(Oddity { path: path.field(name).to_string() });
                 }
                 return is_head;

@@ -38,12 +38,25 @@ pub fn parse(bytes: &[u8]) -> Result<Document, NotJson> {
     Ok(Document { value, duplicates: seen.found.into_inner() })
 }
 
+/// So many keys that came twice tell a reader enough, and so much of where they are.
+const DUPLICATES_MAX: usize = 1_000;
+const DUPLICATE_BYTES_MAX: usize = 1_024;
+
 struct Duplicates {
     found: RefCell<Vec<String>>,
     path: RefCell<String>,
 }
 
 impl Duplicates {
+    /// Notes that the key at the path came before.
+    fn note(&self) {
+        let mut found = self.found.borrow_mut();
+        if found.len() < DUPLICATES_MAX {
+            let path = self.path.borrow();
+            found.push(path[..path.floor_char_boundary(DUPLICATE_BYTES_MAX)].to_owned());
+        }
+    }
+
     /// Runs `inside` with the path extended by one step, and takes the step back afterwards.
     fn within<T>(&self, step: impl FnOnce(&mut String), inside: impl FnOnce() -> T) -> T {
         let length = self.path.borrow().len();
@@ -124,7 +137,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
             };
             let value = self.0.within(step, || {
                 if map.contains_key(&key) {
-                    self.0.found.borrow_mut().push(self.0.path.borrow().clone());
+                    self.0.note();
                 }
                 entries.next_value_seed(self)
             })?;

@@ -135,7 +135,7 @@ fn pod_grace(pod: &mut Value, wish: Wish, now: Timestamp) -> Grace {
             return if left == 0 { Grace::Unchanged } else { Grace::Pending };
         };
         let deadline = Timestamp::parse(deadline).unwrap_or(now);
-        let earlier = Timestamp::from_micros(deadline.micros() - (left - asked) * 1_000_000);
+        let earlier = later(deadline, asked.saturating_sub(left));
         let (deadline, asked) = if earlier < now { (now, asked.min(1)) } else { (earlier, asked) };
         pod["metadata"]["deletionTimestamp"] = json!(deadline.to_string());
         pod["metadata"]["deletionGracePeriodSeconds"] = json!(asked);
@@ -145,16 +145,21 @@ fn pod_grace(pod: &mut Value, wish: Wish, now: Timestamp) -> Grace {
     let unbound = pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
     let finished = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
     let seconds = if unbound || finished { 0 } else { asked.unwrap_or(own) };
-    let deadline = Timestamp::from_micros(now.micros() + seconds * 1_000_000);
+    let deadline = later(now, seconds);
     pod["metadata"]["deletionTimestamp"] = json!(deadline.to_string());
     pod["metadata"]["deletionGracePeriodSeconds"] = json!(seconds);
     bump_generation(pod);
     Grace::Set
 }
 
+/// So many seconds later, or earlier; at the end of time, then.
+fn later(time: Timestamp, seconds: i64) -> Timestamp {
+    time.plus_millis(seconds.saturating_mul(1_000))
+}
+
 fn bump_generation(object: &mut Value) {
     if let Some(generation) = object["metadata"]["generation"].as_i64() {
-        object["metadata"]["generation"] = json!(generation + 1);
+        object["metadata"]["generation"] = json!(generation.saturating_add(1));
     }
 }
 
@@ -266,5 +271,21 @@ mod tests {
         marked["spec"]["finalizers"] = json!([]);
         assert_eq!(delete_namespace(&marked, now()), Ok(Deletion::Remove));
         assert_eq!(delete_namespace(&json!({"metadata": {"name": "default"}}), now()), Err(Protected));
+    }
+
+    #[test]
+    fn a_pod_may_get_all_the_time_there_is() {
+        let now = Timestamp::parse("2026-01-02T03:04:05Z").expect("a time");
+        let pod = json!({"metadata": {"generation": i64::MAX},
+            "spec": {"nodeName": "n", "terminationGracePeriodSeconds": i64::MAX}});
+        for grace_seconds in [None, Some(i64::MAX), Some(i64::MIN)] {
+            let wish = Wish { grace_seconds, ..Wish::default() };
+            let Deletion::Mark(marked) = delete("Pod", &pod, wish, now) else { panic!("it is marked") };
+            let shorter = Wish { grace_seconds: Some(0), ..Wish::default() };
+            let Deletion::MarkAndRemove(again) = delete("Pod", &marked, shorter, now) else {
+                panic!("it goes")
+            };
+            assert_eq!(again["metadata"]["deletionTimestamp"], json!(now.to_string()));
+        }
     }
 }

@@ -13,6 +13,8 @@ mod delete;
 mod durable;
 mod limits;
 mod listen;
+#[cfg(test)]
+mod long_lists;
 mod metrics;
 mod negotiate;
 mod objects;

@@ -54,11 +54,20 @@ pub(crate) fn failure(failure: &Failure, media: Media) -> Answer {
     answer
 }
 
+/// What all warnings of an answer may have, and each of them when they have more, as upstream cuts them.
+const WARNINGS_CHARS_MAX: usize = 4 * 1024;
+const WARNING_CHARS_MAX: usize = 256;
+
 /// The same answer with warnings for the sender.
 pub(crate) fn with_warnings(mut answer: Answer, warnings: &[String]) -> Answer {
-    for warning in warnings {
-        let text: String =
-            warning.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
+    let fits = warnings.iter().map(|warning| warning.chars().count()).sum::<usize>() <= WARNINGS_CHARS_MAX;
+    let each_max = if fits { WARNINGS_CHARS_MAX } else { WARNING_CHARS_MAX };
+    for warning in warnings.iter().take(WARNINGS_CHARS_MAX / if fits { 1 } else { each_max }) {
+        let text: String = warning
+            .chars()
+            .take(each_max)
+            .map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' })
+            .collect();
         let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             answer.headers_mut().append(WARNING, value);

@@ -114,15 +114,13 @@ struct Tied {
 }
 
 impl Tied {
-    fn add(&mut self, resource: Resource, key: Key, entry: &store::Entry) -> Value {
-        let kind = resource.kind();
-        let metadata = entry.value(&kind.api_version, &kind.kind)["metadata"].take();
+    /// Adds an object that is not there yet.
+    fn add(&mut self, resource: Resource, key: Key, metadata: Value) {
         if self.seen.insert((resource, key.clone())) {
             let uid = metadata["uid"].as_str().unwrap_or_default().to_owned();
-            self.objects.push(garbage::Object { uid, metadata: metadata.clone() });
+            self.objects.push(garbage::Object { uid, metadata });
             self.places.push((resource, key));
         }
-        metadata
     }
 
     /// Adds the owners of an object. One of a kind that is not served here may well be somewhere, and counts as there.
@@ -139,11 +137,19 @@ impl Tied {
             };
             let namespace = if kind.scope == Scope::Namespaced { namespace } else { "" };
             let key = Key::new(namespace, text("name"));
-            if let Some(entry) = registry.get(resource, &key) {
-                self.add(resource, key, &entry);
+            // Many objects have the same owner, and one object may name it often.
+            if !self.seen.contains(&(resource, key.clone()))
+                && let Some(entry) = registry.get(resource, &key)
+            {
+                self.add(resource, key, metadata_of(resource, &entry));
             }
         }
     }
+}
+
+fn metadata_of(resource: Resource, entry: &store::Entry) -> Value {
+    let kind = resource.kind();
+    entry.value(&kind.api_version, &kind.kind)["metadata"].take()
 }
 
 fn tied(registry: &Registry) -> Tied {
@@ -154,7 +160,8 @@ fn tied(registry: &Registry) -> Tied {
         for (key, entry) in page.map(|page| page.items).unwrap_or_default() {
             if entry.has_ties() {
                 let namespace = Arc::clone(&key.namespace);
-                let metadata = tied.add(resource, key, &entry);
+                let metadata = metadata_of(resource, &entry);
+                tied.add(resource, key, metadata.clone());
                 tied.add_owners(registry, &metadata, &namespace);
             }
         }
@@ -162,7 +169,7 @@ fn tied(registry: &Registry) -> Tied {
     tied
 }
 
-async fn collect_garbage(registry: &Arc<Registry>) -> Result<(), Failure> {
+pub(crate) async fn collect_garbage(registry: &Arc<Registry>) -> Result<(), Failure> {
     let Tied { places, objects, .. } = tied(registry);
     for (at, action) in garbage::collect(&objects) {
         let (resource, key) = &places[at];
@@ -175,9 +182,10 @@ async fn collect_garbage(registry: &Arc<Registry>) -> Result<(), Failure> {
                 registry.delete(&site, &key.name, &options).await.map(|_| ())
             }
             Action::Disown(uids) => {
+                let uids: BTreeSet<&str> = uids.iter().map(String::as_str).collect();
                 let mut disown = |object: &mut Value| {
                     if let Some(list) = object["metadata"]["ownerReferences"].as_array_mut() {
-                        list.retain(|owner| !uids.iter().any(|uid| owner["uid"] == uid.as_str()));
+                        list.retain(|owner| owner["uid"].as_str().is_none_or(|uid| !uids.contains(uid)));
                     }
                     Ok(())
                 };

@@ -32,6 +32,8 @@ use crate::status::Failure;
 
 /// A watch without a time limit ends after a while, so that clients spread over restarts.
 const SECONDS_DEFAULT: i64 = 45 * 60;
+/// No watch is asked to last longer: a year, which any clock can count to.
+const SECONDS_MAX: i64 = 365 * 24 * 60 * 60;
 /// How many changes are sent at once.
 const BATCH_MAX: usize = 256;
 /// A watch is told the revision this often, and once shortly before its end.
@@ -75,6 +77,7 @@ pub(crate) async fn watch(
     }
     let selection = read::selection(&site, target, query)?;
     let seconds = query.integer("timeoutSeconds")?.filter(|seconds| *seconds > 0).unwrap_or(SECONDS_DEFAULT);
+    let seconds = seconds.min(SECONDS_MAX);
     let start = start(query)?;
     let namespace = (!site.namespace.is_empty()).then(|| site.namespace.clone());
     let durable = registry.subscribe();
@@ -360,6 +363,15 @@ mod tests {
         let accepted = negotiate::accepted(Some(accept), true).expect("the form is served");
         let query = Query::read(Some(query));
         super::watch(registry, &target, accepted, &query, gzip, None).await.expect("the watch begins")
+    }
+
+    #[tokio::test]
+    async fn a_watch_may_be_asked_to_last_for_ever() {
+        let registry = registry().await;
+        for seconds in ["9223372036854775807", "-9223372036854775808", "0"] {
+            let query = format!("timeoutSeconds={seconds}&resourceVersion={}", u64::MAX);
+            watch(&registry, &query, false, "application/json").await;
+        }
     }
 
     async fn make(registry: &Arc<Registry>, name: &str) {

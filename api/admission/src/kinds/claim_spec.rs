@@ -202,7 +202,7 @@ pub(crate) fn validate(
     let claim = &spec.devices;
     let path = path.field("devices");
     let names = RequestNames::of(claim);
-    let mut requests = Requests { constraints: &claim.constraints, context, derived_cost: 0 };
+    let mut requests = Requests { constrained: constrained(&claim.constraints), context, derived_cost: 0 };
     let list = path.field("requests");
     causes.each_once(
         &claim.requests,
@@ -231,8 +231,24 @@ pub(crate) fn validate(
     }
 }
 
+/// What the constraints look at: an attribute, and the request of which, or none if of all.
+type Constrained<'a> = BTreeSet<(&'a str, Option<&'a str>)>;
+
+fn constrained(constraints: &[DeviceConstraint]) -> Constrained<'_> {
+    let mut found = BTreeSet::new();
+    for constraint in constraints {
+        let name = constraint.match_attribute.as_deref().or(constraint.distinct_attribute.as_deref());
+        let Some(name) = name else { continue };
+        if constraint.requests.is_empty() {
+            found.insert((name, None));
+        }
+        found.extend(constraint.requests.iter().map(|request| (name, Some(request.as_str()))));
+    }
+    found
+}
+
 struct Requests<'a> {
-    constraints: &'a [DeviceConstraint],
+    constrained: Constrained<'a>,
     context: &'a Context<'a>,
     derived_cost: u64,
 }
@@ -341,13 +357,10 @@ impl Requests<'_> {
 
     fn is_constrained(&self, attribute: &str, request: &str) -> bool {
         let parent = request.split_once('/').map(|(parent, _)| parent);
-        self.constraints.iter().any(|constraint| {
-            let name = constraint.match_attribute.as_ref().or(constraint.distinct_attribute.as_ref());
-            let targets = &constraint.requests;
-            name.is_some_and(|name| name == attribute)
-                && (targets.is_empty()
-                    || targets.iter().any(|target| target == request || Some(target.as_str()) == parent))
-        })
+        [Some(None), Some(Some(request)), parent.map(Some)]
+            .into_iter()
+            .flatten()
+            .any(|target| self.constrained.contains(&(attribute, target)))
     }
 }
 

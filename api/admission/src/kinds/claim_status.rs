@@ -66,6 +66,7 @@ pub(crate) fn validate(
         },
     );
     if !status.reserved_for.is_empty() {
+        // A list that was stored is short.
         let added = || status.reserved_for.iter().any(|consumer| !before.reserved_for.contains(consumer));
         if status.allocation.is_none() {
             causes.forbidden(&consumers, "a claim that is not allocated cannot be reserved");

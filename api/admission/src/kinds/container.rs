@@ -262,7 +262,8 @@ pub(crate) fn validate_claims(
                 causes.malformed(&path.field("request"), request, names::dns_label(request));
             }
             // The whole claim includes every request of it.
-            let overlaps = request.is_empty() && seen.iter().any(|(other, _)| *other == name);
+            let overlaps = request.is_empty()
+                && seen.range((name, "")..).next().is_some_and(|(other, _)| *other == name);
             if overlaps || !seen.insert((name, request)) {
                 causes.duplicate(&path, &format!("{name}/{request}"));
             }

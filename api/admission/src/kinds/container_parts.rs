@@ -67,9 +67,10 @@ fn validate_descent(value: &str, path: &Path<'_>, causes: &mut Causes) {
 }
 
 fn validate_devices(container: &Container, volumes: &KnownVolumes<'_>, path: &Path<'_>, causes: &mut Causes) {
-    let mounted =
-        |name: &str| !name.is_empty() && container.volume_mounts.iter().any(|mount| mount.name == name);
-    let occupied = |place: &str| container.volume_mounts.iter().any(|mount| mount.mount_path == place);
+    let mounts = || container.volume_mounts.iter();
+    let mounted: BTreeSet<&str> =
+        mounts().map(|mount| mount.name.as_str()).filter(|name| !name.is_empty()).collect();
+    let occupied: BTreeSet<&str> = mounts().map(|mount| mount.mount_path.as_str()).collect();
     let list = path.field("volumeDevices");
     let (mut names, mut places) = (BTreeSet::new(), BTreeSet::new());
     for (index, device) in container.volume_devices.iter().enumerate() {
@@ -94,10 +95,10 @@ fn validate_devices(container: &Container, volumes: &KnownVolumes<'_>, path: &Pa
         if device.device_path.split('/').any(|part| part == "..") {
             causes.invalid(&place, "must not contain '..'");
         }
-        if mounted(&device.name) {
+        if mounted.contains(device.name.as_str()) {
             causes.invalid(&name, "the volume is mounted already");
         }
-        if occupied(&device.device_path) {
+        if occupied.contains(device.device_path.as_str()) {
             causes.invalid(&place, "a volume is mounted there");
         }
     }

@@ -127,8 +127,9 @@ pub(crate) fn binding_conditions(ready: &[String], failed: &[String], path: &Pat
             }
         }
     }
+    let both: BTreeSet<&String> = ready.iter().collect();
     for (index, condition) in failed.iter().enumerate() {
-        if ready.contains(condition) {
+        if both.contains(condition) {
             causes.invalid(&failed_path.index(index), "the same condition cannot mean both ready and failed");
         }
     }

@@ -1,6 +1,8 @@
 //! Pod groups: their policy's kind and everything else but the size of a gang are settled when they are made.
 
 use gates::Gate;
+use std::collections::BTreeSet;
+
 use objects::scheduling::pod_group::{
     PodGroup, PodGroupResourceClaimStatus, PodGroupSchedulingConstraints, PodGroupSpec,
 };
@@ -170,8 +172,9 @@ fn constraints(
 
 fn validate_claim_statuses(group: &PodGroup, old: &PodGroup, path: &Path<'_>, causes: &mut Causes) {
     let statuses = &group.status.resource_claim_statuses;
+    let claims: BTreeSet<&str> = group.spec.resource_claims.iter().map(|claim| claim.name.as_str()).collect();
     for (index, status) in statuses.iter().enumerate() {
-        if !group.spec.resource_claims.iter().any(|claim| claim.name == status.name) {
+        if !claims.contains(status.name.as_str()) {
             let path = path.index(index);
             causes.invalid(&path.field("name"), "must be the name of an entry of spec.resourceClaims");
         }

@@ -143,6 +143,7 @@ pub(crate) fn validate_spread(
 ) {
     const POLICIES: [&str; 2] = ["Honor", "Ignore"];
     const ACTIONS: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
+    let last: BTreeMap<_, usize> = constraints.iter().map(spread_key).zip(0..).collect();
     for (index, constraint) in constraints.iter().enumerate() {
         let path = path.index(index);
         if constraint.max_skew <= 0 {
@@ -155,11 +156,7 @@ pub(crate) fn validate_spread(
         if !ACTIONS.contains(&action) {
             causes.not_supported(&path.field("whenUnsatisfiable"), action, &ACTIONS);
         }
-        let key = (&constraint.topology_key, &constraint.when_unsatisfiable);
-        if constraints[index + 1..]
-            .iter()
-            .any(|other| (&other.topology_key, &other.when_unsatisfiable) == key)
-        {
+        if last.get(&spread_key(constraint)).is_some_and(|last| index < *last) {
             causes.duplicate(
                 &path.field("{topologyKey, whenUnsatisfiable}"),
                 &format!("{}, {action}", constraint.topology_key),
@@ -193,6 +190,11 @@ pub(crate) fn validate_spread(
     }
 }
 
+/// What no two constraints may have in common.
+fn spread_key(constraint: &TopologySpreadConstraint) -> (&str, &str) {
+    (&constraint.topology_key, &constraint.when_unsatisfiable)
+}
+
 /// Keys that stay beside the selector, and so may not be in it.
 fn validate_plain_label_keys(
     keys: &[String],
@@ -204,15 +206,12 @@ fn validate_plain_label_keys(
     if !keys.is_empty() && selector.is_none() {
         causes.forbidden(&path, "needs a labelSelector beside it");
     }
-    let used = |key: &String| {
-        selector.is_some_and(|selector| {
-            selector.match_labels.contains_key(key)
-                || selector.match_expressions.iter().any(|requirement| requirement.key == *key)
-        })
-    };
+    let labels = selector.iter().flat_map(|selector| selector.match_labels.keys());
+    let requirements = selector.iter().flat_map(|selector| &selector.match_expressions);
+    let used: BTreeSet<&String> = labels.chain(requirements.map(|requirement| &requirement.key)).collect();
     for (index, key) in keys.iter().enumerate() {
         causes.malformed(&path.index(index), key, names::label_key(key));
-        if used(key) {
+        if used.contains(key) {
             causes.invalid(&path.index(index), format!("{key:?} is in labelSelector too"));
         }
     }

@@ -55,13 +55,17 @@ fn total(spec: &PodSpec, of: fn(&ResourceRequirements) -> &Amounts) -> Amounts {
     }
     let (mut sidecars, mut peak) = (Amounts::new(), Amounts::new());
     for container in &spec.init_containers {
-        let mut now = sidecars.clone();
-        add(&mut now, of(&container.resources));
-        if is_sidecar(container) {
-            add(&mut sum, of(&container.resources));
-            sidecars.clone_from(&now);
-        }
+        let own = of(&container.resources);
+        // Of what it does not need itself, nothing more is needed than before it.
+        let before =
+            own.keys().filter_map(|name| sidecars.get(name).map(|amount| (name.clone(), amount.clone())));
+        let mut now: Amounts = before.collect();
+        add(&mut now, own);
         raise(&mut peak, &now);
+        if is_sidecar(container) {
+            add(&mut sum, own);
+            sidecars.extend(now);
+        }
     }
     raise(&mut sum, &peak);
     sum

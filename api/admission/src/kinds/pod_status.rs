@@ -82,12 +82,16 @@ pub(crate) fn validate(pod: &Pod, old: &Pod, context: &Context<'_>, causes: &mut
     if let Some(extended) = &status.extended_resource_claim_status {
         validate_extended(extended, &pod.spec, &path.field("extendedResourceClaimStatus"), causes);
     }
+    let named = pod.spec.resource_claims.iter().filter_map(|claim| claim.resource_claim_name.as_deref());
+    let made = status.resource_claim_statuses.iter();
+    let claims: BTreeSet<&str> =
+        named.chain(made.filter_map(|claim| claim.resource_claim_name.as_deref())).collect();
     causes.each_once(
         &status.node_allocatable_resource_claim_statuses,
         ANY_NUMBER,
         &path.field("nodeAllocatableResourceClaimStatuses"),
         |each| each.resource_claim_name.clone(),
-        |causes, each, path| validate_node_allocatable(each, pod, path, causes),
+        |causes, each, path| validate_node_allocatable(each, &claims, path, causes),
     );
     let pod_ips = path.field("podIPs");
     if status.pod_ip.is_empty() != status.pod_ips.is_empty() {
@@ -133,15 +137,29 @@ fn validate_transitions(
     if all_may_restart(spec) {
         return;
     }
+    let statuses = first_by(new, |status| &status.name);
+    let containers = first_by(containers, |container| &container.name);
     for (index, before) in old.iter().enumerate() {
         let Some(terminated) = &before.state.terminated else { continue };
-        let Some(now) = new.iter().find(|now| now.name == before.name) else { continue };
-        let container = containers.iter().find(|container| container.name == before.name);
+        let Some(now) = statuses.get(before.name.as_str()) else { continue };
+        let container = containers.get(before.name.as_str());
         let restarts = container.is_some_and(|container| restarts(container, spec, terminated.exit_code));
         if now.state.terminated.is_none() && !restarts {
             causes.forbidden(&path.index(index).field("state"), "a container that has ended stays so");
         }
     }
+}
+
+/// The first element of each name.
+fn first_by<'a, T>(
+    list: impl IntoIterator<Item = &'a T>,
+    name: impl Fn(&'a T) -> &'a str,
+) -> BTreeMap<&'a str, &'a T> {
+    let mut first = BTreeMap::new();
+    for element in list {
+        first.entry(name(element)).or_insert(element);
+    }
+    first
 }
 
 fn all_may_restart(spec: &PodSpec) -> bool {
@@ -178,9 +196,10 @@ fn restarts(container: &Container, spec: &PodSpec, exit_code: i32) -> bool {
 
 fn validate_claims(pod: &Pod, path: &Path<'_>, causes: &mut Causes) {
     let mut seen = BTreeSet::new();
+    let claims: BTreeSet<&str> = pod.spec.resource_claims.iter().map(|claim| claim.name.as_str()).collect();
     for (index, status) in pod.status.resource_claim_statuses.iter().enumerate() {
         let path = path.index(index);
-        if !pod.spec.resource_claims.iter().any(|claim| claim.name == status.name) {
+        if !claims.contains(status.name.as_str()) {
             causes.invalid(&path.field("name"), "must be the name of one of spec.resourceClaims");
         }
         if !seen.insert(status.name.as_str()) {
@@ -203,10 +222,11 @@ fn validate_extended(
         causes.required(&mappings, "must have at least one mapping");
     }
     let mut seen = BTreeSet::new();
+    let containers =
+        first_by(spec.containers.iter().chain(&spec.init_containers), |container| &container.name);
     for (index, mapping) in status.request_mappings.iter().enumerate() {
         let element = mappings.index(index);
-        let mut containers = spec.containers.iter().chain(&spec.init_containers);
-        match containers.find(|container| container.name == mapping.container_name) {
+        match containers.get(mapping.container_name.as_str()) {
             None => causes.invalid(&element.field("containerName"), "must be a container of the pod"),
             Some(container) if !container.resources.requests.contains_key(&mapping.resource_name) => {
                 causes.invalid(
@@ -235,20 +255,15 @@ fn validate_extended(
 
 fn validate_node_allocatable(
     status: &NodeAllocatableResourceClaimStatus,
-    pod: &Pod,
+    claims: &BTreeSet<&str>,
     path: &Path<'_>,
     causes: &mut Causes,
 ) {
     let name = &status.resource_claim_name;
     if name.is_empty() {
         causes.required(&path.field("resourceClaimName"), "must be set");
-    } else {
-        let named = pod.spec.resource_claims.iter().filter_map(|claim| claim.resource_claim_name.as_ref());
-        let made = pod.status.resource_claim_statuses.iter();
-        let made = made.filter_map(|claim| claim.resource_claim_name.as_ref());
-        if !named.chain(made).any(|known| known == name) {
-            causes.invalid(&path.field("resourceClaimName"), "must be a claim of the pod");
-        }
+    } else if !claims.contains(name.as_str()) {
+        causes.invalid(&path.field("resourceClaimName"), "must be a claim of the pod");
     }
     let containers = path.field("containers");
     causes.each_once(&status.containers, ANY_NUMBER, &containers, Clone::clone, |_, _, _| {});

@@ -1,7 +1,9 @@
 //! What may change in a pod that exists: images, an earlier deadline, more tolerations, fewer gates; and while it has
 //! gates, where it may run can be narrowed.
 
-use objects::core::affinity::{Affinity, NodeAffinity, NodeSelectorTerm};
+use std::collections::BTreeSet;
+
+use objects::core::affinity::{Affinity, NodeAffinity, NodeSelectorTerm, Toleration};
 use objects::core::container::Container;
 use objects::core::pod::PodSpec;
 use objects::meta::ObjectMeta;
@@ -27,8 +29,9 @@ pub(crate) fn validate(spec: &PodSpec, old: &PodSpec, causes: &mut Causes) {
         return;
     }
     validate_tolerations(spec, old, &path.field("tolerations"), causes);
+    let gates: BTreeSet<&str> = old.scheduling_gates.iter().map(|gate| gate.name.as_str()).collect();
     for (index, gate) in spec.scheduling_gates.iter().enumerate() {
-        if !old.scheduling_gates.iter().any(|other| other.name == gate.name) {
+        if !gates.contains(gate.name.as_str()) {
             let gates = path.field("schedulingGates");
             let gate = gates.index(index);
             causes.forbidden(&gate.field("name"), "gates can only be taken away");
@@ -83,13 +86,12 @@ fn validate_deadline(spec: &PodSpec, old: &PodSpec, path: &Path<'_>, causes: &mu
 
 /// Tolerations can be added; of those that are there only the time can change.
 fn validate_tolerations(spec: &PodSpec, old: &PodSpec, path: &Path<'_>, causes: &mut Causes) {
-    let kept = old.tolerations.iter().all(|old| {
-        spec.tolerations.iter().any(|new| {
-            (&new.key, &new.operator, &new.value, &new.effect)
-                == (&old.key, &old.operator, &old.value, &old.effect)
-        })
-    });
-    if !kept {
+    let all_but_time = |toleration: &Toleration| {
+        let Toleration { key, operator, value, effect, .. } = toleration;
+        [key, operator, value, effect].map(String::clone)
+    };
+    let now: BTreeSet<[String; 4]> = spec.tolerations.iter().map(all_but_time).collect();
+    if !old.tolerations.iter().all(|toleration| now.contains(&all_but_time(toleration))) {
         causes.forbidden(path, "of a toleration that is there only tolerationSeconds can change");
     }
 }

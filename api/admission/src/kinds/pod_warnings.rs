@@ -1,9 +1,9 @@
 //! What the maker of a pod should know although the pod is accepted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use objects::core::affinity::{NodeSelectorTerm, PodAffinityTerm, WeightedPodAffinityTerm};
-use objects::core::container::Container;
+use objects::core::container::{Container, ContainerPort};
 use objects::core::pod::{Pod, PodSpec};
 
 use crate::names;
@@ -32,6 +32,9 @@ const OLD_SOURCES: [&str; 9] = [
     "storageos",
 ];
 
+/// So many warnings tell a reader enough.
+const WARNINGS_MAX: usize = 100;
+
 /// All warnings for a new pod.
 pub(crate) fn on_create(pod: &Pod) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -58,6 +61,7 @@ pub(crate) fn on_create(pod: &Pod) -> Vec<String> {
     }
     fractions(&spec.overhead, "spec.overhead", &mut warnings);
     containers(spec, &mut warnings);
+    warnings.truncate(WARNINGS_MAX);
     warnings
 }
 
@@ -175,11 +179,7 @@ fn repeated<'a>(keys: impl Iterator<Item = &'a String>, list: &str, field: &str,
 }
 
 /// Bytes come whole.
-fn fractions(
-    amounts: &std::collections::BTreeMap<String, objects::Quantity>,
-    path: &str,
-    warnings: &mut Vec<String>,
-) {
+fn fractions(amounts: &BTreeMap<String, objects::Quantity>, path: &str, warnings: &mut Vec<String>) {
     for name in ["memory", "ephemeral-storage"] {
         if amounts.get(name).is_some_and(|amount| amount.0.milli_value() % 1000 != 0) {
             warnings.push(format!("{path}[{name}]: a part of a byte is meaningless"));
@@ -188,7 +188,7 @@ fn fractions(
 }
 
 fn containers(spec: &PodSpec, warnings: &mut Vec<String>) {
-    let mut ports: Vec<(String, &objects::core::container::ContainerPort)> = Vec::new();
+    let mut ports = Ports::default();
     let mut port_names = BTreeSet::new();
     for (path, container) in each_container(spec) {
         fractions(&container.resources.limits, &format!("{path}.resources.limits"), warnings);
@@ -208,20 +208,76 @@ fn containers(spec: &PodSpec, warnings: &mut Vec<String>) {
             if !port.host_ip.is_empty() && port.host_port == 0 {
                 warnings.push(format!("{here}: hostIP does nothing without hostPort"));
             }
-            for (there, other) in &ports {
-                let same = (port.container_port, &port.protocol) == (other.container_port, &other.protocol);
-                let equal = (&port.host_ip, port.host_port) == (&other.host_ip, other.host_port);
-                let open = port.host_port == 0 || other.host_port == 0;
-                let half = port.host_port == other.host_port
-                    && (port.host_ip.is_empty() != other.host_ip.is_empty());
-                if same && (equal || open || half) {
-                    warnings.push(format!("{here}: overlaps with {there}"));
-                }
+            let room = WARNINGS_MAX.saturating_sub(warnings.len());
+            for there in ports.overlapping(port, room) {
+                warnings.push(format!("{here}: overlaps with {there}"));
             }
             if !port.name.is_empty() && !port_names.insert(port.name.as_str()) {
                 warnings.push(format!("{here}: another port is named {:?} too", port.name));
             }
-            ports.push((here, port));
+            ports.add(here, port);
         }
+    }
+}
+
+/// Ports that came before, such that those which overlap with one are found without looking at the others.
+#[derive(Default)]
+struct Ports<'a> {
+    paths: Vec<String>,
+    alike: BTreeMap<(i32, &'a str), Alike<'a>>,
+}
+
+/// Positions of ports with the same number and protocol.
+#[derive(Default)]
+struct Alike<'a> {
+    all: Vec<usize>,
+    by_host_port: BTreeMap<i32, Hosts<'a>>,
+}
+
+/// Positions of ports with the same host port.
+#[derive(Default)]
+struct Hosts<'a> {
+    everywhere: Vec<usize>,
+    by_address: BTreeMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Ports<'a> {
+    fn add(&mut self, path: String, port: &'a ContainerPort) {
+        let at = self.paths.len();
+        self.paths.push(path);
+        let alike = self.alike.entry((port.container_port, &port.protocol)).or_default();
+        alike.all.push(at);
+        let hosts = alike.by_host_port.entry(port.host_port).or_default();
+        match port.host_ip.as_str() {
+            "" => hosts.everywhere.push(at),
+            address => hosts.by_address.entry(address).or_default().push(at),
+        }
+    }
+
+    /// The paths of at most so many ports that overlap with this one: equal ones, those on all addresses with those on one,
+    /// and those without a host port with all.
+    fn overlapping(&self, port: &ContainerPort, most: usize) -> impl Iterator<Item = &String> {
+        let mut found: Vec<usize> = Vec::new();
+        if let Some(alike) = self.alike.get(&(port.container_port, port.protocol.as_str())) {
+            if port.host_port == 0 {
+                found.extend(alike.all.iter().take(most));
+            } else {
+                let free = alike.by_host_port.get(&0).into_iter();
+                let same = alike.by_host_port.get(&port.host_port).into_iter();
+                let free =
+                    free.flat_map(|hosts| hosts.everywhere.iter().chain(hosts.by_address.values().flatten()));
+                let same = same.flat_map(|hosts| {
+                    let own = hosts.by_address.get(port.host_ip.as_str()).into_iter().flatten();
+                    let each_max = if port.host_ip.is_empty() { most } else { 0 };
+                    let each = hosts.by_address.values().flatten().take(each_max);
+                    hosts.everywhere.iter().chain(own).chain(each)
+                });
+                found.extend(free.take(most));
+                found.extend(same.take(most));
+            }
+        }
+        found.sort_unstable();
+        found.truncate(most);
+        found.into_iter().map(|at| &self.paths[at])
     }
 }

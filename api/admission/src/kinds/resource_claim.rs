@@ -1,6 +1,8 @@
 //! Resource claims and their templates.
 
 use gates::Gate;
+use std::collections::BTreeSet;
+
 use objects::resource::allocation::{AllocatedDeviceStatus, DeviceRequestAllocationResult};
 use objects::resource::claim::{DeviceRequest, ResourceClaim, ResourceClaimTemplate};
 use schema::Path;
@@ -180,17 +182,13 @@ pub(crate) fn status_key(status: &AllocatedDeviceStatus) -> DeviceKey<'_> {
 
 /// A device that is no longer allocated has no status either.
 fn drop_statuses_of_freed_devices(claim: &mut ResourceClaim, old: &ResourceClaim) {
-    let kept: Vec<AllocatedDeviceStatus> = claim
-        .status
-        .devices
-        .iter()
-        .filter(|status| {
-            let key = status_key(status);
-            let held = |claim: &ResourceClaim| results(claim).iter().any(|result| result_key(result) == key);
-            !held(old) || held(claim)
-        })
-        .cloned()
-        .collect();
+    let before: BTreeSet<DeviceKey<'_>> = results(old).iter().map(result_key).collect();
+    let now: BTreeSet<DeviceKey<'_>> = results(claim).iter().map(result_key).collect();
+    let stays = |status: &AllocatedDeviceStatus| {
+        let key = status_key(status);
+        !before.contains(&key) || now.contains(&key)
+    };
+    let kept = claim.status.devices.iter().filter(|status| stays(status)).cloned().collect();
     claim.status.devices = kept;
 }
 

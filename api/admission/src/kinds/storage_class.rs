@@ -1,6 +1,6 @@
 //! Storage classes, and what nodes and drivers say of volumes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use objects::storage::{CSIDriver, CSINode, CSINodeDriver, CSIStorageCapacity, StorageClass};
 use schema::Path;
@@ -83,8 +83,12 @@ impl Admit for CSINode {
 
     fn validate_update(&self, old: &Self, context: &Context<'_>, causes: &mut Causes) {
         self.validate(context, causes);
+        let mut drivers = BTreeMap::new();
+        for driver in &self.spec.drivers {
+            drivers.entry(driver.name.as_str()).or_insert(driver);
+        }
         for before in &old.spec.drivers {
-            let now = self.spec.drivers.iter().find(|driver| driver.name == before.name);
+            let now = drivers.get(before.name.as_str());
             if now
                 .is_some_and(|now| now.node_id != before.node_id || now.topology_keys != before.topology_keys)
             {
@@ -136,7 +140,7 @@ impl Admit for CSIDriver {
     fn prepare_update(&mut self, old: &Self, _context: &Context<'_>) {
         // A new driver has no generation; the first change makes it 1.
         if !same("storage.v1.CSIDriverSpec", &self.spec, &old.spec) {
-            self.metadata.generation = old.metadata.generation + 1;
+            self.metadata.generation = old.metadata.generation.saturating_add(1);
         }
     }
 

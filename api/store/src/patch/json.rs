@@ -9,6 +9,10 @@ const OPERATIONS_MAX: usize = 10_000;
 /// What all copies of a patch may add, so that copies of copies cannot grow without bound.
 const COPIED_BYTES_MAX: usize = 3 * 1024 * 1024;
 
+/// How many elements of lists may be moved by one for what is put before them or taken out: every operation may do so in
+/// a list of several thousand.
+const SHIFTED_MAX: usize = 50_000_000;
+
 /// Applies the operations in order; the first that does not fit refuses the whole patch.
 ///
 /// # Errors
@@ -20,12 +24,12 @@ pub fn json_patch(target: &mut Value, patch: &Value) -> Result<(), PatchError> {
     if operations.len() > OPERATIONS_MAX {
         return Err(PatchError::TooManyOperations { have: operations.len(), most: OPERATIONS_MAX });
     }
-    let mut copied = 0;
+    let mut work = Work::default();
     for (index, operation) in operations.iter().enumerate() {
         let operation = Operation::read(operation)
             .map_err(|what| PatchError::Malformed(format!("operation {index}: {what}")))?;
         operation
-            .apply(target, &mut copied)
+            .apply(target, &mut work)
             .map_err(|what| PatchError::Unfit(format!("operation {index}: {what}")))?;
     }
     Ok(())
@@ -64,29 +68,51 @@ impl Operation {
         })
     }
 
-    fn apply(self, target: &mut Value, copied: &mut usize) -> Result<(), String> {
+    fn apply(self, target: &mut Value, work: &mut Work) -> Result<(), String> {
         match self {
-            Self::Add(to, value) => to.add(target, value),
-            Self::Remove(from) => from.remove(target).map(|_| ()),
+            Self::Add(to, value) => to.add(target, value, work),
+            Self::Remove(from) => from.remove(target, work).map(|_| ()),
             Self::Replace(to, value) => to.replace(target, value),
             Self::Move { from, to } => {
-                let value = from.remove(target)?;
-                to.add(target, value)
+                let value = from.remove(target, work)?;
+                to.add(target, value, work)
             }
             Self::Copy { from, to } => {
                 let value = from.get(target).ok_or_else(|| format!("{from} is not there"))?;
-                *copied += value.to_string().len();
-                if *copied > COPIED_BYTES_MAX {
-                    return Err(format!("the copies add more than {COPIED_BYTES_MAX} bytes"));
-                }
+                work.copy(value.to_string().len())?;
                 let value = value.clone();
-                to.add(target, value)
+                to.add(target, value, work)
             }
             Self::Test(at, expected) => {
                 let found = at.get(target).unwrap_or(&Value::Null);
                 if *found == expected { Ok(()) } else { Err(format!("{at} has another value")) }
             }
         }
+    }
+}
+
+/// What the operations of a patch have cost so far.
+#[derive(Default)]
+struct Work {
+    copied_bytes: usize,
+    shifted: usize,
+}
+
+impl Work {
+    fn copy(&mut self, bytes: usize) -> Result<(), String> {
+        self.copied_bytes += bytes;
+        if self.copied_bytes > COPIED_BYTES_MAX {
+            return Err(format!("the copies add more than {COPIED_BYTES_MAX} bytes"));
+        }
+        Ok(())
+    }
+
+    fn shift(&mut self, elements: usize) -> Result<(), String> {
+        self.shifted += elements;
+        if self.shifted > SHIFTED_MAX {
+            return Err(format!("the operations move more than {SHIFTED_MAX} elements of lists"));
+        }
+        Ok(())
     }
 }
 
@@ -129,7 +155,7 @@ impl Pointer {
         holder.map(|holder| (holder, last.as_str())).ok_or_else(|| format!("{self} is not there"))
     }
 
-    fn add(&self, target: &mut Value, value: Value) -> Result<(), String> {
+    fn add(&self, target: &mut Value, value: Value, work: &mut Work) -> Result<(), String> {
         if self.0.is_empty() {
             *target = value;
             return Ok(());
@@ -146,6 +172,7 @@ impl Pointer {
             (Value::Array(items), index) => {
                 let at =
                     position(index, items.len() + 1).ok_or_else(|| format!("{self} is beyond the list"))?;
+                work.shift(items.len() - at)?;
                 items.insert(at, value);
                 Ok(())
             }
@@ -153,12 +180,13 @@ impl Pointer {
         }
     }
 
-    fn remove(&self, target: &mut Value) -> Result<Value, String> {
+    fn remove(&self, target: &mut Value, work: &mut Work) -> Result<Value, String> {
         let missing = || format!("{self} is not there");
         match self.holder(target)? {
             (Value::Object(fields), name) => fields.remove(name).ok_or_else(missing),
             (Value::Array(items), index) => {
                 let at = position(index, items.len()).ok_or_else(missing)?;
+                work.shift(items.len() - at)?;
                 Ok(items.remove(at))
             }
             _ => Err(missing()),

@@ -2,6 +2,8 @@
 //!
 //! Directives: `$patch: replace|delete`, `$retainKeys`, `$deleteFromPrimitiveList/NAME`, `$setElementOrder/NAME`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schema::{Field, Patch, Shape, StructId, Table};
 use serde_json::{Map, Value};
 
@@ -49,7 +51,8 @@ fn merge_fields(
         Some(other) => return Err(PatchError::Malformed(format!("unknown directive $patch: {other:?}"))),
     }
     if let Some(Value::Array(keep)) = patch.remove("$retainKeys") {
-        target.retain(|name, _| keep.iter().any(|kept| kept == name));
+        let keep: BTreeSet<&str> = keep.iter().filter_map(Value::as_str).collect();
+        target.retain(|name, _| keep.contains(name.as_str()));
     }
     let (directives, plain): (Vec<_>, Vec<_>) =
         patch.into_iter().partition(|(name, _)| name.starts_with('$'));
@@ -59,7 +62,8 @@ fn merge_fields(
         if let Some(field) = name.strip_prefix(DELETE_FROM)
             && let (Some(Value::Array(items)), Value::Array(gone)) = (target.get_mut(field), list)
         {
-            items.retain(|item| !gone.contains(item));
+            let gone: BTreeSet<String> = gone.iter().map(Value::to_string).collect();
+            items.retain(|item| !gone.contains(&item.to_string()));
         }
     }
     for (name, value) in plain {
@@ -136,66 +140,99 @@ fn merge_list(
 ) -> Result<Vec<Value>, PatchError> {
     let before = items.clone();
     let Some(key) = key else {
-        for value in &patch {
-            if !items.contains(value) {
-                items.push(value.clone());
-            }
-        }
+        let mut have: BTreeSet<String> = items.iter().map(Value::to_string).collect();
+        items.extend(patch.iter().filter(|value| have.insert(value.to_string())).cloned());
         return Ok(order(items, &before, &patch, None));
     };
     if patch.iter().any(|item| item.get("$patch").is_some_and(|directive| directive == "replace")) {
         return Ok(patch.into_iter().filter(|item| !is_directive(item)).map(clean).collect());
     }
+    // Elements by key, the first of each key first. One that is deleted leaves its place empty.
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, identity) in
+        items.iter().enumerate().filter_map(|(at, item)| Some((at, identity(item, Some(key))?)))
+    {
+        places.entry(identity).or_default().push(at);
+    }
+    let mut items: Vec<Option<Value>> = items.into_iter().map(Some).collect();
     for item in patch.clone() {
         let Value::Object(mut fields) = item else {
             return Err(PatchError::Malformed(format!(
                 "an element of a list that is merged by {key:?} must be an object"
             )));
         };
-        let Some(wanted) = fields.get(key).cloned() else {
+        let Some(wanted) = fields.get(key).map(Value::to_string) else {
             return Err(PatchError::Malformed(format!(
                 "an element of a list that is merged by {key:?} lacks it"
             )));
         };
-        let found = items.iter().position(|have| have.get(key) == Some(&wanted));
         if fields.get("$patch").is_some_and(|directive| directive == "delete") {
-            items.retain(|have| have.get(key) != Some(&wanted));
+            places.remove(&wanted).into_iter().flatten().for_each(|at| items[at] = None);
             continue;
         }
-        match found.and_then(|at| items[at].as_object_mut()) {
+        let found = places.get(&wanted).and_then(|places| places.first());
+        match found.and_then(|at| items[*at].as_mut()).and_then(Value::as_object_mut) {
             Some(have) => {
                 let id = if let Shape::Struct(id) = element { Some(*id) } else { None };
                 merge_fields(table, id, have, fields)?;
             }
             None => {
                 fields.remove("$patch");
-                items.push(Value::Object(without_directives(fields)));
+                places.entry(wanted).or_default().push(items.len());
+                items.push(Some(Value::Object(without_directives(fields))));
             }
         }
     }
-    Ok(order(items, &before, &patch, Some(key)))
+    Ok(order(items.into_iter().flatten().collect(), &before, &patch, Some(key)))
+}
+
+/// What an element of a list is known by: its key, or all of it.
+fn identity(item: &Value, key: Option<&str>) -> Option<String> {
+    match key {
+        Some(key) => item.get(key).map(Value::to_string),
+        None => Some(item.to_string()),
+    }
+}
+
+/// The first place of each element.
+fn ranks(list: &[Value], key: Option<&str>) -> BTreeMap<String, usize> {
+    let mut ranks = BTreeMap::new();
+    for (at, item) in list.iter().enumerate() {
+        if let Some(identity) = identity(item, key) {
+            ranks.entry(identity).or_insert(at);
+        }
+    }
+    ranks
 }
 
 /// Orders a merged list: what the patch names is in the patch's order, the rest in the order it had before. Where the
 /// old order decides between one of each, it does; otherwise what the patch names comes first.
 fn order(merged: Vec<Value>, before: &[Value], wanted: &[Value], key: Option<&str>) -> Vec<Value> {
-    let same = |a: &Value, b: &Value| match key {
-        Some(key) => a.get(key).is_some() && a.get(key) == b.get(key),
-        None => a == b,
-    };
-    let rank = |list: &[Value], item: &Value| list.iter().position(|other| same(item, other));
-    let (mut named, mut others): (Vec<Value>, Vec<Value>) =
-        merged.into_iter().partition(|item| rank(wanted, item).is_some());
-    named.sort_by_key(|item| rank(wanted, item));
-    others.sort_by_key(|item| rank(before, item));
+    let (wanted, before) = (ranks(wanted, key), ranks(before, key));
+    let mut named: Vec<(usize, Option<usize>, Value)> = Vec::new();
+    let mut others: Vec<(Option<usize>, Value)> = Vec::new();
+    for item in merged {
+        let identity = identity(&item, key);
+        let rank = |ranks: &BTreeMap<String, usize>| ranks.get(identity.as_ref()?).copied();
+        match rank(&wanted) {
+            Some(at) => named.push((at, rank(&before), item)),
+            None => others.push((rank(&before), item)),
+        }
+    }
+    named.sort_by_key(|(wanted, _, _)| *wanted);
+    others.sort_by_key(|(before, _)| *before);
     let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());
     let mut ordered = Vec::new();
-    while let (Some(name), Some(other)) = (named.peek(), others.peek()) {
-        let earlier = rank(before, other).zip(rank(before, name)).is_some_and(|(other, name)| other < name);
-        ordered.extend(if earlier { others.next() } else { named.next() });
+    while let (Some((_, name, _)), Some((other, _))) = (named.peek(), others.peek()) {
+        let earlier = other.zip(*name).is_some_and(|(other, name)| other < name);
+        ordered.extend(if earlier {
+            others.next().map(|(_, item)| item)
+        } else {
+            named.next().map(|(_, _, item)| item)
+        });
     }
-    ordered.extend(named);
-    ordered.extend(others);
+    ordered.extend(named.map(|(_, _, item)| item));
+    ordered.extend(others.map(|(_, item)| item));
     ordered
 }
 

@@ -1,5 +1,7 @@
 //! Pods. Most of it is the STATUS column, which tells the phase, or better the reason why the pod is not further.
 
+use std::collections::BTreeMap;
+
 use model::timestamp::Timestamp;
 use serde_json::{Value, json};
 
@@ -118,10 +120,11 @@ impl Summary {
     /// Walks over the init containers up to the first one that has not done its work.
     fn read_init_containers(&mut self, pod: &Value) -> Initial {
         let declared = items(&pod["spec"]["initContainers"]);
+        // Of two containers of the same name the later declaration counts.
+        let declared: BTreeMap<&str, &Value> =
+            declared.iter().map(|each| (text(&each["name"]), each)).collect();
         let is_sidecar = |container: &Value| {
-            // Of two containers of the same name the later declaration counts.
-            let declaration = declared.iter().rev().find(|each| each["name"] == container["name"]);
-            declaration.is_some_and(restarts_always)
+            declared.get(text(&container["name"])).is_some_and(|declaration| restarts_always(declaration))
         };
         let mut sidecar_restarts = Restarts::default();
         for (at, container) in items(&pod["status"]["initContainerStatuses"]).iter().enumerate() {
