@@ -89,7 +89,7 @@ impl Engine {
             each: Gang { at_least: each, ..sought.gang.clone() },
             may_leave_some: shares && (sought.at_least as usize) < cast.members().count(),
         };
-        let Some(choices) = self.device_sets(group, cast, at_least).map_err(Miss::proved)? else {
+        let Some(choices) = self.device_sets(group, cast, at_least)? else {
             let found = self.attempt_seats(gang, cast, domains, steps_max, profile)?;
             return self.settle_seats(cast, found);
         };

@@ -18,6 +18,7 @@ use model::group::Group;
 use model::pod::{ClaimSource, Pod};
 use model::workload::{DeviceTerm, TermClaims, Together};
 
+use super::attempt::Miss;
 use super::cast::{Cast, Member, devices_at_least};
 use crate::engine::Engine;
 use crate::filters;
@@ -47,19 +48,19 @@ impl Engine {
     /// The choices of sets from which the claims of a gang can be met; nothing if it may have its devices from anywhere.
     ///
     /// # Errors
-    /// There is no such set, in a sentence.
+    /// There is no such set, or there are too many choices to try.
     pub(super) fn device_sets(
         &self,
         group: &Group,
         cast: &Cast,
         at_least: u32,
-    ) -> Result<Option<Vec<Sets>>, String> {
+    ) -> Result<Option<Vec<Sets>>, Miss> {
         let Some(terms) = self.gangs.terms.get(&group.id) else { return Ok(None) };
         let is_open =
             |term: &&DeviceTerm| cast.members().any(|member| open_of(member, term).next().is_some());
         let mut choices: Option<Vec<Sets>> = None;
         for term in terms.devices.iter().filter(is_open) {
-            let offers = self.offers(group, cast, term, at_least)?;
+            let offers = self.offers(group, cast, term, at_least).map_err(Miss::proved)?;
             choices = Some(match choices {
                 None => offers.into_iter().map(|(set, offer)| first_choice(term, set, offer)).collect(),
                 Some(before) => combined(before, term, &offers)?,
@@ -67,9 +68,8 @@ impl Engine {
         }
         match choices {
             Some(choices) if choices.is_empty() => {
-                Err("no node reaches all sets of devices that its claims \
-                                                        are to be met from"
-                    .to_owned())
+                let why = "no node reaches all sets of devices that its claims are to be met from";
+                Err(Miss::proved(why.to_owned()))
             }
             choices => Ok(choices),
         }
@@ -182,7 +182,7 @@ fn combined(
     before: Vec<Sets>,
     term: &DeviceTerm,
     offers: &BTreeMap<DeviceSet, Offer>,
-) -> Result<Vec<Sets>, String> {
+) -> Result<Vec<Sets>, Miss> {
     let mut by_node: BTreeMap<NodeIdx, Vec<&DeviceSet>> = BTreeMap::new();
     for (set, offer) in offers {
         offer.nodes.iter().for_each(|at| by_node.entry(*at).or_default().push(set));
@@ -198,7 +198,8 @@ fn combined(
             choices.push(Sets { name: format!("{}, {set}", choice.name), nodes, chosen });
         }
         if choices.len() > CHOICES_MAX {
-            return Err(format!("there are more than {CHOICES_MAX} choices of sets of devices"));
+            let why = format!("there are more than {CHOICES_MAX} choices of sets of devices");
+            return Err(Miss::open(why));
         }
     }
     Ok(choices)
@@ -271,5 +272,30 @@ fn told(together: &Together) -> String {
     match together {
         Together::Pool => "of one pool".to_owned(),
         Together::Attribute(attribute) => format!("of one {attribute}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certainty::Certainty;
+
+    fn pools(count: usize, nodes: &BTreeSet<NodeIdx>) -> BTreeMap<DeviceSet, Offer> {
+        let pool = |at: usize| PoolId { driver: "gpu.example.com".into(), pool: format!("{at}").into() };
+        let offer = || Offer { nodes: nodes.clone(), free: 1 };
+        (0..count).map(|at| (DeviceSet::Pool(pool(at)), offer())).collect()
+    }
+
+    #[test]
+    fn more_choices_than_are_tried_prove_nothing() {
+        let nodes = BTreeSet::from([NodeIdx(0)]);
+        let term = DeviceTerm { claims: TermClaims::Named("claim".into()), together: Together::Pool };
+        let choices = |count: usize| -> Vec<Sets> {
+            pools(count, &nodes).into_iter().map(|(set, offer)| first_choice(&term, set, offer)).collect()
+        };
+        let few = combined(choices(100), &term, &pools(100, &nodes)).expect("all of them are tried");
+        assert_eq!(few.len(), CHOICES_MAX);
+        let miss = combined(choices(101), &term, &pools(100, &nodes)).expect_err("not all of them are tried");
+        assert_eq!(miss.certainty, Certainty::LimitReached);
     }
 }
