@@ -133,6 +133,9 @@ pub(crate) fn strip<T>(fields: &[Gated<T>], object: &mut T, old: Option<&T>, con
     for field in fields {
         let on = field.gates.iter().all(|gate| context.has(*gate));
         if !on && !old.is_some_and(field.in_use) {
+            if (field.in_use)(object) {
+                context.surroundings.dropped(field.gates);
+            }
             (field.clear)(object);
         }
     }

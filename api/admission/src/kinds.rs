@@ -53,14 +53,70 @@ mod storage_class;
 mod volume;
 mod workload;
 
+use std::collections::BTreeSet;
+
+use gates::Gate;
 use objects::{
     Object, apps, batch, coordination, core, events, kept as kept_kinds, policy, resource, scheduling,
     storage, supercargo,
 };
+use schema::Kind;
 use serde_json::Value;
 
 use crate::admit::{Request, judge};
 use crate::rejection::Rejection;
+use crate::used;
+
+/// Hands the kinds that have rules to a macro.
+macro_rules! every_kind {
+    ($each:ident) => {
+        $each!(
+            core::pod::Pod,
+            core::node::Node,
+            core::event::Event,
+            core::kinds::Namespace,
+            core::kinds::PersistentVolumeClaim,
+            core::kinds::PersistentVolume,
+            core::kinds::Service,
+            core::kinds::ServiceAccount,
+            core::kinds::Secret,
+            core::kinds::ConfigMap,
+            core::kinds::ReplicationController,
+            core::kinds::Binding,
+            coordination::Lease,
+            policy::PodDisruptionBudget,
+            policy::Eviction,
+            storage::StorageClass,
+            storage::CSINode,
+            storage::CSIDriver,
+            storage::CSIStorageCapacity,
+            apps::ReplicaSet,
+            apps::StatefulSet,
+            batch::Job,
+            scheduling::priority_class::PriorityClass,
+            scheduling::pod_group::PodGroup,
+            scheduling::workload::Workload,
+            scheduling::composite_pod_group::CompositePodGroup,
+            resource::slice::ResourceSlice,
+            resource::claim::ResourceClaim,
+            resource::claim::ResourceClaimTemplate,
+            resource::class::DeviceClass,
+            resource::class::DeviceTaintRule,
+            resource::pool_status::ResourcePoolStatusRequest,
+            kept_kinds::Deployment,
+            kept_kinds::DaemonSet,
+            kept_kinds::CronJob,
+            kept_kinds::HorizontalPodAutoscaler,
+            kept_kinds::Ingress,
+            kept_kinds::LeaseCandidate,
+            kept_kinds::Endpoints,
+            supercargo::pod_scheduling_context::PodSchedulingContext,
+            supercargo::device_attachment::DeviceAttachment,
+            supercargo::node_topology::NodeTopology,
+            supercargo::workload::Workload,
+        )
+    };
+}
 
 /// Runs the rules of the request's kind.
 pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rejection> {
@@ -74,50 +130,19 @@ pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rej
     if request.sent.kind == events::Event::KIND && request.sent.api_version == events::Event::API_VERSION {
         return event::judge_reported(request);
     }
-    try_each!(
-        core::pod::Pod,
-        core::node::Node,
-        core::event::Event,
-        core::kinds::Namespace,
-        core::kinds::PersistentVolumeClaim,
-        core::kinds::PersistentVolume,
-        core::kinds::Service,
-        core::kinds::ServiceAccount,
-        core::kinds::Secret,
-        core::kinds::ConfigMap,
-        core::kinds::ReplicationController,
-        core::kinds::Binding,
-        coordination::Lease,
-        policy::PodDisruptionBudget,
-        policy::Eviction,
-        storage::StorageClass,
-        storage::CSINode,
-        storage::CSIDriver,
-        storage::CSIStorageCapacity,
-        apps::ReplicaSet,
-        apps::StatefulSet,
-        batch::Job,
-        scheduling::priority_class::PriorityClass,
-        scheduling::pod_group::PodGroup,
-        scheduling::workload::Workload,
-        scheduling::composite_pod_group::CompositePodGroup,
-        resource::slice::ResourceSlice,
-        resource::claim::ResourceClaim,
-        resource::claim::ResourceClaimTemplate,
-        resource::class::DeviceClass,
-        resource::class::DeviceTaintRule,
-        resource::pool_status::ResourcePoolStatusRequest,
-        kept_kinds::Deployment,
-        kept_kinds::DaemonSet,
-        kept_kinds::CronJob,
-        kept_kinds::HorizontalPodAutoscaler,
-        kept_kinds::Ingress,
-        kept_kinds::LeaseCandidate,
-        kept_kinds::Endpoints,
-        supercargo::pod_scheduling_context::PodSchedulingContext,
-        supercargo::device_attachment::DeviceAttachment,
-        supercargo::node_topology::NodeTopology,
-        supercargo::workload::Workload,
-    );
+    every_kind!(try_each);
     Err(Rejection::BadRequest(format!("{} {} is not served", request.kind.api_version, request.kind.kind)))
+}
+
+/// The features whose fields an object of the kind has, in the version in which it is stored.
+pub(crate) fn used_gates(kind: &Kind, object: Value) -> BTreeSet<Gate> {
+    macro_rules! try_each {
+        ($($type:ty),* $(,)?) => {$(
+            if kind.kind == <$type>::KIND && kind.api_version == <$type>::API_VERSION {
+                return used::used::<$type>(object);
+            }
+        )*};
+    }
+    every_kind!(try_each);
+    BTreeSet::new()
 }

@@ -15,6 +15,7 @@ mod rejection;
 mod same;
 mod selectors;
 mod surroundings;
+mod used;
 mod versions;
 
 use schema::names;
@@ -24,4 +25,5 @@ pub use cause::{Cause, Reason};
 pub use kind::Context;
 pub use rejection::Rejection;
 pub use surroundings::Surroundings;
+pub use used::used_gates;
 pub use versions::{from_stored, stored_kind, to_stored};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gates::Gate;
 use objects::core::node::Node;
 use objects::scheduling::priority_class::PriorityClass;
 
@@ -18,4 +19,8 @@ pub trait Surroundings {
 
     /// Nodes that a filter picks.
     fn nodes(&self, wanted: &dyn Fn(&Node) -> bool) -> Vec<Node>;
+
+    /// Hears of a field that the object has and loses, because not all of these features are on. A server says nothing
+    /// about it, as in Kubernetes.
+    fn dropped(&self, _needed: &'static [Gate]) {}
 }

@@ -12,6 +12,7 @@ use objects::resource::allocation::ResourceClaimConsumerReference;
 use objects::resource::claim::ResourceClaim;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::control::{self, Form};
+use objects::supercargo::noted_groups;
 
 use crate::claim_templates::ENTRY;
 use crate::claimants::{Claimant, is_controlled_by};
@@ -131,6 +132,7 @@ pub fn unprotected(claim: &ResourceClaim) -> Option<ResourceClaim> {
     (is_protected(claim) && claim.status.allocation.is_none()).then(|| {
         let mut free = claim.clone();
         free.metadata.finalizers.retain(|finalizer| finalizer != PROTECTION);
+        noted_groups::forget(&mut free);
         free
     })
 }

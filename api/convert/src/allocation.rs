@@ -1,5 +1,6 @@
 //! What was found for a claim, as it is written into the claim's status.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::allocation::{Allocation, ConfigSource, Grant, GrantedConfig};
@@ -34,6 +35,19 @@ pub fn allocation<'c>(
         node_selector: allocation.nodes.as_ref().map(node_selector_object),
         ..Default::default()
     })
+}
+
+/// Whether devices that were found are those that were written, as far as a server keeps what is said of them: one that does not
+/// know fields of ours drops them.
+pub(crate) fn is_kept(written: &DeviceAllocationResult, found: &DeviceAllocationResult) -> bool {
+    let upstream = |devices: &DeviceAllocationResult| {
+        let mut devices = devices.clone();
+        for result in &mut devices.results {
+            (result.compatibility_groups, result.binding_timeout) = (BTreeMap::new(), None);
+        }
+        devices
+    };
+    upstream(written) == upstream(found)
 }
 
 fn result(grant: &Grant, share_id: &mut dyn FnMut() -> String) -> DeviceRequestAllocationResult {

@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 
 use crate::allocation::allocation;
 use crate::change::{CLAIM_FINALIZER, EXTENDED_ANNOTATION};
-use crate::request::{ApiCall, Next, RequestError, Seen, Verb, call, open_claim, reference, update};
+use crate::request::{
+    ApiCall, Next, RequestError, Seen, Verb, call, open_claim, protect, ready, reference, update,
+};
 
 /// What is to be made.
 pub(crate) struct Making<'w> {
@@ -32,19 +34,21 @@ pub(crate) fn make(making: &Making<'_>, seen: &Seen<'_>) -> Result<Next, Request
     let pod = seen.pod.filter(|pod| *pod.metadata.uid == *making.uid).ok_or(RequestError::Gone)?;
     let Some(known) = seen.claim else { return Ok(Next::Then(create(making))) };
     let mut claim = open_claim(seen, &known.metadata.uid)?;
-    if !claim.metadata.finalizers.iter().any(|one| one == CLAIM_FINALIZER) {
-        claim.metadata.finalizers.push(CLAIM_FINALIZER.to_owned());
-        return Ok(Next::Then(update(&claim, None)));
-    }
     if claim.status.allocation.is_none() {
         let mut shares = making.shares.iter();
         let mut share = || shares.next().map(ToString::to_string).unwrap_or_default();
         let mut result = allocation(making.granted, &claim, seen.class, &mut share)?;
+        if let Some(call) = ready(&mut claim, &result) {
+            return Ok(Next::Then(call));
+        }
         result.allocation_timestamp = seen.allocation_times.then_some(Time(seen.now.to_seconds()));
         claim.status.allocation = Some(result);
         let consumer = Consumer { name: making.pod.name.clone(), uid: making.uid.into(), group: None };
         claim.status.reserved_for.push(reference(&consumer));
         return Ok(Next::Then(update(&claim, Some("status"))));
+    }
+    if protect(&mut claim) {
+        return Ok(Next::Then(update(&claim, None)));
     }
     let status = PodExtendedResourceClaimStatus {
         request_mappings: making.mappings.iter().map(mapping).collect(),

@@ -11,18 +11,19 @@ use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::core::kinds::Binding;
 use objects::core::pod::Pod;
-use objects::resource::allocation::ResourceClaimConsumerReference;
+use objects::resource::allocation::{AllocationResult, ResourceClaimConsumerReference};
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::annotations::BOUND_TOGETHER;
 use objects::supercargo::control;
+use objects::supercargo::noted_groups;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::{Object, Time};
 use scheduler::change::{Consumer, Preemptor, WaitReason, Write};
 use serde_json::{Value, json};
 
-use crate::allocation::allocation;
+use crate::allocation::{allocation, is_kept};
 use crate::change::CLAIM_FINALIZER;
 use crate::error::ConvertError;
 use crate::footprint;
@@ -139,18 +140,16 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             let mut claim = open_claim(seen, uid)?;
             let mut shares = shares.iter();
             let mut share = || shares.next().map(ToString::to_string).unwrap_or_default();
-            let mut result = || allocation(granted, &claim, seen.class, &mut share);
+            let mut result = allocation(granted, &claim, seen.class, &mut share)?;
             if let Some(found) = &claim.status.allocation {
                 // A call without an answer may have been carried out.
-                let is_ours = found.devices == result()?.devices
+                let is_ours = is_kept(&result.devices, &found.devices)
                     && consumers.iter().any(|consumer| is_reserved(&claim, consumer));
                 return if is_ours { Ok(reserve(claim, consumers)) } else { Err(RequestError::Allocated) };
             }
-            if !claim.metadata.finalizers.iter().any(|one| one == CLAIM_FINALIZER) {
-                claim.metadata.finalizers.push(CLAIM_FINALIZER.to_owned());
-                return Ok(Next::Then(update(&claim, None)));
+            if let Some(call) = ready(&mut claim, &result) {
+                return Ok(Next::Then(call));
             }
-            let mut result = result()?;
             result.allocation_timestamp = seen.allocation_times.then_some(Time(seen.now.to_seconds()));
             claim.status.allocation = Some(result);
             Ok(reserve(claim, consumers))
@@ -315,6 +314,24 @@ fn bind(
 
 fn is_reserved(claim: &ResourceClaim, consumer: &Consumer) -> bool {
     claim.status.reserved_for.iter().any(|one| *one.uid == **consumer.user())
+}
+
+/// What a claim needs before it is given devices, if it does not have it: it is protected, and says what a server may drop
+/// from its status. The status is written over this version and no other, so that it is never there without.
+pub(crate) fn ready(claim: &mut ResourceClaim, result: &AllocationResult) -> Option<ApiCall> {
+    let before = claim.metadata.clone();
+    protect(claim);
+    noted_groups::note(claim, &result.devices.results);
+    (claim.metadata != before).then(|| update(claim, None))
+}
+
+/// Keeps a claim that has devices from vanishing, and says whether nothing did.
+pub(crate) fn protect(claim: &mut ResourceClaim) -> bool {
+    let is_bare = !claim.metadata.finalizers.iter().any(|one| one == CLAIM_FINALIZER);
+    if is_bare {
+        claim.metadata.finalizers.push(CLAIM_FINALIZER.to_owned());
+    }
+    is_bare
 }
 
 /// The claim of a write, if it can still be given something.

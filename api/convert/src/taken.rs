@@ -4,6 +4,7 @@ use cluster::ledger::{Holding, Ledger, ShareId};
 use model::device::DeviceId;
 use objects::resource::allocation::DeviceRequestAllocationResult;
 use objects::resource::claim::ResourceClaim;
+use objects::supercargo::noted_groups::NotedGroups;
 
 use crate::claim::claim_id;
 use crate::text::shared;
@@ -22,11 +23,12 @@ pub struct Taken {
 /// What a claim holds. Devices that it only looks after are not held.
 pub fn taken(claim: &ResourceClaim) -> impl Iterator<Item = Taken> {
     let holder = claim_id(claim);
+    let noted = NotedGroups::of(claim);
     let results = claim.status.allocation.iter().flat_map(|allocation| &allocation.devices.results);
     results.filter(|result| result.admin_access != Some(true)).map(move |result| {
         let share = share(result);
         let amounts = result.consumed_capacity.iter().filter(|_| share.is_some());
-        let groups = result.compatibility_groups.iter();
+        let groups = noted.groups(result).iter();
         let holding = Holding {
             holder: holder.clone(),
             groups: groups.map(|(set, groups)| (set.as_str().into(), shared(groups))).collect(),

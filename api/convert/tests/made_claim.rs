@@ -9,6 +9,7 @@ use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
+use objects::supercargo::annotations::COMPATIBILITY_GROUPS;
 use scheduler::change::{RequestMapping, Write};
 use serde_json::{Value, json};
 
@@ -77,7 +78,11 @@ fn with<T>(claim: Option<&Value>, pod: Option<&Value>, ask: impl FnOnce(&Seen<'_
 }
 
 fn then(claim: Option<&Value>) -> ApiCall {
-    match with(claim, Some(&pod()), |seen| next(&write(), seen)) {
+    then_of(&write(), claim)
+}
+
+fn then_of(write: &Write, claim: Option<&Value>) -> ApiCall {
+    match with(claim, Some(&pod()), |seen| next(write, seen)) {
         Ok(Next::Then(call)) => call,
         other => unreachable!("there is more to come than {other:?}"),
     }
@@ -90,6 +95,26 @@ fn created(call: &ApiCall) -> Value {
     claim["metadata"]["uid"] = json!("cu");
     claim["metadata"]["resourceVersion"] = json!("5");
     claim
+}
+
+#[test]
+fn a_claim_that_is_made_has_the_groups_of_its_devices_noted_by_the_call_that_protects_it() {
+    let mut write = write();
+    let Write::MakeClaim { allocation, .. } = &mut write else { unreachable!("it is one") };
+    allocation.grants[1].groups = [("set".into(), vec!["mig".into()])].into();
+    let claim = created(&then_of(&write, None));
+    let protect = then_of(&write, Some(&claim));
+    assert_eq!((protect.verb, protect.subresource), (Verb::Update, None));
+    assert_eq!(protect.body["metadata"]["finalizers"], json!([CLAIM_FINALIZER]));
+    let note = r#"[{"request":"container-0-request-0","driver":"d","pool":"p","device":"b","shareID":"s1","groups":{"set":["mig"]}}]"#;
+    let annotations = json!({ EXTENDED_ANNOTATION: "true", COMPATIBILITY_GROUPS: note });
+    assert_eq!(protect.body["metadata"]["annotations"], annotations);
+    let give = then_of(&write, Some(&protect.body));
+    assert_eq!((give.verb, give.subresource), (Verb::Update, Some("status")));
+    // Whoever takes the protection away of what has devices does not keep it off.
+    let mut bare = give.body.clone();
+    bare["metadata"]["finalizers"] = json!([]);
+    assert_eq!(then_of(&write, Some(&bare)).body["metadata"]["finalizers"], json!([CLAIM_FINALIZER]));
 }
 
 #[test]

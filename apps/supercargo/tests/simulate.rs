@@ -88,6 +88,74 @@ fn a_feature_that_is_off_is_off_in_the_simulation_too() {
     assert!(text(&output.stderr).starts_with("error: unknown feature gate Nothing\nhint: "));
 }
 
+/// A GPU of which one pod wants a part for itself, and another a part that others cannot be beside.
+const SCHEMES: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: node-1}, status: {allocatable: {cpu: '4', memory: 4Gi, pods: '10'}}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: mig}, spec: {selectors: [{cel: {expression: \"device.attributes['gpu.example.com'].kind == 'mig'\"}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: vgpu}, spec: {selectors: [{cel: {expression: \"device.attributes['gpu.example.com'].kind == 'vgpu'\"}}]}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: counters}
+spec:
+  {driver: gpu.example.com, nodeName: node-1, pool: {name: node-1, generation: 1, resourceSliceCount: 2}, sharedCounters: [{name: gpu-0, counters: {memory: {value: 80Gi}}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: parts}
+spec:
+  driver: gpu.example.com
+  nodeName: node-1
+  pool: {name: node-1, generation: 1, resourceSliceCount: 2}
+  devices:
+  - {name: mig-0, attributes: {kind: {string: mig}}, consumesCounters: [{counterSet: gpu-0, compatibilityGroups: [mig], counters: {memory: {value: 10Gi}}}]}
+  - {name: vgpu-0, attributes: {kind: {string: vgpu}}, consumesCounters: [{counterSet: gpu-0, compatibilityGroups: [vgpu], counters: {memory: {value: 10Gi}}}]}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: mig}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: mig}}]}}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: vgpu}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: vgpu}}]}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {resourceClaims: [{name: c, resourceClaimName: mig}], containers: [{name: c, image: i}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {resourceClaims: [{name: c, resourceClaimName: vgpu}], containers: [{name: c, image: i}]}}
+";
+
+#[test]
+fn features_that_manifests_need_are_on_unless_they_are_turned_off_and_either_is_told() {
+    let output = simulate(&["-"], SCHEMES);
+    assert_eq!(output.status.code(), Some(2), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(
+        text(&output.stdout).contains("0 compatible with what shares their counters"),
+        "{}",
+        text(&output.stdout)
+    );
+    let expected = "\
+note: turned on feature gate DRADeviceCompatibilityGroups, which ResourceSlice parts (stdin:14) needs
+hint: a cluster has these feature gates off by default; to simulate it without one, pass --feature-gates NAME=false
+";
+    assert_eq!(text(&output.stderr), expected);
+    let setting = "--feature-gates=DRADeviceCompatibilityGroups=true";
+    let output = simulate(&["-", setting], SCHEMES);
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), ""));
+    let ignored = "so the simulation ignores what needs it in ResourceSlice";
+    for setting in ["DRADeviceCompatibilityGroups=false", "AllAlpha=false"] {
+        let output = simulate(&["-", "--feature-gates", setting], SCHEMES);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+        let expected = format!(
+            "warning: feature gate DRADeviceCompatibilityGroups is off, {ignored} parts (stdin:14)\n"
+        );
+        assert_eq!(text(&output.stderr), expected);
+    }
+    let output = simulate(&["-", "--feature-gates", "DRAPartitionableDevices=false"], SCHEMES);
+    let expected = format!(
+        "warning: feature gate DRADeviceCompatibilityGroups is off, {ignored} parts (stdin:14)\n\
+         warning: feature gate DRAPartitionableDevices is off, {ignored} counters (stdin:8)\n"
+    );
+    assert_eq!(text(&output.stderr), expected);
+}
+
 #[test]
 fn what_the_answer_does_not_take_into_account_is_said_beside_it() {
     let deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {}}";

@@ -118,8 +118,8 @@ impl Counters {
         }
     }
 
-    /// Takes off what allocated devices draw. What they draw is read from the slices, the groups from the holdings: a
-    /// slice may have been rewritten since.
+    /// Takes off what allocated devices draw. What they draw is read from the slices, the groups from the holdings, as a
+    /// slice may have been rewritten since. Groups that nobody noted are those that the device declares now.
     fn count_holders(&mut self, number: u32, pool: &WholePool, ledger: &Ledger, gates: Gates) {
         let slices = pool.here.iter().chain(&pool.elsewhere);
         for device in slices.flat_map(|slice| &slice.slice.devices) {
@@ -133,9 +133,7 @@ impl Counters {
                 for (slot, amount) in &draw.amounts {
                     self.left[*slot as usize] -= amount;
                 }
-                if gates.enabled(Gate::DRADeviceCompatibilityGroups) {
-                    self.join(draw.set, holdings);
-                }
+                self.join(&draw, holdings, gates);
             }
         }
         // Once more for devices that are no longer published, or no longer draw on the set; the others are in it already.
@@ -143,25 +141,29 @@ impl Counters {
             for (name, groups) in &holding.groups {
                 let Some(set) = self.index.get(&(number, name.clone())).copied() else { continue };
                 let groups = self.numbers(groups);
-                let members = &mut self.sets[set as usize].members;
-                *members = if gates.enabled(Gate::DRADeviceCompatibilityGroups) {
-                    std::mem::take(members).with(&groups)
-                } else if groups.is_empty() {
-                    std::mem::take(members)
-                } else {
-                    Members::Closed
-                };
+                self.count(set, &groups, gates);
             }
         }
     }
 
     /// Counts the holders of a device among those of a counter set.
-    fn join(&mut self, set: u32, holdings: &Holdings) {
-        let name = self.sets[set as usize].name.clone();
+    fn join(&mut self, draw: &DrawPlan, holdings: &Holdings, gates: Gates) {
+        let name = self.sets[draw.set as usize].name.clone();
         for holding in holdings.iter() {
-            let groups = holding.groups.get(&name).map(|groups| self.numbers(groups)).unwrap_or_default();
-            let members = &mut self.sets[set as usize].members;
-            *members = std::mem::take(members).with(&groups);
+            let noted = holding.groups.get(&name).map(|groups| self.numbers(groups));
+            let groups =
+                if holding.groups.is_empty() { draw.groups.clone() } else { noted.unwrap_or_default() };
+            self.count(draw.set, &groups, gates);
+        }
+    }
+
+    /// Counts one who holds a counter set already.
+    fn count(&mut self, set: u32, groups: &[u32], gates: Gates) {
+        let members = &mut self.sets[set as usize].members;
+        if gates.enabled(Gate::DRADeviceCompatibilityGroups) {
+            *members = std::mem::take(members).with(groups);
+        } else if !groups.is_empty() {
+            *members = Members::Closed;
         }
     }
 

@@ -138,8 +138,11 @@ fn spot<'q>(
     }
 }
 
-/// Whether a device declares the groups with which it was allocated.
+/// Whether a device declares the groups with which it was allocated. If nobody noted these, they are those that it declares.
 fn declares(device: &Device, holding: &Holding) -> bool {
+    if holding.groups.is_empty() {
+        return true;
+    }
     let grouped = device.draws.iter().filter(|draw| !draw.groups.is_empty());
     let noted = holding.groups.iter().filter(|(_, groups)| !groups.is_empty());
     grouped.clone().count() == noted.count()

@@ -21,7 +21,8 @@ pub struct ShareId(pub Arc<str>);
 pub struct Holding {
     /// Who holds it.
     pub holder: ClaimId,
-    /// The groups that the device declared when it was allocated, by counter set; empty if it declared none.
+    /// The groups that the device declared when it was allocated, by counter set; empty if it declared none, or if nobody
+    /// noted them. Then those count that it declares now.
     pub groups: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// Of a share: how much of each capacity.
     pub consumed: BTreeMap<Arc<str>, Quantity>,

@@ -87,11 +87,28 @@ impl FromStr for Gates {
 
     /// Applies the settings to the defaults. Empty items are skipped and the last setting of a name counts.
     fn from_str(text: &str) -> Result<Self, GateError> {
-        let mut settings = Settings::default();
-        for item in text.split(',').filter(|item| !item.is_empty()) {
-            settings.read(item)?;
+        Settings::parse(text)?.apply()
+    }
+}
+
+impl Gates {
+    /// Applies the settings to the defaults and turns on what is needed besides, with all that it needs itself, as far as no
+    /// setting turns it off. What was turned on is told, in the order of needs.
+    ///
+    /// # Errors
+    /// The settings do not describe a set of gates.
+    pub fn with_needed(
+        text: &str,
+        needed: impl IntoIterator<Item = Gate>,
+    ) -> Result<(Self, Vec<Gate>), GateError> {
+        let mut settings = Settings::parse(text)?;
+        let mut turned_on = Vec::new();
+        for gate in needed {
+            if settings.may_be_on(gate) {
+                settings.turn_on(gate, &mut turned_on);
+            }
         }
-        settings.apply()
+        Ok((settings.apply()?, turned_on))
     }
 }
 
@@ -103,6 +120,39 @@ struct Settings {
 }
 
 impl Settings {
+    fn parse(text: &str) -> Result<Self, GateError> {
+        let mut settings = Self::default();
+        for item in text.split(',').filter(|item| !item.is_empty()) {
+            settings.read(item)?;
+        }
+        Ok(settings)
+    }
+
+    /// What is said of a gate, by its name or by its stage.
+    fn said(&self, gate: Gate) -> Option<bool> {
+        let by_stage = match gate.spec().stage {
+            Stage::Alpha => self.all_alpha,
+            Stage::Beta => self.all_beta,
+            Stage::Ga => None,
+        };
+        self.by_name.get(&gate).copied().or(by_stage)
+    }
+
+    /// Whether nothing turns the gate off, or another that it needs.
+    fn may_be_on(&self, gate: Gate) -> bool {
+        self.said(gate) != Some(false) && gate.spec().needs.iter().all(|need| self.may_be_on(*need))
+    }
+
+    fn turn_on(&mut self, gate: Gate, turned_on: &mut Vec<Gate>) {
+        for need in gate.spec().needs {
+            self.turn_on(*need, turned_on);
+        }
+        if self.said(gate).is_none() && !gate.spec().preset.is_on() {
+            self.by_name.insert(gate, true);
+            turned_on.push(gate);
+        }
+    }
+
     fn read(&mut self, item: &str) -> Result<(), GateError> {
         let Some((name, value)) = item.split_once('=') else {
             return Err(GateError::NoValue { item: item.trim().to_owned() });
@@ -128,12 +178,7 @@ impl Settings {
         let mut gates = Gates::default();
         for gate in Gate::ALL {
             let spec = gate.spec();
-            let by_stage = match spec.stage {
-                Stage::Alpha => self.all_alpha,
-                Stage::Beta => self.all_beta,
-                Stage::Ga => None,
-            };
-            let Some(on) = self.by_name.get(gate).copied().or(by_stage) else { continue };
+            let Some(on) = self.said(*gate) else { continue };
             if !on && spec.preset == Preset::LockedOn {
                 return Err(GateError::Locked { gate: *gate });
             }

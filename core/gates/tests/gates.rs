@@ -204,3 +204,28 @@ fn a_listing_of_given_gates_says_which_are_on() {
     assert_eq!(text.lines().next().map(|line| line.contains("STATE")), Some(true));
     assert!(text.lines().all(|line| !line.ends_with(' ')));
 }
+
+#[test]
+fn what_is_needed_is_turned_on_unless_a_setting_turns_it_off() {
+    let check = |text: &str, needed: &[Gate], turned_on: &[Gate]| {
+        let (gates, turned) =
+            Gates::with_needed(text, needed.iter().copied()).expect("the settings are accepted");
+        assert_eq!(turned, turned_on, "{text} {needed:?}");
+        assert!(turned.iter().all(|gate| gates.enabled(*gate)), "{text} {needed:?}");
+        gates
+    };
+    let groups = Gate::DRADeviceCompatibilityGroups;
+    check("", &[], &[]);
+    check("", &[groups], &[groups]);
+    // What it needs itself comes first.
+    check("", &[Gate::DRAWorkloadResourceClaims], &[Gate::GenericWorkload, Gate::DRAWorkloadResourceClaims]);
+    check("DRAWorkloadResourceClaims=true", &[Gate::DRAWorkloadResourceClaims], &[Gate::GenericWorkload]);
+    check("AllAlpha=true,AllBeta=true", &[groups], &[]);
+    for off in ["DRADeviceCompatibilityGroups=false", "AllAlpha=false", "DRAPartitionableDevices=false"] {
+        assert!(!check(off, &[groups], &[]).enabled(groups), "{off}");
+    }
+    let later = "DRADeviceCompatibilityGroups=false,DRADeviceCompatibilityGroups=true";
+    assert!(check(later, &[groups], &[]).enabled(groups));
+    let error = Gates::with_needed("GenericWorkload=maybe", [groups]).expect_err("it is no setting");
+    assert!(matches!(error, GateError::BadValue { .. }));
+}

@@ -130,6 +130,11 @@ impl<T> Answer<T> {
         })
     }
 
+    /// The same request may be answered in a while: the server has too much to do, or cannot be reached or answer now.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::TooManyRequests { .. } | Self::Unavailable(_))
+    }
+
     /// When the server wants to be asked again, if it said so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -2,21 +2,25 @@
 
 use std::time::Duration;
 
+use crate::answer::Answer;
+
 /// Pauses between attempts.
 #[derive(Clone, Debug)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     first: Duration,
     longest: Duration,
     failures: u32,
 }
 
 impl Backoff {
-    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
+    /// The first pause, which doubles with each failure, and the longest.
+    #[must_use]
+    pub fn new(first: Duration, longest: Duration) -> Self {
         Self { first, longest, failures: 0 }
     }
 
     /// It works again.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.failures = 0;
     }
 
@@ -27,6 +31,12 @@ impl Backoff {
             return Duration::ZERO;
         }
         self.pause()
+    }
+
+    /// How long to wait after an answer that may be another in a while; longer if the server wants so, within the bound.
+    pub fn pause_after<T>(&mut self, answer: &Answer<T>) -> Duration {
+        let pause = self.pause();
+        answer.retry_after().map_or(pause, |asked| pause.max(asked.min(self.longest)))
     }
 
     /// How long to wait after one more failure.
@@ -49,6 +59,18 @@ mod tests {
     use std::time::Duration;
 
     use super::Backoff;
+    use crate::answer::Answer;
+
+    #[test]
+    fn a_server_that_wants_more_time_gets_it_up_to_the_bound() {
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
+        let busy = |retry_after: Option<u64>| Answer::<()>::TooManyRequests {
+            retry_after: retry_after.map(Duration::from_secs),
+        };
+        assert_eq!(backoff.pause_after(&busy(Some(7))), Duration::from_secs(7));
+        assert_eq!(backoff.pause_after(&busy(Some(700))), Duration::from_secs(10));
+        assert!(backoff.pause_after(&busy(None)) <= Duration::from_millis(400));
+    }
 
     #[test]
     fn pauses_double_up_to_a_bound_and_start_over() {

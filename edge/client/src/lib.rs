@@ -17,6 +17,7 @@ mod watch;
 mod write;
 
 pub use answer::{Answer, Unavailable};
+pub use backoff::Backoff;
 pub use clock::Clock;
 pub use connect::ConnectError;
 pub use connection::{Connection, Options};

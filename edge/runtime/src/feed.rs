@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use client::{Answer, Connection, Event, Gone, Resource, Selectors, WatchOptions};
+use client::{Answer, Backoff, Connection, Event, Gone, Resource, Selectors, WatchOptions};
 use convert::change::Fact;
 use convert::claim_id;
 use futures_util::{Stream, StreamExt};
@@ -183,8 +183,9 @@ impl Source for ResourceClaim {
     }
 }
 
-/// How long to wait before a server that cannot say what it serves is asked again.
+/// How long to wait at first before a server that cannot say what it serves is asked again, and at most.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
+const ASK_AGAIN_MAX: Duration = Duration::from_secs(30);
 
 /// How long to wait at first before a server is asked again whether it serves a kind, and at most.
 const ASK_LATER: Duration = Duration::from_secs(1);
@@ -205,6 +206,7 @@ pub(crate) async fn feeds(
     listener: &dyn Listener,
 ) -> Result<Feeds, StartError> {
     let mut feeds = Feeds { served: Vec::new(), unserved: Vec::new() };
+    let mut backoff = Backoff::new(ASK_AGAIN, ASK_AGAIN_MAX);
     for feed in FEEDS.iter().filter(|feed| feed.gate.is_none_or(|gate| gates.enabled(gate))) {
         loop {
             match connection.serves(feed.api_version, feed.plural).await {
@@ -213,17 +215,19 @@ pub(crate) async fn feeds(
                     listener.hear(&Notice::NotServed { kind: feed.kind });
                     feeds.unserved.push(feed);
                 }
-                Answer::Unavailable(why) => {
-                    let (kind, retry_in) = (feed.kind, ASK_AGAIN);
-                    listener.hear(&Notice::Interrupted { kind, why: &why.to_string(), retry_in });
+                other => {
+                    let (server, why) = (connection.server().to_owned(), other.trouble().unwrap_or_default());
+                    let error = StartError::Discovery { server, why };
+                    if !other.is_passing() {
+                        return Err(error);
+                    }
+                    let (kind, retry_in) = (feed.kind, backoff.pause_after(&other));
+                    listener.hear(&Notice::Interrupted { kind, why: &error.to_string(), retry_in });
                     sleep(retry_in).await;
                     continue;
                 }
-                other => {
-                    let why = other.trouble().unwrap_or_default();
-                    return Err(StartError::Discovery { server: connection.server().to_owned(), why });
-                }
             }
+            backoff.reset();
             break;
         }
     }

@@ -25,18 +25,19 @@ type Found = Result<Real, String>;
 pub enum Served {
     /// What it serves by itself.
     Usual,
-    /// Groups of pods besides, with all that belongs to them.
+    /// Groups of pods besides, with all that belongs to them, and compatibility groups of devices.
     Groups,
 }
 
 impl Served {
-    /// What belongs to groups of pods.
-    pub const GROUPS: [Gate; 5] = [
+    /// What belongs to groups of pods and of devices.
+    pub const GROUPS: [Gate; 6] = [
         Gate::GenericWorkload,
         Gate::TopologyAwareWorkloadScheduling,
         Gate::CompositePodGroup,
         Gate::PodGroupPreemptionPolicy,
         Gate::DRAWorkloadResourceClaims,
+        Gate::DRADeviceCompatibilityGroups,
     ];
 
     /// The features of a server, or of a scheduler that uses all of them.

@@ -8,6 +8,7 @@ use objects::resource::allocation::AllocationResult;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::resource::slice::ResourceSlice;
+use objects::supercargo::noted_groups::{Groups, NotedGroups};
 
 use crate::names::{ClaimName, DeviceName};
 
@@ -29,7 +30,7 @@ pub struct Evidence<'o> {
 /// Where the compatibility groups of allocated devices are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupsFrom {
-    /// From the results, in which every allocation must have noted them.
+    /// From what every allocation must have noted of them, in its results or on its claim; from the slices where nobody did.
     Results,
     /// From the slices as they are now, because Kubernetes notes no groups in results.
     Slices,
@@ -52,7 +53,8 @@ pub(crate) struct Held<'o> {
     /// The share, if the device is held as one of several shares.
     pub(crate) share: Option<&'o str>,
     pub(crate) consumed: &'o BTreeMap<String, Quantity>,
-    pub(crate) groups: &'o BTreeMap<String, Vec<String>>,
+    /// The groups that were noted of it; empty if none were.
+    pub(crate) groups: Groups,
 }
 
 impl<'o> Evidence<'o> {
@@ -65,6 +67,7 @@ impl<'o> Evidence<'o> {
             if except.contains(&name) {
                 continue;
             }
+            let noted = NotedGroups::of(claim);
             for result in &allocation.devices.results {
                 if result.admin_access == Some(true) {
                     continue;
@@ -76,7 +79,7 @@ impl<'o> Evidence<'o> {
                     device: DeviceName::in_result(result),
                     share: result.share_id.as_deref().filter(|_| shares),
                     consumed: &result.consumed_capacity,
-                    groups: &result.compatibility_groups,
+                    groups: noted.groups(result).clone(),
                 });
             }
         }

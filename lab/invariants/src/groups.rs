@@ -55,11 +55,15 @@ fn closed(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Vec<Violation> {
             continue;
         }
         let name = &pick.found.name;
+        let pool = attempt.pools.iter().find(|pool| pool.name == name.pool);
+        let devices = pool.map(|pool| pool.all_devices(&attempt.evidence)).unwrap_or_default();
+        let held = attempt.held.iter().filter(|held| held.device.pool == name.pool);
+        let groups: Vec<_> = held.map(|held| groups_of(&attempt.evidence, held, &devices)).collect();
         for one in &pick.found.device.consumes_counters {
-            let noted =
-                |held: &&Held<'_>| held.groups.get(&one.counter_set).is_some_and(|noted| !noted.is_empty());
-            let mut held = attempt.held.iter().filter(|held| held.device.pool == name.pool);
-            if held.any(|held| noted(&held)) {
+            let is_grouped = |groups: &BTreeMap<String, BTreeSet<String>>| {
+                groups.get(&one.counter_set).is_some_and(|groups| !groups.is_empty())
+            };
+            if groups.iter().any(is_grouped) {
                 let (device, set) = (name.clone(), one.counter_set.clone());
                 violations.push(Violation::GroupsClosed { device, set });
             }
@@ -104,7 +108,7 @@ fn is_changed(attempt: &Attempt<'_>, pick: &Pick<'_>, groups: &BTreeMap<String, 
             let same = |(set, noted): (&String, &Vec<String>)| {
                 groups.get(set).is_some_and(|groups| *groups == noted.iter().cloned().collect())
             };
-            noted.clone().count() != now || !noted.into_iter().all(same)
+            !held.groups.is_empty() && (noted.clone().count() != now || !noted.into_iter().all(same))
         })
 }
 
@@ -127,18 +131,27 @@ fn of_held(evidence: &Evidence<'_>, pool: &PoolName, devices: &[Found<'_>], held
     let place = |held: &Held<'_>| devices.iter().position(|found| found.name == held.device);
     held.sort_by_key(|held| place(held).unwrap_or(usize::MAX));
     for held in held {
-        let device = devices.iter().find(|found| found.name == held.device);
-        let mut groups = device.map(|found| declared(found.device)).unwrap_or_default();
-        if evidence.groups == GroupsFrom::Results {
-            // The slice says from which sets the device draws, the result with which groups it was allocated.
-            groups.values_mut().for_each(BTreeSet::clear);
-            for (set, noted) in held.groups {
-                groups.insert(set.clone(), noted.iter().cloned().collect());
-            }
-        }
-        add(&mut members, &held.device, groups);
+        add(&mut members, &held.device, groups_of(evidence, held, devices));
     }
     members
+}
+
+/// The groups of a held device, by counter set.
+fn groups_of(
+    evidence: &Evidence<'_>,
+    held: &Held<'_>,
+    devices: &[Found<'_>],
+) -> BTreeMap<String, BTreeSet<String>> {
+    let device = devices.iter().find(|found| found.name == held.device);
+    let mut groups = device.map(|found| declared(found.device)).unwrap_or_default();
+    if evidence.groups == GroupsFrom::Results && !held.groups.is_empty() {
+        // The slice says from which sets the device draws, the note with which groups it was allocated.
+        groups.values_mut().for_each(BTreeSet::clear);
+        for (set, noted) in &held.groups {
+            groups.insert(set.clone(), noted.iter().cloned().collect());
+        }
+    }
+    groups
 }
 
 fn add(members: &mut Members, device: &DeviceName, groups: BTreeMap<String, BTreeSet<String>>) {

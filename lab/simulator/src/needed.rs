@@ -1,32 +1,40 @@
 //! Features without which a cluster would not have what is in manifests.
 
+use std::collections::BTreeMap;
+
+use admission::used_gates;
 use gates::Gate;
+use objects::supercargo::annotations::CONTROLLER_NAME;
 
 use crate::manifest::Manifest;
+use crate::shelf::kind_of;
 
-/// Features that a cluster with these manifests must have: without them it would not serve a kind, or would drop a field.
+/// Kinds that a cluster serves, or heeds, only with a feature.
+const OF_KINDS: [(&str, &str, Gate); 6] = [
+    ("scheduling.k8s.io", "PodGroup", Gate::GenericWorkload),
+    ("scheduling.k8s.io", "Workload", Gate::GenericWorkload),
+    ("scheduling.k8s.io", "CompositePodGroup", Gate::CompositePodGroup),
+    ("resource.k8s.io", "DeviceTaintRule", Gate::DRADeviceTaintRules),
+    ("resource.k8s.io", "ResourcePoolStatusRequest", Gate::DRAResourcePoolStatus),
+    ("supercargo.dev", "PodSchedulingContext", Gate::DRAControlPlaneController),
+];
+
+/// Features that a cluster with these manifests must have, each with the first that needs it: without them it would not
+/// heed a kind, or would drop a field.
 #[must_use]
-pub fn needed_gates(manifests: &[Manifest]) -> Vec<Gate> {
-    let of_kind =
-        |kind: &'static str| manifests.iter().filter(move |manifest| manifest.value["kind"] == kind);
-    let groups = || of_kind("PodGroup");
-    let mut needed = Vec::new();
-    if groups().next().is_some() {
-        needed.push(Gate::GenericWorkload);
-    }
-    if of_kind("CompositePodGroup").next().is_some() {
-        let trees = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling, Gate::CompositePodGroup];
-        needed.extend(trees);
-    }
-    if groups().any(|group| group.value["spec"]["resourceClaims"].is_array()) {
-        needed.push(Gate::DRAWorkloadResourceClaims);
-    }
-    if groups().any(|group| group.value["spec"]["schedulingConstraints"].is_object()) {
-        needed.push(Gate::TopologyAwareWorkloadScheduling);
-    }
-    let is_controlled = |class: &Manifest| class.value["spec"]["controllerName"].is_string();
-    if of_kind("DeviceClass").any(is_controlled) || of_kind("PodSchedulingContext").next().is_some() {
-        needed.push(Gate::DRAControlPlaneController);
+pub fn needed_gates(manifests: &[Manifest]) -> BTreeMap<Gate, &Manifest> {
+    let mut needed = BTreeMap::new();
+    for manifest in manifests {
+        // What is wrong with the others is said when they are admitted.
+        let Ok(kind) = kind_of(&manifest.value) else { continue };
+        let of_kind = OF_KINDS.iter().filter(|(group, name, _)| kind.group() == *group && kind.kind == *name);
+        let is_controlled = kind.kind == "DeviceClass"
+            && manifest.value["metadata"]["annotations"][CONTROLLER_NAME].is_string();
+        let by_annotation = is_controlled.then_some(Gate::DRAControlPlaneController);
+        let used = used_gates(kind, &manifest.value);
+        for gate in of_kind.map(|(_, _, gate)| *gate).chain(by_annotation).chain(used) {
+            needed.entry(gate).or_insert(manifest);
+        }
     }
     needed
 }

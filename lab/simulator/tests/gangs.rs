@@ -9,7 +9,7 @@ const WHOLE_AND_HALF: &str = include_str!("../../../examples/gang/whole-and-half
 fn outcome(manifests: &str) -> Outcome {
     let manifests = read("test", manifests).expect("they can be read");
     let needed = needed_gates(&manifests);
-    let gates = needed.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
+    let (gates, _) = Gates::with_needed("", needed.into_keys()).expect("no setting is wrong");
     simulate(&manifests, gates).expect("they are admitted").outcome
 }
 

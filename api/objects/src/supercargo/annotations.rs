@@ -35,3 +35,6 @@ pub const SHAREABLE: &str = "supercargo.dev/shareable";
 
 /// On a ResourceClaim, for `status.allocation.resourceHandles`: the list in JSON.
 pub const RESOURCE_HANDLES: &str = "supercargo.dev/resource-handles";
+
+/// On a ResourceClaim, for `status.allocation.devices.results[].compatibilityGroups`: a list in JSON of devices with their groups.
+pub const COMPATIBILITY_GROUPS: &str = "supercargo.dev/compatibility-groups";

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use gates::Gates;
 use kubelet::simulated::Times;
+use serde_json::Value;
 use simulator::{Ending, Manifest, Outcome, PodOutcome, Rules, needed_gates, read, simulate_by};
 
 use crate::cli::seconds;
@@ -43,7 +44,7 @@ pub(crate) struct Simulate {
     /// How to write the answer
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
-    /// Features to turn on and off, such as A=true,B=false
+    /// Features to turn on and off, such as A=true,B=false; those that the manifests need are on by default
     #[arg(long, value_name = "SETTING")]
     feature_gates: Option<String>,
 }
@@ -66,7 +67,7 @@ impl Simulate {
         for file in &self.files {
             manifests.extend(read_path(file)?);
         }
-        let gates = self.gates(&manifests)?;
+        let gates = self.gates(&manifests, complaints)?;
         let scheduler = match &self.config {
             None => None,
             Some(file) => Some(configuration::read(file, gates)?),
@@ -101,15 +102,43 @@ impl Simulate {
 }
 
 impl Simulate {
-    /// The features as they are set. Those without which the manifests would mean nothing are on unless they are named.
-    fn gates(&self, manifests: &[Manifest]) -> Result<Gates, Failure> {
+    /// The features as they are set. Those that the manifests need are on unless they are turned off; either is told.
+    fn gates(&self, manifests: &[Manifest], complaints: &mut dyn Write) -> Result<Gates, Failure> {
         let setting = self.feature_gates.as_deref().unwrap_or_default();
         let needed = needed_gates(manifests);
-        let is_named = needed.iter().any(|gate| setting.contains(gate.name()));
-        let needed = needed.iter().filter(|_| !is_named).map(|gate| format!("{gate}=true,"));
-        let setting: String = needed.chain([setting.to_owned()]).collect();
-        setting.parse().map_err(|error| refusal(&error))
+        let (gates, turned_on) =
+            Gates::with_needed(setting, needed.keys().copied()).map_err(|error| refusal(&error))?;
+        // Whoever closed stderr does not want to know.
+        for gate in &turned_on {
+            let user = match needed.get(gate) {
+                Some(manifest) => named(manifest),
+                None => {
+                    let user = turned_on.iter().find(|user| user.spec().needs.contains(gate));
+                    user.map(|user| format!("feature gate {user}")).unwrap_or_default()
+                }
+            };
+            let _ = writeln!(complaints, "note: turned on feature gate {gate}, which {user} needs");
+        }
+        if !turned_on.is_empty() {
+            let hint = "a cluster has these feature gates off by default; to simulate it without one, pass --feature-gates NAME=false";
+            let _ = writeln!(complaints, "hint: {hint}");
+        }
+        for (gate, manifest) in needed.iter().filter(|(gate, _)| !gates.enabled(**gate)) {
+            let manifest = named(manifest);
+            let _ = writeln!(
+                complaints,
+                "warning: feature gate {gate} is off, so the simulation ignores what needs it in {manifest}"
+            );
+        }
+        Ok(gates)
     }
+}
+
+/// A manifest as it is told about: its kind, its name and where it stands.
+fn named(manifest: &Manifest) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (text(&manifest.value["kind"]), text(&manifest.value["metadata"]["name"]));
+    format!("{kind} {name} ({})", manifest.place)
 }
 
 fn failed(wrong: String) -> Failure {

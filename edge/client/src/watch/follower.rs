@@ -324,10 +324,8 @@ impl<K: Object + Send + 'static> Follower<K> {
         let pause = match answer {
             // That a version is too old happens to everybody who was away.
             Answer::Gone(_) => self.backoff.pause_unless_first(),
-            _ => self.backoff.pause(),
+            _ => self.backoff.pause_after(answer),
         };
-        let pause =
-            answer.retry_after().map_or(pause, |asked| pause.max(asked.min(self.options.backoff_max)));
         self.pause(why, pause, next)
     }
 

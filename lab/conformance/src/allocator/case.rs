@@ -34,7 +34,7 @@ impl Case {
     /// Reads a line of the vectors.
     pub fn read(case: &Value) -> anyhow::Result<Case> {
         let slices: Vec<ResourceSlice> = list(case, "slices")?;
-        let holders = held::holders(case.get("allocated").unwrap_or(&Value::Null), &slices)?;
+        let holders = held::holders(case.get("allocated").unwrap_or(&Value::Null))?;
         let gates = gates(case.get("features").unwrap_or(&Value::Null))?;
         // Some cases say which allocator they were put to; for the others upstream chose by the features that are on.
         let oldest = match case.get("channel").and_then(Value::as_str) {

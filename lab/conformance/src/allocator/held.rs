@@ -9,29 +9,28 @@ use anyhow::Context;
 use objects::Quantity;
 use objects::resource::allocation::{AllocationResult, DeviceRequestAllocationResult};
 use objects::resource::claim::ResourceClaim;
-use objects::resource::slice::ResourceSlice;
 use serde_json::Value;
 
 /// A share that nobody named, to carry amounts.
 const UNNAMED_SHARE: &str = "ffffffff-ffff-4fff-8fff-ffffffffffff";
 
 /// The claims that hold what a case says is allocated.
-pub(super) fn holders(allocated: &Value, slices: &[ResourceSlice]) -> anyhow::Result<Vec<ResourceClaim>> {
+pub(super) fn holders(allocated: &Value) -> anyhow::Result<Vec<ResourceClaim>> {
     let mut consumed = consumed(allocated)?;
     let mut results = Vec::new();
     for device in names(allocated, "devices")? {
-        results.push(result(&device, slices)?);
+        results.push(result(&device)?);
     }
     for share in names(allocated, "sharedDevices")? {
         let (id, device) = share.split_last().context("a share without a name")?;
-        let mut result = result(device, slices)?;
+        let mut result = result(device)?;
         result.share_id = Some(id.clone());
         // Only the sum of what shares consume matters, so the first one may have it all.
         result.consumed_capacity = consumed.remove(device).unwrap_or_default();
         results.push(result);
     }
     for (device, amounts) in consumed {
-        let mut result = result(&device, slices)?;
+        let mut result = result(&device)?;
         result.share_id = Some(UNNAMED_SHARE.to_owned());
         result.consumed_capacity = amounts;
         results.push(result);
@@ -50,22 +49,10 @@ fn holder(number: usize, result: DeviceRequestAllocationResult) -> ResourceClaim
     claim
 }
 
-/// A held device, with the groups that it declares now: the reference reads them anew each time.
-fn result(name: &[String], slices: &[ResourceSlice]) -> anyhow::Result<DeviceRequestAllocationResult> {
+/// A held device. Which groups it declares is said by the slices alone, as the reference has it.
+fn result(name: &[String]) -> anyhow::Result<DeviceRequestAllocationResult> {
     let [driver, pool, device] = name else { anyhow::bail!("a device has three names, not {name:?}") };
-    let of_pool = slices.iter().filter(|slice| slice.spec.driver == *driver && slice.spec.pool.name == *pool);
-    let newest = of_pool.clone().map(|slice| slice.spec.pool.generation).max();
-    let found = of_pool
-        .filter(|slice| Some(slice.spec.pool.generation) == newest)
-        .flat_map(|slice| slice.spec.devices.iter().flatten())
-        .find(|found| found.name == *device);
-    let draws = found.map_or(&[][..], |found| &found.consumes_counters);
-    let declared = draws.iter().any(|draw| !draw.compatibility_groups.is_empty());
-    let groups = draws.iter().filter(|_| declared);
     Ok(DeviceRequestAllocationResult {
-        compatibility_groups: groups
-            .map(|draw| (draw.counter_set.clone(), draw.compatibility_groups.clone()))
-            .collect(),
         device: device.clone(),
         driver: driver.clone(),
         pool: pool.clone(),
@@ -110,11 +97,6 @@ mod tests {
 
     #[test]
     fn devices_shares_and_amounts_are_held_by_somebody() {
-        let slices = json!([{ "spec": { "driver": "d", "pool": { "name": "p" }, "devices": [{
-            "name": "whole",
-            "consumesCounters": [{ "counterSet": "set", "compatibilityGroups": ["mig"] }, { "counterSet": "other" }],
-        }] } }]);
-        let slices: Vec<ResourceSlice> = serde_json::from_value(slices).expect("slices");
         let allocated = json!({
             "devices": [["d", "p", "whole"]],
             "sharedDevices": [["d", "p", "shared", "one"], ["d", "p", "shared", "two"]],
@@ -124,7 +106,7 @@ mod tests {
             ],
         });
         let mut ledger = Ledger::default();
-        for holder in holders(&allocated, &slices).expect("all is well formed") {
+        for holder in holders(&allocated).expect("all is well formed") {
             convert::take_into(&mut ledger, &holder);
         }
         let held = |device: &str| {
@@ -133,7 +115,7 @@ mod tests {
         };
         assert!(held("whole").is_dedicated() && !held("whole").is_shared());
         let groups = &held("whole").iter().next().expect("a holding").groups;
-        assert_eq!(*groups, [("set".into(), vec!["mig".into()]), ("other".into(), vec![])].into());
+        assert!(groups.is_empty(), "nobody noted any");
         assert!(held("shared").is_shared() && !held("shared").is_dedicated());
         assert_eq!((held("shared").iter().count(), held("shared").consumed("memory")), (2, 3_000_000_000));
         assert!(held("unshared").is_shared());

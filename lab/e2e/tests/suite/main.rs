@@ -33,6 +33,7 @@ macro_rules! with_groups {
 use with_groups;
 
 mod claims;
+mod compatibility;
 mod devices;
 mod fabric;
 mod gangs;

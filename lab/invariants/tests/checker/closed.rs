@@ -2,6 +2,7 @@
 
 use crate::scene::{Scene, scene};
 use gates::Gate;
+use objects::supercargo::noted_groups;
 
 /// What was done, and all that the checker must say.
 type Row = (&'static str, fn(&mut Scene), &'static [&'static str]);
@@ -39,13 +40,29 @@ fn share(scene: &mut Scene, groups: &[&str]) {
     }
 }
 
+/// The server dropped what the result said, and the slice says nothing either.
+fn noted_on_claim(scene: &mut Scene) {
+    let held = scene.held("part-user").clone();
+    noted_groups::note(scene.holders.get_mut("part-user").unwrap(), &[held]);
+    scene.held("part-user").compatibility_groups.clear();
+    scene.device("parts", "mig-0").consumes_counters[0].compatibility_groups.clear();
+}
+
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     ("a set that is held with groups", |_| {}, CLOSED),
     ("a set that a device holds which is not published any more", |s| s.held("part-user").device = "mig-9".into(), CLOSED),
     ("a set that a device holds which declares no groups any more", |s| s.device("parts", "mig-0").consumes_counters[0].compatibility_groups.clear(), CLOSED),
-    ("a set that is held without groups", |s| s.held("part-user").compatibility_groups.clear(), &[]),
-    ("a set for which an empty list was noted", |s| { s.held("part-user").compatibility_groups.insert("g0".into(), Vec::new()); }, &[]),
+    ("a set that is held with groups that are noted on the claim", noted_on_claim, CLOSED),
+    ("a set that a device holds whose groups nobody noted", |s| s.held("part-user").compatibility_groups.clear(), CLOSED),
+    ("a set that is held without groups", |s| {
+        s.held("part-user").compatibility_groups.clear();
+        s.device("parts", "mig-0").consumes_counters[0].compatibility_groups.clear();
+    }, &[]),
+    ("a set for which an empty list was noted", |s| {
+        let groups = s.held("part-user").compatibility_groups.remove("g0").unwrap();
+        s.held("part-user").compatibility_groups = [("g0".into(), Vec::new()), ("g1".into(), groups)].into();
+    }, &[]),
     ("a set that nobody holds", |s| { s.holders.remove("part-user"); }, &[]),
     ("another set that is held with groups", |s| {
         let groups = s.held("part-user").compatibility_groups.remove("g0").unwrap();

@@ -37,6 +37,10 @@ const ROWS: &[Row] = &[
     ("groups that were not common at the time", |s| { s.held("part-user").compatibility_groups.insert("g0".into(), vec!["vgpu".into()]); },
         &["part.example.com/mig: the devices that draw from g0 have no compatibility group in common: mig-0, mig-1"]),
     ("groups that were changed later", |s| s.device("parts", "mig-0").consumes_counters[0].compatibility_groups = vec!["vgpu".into()], &[]),
+    ("groups that were changed later and that nobody noted", |s| {
+        s.held("part-user").compatibility_groups.clear();
+        s.device("parts", "mig-0").consumes_counters[0].compatibility_groups = vec!["vgpu".into()];
+    }, &["part.example.com/mig: the devices that draw from g0 have no compatibility group in common: mig-0, mig-1"]),
     ("groups that were changed later and are read now", |s| {
         s.groups = GroupsFrom::Slices;
         s.device("parts", "mig-0").consumes_counters[0].compatibility_groups = vec!["vgpu".into()];
