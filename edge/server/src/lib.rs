@@ -11,6 +11,7 @@ mod change;
 mod compress;
 mod delete;
 mod durable;
+mod impersonate;
 mod limits;
 mod listen;
 #[cfg(test)]

@@ -240,6 +240,35 @@ fn with_headers(method: &str, path: &str, headers: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nobody_acts_as_others() {
+    let served = Served::start_plain().await;
+    for header in [
+        "Impersonate-User: bob",
+        "impersonate-group: dev",
+        "Impersonate-Uid: 7",
+        "Impersonate-Extra-scopes: a",
+    ] {
+        for (method, path) in [
+            ("GET", "/api/v1/pods"),
+            ("DELETE", CONFIG_MAPS),
+            ("GET", "/version"),
+            ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews"),
+        ] {
+            let (status, text) = send(&served, &with_headers(method, path, &format!("{header}\r\n"))).await;
+            assert_eq!(status, Some(403), "{method} {path} {header}\n{text}");
+            assert!(
+                text.contains("\"reason\":\"Forbidden\"") && text.contains("does not support impersonation"),
+                "{text}"
+            );
+        }
+    }
+    let stranger =
+        b"GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nImpersonate-User: bob\r\nConnection: close\r\n\r\n";
+    assert_eq!(send(&served, stranger).await.0, Some(401), "who is nobody is asked who they are first");
+    goes_on(&served).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn schemas_come_in_the_form_that_is_asked_for() {
     let served = Served::start_plain().await;
     let old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
