@@ -4,10 +4,13 @@
 
 mod components;
 mod crds;
+mod gnostic;
 mod names;
 mod operations;
 mod paths;
 mod structural;
+
+use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
@@ -68,6 +71,12 @@ pub fn document_v2() -> Value {
         "securityDefinitions": { "BearerToken": bearer_token() },
         "security": [{ "BearerToken": [] }],
     })
+}
+
+/// The same document in protobuf, in the messages of gnostic.
+pub fn document_v2_protobuf() -> &'static [u8] {
+    static WRITTEN: OnceLock<Vec<u8>> = OnceLock::new();
+    WRITTEN.get_or_init(|| gnostic::write(&document_v2()).0)
 }
 
 fn served(table: &Table) -> impl Iterator<Item = &Kind> {

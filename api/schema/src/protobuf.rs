@@ -7,6 +7,7 @@ mod read;
 mod write;
 
 pub use read::{NotProtobuf, parse_protobuf};
+pub(crate) use write::Message;
 pub use write::{watch_frame, write_protobuf};
 
 /// What Kubernetes writes before every envelope.

@@ -1,11 +1,10 @@
 //! The API server inside this binary, before it listens: its storage, its certificates, and the kubeconfig that fits.
 //!
-//! Invariant: keys are readable by their owner only.
+//! Invariant: keys are readable by their owner only, and nothing starts anew beside keys of an earlier start.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -14,6 +13,7 @@ use server::{Credentials, Identity, Log, NoLog};
 use store::Store;
 
 use crate::failure::Failure;
+use crate::private_file::{self, Held, NotHeld};
 
 /// What a server needs before it can listen.
 pub(crate) struct Opened {
@@ -32,11 +32,27 @@ pub(crate) fn open(listen: IpAddr, data_dir: Option<&Path>) -> Result<Opened, Fa
         let (store, log) = (Store::default(), Box::new(NoLog));
         return Ok(Opened { credentials: make()?, store, log, storage: storage.to_owned() });
     };
+    let (journal, pki) = (dir.join("journal"), dir.join("pki"));
+    refuse_lost_journal(&journal, &pki)?;
     let (store, log, recovery) =
-        server::open(&dir.join("journal")).map_err(|error| Failure::hinted(&error.to_string()))?;
-    let credentials = credentials(&dir.join("pki"), make)?;
+        server::open(&journal).map_err(|error| Failure::hinted(&error.to_string()))?;
+    let credentials = credentials(&pki, make)?;
     let storage = format!("{}, at revision {}", dir.display(), recovery.last_revision);
     Ok(Opened { credentials, store, log: Box::new(log), storage })
+}
+
+/// Keys are made after the journal's first segment, so where there are keys and no journal, the journal was lost.
+fn refuse_lost_journal(journal: &Path, pki: &Path) -> Result<(), Failure> {
+    let has_keys = pki.join("authority.key").exists();
+    if has_keys && !server::holds_journal(journal).map_err(|error| Failure::hinted(&error.to_string()))? {
+        return Err(Failure::hinted(&format!(
+            "{} has the keys of an earlier start, but the journal in {} is missing; hint: restore the journal from a backup, or \
+             remove both directories to start with an empty cluster",
+            pki.display(),
+            journal.display()
+        )));
+    }
+    Ok(())
 }
 
 /// The certificates of an earlier start, or new ones that are kept for the next.
@@ -48,6 +64,7 @@ fn credentials(
     let path = |name: &str, ending: &str| dir.join(format!("{name}.{ending}"));
     if names.iter().all(|name| path(name, "crt").exists() && path(name, "key").exists()) {
         let read = |name: &str| -> io::Result<Identity> {
+            private_file::restrict(&path(name, "key"))?;
             let certificate = fs::read_to_string(path(name, "crt"))?;
             Ok(Identity { certificate, key: fs::read_to_string(path(name, "key"))? })
         };
@@ -60,26 +77,55 @@ fn credentials(
     let made = make()?;
     fs::create_dir_all(dir)?;
     for (name, identity) in names.iter().zip([&made.authority, &made.server, &made.admin]) {
-        write_private(&path(name, "crt"), &identity.certificate)?;
-        write_private(&path(name, "key"), &identity.key)?;
+        private_file::write(&path(name, "crt"), &identity.certificate)?;
+        private_file::write(&path(name, "key"), &identity.key)?;
     }
     Ok(made)
 }
 
-/// Writes a file that only its owner can read.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
-}
-
-/// Writes what kubectl needs: where the server is, how to recognise it, and who the administrator is.
+/// Writes what kubectl needs: where the server is, how to recognise it, and who the administrator is. The file belongs to
+/// this server while what is returned is kept.
 pub(crate) fn write_kubeconfig(
     path: &Path,
     address: SocketAddr,
     credentials: &Credentials,
-) -> Result<(), Failure> {
-    write_private(path, &kubeconfig(address, credentials))
-        .map_err(|error| Failure::hinted(&format!("cannot write {}: {error}", path.display())))
+) -> Result<Held, Failure> {
+    private_file::hold(path, &kubeconfig(address, credentials)).map_err(|error| match error {
+        NotHeld::Taken => taken(path),
+        NotHeld::Failed(error) => Failure::hinted(&format!("cannot write {}: {error}", path.display())),
+    })
+}
+
+/// How many servers of one user may run side by side without saying where their kubeconfigs go.
+const KUBECONFIGS_MAX: usize = 100;
+
+/// Like `write_kubeconfig`, for a path that nobody asked for: if another server has it, with the next number behind it.
+pub(crate) fn write_any_kubeconfig(
+    path: &Path,
+    address: SocketAddr,
+    credentials: &Credentials,
+) -> Result<Held, Failure> {
+    let text = kubeconfig(address, credentials);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let further = (2..=KUBECONFIGS_MAX).map(|number| path.with_file_name(format!("{name}-{number}")));
+    for path in std::iter::once(path.to_owned()).chain(further) {
+        match private_file::hold(&path, &text) {
+            Ok(held) => return Ok(held),
+            Err(NotHeld::Taken) => {}
+            Err(NotHeld::Failed(error)) => {
+                return Err(Failure::hinted(&format!("cannot write {}: {error}", path.display())));
+            }
+        }
+    }
+    Err(taken(path))
+}
+
+fn taken(path: &Path) -> Failure {
+    Failure::hinted(&format!(
+        "{} is the kubeconfig of another server that is running; hint: stop that server, or name another file with \
+         --write-kubeconfig",
+        path.display()
+    ))
 }
 
 fn kubeconfig(address: SocketAddr, credentials: &Credentials) -> String {

@@ -12,6 +12,7 @@ mod daemon;
 mod embedded;
 mod failure;
 mod live;
+mod private_file;
 mod reach;
 mod sample;
 mod yaml;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::Disk;
+use crate::disk::{Disk, OsDisk};
 use crate::error::{JournalError, Trying};
 use crate::segment::{ActiveSegment, SegmentEnd, read_segment, segment_path};
 use crate::snapshot_file::{read_snapshot, snapshot_path, verify_snapshot};
@@ -78,6 +78,18 @@ impl Contents {
         }
         Ok(contents)
     }
+}
+
+/// Whether a directory holds anything of a journal. Every journal that was opened once has a segment.
+///
+/// # Errors
+/// When the directory is there and cannot be read.
+pub fn holds_journal(dir: &Path) -> Result<bool, JournalError> {
+    if !dir.exists() {
+        return Ok(false);
+    }
+    let contents = Contents::list(&OsDisk, dir)?;
+    Ok(!contents.segments.is_empty() || !contents.snapshots.is_empty())
 }
 
 /// Reads the number in a file's name, if it is written as we write it.

@@ -11,6 +11,7 @@ mod change;
 mod compress;
 mod delete;
 mod durable;
+mod impersonate;
 mod limits;
 mod listen;
 #[cfg(test)]
@@ -38,6 +39,7 @@ use schema::yaml;
 
 pub use authenticate::Users;
 pub use durable::{DiskLog, open, open_on};
+pub use journal::holds_journal;
 pub use listen::{ListenError, Options, Server};
 pub use registry::{Appended, Log, NoLog, NotDurable, Settled};
 pub use tls::{Credentials, Identity, TlsError};

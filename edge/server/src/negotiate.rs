@@ -82,6 +82,29 @@ fn clause(text: &str) -> Option<Accepted> {
     Some(Accepted { form, media })
 }
 
+/// In which of the media types that are served a client prefers its answer: the first of its clauses with the greatest
+/// weight that fits one of them.
+pub(crate) fn preferred<'t>(header: Option<&str>, served: &[&'t str]) -> Option<&'t str> {
+    let header = header.filter(|header| !header.trim().is_empty()).unwrap_or("*/*");
+    let mut clauses: Vec<(f64, &str)> = header.split(',').filter_map(weighed).collect();
+    clauses.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    clauses.iter().find_map(|(_, wanted)| {
+        served.iter().copied().find(|served| match wanted.strip_suffix('*') {
+            Some("*/") => true,
+            Some(prefix) => served.starts_with(prefix),
+            None => served == wanted,
+        })
+    })
+}
+
+/// A clause without its parameters, and its weight; none if the client wants it not at all.
+fn weighed(clause: &str) -> Option<(f64, &str)> {
+    let mut parts = clause.split(';').map(str::trim);
+    let wanted = parts.next()?;
+    let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Ok(1.0), str::parse).ok()?;
+    (weight > 0.0).then_some((weight, wanted))
+}
+
 /// The media type of a request's body, without its parameters.
 pub(crate) fn media_type(header: Option<&str>) -> &str {
     header.and_then(|header| header.split(';').next()).map_or("", str::trim)
@@ -89,7 +112,7 @@ pub(crate) fn media_type(header: Option<&str>) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Form, Media, accepted, media_type};
+    use super::{Form, Media, accepted, media_type, preferred};
 
     #[test]
     fn the_first_form_that_is_served_is_taken() {
@@ -109,6 +132,22 @@ mod tests {
             assert_eq!(form(bad), Err(406), "{bad}");
         }
         assert_eq!(media_type(Some("application/json; charset=utf-8")), "application/json");
+    }
+
+    #[test]
+    fn of_media_types_the_one_of_greatest_weight_is_preferred() {
+        let choose =
+            |header: &str| preferred(Some(header), &["application/json", "application/x@v1+protobuf"]);
+        assert_eq!(preferred(None, &["application/json"]), Some("application/json"));
+        assert_eq!(choose("*/*"), Some("application/json"));
+        assert_eq!(choose("application/*"), Some("application/json"));
+        assert_eq!(choose("application/x@v1+protobuf"), Some("application/x@v1+protobuf"));
+        assert_eq!(
+            choose("application/json;q=0.5, application/x@v1+protobuf"),
+            Some("application/x@v1+protobuf")
+        );
+        assert_eq!(choose("text/html, application/json;q=0.1"), Some("application/json"));
+        assert_eq!(choose("application/json;q=0, text/html"), None);
     }
 
     #[test]

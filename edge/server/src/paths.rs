@@ -4,7 +4,7 @@ use schema::openapi;
 use serde_json::{Value, json};
 use telemetry::surface::{Check, Checks, Health};
 
-use crate::negotiate::Media;
+use crate::negotiate::{self, Media};
 use crate::present;
 use crate::registry::Registry;
 use crate::respond::{self, Answer};
@@ -14,6 +14,8 @@ use crate::yaml;
 
 type Answered = Result<Answer, Failure>;
 
+const OPENAPI_V2: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const OPENAPI_V2_OLD: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// How this program was built.
@@ -30,6 +32,10 @@ pub(crate) fn open_to_all(service: &Service, path: &str, query: Option<&str>) ->
     let path = path.trim_matches('/');
     if path == "version" {
         return Some(Ok(json_answer(&discovery::version(&BUILD))));
+    }
+    // What is deeper is no check and not open to all.
+    if path.split('/').count() > 2 {
+        return None;
     }
     // What the checks say is fit for everybody.
     Some(Ok(match service.checks.answer_with_reasons(path, query)? {
@@ -70,7 +76,7 @@ pub(crate) fn general(service: &Service, path: &str, accept: Option<&str>) -> Op
         });
     }
     if let Some(rest) = path.strip_prefix("/openapi/") {
-        return Some(schemas(rest.trim_end_matches('/')));
+        return Some(schemas(rest.trim_end_matches('/'), accept));
     }
     match path.trim_end_matches('/') {
         "" => {
@@ -81,6 +87,7 @@ pub(crate) fn general(service: &Service, path: &str, accept: Option<&str>) -> Op
                 "/healthz",
                 "/livez",
                 "/metrics",
+                "/openapi/v2",
                 "/openapi/v3",
                 "/readyz",
                 "/version",
@@ -98,9 +105,21 @@ pub(crate) fn general(service: &Service, path: &str, accept: Option<&str>) -> Op
 }
 
 /// The shapes of kinds: an index and one document for each version of a group, or one document for all.
-fn schemas(path: &str) -> Answered {
+fn schemas(path: &str, accept: Option<&str>) -> Answered {
+    if path == "v2" {
+        // The second name is that of old clients, and is answered with the first.
+        let served = [respond::JSON, OPENAPI_V2, OPENAPI_V2_OLD];
+        return match negotiate::preferred(accept, &served) {
+            Some(respond::JSON) => Ok(json_answer(&openapi::document_v2())),
+            Some(_) => Ok(respond::plain(200, OPENAPI_V2, openapi::document_v2_protobuf())),
+            None => Err(not_acceptable(&served)),
+        };
+    }
+    // The documents of version 3 are JSON, which all clients that are known ask for.
+    if negotiate::preferred(accept, &[respond::JSON]).is_none() {
+        return Err(not_acceptable(&[respond::JSON]));
+    }
     match path {
-        "v2" => Ok(json_answer(&openapi::document_v2())),
         "v3" => Ok(respond::plain(200, TEXT, index().to_string())),
         path => {
             let version = path.strip_prefix("v3/apis/").or_else(|| path.strip_prefix("v3/api/"));
@@ -113,6 +132,11 @@ fn schemas(path: &str) -> Answered {
             }
         }
     }
+}
+
+fn not_acceptable(served: &[&str]) -> Failure {
+    let message = format!("only the following media types are accepted: {}", served.join(", "));
+    Failure::new(406, "NotAcceptable", message)
 }
 
 /// Paths without kinds that clients expect in the index.

@@ -12,6 +12,7 @@ use crate::body;
 use crate::call::Call;
 use crate::change;
 use crate::compress;
+use crate::impersonate;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::negotiate::{self, Accepted};
@@ -84,10 +85,11 @@ impl Service {
         certificate: Option<&User>,
     ) -> Result<Answer, Failure> {
         if let Some(answer) = paths::open_to_all(self, &call.path, call.options.as_deref()) {
-            return answer;
+            return impersonate::refuse(&call.headers).and(answer);
         }
         let user = self.users.identify(&call.headers, certificate);
         let user = user.ok_or_else(|| Failure::new(401, "Unauthorized", "Unauthorized"))?;
+        impersonate::refuse(&call.headers)?;
         // An authorizer decides here, between who asks and what is asked, once there is one.
         if let Some(answer) = paths::general(self, &call.path, call.header(&ACCEPT)) {
             return answer;

@@ -230,3 +230,72 @@ async fn strangers_see_health_and_version_alone() {
     }
     goes_on(&served).await;
 }
+
+/// A request of the administrator with these headers.
+fn with_headers(method: &str, path: &str, headers: &str) -> Vec<u8> {
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n{headers}Connection: close\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_acts_as_others() {
+    let served = Served::start_plain().await;
+    for header in [
+        "Impersonate-User: bob",
+        "impersonate-group: dev",
+        "Impersonate-Uid: 7",
+        "Impersonate-Extra-scopes: a",
+    ] {
+        for (method, path) in [
+            ("GET", "/api/v1/pods"),
+            ("DELETE", CONFIG_MAPS),
+            ("GET", "/version"),
+            ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews"),
+        ] {
+            let (status, text) = send(&served, &with_headers(method, path, &format!("{header}\r\n"))).await;
+            assert_eq!(status, Some(403), "{method} {path} {header}\n{text}");
+            assert!(
+                text.contains("\"reason\":\"Forbidden\"") && text.contains("does not support impersonation"),
+                "{text}"
+            );
+        }
+    }
+    let stranger =
+        b"GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nImpersonate-User: bob\r\nConnection: close\r\n\r\n";
+    assert_eq!(send(&served, stranger).await.0, Some(401), "who is nobody is asked who they are first");
+    goes_on(&served).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schemas_come_in_the_form_that_is_asked_for() {
+    let served = Served::start_plain().await;
+    let old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let new = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    for (path, accept, expected) in [
+        ("/openapi/v2", "*/*", Ok(JSON)),
+        ("/openapi/v2", JSON, Ok(JSON)),
+        ("/openapi/v2", old, Ok(new)),
+        ("/openapi/v2", new, Ok(new)),
+        ("/openapi/v2", "text/html", Err(406)),
+        ("/openapi/v3/api/v1", JSON, Ok(JSON)),
+        ("/openapi/v3/api/v1", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf", Err(406)),
+    ] {
+        let (status, text) =
+            send(&served, &with_headers("GET", path, &format!("Accept: {accept}\r\n"))).await;
+        let found = match status {
+            Some(200) => {
+                let head = text.split("\r\n\r\n").next().unwrap_or_default().to_lowercase();
+                assert!(
+                    head.contains(&format!("content-type: {}", expected.unwrap_or_default())),
+                    "{path} {accept}: {head}"
+                );
+                Ok(expected.unwrap_or_default())
+            }
+            other => Err(other.unwrap_or_default()),
+        };
+        assert_eq!(found, expected, "{path} {accept}");
+    }
+    goes_on(&served).await;
+}

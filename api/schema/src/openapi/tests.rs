@@ -285,3 +285,82 @@ fn all_that_is_ours_and_all_that_is_about_devices_is_described() {
         }
     }
 }
+
+/// Reads a message as its fields: numbers, and what each holds as bytes or as a number.
+fn fields(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>, u64)> {
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let mut value = 0;
+        for (at, byte) in (0..).zip(bytes.iter()) {
+            value |= u64::from(byte & 0x7f) << (7 * at);
+            if byte & 0x80 == 0 {
+                *bytes = &bytes[at + 1..];
+                break;
+            }
+        }
+        value
+    }
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let tag = varint(&mut bytes);
+        let (held, number) = match tag & 7 {
+            0 => (Vec::new(), varint(&mut bytes)),
+            wire => {
+                let length = if wire == 2 { varint(&mut bytes) as usize } else { 8 };
+                let (held, rest) = bytes.split_at(length);
+                bytes = rest;
+                (held.to_vec(), 0)
+            }
+        };
+        found.push((tag >> 3, held, number));
+    }
+    found
+}
+
+/// What is at a path of field numbers, of the first field of each number.
+fn at(bytes: &[u8], path: &[u64]) -> Vec<u8> {
+    path.iter().fold(bytes.to_vec(), |bytes, number| {
+        let found = fields(&bytes).into_iter().find(|(found, _, _)| found == number);
+        found.unwrap_or_else(|| panic!("no field {number}")).1
+    })
+}
+
+#[test]
+fn everything_in_the_document_has_a_place_in_its_protobuf() {
+    let (bytes, unknown) = super::gnostic::write(&document_v2());
+    assert_eq!(unknown, Vec::<String>::new());
+    assert_eq!(bytes, super::document_v2_protobuf());
+    assert_eq!(at(&bytes, &[1]), b"2.0");
+    assert_eq!(at(&bytes, &[2, 1]), b"Kubernetes");
+    let document = document_v2();
+    let of = |name: &str| document[name].as_object().expect("a map").keys().cloned().collect::<Vec<_>>();
+    let names = |message: &[u8], number: u64| -> Vec<String> {
+        let found = fields(message).into_iter().filter(|(found, _, _)| *found == number);
+        found.map(|(_, held, _)| String::from_utf8(at(&held, &[1])).expect("text")).collect()
+    };
+    assert_eq!(names(&at(&bytes, &[8]), 2), of("paths"));
+    assert_eq!(names(&at(&bytes, &[9]), 1), of("definitions"));
+    assert_eq!(names(&at(&bytes, &[13]), 1), of("securityDefinitions"));
+}
+
+#[test]
+fn a_schema_in_protobuf_says_what_it_says_in_json() {
+    let schema = serde_json::json!({"swagger": "2.0", "definitions": {"x": {
+    "type": "object", "required": ["a"], "x-kubernetes-group-version-kind": [{"kind": "X"}],
+    "properties": {
+        "a": {"type": "array", "items": {"$ref": "#/definitions/y"}, "maxItems": 3, "default": {}},
+        "b": {"type": "object", "additionalProperties": {"type": "string"}},
+    }}}});
+    let (bytes, unknown) = super::gnostic::write(&schema);
+    assert!(unknown.is_empty(), "{unknown:?}");
+    let x = at(&bytes, &[9, 1, 2]);
+    assert_eq!(at(&x, &[22, 1]), b"object");
+    assert_eq!(at(&x, &[19]), b"a");
+    assert_eq!(at(&x, &[31, 1]), b"x-kubernetes-group-version-kind");
+    assert_eq!(at(&x, &[31, 2, 2]), b"[{\"kind\":\"X\"}]\n");
+    let a = at(&x, &[25, 1, 2]);
+    assert_eq!(at(&a, &[23, 1, 1]), b"#/definitions/y");
+    assert_eq!(at(&a, &[5, 2]), b"{}\n");
+    assert!(fields(&a).iter().any(|(number, _, value)| (*number, *value) == (14, 3)));
+    let properties = fields(&at(&x, &[25]));
+    assert_eq!(at(&properties[1].1, &[2, 21, 1, 22, 1]), b"string");
+}

@@ -68,9 +68,13 @@ fn body(table: &Table, api_version: &str, kind: &str, value: &Value, out: &mut M
 
 /// A message as far as it is written.
 #[derive(Default)]
-struct Message(Vec<u8>);
+pub(crate) struct Message(Vec<u8>);
 
 impl Message {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value.to_le_bytes()[0] | 0x80);
@@ -79,18 +83,23 @@ impl Message {
         self.0.push(value.to_le_bytes()[0]);
     }
 
-    fn number(&mut self, field: u64, value: u64) {
+    pub(crate) fn number(&mut self, field: u64, value: u64) {
         self.varint(field << 3);
         self.varint(value);
     }
 
-    fn bytes(&mut self, field: u64, bytes: &[u8]) {
+    pub(crate) fn double(&mut self, field: u64, value: f64) {
+        self.varint(field << 3 | 1);
+        self.0.extend_from_slice(&value.to_bits().to_le_bytes());
+    }
+
+    pub(crate) fn bytes(&mut self, field: u64, bytes: &[u8]) {
         self.varint(field << 3 | 2);
         self.varint(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
     }
 
-    fn message(&mut self, field: u64, write: impl FnOnce(&mut Self)) {
+    pub(crate) fn message(&mut self, field: u64, write: impl FnOnce(&mut Self)) {
         let mut inner = Self::default();
         write(&mut inner);
         self.bytes(field, &inner.0);
@@ -164,10 +173,7 @@ fn scalar(number: u64, scalar: Scalar, value: &Value, out: &mut Message) {
         Scalar::Bytes => out.bytes(number, &STANDARD.decode(text).unwrap_or_default()),
         Scalar::Bool => out.number(number, u64::from(value.as_bool().unwrap_or_default())),
         Scalar::Int32 | Scalar::Int64 => out.number(number, integer),
-        Scalar::Double => {
-            out.varint(number << 3 | 1);
-            out.0.extend_from_slice(&value.as_f64().unwrap_or_default().to_bits().to_le_bytes());
-        }
+        Scalar::Double => out.double(number, value.as_f64().unwrap_or_default()),
         Scalar::Quantity => out.message(number, |out| out.bytes(1, text.as_bytes())),
         Scalar::Time | Scalar::MicroTime => out.message(number, |out| {
             let Ok(time) = Timestamp::parse(text) else { return };

@@ -62,9 +62,9 @@ impl Apiserver {
         };
         let server = Server::bind(options).await.map_err(|error| Failure::hinted(&error.to_string()))?;
         let address = server.address()?;
-        if let Some(path) = &self.write_kubeconfig {
-            embedded::write_kubeconfig(path, address, &credentials)?;
-        }
+        let write = |path: &PathBuf| embedded::write_kubeconfig(path, address, &credentials);
+        // The file is this server's as long as it serves.
+        let _kubeconfig = self.write_kubeconfig.as_ref().map(write).transpose()?;
         match self.announce(address, &storage, out) {
             // Who closes the pipe has seen enough, and may still want the server.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}

@@ -25,9 +25,10 @@ use crate::cluster::{Base, Cluster, Heard};
 use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
 use crate::commands::simulate::read_path;
-use crate::embedded::write_kubeconfig;
+use crate::embedded;
 use crate::failure::Failure;
 use crate::live::{Board, Show, is_live};
+use crate::private_file::Held;
 use crate::sample::{self, Wanted};
 
 const EXAMPLES: &str = "\
@@ -77,7 +78,8 @@ pub(crate) struct Up {
     /// Where to listen; port 0 takes any that is free [default: 127.0.0.1:6443, or any free port if that is taken]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
-    /// Write the kubeconfig here [default: in the data directory, or in the user's state directory]
+    /// Write the kubeconfig here [default: kubeconfig in the data directory, or in the user's state directory; kubeconfig-2 and so
+    /// on if other clusters are running]
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
     /// Seconds until a pod that has a node runs, unless its annotation supercargo.dev/start-seconds says otherwise
@@ -119,16 +121,11 @@ impl Up {
         // What is wrong with a manifest is said before anything is started.
         let wanted = sample::wanted(self.manifests()?)?;
         let base = Base::listen(self.address(), self.data_dir.as_deref(), gates).await?;
-        let kubeconfig = self.kubeconfig();
-        if let Some(folder) = kubeconfig.parent() {
-            fs::create_dir_all(folder).map_err(|error| {
-                Failure::hinted(&format!("cannot make the folder {}: {error}", folder.display()))
-            })?;
-        }
-        write_kubeconfig(&kubeconfig, base.address, &base.credentials)?;
+        // The file is this server's as long as it runs.
+        let kubeconfig = self.write_kubeconfig(&base)?;
         let nodes = wanted.iter().filter(|one| one.plural == "nodes").count();
         let nodes = format!("{nodes} simulated {}", if nodes == 1 { "node" } else { "nodes" });
-        let path = kubeconfig.display();
+        let path = kubeconfig.path.display();
         let head = format!(
             "address     https://{}\nkubeconfig  {path}\nstorage     {}\nruns        API server, scheduler, \
              controllers, {nodes}\ntry         kubectl --kubeconfig {path} get pods -o wide\n",
@@ -167,10 +164,21 @@ impl Up {
         self.listen.unwrap_or_else(|| if TcpListener::bind(LISTEN).is_ok() { LISTEN } else { any })
     }
 
-    fn kubeconfig(&self) -> PathBuf {
-        if let Some(path) = self.write_kubeconfig.clone() {
-            return path;
+    /// Writes the kubeconfig where it was asked for, or where no other server has its own.
+    fn write_kubeconfig(&self, base: &Base) -> Result<Held, Failure> {
+        let path = self.write_kubeconfig.clone().unwrap_or_else(|| self.default_kubeconfig());
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|error| {
+                Failure::hinted(&format!("cannot make the folder {}: {error}", folder.display()))
+            })?;
         }
+        match &self.write_kubeconfig {
+            Some(_) => embedded::write_kubeconfig(&path, base.address, &base.credentials),
+            None => embedded::write_any_kubeconfig(&path, base.address, &base.credentials),
+        }
+    }
+
+    fn default_kubeconfig(&self) -> PathBuf {
         if let Some(dir) = &self.data_dir {
             return dir.join("kubeconfig");
         }
