@@ -85,6 +85,9 @@ impl Cluster {
     pub(crate) async fn start() -> Self {
         let mut cluster = Self::without_node().await;
         cluster.start_node();
+        // A driver whose socket has no directory yet ends, and here nobody starts it again.
+        let registry = cluster.root.join("plugins_registry");
+        until("the directory of sockets", async || registry.is_dir().then_some(())).await;
         cluster
     }
 
