@@ -1,9 +1,12 @@
 //! Paths that are no resources: health, version, discovery, schemas, metrics.
 
+use hyper::Method;
+use hyper::header::ACCEPT;
 use schema::openapi;
 use serde_json::{Value, json};
 use telemetry::surface::{Check, Checks, Health};
 
+use crate::call::Call;
 use crate::negotiate::{self, Media};
 use crate::present;
 use crate::registry::Registry;
@@ -17,6 +20,9 @@ type Answered = Result<Answer, Failure>;
 const OPENAPI_V2: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const OPENAPI_V2_OLD: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const TEXT: &str = "text/plain; charset=utf-8";
+
+/// All kinds are built in, so that there are none of these.
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// How this program was built.
 const BUILD: discovery::Build<'static> = discovery::Build {
@@ -61,7 +67,8 @@ fn no_page() -> Answer {
 }
 
 /// Paths that need a user but no resource.
-pub(crate) fn general(service: &Service, path: &str, accept: Option<&str>) -> Option<Answered> {
+pub(crate) fn general(service: &Service, call: &Call) -> Option<Answered> {
+    let (path, accept) = (&*call.path, call.header(&ACCEPT));
     let about = discovery::Server { address: &service.address, build: BUILD };
     if let Some(answer) = discovery::answer(path, accept.unwrap_or_default(), &about) {
         return Some(match answer {
@@ -94,6 +101,13 @@ pub(crate) fn general(service: &Service, path: &str, accept: Option<&str>) -> Op
             ];
             Some(Ok(json_answer(&json!({"paths": paths}))))
         }
+        // kubectl asks for them to find out about a kind that no path is for, such as ConfigMapList.
+        CRDS if call.method == Method::GET => Some(Ok(json_answer(&json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinitionList",
+            "metadata": {},
+            "items": [],
+        })))),
         "/metrics" => Some(Ok(respond::plain(
             200,
             "text/plain; version=0.0.4",

@@ -91,7 +91,7 @@ impl Service {
         let user = user.ok_or_else(|| Failure::new(401, "Unauthorized", "Unauthorized"))?;
         impersonate::refuse(&call.headers)?;
         // An authorizer decides here, between who asks and what is asked, once there is one.
-        if let Some(answer) = paths::general(self, &call.path, call.header(&ACCEPT)) {
+        if let Some(answer) = paths::general(self, call) {
             return answer;
         }
         if call.method == Method::GET {
