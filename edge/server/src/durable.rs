@@ -193,7 +193,13 @@ mod tests {
         let said = full.log().health().expect_err("there is still no room");
         assert!(said.ends_with("hint: make room on the disk") && !said.contains("/journal"), "{said}");
         disk.set_capacity(None);
-        full.log().mend();
-        full.log().health().expect("there is room again");
+        // The writer may hold the journal for a moment after it has answered, and nothing is mended meanwhile.
+        let mut tries = 0;
+        while full.log().health().is_err() {
+            full.log().mend();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            tries += 1;
+            assert!(tries < 10_000, "there is room again");
+        }
     }
 }
