@@ -221,7 +221,14 @@ impl Plan {
 /// How long those waited that passed, whose names begin so.
 async fn waits(passers: Option<Passers>, worker: &Worker, name: &str) -> Result<Waits> {
     let Some(passers) = passers else { return Ok(Waits::default()) };
-    Ok(Waits { whole: passers.stop().await?, decision: worker.decisions(name) })
+    let whole = passers.stop().await?;
+    // A watch may show a pod's node before the scheduler has the answer of its own request.
+    let decision = until("the scheduler knows each of these pods bound", async || {
+        let known = worker.decisions(name);
+        Ok((known.len() >= whole.len()).then_some(known))
+    })
+    .await?;
+    Ok(Waits { whole, decision })
 }
 
 /// So many in a second.
