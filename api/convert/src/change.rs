@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use cluster::budgets::DisruptionBudget;
+use cluster::change::{Change, GroupChange};
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::published::Published;
 use objects::Object;
@@ -24,7 +25,6 @@ use objects::storage::StorageClass;
 use objects::supercargo::node_topology::NodeTopology;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload;
-use scheduler::change::{Change, GroupChange};
 use selector::SliceRevision;
 use serde_json::Value;
 

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use cluster::change::{Change, CompanionChange};
 use model::node::{Operator, Requirement};
 use model::pod::{LabelSelector, Owner, OwnerKind};
 use objects::Object;
 use objects::apps::{ReplicaSet, StatefulSet};
 use objects::core::kinds::{ReplicationController, Service};
 use objects::meta::OwnerReference;
-use scheduler::change::Change;
-use scheduler::companions::CompanionChange;
 
 use crate::change::Fact;
 use crate::error::{ConvertError, named};

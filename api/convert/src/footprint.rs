@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use objects::Object;
-use objects::Quantity;
 use objects::core::pod::{
     NodeAllocatableMappedResources, NodeAllocatableOverheadResources, NodeAllocatableResourceClaimStatus, Pod,
 };
-use scheduler::change::ClaimFootprint;
+use objects::{Object, Quantity};
+use scheduler::write::ClaimFootprint;
 use serde_json::{Value, json};
 
 use crate::request::{Next, RequestError, Seen, Verb, call};

@@ -6,11 +6,10 @@
 use model::allocation::Allocation;
 use model::claim::{Amount, Ask, Claim, Request, Wish};
 use model::pod::PodId;
-use objects::Object;
-use objects::Time;
 use objects::core::pod::{ContainerExtendedResourceRequest, Pod, PodExtendedResourceClaimStatus};
 use objects::resource::claim::ResourceClaim;
-use scheduler::change::{Consumer, RequestMapping};
+use objects::{Object, Time};
+use scheduler::write::{Consumer, RequestMapping};
 use serde_json::{Value, json};
 
 use crate::allocation::allocation;

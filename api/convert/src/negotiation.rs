@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use cluster::change::{Change, NegotiationChange};
+use cluster::contexts::PodContext;
 use model::claim::{ClaimControl, Control};
 use model::pod::PodId;
 use objects::Object;
@@ -13,8 +15,6 @@ use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::supercargo::control;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
-use scheduler::change::Change;
-use scheduler::negotiation::{NegotiationChange, PodContext};
 use serde_json::json;
 
 use crate::change::Fact;

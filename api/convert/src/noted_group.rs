@@ -4,7 +4,7 @@
 
 use objects::Object;
 use objects::scheduling::pod_group::PodGroup;
-use scheduler::change::GroupState;
+use scheduler::write::GroupState;
 use serde_json::json;
 
 use crate::group::INITIALLY_SCHEDULED;

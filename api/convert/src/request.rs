@@ -16,21 +16,18 @@ use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::annotations::BOUND_TOGETHER;
-use objects::supercargo::control;
-use objects::supercargo::noted_groups;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
+use objects::supercargo::{control, noted_groups};
 use objects::{Object, Time};
-use scheduler::change::{Consumer, Preemptor, WaitReason, Write};
+use scheduler::write::{Consumer, Preemptor, WaitReason, Write};
 use serde_json::{Value, json};
 
 use crate::allocation::{allocation, is_kept};
 use crate::change::CLAIM_FINALIZER;
 use crate::error::ConvertError;
-use crate::footprint;
 use crate::made_claim::{Making, delete, make};
-use crate::negotiation;
-use crate::noted_group;
 use crate::pod::{DISRUPTION_TARGET, GANG_BINDING_FAILED};
+use crate::{footprint, negotiation, noted_group};
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,9 +1,8 @@
 //! Volumes, claims for them, and their classes.
 
+use cluster::change::{Change, StorageChange};
 use model::volume::{StorageClass, Volume, VolumeClaim, VolumeClaimId};
 use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim};
-use scheduler::change::Change;
-use scheduler::storage::StorageChange;
 
 use crate::change::Fact;
 use crate::error::{ConvertError, named};

@@ -1,11 +1,8 @@
 //! Facts: what the engine is told of objects, by table.
 
+use cluster::change::{Change, CompanionChange, GroupChange, NegotiationChange, StorageChange};
 use convert::change::{CLAIM_FINALIZER, applied, claim_state, gone};
 use model::pod::LabelSelector;
-use scheduler::change::{Change, GroupChange};
-use scheduler::companions::CompanionChange;
-use scheduler::negotiation::NegotiationChange;
-use scheduler::storage::StorageChange;
 use serde_json::{Value, json};
 
 /// One object of each kind that matters.

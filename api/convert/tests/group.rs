@@ -1,11 +1,12 @@
 //! Groups as facts, and what is noted on them.
 
+use cluster::change::{Change, GroupChange};
 use convert::change::applied;
 use convert::request::{Next, RequestError, Seen, Verb, next};
 use model::group::{Composite, Group, GroupId};
 use model::timestamp::Timestamp;
 use objects::scheduling::pod_group::PodGroup;
-use scheduler::change::{Change, GroupChange, GroupState, WaitReason, Write};
+use scheduler::write::{GroupState, WaitReason, Write};
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);

@@ -10,7 +10,7 @@ use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::annotations::COMPATIBILITY_GROUPS;
-use scheduler::change::{RequestMapping, Write};
+use scheduler::write::{RequestMapping, Write};
 use serde_json::{Value, json};
 
 fn write() -> Write {

@@ -6,7 +6,7 @@ use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
-use scheduler::change::Write;
+use scheduler::write::Write;
 use serde_json::{Value, json};
 
 fn pod() -> PodId {

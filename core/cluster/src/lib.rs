@@ -1,8 +1,10 @@
 //! The state of the cluster as decisions see it: what is published, and what of it is taken.
 
 pub mod budgets;
+pub mod change;
 pub mod claims;
 pub mod companions;
+pub mod contexts;
 pub mod ledger;
 pub mod namespaces;
 pub mod nodes;

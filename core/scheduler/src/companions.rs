@@ -1,27 +1,12 @@
 //! Facts about which pods belong together.
 
-use std::sync::Arc;
-
-use cluster::companions::Labels;
-use model::pod::{LabelSelector, Owner, Shape};
+use cluster::change::CompanionChange;
+use model::pod::{LabelSelector, Shape};
 
 use crate::engine::Engine;
 use crate::filters::Filter;
 use crate::profile::Profile;
 use crate::scores::Score;
-
-/// A fact about which pods belong together.
-#[derive(Clone, Debug)]
-pub enum CompanionChange {
-    /// A service is there, or is otherwise: its namespace, its name, and the labels of its pods.
-    ServiceApplied(Arc<str>, Arc<str>, Labels),
-    /// A service went.
-    ServiceGone(Arc<str>, Arc<str>),
-    /// An owner of pods is there, or is otherwise: its namespace, and the pods that it picks.
-    OwnerApplied(Arc<str>, Owner, LabelSelector),
-    /// An owner of pods went.
-    OwnerGone(Arc<str>, Owner),
-}
 
 impl Engine {
     /// Takes note of a fact about which pods belong together. Nobody is woken: in Kubernetes it is not among the changes that let

@@ -12,11 +12,11 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use crate::change::{Write, WriteId, WriteOutcome};
 use crate::cycle::Claims;
 use crate::engine::Engine;
 use crate::filters::node_of;
 use crate::wake::Wake;
+use crate::write::{Write, WriteId, WriteOutcome};
 
 /// A claim that is to give up its devices, or to go.
 #[derive(Clone, PartialEq, Eq, Debug)]

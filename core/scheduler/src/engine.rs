@@ -39,7 +39,6 @@ use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::alike::Alike;
-use crate::change::{Change, Consumer, Write, WriteId, WriteOutcome};
 use crate::extended::Extended;
 use crate::filters::FilterSet;
 use crate::gang::gated::Gated;
@@ -54,6 +53,8 @@ use crate::scores::images::ImageCounts;
 use crate::touches::Touches;
 use crate::wake::{Wake, Wakes};
 use crate::work::Work;
+use crate::write::{Consumer, Write, WriteId, WriteOutcome};
+use cluster::change::Change;
 
 /// What comes in.
 #[derive(Clone, Debug)]

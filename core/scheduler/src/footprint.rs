@@ -15,10 +15,10 @@ use model::device::{DeviceId, Part};
 use model::pod::{Pod, Resources, Shape};
 use model::quantity::Quantity;
 
-use crate::change::{ClaimFootprint, Write};
 use crate::cycle::{Claims, Wanted};
 use crate::engine::{Engine, claim_id};
 use crate::filters::node_of;
+use crate::write::{ClaimFootprint, Write};
 
 /// Under this name, and the pod's uid, a pod's note is on its way. No claim can have it.
 const NOTE: &str = "<node-resources>";

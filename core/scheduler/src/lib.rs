@@ -3,7 +3,6 @@
 mod alike;
 mod alternatives;
 mod certainty;
-pub mod change;
 pub mod companions;
 pub mod comparison;
 mod cycle;
@@ -28,6 +27,7 @@ pub mod storage;
 mod touches;
 pub mod wake;
 mod work;
+pub mod write;
 
 #[cfg(test)]
 mod sample;

@@ -1,28 +1,9 @@
 //! Facts about volumes.
 
-use std::sync::Arc;
-
-use model::volume::{StorageClass, Volume, VolumeClaim, VolumeClaimId};
+use cluster::change::StorageChange;
 
 use crate::engine::Engine;
 use crate::wake::{Wake, Wakes};
-
-/// A fact about volumes.
-#[derive(Clone, Debug)]
-pub enum StorageChange {
-    /// A volume is there, or is otherwise.
-    VolumeApplied(Volume),
-    /// A volume went.
-    VolumeGone(Arc<str>),
-    /// A claim for a volume is there, or is otherwise.
-    VolumeClaimApplied(VolumeClaim),
-    /// A claim for a volume went.
-    VolumeClaimGone(VolumeClaimId),
-    /// A class of storage is there, or is otherwise.
-    StorageClassApplied(StorageClass),
-    /// A class of storage went.
-    StorageClassGone(Arc<str>),
-}
 
 impl Engine {
     /// Takes note of a fact about volumes, and says whom it could help. What goes helps nobody.

@@ -16,7 +16,7 @@ use objects::resource::claim::ResourceClaim;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::{Object, decode};
-use scheduler::change::{About, Write, WriteOutcome};
+use scheduler::write::{About, Write, WriteOutcome};
 use tokio::time::sleep;
 
 use crate::kept::Sources;

@@ -8,23 +8,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Clock, Connection, Leadership, Recorder};
+use cluster::change::Change;
 use convert::change::Fact;
 use convert::claim_id;
 use gates::Gate;
 use model::timestamp::Timestamp;
 use model::workload::is_replica;
 use objects::resource::claim::ResourceClaim;
-use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
 use scheduler::gang::GangOutcome;
+use scheduler::write::{Write, WriteId, WriteOutcome};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::Options;
 use crate::carry::{Carried, Carrier};
-use crate::events;
+use crate::{Options, events};
 
 use crate::feed::{Feed, Feeds, follow_all, read_again};
 use crate::kept::{Kept, Original};

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use client::{Answer, Backoff, Connection, Event, Gone, Resource, Selectors, WatchOptions};
+use cluster::change::Change;
 use convert::change::Fact;
 use convert::claim_id;
 use futures_util::{Stream, StreamExt};
@@ -31,7 +32,6 @@ use objects::storage::StorageClass;
 use objects::supercargo::node_topology::NodeTopology;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload;
-use scheduler::change::Change;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::SendError;
 use tokio::task::JoinSet;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::change::{Change, GroupChange, NegotiationChange};
 use convert::claim_id;
 use model::claim::ClaimId;
 use model::group::GroupId;
@@ -16,8 +17,7 @@ use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use rustc_hash::FxHashMap;
-use scheduler::change::{About, Change, GroupChange, Write};
-use scheduler::negotiation::NegotiationChange;
+use scheduler::write::{About, Write};
 
 /// An object as it came.
 #[derive(Debug)]

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use model::group::Grouping;
 use model::pod::{Pod, PodId};
-use scheduler::change::Write;
 use scheduler::engine::ReadyOutcome;
 use scheduler::filters::FilterSet;
 use scheduler::gang::GangNews;
 use scheduler::negotiation::{Await, Wait};
 use scheduler::queue::{Cause, Counts, Station};
+use scheduler::write::Write;
 
 /// Hears what happens. It is called on the engine's loop, so it must be quick.
 pub trait Listener: Send + Sync {

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use model::claim::ClaimId;
 use model::pod::PodId;
 use rustc_hash::FxHashMap;
-use scheduler::change::{Change, Write, WriteId};
 use scheduler::engine::Announcement;
+use scheduler::write::{Write, WriteId};
 
 use crate::notice::Comparison;
 

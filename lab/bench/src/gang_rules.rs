@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use cluster::change::{Change, GroupChange};
 use cluster::published::Published;
 use gates::{Gate, Gates};
 use model::claim::Class;
@@ -10,7 +11,6 @@ use model::device::Reach;
 use model::group::{Group, GroupId};
 use model::node::{NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::{LabelSelector, Pod, PodTerm, Shape, Spread};
-use scheduler::change::{Change, GroupChange};
 use scheduler::engine::{Engine, Input, Settings};
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;

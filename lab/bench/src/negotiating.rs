@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use clap::Args;
+use cluster::change::{Change, NegotiationChange};
 use cluster::claims::ClaimState;
+use cluster::contexts::PodContext;
 use gates::{Gate, Gates};
 use model::claim::{Claim, ClaimId, Class, Control, Request, Wish};
 use model::pod::{ClaimSource, Pod, PodClaim, PodId};
 use model::timestamp::Timestamp;
-use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::{Effect, Engine, Input};
-use scheduler::negotiation::{NegotiationChange, PodContext};
+use scheduler::write::{Write, WriteOutcome};
 
 use crate::schedule::{NOW, claim, cluster_with, pod};
 use crate::waiting::{percentiles, place};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use cluster::change::Change;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use cluster::published::Published;
@@ -12,10 +13,10 @@ use model::device::{Attribute, Device, PoolId, Reach, Slice};
 use model::node::Node;
 use model::pod::{ClaimSource, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
-use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::{Effect, Engine, Input, Settings};
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;
+use scheduler::write::{Write, WriteOutcome};
 use selector::SliceRevision;
 
 use crate::clock::worked;

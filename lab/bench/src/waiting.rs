@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
+use cluster::change::Change;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use cluster::preparation::{Preparation, Progress};
@@ -12,8 +13,8 @@ use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
 use model::device::{Binding, Device, PoolId, Reach, Slice};
 use model::pod::{ClaimSource, Pod, PodClaim, PodId};
 use model::timestamp::Timestamp;
-use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::{Effect, Engine, Input};
+use scheduler::write::{Write, WriteOutcome};
 use selector::SliceRevision;
 
 use crate::memory::resident_bytes;

@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, ensure};
+use cluster::change::Change;
 use config::SchedulerSettings;
 use convert::change;
 use gates::Gates;
 use model::timestamp::Timestamp;
-use scheduler::change::Change;
 use scheduler::comparison::NodeScores;
 use scheduler::engine::{Engine, Input};
 use scheduler::scores::Score;

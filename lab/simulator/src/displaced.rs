@@ -1,11 +1,11 @@
 //! Pods that others displaced: what becomes of their claims, as controllers would see to it, and what is told of them.
 
+use cluster::change::Change;
 use controllers::claims::{self, Step};
 use model::group::GroupId;
 use model::pod::PodId;
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::control;
-use scheduler::change::Change;
 use scheduler::engine::Input;
 use serde::Deserialize;
 use serde_json::{Value, json};

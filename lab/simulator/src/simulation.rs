@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use cluster::change::Change;
 use config::SchedulerSettings;
 use controllers::simulated::Times;
 use convert::change;
@@ -19,8 +20,8 @@ use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload as OwnWorkload;
-use scheduler::change::{About, Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input};
+use scheduler::write::{About, Write, WriteId, WriteOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use convert::change::CLAIM_FINALIZER;
 use convert::request::{Next, Verb};
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::annotations::COMPATIBILITY_GROUPS;
-use scheduler::change::Write;
+use scheduler::write::Write;
 use serde_json::{Value, json};
 
 use super::{allocate, ask, claim, last};

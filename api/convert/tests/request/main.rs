@@ -13,7 +13,7 @@ use model::pod::{Landing, PodId};
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
-use scheduler::change::{ClaimFootprint, Consumer, Preemptor, WaitReason, Write};
+use scheduler::write::{ClaimFootprint, Consumer, Preemptor, WaitReason, Write};
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);

@@ -12,10 +12,10 @@ use model::pod::{ClaimSource, Pod, PodClaim};
 use model::timestamp::Timestamp;
 
 use super::Engine;
-use crate::change::Change;
 use crate::filters::Filter;
 use crate::profile::Profile;
 use crate::wake::{Wake, Wakes};
+use cluster::change::Change;
 
 impl Engine {
     pub(super) fn fold(&mut self, now: Timestamp, change: Change) {

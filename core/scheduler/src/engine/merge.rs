@@ -9,7 +9,7 @@ use std::sync::Arc;
 use model::claim::ClaimId;
 
 use super::{Effect, Engine};
-use crate::change::{Consumer, Write};
+use crate::write::{Consumer, Write};
 
 /// Writes that can be one: all of them about the same claim.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -19,9 +19,9 @@ use model::timestamp::Timestamp;
 
 use super::fold::named_claims;
 use super::{Announcement, Engine};
-use crate::change::Write;
 use crate::cycle::Choice;
 use crate::profile::Profile;
+use crate::write::Write;
 
 /// A pod that waits for its devices, or whose devices are ready while those of other members of its gang are not.
 #[derive(Clone, Debug)]

@@ -8,11 +8,11 @@ use model::timestamp::Timestamp;
 
 use super::fold::named_claims;
 use super::{Announcement, Engine, OpenClaim, Placing};
-use crate::change::{Consumer, Write, WriteId, WriteOutcome};
 use crate::deallocate::{InTheWay, Remedy};
 use crate::filters::FilterSet;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
+use crate::write::{Consumer, Write, WriteId, WriteOutcome};
 
 impl Engine {
     /// It is known what became of a write, and with that of all that were carried out with it.

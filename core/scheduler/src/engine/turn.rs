@@ -12,11 +12,11 @@ use model::timestamp::Timestamp;
 
 use super::fold::named_claims;
 use super::{Announcement, Engine, OpenClaim, Placing};
-use crate::change::{Consumer, WaitReason, Write};
 use crate::cycle::{Choice, Wanted};
 use crate::filters::FilterSet;
 use crate::queue::Failure;
 use crate::wake::Wake;
+use crate::write::{Consumer, WaitReason, Write};
 
 impl Engine {
     pub(super) fn turn(&mut self, now: Timestamp, attempts: u32) {

@@ -20,10 +20,10 @@ use model::node::Node;
 use model::pod::{Pod, Shape};
 use rustc_hash::FxHashMap;
 
-use crate::change::{RequestMapping, Write};
 use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 use crate::filters::Filter;
+use crate::write::{RequestMapping, Write};
 
 /// The name of a claim that is not made yet. No claim can have it.
 const UNMADE: &str = "<extended-resources>";

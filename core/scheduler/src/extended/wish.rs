@@ -9,7 +9,7 @@ use std::sync::Arc;
 use model::claim::{Amount, Ask, Request, Wish};
 use model::pod::ContainerWish;
 
-use crate::change::RequestMapping;
+use crate::write::RequestMapping;
 
 /// A request for devices of a class.
 #[derive(Clone, Debug)]

@@ -10,10 +10,10 @@ use model::claim::ClaimId;
 use model::group::Group;
 use model::pod::{ClaimSource, Pod};
 
-use crate::change::{Consumer, GroupUser};
 use crate::cycle::{CONSUMERS_MAX, Claims, PodRefusal};
 use crate::engine::{Engine, claim_id};
 use crate::profile::Profile;
+use crate::write::{Consumer, GroupUser};
 
 /// How many users claims would have with the members that were looked at so far, if more than those that they have.
 #[derive(Default)]

@@ -14,9 +14,9 @@ use model::timestamp::Timestamp;
 use model::workload::{WorkloadId, family, replica_parts};
 
 use super::Root;
-use crate::change::{WaitReason, Write};
 use crate::engine::{Announcement, Engine, claim_id};
 use crate::filters::{Filter, FilterSet};
+use crate::write::{WaitReason, Write};
 
 /// How much later than a pod something may be heard of that has to be there.
 const HEARD_WITHIN_MS: i64 = 1_000;

@@ -11,10 +11,10 @@ use model::timestamp::Timestamp;
 use model::workload::is_replica;
 
 use super::{Root, key_of};
-use crate::change::GroupChange;
 use crate::engine::Engine;
 use crate::engine::fold::named_claims;
 use crate::wake::{Wake, Wakes};
+use cluster::change::GroupChange;
 
 impl Engine {
     /// The gang that a pod belongs to.

@@ -12,9 +12,9 @@ use model::pod::{Pod, Shape};
 use model::workload::is_replica;
 
 use crate::certainty::Certainty;
-use crate::change::{GroupState, WaitReason};
 use crate::engine::{Announcement, Engine};
 use crate::filters::{self, FilterSet};
+use crate::write::{GroupState, WaitReason};
 
 /// How many members are asked why they have no node.
 const KINDS_MAX: usize = 4;

@@ -10,8 +10,8 @@ use model::group::{Group, GroupId};
 use model::timestamp::Timestamp;
 use model::workload::is_replica;
 
-use crate::change::{GroupState, Write, WriteId, WriteOutcome};
 use crate::engine::Engine;
+use crate::write::{GroupState, Write, WriteId, WriteOutcome};
 
 /// How long a note that could not be written rests at first, and at most.
 const PAUSE_MS_MIN: i64 = 1_000;

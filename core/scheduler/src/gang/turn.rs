@@ -11,18 +11,16 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 use placement::{Domain, Gang, Placement};
 
-use super::Root;
 use super::attempt::Miss;
 use super::cast::{Cast, Member, Unit};
 use super::claims::ClaimUsers;
 use super::domains::Domains;
 use super::flight::Flight;
 use super::ground::Devices;
-use super::key_of;
 use super::news::Tried;
 use super::party::{Party, importance};
+use super::{Root, key_of};
 use crate::certainty::Certainty;
-use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, Wanted, choice};
 use crate::engine::{Announcement, Engine};
 use crate::filters::{self, Filter, FilterSet};
@@ -31,6 +29,7 @@ use crate::profile::Profile;
 use crate::queue::Failure;
 use crate::wake::{Wake, Wakes};
 use crate::work;
+use crate::write::{WaitReason, Write};
 
 /// How many steps the search for seats of one gang may take.
 pub(super) const STEPS_MAX: u64 = 2_000_000;

@@ -14,11 +14,11 @@ use super::Root;
 use super::party::Party;
 use super::turn::{GangRefusal, Seated};
 use super::victims::{GangCandidate, Going, Helpless};
-use crate::change::Write;
 use crate::cycle::{Choice, Wanted};
 use crate::engine::{Engine, held};
 use crate::preempt::{Displacer, Nomination, Unit, planned, pods_of};
 use crate::wake::{Wake, Wakes};
+use crate::write::Write;
 
 /// What is being made free for a gang.
 #[derive(Clone, Debug, Default)]

@@ -12,12 +12,12 @@ use placement::Domain;
 
 use super::step::NODES;
 use super::wish::mix;
-use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, Claims};
 use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 use crate::engine::fold::named_claims;
 use crate::filters::node_of;
+use crate::write::{WaitReason, Write};
 
 impl Engine {
     /// Whether a gang that has seats waits for drivers' controllers first. They are asked then.

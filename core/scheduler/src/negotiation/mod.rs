@@ -9,7 +9,6 @@
 //! not say, but for writes that are under way, and how often pods and gangs failed.
 
 mod claim;
-mod context;
 mod gang;
 mod held_back;
 mod rounds;
@@ -27,13 +26,14 @@ use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::change::{Write, WriteId, WriteOutcome};
 use crate::deallocate::InTheWay;
 use crate::engine::Engine;
 use crate::engine::fold::named_claims;
 use crate::wake::{Wake, Wakes};
+use crate::write::{Write, WriteId, WriteOutcome};
 
-pub use context::{NegotiationChange, PodContext};
+use cluster::change::NegotiationChange;
+use cluster::contexts::PodContext;
 pub use step::{Await, Wait};
 
 pub(crate) use claim::Pending;

@@ -10,12 +10,12 @@ use model::timestamp::Timestamp;
 
 use super::claim::Pending;
 use super::wish::{Say, say, unanswered};
-use crate::change::{WaitReason, Write};
 use crate::cycle::{Choice, Claims, PodRefusal, choice};
 use crate::engine::fold::named_claims;
 use crate::engine::{Announcement, Engine};
 use crate::profile::Profile;
 use crate::wake::{Wake, Wakes};
+use crate::write::{WaitReason, Write};
 
 /// Claims that are to be negotiated about, and the nodes that would do otherwise, the best first.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::NODES_MAX;
 use super::claim::Pending;
-use super::context::PodContext;
+use cluster::contexts::PodContext;
 
 /// What is to be said.
 #[derive(Clone, PartialEq, Eq, Debug)]

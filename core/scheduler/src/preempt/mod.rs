@@ -28,7 +28,6 @@ use model::timestamp::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::certainty::Certainty;
-use crate::change::{Preemptor, Write, WriteId, WriteOutcome};
 use crate::cycle::{Claims, PodRefusal};
 use crate::engine::turn::held;
 use crate::engine::{Announcement, Engine};
@@ -37,6 +36,7 @@ use crate::profile::Profile;
 use crate::queue::Failure;
 use crate::reason::Reason;
 use crate::wake::{Wake, Wakes};
+use crate::write::{Preemptor, Write, WriteId, WriteOutcome};
 use nominations::Nominations;
 use trial::{Ground, Lack, StillRefused};
 use victims::{Candidate, least_harm};

@@ -14,13 +14,13 @@ use model::device::PoolId;
 use model::pod::{Pod, Shape};
 use model::timestamp::Timestamp;
 
-use crate::change::Write;
 use crate::cycle::{Choice, Claims, Wanted, choice};
 use crate::engine::Engine;
 use crate::filters::{self, Around, FilterSettings, Mounts};
 use crate::node_refusal::NodeRefusal;
 use crate::profile::Profile;
 use crate::wake::{Wake, Wakes};
+use crate::write::Write;
 
 /// Room that is being made for a pod.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Claims that would rather have one thing than another.
 
+use cluster::change::Change;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
-use scheduler::change::Change;
 use scheduler::profile::Profile;
 use scheduler::scores::{Score, ScoreSettings};
 

@@ -1,7 +1,8 @@
 //! Pods that were bound by hand before their claims had devices.
 
+use cluster::change::Change;
 use model::pod::{ClaimSource, Pod};
-use scheduler::change::{Change, Write};
+use scheduler::write::Write;
 
 use crate::deallocate::held;
 use crate::with_gpus;

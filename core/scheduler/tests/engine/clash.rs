@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::change::Change;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use model::device::DeviceId;
 use model::node::NodeSelector;
 use model::pod::Pod;
-use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::Input;
+use scheduler::write::{Write, WriteOutcome};
 
 use crate::with_gpus;
 use crate::world::{World, claim, claim_id, pod};

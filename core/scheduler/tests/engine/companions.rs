@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
+use cluster::change::{Change, CompanionChange};
 use model::node::{Node, Operator, Requirement};
 use model::pod::{LabelSelector, Owner, OwnerKind, Pod, Shape};
-use scheduler::change::Change;
-use scheduler::companions::CompanionChange;
 
 use crate::world::{World, node, pod, world};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use model::pod::Pod;
-use scheduler::change::Write;
+use scheduler::write::Write;
 
 use crate::deallocate::held;
 use crate::with_gpus;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::budgets::DisruptionBudget;
+use cluster::change::Change;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::{Holding, ShareId};
 use cluster::published::Published;
@@ -12,7 +13,7 @@ use model::device::{Capacity, CounterSet, Device, DeviceId, Draw, PoolId, Reach,
 use model::node::{NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::{LabelSelector, Pod};
 use model::quantity::{Format, Quantity};
-use scheduler::change::{Change, Write};
+use scheduler::write::Write;
 use selector::SliceRevision;
 
 use crate::preemption::running;

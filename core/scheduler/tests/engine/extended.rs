@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use gates::{Gate, Gates};
 use model::claim::Class;
 use model::node::Node;
 use model::pod::Pod;
-use scheduler::change::{Change, RequestMapping, Write};
 use scheduler::engine::{Engine, Settings};
+use scheduler::write::{RequestMapping, Write};
 
 use crate::world::{World, claim, claim_id, engine, gpu_class, named_pod, node, settings};
 use crate::{GPUS_BY_CLASS, two_gpus, with_gpus};

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use cluster::published::Published;
 use gates::{Gate, Gates};
 use model::device::{Device, NodeShare, Part, PoolId, Reach, Slice};
 use model::pod::{Pod, Shape};
 use model::quantity::{Format, Quantity};
-use scheduler::change::{Change, Write};
 use scheduler::engine::{Engine, Settings};
+use scheduler::write::Write;
 use selector::SliceRevision;
 
 use crate::world::{World, claim, gpu_class, node, pod, settings, world};

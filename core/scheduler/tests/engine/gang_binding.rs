@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use cluster::change::Change;
 use model::group::Disruption;
 use model::pod::Pod;
-use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
+use scheduler::write::{Write, WriteId, WriteOutcome};
 
 use crate::gangs::{applied, gang, member, racks, seats};
 use crate::world::{World, claim, claim_id, gpu_class, gpus, pod};

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use cluster::change::{Change, GroupChange};
 use model::group::{BindingFailure, Group, GroupId};
 use model::pod::Pod;
 use model::workload::{LevelTerm, Terms, Workload, WorkloadGroup, WorkloadId};
-use scheduler::change::{Change, GroupChange, Preemptor, Write, WriteOutcome};
 use scheduler::engine::{Engine, Input};
+use scheduler::write::{Preemptor, Write, WriteOutcome};
 
 use crate::gangs::{applied, gang, gang_settings, gang_world, node_in};
 use crate::world::{World, pod};

@@ -2,7 +2,7 @@
 
 use model::group::{Disruption, Group};
 use model::pod::Pod;
-use scheduler::change::{Preemptor, Write};
+use scheduler::write::{Preemptor, Write};
 
 use crate::gangs::{applied, gang, gang_world, member_of, node_in, racks, seats};
 use crate::preemption::{budget, labelled, running};

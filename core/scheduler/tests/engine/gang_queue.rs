@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use model::group::Disruption;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::{Pod, Resources};
-use scheduler::change::Change;
 use scheduler::engine::Input;
 
 use crate::gangs::{applied, gang, gang_world, member, member_of, node_in, racks, seats};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use cluster::change::{Change, GroupChange};
 use model::group::{Group, GroupId};
 use model::pod::Pod;
-use scheduler::change::{Change, GroupChange, Write, WriteOutcome};
 use scheduler::engine::{Engine, Input};
+use scheduler::write::{Write, WriteOutcome};
 
 use crate::gangs::{gang_settings, gang_world, node_in};
 use crate::readying::{attach, fabric, fail, report, told};

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::change::Change;
 use model::group::BindingFailure;
 use model::pod::Pod;
-use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::{Engine, Input, Settings};
 use scheduler::profile::Profile;
+use scheduler::write::{Write, WriteOutcome};
 
 use crate::gang_policy::{Given, evicted, policy_group};
 use crate::gangs::{node_in, seats};

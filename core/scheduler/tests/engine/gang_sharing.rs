@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use model::node::Node;
 use model::pod::{Pod, Resources};
-use scheduler::change::{Change, Write};
+use scheduler::write::Write;
 
 use crate::gangs::{gang_world, group, member};
 use crate::world::{World, claim, claim_id, gpu_class, gpus, pod};

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use cluster::change::{Change, GroupChange};
 use cluster::claims::ClaimState;
 use model::group::{Composite, Disruption, Group};
 use model::pod::Pod;
-use scheduler::change::{Change, GroupChange, Write};
+use scheduler::write::Write;
 
 use crate::gangs::{applied, gang, member_of, node_in};
 use crate::group_trees::{id, tree_world};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use cluster::change::Change;
 use model::group::Disruption;
 use model::pod::Pod;
-use scheduler::change::Change;
 
 use crate::gangs::{applied, gang, gang_world, node_in};
 use crate::turmoil::{Dice, carry_out, collect};

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::change::{Change, StorageChange};
 use cluster::claims::{Allocated, ClaimState};
 use cluster::published::Published;
 use model::claim::{Amount, Ask, Claim, Class, Request, Wish};
@@ -11,8 +12,6 @@ use model::device::{Device, PoolId, Reach, Slice};
 use model::node::{Node, NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::{HostPort, LabelSelector, Pod, PodTerm, Resources, Shape, Spread};
 use model::volume::{Volume, VolumeClaim, VolumeClaimId};
-use scheduler::change::Change;
-use scheduler::storage::StorageChange;
 use selector::SliceRevision;
 
 use crate::gang_judge::{Instance, KEYS, Look};

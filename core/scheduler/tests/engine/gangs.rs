@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use cluster::change::{Change, GroupChange};
 use gates::{Gate, Gates};
 use model::group::{Disruption, Group, GroupId};
 use model::node::Node;
 use model::pod::{LabelSelector, Pod, PodTerm, Resources, Shape};
-use scheduler::change::{Change, GroupChange, Write};
 use scheduler::engine::{Engine, Settings};
+use scheduler::write::Write;
 
 use crate::world::{World, claim, gpu_class, gpus, pod, settings, world};
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use model::pod::{ClaimSource, Pod, PodClaim};
-use scheduler::change::{Change, WaitReason, Write};
+use scheduler::write::{WaitReason, Write};
 
 use crate::gangs::{group, member, racks};
 use crate::world::{World, claim, gpu_class, gpus, node, pod, world};

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use cluster::change::{Change, GroupChange};
 use gates::{Gate, Gates};
 use model::device::{PoolId, Reach, Slice};
 use model::group::{Group, GroupId};
 use model::node::{NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::{ClaimSource, Pod, PodClaim};
-use scheduler::change::{Change, GroupChange, Write};
 use scheduler::engine::Engine;
+use scheduler::write::Write;
 
 use crate::gangs::{node_in, seats};
 use crate::world::{World, claim, claim_id, gpu_class, gpus, pod, settings, world};

@@ -1,11 +1,12 @@
 //! What is told of groups, and noted on them.
 
+use cluster::change::{Change, GroupChange};
 use model::group::{Group, GroupId};
 use model::pod::Pod;
 use model::workload::{Workload, WorkloadGroup, WorkloadId};
-use scheduler::change::{Change, GroupChange, GroupState, WaitReason, Write};
 use scheduler::engine::{Announcement, Effect, Input};
 use scheduler::gang::GangOutcome;
+use scheduler::write::{GroupState, WaitReason, Write};
 
 use crate::gangs::{gang_world, node_in};
 use crate::world::{World, pod, world};

@@ -1,10 +1,11 @@
 //! Groups of groups.
 
+use cluster::change::{Change, GroupChange};
 use gates::{Gate, Gates};
 use model::group::{Composite, Group, GroupId};
 use model::pod::Pod;
-use scheduler::change::{Change, GroupChange, Write};
 use scheduler::engine::{Engine, Settings};
+use scheduler::write::Write;
 
 use crate::gangs::{node_in, seats};
 use crate::world::{World, claim, gpu_class, gpus, pod, settings, world};

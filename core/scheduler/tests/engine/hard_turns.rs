@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use cluster::claims::ClaimState;
 use cluster::published::Published;
 use gates::{Gate, Gates};
 use model::claim::{Amount, Claim, Class, Constraint, Request, Rule, Wish};
 use model::device::{Attribute, Device, NodeShare, Part, PoolId, Reach, Slice};
-use scheduler::change::Change;
 use scheduler::engine::{Engine, Settings};
 use selector::SliceRevision;
 

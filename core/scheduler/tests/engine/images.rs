@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::{Pod, Shape};
-use scheduler::change::Change;
 
 use crate::world::{World, node, pod, world};
 

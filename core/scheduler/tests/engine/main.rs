@@ -49,14 +49,15 @@ mod world;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::change::Change;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use cluster::published::Published;
 use model::device::{DeviceId, Slice};
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
-use scheduler::change::{Change, Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
+use scheduler::write::{Write, WriteId, WriteOutcome};
 use selector::SliceRevision;
 use world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus, named_pod, node, pod, world};
 

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::change::{Change, NegotiationChange};
 use cluster::claims::{Allocated, ClaimState};
+use cluster::contexts::PodContext;
 use gates::{Gate, Gates};
 use model::claim::{Class, Control};
 use model::node::NodeSelector;
 use model::pod::PodId;
-use scheduler::change::{Change, Write, WriteOutcome};
 use scheduler::engine::{Engine, Input, Settings};
-use scheduler::negotiation::{Await, NODES_MAX, NegotiationChange, PodContext};
+use scheduler::negotiation::{Await, NODES_MAX};
+use scheduler::write::{Write, WriteOutcome};
 
 use crate::world::{World, claim, claim_id, gpu_class, gpus, node, pod, settings, world};
 

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::change::{Change, NegotiationChange};
+use cluster::contexts::PodContext;
 use model::pod::PodId;
-use scheduler::change::Change;
-use scheduler::negotiation::{NegotiationChange, PodContext};
 
 use crate::negotiation::{DRIVER, lent, negotiating};
 use crate::world::{World, claim_id, node, pod};

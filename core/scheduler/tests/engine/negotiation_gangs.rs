@@ -1,8 +1,8 @@
 //! Gangs with claims that drivers' own controllers give devices: members are negotiated about one by one, and bound together.
 
 use gates::{Gate, Gates};
-use scheduler::change::Write;
 use scheduler::engine::{Engine, Settings};
+use scheduler::write::Write;
 
 use crate::gangs::{group, member};
 use crate::negotiation::{DRIVER, class, lent, negotiating};

@@ -1,7 +1,7 @@
 //! Pods that are alike share answers, and each is told of its own claims.
 
+use cluster::change::Change;
 use model::pod::Pod;
-use scheduler::change::Change;
 
 use crate::world::{World, claim, gpu_class, gpus, node, pod, world};
 

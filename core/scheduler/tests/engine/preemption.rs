@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::budgets::DisruptionBudget;
+use cluster::change::Change;
 use model::node::{Node, NodeTaint, NodeTaintEffect, Operator, Requirement};
 use model::pod::{HostPort, LabelSelector, Pod, PodTerm, Shape, Spread};
 use model::timestamp::Timestamp;
-use scheduler::change::{Change, Write};
 use scheduler::preempt::PreemptionSettings;
 use scheduler::profile::Profile;
+use scheduler::write::Write;
 
 use crate::world::{World, claim, engine, engine_with, gpu_class, gpus, node, pod, world};
 

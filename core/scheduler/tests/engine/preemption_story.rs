@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use cluster::change::Change;
 use cluster::claims::ClaimState;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
-use scheduler::change::{Change, Write};
+use scheduler::write::Write;
 
 use crate::device_preemption::network;
 use crate::world::{World, claim, gpu_class, gpus, node, pod, world};

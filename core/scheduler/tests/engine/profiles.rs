@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use model::pod::Pod;
-use scheduler::change::Change;
 use scheduler::filters::{Filter, FilterSettings};
 use scheduler::profile::Profile;
 use scheduler::scores::ScoreSettings;

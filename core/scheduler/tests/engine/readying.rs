@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use cluster::claims::ClaimState;
 use cluster::preparation::{Failed, Preparation};
 use model::device::Binding;
-use scheduler::change::{Change, Write};
 use scheduler::engine::Input;
+use scheduler::write::Write;
 
 use crate::world::{World, claim, claim_id, engine, gpu_class, gpus_with, node, pod, world};
 

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::change::{Change, GroupChange};
 use cluster::claims::ClaimState;
 use model::pod::{ClaimSource, LabelSelector, Pod, PodClaim, PodTerm, Shape};
 use model::timestamp::Timestamp;
 use model::workload::{
     DeviceTerm, LevelTerm, TermClaims, Terms, Together, Workload, WorkloadGroup, WorkloadId, replica_name,
 };
-use scheduler::change::{Change, GroupChange, Write};
 use scheduler::engine::Input;
+use scheduler::write::Write;
 
 use crate::gangs::{node_in, racks, seats};
 use crate::preemption::running;

@@ -1,10 +1,10 @@
 //! Rules that put taints on devices, as pods feel them.
 
+use cluster::change::Change;
 use cluster::taint_rules::TaintRule;
 use gates::{Gate, Gates};
 use model::claim::{Claim, Toleration, TolerationValue, Wish};
 use model::device::{Taint, TaintEffect};
-use scheduler::change::Change;
 use scheduler::engine::{Engine, Settings};
 
 use crate::world::{World, claim, pod, settings};

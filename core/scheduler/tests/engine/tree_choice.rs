@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use model::pod::Pod;
-use scheduler::change::Change;
 use scheduler::engine::Engine;
 use scheduler::placement_scores::{PlacementScore, PlacementSettings};
 use scheduler::profile::Profile;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use cluster::change::{Change, GroupChange};
 use model::group::{Composite, Disruption, Group};
 use model::pod::Pod;
-use scheduler::change::{Change, GroupChange, Preemptor, Write};
+use scheduler::write::{Preemptor, Write};
 
 use crate::gangs::{applied, gang, member_of, node_in, seats};
 use crate::group_trees::{id, racks, zones};

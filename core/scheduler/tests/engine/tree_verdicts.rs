@@ -1,8 +1,8 @@
 //! Trees of pod groups are called impossible only if they are. Compared with trying everything.
 
+use cluster::change::Change;
 use model::node::Node;
 use model::pod::{Pod, Resources};
-use scheduler::change::Change;
 
 use crate::group_trees::{leaf, tree, tree_world};
 use crate::tree_judge::{Instance, LEVELS, Part, Seats};

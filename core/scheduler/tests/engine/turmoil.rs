@@ -1,7 +1,8 @@
 //! Random stories in which writes fail, or succeed and are told to have failed, and pods and claims come and go meanwhile.
 
-use scheduler::change::{Change, WriteOutcome};
+use cluster::change::Change;
 use scheduler::engine::Input;
+use scheduler::write::WriteOutcome;
 
 use crate::GPUS_BY_CLASS;
 use crate::world::{World, alternatives, claim, gpu_class, gpus, named_pod, node, pod, world};

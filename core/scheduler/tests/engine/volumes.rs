@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use cluster::change::{Change, StorageChange};
 use model::node::{Node, NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::{Pod, Shape};
 use model::volume::{StorageClass, Volume, VolumeClaim, VolumeClaimId};
-use scheduler::change::Change;
-use scheduler::storage::StorageChange;
 
 use crate::world::{World, node, pod, world};
 

@@ -1,9 +1,9 @@
 //! Gangs of our own workloads that sleep: what wakes them, and what does not.
 
+use cluster::change::{Change, GroupChange};
 use cluster::topologies::{Level, NodeTopology};
 use model::pod::LabelSelector;
 use model::workload::{LevelTerm, Terms};
-use scheduler::change::{Change, GroupChange};
 
 use crate::gangs::{node_in, racks, seats};
 use crate::replicas::{add, one_pool, with_claim, workload};

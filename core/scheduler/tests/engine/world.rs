@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::change::{Change, NegotiationChange};
 use cluster::claims::{Allocated, ClaimState, Held};
+use cluster::contexts::PodContext;
 use cluster::ledger::{Holding, ShareId};
 use cluster::preparation::{Preparation, Progress};
 use cluster::published::Published;
@@ -15,11 +17,10 @@ use model::device::{Binding, Device, DeviceId, PoolId, Reach, Slice};
 use model::node::Node;
 use model::pod::{ClaimSource, ContainerWish, Landing, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
-use scheduler::change::{Change, ClaimFootprint, Preemptor, Write, WriteId, WriteOutcome};
 use scheduler::engine::{Announcement, Effect, Engine, Input, Settings};
-use scheduler::negotiation::{NegotiationChange, PodContext};
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;
+use scheduler::write::{ClaimFootprint, Preemptor, Write, WriteId, WriteOutcome};
 use selector::SliceRevision;
 
 pub const START: Timestamp = Timestamp::from_micros(1_000_000_000);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use convert::request::{ApiCall, Next};
-use scheduler::change::{Write, WriteId, WriteOutcome};
 use scheduler::engine::Input;
+use scheduler::write::{Write, WriteId, WriteOutcome};
 use serde_json::Value;
 use store::Key;
 
@@ -12,8 +12,7 @@ use super::api::{Refused, text};
 use super::component::Component;
 use super::errand::{self, Answer, Errand, Reading, Step};
 use super::plan::{Fault, Sabotage};
-use super::replica;
-use super::{Happening, World};
+use super::{Happening, World, replica};
 
 /// How long a call may be on its way. Who sent it waits for at most a part of this time.
 pub(super) const LATE_MS_MAX: i64 = 2_000;

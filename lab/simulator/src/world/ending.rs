@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use cluster::ledger::Ledger;
 use objects::core::pod::Pod;
-use scheduler::change::Write;
 use scheduler::engine::{Effect, Engine, Input};
+use scheduler::write::Write;
 
 use super::plan::Arrangement;
-use super::replica;
-use super::{CLOSE_MS, World, workload};
+use super::{CLOSE_MS, World, replica, workload};
 
 /// How often an attempt for a pod may fail after everything has come to rest.
 const ATTEMPTS_MAX: u32 = 12;

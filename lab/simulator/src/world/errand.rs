@@ -15,7 +15,7 @@ use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
-use scheduler::change::{About, Consumer, Write, WriteId, WriteOutcome};
+use scheduler::write::{About, Consumer, Write, WriteId, WriteOutcome};
 use serde::Deserialize;
 use serde_json::Value;
 

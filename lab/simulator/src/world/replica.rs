@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::change::Change;
 use convert::change;
 use gates::{Gate, Gates};
-use scheduler::change::Change;
 use scheduler::engine::{Engine, Settings};
 use scheduler::profile::Profile;
 use scheduler::queue::Patience;

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use cluster::claims::ClaimState;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
-use scheduler::change::Change;
 use scheduler::engine::{Announcement, Effect, Input};
 
 use super::component::Component;

@@ -8,13 +8,13 @@ use model::group::Grouping;
 use model::pod::{Pod, PodId};
 use parking_lot::Mutex;
 use runtime::{AttemptResult, Comparison, Listener, Notice, State};
-use scheduler::change::Write;
 use scheduler::engine::ReadyOutcome;
 use scheduler::filters::FilterSet;
 use scheduler::gang::{GangNews, GangOutcome};
 use scheduler::negotiation::Await;
 use scheduler::queue::{Cause, Station};
 use scheduler::wake::Wake;
+use scheduler::write::Write;
 use telemetry::metrics::{
     BindingOutcome, GangResult, Metrics, Pending, Point, Preemptor, Profile, Queue, Status, Verdict,
 };

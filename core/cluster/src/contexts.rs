@@ -24,19 +24,11 @@ pub struct PodContext {
     pub answers: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
 }
 
-/// A fact about negotiations.
-#[derive(Clone, Debug)]
-pub enum NegotiationChange {
-    /// A context is there, or is otherwise. It may overtake others.
-    Applied(Box<PodContext>),
-    /// A context went: its pod, and its own uid if that is known.
-    Gone(PodId, Arc<str>),
-}
-
 impl PodContext {
     /// Whether another state came after this one, of the same context or of one that took its place: a late answer may tell
     /// of one that is gone. Versions that are no numbers cannot be compared.
-    pub(super) fn is_older(&self, known: &PodContext) -> bool {
+    #[must_use]
+    pub fn is_older(&self, known: &PodContext) -> bool {
         let number = |context: &PodContext| context.version.parse::<u64>().ok();
         number(self).zip(number(known)).is_some_and(|(this, that)| this < that)
     }
