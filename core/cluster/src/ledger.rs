@@ -94,10 +94,6 @@ pub struct Ledger {
     grouped: BTreeMap<PoolId, BTreeSet<Arc<str>>>,
 }
 
-fn pool_of(device: &DeviceId) -> PoolId {
-    PoolId { driver: device.driver.clone(), pool: device.pool.clone() }
-}
-
 impl Ledger {
     /// What is taken of a device.
     #[must_use]
@@ -131,7 +127,7 @@ impl Ledger {
     pub fn take(&mut self, device: &DeviceId, share: Option<ShareId>, holding: Holding) {
         self.give_back(device, share.as_ref(), &holding.holder);
         if !holding.groups.is_empty() {
-            self.grouped.entry(pool_of(device)).or_default().insert(device.device.clone());
+            self.grouped.entry(device.pool_id()).or_default().insert(device.device.clone());
         }
         let holdings = self.devices.entry(device.clone()).or_default();
         match share {
@@ -166,7 +162,7 @@ impl Ledger {
     }
 
     fn forget_groups(&mut self, device: &DeviceId) {
-        let pool = pool_of(device);
+        let pool = device.pool_id();
         if let Some(names) = self.grouped.get_mut(&pool) {
             names.remove(&device.device);
             if names.is_empty() {

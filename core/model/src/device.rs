@@ -36,6 +36,14 @@ pub struct DeviceId {
     pub device: Arc<str>,
 }
 
+impl DeviceId {
+    /// The pool that it is in.
+    #[must_use]
+    pub fn pool_id(&self) -> PoolId {
+        PoolId { driver: self.driver.clone(), pool: self.pool.clone() }
+    }
+}
+
 impl fmt::Display for DeviceId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}/{}/{}", self.driver, self.pool, self.device)

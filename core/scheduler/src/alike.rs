@@ -9,7 +9,6 @@ use std::sync::Arc;
 use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
 use model::claim::Claim;
-use model::node::NodeTaintEffect;
 use model::pod::{Pod, Shape};
 
 use crate::alternatives::worth;
@@ -109,9 +108,9 @@ impl Engine {
             && shape.preferred_nodes.is_empty()
             && shape.volume_claims.is_empty()
             && profile.scores.preferred_nodes.is_empty()
-            && self.nodes.pods_with_rules() == 0
+            && self.facts.nodes.pods_with_rules() == 0
             && self.companions_of(shape, profile).is_none()
-            && self.softly_tainted.is_empty()
+            && self.facts.softly_tainted.is_empty()
             && !self.preempting.nominations.have_rules()
             && self.preempting.nominations.get(&pod.uid).is_none()
     }
@@ -125,13 +124,13 @@ impl Engine {
     ) -> Result<Option<Choice>, Box<PodRefusal>> {
         let mut alike = self.kind_of(pod, claims, profile);
         self.heed_images(&mut alike);
-        let now = self.touches.now();
+        let now = self.facts.touches.now();
         let mut nodes = std::mem::take(&mut alike.unseen);
-        match alike.seen.and_then(|seen| self.touches.since(seen)) {
+        match alike.seen.and_then(|seen| self.facts.touches.since(seen)) {
             Some(touched) => nodes.extend(touched),
             None => {
                 alike.forget();
-                nodes = self.nodes.iter().map(|(at, _)| at).collect();
+                nodes = self.facts.nodes.iter().map(|(at, _)| at).collect();
             }
         }
         self.look_at_all(&mut alike, nodes, claims);
@@ -139,7 +138,7 @@ impl Engine {
         let found = alike.best(self.alternatives_weight(&alike.profile, claims));
         let chosen = found.and_then(|at| {
             let known = alike.answers[at.0 as usize].as_ref()?;
-            Some(choice(pod, filters::node_of(self.nodes.get(at)), claims, known.allocations.clone()))
+            Some(choice(pod, filters::node_of(self.facts.nodes.get(at)), claims, known.allocations.clone()))
         });
         let refused = alike.refused.clone().filter(|(when, _)| chosen.is_none() && *when == now);
         self.kinds.push(alike);
@@ -151,9 +150,9 @@ impl Engine {
 
     /// Forgets all scores if images of the pods are more or less common than they were.
     fn heed_images(&self, alike: &mut Alike) {
-        let revision = self.images.revision();
+        let revision = self.facts.images.revision();
         if alike.images.0 != revision {
-            let now = (revision, self.images.commonness(&alike.shape));
+            let now = (revision, self.facts.images.commonness(&alike.shape));
             if alike.images.1 != now.1 {
                 alike.seen = None;
             }
@@ -163,7 +162,7 @@ impl Engine {
 
     /// Keeps why no node would do, until something changes.
     pub(crate) fn remember_refusal(&mut self, refusal: &PodRefusal) {
-        let now = self.touches.now();
+        let now = self.facts.touches.now();
         if let Some(alike) = self.kinds.last_mut() {
             alike.refused = Some((now, Box::new(refusal.for_all())));
         }
@@ -239,7 +238,7 @@ impl Engine {
 
     /// Looks at a node again.
     fn look(&mut self, alike: &mut Alike, at: NodeIdx, claims: &Claims) {
-        let state = self.nodes.get(at);
+        let state = self.facts.nodes.get(at);
         let Some(node) = state.node.clone() else { return alike.set(at, None) };
         let settings = &alike.profile.filters;
         let fits = filters::fixed(&alike.shape, &node, settings)
@@ -253,27 +252,14 @@ impl Engine {
         }
         let Ok(allocations) = self.devices_on(&node, claims) else { return alike.set(at, None) };
         let view = View {
-            nodes: &self.nodes,
-            namespaces: &self.namespaces,
-            images: &self.images,
+            nodes: &self.facts.nodes,
+            namespaces: &self.facts.namespaces,
+            images: &self.facts.images,
             companions: None,
             settings: &alike.profile.scores,
         };
         let score = scores::totals(&alike.shape, &[at], &view)[0];
         let worth = worth(claims, &allocations);
         alike.set(at, Some(Answer { score, worth, allocations }));
-    }
-
-    /// Takes note of whether a node has taints that make it worse, which is judged among all nodes.
-    pub(crate) fn note_soft_taints(&mut self, at: NodeIdx) {
-        let node = self.nodes.get(at).node.as_ref();
-        let soft = node.is_some_and(|node| {
-            node.taints.iter().any(|taint| taint.effect == NodeTaintEffect::PreferNoSchedule)
-        });
-        if soft {
-            self.softly_tainted.insert(at)
-        } else {
-            self.softly_tainted.remove(&at)
-        };
     }
 }

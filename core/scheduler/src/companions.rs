@@ -1,6 +1,5 @@
 //! Facts about which pods belong together.
 
-use cluster::change::CompanionChange;
 use model::pod::{LabelSelector, Shape};
 
 use crate::engine::Engine;
@@ -9,22 +8,6 @@ use crate::profile::Profile;
 use crate::scores::Score;
 
 impl Engine {
-    /// Takes note of a fact about which pods belong together. Nobody is woken: in Kubernetes it is not among the changes that let
-    /// a pod in either.
-    pub(crate) fn fold_companions(&mut self, change: CompanionChange) {
-        let companions = &mut self.companions;
-        match change {
-            CompanionChange::ServiceApplied(namespace, name, labels) => {
-                companions.apply_service(namespace, name, labels);
-            }
-            CompanionChange::ServiceGone(namespace, name) => companions.remove_service(&namespace, &name),
-            CompanionChange::OwnerApplied(namespace, owner, selector) => {
-                companions.apply_owner(namespace, owner, selector);
-            }
-            CompanionChange::OwnerGone(namespace, owner) => companions.remove_owner(&namespace, &owner),
-        }
-    }
-
     /// The pods that a pod is to be spread among if it says nothing about it, unless the profile does not care.
     pub(crate) fn companions_of(&self, shape: &Shape, profile: &Profile) -> Option<LabelSelector> {
         let (filters, scores) = (&profile.filters, &profile.scores);
@@ -36,6 +19,6 @@ impl Engine {
         if !shape.spread.is_empty() || !(is_filtered || is_scored()) {
             return None;
         }
-        self.companions.of(shape)
+        self.facts.companions.of(shape)
     }
 }

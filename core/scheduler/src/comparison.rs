@@ -28,9 +28,10 @@ impl Engine {
         let Some(profile) = self.settings.profile(pod) else { return Vec::new() };
         let (shape, settings) = (&pod.shape, &profile.filters);
         let companions = self.companions_of(shape, profile);
-        let around = Around::new(shape, &self.nodes, &self.namespaces, settings, companions.as_ref());
-        let around = around.with_volumes(&self.nodes, &self.volumes, settings);
-        let Ok(mounts) = Mounts::new(shape, &self.volumes, settings) else { return Vec::new() };
+        let around =
+            Around::new(shape, &self.facts.nodes, &self.facts.namespaces, settings, companions.as_ref());
+        let around = around.with_volumes(&self.facts.nodes, &self.facts.volumes, settings);
+        let Ok(mounts) = Mounts::new(shape, &self.facts.volumes, settings) else { return Vec::new() };
         let fits = |(_, state): &(NodeIdx, &cluster::nodes::NodeState)| {
             let node = filters::node_of(state);
             filters::fixed(shape, node, settings)
@@ -39,18 +40,18 @@ impl Engine {
                 .and_then(|()| around.check(state))
                 .is_ok()
         };
-        let candidates: Vec<NodeIdx> = self.nodes.iter().filter(fits).map(|(at, _)| at).collect();
+        let candidates: Vec<NodeIdx> = self.facts.nodes.iter().filter(fits).map(|(at, _)| at).collect();
         let view = View {
-            nodes: &self.nodes,
-            namespaces: &self.namespaces,
-            images: &self.images,
+            nodes: &self.facts.nodes,
+            namespaces: &self.facts.namespaces,
+            images: &self.facts.images,
             companions: companions.as_ref(),
             settings: &profile.scores,
         };
         let by_kind = scores::by_kind(shape, &candidates, &view);
         let totals = scores::totals(shape, &candidates, &view);
         let of_node = |(at, (node, total)): (usize, (&NodeIdx, i64))| NodeScores {
-            node: filters::node_of(self.nodes.get(*node)).name.clone(),
+            node: filters::node_of(self.facts.nodes.get(*node)).name.clone(),
             scores: by_kind.iter().map(|(kind, scores)| (*kind, scores[at])).collect(),
             total,
         };

@@ -316,13 +316,13 @@ impl Engine {
         let settings = &profile.filters;
         let companions = self.companions_of(&pod.shape, profile);
         let companions = companions.as_ref();
-        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions);
-        let around = around.with_volumes(&self.nodes, &self.volumes, settings);
+        let around = Around::new(&pod.shape, &self.facts.nodes, &self.facts.namespaces, settings, companions);
+        let around = around.with_volumes(&self.facts.nodes, &self.facts.volumes, settings);
         let found = filters::anywhere(&pod.shape, settings);
-        let found = found.and_then(|()| Mounts::new(&pod.shape, &self.volumes, settings));
+        let found = found.and_then(|()| Mounts::new(&pod.shape, &self.facts.volumes, settings));
         let mounts = found.map_err(|refusal| {
             PodRefusal::everywhere(
-                self.nodes.iter().count(),
+                self.facts.nodes.iter().count(),
                 refusal.text(),
                 refusal.filter(),
                 refusal.wakes_on(),
@@ -330,7 +330,7 @@ impl Engine {
         })?;
         let mut tally = Tally { wakes_on: Wake::NodeAdded.into(), ..Tally::default() };
         let mut candidates: Vec<NodeIdx> = Vec::new();
-        for (at, state) in self.nodes.iter() {
+        for (at, state) in self.facts.nodes.iter() {
             tally.nodes += 1;
             let node = filters::node_of(state);
             let fits = filters::fixed(&pod.shape, node, settings)
@@ -371,8 +371,9 @@ impl Engine {
             found = self.best_of(pod, claims, found, companions, profile).into_iter().collect();
         }
         if !found.is_empty() {
-            let seat =
-                |(at, allocations)| choice(pod, filters::node_of(self.nodes.get(at)), claims, allocations);
+            let seat = |(at, allocations)| {
+                choice(pod, filters::node_of(self.facts.nodes.get(at)), claims, allocations)
+            };
             return Ok(found.into_iter().map(seat).collect());
         }
         let in_the_way = self.in_the_way(pod, claims, &candidates);
@@ -383,13 +384,13 @@ impl Engine {
     pub(crate) fn choose_there(&mut self, pod: &Pod, node: &Arc<str>) -> Result<Choice, Box<PodRefusal>> {
         let bound =
             |refusal: Box<PodRefusal>| Box::new(PodRefusal { bound_to: Some(node.clone()), ..*refusal });
-        let Some(at) = self.nodes.find(node) else {
+        let Some(at) = self.facts.nodes.find(node) else {
             let wakes = Wakes::of(&[Wake::NodeAdded]);
             return Err(bound(PodRefusal::everywhere(0, "there is no such node".to_owned(), None, wakes)));
         };
         let profile = self.settings.profile_of(pod);
         let claims = self.claims_of(pod, &profile).map_err(bound)?;
-        let there = filters::node_of(self.nodes.get(at)).clone();
+        let there = filters::node_of(self.facts.nodes.get(at)).clone();
         let NoDevices { reason, nearest, certainty } = match self.devices_on(&there, &claims) {
             Ok(_) if !claims.pending.is_empty() => return Ok(Engine::negotiated_there(pod, &there, &claims)),
             Ok(allocations) => return Ok(choice(pod, &there, &claims, allocations)),
@@ -426,9 +427,9 @@ impl Engine {
             return candidates.into_iter().map(|at| (0, at)).collect();
         }
         let view = View {
-            nodes: &self.nodes,
-            namespaces: &self.namespaces,
-            images: &self.images,
+            nodes: &self.facts.nodes,
+            namespaces: &self.facts.namespaces,
+            images: &self.facts.images,
             companions,
             settings: &profile.scores,
         };
@@ -467,7 +468,7 @@ impl Engine {
                 }
             };
             let id = ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() };
-            let Some(state) = self.gangs.assumed.get(&id).or_else(|| self.claims.get(&id)) else {
+            let Some(state) = self.gangs.assumed.get(&id).or_else(|| self.facts.claims.get(&id)) else {
                 return Err(refused(format!("resourceclaim \"{name}\" not found")));
             };
             if state.deleting {
@@ -478,7 +479,7 @@ impl Engine {
             if generated && state.owner.as_ref() != Some(&user) {
                 return Err(refused(format!("resourceclaim \"{name}\" was not created for the pod")));
             }
-            if self.claims.is_decided(&id) {
+            if self.facts.claims.is_decided(&id) {
                 return Err(refused(format!("resource claim {id} is in the process of being allocated")));
             }
             if self.is_given_up(&id) {
@@ -521,7 +522,7 @@ impl Engine {
     /// The refusal of a pod whose claims cannot be used anywhere.
     pub(crate) fn refused_by_claims(&self, reason: String) -> Box<PodRefusal> {
         let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
-        PodRefusal::everywhere(self.nodes.iter().count(), reason, Some(Filter::Devices), wakes)
+        PodRefusal::everywhere(self.facts.nodes.iter().count(), reason, Some(Filter::Devices), wakes)
     }
 }
 

@@ -63,7 +63,7 @@ impl Engine {
             return self.one_in_the_way(pod, &idle, &open, candidates);
         }
         for at in candidates {
-            let node = node_of(self.nodes.get(*at)).clone();
+            let node = node_of(self.facts.nodes.get(*at)).clone();
             let away = |state: &&&Arc<ClaimState>| !state.is_usable_on(&node);
             let Some(state) = idle.iter().find(away) else { continue };
             // Of no use if the pod's other claims find no devices there.
@@ -99,7 +99,8 @@ impl Engine {
         let Some((pod, node)) = pod.and_then(|pod| pod.node.clone().map(|node| (pod, node))) else {
             return false;
         };
-        let is_reserved = self.claims.get(&one.claim).is_some_and(|state| state.reserved_for.contains(user));
+        let is_reserved =
+            self.facts.claims.get(&one.claim).is_some_and(|state| state.reserved_for.contains(user));
         if one.remedy != Remedy::Deallocate || !is_reserved || self.may_use_at(&one.claim, &node) {
             return false;
         }
@@ -149,7 +150,8 @@ impl Engine {
     pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
         let Some((claims, user)) = self.giving_up.remove(&write) else { return false };
         claims.iter().for_each(|claim| self.settle_claim_given_up(now, claim, &user));
-        let is_ours = |claim: &ClaimId| self.claims.get(claim).is_none_or(|state| !self.is_controlled(state));
+        let is_ours =
+            |claim: &ClaimId| self.facts.claims.get(claim).is_none_or(|state| !self.is_controlled(state));
         let is_in_vain = *outcome != WriteOutcome::Done && claims.iter().any(is_ours);
         let asker = self.waiting.get(&user).filter(|_| is_in_vain);
         if let Some(key) = asker.map(|pod| self.queue_key(pod)) {
@@ -159,7 +161,7 @@ impl Engine {
     }
 
     fn settle_claim_given_up(&mut self, now: Timestamp, claim: &ClaimId, user: &Arc<str>) {
-        if self.claims.get(claim).is_some_and(|state| self.is_controlled(state)) {
+        if self.facts.claims.get(claim).is_some_and(|state| self.is_controlled(state)) {
             // It has its devices until its driver takes them back, which is told to those who wait for that. Who looked at it
             // before the answer has to look again, and that is not only the pod that it was asked back for.
             let pod = self.waiting.get(user).map(|pod| self.queue_key(pod));

@@ -85,7 +85,7 @@ impl Engine {
     }
 
     fn devices_at(&mut self, at: NodeIdx, claims: &Claims) -> Result<Vec<Allocation>, NoDevices> {
-        let node = filters::node_of(self.nodes.get(at)).clone();
+        let node = filters::node_of(self.facts.nodes.get(at)).clone();
         self.devices_on(&node, claims)
     }
 
@@ -94,9 +94,9 @@ impl Engine {
     pub(crate) fn devices_on(&mut self, node: &Node, claims: &Claims) -> Result<Vec<Allocation>, NoDevices> {
         let found = self.search_devices(node, claims)?;
         if claims.footing.is_some()
-            && let Some(at) = self.nodes.find(&node.name)
+            && let Some(at) = self.facts.nodes.find(&node.name)
         {
-            self.check_footing(self.nodes.get(at), claims, &found)?;
+            self.check_footing(self.facts.nodes.get(at), claims, &found)?;
         }
         Ok(found)
     }
@@ -107,13 +107,13 @@ impl Engine {
             return Ok(Reply { answer: Answer::BudgetSpent, steps: 0, work: 0 });
         }
         let gates = self.settings.gates;
-        let pools = self.slices.pools_for(node, gates).map_err(|bad| Reason::Plain(bad.to_string()))?;
+        let pools = self.facts.slices.pools_for(node, gates).map_err(|bad| Reason::Plain(bad.to_string()))?;
         let question = Question {
             node,
             pools: &pools,
             claims: wishes,
-            classes: &self.classes,
-            ledger: self.claims.ledger(),
+            classes: &self.facts.classes,
+            ledger: self.facts.claims.ledger(),
             gates,
             order: DeviceOrder::PreferReady,
             budget: self.settings.search_steps_max,

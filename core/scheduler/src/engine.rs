@@ -11,7 +11,6 @@ mod merge;
 mod readying;
 mod settle;
 mod sharing;
-mod taint_rules;
 pub(crate) mod turn;
 
 pub(crate) use fold::claim_id;
@@ -22,16 +21,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use allocation::Expressions;
-use cluster::claims::Claims;
-use cluster::companions::Companions;
+use cluster::facts::Facts;
 use cluster::ledger::Ledger;
-use cluster::namespaces::Namespaces;
-use cluster::nodes::{NodeIdx, Nodes};
-use cluster::pools::Slices;
-use cluster::taint_rules::TaintRules;
-use cluster::volumes::Volumes;
+use cluster::nodes::Nodes;
 use gates::Gates;
-use model::claim::{ClaimId, Class};
+use model::claim::ClaimId;
 use model::device::DeviceId;
 use model::group::Grouping;
 use model::pod::Pod;
@@ -49,8 +43,6 @@ use crate::profile::Profile;
 use crate::queue::{Cause, Counts, Patience, Queue, Station};
 use crate::rivals::Rivals;
 use crate::scopes::Scopes;
-use crate::scores::images::ImageCounts;
-use crate::touches::Touches;
 use crate::wake::{Wake, Wakes};
 use crate::work::Work;
 use crate::write::{Consumer, Write, WriteId, WriteOutcome};
@@ -234,15 +226,8 @@ impl Placing {
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) settings: Settings,
-    pub(crate) nodes: Nodes,
-    pub(crate) namespaces: Namespaces,
-    pub(crate) volumes: Volumes,
-    pub(crate) images: ImageCounts,
-    pub(crate) companions: Companions,
-    pub(crate) slices: Slices,
-    taint_rules: TaintRules,
-    pub(crate) classes: BTreeMap<Arc<str>, Class>,
-    pub(crate) claims: Claims,
+    /// What is so.
+    pub(crate) facts: Facts,
     /// Pods that wait for us, by uid.
     pub(crate) waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
@@ -284,10 +269,6 @@ pub struct Engine {
     pub(crate) scopes: Scopes,
     /// Answers about nodes for kinds of pods, the youngest last.
     pub(crate) kinds: Vec<Alike>,
-    /// For which nodes something changed.
-    pub(crate) touches: Touches,
-    /// Nodes with taints that make them worse.
-    pub(crate) softly_tainted: BTreeSet<NodeIdx>,
     /// Who makes room for whom.
     pub(crate) preempting: Preempting,
     /// Pods that are placed together.
@@ -308,15 +289,7 @@ impl Engine {
         let queue = Queue::new(settings.patience);
         Engine {
             settings,
-            nodes: Nodes::default(),
-            namespaces: Namespaces::default(),
-            volumes: Volumes::default(),
-            images: ImageCounts::default(),
-            companions: Companions::default(),
-            slices: Slices::default(),
-            taint_rules: TaintRules::default(),
-            classes: BTreeMap::new(),
-            claims: Claims::default(),
+            facts: Facts::default(),
             waiting: FxHashMap::default(),
             lacking: BTreeMap::new(),
             sharing: BTreeMap::new(),
@@ -339,8 +312,6 @@ impl Engine {
             work: Work::default(),
             scopes: Scopes::default(),
             kinds: Vec::new(),
-            touches: Touches::default(),
-            softly_tainted: BTreeSet::new(),
             preempting: Preempting::default(),
             gangs: Gangs::default(),
             gated: Gated::default(),
@@ -412,7 +383,7 @@ impl Engine {
     /// Whether a claim is there, and not another of its name.
     #[must_use]
     pub fn knows_claim(&self, id: &ClaimId, uid: &str) -> bool {
-        self.claims.get(id).is_some_and(|known| &*known.uid == uid)
+        self.facts.claims.get(id).is_some_and(|known| &*known.uid == uid)
     }
 
     /// How many pods came to which place of the queue and why, since this was asked the last time.
@@ -439,13 +410,13 @@ impl Engine {
     /// Who holds which devices, or will once what is decided is written.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
-        self.claims.ledger()
+        self.facts.claims.ledger()
     }
 
     /// The nodes, and the pods that are on them or on their way there.
     #[must_use]
     pub fn nodes(&self) -> &Nodes {
-        &self.nodes
+        &self.facts.nodes
     }
 
     /// Whether there is nothing to do until something happens. Pods that wait for their devices wait for somebody else, and so

@@ -65,7 +65,7 @@ impl Engine {
         let is_mine = state.reserved_for.contains(&pod.uid);
         let is_used = !state.reserved_for.is_empty() || self.is_being_reserved(&state.wish.id);
         let is_part = |device: &DeviceId| {
-            let known = self.slices.device(device);
+            let known = self.facts.slices.device(device);
             known.is_some_and(|known| known.node_resources.values().any(|share| share.part.is_some()))
         };
         is_used && !is_mine && taken_by(state).iter().any(|(device, _)| is_part(device))
@@ -108,7 +108,7 @@ impl Engine {
                 Wanted::Allocation { state, allocation } if state.wish.id == *id => Some(granted(allocation)),
                 _ => None,
             });
-            let taken = given.or_else(|| self.claims.get(id).map(|state| taken_by(state)))?;
+            let taken = given.or_else(|| self.facts.claims.get(id).map(|state| taken_by(state)))?;
             Some((id.clone(), taken))
         });
         // It was found a moment ago that all of this is so, and enough.
@@ -160,7 +160,7 @@ impl Engine {
         id: &DeviceId,
         consumed: Option<&BTreeMap<Arc<str>, Quantity>>,
     ) -> Result<(), String> {
-        let Some(device) = self.slices.device(id) else { return Ok(()) };
+        let Some(device) = self.facts.slices.device(id) else { return Ok(()) };
         for (resource, share) in &device.node_resources {
             let amount = match &share.part {
                 Some(Part::Device(amount)) => Some(amount.clone()),

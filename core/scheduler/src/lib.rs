@@ -23,8 +23,6 @@ mod reason;
 mod rivals;
 mod scopes;
 pub mod scores;
-pub mod storage;
-mod touches;
 pub mod wake;
 mod work;
 pub mod write;

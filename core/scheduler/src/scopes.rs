@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use allocation::Expressions;
+use cluster::facts::Facts;
 use cluster::published::Published;
 use model::claim::{Amount, Ask, Claim, Class, Wish};
 use model::device::PoolId;
@@ -63,11 +64,11 @@ impl Scopes {
 impl Engine {
     /// Finds out what the claims of a pod could get, so that it is known while a place for it is looked for.
     pub(crate) fn learn_scopes(&mut self, pod: &Pod) {
-        if !self.slices.has_shared() && !self.slices.has_parts() {
+        if !self.facts.slices.has_shared() && !self.facts.slices.has_parts() {
             return;
         }
         let wishes: Vec<Arc<Claim>> =
-            named_claims(pod).filter_map(|id| Some(self.claims.get(&id)?.wish.clone())).collect();
+            named_claims(pod).filter_map(|id| Some(self.facts.claims.get(&id)?.wish.clone())).collect();
         let named: Vec<Arc<str>> = self.extended.classes_of(&pod.shape).cloned().collect();
         let asked = wishes.iter().flat_map(|wish| asks(wish)).map(|ask| (&ask.class, &ask.selectors[..]));
         for (class, selectors) in asked.chain(named.iter().map(|class| (class, &[][..]))) {
@@ -80,7 +81,7 @@ impl Engine {
 
     /// Whether claims could get devices that several nodes reach.
     pub(crate) fn may_share_devices(&self, claims: &Claims) -> bool {
-        if !claims.need_devices() || !self.slices.has_shared() {
+        if !claims.need_devices() || !self.facts.slices.has_shared() {
             return false;
         }
         let of_named = |class: &Arc<str>| self.scope(class, &[]).shared;
@@ -93,35 +94,36 @@ impl Engine {
     pub(crate) fn may_share(&self, wish: &Claim) -> bool {
         // Who wants all devices waits for pools that are not whole yet, whoever's these are.
         let wants_all = |ask: &Ask| matches!(ask.amount, Amount::All | Amount::Unknown(_));
-        self.slices.has_shared()
+        self.facts.slices.has_shared()
             && asks(wish).any(|ask| wants_all(ask) || self.scope(&ask.class, &ask.selectors).shared)
     }
 
     /// Whether a claim could get devices that take of what their node has, or has some.
     pub(crate) fn may_take_of_node(&self, pod: &Pod) -> bool {
-        if !self.slices.has_parts() {
+        if !self.facts.slices.has_parts() {
             return false;
         }
         named_claims(pod).any(|id| {
-            let Some(state) = self.gangs.assumed.get(&id).or_else(|| self.claims.get(&id)) else {
+            let Some(state) = self.gangs.assumed.get(&id).or_else(|| self.facts.claims.get(&id)) else {
                 return true;
             };
             let mut held = state.allocation.iter().flat_map(|allocated| &allocated.held);
             let takes = |known: Option<&model::device::Device>| {
                 known.is_some_and(|device| !device.node_resources.is_empty())
             };
-            held.any(|held| takes(self.slices.device(&held.device)))
+            held.any(|held| takes(self.facts.slices.device(&held.device)))
                 || asks(&state.wish).any(|ask| self.scope(&ask.class, &ask.selectors).takes_of_node)
         })
     }
 
     fn scope(&self, class: &Arc<str>, selectors: &[Selector]) -> Scope {
-        let unknown = Scope { shared: self.slices.has_shared(), takes_of_node: self.slices.has_parts() };
+        let unknown =
+            Scope { shared: self.facts.slices.has_shared(), takes_of_node: self.facts.slices.has_parts() };
         self.scopes.get(class, selectors).unwrap_or(unknown)
     }
 
     fn find_scope(&mut self, class: &Arc<str>, selectors: &[Selector]) -> Scope {
-        let Engine { slices, classes, expressions, .. } = self;
+        let Engine { facts: Facts { slices, classes, .. }, expressions, .. } = self;
         // A request for a class that does not exist gets nothing.
         let Some(class) = classes.get(class) else { return Scope::default() };
         let pools: BTreeSet<&PoolId> = slices.shared().map(|published| &published.slice.pool).collect();

@@ -48,7 +48,7 @@ impl Engine {
 
     fn is_unserved(&self, pod: &Pod, claim: &PodClaim) -> bool {
         let id = claim_id(pod, claim);
-        let state = id.as_ref().and_then(|id| self.claims.get(id));
+        let state = id.as_ref().and_then(|id| self.facts.claims.get(id));
         let user = id.as_ref().map_or_else(|| pod.uid.clone(), |id| self.user_of(pod, id));
         match claim.source {
             ClaimSource::NotNeeded | ClaimSource::Unknown => return false,
@@ -66,7 +66,7 @@ impl Engine {
         let users = |state: Option<&ClaimState>| -> Vec<Arc<str>> {
             state.map(|state| state.reserved_for.clone()).unwrap_or_default()
         };
-        let (before, after) = (users(before), users(self.claims.get(id).map(|state| &**state)));
+        let (before, after) = (users(before), users(self.facts.claims.get(id).map(|state| &**state)));
         let changed = before.iter().filter(|user| !after.contains(user));
         for uid in changed.chain(after.iter().filter(|user| !before.contains(user))) {
             self.look_again_at(now, uid);
@@ -79,7 +79,7 @@ impl Engine {
         if on_its_way || waits_for_node {
             return;
         }
-        if let Some(pod) = self.nodes.pod(uid).map(|(_, pod)| pod.clone()) {
+        if let Some(pod) = self.facts.nodes.pod(uid).map(|(_, pod)| pod.clone()) {
             self.follow_bound(now, &pod);
         }
     }
@@ -111,28 +111,30 @@ impl Engine {
     /// others elsewhere. A reservation does not tell, for drivers and other schedulers reserve what they give at once.
     pub(crate) fn misplaced(&self, uid: &str) -> Option<String> {
         let placing = self.placing.get(uid)?;
-        let is_there = || self.nodes.find(&placing.node).is_some_and(|at| self.nodes.get(at).node.is_some());
+        let is_there =
+            || self.facts.nodes.find(&placing.node).is_some_and(|at| self.facts.nodes.get(at).node.is_some());
         // Who is on its node may use what it has, whatever became of the node.
         let is_on_lost_node = placing.pod.node.is_some() && !is_there();
         if is_on_lost_node || !self.settings.profile_of(&placing.pod).filters.has(Filter::Devices) {
             return None;
         }
-        let mut claims = named_claims(&placing.pod).filter(|claim| self.claims.allocation(claim).is_some());
+        let mut claims =
+            named_claims(&placing.pod).filter(|claim| self.facts.claims.allocation(claim).is_some());
         let claim = claims.find(|claim| !self.is_usable_at(claim, &placing.node))?;
         Some(format!("claim {claim}: it got devices elsewhere than on {} in the meantime", placing.node))
     }
 
     /// Whether what a claim has can be used on a node. Of a node that is not there nothing can be.
     fn is_usable_at(&self, claim: &ClaimId, node: &str) -> bool {
-        let node = self.nodes.find(node).and_then(|at| self.nodes.get(at).node.as_ref());
-        let nodes = self.claims.allocation(claim).and_then(|allocated| allocated.nodes.as_ref());
+        let node = self.facts.nodes.find(node).and_then(|at| self.facts.nodes.get(at).node.as_ref());
+        let nodes = self.facts.claims.allocation(claim).and_then(|allocated| allocated.nodes.as_ref());
         node.is_some_and(|node| nodes.is_none_or(|nodes| nodes.picks(node).unwrap_or(false)))
     }
 
     /// Whether a pod that is on a node may use what a claim has. While the node is not known that cannot be told, and nothing is
     /// taken from the pod.
     pub(crate) fn may_use_at(&self, claim: &ClaimId, node: &str) -> bool {
-        let is_known = self.nodes.find(node).is_some_and(|at| self.nodes.get(at).node.is_some());
+        let is_known = self.facts.nodes.find(node).is_some_and(|at| self.facts.nodes.get(at).node.is_some());
         !is_known || self.is_usable_at(claim, node)
     }
 }

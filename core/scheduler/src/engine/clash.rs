@@ -41,12 +41,12 @@ impl Engine {
         if state.control.controller.is_some() {
             return;
         }
-        if shown != Shown::Watch || state.allocation.is_none() || self.claims.allocation(id).is_some() {
+        if shown != Shown::Watch || state.allocation.is_none() || self.facts.claims.allocation(id).is_some() {
             return;
         }
         // Claims for pods of ours may be from an earlier life of ours, or from a replica.
         let is_known = |user: &Arc<str>| {
-            self.waiting.contains_key(user) || self.nodes.has_pod(user) || self.knows_group(user)
+            self.waiting.contains_key(user) || self.facts.nodes.has_pod(user) || self.knows_group(user)
         };
         if !state.reserved_for.iter().any(is_known) {
             self.rivals.meet();
@@ -60,7 +60,7 @@ impl Engine {
         if self.waits_for_news(now, uid, &claims) {
             return false;
         }
-        if let Some(lost) = claims.iter().find(|claim| self.claims.allocation(claim).is_none()) {
+        if let Some(lost) = claims.iter().find(|claim| self.facts.claims.allocation(claim).is_none()) {
             let why = format!("claim {lost}: it lost its devices in the meantime");
             self.fail(now, uid, why);
             return false;
@@ -75,7 +75,7 @@ impl Engine {
     /// Whether a pod whose claims were written still has their devices for itself.
     pub(crate) fn keeps_devices(&self, now: Timestamp, uid: &str) -> bool {
         let claims = self.written_claims(uid);
-        claims.iter().all(|claim| self.claims.allocation(claim).is_some())
+        claims.iter().all(|claim| self.facts.claims.allocation(claim).is_some())
             && self.misplaced(uid).is_none()
             && self.clash_of(now, uid, &claims).is_none()
     }
@@ -84,7 +84,8 @@ impl Engine {
     pub(crate) fn has_waited_enough(&self, now: Timestamp, uid: &str) -> bool {
         let Some(placing) = self.placing.get(uid) else { return false };
         let claims = self.written_claims(uid);
-        let is_unheard = |claim: &ClaimId| self.claims.is_decided(claim) || !self.claims.is_told(claim);
+        let is_unheard =
+            |claim: &ClaimId| self.facts.claims.is_decided(claim) || !self.facts.claims.is_told(claim);
         let is_listing = || self.list_ends(now).is_some() && !claims.is_empty();
         if self.rivals.are_met() && (claims.iter().any(is_unheard) || is_listing()) {
             return false;
@@ -106,7 +107,8 @@ impl Engine {
         if !self.rivals.are_met() {
             return false;
         }
-        let is_unheard = |claim: &&ClaimId| self.claims.is_decided(claim) || !self.claims.is_told(claim);
+        let is_unheard =
+            |claim: &&ClaimId| self.facts.claims.is_decided(claim) || !self.facts.claims.is_told(claim);
         let Some(claim) = claims.iter().find(is_unheard).cloned() else {
             return self.waits_for_list(now, uid, claims);
         };
@@ -136,7 +138,8 @@ impl Engine {
 
     /// The API told of a claim. Pods that waited for that go on.
     pub(super) fn heard_of(&mut self, now: Timestamp, claim: &ClaimId) {
-        if self.unheard.is_empty() || self.claims.is_decided(claim) || !self.claims.is_told(claim) {
+        if self.unheard.is_empty() || self.facts.claims.is_decided(claim) || !self.facts.claims.is_told(claim)
+        {
             return;
         }
         for uid in self.unheard.remove(claim).unwrap_or_default() {
@@ -176,16 +179,16 @@ impl Engine {
     pub(crate) fn clash(&self, claim: &ClaimId, gives_way: bool) -> Option<String> {
         // Who is on its way is not there yet. Who was bound by hand may run as soon as its claims are reserved for it.
         let is_coming = |user: &str| self.placing.get(user).is_some_and(|placing| placing.pod.node.is_none());
-        let is_there = |user: &Arc<str>| self.nodes.has_pod(user) && !is_coming(user);
+        let is_there = |user: &Arc<str>| self.facts.nodes.has_pod(user) && !is_coming(user);
         let is_in_use = |user: &Arc<str>| is_there(user) || self.members_seated(user).any(is_there);
         let has_user = |claim: &ClaimId| {
-            let state = self.claims.get(claim);
+            let state = self.facts.claims.get(claim);
             state.is_some_and(|state| state.reserved_for.iter().any(is_in_use))
         };
         if has_user(claim) {
             return None;
         }
-        let mut clashes = self.claims.clashes(claim);
+        let mut clashes = self.facts.claims.clashes(claim);
         let clash = clashes.find(|clash| gives_way || clash.rival_was_first || has_user(&clash.rival))?;
         Some(format!("device {} of claim {claim} was given to claim {} as well", clash.device, clash.rival))
     }
@@ -193,7 +196,7 @@ impl Engine {
     /// Whether a claim is reserved for others than this pod.
     pub(crate) fn has_other_users(&self, claim: &ClaimId, pod: &str) -> bool {
         let is_other = |user: &Arc<str>| !self.is_user_alone(user, pod);
-        self.claims.get(claim).is_some_and(|state| state.reserved_for.iter().any(is_other))
+        self.facts.claims.get(claim).is_some_and(|state| state.reserved_for.iter().any(is_other))
     }
 
     /// Gives the devices of a claim back since another has them, and puts its pod back.
@@ -207,7 +210,7 @@ impl Engine {
         // One that was made for the pod is deleted anyway when the pod is taken back, and one that others want too gives its
         // devices back when all of them have let it go.
         let is_others = self.has_other_users(&claim, uid);
-        let state = self.claims.get(&claim).filter(|state| !state.extended && !is_others);
+        let state = self.facts.claims.get(&claim).filter(|state| !state.extended && !is_others);
         if let Some(state) = state.cloned() {
             if let Some(placing) = self.placing.get_mut(uid) {
                 placing.reserved.retain(|one| *one != claim);

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use cluster::claims::{ClaimState, Held, Shown};
-use cluster::pools::PoolReach;
-use cluster::published::Published;
+use cluster::claims::{ClaimState, Shown};
+use cluster::taint_rules::TaintRule;
+use gates::Gate;
 use model::claim::ClaimId;
-use model::device::PoolId;
 use model::node::Node;
 use model::pod::{ClaimSource, Pod, PodClaim};
 use model::timestamp::Timestamp;
@@ -15,7 +14,7 @@ use super::Engine;
 use crate::filters::Filter;
 use crate::profile::Profile;
 use crate::wake::{Wake, Wakes};
-use cluster::change::Change;
+use cluster::change::{Change, StorageChange};
 
 impl Engine {
     pub(super) fn fold(&mut self, now: Timestamp, change: Change) {
@@ -25,34 +24,31 @@ impl Engine {
             Change::PodApplied(pod) => self.fold_pod(now, &pod),
             Change::PodGone(uid) => self.pod_gone(now, &uid),
             Change::SliceApplied(published) => {
-                let published = self.taint_rules.publish(published);
-                self.put_slice(published);
+                self.facts.apply_slice(published);
+                self.scopes.forget();
                 Wake::Slice.into()
             }
             Change::SliceGone(name) => {
-                if let Some(pool) = self.slices.get(&name).map(|known| known.slice.pool.clone()) {
-                    self.touch_pool(&pool);
-                }
-                self.slices.remove(&name);
+                self.facts.remove_slice(&name);
                 self.scopes.forget();
-                self.taint_rules.forget(&name);
                 // It may have contradicted the rest of its pool.
                 Wake::Slice.into()
             }
             Change::TaintRuleApplied(rule) => self.fold_taint_rule(rule),
-            Change::TaintRuleGone(name) => self.taint_rule_gone(&name),
+            Change::TaintRuleGone(name) => {
+                let is_changed = self.facts.remove_taint_rule(&name);
+                self.taints_changed(is_changed)
+            }
             Change::ClassApplied(class) => {
-                self.classes.insert(class.name.clone(), class);
+                self.facts.apply_class(class);
                 self.scopes.forget();
                 self.follow_classes();
-                self.touches.touch_all();
                 Wake::Class.into()
             }
             Change::ClassGone(name) => {
-                self.classes.remove(&name);
+                self.facts.remove_class(&name);
                 self.scopes.forget();
                 self.follow_classes();
-                self.touches.touch_all();
                 Wakes::NONE
             }
             Change::ClaimApplied(state) => self.fold_claim(now, *state, Shown::Watch),
@@ -63,26 +59,31 @@ impl Engine {
             Change::ClaimAnswered(state) => self.fold_claim(now, *state, Shown::Answer),
             Change::ClaimGone(id) => self.claim_gone(now, &id),
             Change::NamespaceApplied(name, labels) => {
-                self.namespaces.apply(name, labels);
+                self.facts.namespaces.apply(name, labels);
                 Wake::Namespace.into()
             }
             Change::NamespaceGone(name) => {
-                self.namespaces.remove(&name);
+                self.facts.namespaces.remove(&name);
                 Wakes::NONE
             }
             Change::BudgetApplied(budget) => {
-                self.preempting.budgets.apply(*budget);
+                self.facts.budgets.apply(*budget);
                 Wakes::NONE
             }
             Change::BudgetGone(namespace, name) => {
-                self.preempting.budgets.remove(&namespace, &name);
+                self.facts.budgets.remove(&namespace, &name);
                 Wakes::NONE
             }
             Change::Group(change) => self.fold_group(now, change),
             Change::Negotiation(change) => self.fold_negotiation(now, change),
-            Change::Storage(change) => self.fold_storage(change),
+            Change::Storage(change) => {
+                let wakes = helped_by(&change);
+                self.facts.apply_storage(change);
+                wakes
+            }
             Change::Companions(change) => {
-                self.fold_companions(change);
+                // In Kubernetes it is not among the changes that let a pod in either.
+                self.facts.apply_companions(change);
                 Wakes::NONE
             }
         };
@@ -90,57 +91,37 @@ impl Engine {
     }
 
     fn node_gone(&mut self, now: Timestamp, name: &Arc<str>) -> Wakes {
-        let known = self.nodes.find(name).and_then(|at| self.nodes.get(at).node.clone());
-        self.images.replace(known.as_deref(), None);
-        if let Some(at) = self.nodes.remove(name) {
-            self.touches.touch(at);
-            self.softly_tainted.remove(&at);
+        if self.facts.remove_node(name) {
             self.wake_nominees_of(now, name);
         }
         Wake::NodeRemoved.into()
     }
 
     fn fold_node(&mut self, node: Node) -> Wakes {
-        let known = self.nodes.find(&node.name).and_then(|at| self.nodes.get(at).node.clone());
-        let wakes = match &known {
+        let name = node.name.clone();
+        let known = self.facts.apply_node(node);
+        let node = self.facts.nodes.find(&name).and_then(|at| self.facts.nodes.get(at).node.as_ref());
+        match known.zip(node) {
             None => Wake::NodeAdded.into(),
-            Some(known) => node_changes(known, &node),
-        };
-        self.images.replace(known.as_deref(), Some(&node));
-        let at = self.nodes.apply(node);
-        self.touches.touch(at);
-        self.note_soft_taints(at);
-        wakes
+            Some((known, node)) => node_changes(&known, node),
+        }
     }
 
-    /// Puts a slice in its place.
-    pub(super) fn put_slice(&mut self, published: Arc<Published>) {
-        let pool = published.slice.pool.clone();
-        self.touch_pool(&pool);
-        self.slices.apply(published);
+    fn fold_taint_rule(&mut self, rule: TaintRule) -> Wakes {
+        let gates = self.settings.gates;
+        if !(gates.enabled(Gate::DRADeviceTaints) && gates.enabled(Gate::DRADeviceTaintRules)) {
+            return Wakes::NONE;
+        }
+        let is_changed = self.facts.apply_taint_rule(rule);
+        self.taints_changed(is_changed)
+    }
+
+    fn taints_changed(&mut self, is_changed: bool) -> Wakes {
+        if !is_changed {
+            return Wakes::NONE;
+        }
         self.scopes.forget();
-        self.touch_pool(&pool);
-    }
-
-    /// Something changed for the devices of a pool.
-    pub(crate) fn touch_pool(&mut self, pool: &PoolId) {
-        match self.slices.node_of(pool) {
-            PoolReach::Nowhere => {}
-            PoolReach::Node(node) => {
-                if let Some(at) = self.nodes.find(node) {
-                    self.touches.touch(at);
-                }
-            }
-            PoolReach::Several => self.touches.touch_all(),
-        }
-    }
-
-    /// Something changed for the devices that a claim holds.
-    pub(crate) fn touch_claim(&mut self, id: &ClaimId) {
-        for Held { device, .. } in self.claims.held(id) {
-            let pool = PoolId { driver: device.driver, pool: device.pool };
-            self.touch_pool(&pool);
-        }
+        Wake::Slice.into()
     }
 
     fn fold_pod(&mut self, now: Timestamp, pod: &Arc<Pod>) -> Wakes {
@@ -153,7 +134,7 @@ impl Engine {
             if self.settings.profile(pod).is_none() && self.wants_devices(pod) {
                 self.rivals.meet();
             }
-            let known = self.nodes.has_pod(&pod.uid);
+            let known = self.facts.nodes.has_pod(&pod.uid);
             self.found_bound(&pod.uid, node);
             self.drop_negotiation(&pod.uid);
             self.follow_bound(now, pod);
@@ -187,7 +168,7 @@ impl Engine {
             return Wakes::NONE;
         };
         // The answer to a binding may overtake facts from before it, and a pod that is bound stays so.
-        if self.nodes.has_pod(&pod.uid) && !self.placing.contains_key(&pod.uid) {
+        if self.facts.nodes.has_pod(&pod.uid) && !self.placing.contains_key(&pod.uid) {
             return Wakes::NONE;
         }
         let before = self.waiting.insert(pod.uid.clone(), pod.clone());
@@ -214,7 +195,7 @@ impl Engine {
         let mut lacks =
             pod.claims.iter().any(|claim| matches!(claim.source, ClaimSource::ToBeGenerated { .. }));
         for id in named_claims(pod) {
-            if self.claims.get(&id).is_none() {
+            if self.facts.claims.get(&id).is_none() {
                 self.lacking.entry(id).or_default().insert(pod.uid.clone());
                 lacks = true;
             }
@@ -224,13 +205,13 @@ impl Engine {
 
     fn fold_claim(&mut self, now: Timestamp, state: ClaimState, shown: Shown) -> Wakes {
         let id = state.wish.id.clone();
-        let is_new = self.claims.get(&id).is_none();
-        let was_decided = self.claims.is_decided(&id);
-        let before = self.claims.allocation(&id).cloned();
+        let is_new = self.facts.claims.get(&id).is_none();
+        let was_decided = self.facts.claims.is_decided(&id);
+        let before = self.facts.claims.allocation(&id).cloned();
         if before.as_ref() != state.allocation.as_ref() {
-            self.touch_claim(&id);
+            self.facts.touch_claim(&id);
         }
-        let known = self.claims.get(&id).cloned();
+        let known = self.facts.claims.get(&id).cloned();
         if known.as_ref().is_some_and(|known| known.reserved_for != state.reserved_for) {
             self.users_changed(&id, now);
         }
@@ -240,9 +221,9 @@ impl Engine {
         let made_for = state.owner.clone().filter(|_| state.extended);
         let is_controlled = self.is_controlled(&state);
         let is_displaceable = !is_controlled && self.is_displaceable(&state);
-        let touched = self.claims.show(state, shown);
+        let touched = self.facts.claims.show(state, shown);
         if touched.taken {
-            self.touch_claim(&id);
+            self.facts.touch_claim(&id);
         }
         if let Some(pod) = made_for {
             self.settle_unmade(&pod);
@@ -257,24 +238,25 @@ impl Engine {
         self.look_at_awaited(now, &id);
         self.follow_control(now, &id, known.as_deref());
         // Pods that share a claim wait until the API has its allocation, and then need a reservation only.
-        let arrived = was_decided && !self.claims.is_decided(&id);
+        let arrived = was_decided && !self.facts.claims.is_decided(&id);
         if arrived || is_displaceable {
             // No device is free that was not, but others could go now.
             self.preempting.users_changed();
         }
         let was_controlled = known.is_some_and(|known| self.is_controlled(&known));
         // What a driver's controller gives and takes is none of what we have to give.
-        let is_open_again = !was_controlled && before.is_some() && self.claims.allocation(&id).is_none();
+        let is_open_again =
+            !was_controlled && before.is_some() && self.facts.claims.allocation(&id).is_none();
         let of_devices = touched.freed || is_open_again || touched.taken;
         if of_devices || is_new || arrived || is_displaceable { Wake::Claim.into() } else { Wakes::NONE }
     }
 
     fn claim_gone(&mut self, now: Timestamp, id: &ClaimId) -> Wakes {
-        self.touch_claim(id);
+        self.facts.touch_claim(id);
         self.forget_given_up(id);
         let was_made = self.forget_made(id);
-        let known = self.claims.get(id).cloned();
-        let touched = self.claims.remove(id);
+        let known = self.facts.claims.get(id).cloned();
+        let touched = self.facts.claims.remove(id);
         self.free_room_of_users(now, id);
         self.look_again_at_users(now, id, known.as_deref());
         self.heard_of(now, id);
@@ -287,7 +269,7 @@ impl Engine {
     /// Whether somebody uses a claim no more, or somebody does where nobody did, so that to displace those who do may free
     /// its devices now.
     fn is_displaceable(&self, state: &ClaimState) -> bool {
-        let known = self.claims.get(&state.wish.id).map_or(&[][..], |known| &known.reserved_for);
+        let known = self.facts.claims.get(&state.wish.id).map_or(&[][..], |known| &known.reserved_for);
         let is_first = known.is_empty() && !state.reserved_for.is_empty();
         is_first || known.iter().any(|user| !state.reserved_for.contains(user))
     }
@@ -324,20 +306,15 @@ impl Engine {
 
     /// Puts a pod on its node.
     pub(crate) fn put_pod(&mut self, pod: Arc<Pod>) {
-        // Where it was, and where it is now.
-        self.take_pod(&pod.uid);
+        self.forget_seat(&pod.uid);
         self.note_seat(&pod);
-        if let Some(at) = self.nodes.apply_pod(pod) {
-            self.touches.touch(at);
-        }
+        self.facts.put_pod(pod);
     }
 
     /// Takes a pod off its node, and says whether it was on one.
     pub(crate) fn take_pod(&mut self, uid: &str) -> bool {
         self.forget_seat(uid);
-        let at = self.nodes.remove_pod(uid);
-        at.into_iter().for_each(|at| self.touches.touch(at));
-        at.is_some()
+        self.facts.take_pod(uid)
     }
 
     pub(super) fn forget_waiting(&mut self, uid: &str) {
@@ -356,6 +333,18 @@ impl Engine {
                 }
             }
         }
+    }
+}
+
+/// Whom a fact about volumes could help. What goes helps nobody.
+fn helped_by(change: &StorageChange) -> Wakes {
+    match change {
+        StorageChange::VolumeApplied(_) => Wake::Volume.into(),
+        StorageChange::VolumeClaimApplied(_) => Wake::VolumeClaim.into(),
+        StorageChange::StorageClassApplied(_) => Wake::StorageClass.into(),
+        StorageChange::VolumeGone(_)
+        | StorageChange::VolumeClaimGone(_)
+        | StorageChange::StorageClassGone(_) => Wakes::NONE,
     }
 }
 

@@ -46,7 +46,7 @@ impl Engine {
             }
             self.forlorn.due.insert(claim.clone(), now.plus_millis(ASKS_EVERY_MS));
             if !self.is_given_up(&claim) && !self.is_being_reserved(&claim) {
-                let uid = self.claims.get(&claim).map(|state| state.uid.clone()).unwrap_or_default();
+                let uid = self.facts.claims.get(&claim).map(|state| state.uid.clone()).unwrap_or_default();
                 self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &"".into());
             }
         }
@@ -55,10 +55,10 @@ impl Engine {
     /// Takes note that a pod is gone before it ran. What its claims got for it would stay theirs, with nobody to use it.
     pub(super) fn bereave_claims(&mut self, now: Timestamp, pod: &Pod) {
         for claim in named_claims(pod) {
-            let state = self.claims.get(&claim).filter(|state| !state.extended);
+            let state = self.facts.claims.get(&claim).filter(|state| !state.extended);
             // What a driver gave is taken back by who looks after claims.
             let is_ours = state.is_some_and(|state| !self.is_controlled(state));
-            if is_ours && self.claims.allocation(&claim).is_some() {
+            if is_ours && self.facts.claims.allocation(&claim).is_some() {
                 let user = self.user_of(pod, &claim);
                 self.forlorn.bereaved.entry(claim.clone()).or_default().insert(user);
                 self.look_if_forlorn(now, &claim);
@@ -70,8 +70,8 @@ impl Engine {
     pub(super) fn look_if_forlorn(&mut self, now: Timestamp, claim: &ClaimId) {
         if let Some(gone) = self.forlorn.bereaved.get(claim) {
             let is_used = |state: &Arc<ClaimState>| state.reserved_for.iter().any(|one| !gone.contains(one));
-            let has_devices = self.claims.allocation(claim).is_some();
-            if !has_devices || self.claims.get(claim).is_none_or(is_used) {
+            let has_devices = self.facts.claims.allocation(claim).is_some();
+            if !has_devices || self.facts.claims.get(claim).is_none_or(is_used) {
                 self.forlorn.bereaved.remove(claim);
             }
         }
@@ -90,6 +90,6 @@ impl Engine {
         };
         let is_for_nobody =
             |state: &Arc<ClaimState>| self.forlorn.bereaved.contains_key(claim) || self.is_broken(now, state);
-        self.claims.get(claim).filter(is_idle).is_some_and(is_for_nobody)
+        self.facts.claims.get(claim).filter(is_idle).is_some_and(is_for_nobody)
     }
 }

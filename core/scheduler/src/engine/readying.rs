@@ -163,7 +163,7 @@ impl Engine {
             return readying.claims.clone();
         }
         let has_conditions =
-            |id: &ClaimId| self.claims.get(id).is_some_and(|state| state.preparation.is_some());
+            |id: &ClaimId| self.facts.claims.get(id).is_some_and(|state| state.preparation.is_some());
         let mut claims: Vec<ClaimId> = named_claims(pod).chain(self.written_claims(uid)).collect();
         claims.sort_unstable();
         claims.dedup();
@@ -180,7 +180,7 @@ impl Engine {
         let mut pending: Option<(Timestamp, String)> = None;
         let mut broken = Vec::new();
         for id in claims {
-            let Some(state) = self.claims.get(id) else {
+            let Some(state) = self.facts.claims.get(id) else {
                 return Standing::Lost(format!("claim {id}: it is gone"));
             };
             if state.allocation.is_none() {
@@ -205,7 +205,8 @@ impl Engine {
     /// How long a device may take of which its claim does not say so: what its driver says, or what is configured.
     fn timeout<'e>(&'e self, profile: &'e Profile) -> impl Fn(&DeviceId) -> i64 + 'e {
         |device| {
-            let published = self.slices.device(device).and_then(|device| device.binding.timeout.as_deref());
+            let published =
+                self.facts.slices.device(device).and_then(|device| device.binding.timeout.as_deref());
             let own = published.and_then(|text| duration::parse(text).ok());
             own.map_or(profile.binding_timeout_ms, |own| i64::try_from(own.as_millis()).unwrap_or(i64::MAX))
         }
@@ -213,7 +214,8 @@ impl Engine {
 
     /// Why a claim that has devices is of no use to a pod, since they will not become ready.
     pub(crate) fn will_not_be_ready(&self, id: &ClaimId, profile: &Profile) -> Option<String> {
-        let preparation = self.claims.get(id).filter(|_| self.heeds_conditions())?.preparation.as_ref()?;
+        let preparation =
+            self.facts.claims.get(id).filter(|_| self.heeds_conditions())?.preparation.as_ref()?;
         let verdict = preparation.verdict(self.now, self.now, &self.timeout(profile));
         Broken::of(id, verdict).map(|broken| broken.why)
     }
@@ -289,7 +291,7 @@ impl Engine {
         }
         let Some(placing) = self.placing.get(uid) else { return };
         let waited_ms = readying.map_or(0, |one| (now.micros() - one.since.micros()) / 1_000);
-        let states = claims.iter().filter_map(|id| self.claims.get(id)?.preparation.as_ref());
+        let states = claims.iter().filter_map(|id| self.facts.claims.get(id)?.preparation.as_ref());
         let drivers = states.flat_map(|one| &one.devices).map(|one| one.device.driver.clone()).collect();
         let pod = placing.pod.clone();
         self.announce(Announcement::DevicesDone { pod, outcome, waited_ms, drivers });
@@ -353,7 +355,7 @@ impl Engine {
     pub(super) fn choose_other(&mut self, pod: &Pod) -> Option<Choice> {
         let held = self.hold_shunned([pod])?;
         let chosen = self.choose(pod);
-        self.claims.give_back(&held);
+        self.facts.claims.give_back(&held);
         chosen.ok()
     }
 
@@ -372,7 +374,7 @@ impl Engine {
                 held.push(Held { device: device.clone(), share: None, holding });
             }
         }
-        self.claims.take(&held);
+        self.facts.claims.take(&held);
         (!held.is_empty()).then_some(held)
     }
 

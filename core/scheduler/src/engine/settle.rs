@@ -182,7 +182,7 @@ impl Engine {
     /// given back only for another: it is negotiated about for long.
     fn give_up_devices(&mut self, pod: &Pod, reserved: &mut Vec<ClaimId>, displaced: bool) {
         for claim in named_claims(pod) {
-            let state = self.claims.get(&claim).filter(|state| state.allocation.is_some());
+            let state = self.facts.claims.get(&claim).filter(|state| state.allocation.is_some());
             let Some(state) = state.filter(|state| displaced || !self.is_controlled(state)) else { continue };
             let uid = state.uid.clone();
             if self.has_other_users(&claim, &pod.uid) || self.is_being_reserved(&claim) {
@@ -257,7 +257,7 @@ impl Engine {
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some((open, consumer)) = self.abandoned.remove(&write) else { return };
         let user = consumer.uid.clone();
-        let node = self.nodes.pod(&user).and_then(|(_, pod)| pod.node.clone());
+        let node = self.facts.nodes.pod(&user).and_then(|(_, pod)| pod.node.clone());
         let is_of_use = node.as_ref().is_some_and(|node| self.may_use_at(&open.claim, node));
         if *outcome == WriteOutcome::Done && !is_of_use {
             self.let_go_unbound(&open.claim, consumer, node);
@@ -268,22 +268,22 @@ impl Engine {
 
     /// Takes back what was decided for a claim.
     pub(crate) fn undecide(&mut self, claim: &ClaimId) {
-        if let Some(uid) = self.claims.decided_for(claim).cloned() {
-            self.touch_claim(claim);
-            self.claims.undecide(claim, &uid);
+        if let Some(uid) = self.facts.claims.decided_for(claim).cloned() {
+            self.facts.touch_claim(claim);
+            self.facts.claims.undecide(claim, &uid);
         }
     }
 
     /// What was decided for a claim is written, or is taken back.
     fn settle_claim(&mut self, now: Timestamp, open: &OpenClaim, outcome: &WriteOutcome) {
         if let Some(uid) = &open.decided {
-            self.touch_claim(&open.claim);
+            self.facts.touch_claim(&open.claim);
             match outcome {
-                WriteOutcome::Done => self.claims.written(&open.claim, uid),
-                WriteOutcome::Failed(_) => self.claims.undecide(&open.claim, uid),
+                WriteOutcome::Done => self.facts.claims.written(&open.claim, uid),
+                WriteOutcome::Failed(_) => self.facts.claims.undecide(&open.claim, uid),
             };
             // Devices may be free again, and pods that share the claim may be able to reserve it now.
-            if !self.claims.is_decided(&open.claim) {
+            if !self.facts.claims.is_decided(&open.claim) {
                 self.queue.wake(Wake::Claim.into(), now);
             }
         }
@@ -299,7 +299,8 @@ impl Engine {
     /// Undoes what was written of a claim for a pod that is gone, or that is on a node where it cannot use it. Of one that is gone
     /// the claim gives its devices back at once: whoever dies after a release would leave them with it.
     fn let_go_unbound(&mut self, claim: &ClaimId, consumer: Consumer, node: Option<Arc<str>>) {
-        let state = self.claims.get(claim).filter(|state| !state.extended && !self.is_controlled(state));
+        let state =
+            self.facts.claims.get(claim).filter(|state| !state.extended && !self.is_controlled(state));
         let is_free = node.is_none() && !self.has_other_users(claim, &consumer.uid);
         match state.filter(|_| is_free && !self.is_being_reserved(claim)) {
             Some(state) => {
@@ -315,7 +316,7 @@ impl Engine {
         let user = consumer.uid.clone();
         let Some(release) = self.letting_go(claim, consumer, node) else { return };
         let write = self.submit_and_forget(release);
-        if self.waiting.contains_key(&user) || self.nodes.has_pod(&user) {
+        if self.waiting.contains_key(&user) || self.facts.nodes.has_pod(&user) {
             // Before it is answered, it could undo a reservation that the pod gets anew.
             self.giving_up.insert(write, (vec![claim.clone()], user));
         }
@@ -329,7 +330,7 @@ impl Engine {
         }
         self.unmake(claim);
         self.forget_note(claim, &consumer.name);
-        let uid = self.claims.get(claim)?.uid.clone();
+        let uid = self.facts.claims.get(claim)?.uid.clone();
         Some(Write::Release { claim: claim.clone(), uid, consumers: vec![consumer], node })
     }
 }

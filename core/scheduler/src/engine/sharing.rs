@@ -15,7 +15,7 @@ impl Engine {
     /// Takes note of a pod that was refused.
     pub(crate) fn watch_users(&mut self, pod: &Pod) {
         for id in named_claims(pod) {
-            if self.claims.get(&id).is_some_and(|state| state.allocation.is_some()) {
+            if self.facts.claims.get(&id).is_some_and(|state| state.allocation.is_some()) {
                 self.sharing.entry(id).or_default().insert(pod.uid.clone());
             }
         }

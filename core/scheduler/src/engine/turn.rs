@@ -129,7 +129,7 @@ impl Engine {
     /// them, and from now on who is more important can. What a driver's controller gave is not ours to give.
     fn offer_kept_devices(&mut self, now: Timestamp, pod: &Pod) {
         let is_ours = |id: ClaimId| {
-            let state = self.claims.get(&id);
+            let state = self.facts.claims.get(&id);
             state.is_some_and(|state| state.allocation.is_some() && !self.is_controlled(state))
         };
         if named_claims(pod).any(is_ours) {
@@ -150,9 +150,9 @@ impl Engine {
     fn allocate(&mut self, state: &ClaimState, allocation: Allocation, consumer: Consumer) -> Write {
         let id = state.wish.id.clone();
         let (allocated, shares) = held(&id, &state.uid, &allocation, None);
-        let decided = self.claims.decide(&id, &state.uid, allocated);
+        let decided = self.facts.claims.decide(&id, &state.uid, allocated);
         assert!(decided, "a claim that was looked at a moment ago has no allocation");
-        self.touch_claim(&id);
+        self.facts.touch_claim(&id);
         Write::Allocate {
             claim: id,
             uid: state.uid.clone(),

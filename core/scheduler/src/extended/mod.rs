@@ -76,7 +76,7 @@ impl Engine {
     /// Follows the classes that there are.
     pub(crate) fn follow_classes(&mut self) {
         if self.settings.gates.enabled(Gate::DRAExtendedResource) {
-            self.extended.classes = resource_classes(self.classes.values());
+            self.extended.classes = resource_classes(self.facts.classes.values());
             for profile in &mut self.settings.profiles {
                 // A profile that does not look at devices must not leave anything to them.
                 let filters = &profile.filters;
@@ -100,7 +100,7 @@ impl Engine {
     /// What keeps a claim from being made for a pod, and what can be done about it.
     pub(crate) fn cannot_make(&self, pod: &Pod) -> Option<(String, Option<InTheWay>)> {
         if let Some(claim) = self.extended.made.get(&pod.uid) {
-            let known = self.claims.get(claim)?;
+            let known = self.facts.claims.get(claim)?;
             let delete = InTheWay { claim: claim.clone(), uid: known.uid.clone(), remedy: Remedy::Delete };
             let is_leaving = known.deleting || self.is_given_up(claim);
             return Some((
@@ -115,16 +115,16 @@ impl Engine {
 
     /// Takes the devices of a claim that is to be made for a pod, and says what is to be written.
     pub(crate) fn make_claim(&mut self, pod: &Pod, node: &str, allocation: Allocation) -> (ClaimId, Write) {
-        let at = self.nodes.find(node).and_then(|at| self.nodes.get(at).node.clone());
+        let at = self.facts.nodes.find(node).and_then(|at| self.facts.nodes.get(at).node.clone());
         let wish = at.and_then(|node| self.extended.wish_on(&pod.shape, &node));
         let (wish, mappings) = wish.expect("devices were found a moment ago for what the node does not have");
         let name = format!("{UNMADE} {}", pod.uid).into();
         let id = ClaimId { namespace: pod.id.namespace.clone(), name };
         // The API's claim holds its shares under their own ids; ours stand beside them until it is known.
         let (held, shares) = crate::engine::held(&id, &pod.uid, &allocation, Some(UNMADE));
-        self.claims.decide_unmade(&id, &pod.uid, held);
+        self.facts.claims.decide_unmade(&id, &pod.uid, held);
         self.extended.unmade.insert(pod.uid.clone(), id.clone());
-        self.touch_claim(&id);
+        self.facts.touch_claim(&id);
         let write = Write::MakeClaim {
             pod: pod.id.clone(),
             uid: pod.uid.clone(),
@@ -155,7 +155,7 @@ impl Engine {
 
     /// Forgets a claim that is gone, and says whether it was made for a pod.
     pub(crate) fn forget_made(&mut self, claim: &ClaimId) -> bool {
-        let state = self.claims.get(claim).filter(|state| state.extended);
+        let state = self.facts.claims.get(claim).filter(|state| state.extended);
         let Some(owner) = state.and_then(|state| state.owner.clone()) else { return false };
         let known = self.extended.made.get(&owner) == Some(claim);
         if known {
@@ -168,9 +168,9 @@ impl Engine {
     /// made, nobody does.
     pub(crate) fn settle_unmade(&mut self, pod: &Arc<str>) {
         let made = self.extended.made.get(pod);
-        let is_here = made.is_some_and(|claim| self.claims.allocation(claim).is_some());
+        let is_here = made.is_some_and(|claim| self.facts.claims.allocation(claim).is_some());
         let unmade = self.extended.unmade.get(pod);
-        if unmade.is_some_and(|claim| is_here || !self.claims.is_decided(claim)) {
+        if unmade.is_some_and(|claim| is_here || !self.facts.claims.is_decided(claim)) {
             self.forget_unmade(pod);
         }
     }
@@ -190,7 +190,7 @@ impl Engine {
         if self.is_given_up(&made) {
             return;
         }
-        if let Some(uid) = self.claims.get(&made).map(|known| known.uid.clone()) {
+        if let Some(uid) = self.facts.claims.get(&made).map(|known| known.uid.clone()) {
             self.ask_for(InTheWay { claim: made, uid, remedy: Remedy::Delete }, &"".into());
         }
     }

@@ -65,7 +65,7 @@ impl Across {
 impl Ground<'_> {
     /// Goes on as if a load were on a node.
     pub(super) fn assume_load(&mut self, at: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict {
-        let node = self.engine.nodes.get(at).node.clone().expect("only nodes that exist are looked at");
+        let node = self.engine.facts.nodes.get(at).node.clone().expect("only nodes that exist are looked at");
         if self.rules.as_mut().is_some_and(|rules| !rules.add(at, &node, load)) {
             return Verdict::No;
         }
@@ -103,7 +103,7 @@ impl Ground<'_> {
 
     fn forget_rules(&mut self, at: NodeIdx, load: &Load) {
         if let Some(rules) = &mut self.rules {
-            rules.remove(at, filters::node_of(self.engine.nodes.get(at)), load);
+            rules.remove(at, filters::node_of(self.engine.facts.nodes.get(at)), load);
         }
     }
 
@@ -141,7 +141,7 @@ impl Ground<'_> {
         let Some(rules) = rules.as_mut().filter(|rules| rules.have_order()) else { return Verdict::Yes };
         let count_all = |rules: &mut super::rules::Rules, comes: bool| {
             for (at, load) in &across.loads {
-                let node = filters::node_of(engine.nodes.get(*at));
+                let node = filters::node_of(engine.facts.nodes.get(*at));
                 for (kind, count) in load.present() {
                     (0..count).for_each(|_| rules.count(kind, node, comes));
                 }
@@ -182,7 +182,7 @@ impl Engine {
         };
         let mut seated = Vec::new();
         for (need, Step { own, mut shared, .. }) in needs.iter().zip(steps) {
-            let node = filters::node_of(self.nodes.get(need.at)).clone();
+            let node = filters::node_of(self.facts.nodes.get(need.at)).clone();
             for (member, mut allocations) in need.members.iter().zip(own) {
                 let mut member = Member::clone(member);
                 let is_followed = |id| member.follows.iter().any(|state| state.wish.id == id);

@@ -35,7 +35,7 @@ impl Engine {
             };
             taken.extend(held(&claim, uid, allocation, Some("gang")).0.held);
         }
-        self.claims.take(&taken);
+        self.facts.claims.take(&taken);
         let uid = pod.uid.clone();
         self.put_pod(Arc::new(pod));
         Assumed { uid, held: taken }
@@ -43,6 +43,6 @@ impl Engine {
 
     pub(super) fn revert_seat(&mut self, assumed: &Assumed) {
         self.take_pod(&assumed.uid);
-        self.claims.give_back(&assumed.held);
+        self.facts.claims.give_back(&assumed.held);
     }
 }

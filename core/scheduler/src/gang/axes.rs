@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::facts::Facts;
 use cluster::nodes::NodeIdx;
 use cluster::published::Published;
 use model::claim::{Amount, Class, Wish};
@@ -108,7 +109,7 @@ impl Engine {
     /// How much every device of a class draws at the least.
     fn least_draws(&mut self, class: &str) -> BTreeMap<Counter, u64> {
         let mut least: Option<BTreeMap<Counter, u64>> = None;
-        let Engine { slices, expressions, classes, .. } = self;
+        let Engine { facts: Facts { slices, classes, .. }, expressions, .. } = self;
         let Some(class) = classes.get(class) else { return BTreeMap::new() };
         for published in slices.iter() {
             let Some(rows) = rows_of(class, published, expressions) else { return BTreeMap::new() };
@@ -135,13 +136,14 @@ impl Engine {
 
     /// What a node has left of each for itself, at the most.
     pub(super) fn device_amounts(&mut self, node: &str, axes: &DeviceAxes) -> Vec<u64> {
-        let slices = self.slices.of_node(node).cloned().collect::<Vec<_>>();
+        let slices = self.facts.slices.of_node(node).cloned().collect::<Vec<_>>();
         self.amounts_of(&slices, axes, |_, _| true)
     }
 
     /// What some of these nodes can use of each and none has for itself, at the most, and how many devices that are in all.
     pub(super) fn shared_amounts(&mut self, nodes: &[NodeIdx], axes: &DeviceAxes) -> (u64, Vec<u64>) {
-        let nodes: Vec<Arc<Node>> = nodes.iter().filter_map(|at| self.nodes.get(*at).node.clone()).collect();
+        let nodes: Vec<Arc<Node>> =
+            nodes.iter().filter_map(|at| self.facts.nodes.get(*at).node.clone()).collect();
         // What cannot be judged may be of use.
         let is_reached =
             |reach: &Reach| nodes.iter().any(|node| cluster::pools::reaches(reach, node).unwrap_or(true));
@@ -153,7 +155,7 @@ impl Engine {
             Reach::PerDevice | Reach::Unsaid => true,
             reach => is_reached(reach),
         };
-        let slices: Vec<Arc<Published>> = self.slices.shared().filter(may_be_used).cloned().collect();
+        let slices: Vec<Arc<Published>> = self.facts.slices.shared().filter(may_be_used).cloned().collect();
         let free = slices.iter().map(|published| self.free_in(published, is_used));
         let free = free.fold(0, u64::saturating_add);
         (free, self.amounts_of(&slices, axes, is_used))
@@ -170,7 +172,7 @@ impl Engine {
         if amounts.is_empty() {
             return amounts;
         }
-        let Engine { expressions, classes, claims, .. } = self;
+        let Engine { facts: Facts { classes, claims, .. }, expressions, .. } = self;
         for published in of {
             let slice = &published.slice;
             let is_free = |device: &Device| {
@@ -219,7 +221,7 @@ impl Engine {
             match device.shareable {
                 // One device may serve any number of claims.
                 true => u64::MAX,
-                false => u64::from(self.claims.ledger().holdings(&id).is_none()),
+                false => u64::from(self.facts.claims.ledger().holdings(&id).is_none()),
             }
         };
         slice
@@ -243,7 +245,7 @@ impl Engine {
                     pool: pool.pool.clone(),
                     device: device.name.clone(),
                 };
-                if self.claims.ledger().holdings(&id).is_none() {
+                if self.facts.claims.ledger().holdings(&id).is_none() {
                     continue;
                 }
                 let drawn = draws_of(device, &pool.driver);

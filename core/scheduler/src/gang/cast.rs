@@ -176,7 +176,7 @@ impl Engine {
         }
         let mut heeded: BTreeSet<Arc<str>> = BTreeSet::new();
         let mut looked_at: FxHashSet<*const Shape> = FxHashSet::default();
-        let with_rules = self.nodes.iter().filter(|(_, state)| state.pods_with_rules > 0);
+        let with_rules = self.facts.nodes.iter().filter(|(_, state)| state.pods_with_rules > 0);
         let others = with_rules.flat_map(|(_, state)| state.pods.values()).flat_map(|pod| &pod.shape.apart);
         heeded.extend(others.flat_map(|term| keys_of(&term.selector)).cloned());
         for member in members {
@@ -208,7 +208,7 @@ impl Engine {
             && shape.near.is_empty()
             && shape.apart.is_empty()
             && shape.volume_claims.is_empty()
-            && self.nodes.pods_with_rules() == 0
+            && self.facts.nodes.pods_with_rules() == 0
             && self.companions_of(shape, profile).is_none()
             && !self.preempting.nominations.have_rules()
     }

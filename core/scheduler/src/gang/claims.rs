@@ -73,7 +73,7 @@ impl Engine {
 
     /// Whether the group uses a claim of its member: it was made for the group, or both name it under the same entry.
     fn is_of_group(&self, group: &Group, pod: &Pod, claim: &ClaimId) -> bool {
-        let owner = self.claims.get(claim).and_then(|state| state.owner.as_ref());
+        let owner = self.facts.claims.get(claim).and_then(|state| state.owner.as_ref());
         let mut entries = pod.claims.iter().filter(|entry| claim_id(pod, entry).as_ref() == Some(claim));
         entries.any(|entry| match &entry.source {
             ClaimSource::Generated(_) => owner == Some(&group.uid),
@@ -103,7 +103,7 @@ impl Engine {
     }
 
     fn is_member(&self, pod: &str, group: &str) -> bool {
-        let found = self.waiting.get(pod).or_else(|| self.nodes.pod(pod).map(|(_, pod)| pod));
+        let found = self.waiting.get(pod).or_else(|| self.facts.nodes.pod(pod).map(|(_, pod)| pod));
         let id = found.and_then(|pod| self.gang_of(pod));
         id.is_some_and(|id| self.gangs.by_uid.get(group) == Some(&id))
     }

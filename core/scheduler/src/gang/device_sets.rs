@@ -86,7 +86,7 @@ impl Engine {
         let held = self.held_for(group, cast, term);
         let is_home = |set: &DeviceSet| held.iter().all(|id| self.may_be_in(set, id));
         let mut offers: BTreeMap<DeviceSet, Offer> = BTreeMap::new();
-        for published in self.slices.iter() {
+        for published in self.facts.slices.iter() {
             for (set, offer) in self.offers_of(published, &term.together) {
                 let sum = offers.entry(set).or_default();
                 sum.nodes.extend(offer.nodes);
@@ -138,27 +138,27 @@ impl Engine {
         }
         let id =
             DeviceId { driver: pool.driver.clone(), pool: pool.pool.clone(), device: device.name.clone() };
-        u64::from(self.claims.ledger().holdings(&id).is_none())
+        u64::from(self.facts.claims.ledger().holdings(&id).is_none())
     }
 
     fn reached(&self, reach: &Reach) -> BTreeSet<NodeIdx> {
         if let Reach::Node(name) = reach {
-            return self.nodes.find(name).into_iter().collect();
+            return self.facts.nodes.find(name).into_iter().collect();
         }
         let is_reached = |at: &NodeIdx| {
-            let node = filters::node_of(self.nodes.get(*at));
+            let node = filters::node_of(self.facts.nodes.get(*at));
             reaches(reach, node).unwrap_or(false)
         };
-        self.nodes.iter().map(|(at, _)| at).filter(is_reached).collect()
+        self.facts.nodes.iter().map(|(at, _)| at).filter(is_reached).collect()
     }
 
     /// Devices that claims of a term have already, of members on their nodes and of those that wait.
     fn held_for(&self, group: &Group, cast: &Cast, term: &DeviceTerm) -> BTreeSet<DeviceId> {
-        let seated = self.gangs.seated(&group.id).filter_map(|uid| Some(self.nodes.pod(uid)?.1));
+        let seated = self.gangs.seated(&group.id).filter_map(|uid| Some(self.facts.nodes.pod(uid)?.1));
         let waiting = cast.members().map(|member| &member.pod);
         let claims = seated.chain(waiting).flat_map(|pod| claims_of(pod, &term.claims));
         let claims: BTreeSet<ClaimId> = claims.collect();
-        claims.iter().flat_map(|id| self.claims.held(id)).map(|held| held.device).collect()
+        claims.iter().flat_map(|id| self.facts.claims.held(id)).map(|held| held.device).collect()
     }
 
     /// Whether a device is in a set, as far as is known: one that is published no more may be.
@@ -167,7 +167,7 @@ impl Engine {
         match set {
             DeviceSet::Pool(own) => *own == pool,
             DeviceSet::Value { .. } => {
-                self.slices.device(id).is_none_or(|device| set.contains(&pool, device))
+                self.facts.slices.device(id).is_none_or(|device| set.contains(&pool, device))
             }
         }
     }

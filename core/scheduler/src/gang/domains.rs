@@ -33,15 +33,15 @@ impl Engine {
     pub(super) fn domains_of(&self, group: &Group, cast: &Cast, profile: &Profile) -> Domains {
         let first = &cast.kinds[0][0].members[0].pod;
         let companions = self.companions_of(&first.shape, profile);
-        let all: Vec<NodeIdx> = self.nodes.iter().map(|(at, _)| at).collect();
+        let all: Vec<NodeIdx> = self.facts.nodes.iter().map(|(at, _)| at).collect();
         let nodes = self.ranked(first, all, &[], companions.as_ref(), profile);
         let constraints = self.constraints_of(group);
         let located: Vec<Located> = constraints.iter().map(|one| self.locate(&one.level)).collect();
         let levels = constraints.iter().map(|one| one.level.clone());
         let path = |at: NodeIdx| located.iter().map(|of_level| of_level.get(&at).cloned()).collect();
-        let topology = Topology::new(levels, self.nodes.iter().map(|(at, _)| (at, path(at))));
+        let topology = Topology::new(levels, self.facts.nodes.iter().map(|(at, _)| (at, path(at))));
         let pinned: Vec<NodeIdx> =
-            self.gangs.seated(&group.id).filter_map(|uid| Some(self.nodes.pod(uid)?.0)).collect();
+            self.gangs.seated(&group.id).filter_map(|uid| Some(self.facts.nodes.pod(uid)?.0)).collect();
         let generator = TopologyGenerator { topology: &topology, constraints: &constraints, pinned: &pinned };
         let all = generator.generate(&[Domain::whole(nodes)]);
         let is_empty = |(_, located): &(&TopologyConstraint, &Located)| located.is_empty();
@@ -65,7 +65,7 @@ impl Engine {
 
     /// In which domain of a level each node is.
     fn locate(&self, level: &Arc<str>) -> Located {
-        let labelled = || self.nodes.iter().map(|(at, state)| (at, &filters::node_of(state).labels));
+        let labelled = || self.facts.nodes.iter().map(|(at, state)| (at, &filters::node_of(state).labels));
         let named = |topology: &&cluster::topologies::NodeTopology| {
             topology.levels.iter().any(|known| known.name == *level)
         };

@@ -158,7 +158,8 @@ impl Engine {
 
     /// Whether a member on its way is being taken back: what is written for it is undone, or has yet to be answered.
     pub(super) fn is_coming_back(&self, uid: &Arc<str>) -> bool {
-        !self.nodes.has_pod(uid) || self.placing.get(uid).is_some_and(|placing| placing.failed.is_some())
+        !self.facts.nodes.has_pod(uid)
+            || self.placing.get(uid).is_some_and(|placing| placing.failed.is_some())
     }
 
     /// How many members have to be on the way together, with those that are on nodes by now.

@@ -193,7 +193,7 @@ impl Engine {
                 let (namespace, template) = (pod.id.namespace.clone(), template.clone());
                 Some(Lack::Template { namespace, template })
             }
-            _ => claim_id(pod, claim).filter(|id| self.claims.get(id).is_none()).map(Lack::Claim),
+            _ => claim_id(pod, claim).filter(|id| self.facts.claims.get(id).is_none()).map(Lack::Claim),
         })
     }
 

@@ -46,7 +46,7 @@ pub(super) struct Ground<'g> {
 
 impl<'g> Ground<'g> {
     pub fn new(engine: &'g mut Engine, cast: &'g Cast, profile: &'g Profile) -> Ground<'g> {
-        let likenesses = Likenesses::new(cast, &engine.classes);
+        let likenesses = Likenesses::new(cast, &engine.facts.classes);
         let rules = if cast.is_local { None } else { Rules::new(engine, cast, profile) };
         let across = Across::new(engine, cast);
         let (fixed, free, shared) = Default::default();
@@ -57,7 +57,7 @@ impl<'g> Ground<'g> {
     pub(super) fn fixed(&mut self, at: NodeIdx) -> &[bool] {
         let Ground { engine, cast, profile, rules, .. } = self;
         self.fixed.entry(at).or_insert_with(|| {
-            let node = filters::node_of(engine.nodes.get(at));
+            let node = filters::node_of(engine.facts.nodes.get(at));
             let will_do = |member: &Member| {
                 let (shape, claims) = (&member.pod.shape, &member.claims);
                 member.within.as_ref().is_none_or(|nodes| nodes.contains(&at))
@@ -83,7 +83,7 @@ impl<'g> Ground<'g> {
 
     /// Whether what a node has left will do for all of these.
     pub fn has_room(&self, node: NodeIdx, members: &[&Member]) -> bool {
-        let mut state = self.engine.nodes.get(node).clone();
+        let mut state = self.engine.facts.nodes.get(node).clone();
         members.iter().all(|member| {
             let (pod, settings) = (&member.pod, &self.profile.filters);
             let fits = filters::usage(&pod.shape, &state, settings).and_then(|()| {
@@ -97,7 +97,7 @@ impl<'g> Ground<'g> {
 
     /// Counts what it is to look at so many members on a node, and ends the search if there is too much to do.
     pub(super) fn has_no_time(&mut self, node: NodeIdx, members: u32, budget: &mut Budget) -> bool {
-        let pods = self.engine.nodes.get(node).pods.len() as u64 + 2 * u64::from(members);
+        let pods = self.engine.facts.nodes.get(node).pods.len() as u64 + 2 * u64::from(members);
         self.engine.work.spend(work::STATE + pods * work::POD);
         if self.engine.work.is_spent() {
             budget.end();
@@ -107,7 +107,7 @@ impl<'g> Ground<'g> {
 
     /// How many devices are free at the most that only this node reaches.
     fn free_devices(&self, node: &Node) -> u64 {
-        let slices = self.engine.slices.of_node(&node.name);
+        let slices = self.engine.facts.slices.of_node(&node.name);
         slices.map(|published| self.engine.free_in(published, |_, _| true)).fold(0, u64::saturating_add)
     }
 }
@@ -115,9 +115,9 @@ impl<'g> Ground<'g> {
 impl Ground<'_> {
     /// What a node has left, counted anew.
     fn count_free(&mut self, at: NodeIdx) -> Amounts {
-        let name = filters::node_of(self.engine.nodes.get(at)).name.clone();
+        let name = filters::node_of(self.engine.facts.nodes.get(at)).name.clone();
         let by_axis = self.engine.device_amounts(&name, &self.cast.axes);
-        let state = self.engine.nodes.get(at);
+        let state = self.engine.facts.nodes.get(at);
         let node = filters::node_of(state);
         let mut left = node.allocatable.clone();
         left.add(&state.used, -1);
@@ -146,7 +146,7 @@ impl PlacementState for Ground<'_> {
     }
 
     fn shared(&mut self, nodes: &[NodeIdx]) -> Amounts {
-        if self.cast.axes.is_empty() || !self.engine.slices.has_shared() {
+        if self.cast.axes.is_empty() || !self.engine.facts.slices.has_shared() {
             return Amounts::default();
         }
         let mut nodes = nodes.to_vec();
@@ -167,11 +167,11 @@ impl PlacementState for Ground<'_> {
         }
         features.extend(self.free(node).0);
         if let Some(rules) = &self.rules {
-            features.extend(rules.places(filters::node_of(self.engine.nodes.get(node))));
+            features.extend(rules.places(filters::node_of(self.engine.facts.nodes.get(node))));
         }
         let has_ports = self.cast.examples().any(|member| !member.pod.shape.ports.is_empty());
         let has_names = self.cast.examples().any(|member| member.claims.named.is_some());
-        let name = &filters::node_of(self.engine.nodes.get(node)).name;
+        let name = &filters::node_of(self.engine.facts.nodes.get(node)).name;
         let has_nominees = self.engine.preempting.nominations.on(name).next().is_some();
         if has_ports || has_names || has_nominees || self.across.plans() {
             features.push(u64::from(node.0));
@@ -194,7 +194,7 @@ impl PlacementState for Ground<'_> {
         if load.present().any(|(kind, _)| !fixed[kind]) {
             return Verdict::No;
         }
-        let agree = |rules: &Rules| rules.agree(filters::node_of(self.engine.nodes.get(node)), load);
+        let agree = |rules: &Rules| rules.agree(filters::node_of(self.engine.facts.nodes.get(node)), load);
         if !self.rules.as_ref().is_none_or(agree) {
             return Verdict::No;
         }
@@ -228,7 +228,9 @@ impl PlacementState for Ground<'_> {
 
     fn group(&mut self, node: NodeIdx) -> u32 {
         let engine = &self.engine;
-        self.rules.as_mut().map_or(0, |rules| rules.group(node, filters::node_of(engine.nodes.get(node))))
+        self.rules
+            .as_mut()
+            .map_or(0, |rules| rules.group(node, filters::node_of(engine.facts.nodes.get(node))))
     }
 
     fn most(&mut self, rooms: &[(NodeIdx, Load)]) -> Load {
@@ -248,7 +250,7 @@ impl PlacementState for Ground<'_> {
 
     fn begin(&mut self, nodes: &[NodeIdx]) {
         let engine = &self.engine;
-        let node = |at: &NodeIdx| (*at, &**filters::node_of(engine.nodes.get(*at)));
+        let node = |at: &NodeIdx| (*at, &**filters::node_of(engine.facts.nodes.get(*at)));
         if let Some(rules) = &mut self.rules {
             rules.begin(&nodes.iter().map(node).collect::<Vec<_>>());
         }
@@ -290,7 +292,7 @@ pub(super) enum Devices {
 impl Engine {
     /// Devices for the claims of all these members, chosen together.
     pub(super) fn devices_for(&mut self, at: NodeIdx, members: &[&Member]) -> Devices {
-        let state: &NodeState = self.nodes.get(at);
+        let state: &NodeState = self.facts.nodes.get(at);
         let node: Arc<Node> = state.node.clone().expect("only nodes that exist are looked at");
         let mut made: Vec<Option<Claim>> = Vec::new();
         for member in members {

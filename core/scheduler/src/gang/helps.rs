@@ -54,7 +54,7 @@ impl Engine {
         let profile = pods.first().and_then(|pod| self.settings.profile(pod));
         for shape in &shapes {
             let Some(profile) = profile else { continue };
-            let nodes = self.nodes.iter().map(|(_, state)| filters::node_of(state));
+            let nodes = self.facts.nodes.iter().map(|(_, state)| filters::node_of(state));
             let refusals = nodes.filter_map(|node| filters::fixed(shape, node, &profile.filters).err());
             wakes = refusals.fold(wakes, |wakes, refusal| wakes.or(refusal.wakes_on()));
         }
@@ -78,7 +78,7 @@ impl Engine {
                 && shape.apart.is_empty()
                 && shape.volume_claims.is_empty()
         };
-        let is_around = self.nodes.pods_with_rules() > 0 || !shapes.iter().all(is_plain);
+        let is_around = self.facts.nodes.pods_with_rules() > 0 || !shapes.iter().all(is_plain);
         if is_around { wakes.or(AROUND) } else { wakes }
     }
 }

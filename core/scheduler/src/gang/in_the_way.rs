@@ -24,8 +24,8 @@ impl Engine {
         if idle.is_empty() {
             return None;
         }
-        let held: Vec<Held> = idle.keys().flat_map(|claim| self.claims.held(claim)).collect();
-        self.claims.give_back(&held);
+        let held: Vec<Held> = idle.keys().flat_map(|claim| self.facts.claims.held(claim)).collect();
+        self.facts.claims.give_back(&held);
         self.gangs.lifted = idle.keys().cloned().collect();
         let fits = match party {
             // What it needs is another thing now.
@@ -35,7 +35,7 @@ impl Engine {
             }
         };
         self.gangs.lifted.clear();
-        self.claims.take(&held);
+        self.facts.claims.take(&held);
         if !fits {
             return None;
         }

@@ -100,7 +100,7 @@ impl Engine {
                     break if is_unsure { Plan::Unknown } else { Plan::Impossible };
                 };
                 let (step, left_out) = before.step.take().expect("a node that has its devices is before");
-                self.claims.give_back(&step.held);
+                self.facts.claims.give_back(&step.held);
                 is_unsure |= step.could_share_otherwise(&needs[place - 1]);
                 let contended = self.contended(&step).into_iter().map(|device| (None, device));
                 before.branch(&left_out, contended.collect());
@@ -120,7 +120,7 @@ impl Engine {
                     continue;
                 }
             };
-            let mut state = self.nodes.get(needs[place].at).clone();
+            let mut state = self.facts.nodes.get(needs[place].at).clone();
             let reach = self.check_reach(&step, needs);
             let fits = reach.and_then(|()| self.check_footings(&mut state, &needs[place], &step));
             if let Err(faults) = fits {
@@ -128,13 +128,13 @@ impl Engine {
                 frames[place].branch(&left_out, faults.collect());
                 continue;
             }
-            self.claims.take(&step.held);
+            self.facts.claims.take(&step.held);
             frames[place].step = Some((step, left_out));
             frames.push(Frame::new());
         };
         let steps: Vec<Step> =
             frames.into_iter().filter_map(|frame| frame.step).map(|(step, _)| step).collect();
-        steps.iter().rev().for_each(|step| self.claims.give_back(&step.held));
+        steps.iter().rev().for_each(|step| self.facts.claims.give_back(&step.held));
         if matches!(plan, Plan::Found(_)) { Plan::Found(steps) } else { plan }
     }
 
@@ -145,13 +145,13 @@ impl Engine {
         need: &Need<'_>,
         budget: &mut Budget,
     ) -> Option<Step> {
-        steps.iter().for_each(|step| self.claims.take(&step.held));
+        steps.iter().for_each(|step| self.facts.claims.take(&step.held));
         let before: Vec<&Step> = steps.iter().collect();
         let found = self.devices_beside(&before, need, &LeftOut::new(), budget);
-        steps.iter().rev().for_each(|step| self.claims.give_back(&step.held));
+        steps.iter().rev().for_each(|step| self.facts.claims.give_back(&step.held));
         let Plan::Found(mut found) = found else { return None };
         let step = found.pop()?;
-        let mut state = self.nodes.get(need.at).clone();
+        let mut state = self.facts.nodes.get(need.at).clone();
         let fits = self.check_reach(&step, std::slice::from_ref(need));
         fits.and_then(|()| self.check_footings(&mut state, need, &step)).is_ok().then_some(step)
     }
@@ -164,7 +164,7 @@ impl Engine {
         left_out: &LeftOut,
         budget: &mut Budget,
     ) -> Plan {
-        let node = filters::node_of(self.nodes.get(need.at)).clone();
+        let node = filters::node_of(self.facts.nodes.get(need.at)).clone();
         let mut shared: Vec<&Arc<ClaimState>> = Vec::new();
         for state in need.members.iter().flat_map(|member| &member.follows) {
             let id = &state.wish.id;
@@ -213,7 +213,7 @@ impl Engine {
     fn contended(&self, step: &Step) -> Vec<DeviceId> {
         let is_of_several = |device: &&DeviceId| {
             let pool = PoolId { driver: device.driver.clone(), pool: device.pool.clone() };
-            self.slices.node_of(&pool) == PoolReach::Several
+            self.facts.slices.node_of(&pool) == PoolReach::Several
         };
         step.held.iter().map(|held| &held.device).filter(is_of_several).cloned().collect()
     }
@@ -226,7 +226,8 @@ impl Engine {
             let id = &state.wish.id;
             let follows = |member: &&Member| member.follows.iter().any(|state| state.wish.id == *id);
             let uses = |need: &&Need<'_>| need.members.iter().any(&follows);
-            let is_reached = |need: &Need<'_>| reaches(allocation, filters::node_of(self.nodes.get(need.at)));
+            let is_reached =
+                |need: &Need<'_>| reaches(allocation, filters::node_of(self.facts.nodes.get(need.at)));
             if !needs.iter().filter(uses).all(is_reached) {
                 faults.extend(allocation.grants.iter().map(|grant| (id.clone(), grant.device.clone())));
                 continue;
@@ -234,7 +235,7 @@ impl Engine {
             let users = needs.iter().flat_map(|need| &need.members).filter(|member| follows(member)).count();
             if users > 1 && self.settings.gates.enabled(Gate::DRANodeAllocatableResources) {
                 let is_part = |grant: &&Grant| {
-                    let known = self.slices.device(&grant.device);
+                    let known = self.facts.slices.device(&grant.device);
                     known.is_some_and(|known| known.node_resources.values().any(|share| share.part.is_some()))
                 };
                 let parts = allocation.grants.iter().filter(is_part);
@@ -268,7 +269,7 @@ impl Engine {
             let claims = Claims { open: claims, ..member.claims.clone() };
             if self.check_footing(state, &claims, &allocations).is_err() {
                 let takes = |grant: &&Grant| {
-                    let known = self.slices.device(&grant.device);
+                    let known = self.facts.slices.device(&grant.device);
                     known.is_some_and(|known| !known.node_resources.is_empty())
                 };
                 let fault = |(state, allocation): &(Arc<ClaimState>, Allocation)| {

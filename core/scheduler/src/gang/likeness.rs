@@ -58,8 +58,8 @@ impl Likenesses {
 
     /// Adds what devices a node has, and which of them are free.
     pub fn devices(&mut self, engine: &mut Engine, at: NodeIdx, features: &mut Vec<u64>) {
-        let node = filters::node_of(engine.nodes.get(at)).name.clone();
-        for published in engine.slices.of_node(&node) {
+        let node = filters::node_of(engine.facts.nodes.get(at)).name.clone();
+        for published in engine.facts.slices.of_node(&node) {
             let slice = &published.slice;
             let says = |selector| engine.expressions.matches(selector, published).ok();
             let said = self.selectors.iter().flatten().map(says).collect();
@@ -70,7 +70,7 @@ impl Likenesses {
                     pool: slice.pool.pool.clone(),
                     device: device.name.clone(),
                 };
-                let Some(holdings) = engine.claims.ledger().holdings(&id) else { continue };
+                let Some(holdings) = engine.facts.claims.ledger().holdings(&id) else { continue };
                 features.push(place as u64);
                 if !holdings.is_dedicated() || device.declares_groups() {
                     features.push(u64::from(at.0));

@@ -133,7 +133,7 @@ impl Engine {
             let fits = filters::fixed(&pod.shape, filters::node_of(state), settings);
             fits.and_then(|()| filters::usage(&pod.shape, state, settings)).is_ok()
         };
-        self.nodes.iter().filter(|(_, state)| will_do(state)).nth(NODES_MAX).is_some()
+        self.facts.nodes.iter().filter(|(_, state)| will_do(state)).nth(NODES_MAX).is_some()
     }
 
     /// Tells why a group has no nodes, and notes it on the group.
@@ -220,7 +220,7 @@ impl Engine {
 
     /// The scheduler that the pods of a group ask for, if it is one of us.
     fn scheduler_of(&self, id: &GroupId) -> Option<Arc<str>> {
-        let pod = self.gangs.seated(id).find_map(|uid| Some(self.nodes.pod(uid)?.1.clone()))?;
+        let pod = self.gangs.seated(id).find_map(|uid| Some(self.facts.nodes.pod(uid)?.1.clone()))?;
         self.settings.profile(&pod).map(|profile| profile.name.clone())
     }
 

@@ -47,7 +47,7 @@ pub(super) fn find(
 fn parties(engine: &Engine, rules: &mut Rules, loads: &[(NodeIdx, Load)]) -> Vec<Party> {
     let mut parties: Vec<(u32, Party)> = Vec::new();
     for (at, load) in loads {
-        let group = rules.group(*at, filters::node_of(engine.nodes.get(*at)));
+        let group = rules.group(*at, filters::node_of(engine.facts.nodes.get(*at)));
         for (kind, count) in load.present() {
             let known = parties.iter_mut().find(|(of, party)| *of == group && party.kind == kind);
             match known {
@@ -101,7 +101,7 @@ impl Search<'_> {
         }
         let mut found = Vec::new();
         for (number, party) in self.parties.iter().enumerate().filter(|(_, party)| party.left > 0) {
-            let state = self.engine.nodes.get(party.at);
+            let state = self.engine.facts.nodes.get(party.at);
             if self.rules.check(self.engine, party.kind, state, self.profile).is_ok() {
                 if self.rules.is_harmless(party.kind) {
                     return vec![number];
@@ -138,6 +138,6 @@ impl Search<'_> {
     fn move_party(&mut self, number: usize, comes: bool) {
         let Party { kind, at, left } = &mut self.parties[number];
         *left = if comes { *left - 1 } else { *left + 1 };
-        self.rules.count(*kind, filters::node_of(self.engine.nodes.get(*at)), comes);
+        self.rules.count(*kind, filters::node_of(self.engine.facts.nodes.get(*at)), comes);
     }
 }

@@ -151,7 +151,7 @@ impl Engine {
         let (domains, at_least) = (party.domains(), party.at_least());
         if let Some(held) = self.hold_shunned(pods.iter().map(|pod| &**pod)) {
             let seated = self.find_party_seats(party, domains, at_least, steps_max);
-            self.claims.give_back(&held);
+            self.facts.claims.give_back(&held);
             if seated.is_ok() {
                 return seated;
             }

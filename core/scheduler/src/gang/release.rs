@@ -49,7 +49,8 @@ impl Engine {
         let Some(landing) = self.gangs.landings.remove(id).filter(|landing| landing.is_broken) else {
             return;
         };
-        let there = landing.landed.iter().filter_map(|uid| self.nodes.pod(uid)).map(|(_, pod)| pod.clone());
+        let there =
+            landing.landed.iter().filter_map(|uid| self.facts.nodes.pod(uid)).map(|(_, pod)| pod.clone());
         let there: Vec<Arc<Pod>> = there.collect();
         let gang = self.gang_of_flight(id, &there);
         let Some(root) = gang.and_then(|id| self.root_of(&id)) else {
@@ -96,7 +97,7 @@ impl Engine {
         let leaves = self.leaves_of(root);
         let seated = leaves.iter().flat_map(|leaf| self.gangs.seated(leaf));
         let bound =
-            seated.filter(|uid| !self.placing.contains_key(*uid)).filter_map(|uid| self.nodes.pod(uid));
+            seated.filter(|uid| !self.placing.contains_key(*uid)).filter_map(|uid| self.facts.nodes.pod(uid));
         let mut together: Vec<Arc<Pod>> = bound.map(|(_, pod)| pod.clone()).collect();
         let last = together.iter().filter_map(|pod| youngest(pod)).max();
         together.retain(|pod| last.is_some() && youngest(pod) == last);
@@ -145,7 +146,7 @@ impl Engine {
     /// Whether members that were let go are still on their nodes.
     pub(super) fn has_released(&self, id: &GroupId) -> bool {
         let is_over = |uid: &Arc<str>| {
-            let landing = self.nodes.pod(uid).and_then(|(_, pod)| pod.landing);
+            let landing = self.facts.nodes.pod(uid).and_then(|(_, pod)| pod.landing);
             landing.is_some_and(|landing| landing.is_over)
         };
         self.gangs.seated(id).any(|uid| self.gangs.released.contains(uid) || is_over(uid))

@@ -81,18 +81,24 @@ impl Rules {
         let has_nominees = engine.preempting.nominations.have_rules();
         if !pods.iter().any(has_rules)
             && companions.iter().all(Option::is_none)
-            && engine.nodes.pods_with_rules() == 0
+            && engine.facts.nodes.pods_with_rules() == 0
             && !has_nominees
         {
             return None;
         }
         let around = |(pod, companions): (&Arc<Pod>, &Option<_>)| {
-            let around =
-                Around::new(&pod.shape, &engine.nodes, &engine.namespaces, settings, companions.as_ref());
-            around.with_volumes(&engine.nodes, &engine.volumes, settings)
+            let around = Around::new(
+                &pod.shape,
+                &engine.facts.nodes,
+                &engine.facts.namespaces,
+                settings,
+                companions.as_ref(),
+            );
+            around.with_volumes(&engine.facts.nodes, &engine.facts.volumes, settings)
         };
         let before: Vec<Around> = pods.iter().zip(&companions).map(around).collect();
-        let mounts = pods.iter().map(|pod| Mounts::new(&pod.shape, &engine.volumes, settings).ok()).collect();
+        let mounts =
+            pods.iter().map(|pod| Mounts::new(&pod.shape, &engine.facts.volumes, settings).ok()).collect();
         let members: Vec<u32> = cast.kinds.iter().map(|kind| kind.len() as u32).collect();
         let of = |around: &Around| pods.iter().map(|pod| around.heeds(pod)).collect();
         let heeds: Vec<Vec<Heeds>> = before.iter().map(of).collect();
@@ -110,7 +116,7 @@ impl Rules {
             engine.preempting.nominations.on(&filters::node_of(state).name).next().is_some()
         };
         let nominated =
-            engine.nodes.iter().filter(|(_, state)| is_nominated(state)).map(|(at, _)| at).collect();
+            engine.facts.nodes.iter().filter(|(_, state)| is_nominated(state)).map(|(at, _)| at).collect();
         let mut keys: BTreeSet<Arc<str>> = before.iter().flat_map(Around::keys).collect();
         keys.extend(heeds.iter().flatten().flat_map(|heeds| heeds.apart.iter().cloned()));
         let mut rules = Rules {
@@ -159,7 +165,7 @@ impl Rules {
     /// How many members of each kind can be seated at once at the most, if nodes take so many of each kind alone.
     pub fn most(&self, engine: &Engine, rooms: &[(NodeIdx, Load)]) -> Load {
         let nodes: Vec<(&Node, &Load)> =
-            rooms.iter().map(|(at, room)| (&**filters::node_of(engine.nodes.get(*at)), room)).collect();
+            rooms.iter().map(|(at, room)| (&**filters::node_of(engine.facts.nodes.get(*at)), room)).collect();
         Load::new((0..self.pods.len()).map(|kind| self.most_of(kind, &nodes)).collect::<Vec<_>>())
     }
 
@@ -218,7 +224,7 @@ impl Rules {
         let is_of_several = |key: &&Arc<str>| {
             let mut seen = BTreeSet::new();
             let places =
-                engine.nodes.iter().filter_map(|(_, state)| filters::node_of(state).labels.get(*key));
+                engine.facts.nodes.iter().filter_map(|(_, state)| filters::node_of(state).labels.get(*key));
             places.into_iter().any(|place| !seen.insert(place))
         };
         keys.iter().any(is_of_several)
@@ -248,7 +254,7 @@ impl Rules {
         at: NodeIdx,
         profile: &Profile,
     ) -> bool {
-        let state = engine.nodes.get(at);
+        let state = engine.facts.nodes.get(at);
         let (node, around) = (filters::node_of(state), &self.before[kind]);
         let varies = self.near_varies[kind] || self.spread_varies[kind];
         self.mounts[kind].as_ref().is_some_and(|mounts| mounts.check(node).is_ok())
@@ -348,7 +354,7 @@ impl Rules {
     /// wherever.
     pub fn are_hopeless(&self, engine: &Engine, left: &[u32]) -> bool {
         self.counts.keys().any(|(kind, group)| {
-            let node = filters::node_of(engine.nodes.get(self.examples[*group as usize]));
+            let node = filters::node_of(engine.facts.nodes.get(self.examples[*group as usize]));
             self.is_hopeless(*kind, node, left)
         })
     }

@@ -191,7 +191,9 @@ impl TreeSearch<'_> {
     fn seats_by_node(&self, gang: &Gang, kinds: &FxHashMap<Arc<str>, usize>, seated: &Seated) -> Vec<Seats> {
         let mut loads: BTreeMap<NodeIdx, Load> = BTreeMap::new();
         for (pod, choice) in seated {
-            if let (Some(node), Some(kind)) = (self.engine.nodes.find(&choice.node), kinds.get(&pod.uid)) {
+            if let (Some(node), Some(kind)) =
+                (self.engine.facts.nodes.find(&choice.node), kinds.get(&pod.uid))
+            {
                 let load = loads.entry(node).or_insert_with(|| Load::none(gang.kinds.len()));
                 load.set(*kind, load.get(*kind) + 1);
             }
@@ -209,7 +211,7 @@ impl Ground<'_> {
         }
         let mut parts: BTreeMap<Option<Arc<str>>, Vec<Likeness>> = BTreeMap::new();
         for node in &domain.nodes {
-            let labels = &filters::node_of(self.engine.nodes.get(*node)).labels;
+            let labels = &filters::node_of(self.engine.facts.nodes.get(*node)).labels;
             let place = levels.first().and_then(|level| labels.get(*level)).cloned();
             parts.entry(place).or_default().push(self.likeness(*node));
         }

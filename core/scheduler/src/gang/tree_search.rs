@@ -236,7 +236,7 @@ impl<'e> TreeSearch<'e> {
                 }
             };
             if choice.is_none() {
-                best = seated.first().and_then(|(_, choice)| self.engine.nodes.find(&choice.node));
+                best = seated.first().and_then(|(_, choice)| self.engine.facts.nodes.find(&choice.node));
             }
             self.assume_group(seated);
             if then(self) {

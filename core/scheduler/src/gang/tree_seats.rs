@@ -112,14 +112,14 @@ impl Engine {
     }
 
     pub(super) fn pins_of(&self, id: &GroupId) -> impl Iterator<Item = NodeIdx> {
-        self.gangs.seated(id).filter_map(|uid| Some(self.nodes.pod(uid)?.0))
+        self.gangs.seated(id).filter_map(|uid| Some(self.facts.nodes.pod(uid)?.0))
     }
 
     /// All nodes, the best for a pod first.
     fn whole_domain(&self, pod: &Pod) -> Domain {
         let profile = self.settings.profile_of(pod);
         let companions = self.companions_of(&pod.shape, &profile);
-        let all: Vec<NodeIdx> = self.nodes.iter().map(|(at, _)| at).collect();
+        let all: Vec<NodeIdx> = self.facts.nodes.iter().map(|(at, _)| at).collect();
         Domain::whole(self.ranked(pod, all, &[], companions.as_ref(), &profile))
     }
 
@@ -136,7 +136,7 @@ impl Engine {
         let constraint =
             |level: &Arc<str>| TopologyConstraint { level: level.clone(), strictness: Strictness::Required };
         let constraints: Vec<TopologyConstraint> = levels.iter().map(constraint).collect();
-        let labels = |at: &NodeIdx| (*at, &filters::node_of(self.nodes.get(*at)).labels);
+        let labels = |at: &NodeIdx| (*at, &filters::node_of(self.facts.nodes.get(*at)).labels);
         let known = within.nodes.iter().chain(pinned).map(labels);
         let topology = Topology::read(levels.iter().cloned(), known);
         TopologyGenerator { topology: &topology, constraints: &constraints, pinned }

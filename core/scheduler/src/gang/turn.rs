@@ -221,7 +221,8 @@ impl Engine {
         let (wakes_on, filters) = (self.helps(group, left), FilterSet::default());
         let refusal = GangRefusal { message, wakes_on, filters, certainty: Certainty::Proved };
         self.refuse_gang(now, key, left, &refusal);
-        let may_displace = self.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left));
+        let may_displace =
+            self.facts.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left));
         if may_displace || self.has_shunned_together(&group.id) {
             // It is their turn again: by themselves they may displace others, or have what failed for one of them.
             self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
@@ -334,7 +335,7 @@ impl Engine {
                 self.work.end_hand_out(kept);
                 return Err("devices that were found for members are none for others like them".to_owned());
             };
-            let node = filters::node_of(self.nodes.get(seats.node));
+            let node = filters::node_of(self.facts.nodes.get(seats.node));
             for (member, allocations) in members.into_iter().zip(found) {
                 seated.push((member.pod.clone(), seat(member, node, allocations)));
             }

@@ -167,7 +167,7 @@ impl Engine {
         let mut on_node: BTreeMap<NodeIdx, BTreeSet<usize>> = BTreeMap::new();
         for (at, unit) in units.iter().enumerate() {
             for pod in &unit.pods {
-                if let Some((node, _)) = self.nodes.pod(&pod.uid) {
+                if let Some((node, _)) = self.facts.nodes.pod(&pod.uid) {
                     on_node.entry(node).or_default().insert(at);
                 }
             }
@@ -196,7 +196,7 @@ impl Engine {
                 Ok((_, seated)) => {
                     let in_the_way: BTreeSet<usize> = seated
                         .iter()
-                        .filter_map(|(_, choice)| on_node.get(&self.nodes.find(&choice.node)?))
+                        .filter_map(|(_, choice)| on_node.get(&self.facts.nodes.find(&choice.node)?))
                         .flatten()
                         .copied()
                         .collect();
@@ -312,7 +312,7 @@ impl Engine {
         }
         let mut seats: BTreeMap<NodeIdx, BTreeSet<Arc<str>>> = BTreeMap::new();
         for (pod, choice) in &attempt.seated {
-            if let Some(at) = self.nodes.find(&choice.node) {
+            if let Some(at) = self.facts.nodes.find(&choice.node) {
                 seats.entry(at).or_default().insert(pod.uid.clone());
             }
         }
@@ -355,7 +355,7 @@ impl Engine {
             return None;
         }
         let Devices::Found(found, _) = self.devices_for(at, &members) else { return None };
-        let node = filters::node_of(self.nodes.get(at)).clone();
+        let node = filters::node_of(self.facts.nodes.get(at)).clone();
         let seats = members.into_iter().zip(found);
         Some(seats.map(|(member, devices)| (member.pod.clone(), seat(member, &node, devices))).collect())
     }

@@ -137,7 +137,7 @@ impl Ground<'_> {
         }
         let member = &self.cast.kinds[kind][path.seated[kind] as usize].members[0];
         let (pod, settings) = (&member.pod, &self.profile.filters);
-        let state = path.states.get(&at).unwrap_or_else(|| self.engine.nodes.get(at));
+        let state = path.states.get(&at).unwrap_or_else(|| self.engine.facts.nodes.get(at));
         let node = filters::node_of(state);
         if let Err(refusal) = filters::usage(&pod.shape, state, settings) {
             return Offer::Never(Some(refusal));
@@ -175,7 +175,7 @@ impl Ground<'_> {
     fn take_seat(&mut self, kind: usize, path: &mut Path, at: NodeIdx, step: Option<Step>) {
         let member = &self.cast.kinds[kind][path.seated[kind] as usize].members[0];
         let kinds = self.cast.kinds.len();
-        let state = path.states.entry(at).or_insert_with(|| self.engine.nodes.get(at).clone());
+        let state = path.states.entry(at).or_insert_with(|| self.engine.facts.nodes.get(at).clone());
         if let Some(rules) = &mut self.rules {
             rules.count(kind, filters::node_of(state), true);
         }
@@ -185,7 +185,7 @@ impl Ground<'_> {
                 let need = Need { at, members: vec![member] };
                 let fits = self.engine.check_footings(state, &need, &step);
                 assert!(fits.is_ok(), "a node has room for a member that it was just found to have room for");
-                self.engine.claims.take(&step.held);
+                self.engine.facts.claims.take(&step.held);
                 path.steps.push(step);
             }
         }
@@ -195,10 +195,10 @@ impl Ground<'_> {
     }
 
     fn take_back(&mut self, path: &Path) {
-        path.steps.iter().rev().for_each(|step| self.engine.claims.give_back(&step.held));
+        path.steps.iter().rev().for_each(|step| self.engine.facts.claims.give_back(&step.held));
         let Some(rules) = &mut self.rules else { return };
         for (at, load) in &path.loads {
-            let node = filters::node_of(self.engine.nodes.get(*at));
+            let node = filters::node_of(self.engine.facts.nodes.get(*at));
             for (kind, count) in load.present() {
                 (0..count).for_each(|_| rules.count(kind, node, false));
             }
@@ -240,7 +240,7 @@ impl Ground<'_> {
     /// Whether a node as such will do for a kind, and what is wrong with it.
     fn is_fit(&self, kind: usize, at: NodeIdx) -> Result<(), NodeRefusal> {
         let (shape, settings) = (&self.cast.kinds[kind][0].members[0].pod.shape, &self.profile.filters);
-        let node = filters::node_of(self.engine.nodes.get(at));
+        let node = filters::node_of(self.engine.facts.nodes.get(at));
         filters::anywhere(shape, settings)?;
         filters::fixed(shape, node, settings)?;
         match self.rules.as_ref().and_then(|rules| rules.mounts(kind)) {

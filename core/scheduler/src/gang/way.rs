@@ -95,7 +95,7 @@ impl Engine {
                 self.displace_for_gang(now, party, least, &candidate);
                 self.keep_room(now, &root, candidate, &aside);
                 // Those that were called back at once are gone before the gang falls asleep.
-                is_free_already = victims.iter().all(|victim| !self.nodes.has_pod(&victim.uid));
+                is_free_already = victims.iter().all(|victim| !self.facts.nodes.has_pod(&victim.uid));
                 format!("found a placement for podgroup, preempting {} victims", victims.len())
             }
         };
@@ -138,10 +138,10 @@ impl Engine {
 
     /// The units that are less important than this, but for a group or all groups of a tree.
     fn units_besides(&self, root: &Root, importance: i32, now: Timestamp) -> Vec<Unit> {
-        if self.nodes.priority_min().is_none_or(|lowest| lowest >= importance) {
+        if self.facts.nodes.priority_min().is_none_or(|lowest| lowest >= importance) {
             return Vec::new();
         }
-        let pods = self.nodes.iter().flat_map(|(_, state)| state.pods.values());
+        let pods = self.facts.nodes.iter().flat_map(|(_, state)| state.pods.values());
         let own = self.leaves_of(root);
         let others = pods.filter(|pod| self.gang_of(pod).is_none_or(|id| !own.contains(&id)));
         self.units_below(others.cloned(), importance, now)
@@ -150,10 +150,10 @@ impl Engine {
     /// Who goes already, and whose devices are not back.
     fn going_for(&self, root: &Root, units: Vec<Unit>) -> Going {
         let Some(plan) = self.gangs.plans.get(root) else { return Going { units, ..Going::default() } };
-        let is_gone = |uid: &&Arc<str>| !self.nodes.has_pod(uid);
+        let is_gone = |uid: &&Arc<str>| !self.facts.nodes.has_pod(uid);
         let gone: Vec<Arc<str>> = plan.victims.iter().filter(is_gone).cloned().collect();
         let is_releasing = |(claim, uid): &&(ClaimId, Arc<str>)| {
-            let state = self.claims.get(claim);
+            let state = self.facts.claims.get(claim);
             state.is_some_and(|state| {
                 state.uid == *uid
                     && state.allocation.is_some()

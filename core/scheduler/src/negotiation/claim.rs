@@ -140,7 +140,7 @@ impl Engine {
     ) -> Option<InTheWay> {
         let mut away: Vec<&Arc<ClaimState>> = Vec::new();
         for at in candidates {
-            let node = node_of(self.nodes.get(*at)).clone();
+            let node = node_of(self.facts.nodes.get(*at)).clone();
             let there: Vec<_> = idle.iter().filter(|state| !state.is_usable_on(&node)).collect();
             // Of no use if the pod's other claims find no devices there.
             if !there.is_empty() && self.devices_on(&node, open).is_ok() {

@@ -68,7 +68,7 @@ impl Engine {
         for pod in pods {
             let mut is_asked = false;
             for id in named_claims(pod) {
-                let Some(state) = self.claims.get(&id).cloned() else { continue };
+                let Some(state) = self.facts.claims.get(&id).cloned() else { continue };
                 if self.is_given_to(&state, pod) && !self.is_being_reserved(&id) && !self.is_given_up(&id) {
                     let one = InTheWay { claim: id, uid: state.uid.clone(), remedy: Remedy::Deallocate };
                     self.ask_for(one, &pod.uid);
@@ -100,11 +100,12 @@ impl Engine {
         }
         let selected: BTreeSet<&Arc<str>> = pods.iter().filter_map(|pod| self.selected_for(pod)).collect();
         let is_chosen = |domain: &Domain| {
-            let mut nodes = domain.nodes.iter().map(|at| &node_of(self.nodes.get(*at)).name);
+            let mut nodes = domain.nodes.iter().map(|at| &node_of(self.facts.nodes.get(*at)).name);
             nodes.any(|name| selected.contains(name))
         };
         let failed = self.failed_rounds(pods).to_string();
-        let states = pods.iter().flat_map(|pod| named_claims(pod)).filter_map(|id| self.claims.get(&id));
+        let states =
+            pods.iter().flat_map(|pod| named_claims(pod)).filter_map(|id| self.facts.claims.get(&id));
         let versions: Vec<&str> = states.map(|state| &*state.version).chain([&*failed]).collect();
         ordered.sort_by_cached_key(|domain| {
             let lot = mix(&[&[&*domain.name], versions.as_slice()].concat());
@@ -124,7 +125,7 @@ impl Engine {
         // At times what is best is tried again: others may have been in the way.
         let failed =
             Some(self.failed_rounds(&[pod])).filter(|failed| failed % 3 > 0 && !claims.pending.is_empty())?;
-        let nodes = domain.nodes.iter().map(|at| &**node_of(self.nodes.get(*at)));
+        let nodes = domain.nodes.iter().map(|at| &**node_of(self.facts.nodes.get(*at)));
         let will_do = |node: &&Node| {
             claims.settled.iter().all(|state| state.is_usable_on(node))
                 && claims.pending.iter().all(|pending| pending.refuses(node).is_none())

@@ -118,7 +118,7 @@ impl Engine {
 
     /// The controllers that give devices to a claim, one for each request that names a class of theirs.
     fn controls<'e>(&'e self, wish: &'e Claim) -> impl Iterator<Item = &'e Arc<Control>> {
-        asks(wish).filter_map(|ask| self.classes.get(&ask.class)?.control.as_ref())
+        asks(wish).filter_map(|ask| self.facts.classes.get(&ask.class)?.control.as_ref())
     }
 
     /// Whether a controller of a driver gives a claim its devices, or is to.
@@ -163,7 +163,7 @@ impl Engine {
 
     /// A claim is otherwise than it was: if a controller of a driver did that, the pods that use it look again.
     pub(crate) fn follow_control(&mut self, now: Timestamp, id: &ClaimId, before: Option<&ClaimState>) {
-        let after = self.claims.get(id).map(|state| &**state);
+        let after = self.facts.claims.get(id).map(|state| &**state);
         let look = |state: Option<&ClaimState>| {
             state.map(|state| (state.control.clone(), state.allocation.clone(), state.deleting))
         };
@@ -271,7 +271,7 @@ impl Engine {
     /// Whether no node may be chosen for the pod before a claim is asked to give its devices back, and one is. It is taken
     /// away first then: the driver would give the claim devices for it again.
     pub(crate) fn unselects_first(&mut self, one: &InTheWay, user: &Arc<str>) -> bool {
-        if self.claims.get(&one.claim).is_none_or(|state| state.control.controller.is_none()) {
+        if self.facts.claims.get(&one.claim).is_none_or(|state| state.control.controller.is_none()) {
             return false;
         }
         let Some(pod) = self.waiting.get(user).cloned().filter(|pod| pod.node.is_none()) else {

@@ -58,7 +58,7 @@ impl Engine {
         scored: Vec<(i64, NodeIdx)>,
         settings: &FilterSettings,
     ) -> Vec<NodeIdx> {
-        let name = |at: NodeIdx| &node_of(self.nodes.get(at)).name;
+        let name = |at: NodeIdx| &node_of(self.facts.nodes.get(at)).name;
         let mut ranked = scored;
         ranked.sort_by_cached_key(|(score, at)| {
             let others = self.negotiations.selections.others_at(name(*at), &pod.uid).count();
@@ -74,7 +74,7 @@ impl Engine {
 
     /// Whether there is room for a pod on a node beside the others that it is chosen for.
     fn has_room_beside(&self, pod: &Pod, at: NodeIdx, settings: &FilterSettings) -> bool {
-        let state = self.nodes.get(at);
+        let state = self.facts.nodes.get(at);
         let others = self.negotiations.selections.others_at(&node_of(state).name, &pod.uid);
         // Who is on its way is there already.
         let others = others.filter(|uid| !state.pods.contains_key(*uid));

@@ -156,7 +156,7 @@ impl Engine {
     /// something back that keeps it off nodes.
     pub(crate) fn leave_node(&mut self, now: Timestamp, pod: &Pod, refusal: &PodRefusal) {
         let is_leaving = |id| {
-            let state = self.claims.get(&id);
+            let state = self.facts.claims.get(&id);
             state.is_some_and(|state| state.control.leaving) || self.is_given_up(&id)
         };
         if refusal.in_the_way().is_some() || named_claims(pod).any(is_leaving) {

@@ -49,11 +49,11 @@ impl Engine {
     }
 
     fn depart_one(&mut self, absence: &mut Absence, pod: &Arc<Pod>) {
-        let place = self.nodes.pod(&pod.uid).map(|(at, pod)| (at, pod.clone()));
+        let place = self.facts.nodes.pod(&pod.uid).map(|(at, pod)| (at, pod.clone()));
         // The number of a node that is gone could be given to another; nobody looks at it anyway.
-        let seen = place.filter(|(at, _)| self.nodes.get(*at).node.is_some()).map(|(_, pod)| pod);
+        let seen = place.filter(|(at, _)| self.facts.nodes.get(*at).node.is_some()).map(|(_, pod)| pod);
         if seen.is_some() {
-            self.nodes.remove_pod(&pod.uid);
+            self.facts.nodes.remove_pod(&pod.uid);
         }
         absence.gone.insert(pod.uid.clone(), seen);
         for id in self.claims_used_by(pod) {
@@ -74,13 +74,13 @@ impl Engine {
 
     /// Sets a claim aside if all who use it are gone.
     fn set_claim_aside(&mut self, absence: &mut Absence, id: ClaimId) {
-        let Some(state) = self.claims.get(&id) else { return };
+        let Some(state) = self.facts.claims.get(&id) else { return };
         let users = &state.reserved_for;
         let is_free = !users.is_empty() && users.iter().all(|uid| absence.gone.contains_key(uid));
         let is_kept = absence.own.contains(&id) || absence.aside.contains_key(&id);
         let Some(allocated) = state.allocation.clone().filter(|_| is_free && !is_kept) else { return };
         let uid = state.uid.clone();
-        self.claims.give_back(&allocated.held);
+        self.facts.claims.give_back(&allocated.held);
         absence.aside.insert(id, (uid, allocated));
     }
 
@@ -89,11 +89,11 @@ impl Engine {
         for pod in &unit.pods {
             let Some(seen) = absence.gone.remove(&pod.uid) else { continue };
             if let Some(seen) = seen {
-                self.nodes.apply_pod(seen);
+                self.facts.nodes.apply_pod(seen);
             }
             for id in self.claims_used_by(pod) {
                 if let Some((_, allocated)) = absence.aside.remove(&id) {
-                    self.claims.take(&allocated.held);
+                    self.facts.claims.take(&allocated.held);
                 }
             }
         }
@@ -102,16 +102,16 @@ impl Engine {
     /// Where a pod is, or was before it was thought away.
     pub(crate) fn places_before(&self, absence: &Absence, uid: &str) -> Option<NodeIdx> {
         match absence.gone.get(uid) {
-            Some(seen) => self.nodes.find(seen.as_ref()?.node.as_ref()?),
-            None => self.nodes.pod(uid).map(|(at, _)| at),
+            Some(seen) => self.facts.nodes.find(seen.as_ref()?.node.as_ref()?),
+            None => self.facts.nodes.pod(uid).map(|(at, _)| at),
         }
     }
 
     /// Everybody is back.
     pub(crate) fn end_absence(&mut self, absence: Absence) {
         for pod in absence.gone.into_values().flatten() {
-            self.nodes.apply_pod(pod);
+            self.facts.nodes.apply_pod(pod);
         }
-        absence.aside.values().for_each(|(_, allocated)| self.claims.take(&allocated.held));
+        absence.aside.values().for_each(|(_, allocated)| self.facts.claims.take(&allocated.held));
     }
 }

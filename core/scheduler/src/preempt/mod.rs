@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use cluster::budgets::Budgets;
 use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
@@ -67,7 +66,6 @@ impl PreemptionSettings {
 #[derive(Debug, Default)]
 pub(crate) struct Preempting {
     pub nominations: Nominations,
-    pub budgets: Budgets,
     /// Pods whose eviction was asked for and that are not seen to go yet, by uid.
     leaving: FxHashSet<Arc<str>>,
     /// Evictions that are not answered yet: who goes, and for whom.
@@ -180,7 +178,7 @@ impl Engine {
                 is_room_made = true;
                 let victims = self.make_room(now, pod, candidate);
                 // Those that were called back at once are gone before the pod falls asleep.
-                is_free_already = victims.iter().all(|victim| self.nodes.pod(&victim.uid).is_none());
+                is_free_already = victims.iter().all(|victim| self.facts.nodes.pod(&victim.uid).is_none());
             }
         }
         let mut message = refusal.to_string();
@@ -207,7 +205,7 @@ impl Engine {
             return Attempt::NotEligible(reason);
         }
         let curable = refusal.curable();
-        let nobody = self.nodes.priority_min().is_none_or(|lowest| lowest >= pod.priority);
+        let nobody = self.facts.nodes.priority_min().is_none_or(|lowest| lowest >= pod.priority);
         if curable.is_empty() || nobody {
             let lacks = Lacks { without: curable.len(), ..Lacks::default() };
             return lacks.hopeless(refusal).attempt(&[]);
@@ -235,7 +233,7 @@ impl Engine {
 
     /// The moment until which all is known that decides who could go.
     pub(crate) fn moment(&self) -> (u64, u64) {
-        (self.touches.now(), self.preempting.users_changed)
+        (self.facts.touches.now(), self.preempting.users_changed)
     }
 
     /// The candidate that does the least harm, or why there is none.
@@ -274,9 +272,10 @@ impl Engine {
     ) -> Option<Ground<'p>> {
         let settings = &profile.filters;
         let companions = self.companions_of(&pod.shape, profile);
-        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions.as_ref());
-        let around = around.with_volumes(&self.nodes, &self.volumes, settings);
-        let mounts = Mounts::new(&pod.shape, &self.volumes, settings).ok()?;
+        let around =
+            Around::new(&pod.shape, &self.facts.nodes, &self.facts.namespaces, settings, companions.as_ref());
+        let around = around.with_volumes(&self.facts.nodes, &self.facts.volumes, settings);
+        let mounts = Mounts::new(&pod.shape, &self.facts.volumes, settings).ok()?;
         Some(Ground { pod, profile, claims, around, mounts, now, holders: BTreeMap::new() })
     }
 
@@ -288,14 +287,14 @@ impl Engine {
         refusal: &PodRefusal,
     ) -> Option<&'static str> {
         let nomination = self.preempting.nominations.get(&pod.uid)?;
-        let at = self.nodes.find(&nomination.node)?;
+        let at = self.facts.nodes.find(&nomination.node)?;
         // If the node is out of the question by now, nobody goes for any use.
         refusal.curable().binary_search(&at).ok()?;
         let is_going = |one: &Pod| {
             one.priority < pod.priority && (one.deleting || self.preempting.leaving.contains(&one.uid))
         };
-        let here = self.nodes.get(at).pods.values();
-        let elsewhere = nomination.victims.iter().filter_map(|uid| Some(self.nodes.pod(uid)?.1));
+        let here = self.facts.nodes.get(at).pods.values();
+        let elsewhere = nomination.victims.iter().filter_map(|uid| Some(self.facts.nodes.pod(uid)?.1));
         let mut going: Vec<Arc<Pod>> = here.chain(elsewhere).filter(|one| is_going(one)).cloned().collect();
         going.sort_by(|left, right| left.uid.cmp(&right.uid));
         going.dedup_by(|left, right| left.uid == right.uid);
@@ -306,12 +305,12 @@ impl Engine {
             return Some(TERMINATING);
         }
         let is_releasing = nomination.freeing.iter().any(|(claim, uid)| {
-            self.claims.get(claim).is_some_and(|state| {
+            self.facts.claims.get(claim).is_some_and(|state| {
                 // Who is still there and does not go keeps its devices: its eviction failed.
                 let is_left = state
                     .reserved_for
                     .iter()
-                    .all(|user| nomination.victims.contains(user) && !self.nodes.has_pod(user));
+                    .all(|user| nomination.victims.contains(user) && !self.facts.nodes.has_pod(user));
                 state.uid == *uid && state.allocation.is_some() && is_left && !self.is_kept_waiting(state)
             })
         });
@@ -358,7 +357,7 @@ impl Engine {
     /// Lets a pod go: it is called back if it is still on its way, and evicted otherwise.
     pub(crate) fn displace(&mut self, now: Timestamp, victim: &Arc<Pod>, by: &Displacer<'_>) {
         // With one of a gang that was on its way, others may have come back already.
-        let is_here = self.nodes.has_pod(&victim.uid);
+        let is_here = self.facts.nodes.has_pod(&victim.uid);
         if is_here && (victim.deleting || !self.preempting.leaving.insert(victim.uid.clone())) {
             return;
         }

@@ -10,7 +10,6 @@ use cluster::claims::Held;
 use cluster::ledger::ShareId;
 use cluster::nodes::{NodeState, has_rules};
 use model::claim::ClaimId;
-use model::device::PoolId;
 use model::pod::{Pod, Shape};
 use model::timestamp::Timestamp;
 
@@ -132,7 +131,7 @@ impl Engine {
     /// Keeps room for a pod from now on.
     pub(crate) fn nominate(&mut self, nomination: Nomination) {
         self.end_nomination(&nomination.pod.uid.clone(), None);
-        self.claims.take(&nomination.planned);
+        self.facts.claims.take(&nomination.planned);
         self.touch_nomination(&nomination);
         self.preempting.nominations.insert(nomination);
     }
@@ -140,7 +139,7 @@ impl Engine {
     /// Keeps no room for a pod any more, since it went to a node, or to none, and tells who that could help.
     pub(crate) fn end_nomination(&mut self, uid: &str, went_to: Option<&Arc<str>>) -> Wakes {
         let Some(nomination) = self.preempting.nominations.remove(uid) else { return Wakes::NONE };
-        self.claims.give_back(&nomination.planned);
+        self.facts.claims.give_back(&nomination.planned);
         self.touch_nomination(&nomination);
         if went_to == Some(&nomination.node) && nomination.planned.is_empty() {
             return Wakes::NONE;
@@ -167,12 +166,11 @@ impl Engine {
 
     /// Answers about the node and about the devices may be others now.
     fn touch_nomination(&mut self, nomination: &Nomination) {
-        if let Some(at) = self.nodes.find(&nomination.node) {
-            self.touches.touch(at);
+        if let Some(at) = self.facts.nodes.find(&nomination.node) {
+            self.facts.touches.touch(at);
         }
         for one in &nomination.planned {
-            let pool = PoolId { driver: one.device.driver.clone(), pool: one.device.pool.clone() };
-            self.touch_pool(&pool);
+            self.facts.touch_pool(&one.device.pool_id());
         }
     }
 
@@ -193,7 +191,7 @@ impl Engine {
         let lifted: Vec<Arc<str>> = lower.map(|(_, uid)| uid.clone()).chain(own).collect();
         for uid in &lifted {
             if let Some(nomination) = self.preempting.nominations.by_pod.get(uid) {
-                self.claims.give_back(&nomination.planned);
+                self.facts.claims.give_back(&nomination.planned);
             }
         }
         lifted
@@ -207,7 +205,7 @@ impl Engine {
         let mut aside = Vec::new();
         for pod in pods {
             let Some(nomination) = self.preempting.nominations.remove(&pod.uid) else { continue };
-            self.claims.give_back(&nomination.planned);
+            self.facts.claims.give_back(&nomination.planned);
             self.touch_nomination(&nomination);
             aside.push(nomination);
         }
@@ -237,7 +235,7 @@ impl Engine {
     pub(crate) fn take_plans(&mut self, lifted: &[Arc<str>]) {
         for uid in lifted {
             if let Some(nomination) = self.preempting.nominations.by_pod.get(uid) {
-                self.claims.take(&nomination.planned);
+                self.facts.claims.take(&nomination.planned);
             }
         }
     }
@@ -278,16 +276,17 @@ impl Engine {
         profile: &Profile,
     ) -> Option<Choice> {
         let nomination = self.preempting.nominations.get(&pod.uid)?;
-        let state = self.nodes.get(self.nodes.find(&nomination.node)?);
+        let state = self.facts.nodes.get(self.facts.nodes.find(&nomination.node)?);
         let node = filters::node_of(state).clone();
         let settings = &profile.filters;
-        let mounts = Mounts::new(&pod.shape, &self.volumes, settings).ok()?;
+        let mounts = Mounts::new(&pod.shape, &self.facts.volumes, settings).ok()?;
         filters::fixed(&pod.shape, &node, settings).ok()?;
         mounts.check(&node).ok()?;
         filters::usage(&pod.shape, state, settings).ok()?;
         let companions = self.companions_of(&pod.shape, profile);
-        let around = Around::new(&pod.shape, &self.nodes, &self.namespaces, settings, companions.as_ref());
-        let around = around.with_volumes(&self.nodes, &self.volumes, settings);
+        let around =
+            Around::new(&pod.shape, &self.facts.nodes, &self.facts.namespaces, settings, companions.as_ref());
+        let around = around.with_volumes(&self.facts.nodes, &self.facts.volumes, settings);
         around.check(state).ok()?;
         let who = (&*pod.uid, pod.priority);
         self.check_beside_nominees(&pod.shape, who, state, Some(&around), settings).ok()?;

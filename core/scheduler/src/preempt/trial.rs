@@ -98,7 +98,7 @@ impl Engine {
         at: NodeIdx,
     ) -> Result<Candidate, StillRefused> {
         let (importance, now) = (ground.pod.priority, ground.now);
-        let lower = self.nodes.get(at).pods.values().filter(|one| one.priority < importance);
+        let lower = self.facts.nodes.get(at).pods.values().filter(|one| one.priority < importance);
         let here: Vec<Arc<Pod>> = lower.cloned().collect();
         let units = self.units_below(here.iter().cloned(), importance, now);
         let tried = (!units.is_empty()).then(|| self.try_without(ground, at, units));
@@ -162,7 +162,7 @@ impl Engine {
     }
 
     fn trial<'g>(&self, ground: &'g Ground<'g>, at: NodeIdx) -> Trial<'g> {
-        let state = self.nodes.get(at).clone();
+        let state = self.facts.nodes.get(at).clone();
         Trial {
             ground,
             at,
@@ -201,7 +201,7 @@ impl Engine {
 
     /// Units, and how many of the pods of each a disruption budget would keep.
     pub(crate) fn with_violations(&self, units: Vec<Unit>) -> Vec<(Unit, usize)> {
-        let violating = self.preempting.budgets.violations(pods_of(&units).map(|pod| &**pod));
+        let violating = self.facts.budgets.violations(pods_of(&units).map(|pod| &**pod));
         let mut violating = violating.into_iter();
         let count = |unit: Unit| {
             let count = violating.by_ref().take(unit.pods.len()).filter(|it| *it).count();
@@ -212,11 +212,11 @@ impl Engine {
 
     /// Goes on as if a pod were gone.
     fn think_away(&mut self, trial: &mut Trial<'_>, victim: &Pod) {
-        let Some((at, _)) = self.nodes.pod(&victim.uid) else { return };
+        let Some((at, _)) = self.facts.nodes.pod(&victim.uid) else { return };
         if at == trial.at {
             trial.state.take(&victim.uid);
         }
-        if let Some(node) = &self.nodes.get(at).node {
+        if let Some(node) = &self.facts.nodes.get(at).node {
             trial.around.remove(victim, node);
         }
         trial.gone.insert(victim.uid.clone());
@@ -232,7 +232,7 @@ impl Engine {
 
     /// Sets a claim aside if all who use it are gone, and the pod itself does not use it.
     fn set_aside(&mut self, trial: &mut Trial<'_>, id: ClaimId) {
-        let Some(state) = self.claims.get(&id) else { return };
+        let Some(state) = self.facts.claims.get(&id) else { return };
         let own = &trial.ground.claims;
         let is_own = own.settled.iter().chain(&own.open).any(|state| state.wish.id == id);
         let is_free =
@@ -242,31 +242,31 @@ impl Engine {
             return;
         }
         let uid = state.uid.clone();
-        self.claims.give_back(&allocated.held);
+        self.facts.claims.give_back(&allocated.held);
         trial.found = None;
         trial.aside.insert(id, (uid, allocated));
     }
 
     /// Goes on as if a pod had not gone.
     fn think_back(&mut self, trial: &mut Trial<'_>, victim: &Arc<Pod>) {
-        let Some((at, _)) = self.nodes.pod(&victim.uid) else { return };
+        let Some((at, _)) = self.facts.nodes.pod(&victim.uid) else { return };
         if at == trial.at {
             trial.state.put(victim.clone());
         }
-        if let Some(node) = &self.nodes.get(at).node {
+        if let Some(node) = &self.facts.nodes.get(at).node {
             trial.around.add(victim, node);
         }
         trial.gone.remove(&victim.uid);
         for id in self.claims_used_by(victim) {
             if let Some((_, allocated)) = trial.aside.remove(&id) {
-                self.claims.take(&allocated.held);
+                self.facts.claims.take(&allocated.held);
                 trial.found = None;
             }
         }
     }
 
     fn end_trial(&mut self, trial: &Trial<'_>) {
-        trial.aside.values().for_each(|(_, allocated)| self.claims.take(&allocated.held));
+        trial.aside.values().for_each(|(_, allocated)| self.facts.claims.take(&allocated.held));
     }
 
     /// Whether the pod fits as things are thought to be. Devices that were looked for in vain before are looked for again
@@ -302,12 +302,12 @@ impl Engine {
 
     /// Pods on other nodes that hold devices which the node can reach: the least important of those that could all go.
     fn holders_elsewhere(&self, ground: &mut Ground<'_>, at: NodeIdx) -> Vec<Arc<Pod>> {
-        let node = filters::node_of(self.nodes.get(at));
-        let Ok(pools) = self.slices.pools_for(node, self.settings.gates) else { return Vec::new() };
+        let node = filters::node_of(self.facts.nodes.get(at));
+        let Ok(pools) = self.facts.slices.pools_for(node, self.settings.gates) else { return Vec::new() };
         let mut holders: BTreeMap<Arc<str>, Arc<Pod>> = BTreeMap::new();
         for pool in pools {
             let PoolView::Whole(pool) = pool else { continue };
-            if self.slices.node_of(&pool.id) != PoolReach::Several {
+            if self.facts.slices.node_of(&pool.id) != PoolReach::Several {
                 continue;
             }
             let of_pool = ground.holders.entry(pool.id.clone());
@@ -330,7 +330,8 @@ impl Engine {
         });
         let mut holders = Vec::new();
         for device in devices {
-            let holdings = self.claims.ledger().holdings(&device).into_iter().flat_map(|all| all.iter());
+            let holdings =
+                self.facts.claims.ledger().holdings(&device).into_iter().flat_map(|all| all.iter());
             holders.extend(holdings.flat_map(|one| self.users(&one.holder, priority)));
         }
         holders
@@ -338,9 +339,9 @@ impl Engine {
 
     /// The pods that use a claim and where they are, if all of them matter less than this.
     fn users(&self, claim: &ClaimId, priority: i32) -> Vec<(NodeIdx, Arc<Pod>)> {
-        let Some(state) = self.claims.get(claim) else { return Vec::new() };
+        let Some(state) = self.facts.claims.get(claim) else { return Vec::new() };
         let user = |uid: &Arc<str>| {
-            let (at, pod) = self.nodes.pod(uid)?;
+            let (at, pod) = self.facts.nodes.pod(uid)?;
             (pod.priority < priority).then(|| (at, pod.clone()))
         };
         state.reserved_for.iter().map(user).collect::<Option<Vec<_>>>().unwrap_or_default()

@@ -91,7 +91,8 @@ impl Engine {
     fn whole(&self, root: &Root) -> Unit {
         let leaves = self.leaves_of(root);
         let uids = leaves.iter().flat_map(|leaf| self.gangs.seated(leaf));
-        let mut pods: Vec<Arc<Pod>> = uids.filter_map(|uid| Some(self.nodes.pod(uid)?.1.clone())).collect();
+        let mut pods: Vec<Arc<Pod>> =
+            uids.filter_map(|uid| Some(self.facts.nodes.pod(uid)?.1.clone())).collect();
         pods.sort_by(|left, right| left.uid.cmp(&right.uid));
         let groups = leaves.iter().filter_map(|leaf| self.gangs.group(leaf));
         let of_groups = groups.map(|group| importance_of(group, &self.composites_above(group)));

@@ -19,11 +19,11 @@ use cluster::nodes::{NodeIdx, NodeState, Nodes};
 use model::node::NodeTerm;
 use model::pod::{LabelSelector, Shape, Spread};
 
-use self::images::ImageCounts;
 use self::pod_affinity::PodWishes;
 use self::resources::Strategy;
 use self::spread::SpreadWishes;
 use crate::filters::node_of;
+use cluster::images::ImageCounts;
 
 /// The best score.
 pub const BEST: i64 = 100;
@@ -176,7 +176,7 @@ pub fn scores(kind: Score, shape: &Shape, candidates: &[NodeIdx], view: &View<'_
             let wishes = PodWishes::new(shape, view)?;
             pod_affinity::normalised(each(&|state| wishes.raw(node_of(state))))
         }
-        Score::Images => each(&|state| view.images.score(shape, node_of(state))),
+        Score::Images => each(&|state| images::score(view.images, shape, node_of(state))),
         Score::Devices => return None,
     })
 }

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use cluster::nodes::NodeIdx;
+use crate::nodes::NodeIdx;
 
 /// How many touches are remembered. Who has not looked for longer than that has to look at everything.
 const TOUCHES_MAX: usize = 65_536;
 
 /// The nodes that something changed for, in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Touches {
+pub struct Touches {
     log: VecDeque<NodeIdx>,
     /// How many touches are no longer remembered.
     forgotten: u64,
@@ -33,11 +33,13 @@ impl Touches {
     }
 
     /// The moment that is now.
+    #[must_use]
     pub fn now(&self) -> u64 {
         self.forgotten + self.log.len() as u64
     }
 
     /// The nodes that were touched since a moment, each once; `None` if that may be all of them.
+    #[must_use]
     pub fn since(&self, moment: u64) -> Option<Vec<NodeIdx>> {
         let skip = moment.checked_sub(self.forgotten)? as usize;
         let mut nodes: Vec<NodeIdx> = self.log.iter().skip(skip).copied().collect();

@@ -1,0 +1,196 @@
+//! Everything that was observed of a cluster, and what follows from it.
+//!
+//! Invariant: nothing here wants anything. A shared reference is the view that decisions have; what is changed for a moment only
+//! is changed by a [`Trial`](crate::trial::Trial), which rewinds it. Whatever may change an answer about a node is noted in
+//! [`Touches`], so that answers can be kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::claim::{ClaimId, Class};
+use model::device::PoolId;
+use model::node::{Node, NodeTaintEffect};
+use model::pod::Pod;
+
+use crate::budgets::Budgets;
+use crate::change::{CompanionChange, StorageChange};
+use crate::claims::{Claims, Held};
+use crate::companions::Companions;
+use crate::images::ImageCounts;
+use crate::namespaces::Namespaces;
+use crate::nodes::{NodeIdx, Nodes};
+use crate::pools::{PoolReach, Slices};
+use crate::published::Published;
+use crate::taint_rules::{TaintRule, TaintRules};
+use crate::touches::Touches;
+use crate::volumes::Volumes;
+
+/// What is known of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Nodes with the pods on them, and pods that are about to be on them.
+    pub nodes: Nodes,
+    /// Labels of namespaces.
+    pub namespaces: Namespaces,
+    /// Volumes, claims for them and their classes.
+    pub volumes: Volumes,
+    /// How many nodes have which image.
+    pub images: ImageCounts,
+    /// Which pods belong together.
+    pub companions: Companions,
+    /// What drivers publish.
+    pub slices: Slices,
+    /// Rules that put taints on devices.
+    pub taint_rules: TaintRules,
+    /// Classes of devices.
+    pub classes: BTreeMap<Arc<str>, Class>,
+    /// Claims, and the devices that they hold.
+    pub claims: Claims,
+    /// Disruption budgets.
+    pub budgets: Budgets,
+    /// For which nodes something changed.
+    pub touches: Touches,
+    /// Nodes with taints that make them worse, which is judged among all nodes.
+    pub softly_tainted: BTreeSet<NodeIdx>,
+}
+
+impl Facts {
+    /// Takes note of a node, and tells what was known of it before.
+    pub fn apply_node(&mut self, node: Node) -> Option<Arc<Node>> {
+        let known = self.nodes.find(&node.name).and_then(|at| self.nodes.get(at).node.clone());
+        self.images.replace(known.as_deref(), Some(&node));
+        let is_soft = node.taints.iter().any(|taint| taint.effect == NodeTaintEffect::PreferNoSchedule);
+        let at = self.nodes.apply(node);
+        self.touches.touch(at);
+        if is_soft {
+            self.softly_tainted.insert(at);
+        } else {
+            self.softly_tainted.remove(&at);
+        }
+        known
+    }
+
+    /// Forgets a node, and says whether it was known.
+    pub fn remove_node(&mut self, name: &str) -> bool {
+        let known = self.nodes.find(name).and_then(|at| self.nodes.get(at).node.clone());
+        self.images.replace(known.as_deref(), None);
+        let Some(at) = self.nodes.remove(name) else { return false };
+        self.touches.touch(at);
+        self.softly_tainted.remove(&at);
+        true
+    }
+
+    /// Puts a pod on its node, wherever it was.
+    pub fn put_pod(&mut self, pod: Arc<Pod>) {
+        self.take_pod(&pod.uid);
+        if let Some(at) = self.nodes.apply_pod(pod) {
+            self.touches.touch(at);
+        }
+    }
+
+    /// Takes a pod off its node, and says whether it was on one.
+    pub fn take_pod(&mut self, uid: &str) -> bool {
+        let at = self.nodes.remove_pod(uid);
+        at.into_iter().for_each(|at| self.touches.touch(at));
+        at.is_some()
+    }
+
+    /// Takes note of a slice.
+    pub fn apply_slice(&mut self, published: Arc<Published>) {
+        let published = self.taint_rules.publish(published);
+        self.put_slice(published);
+    }
+
+    /// Forgets a slice.
+    pub fn remove_slice(&mut self, name: &str) {
+        if let Some(pool) = self.slices.get(name).map(|known| known.slice.pool.clone()) {
+            self.touch_pool(&pool);
+        }
+        self.slices.remove(name);
+        self.taint_rules.forget(name);
+    }
+
+    /// Takes note of a rule that puts taints on devices, and says whether some have others now.
+    pub fn apply_taint_rule(&mut self, rule: TaintRule) -> bool {
+        let changed = self.taint_rules.apply(rule, &self.slices);
+        self.put_slices(changed)
+    }
+
+    /// Forgets a rule that puts taints on devices, and says whether some have others now.
+    pub fn remove_taint_rule(&mut self, name: &str) -> bool {
+        let changed = self.taint_rules.remove(name, &self.slices);
+        self.put_slices(changed)
+    }
+
+    fn put_slices(&mut self, changed: Vec<Arc<Published>>) -> bool {
+        let is_changed = !changed.is_empty();
+        changed.into_iter().for_each(|published| self.put_slice(published));
+        is_changed
+    }
+
+    fn put_slice(&mut self, published: Arc<Published>) {
+        let pool = published.slice.pool.clone();
+        self.touch_pool(&pool);
+        self.slices.apply(published);
+        self.touch_pool(&pool);
+    }
+
+    /// Takes note of a class.
+    pub fn apply_class(&mut self, class: Class) {
+        self.classes.insert(class.name.clone(), class);
+        self.touches.touch_all();
+    }
+
+    /// Forgets a class.
+    pub fn remove_class(&mut self, name: &str) {
+        self.classes.remove(name);
+        self.touches.touch_all();
+    }
+
+    /// Something changed for the devices of a pool.
+    pub fn touch_pool(&mut self, pool: &PoolId) {
+        match self.slices.node_of(pool) {
+            PoolReach::Nowhere => {}
+            PoolReach::Node(node) => {
+                if let Some(at) = self.nodes.find(node) {
+                    self.touches.touch(at);
+                }
+            }
+            PoolReach::Several => self.touches.touch_all(),
+        }
+    }
+
+    /// Something changed for the devices that a claim holds.
+    pub fn touch_claim(&mut self, id: &ClaimId) {
+        for Held { device, .. } in self.claims.held(id) {
+            self.touch_pool(&device.pool_id());
+        }
+    }
+
+    /// Takes note of a fact about volumes.
+    pub fn apply_storage(&mut self, change: StorageChange) {
+        match change {
+            StorageChange::VolumeApplied(volume) => self.volumes.apply_volume(volume),
+            StorageChange::VolumeGone(name) => self.volumes.remove_volume(&name),
+            StorageChange::VolumeClaimApplied(claim) => self.volumes.apply_claim(claim),
+            StorageChange::VolumeClaimGone(id) => self.volumes.remove_claim(&id),
+            StorageChange::StorageClassApplied(class) => self.volumes.apply_class(class),
+            StorageChange::StorageClassGone(name) => self.volumes.remove_class(&name),
+        }
+    }
+
+    /// Takes note of a fact about which pods belong together.
+    pub fn apply_companions(&mut self, change: CompanionChange) {
+        let companions = &mut self.companions;
+        match change {
+            CompanionChange::ServiceApplied(namespace, name, labels) => {
+                companions.apply_service(namespace, name, labels);
+            }
+            CompanionChange::ServiceGone(namespace, name) => companions.remove_service(&namespace, &name),
+            CompanionChange::OwnerApplied(namespace, owner, selector) => {
+                companions.apply_owner(namespace, owner, selector);
+            }
+            CompanionChange::OwnerGone(namespace, owner) => companions.remove_owner(&namespace, &owner),
+        }
+    }
+}
