@@ -30,7 +30,7 @@ pub fn taken(claim: &ResourceClaim) -> impl Iterator<Item = Taken> {
         let amounts = result.consumed_capacity.iter().filter(|_| share.is_some());
         let groups = noted.groups(result).iter();
         let holding = Holding {
-            holder: holder.clone(),
+            holder: holder.clone().into(),
             groups: groups.map(|(set, groups)| (set.as_str().into(), shared(groups))).collect(),
             consumed: amounts.map(|(name, amount)| (name.as_str().into(), amount.0.clone())).collect(),
         };

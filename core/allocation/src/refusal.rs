@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use cluster::ledger::{Holder, Holdings};
 use cluster::pools::PoolView;
 use model::claim::ClaimId;
 use model::device::{DeviceId, PoolId};
@@ -41,7 +42,7 @@ pub struct NearestMiss {
     /// How many devices each step left.
     pub steps: Vec<Step>,
     /// Devices that would do if they were not taken, and who holds them; at most five.
-    pub holders: Vec<(DeviceId, ClaimId)>,
+    pub holders: Vec<(DeviceId, Holder)>,
 }
 
 /// How many devices were left after a step.
@@ -136,7 +137,7 @@ fn nearest(problem: &Problem<'_>, miss: &Miss) -> NearestMiss {
     let in_the_way = problem.spots.iter().enumerate().filter(|(at, _)| plan.wanted_but_taken.contains(*at));
     let holders = in_the_way
         .flat_map(|(_, spot)| {
-            let holdings = spot.holdings.into_iter().flat_map(cluster::ledger::Holdings::iter);
+            let holdings = spot.holdings.into_iter().flat_map(Holdings::iter);
             holdings.map(|holding| (spot.id.clone(), holding.holder.clone()))
         })
         .take(HOLDERS_MAX)

@@ -286,7 +286,7 @@ mod tests {
     }
 
     fn allocated(name: &str) -> Allocated {
-        let holding = Holding { holder: id(), groups: BTreeMap::new(), consumed: BTreeMap::new() };
+        let holding = Holding { holder: id().into(), groups: BTreeMap::new(), consumed: BTreeMap::new() };
         Allocated { nodes: None, held: vec![Held { device: device(name), share: None, holding }] }
     }
 

@@ -7,15 +7,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use gates::Gates;
 use model::claim::{ClaimId, Class};
 use model::device::PoolId;
 use model::node::{Node, NodeTaintEffect};
 use model::pod::Pod;
+use rustc_hash::FxHashMap;
 
 use crate::budgets::Budgets;
 use crate::change::{CompanionChange, StorageChange};
 use crate::claims::{Claims, Held};
 use crate::companions::Companions;
+use crate::groups::Groups;
 use crate::images::ImageCounts;
 use crate::namespaces::Namespaces;
 use crate::nodes::{NodeIdx, Nodes};
@@ -48,6 +51,10 @@ pub struct Facts {
     pub claims: Claims,
     /// Disruption budgets.
     pub budgets: Budgets,
+    /// Groups of pods, and who is a member.
+    pub groups: Groups,
+    /// Pods that wait for one of our profiles, by uid: for a node, or for devices on the node that they were bound to.
+    pub waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// For which nodes something changed.
     pub touches: Touches,
     /// Nodes with taints that make them worse, which is judged among all nodes.
@@ -55,6 +62,12 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Nothing is known yet; these features are on.
+    #[must_use]
+    pub fn new(gates: Gates) -> Facts {
+        Facts { groups: Groups::new(gates), ..Facts::default() }
+    }
+
     /// Takes note of a node, and tells what was known of it before.
     pub fn apply_node(&mut self, node: Node) -> Option<Arc<Node>> {
         let known = self.nodes.find(&node.name).and_then(|at| self.nodes.get(at).node.clone());
@@ -83,6 +96,7 @@ impl Facts {
     /// Puts a pod on its node, wherever it was.
     pub fn put_pod(&mut self, pod: Arc<Pod>) {
         self.take_pod(&pod.uid);
+        self.groups.seat(&pod);
         if let Some(at) = self.nodes.apply_pod(pod) {
             self.touches.touch(at);
         }
@@ -90,6 +104,7 @@ impl Facts {
 
     /// Takes a pod off its node, and says whether it was on one.
     pub fn take_pod(&mut self, uid: &str) -> bool {
+        self.groups.unseat(uid);
         let at = self.nodes.remove_pod(uid);
         at.into_iter().for_each(|at| self.touches.touch(at));
         at.is_some()

@@ -4,11 +4,13 @@
 //! inverses in any order. Sums are kept as integers beside the holdings and never drift from them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use model::allocation::Grant;
 use model::claim::ClaimId;
 use model::device::{DeviceId, PoolId};
+use model::pod::{Pod, PodId};
 use model::quantity::{NANOS_MAX, Quantity};
 use rustc_hash::FxHashMap;
 
@@ -16,11 +18,69 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ShareId(pub Arc<str>);
 
+/// What holds a device.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Holder {
+    /// A claim.
+    Claim(ClaimId),
+    /// The claim that is to be made for what a pod asks for by name.
+    Made(PodRef),
+    /// A pod for which room is being made, with what it will have then.
+    Nominee(PodRef),
+    /// A claim, as if it had devices: while a place is looked for.
+    Assumed(ClaimId),
+    /// Nothing: the device failed for a pod before, and is kept from it while a place is looked for.
+    FailedFor(PodRef),
+}
+
+/// A pod by name and uid.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PodRef {
+    /// Its name.
+    pub id: PodId,
+    /// Its uid.
+    pub uid: Arc<str>,
+}
+
+impl From<&Pod> for PodRef {
+    fn from(pod: &Pod) -> PodRef {
+        PodRef { id: pod.id.clone(), uid: pod.uid.clone() }
+    }
+}
+
+impl Holder {
+    /// The claim, if it is one.
+    #[must_use]
+    pub fn claim(&self) -> Option<&ClaimId> {
+        match self {
+            Holder::Claim(id) => Some(id),
+            Holder::Made(_) | Holder::Nominee(_) | Holder::Assumed(_) | Holder::FailedFor(_) => None,
+        }
+    }
+}
+
+impl From<ClaimId> for Holder {
+    fn from(id: ClaimId) -> Holder {
+        Holder::Claim(id)
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Holder::Claim(id) | Holder::Assumed(id) => write!(out, "{id}"),
+            Holder::Made(pod) => write!(out, "pod {}", pod.id),
+            Holder::Nominee(pod) => write!(out, "nominated pod {}", pod.id),
+            Holder::FailedFor(pod) => write!(out, "nothing, it failed for pod {}", pod.id),
+        }
+    }
+}
+
 /// One device, or one share of it, in the hands of a claim.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Holding {
-    /// Who holds it.
-    pub holder: ClaimId,
+    /// What holds it.
+    pub holder: Holder,
     /// The groups that the device declared when it was allocated, by counter set; empty if it declared none, or if nobody
     /// noted them. Then those count that it declares now.
     pub groups: BTreeMap<Arc<str>, Vec<Arc<str>>>,
@@ -32,8 +92,8 @@ pub struct Holding {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Holdings {
     /// Claims that hold it alone. More than one is a mistake that somebody made, and is kept as found.
-    dedicated: BTreeMap<ClaimId, Holding>,
-    shares: BTreeMap<ShareId, Holding>,
+    dedicated: BTreeMap<Holder, Holding>,
+    shares: BTreeMap<(ShareId, Holder), Holding>,
     /// The sum of what the shares consume, in billionths.
     consumed: BTreeMap<Arc<str>, i128>,
 }
@@ -65,7 +125,7 @@ impl Holdings {
     /// Other claims that hold the device although that leaves nothing for this one, which holds it alone or as a share.
     pub fn rivals_of(&self, holder: &ClaimId, as_share: bool) -> impl Iterator<Item = &ClaimId> {
         let shares = self.shares.values().filter(move |_| !as_share);
-        let others = self.dedicated.values().chain(shares).map(|holding| &holding.holder);
+        let others = self.dedicated.values().chain(shares).filter_map(|holding| holding.holder.claim());
         others.filter(move |other| *other != holder)
     }
 
@@ -136,17 +196,17 @@ impl Ledger {
             }
             Some(share) => {
                 holdings.count(&holding, 1);
-                holdings.shares.insert(share, holding);
+                holdings.shares.insert((share, holding.holder.clone()), holding);
             }
         }
     }
 
     /// Gives back what a claim holds of a device, and says whether it held it.
-    pub fn give_back(&mut self, device: &DeviceId, share: Option<&ShareId>, holder: &ClaimId) -> bool {
+    pub fn give_back(&mut self, device: &DeviceId, share: Option<&ShareId>, holder: &Holder) -> bool {
         let Some(holdings) = self.devices.get_mut(device) else { return false };
         let removed = match share {
             None => holdings.dedicated.remove(holder),
-            Some(share) => holdings.shares.remove(share),
+            Some(share) => holdings.shares.remove(&(share.clone(), holder.clone())),
         };
         if let (Some(holding), Some(_)) = (&removed, share) {
             holdings.count(holding, -1);
@@ -177,7 +237,7 @@ impl Ledger {
             return;
         }
         let consumed = grant.share.clone().unwrap_or_default();
-        let holding = Holding { holder: holder.clone(), groups: grant.groups.clone(), consumed };
+        let holding = Holding { holder: holder.clone().into(), groups: grant.groups.clone(), consumed };
         self.take(&grant.device, share, holding);
     }
 }

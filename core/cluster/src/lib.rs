@@ -6,6 +6,7 @@ pub mod claims;
 pub mod companions;
 pub mod contexts;
 pub mod facts;
+pub mod groups;
 pub mod images;
 pub mod ledger;
 pub mod namespaces;

@@ -46,7 +46,7 @@ fn takings() -> impl Strategy<Value = Vec<Taking>> {
                     },
                     share: shared.then(|| ShareId(text("share-", number))),
                     holding: Holding {
-                        holder,
+                        holder: holder.into(),
                         groups: groups.collect(),
                         consumed: if shared {
                             amounts.into_iter().map(amount).collect()
@@ -123,7 +123,7 @@ fn taking_again_under_the_same_claim_replaces_what_was_held() {
     let device = DeviceId { driver: "d".into(), pool: "p".into(), device: "x".into() };
     let holder = ClaimId { namespace: "default".into(), name: "claim".into() };
     let holding = |amount: &str| Holding {
-        holder: holder.clone(),
+        holder: holder.clone().into(),
         groups: BTreeMap::new(),
         consumed: BTreeMap::from([("memory".into(), amount.parse().expect("a quantity"))]),
     };
@@ -133,6 +133,6 @@ fn taking_again_under_the_same_claim_replaces_what_was_held() {
     ledger.take(&device, Some(share.clone()), holding("1Gi"));
     let held = ledger.holdings(&device).expect("it is held");
     assert_eq!(held.consumed("memory"), (1_i128 << 30) * 1_000_000_000);
-    assert!(ledger.give_back(&device, Some(&share), &holder));
+    assert!(ledger.give_back(&device, Some(&share), &holder.into()));
     assert!(ledger.is_empty());
 }

@@ -95,7 +95,7 @@ impl Engine {
     /// A pod that is on a node lets go of a claim that it cannot use there before the claim gives its devices back: who carries
     /// that out takes nothing from a pod that may be at work.
     fn releases_first(&mut self, one: &InTheWay, user: &Arc<str>) -> bool {
-        let pod = self.waiting.get(user).cloned();
+        let pod = self.facts.waiting.get(user).cloned();
         let Some((pod, node)) = pod.and_then(|pod| pod.node.clone().map(|node| (pod, node))) else {
             return false;
         };
@@ -153,8 +153,8 @@ impl Engine {
         let is_ours =
             |claim: &ClaimId| self.facts.claims.get(claim).is_none_or(|state| !self.is_controlled(state));
         let is_in_vain = *outcome != WriteOutcome::Done && claims.iter().any(is_ours);
-        let asker = self.waiting.get(&user).filter(|_| is_in_vain);
-        if let Some(key) = asker.map(|pod| self.queue_key(pod)) {
+        let asker = self.facts.waiting.get(&user).filter(|_| is_in_vain);
+        if let Some(key) = asker.map(|pod| self.facts.groups.key_of(pod)) {
             self.queue.rest(&key, now);
         }
         true
@@ -164,7 +164,7 @@ impl Engine {
         if self.facts.claims.get(claim).is_some_and(|state| self.is_controlled(state)) {
             // It has its devices until its driver takes them back, which is told to those who wait for that. Who looked at it
             // before the answer has to look again, and that is not only the pod that it was asked back for.
-            let pod = self.waiting.get(user).map(|pod| self.queue_key(pod));
+            let pod = self.facts.waiting.get(user).map(|pod| self.facts.groups.key_of(pod));
             pod.into_iter().for_each(|key| self.queue.wake_one(&key, Wake::OwnClaims.into(), now));
             return self.rouse_users(now, claim);
         }

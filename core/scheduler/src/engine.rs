@@ -13,6 +13,7 @@ mod settle;
 mod sharing;
 pub(crate) mod turn;
 
+use cluster::groups::Key;
 pub(crate) use fold::claim_id;
 pub use readying::ReadyOutcome;
 pub(crate) use turn::held;
@@ -228,8 +229,6 @@ pub struct Engine {
     pub(crate) settings: Settings,
     /// What is so.
     pub(crate) facts: Facts,
-    /// Pods that wait for us, by uid.
-    pub(crate) waiting: FxHashMap<Arc<str>, Arc<Pod>>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
     lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// Pods that were refused, by claims of theirs that have devices.
@@ -288,9 +287,8 @@ impl Engine {
     pub fn new(settings: Settings) -> Engine {
         let queue = Queue::new(settings.patience);
         Engine {
+            facts: Facts::new(settings.gates),
             settings,
-            facts: Facts::default(),
-            waiting: FxHashMap::default(),
             lacking: BTreeMap::new(),
             sharing: BTreeMap::new(),
             queue,
@@ -476,20 +474,20 @@ impl Engine {
     }
 
     /// Wakes a pod that sleeps, whatever it waits for.
-    pub(crate) fn wake_nominee(&mut self, uid: &str, now: Timestamp) {
+    pub(crate) fn wake_nominee(&mut self, uid: &Arc<str>, now: Timestamp) {
         let key = self.key_of_nominee(uid);
         self.queue.wake_one(&key, Wakes::of(&Wake::ALL), now);
     }
 
     /// Lets a pod that sleeps try again after a while.
-    pub(crate) fn wake_nominee_later(&mut self, uid: &str, now: Timestamp) {
+    pub(crate) fn wake_nominee_later(&mut self, uid: &Arc<str>, now: Timestamp) {
         let key = self.key_of_nominee(uid);
         self.queue.sleep_less(&key, now);
     }
 
-    /// Under which key a pod waits for which room is made. What is not the uid of such a pod is a key already.
-    fn key_of_nominee(&self, uid: &str) -> Arc<str> {
-        let pod = self.waiting.get(uid).filter(|pod| pod.node.is_none());
-        pod.map_or_else(|| uid.into(), |pod| self.queue_key(pod))
+    /// What a pod waits as for which room is made.
+    fn key_of_nominee(&self, uid: &Arc<str>) -> Key {
+        let pod = self.facts.waiting.get(uid).filter(|pod| pod.node.is_none());
+        pod.map_or_else(|| Key::Pod(uid.clone()), |pod| self.facts.groups.key_of(pod))
     }
 }

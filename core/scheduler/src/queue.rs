@@ -4,8 +4,8 @@
 //! that [`Queue::next_time`] tells. So no wake-up can be lost for good, and nothing is retried without a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
+use cluster::groups::Key;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
@@ -34,7 +34,7 @@ struct Rank {
     /// The priority, negated, so that the highest comes first.
     importance: i64,
     since: Timestamp,
-    uid: Arc<str>,
+    key: Key,
 }
 
 /// Where a pod is.
@@ -138,7 +138,7 @@ pub struct Counts {
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
     patience: Patience,
-    pods: FxHashMap<Arc<str>, Waiting>,
+    pods: FxHashMap<Key, Waiting>,
     ready: BTreeSet<Rank>,
     backing_off: BTreeSet<(Timestamp, Rank)>,
     resting: BTreeSet<(Timestamp, Rank)>,
@@ -158,11 +158,11 @@ impl Queue {
 
     /// Adds a pod, or takes note that it is gated or not, and how important it is. This alone wakes nobody: what of a pod
     /// changed is told to [`Queue::wake_one`].
-    pub fn apply(&mut self, uid: &Arc<str>, priority: i32, gated: bool, now: Timestamp) {
-        let known = self.take(uid);
+    pub fn apply(&mut self, key: &Key, priority: i32, gated: bool, now: Timestamp) {
+        let known = self.take(key);
         let is_new = known.is_none();
         let mut waiting = known.unwrap_or_else(|| Waiting {
-            rank: Rank { importance: 0, since: now, uid: uid.clone() },
+            rank: Rank { importance: 0, since: now, key: key.clone() },
             place: Place::Ready,
             failures: 0,
             attempts: 0,
@@ -197,39 +197,39 @@ impl Queue {
     }
 
     /// Forgets a pod.
-    pub fn remove(&mut self, uid: &str) -> bool {
-        self.take(uid).is_some()
+    pub fn remove(&mut self, key: &Key) -> bool {
+        self.take(key).is_some()
     }
 
     /// Whether a pod is known here.
     #[must_use]
-    pub fn contains(&self, uid: &str) -> bool {
-        self.pods.contains_key(uid)
+    pub fn contains(&self, key: &Key) -> bool {
+        self.pods.contains_key(key)
     }
 
     /// Whether a pod waits until something else is done.
-    pub fn is_gated(&self, uid: &str) -> bool {
-        self.pods.get(uid).is_some_and(|waiting| waiting.place == Place::Gated)
+    pub fn is_gated(&self, key: &Key) -> bool {
+        self.pods.get(key).is_some_and(|waiting| waiting.place == Place::Gated)
     }
 
     /// Takes the next pod. While nobody is ready, the one whose backoff ends first is taken early: there is nothing better
     /// to do. Those for whom something went wrong are not: it would go wrong again at once.
-    pub fn next(&mut self, now: Timestamp) -> Option<Arc<str>> {
+    pub fn next(&mut self, now: Timestamp) -> Option<Key> {
         self.let_go(now);
         let rank = match self.ready.first() {
             Some(rank) => rank.clone(),
             None => self.backing_off.first()?.1.clone(),
         };
-        let mut waiting = self.take(&rank.uid).expect("a pod in an order is known");
+        let mut waiting = self.take(&rank.key).expect("a pod in an order is known");
         waiting.place = Place::Out;
         waiting.attempts += 1;
         self.put(waiting);
-        Some(rank.uid)
+        Some(rank.key)
     }
 
     /// Says that a pod that was taken has no place.
-    pub fn put_back(&mut self, uid: &str, failure: Failure, now: Timestamp) {
-        let Some(mut waiting) = self.take(uid) else { return };
+    pub fn put_back(&mut self, key: &Key, failure: Failure, now: Timestamp) {
+        let Some(mut waiting) = self.take(key) else { return };
         waiting.failures = waiting.failures.saturating_add(1);
         waiting.rank.since = now;
         match failure {
@@ -251,23 +251,23 @@ impl Queue {
 
     /// Says that something went wrong with a part of what waits under a key. Nobody takes it before a while has passed, if it is
     /// not left alone already: those of it who wait would be woken by what is taken back, and it would go wrong again at once.
-    pub fn rest(&mut self, uid: &str, now: Timestamp) {
-        let place = self.pods.get(uid).map(|waiting| &waiting.place);
+    pub fn rest(&mut self, key: &Key, now: Timestamp) {
+        let place = self.pods.get(key).map(|waiting| &waiting.place);
         let is_left_alone = matches!(place, None | Some(Place::Resting { .. } | Place::Gated | Place::Out));
         if !is_left_alone {
-            self.put_back(uid, Failure::Failed, now);
+            self.put_back(key, Failure::Failed, now);
         }
     }
 
     /// Says that a pod that was taken waits for an answer to what it asked. It keeps its rank, and is ready at once when it is
     /// woken: nothing went wrong.
-    pub fn wait(&mut self, uid: &str, wakes_on: Wakes, now: Timestamp) {
-        self.wait_until(uid, wakes_on, now.plus_millis(self.patience.sleep_ms_max));
+    pub fn wait(&mut self, key: &Key, wakes_on: Wakes, now: Timestamp) {
+        self.wait_until(key, wakes_on, now.plus_millis(self.patience.sleep_ms_max));
     }
 
     /// The same for a pod that is to be ready at this time at the latest.
-    pub fn wait_until(&mut self, uid: &str, wakes_on: Wakes, until: Timestamp) {
-        let Some(mut waiting) = self.take(uid) else { return };
+    pub fn wait_until(&mut self, key: &Key, wakes_on: Wakes, until: Timestamp) {
+        let Some(mut waiting) = self.take(key) else { return };
         waiting.failures = 0;
         self.moved(Station::Asleep, Cause::Asking);
         waiting.place = Place::Asleep { until, wakes_on };
@@ -275,8 +275,8 @@ impl Queue {
     }
 
     /// Says that a pod that was taken is to be taken again later, and keeps its rank.
-    pub fn postpone(&mut self, uid: &str, until: Timestamp) {
-        let Some(mut waiting) = self.take(uid) else { return };
+    pub fn postpone(&mut self, key: &Key, until: Timestamp) {
+        let Some(mut waiting) = self.take(key) else { return };
         waiting.attempts = waiting.attempts.saturating_sub(1);
         waiting.place = Place::Resting { until };
         self.put(waiting);
@@ -289,23 +289,23 @@ impl Queue {
         let woken: BTreeMap<Rank, Wake> =
             sleepers.flat_map(|(kind, ranks)| ranks.iter().map(move |rank| (rank.clone(), kind))).collect();
         let count = woken.len();
-        woken.into_iter().for_each(|(rank, kind)| self.rouse(&rank.uid, Cause::Woken(kind), now));
+        woken.into_iter().for_each(|(rank, kind)| self.rouse(&rank.key, Cause::Woken(kind), now));
         count
     }
 
     /// Wakes one pod if it sleeps until one of these changes, since something of its own changed.
-    pub fn wake_one(&mut self, uid: &str, changes: Wakes, now: Timestamp) {
-        let place = self.pods.get(uid).map(|waiting| &waiting.place);
+    pub fn wake_one(&mut self, key: &Key, changes: Wakes, now: Timestamp) {
+        let place = self.pods.get(key).map(|waiting| &waiting.place);
         if let Some(Place::Asleep { wakes_on, .. } | Place::Exhausted { wakes_on, .. }) = place
             && wakes_on.meets(changes)
         {
-            self.rouse(uid, Cause::OwnChange, now);
+            self.rouse(key, Cause::OwnChange, now);
         }
     }
 
     /// Lets a pod that sleeps try again after a backoff that begins now, though nothing happened that could help it.
-    pub fn sleep_less(&mut self, uid: &str, now: Timestamp) {
-        let Some(mut waiting) = self.take(uid) else { return };
+    pub fn sleep_less(&mut self, key: &Key, now: Timestamp) {
+        let Some(mut waiting) = self.take(key) else { return };
         let backed_off = self.backed_off(waiting.failures, now);
         if let Place::Asleep { until, .. } | Place::Exhausted { until, .. } = &mut waiting.place {
             *until = backed_off.min(*until);
@@ -345,29 +345,29 @@ impl Queue {
 
     /// How often a pod was taken.
     #[must_use]
-    pub fn attempts(&self, uid: &str) -> u32 {
-        self.pods.get(uid).map_or(0, |waiting| waiting.attempts)
+    pub fn attempts(&self, key: &Key) -> u32 {
+        self.pods.get(key).map_or(0, |waiting| waiting.attempts)
     }
 
     /// When a pod was first ready to be placed.
     #[must_use]
-    pub fn began(&self, uid: &str) -> Option<Timestamp> {
-        self.pods.get(uid).and_then(|waiting| waiting.began)
+    pub fn began(&self, key: &Key) -> Option<Timestamp> {
+        self.pods.get(key).and_then(|waiting| waiting.began)
     }
 
     /// Moves on those whose time has come.
     fn let_go(&mut self, now: Timestamp) {
         let due = |order: &BTreeSet<(Timestamp, Rank)>| {
-            order.iter().take_while(|(until, _)| *until <= now).map(|(_, rank)| rank.uid.clone()).collect()
+            order.iter().take_while(|(until, _)| *until <= now).map(|(_, rank)| rank.key.clone()).collect()
         };
-        let [woken, failed, asleep]: [Vec<Arc<str>>; 3] =
+        let [woken, failed, asleep]: [Vec<Key>; 3] =
             [due(&self.backing_off), due(&self.resting), due(&self.asleep)];
-        woken.iter().chain(&failed).for_each(|uid| self.make_ready(uid, Cause::BackoffOver));
-        asleep.iter().for_each(|uid| self.make_ready(uid, Cause::SleptLong));
+        woken.iter().chain(&failed).for_each(|key| self.make_ready(key, Cause::BackoffOver));
+        asleep.iter().for_each(|key| self.make_ready(key, Cause::SleptLong));
     }
 
-    fn make_ready(&mut self, uid: &str, cause: Cause) {
-        if let Some(mut waiting) = self.take(uid) {
+    fn make_ready(&mut self, key: &Key, cause: Cause) {
+        if let Some(mut waiting) = self.take(key) {
             waiting.place = Place::Ready;
             self.moved(Station::Ready, cause);
             self.put(waiting);
@@ -375,8 +375,8 @@ impl Queue {
     }
 
     /// Wakes a sleeper: it waits out the rest of its backoff, counted from when it failed.
-    fn rouse(&mut self, uid: &str, cause: Cause, now: Timestamp) {
-        let Some(mut waiting) = self.take(uid) else { return };
+    fn rouse(&mut self, key: &Key, cause: Cause, now: Timestamp) {
+        let Some(mut waiting) = self.take(key) else { return };
         let until = self.backed_off(waiting.failures, waiting.rank.since);
         let is_early = waiting.failures > 0 && until > now;
         waiting.place = match waiting.place {
@@ -402,8 +402,8 @@ impl Queue {
         wait.min(wait_ms_max)
     }
 
-    fn take(&mut self, uid: &str) -> Option<Waiting> {
-        let waiting = self.pods.remove(uid)?;
+    fn take(&mut self, key: &Key) -> Option<Waiting> {
+        let waiting = self.pods.remove(key)?;
         let rank = &waiting.rank;
         match &waiting.place {
             Place::Ready => {
@@ -448,7 +448,7 @@ impl Queue {
             }
             Place::Gated | Place::Out => {}
         }
-        self.pods.insert(rank.uid, waiting);
+        self.pods.insert(rank.key, waiting);
     }
 }
 

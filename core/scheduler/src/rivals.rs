@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::groups::Key;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
@@ -35,8 +36,8 @@ pub(crate) struct Rivals {
     ahead: BTreeSet<(Timestamp, Arc<str>)>,
     /// When the last of them was seen.
     last_seen: Option<Timestamp>,
-    /// Pods of ours that stand back, and since when.
-    standing_back: FxHashMap<Arc<str>, Timestamp>,
+    /// Pods, gangs and trees of ours that stand back, and since when.
+    standing_back: FxHashMap<Key, Timestamp>,
 }
 
 impl Rivals {
@@ -65,7 +66,7 @@ impl Rivals {
 
     /// Takes note of a pod that waits no longer, whoever it waited for.
     pub(crate) fn is_done(&mut self, now: Timestamp, uid: &Arc<str>) {
-        self.standing_back.remove(uid);
+        self.standing_back.remove(&Key::Pod(uid.clone()));
         if let Some(since) = self.waiting.remove(uid) {
             self.ahead.remove(&(since, uid.clone()));
             self.last_seen = Some(now);
@@ -73,14 +74,14 @@ impl Rivals {
     }
 
     /// When a pod of ours that wants devices is to be looked at again; `None` if the way is free, or it has waited enough.
-    pub(crate) fn stands_back(&mut self, now: Timestamp, uid: &Arc<str>) -> Option<Timestamp> {
+    pub(crate) fn stands_back(&mut self, now: Timestamp, key: &Key) -> Option<Timestamp> {
         let newest = self.ahead.last().map(|(since, _)| since.plus_millis(STANDS_BACK_MS_MAX));
-        let since = *self.standing_back.get(uid).unwrap_or(&now);
+        let since = *self.standing_back.get(key).unwrap_or(&now);
         if newest.is_none_or(|until| until <= now) || since.plus_millis(STANDS_BACK_MS_MAX) <= now {
-            self.standing_back.remove(uid);
+            self.standing_back.remove(key);
             return None;
         }
-        self.standing_back.insert(uid.clone(), since);
+        self.standing_back.insert(key.clone(), since);
         Some(now.plus_millis(LOOKS_EVERY_MS))
     }
 
@@ -111,7 +112,7 @@ mod tests {
     #[test]
     fn ours_stand_back_for_the_default_scheduler_but_not_for_ever() {
         let mut rivals = Rivals::default();
-        let ours: Arc<str> = "ours".into();
+        let ours = Key::Pod("ours".into());
         assert_eq!(rivals.stands_back(at(0), &ours), None, "nobody else is there");
         rivals.waits(at(0), &theirs("other", "another"), true);
         assert_eq!(rivals.stands_back(at(0), &ours), None, "who gives way itself is not waited for");
@@ -129,7 +130,7 @@ mod tests {
         let pod = theirs("a", GOES_FIRST);
         rivals.waits(at(0), &pod, true);
         rivals.is_done(at(300), &pod.uid);
-        assert_eq!(rivals.stands_back(at(300), &"ours".into()), None);
+        assert_eq!(rivals.stands_back(at(300), &Key::Pod("ours".into())), None);
         assert_eq!(rivals.quiet_at(at(300)), Some(at(800)), "but what it wrote may not have arrived");
         assert_eq!(rivals.quiet_at(at(800)), None);
     }

@@ -246,7 +246,7 @@ pub(crate) fn written(write: &Write, run: &mut Run) -> Option<Change> {
                 device: grant.device.clone(),
                 share: None,
                 holding: Holding {
-                    holder: id.clone(),
+                    holder: id.clone().into(),
                     groups: grant.groups.clone(),
                     consumed: Default::default(),
                 },

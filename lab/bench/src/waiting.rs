@@ -91,7 +91,8 @@ fn let_wait(engine: &mut Engine, pods: usize) -> anyhow::Result<()> {
             let number = claim.name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0);
             let device = allocation.grants[0].device.clone();
             let mut state = wanting(number);
-            let holding = Holding { holder: claim, groups: Default::default(), consumed: Default::default() };
+            let holding =
+                Holding { holder: claim.into(), groups: Default::default(), consumed: Default::default() };
             let held = vec![Held { device: device.clone(), share: None, holding }];
             state.allocation = Some(Arc::new(Allocated { nodes: allocation.nodes.clone(), held }));
             state.reserved_for = vec![consumers[0].uid.clone()];

@@ -116,7 +116,7 @@ mod tests {
     fn allocated(name: &str) -> Allocated {
         let device =
             DeviceId { driver: "gpu.example.com".into(), pool: "pool".into(), device: "gpu-0".into() };
-        let holding = Holding { holder: id(name), groups: BTreeMap::new(), consumed: BTreeMap::new() };
+        let holding = Holding { holder: id(name).into(), groups: BTreeMap::new(), consumed: BTreeMap::new() };
         Allocated { nodes: None, held: vec![Held { device, share: None, holding }] }
     }
 

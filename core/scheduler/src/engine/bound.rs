@@ -4,6 +4,7 @@
 //! the node is asked, and it is not bound again. A pod that runs, or that is to go, waits for nothing: what it lacks then is
 //! no use to it. Pods without claims are never looked at here.
 
+use cluster::groups::Key;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
@@ -19,7 +20,7 @@ use crate::queue::Failure;
 impl Engine {
     /// Lets a pod that is on a node wait for its devices, or no longer.
     pub(super) fn follow_bound(&mut self, now: Timestamp, pod: &Arc<Pod>) {
-        let before = self.waiting.get(&pod.uid).filter(|known| known.node.is_some()).cloned();
+        let before = self.facts.waiting.get(&pod.uid).filter(|known| known.node.is_some()).cloned();
         let lacks_devices = self.lacks_devices(pod);
         if before.is_none() || !lacks_devices {
             // It may have waited for a node until now, which is over.
@@ -28,11 +29,11 @@ impl Engine {
         if !lacks_devices {
             return;
         }
-        self.waiting.insert(pod.uid.clone(), pod.clone());
+        self.facts.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = self.lacks_claims(pod);
-        self.queue.apply(&pod.uid, pod.priority, gated, now);
+        self.queue.apply(&Key::from(&**pod), pod.priority, gated, now);
         if let Some(before) = before {
-            self.queue.wake_one(&pod.uid, own_changes(&before, pod), now);
+            self.queue.wake_one(&Key::from(&**pod), own_changes(&before, pod), now);
         }
     }
 
@@ -75,7 +76,7 @@ impl Engine {
 
     fn look_again_at(&mut self, now: Timestamp, uid: &Arc<str>) {
         let on_its_way = self.placing.contains_key(uid);
-        let waits_for_node = self.waiting.get(uid).is_some_and(|pod| pod.node.is_none());
+        let waits_for_node = self.facts.waiting.get(uid).is_some_and(|pod| pod.node.is_none());
         if on_its_way || waits_for_node {
             return;
         }

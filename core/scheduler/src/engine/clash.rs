@@ -46,7 +46,7 @@ impl Engine {
         }
         // Claims for pods of ours may be from an earlier life of ours, or from a replica.
         let is_known = |user: &Arc<str>| {
-            self.waiting.contains_key(user) || self.facts.nodes.has_pod(user) || self.knows_group(user)
+            self.facts.waiting.contains_key(user) || self.facts.nodes.has_pod(user) || self.knows_group(user)
         };
         if !state.reserved_for.iter().any(is_known) {
             self.rivals.meet();

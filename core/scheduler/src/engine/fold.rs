@@ -1,5 +1,6 @@
 //! Folds facts into the state, and wakes who they can help.
 
+use cluster::groups::Key;
 use std::sync::Arc;
 
 use cluster::claims::{ClaimState, Shown};
@@ -144,7 +145,7 @@ impl Engine {
             }
             // While claims are written for it, it counts with what their devices take.
             if !self.placing.contains_key(&pod.uid) {
-                self.put_pod(pod.clone());
+                self.facts.put_pod(pod.clone());
                 self.look_if_gang_placed(pod);
             }
             if !known {
@@ -171,14 +172,14 @@ impl Engine {
         if self.facts.nodes.has_pod(&pod.uid) && !self.placing.contains_key(&pod.uid) {
             return Wakes::NONE;
         }
-        let before = self.waiting.insert(pod.uid.clone(), pod.clone());
+        let before = self.facts.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = self.is_gated(pod, &profile);
         self.enqueue(now, pod, gated);
         // A pod on its way is on its node already, and needs no room beside itself.
         let is_placing = self.placing.contains_key(&pod.uid);
         let freed = if is_placing { Wakes::NONE } else { self.fold_nomination(now, before.as_deref(), pod) };
         if let Some(before) = before {
-            let key = self.queue_key(pod);
+            let key = self.facts.groups.key_of(pod);
             self.queue.wake_one(&key, own_changes(&before, pod), now);
         }
         freed
@@ -277,7 +278,7 @@ impl Engine {
     /// Pods that waited for a claim to be made are looked at again.
     fn look_again_at_gated(&mut self, now: Timestamp, claim: &ClaimId) {
         for uid in self.lacking.remove(claim).unwrap_or_default() {
-            let Some(pod) = self.waiting.get(&uid).cloned() else { continue };
+            let Some(pod) = self.facts.waiting.get(&uid).cloned() else { continue };
             if pod.node.is_some() {
                 self.follow_bound(now, &pod);
                 continue;
@@ -290,7 +291,7 @@ impl Engine {
 
     fn pod_gone(&mut self, now: Timestamp, uid: &Arc<str>) -> Wakes {
         self.rivals.is_done(now, uid);
-        if let Some(pod) = self.waiting.get(uid).cloned() {
+        if let Some(pod) = self.facts.waiting.get(uid).cloned() {
             self.bereave_claims(now, &pod);
         }
         self.forget_waiting(uid);
@@ -304,24 +305,12 @@ impl Engine {
         if had_node { freed.or(Wake::PodRemoved.into()) } else { freed }
     }
 
-    /// Puts a pod on its node.
-    pub(crate) fn put_pod(&mut self, pod: Arc<Pod>) {
-        self.forget_seat(&pod.uid);
-        self.note_seat(&pod);
-        self.facts.put_pod(pod);
-    }
-
-    /// Takes a pod off its node, and says whether it was on one.
-    pub(crate) fn take_pod(&mut self, uid: &str) -> bool {
-        self.forget_seat(uid);
-        self.facts.take_pod(uid)
-    }
-
-    pub(super) fn forget_waiting(&mut self, uid: &str) {
-        self.queue.remove(uid);
+    pub(super) fn forget_waiting(&mut self, uid: &Arc<str>) {
+        let key = Key::Pod(uid.clone());
+        self.queue.remove(&key);
         self.shunned.remove(uid);
-        let Some(pod) = self.waiting.remove(uid) else { return };
-        self.gated.remove(&pod.uid);
+        let Some(pod) = self.facts.waiting.remove(uid) else { return };
+        self.gated.remove(&key);
         self.leave_gang(&pod);
         self.forget_users(&pod);
         self.forget_negotiation(&pod);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::claims::{ClaimState, Held};
-use cluster::ledger::Holding;
+use cluster::ledger::{Holder, Holding, PodRef};
 use cluster::preparation::Verdict;
 use gates::Gate;
 use model::claim::ClaimId;
@@ -363,8 +363,7 @@ impl Engine {
     pub(crate) fn hold_shunned<'p>(&mut self, pods: impl IntoIterator<Item = &'p Pod>) -> Option<Vec<Held>> {
         let mut held: Vec<Held> = Vec::new();
         for pod in pods {
-            let name = format!("what failed for pod {}", pod.uid);
-            let holder = ClaimId { namespace: pod.id.namespace.clone(), name: name.into() };
+            let holder = Holder::FailedFor(PodRef::from(pod));
             for device in self.shunned.get(&pod.uid).into_iter().flatten() {
                 if held.iter().any(|known| known.device == *device) {
                     continue;

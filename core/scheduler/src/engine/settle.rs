@@ -72,7 +72,7 @@ impl Engine {
         if !placing.open.is_empty() || placing.binding.is_some() || !placing.releasing.is_empty() {
             return;
         }
-        if !self.waiting.contains_key(uid) {
+        if !self.facts.waiting.contains_key(uid) {
             // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
             self.stop_readying(uid);
             self.placing.remove(uid);
@@ -111,7 +111,7 @@ impl Engine {
     /// A pod is bound where we wanted it.
     pub(super) fn bound(&mut self, uid: &Arc<str>) {
         let Some(placing) = self.placing.remove(uid) else { return };
-        let key = self.queue_key(&placing.pod);
+        let key = self.facts.groups.key_of(&placing.pod);
         self.note_landing(uid, true);
         let in_flight = self.leave_flight(uid).map(|flight| (flight.attempts, flight.since));
         let (attempts, since) =
@@ -138,11 +138,11 @@ impl Engine {
 
     /// Undoes a placement that failed, and puts the pod back once that is done.
     pub(super) fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
-        match self.waiting.get(uid).filter(|pod| pod.node.is_some()).cloned() {
+        match self.facts.waiting.get(uid).filter(|pod| pod.node.is_some()).cloned() {
             // It stays where it is, without what its devices would have taken.
-            Some(bound) => self.put_pod(bound),
+            Some(bound) => self.facts.put_pod(bound),
             None => {
-                self.take_pod(uid);
+                self.facts.take_pod(uid);
                 self.preempting.went(uid);
             }
         }
@@ -155,10 +155,10 @@ impl Engine {
             self.give_up_devices(&pod, &mut reserved, displaced);
         }
         if !keeps_node {
-            let latest = self.waiting.get(uid).unwrap_or(&pod).clone();
+            let latest = self.facts.waiting.get(uid).unwrap_or(&pod).clone();
             self.withdraw(&latest);
         }
-        let node = self.waiting.get(uid).and_then(|pod| pod.node.clone());
+        let node = self.facts.waiting.get(uid).and_then(|pod| pod.node.clone());
         for claim in reserved {
             // What a pod may use where it is stays its own, whatever it lacks besides.
             if node.as_ref().is_some_and(|node| self.may_use_at(&claim, node)) {
@@ -208,7 +208,7 @@ impl Engine {
         self.refuse(now, &placing.pod, Failure::Failed, message, FilterSet::default());
         self.rejoin_gang(now, &placing.pod);
         // What the API has said about its nomination meanwhile counts from now on.
-        if let Some(pod) = self.waiting.get(uid).cloned() {
+        if let Some(pod) = self.facts.waiting.get(uid).cloned() {
             let freed = self.fold_nomination(now, None, &pod);
             self.wake_others(freed, now);
         }
@@ -316,7 +316,7 @@ impl Engine {
         let user = consumer.uid.clone();
         let Some(release) = self.letting_go(claim, consumer, node) else { return };
         let write = self.submit_and_forget(release);
-        if self.waiting.contains_key(&user) || self.facts.nodes.has_pod(&user) {
+        if self.facts.waiting.contains_key(&user) || self.facts.nodes.has_pod(&user) {
             // Before it is answered, it could undo a reservation that the pod gets anew.
             self.giving_up.insert(write, (vec![claim.clone()], user));
         }

@@ -1,6 +1,7 @@
 //! Pods that were refused while claims of theirs had devices: they look again when somebody else takes up or leaves such a
 //! claim, since that decides whether it is full and whether its devices can be given up.
 
+use cluster::groups::Key;
 use std::sync::Arc;
 
 use model::claim::ClaimId;
@@ -24,7 +25,7 @@ impl Engine {
     /// Other pods use a claim than before.
     pub(super) fn users_changed(&mut self, claim: &ClaimId, now: Timestamp) {
         for uid in self.sharing.remove(claim).unwrap_or_default() {
-            self.queue.wake_one(&uid, Wake::OwnClaims.into(), now);
+            self.queue.wake_one(&Key::Pod(uid), Wake::OwnClaims.into(), now);
         }
     }
 

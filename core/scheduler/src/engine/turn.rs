@@ -1,9 +1,10 @@
 //! One attempt to place a pod: look at every node, take the best, and set off what has to be written.
 
+use cluster::groups::Key;
 use std::sync::Arc;
 
 use cluster::claims::{Allocated, ClaimState, Held};
-use cluster::ledger::{Holding, ShareId};
+use cluster::ledger::{Holder, Holding, ShareId};
 use model::allocation::Allocation;
 use model::claim::ClaimId;
 use model::device::DeviceId;
@@ -26,20 +27,27 @@ impl Engine {
         self.tell_gated(now);
         self.note_again(now);
         for _ in 0..attempts {
-            let Some(uid) = self.queue.next(now) else { break };
+            let Some(key) = self.queue.next(now) else { break };
             self.work.begin();
-            if let Some(root) = self.gangs.of_key(&uid) {
-                self.turn_gang(now, &uid, &root);
-                continue;
-            }
-            let Some(pod) = self.waiting.get(&uid).cloned() else {
-                self.queue.remove(&uid);
+            let uid = match &key {
+                Key::Pod(uid) => uid,
+                Key::Gang(id) => {
+                    self.turn_gang(now, id);
+                    continue;
+                }
+                Key::Tree(id) => {
+                    self.turn_tree(now, id);
+                    continue;
+                }
+            };
+            let Some(pod) = self.facts.waiting.get(uid).cloned() else {
+                self.queue.remove(&key);
                 continue;
             };
             if self.wants_devices(&pod)
-                && let Some(until) = self.rivals.stands_back(now, &uid)
+                && let Some(until) = self.rivals.stands_back(now, &key)
             {
-                self.queue.postpone(&uid, until);
+                self.queue.postpone(&key, until);
                 continue;
             }
             self.tell_ignored(&pod);
@@ -79,7 +87,7 @@ impl Engine {
             shape.requests.add(&extra, 1);
             shape.scored.add(&extra, 1);
         }
-        self.put_pod(Arc::new(assumed));
+        self.facts.put_pod(Arc::new(assumed));
         let placing = Placing {
             pod: pod.clone(),
             node: choice.node.clone(),
@@ -149,7 +157,7 @@ impl Engine {
     /// Takes the devices of an allocation, and says what is to be written.
     fn allocate(&mut self, state: &ClaimState, allocation: Allocation, consumer: Consumer) -> Write {
         let id = state.wish.id.clone();
-        let (allocated, shares) = held(&id, &state.uid, &allocation, None);
+        let (allocated, shares) = held(&id.clone().into(), &state.uid, &allocation);
         let decided = self.facts.claims.decide(&id, &state.uid, allocated);
         assert!(decided, "a claim that was looked at a moment ago has no allocation");
         self.facts.touch_claim(&id);
@@ -172,7 +180,7 @@ impl Engine {
         message: String,
         filters: FilterSet,
     ) {
-        self.queue.put_back(&pod.uid, failure, now);
+        self.queue.put_back(&Key::from(&**pod), failure, now);
         // It waits for no driver now. If it does so again, in the same words, that is news.
         self.waits_for_no_driver(&pod.uid);
         let reason = match failure {
@@ -188,14 +196,9 @@ impl Engine {
     }
 }
 
-/// What a claim holds by an allocation, and the ids of its shares in the order of grants. The ids follow from a uid that is
-/// the claim's alone; they are held under other names if these are marked.
-pub(crate) fn held(
-    claim: &ClaimId,
-    uid: &str,
-    allocation: &Allocation,
-    mark: Option<&str>,
-) -> (Allocated, Vec<Arc<str>>) {
+/// What is held by an allocation, and the ids of its shares in the order of grants. The ids follow from a uid that is the claim's
+/// alone.
+pub(crate) fn held(holder: &Holder, uid: &str, allocation: &Allocation) -> (Allocated, Vec<Arc<str>>) {
     let mut held = Vec::new();
     let mut shares = Vec::new();
     for grant in &allocation.grants {
@@ -205,15 +208,11 @@ pub(crate) fn held(
             continue;
         }
         let holding = Holding {
-            holder: claim.clone(),
+            holder: holder.clone(),
             groups: grant.groups.clone(),
             consumed: grant.share.clone().unwrap_or_default(),
         };
-        let share = match (share, mark) {
-            (Some(share), Some(mark)) => Some(ShareId(format!("{mark} {share}").into())),
-            (share, _) => share.map(ShareId),
-        };
-        held.push(Held { device: grant.device.clone(), share, holding });
+        held.push(Held { device: grant.device.clone(), share: share.map(ShareId), holding });
     }
     (Allocated { nodes: allocation.nodes.clone(), held }, shares)
 }

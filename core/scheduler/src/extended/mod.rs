@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
+use cluster::ledger::{Holder, PodRef};
 use cluster::resource_classes::resource_classes;
 use gates::Gate;
 use model::allocation::Allocation;
@@ -120,8 +121,9 @@ impl Engine {
         let (wish, mappings) = wish.expect("devices were found a moment ago for what the node does not have");
         let name = format!("{UNMADE} {}", pod.uid).into();
         let id = ClaimId { namespace: pod.id.namespace.clone(), name };
-        // The API's claim holds its shares under their own ids; ours stand beside them until it is known.
-        let (held, shares) = crate::engine::held(&id, &pod.uid, &allocation, Some(UNMADE));
+        // The API's claim holds the same shares; ours stand beside them until it is known.
+        let holder = Holder::Made(PodRef::from(pod));
+        let (held, shares) = crate::engine::held(&holder, &pod.uid, &allocation);
         self.facts.claims.decide_unmade(&id, &pod.uid, held);
         self.extended.unmade.insert(pod.uid.clone(), id.clone());
         self.facts.touch_claim(&id);

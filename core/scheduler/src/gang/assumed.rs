@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use cluster::claims::Held;
-use model::claim::ClaimId;
+use cluster::ledger::{Holder, PodRef};
 use model::pod::Pod;
 
 use crate::cycle::{Choice, Wanted};
@@ -24,25 +24,25 @@ impl Engine {
         pod.node = Some(choice.node.clone());
         let mut taken = Vec::new();
         for wanted in &choice.claims {
-            let (claim, uid, allocation) = match wanted {
-                Wanted::Allocation { state, allocation } => (state.wish.id.clone(), &state.uid, allocation),
+            let (holder, uid, allocation) = match wanted {
+                Wanted::Allocation { state, allocation } => {
+                    (Holder::Assumed(state.wish.id.clone()), &state.uid, allocation)
+                }
                 Wanted::Claim { allocation } => {
-                    let name = format!("<gang> {}", pod.uid).into();
-                    let id = ClaimId { namespace: pod.id.namespace.clone(), name };
-                    (id, &member.uid, allocation)
+                    (Holder::Made(PodRef::from(&**member)), &member.uid, allocation)
                 }
                 Wanted::Reserved | Wanted::Reservation { .. } => continue,
             };
-            taken.extend(held(&claim, uid, allocation, Some("gang")).0.held);
+            taken.extend(held(&holder, uid, allocation).0.held);
         }
         self.facts.claims.take(&taken);
         let uid = pod.uid.clone();
-        self.put_pod(Arc::new(pod));
+        self.facts.put_pod(Arc::new(pod));
         Assumed { uid, held: taken }
     }
 
     pub(super) fn revert_seat(&mut self, assumed: &Assumed) {
-        self.take_pod(&assumed.uid);
+        self.facts.take_pod(&assumed.uid);
         self.facts.claims.give_back(&assumed.held);
     }
 }

@@ -66,9 +66,12 @@ impl Engine {
 
     /// The group of a pod, if groups may use claims.
     fn sharing_group(&self, pod: &Pod) -> Option<&Arc<Group>> {
-        let id =
-            self.gang_of(pod).filter(|_| self.settings.gates.enabled(Gate::DRAWorkloadResourceClaims))?;
-        self.gangs.groups.get(&id)
+        let id = self
+            .facts
+            .groups
+            .gang_of(pod)
+            .filter(|_| self.settings.gates.enabled(Gate::DRAWorkloadResourceClaims))?;
+        self.facts.groups.get(&id)
     }
 
     /// Whether the group uses a claim of its member: it was made for the group, or both name it under the same entry.
@@ -89,12 +92,12 @@ impl Engine {
 
     /// The members of the group with this uid that are on a node or on their way to one.
     pub(crate) fn members_seated(&self, group: &str) -> impl Iterator<Item = &Arc<str>> {
-        self.gangs.by_uid.get(group).into_iter().flat_map(|id| self.gangs.seated(id))
+        self.facts.groups.by_uid(group).into_iter().flat_map(|id| self.facts.groups.seated(id))
     }
 
     /// Whether there is a group with this uid.
     pub(crate) fn knows_group(&self, uid: &str) -> bool {
-        self.gangs.by_uid.contains_key(uid)
+        self.facts.groups.by_uid(uid).is_some()
     }
 
     /// Whether a user of a claim is this pod, or its group while no other member is on a node or on its way to one.
@@ -103,8 +106,8 @@ impl Engine {
     }
 
     fn is_member(&self, pod: &str, group: &str) -> bool {
-        let found = self.waiting.get(pod).or_else(|| self.facts.nodes.pod(pod).map(|(_, pod)| pod));
-        let id = found.and_then(|pod| self.gang_of(pod));
-        id.is_some_and(|id| self.gangs.by_uid.get(group) == Some(&id))
+        let found = self.facts.waiting.get(pod).or_else(|| self.facts.nodes.pod(pod).map(|(_, pod)| pod));
+        let id = found.and_then(|pod| self.facts.groups.gang_of(pod));
+        id.is_some_and(|id| self.facts.groups.by_uid(group) == Some(&id))
     }
 }

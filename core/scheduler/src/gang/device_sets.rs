@@ -55,7 +55,7 @@ impl Engine {
         cast: &Cast,
         at_least: u32,
     ) -> Result<Option<Vec<Sets>>, Miss> {
-        let Some(terms) = self.gangs.terms.get(&group.id) else { return Ok(None) };
+        let Some(terms) = self.facts.groups.terms(&group.id) else { return Ok(None) };
         let is_open =
             |term: &&DeviceTerm| cast.members().any(|member| open_of(member, term).next().is_some());
         let mut choices: Option<Vec<Sets>> = None;
@@ -154,7 +154,7 @@ impl Engine {
 
     /// Devices that claims of a term have already, of members on their nodes and of those that wait.
     fn held_for(&self, group: &Group, cast: &Cast, term: &DeviceTerm) -> BTreeSet<DeviceId> {
-        let seated = self.gangs.seated(&group.id).filter_map(|uid| Some(self.facts.nodes.pod(uid)?.1));
+        let seated = self.facts.groups.seated(&group.id).filter_map(|uid| Some(self.facts.nodes.pod(uid)?.1));
         let waiting = cast.members().map(|member| &member.pod);
         let claims = seated.chain(waiting).flat_map(|pod| claims_of(pod, &term.claims));
         let claims: BTreeSet<ClaimId> = claims.collect();

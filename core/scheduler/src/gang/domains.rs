@@ -40,8 +40,12 @@ impl Engine {
         let levels = constraints.iter().map(|one| one.level.clone());
         let path = |at: NodeIdx| located.iter().map(|of_level| of_level.get(&at).cloned()).collect();
         let topology = Topology::new(levels, self.facts.nodes.iter().map(|(at, _)| (at, path(at))));
-        let pinned: Vec<NodeIdx> =
-            self.gangs.seated(&group.id).filter_map(|uid| Some(self.facts.nodes.pod(uid)?.0)).collect();
+        let pinned: Vec<NodeIdx> = self
+            .facts
+            .groups
+            .seated(&group.id)
+            .filter_map(|uid| Some(self.facts.nodes.pod(uid)?.0))
+            .collect();
         let generator = TopologyGenerator { topology: &topology, constraints: &constraints, pinned: &pinned };
         let all = generator.generate(&[Domain::whole(nodes)]);
         let is_empty = |(_, located): &(&TopologyConstraint, &Located)| located.is_empty();
@@ -55,7 +59,7 @@ impl Engine {
         let levels = group.levels.iter().filter(|_| heeds_levels);
         let required =
             levels.map(|level| TopologyConstraint { level: level.clone(), strictness: Strictness::Required });
-        let terms = self.gangs.terms.get(&group.id).into_iter().flat_map(|terms| &terms.levels);
+        let terms = self.facts.groups.terms(&group.id).into_iter().flat_map(|terms| &terms.levels);
         let own = terms.map(|LevelTerm { level, rank }| TopologyConstraint {
             level: level.clone(),
             strictness: rank.map_or(Strictness::Required, Strictness::Preferred),
@@ -69,7 +73,7 @@ impl Engine {
         let named = |topology: &&cluster::topologies::NodeTopology| {
             topology.levels.iter().any(|known| known.name == *level)
         };
-        let topologies: Vec<_> = self.gangs.topologies.values().filter(named).collect();
+        let topologies: Vec<_> = self.facts.groups.topologies().filter(named).collect();
         if topologies.is_empty() {
             return labelled().filter_map(|(at, labels)| Some((at, labels.get(level)?.clone()))).collect();
         }

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use model::group::GroupId;
 use model::timestamp::Timestamp;
 
-use super::Root;
 use super::tree_seats::joint;
 use crate::engine::{Engine, Placing};
+use cluster::groups::Root;
 
 /// Members of a gang that found their seats at once.
 #[derive(Clone, Debug)]
@@ -116,9 +116,9 @@ impl Engine {
         let Some(flight) = self.gangs.flights.get(&id) else { return };
         let is_binding = |uid: &&Arc<str>| self.placing.get(*uid).is_some_and(Placing::is_being_bound);
         let is_enough = if flight.is_cleared {
-            let wanted = self.gangs.group(&id).map_or(0, |group| group.at_least as usize);
+            let wanted = self.facts.groups.get(&id).map_or(0, |group| group.at_least as usize);
             let landed = |uid: &&Arc<str>| !self.placing.contains_key(*uid) || is_binding(uid);
-            self.gangs.seated(&id).filter(landed).count() >= wanted
+            self.facts.groups.seated(&id).filter(landed).count() >= wanted
         } else {
             flight.members.len() + flight.vacant.len() >= self.needed(flight)
         };
@@ -165,9 +165,9 @@ impl Engine {
     /// How many members have to be on the way together, with those that are on nodes by now.
     fn needed(&self, flight: &Flight) -> usize {
         let id = flight.members.first().and_then(|uid| self.gangs.in_flight.get(uid));
-        let Some(group) = id.and_then(|id| self.gangs.groups.get(id)) else { return flight.at_least };
+        let Some(group) = id.and_then(|id| self.facts.groups.get(id)) else { return flight.at_least };
         let counts = |uid: &&Arc<str>| !flight.members.contains(*uid) && !self.is_coming_back(uid);
-        let bound = self.gangs.seated(&group.id).filter(counts).count();
+        let bound = self.facts.groups.seated(&group.id).filter(counts).count();
         (group.at_least as usize).saturating_sub(bound)
     }
 
@@ -186,7 +186,7 @@ impl Engine {
             Root::Group(id) => self.gangs.flights.get(id),
             Root::Composite(id) => self.gangs.flights.get(&joint(id)),
         };
-        self.leaves_of(root).iter().any(|leaf| self.has_released(leaf))
+        self.facts.groups.leaves_of(root).iter().any(|leaf| self.has_released(leaf))
             || (flight.is_some_and(|flight| flight.is_cleared) && !self.is_bound(root))
     }
 

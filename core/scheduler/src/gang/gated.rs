@@ -13,10 +13,10 @@ use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
 use model::workload::{WorkloadId, family, replica_parts};
 
-use super::Root;
 use crate::engine::{Announcement, Engine, claim_id};
 use crate::filters::{Filter, FilterSet};
 use crate::write::{WaitReason, Write};
+use cluster::groups::{Key, Root};
 
 /// How much later than a pod something may be heard of that has to be there.
 const HEARD_WITHIN_MS: i64 = 1_000;
@@ -31,10 +31,10 @@ const LOOKS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Gated {
     /// Since when it has yet to be told what they lack, and when that is due.
-    since: BTreeMap<Arc<str>, (Timestamp, Timestamp)>,
-    due: BTreeSet<(Timestamp, Arc<str>)>,
+    since: BTreeMap<Key, (Timestamp, Timestamp)>,
+    due: BTreeSet<(Timestamp, Key)>,
     /// What pods were told, by uid.
-    told: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Lack>>,
+    told: BTreeMap<Key, BTreeMap<Arc<str>, Lack>>,
 }
 
 /// What a pod lacks.
@@ -97,14 +97,14 @@ impl Lack {
 
 impl Gated {
     /// Takes note that what is queued under a key is held back.
-    pub(crate) fn add(&mut self, key: &Arc<str>, now: Timestamp) {
+    pub(crate) fn add(&mut self, key: &Key, now: Timestamp) {
         if !self.since.contains_key(key) {
             self.put(key, now, now.plus_millis(HEARD_WITHIN_MS));
         }
     }
 
     /// Takes note that it is not held back any more, or is gone.
-    pub(crate) fn remove(&mut self, key: &Arc<str>) {
+    pub(crate) fn remove(&mut self, key: &Key) {
         if let Some((_, due)) = self.since.remove(key) {
             self.due.remove(&(due, key.clone()));
         }
@@ -112,7 +112,7 @@ impl Gated {
     }
 
     /// Takes note that a pod of a gang is gone.
-    pub(super) fn forget(&mut self, key: &str, uid: &str) {
+    pub(super) fn forget(&mut self, key: &Key, uid: &str) {
         if let Some(told) = self.told.get_mut(key) {
             told.remove(uid);
         }
@@ -122,12 +122,12 @@ impl Gated {
         self.due.first().map(|(at, _)| *at)
     }
 
-    fn put(&mut self, key: &Arc<str>, since: Timestamp, due: Timestamp) {
+    fn put(&mut self, key: &Key, since: Timestamp, due: Timestamp) {
         self.since.insert(key.clone(), (since, due));
         self.due.insert((due, key.clone()));
     }
 
-    fn pop(&mut self, now: Timestamp) -> Option<(Arc<str>, Timestamp)> {
+    fn pop(&mut self, now: Timestamp) -> Option<(Key, Timestamp)> {
         let first = self.due.first().filter(|(at, _)| *at <= now)?.clone();
         self.due.remove(&first);
         let (since, _) = self.since.remove(&first.1)?;
@@ -140,10 +140,12 @@ impl Engine {
     pub(crate) fn tell_gated(&mut self, now: Timestamp) {
         for _ in 0..LOOKS_MAX {
             let Some((key, since)) = self.gated.pop(now) else { return };
-            let root = self.gangs.of_key(&key);
-            let pods = match &root {
-                Some(root) => self.members_here(root),
-                None => self.waiting.get(&key).cloned().into_iter().collect(),
+            let root = key.root();
+            let pods = match &key {
+                Key::Pod(uid) => self.facts.waiting.get(uid).cloned().into_iter().collect(),
+                Key::Gang(_) | Key::Tree(_) => {
+                    root.as_ref().map(|root| self.members_here(root)).unwrap_or_default()
+                }
             };
             let together = root.as_ref().and_then(|root| self.lack_of_gang(root, &pods));
             let mut later = None;
@@ -167,7 +169,7 @@ impl Engine {
         }
     }
 
-    fn tell_lack(&mut self, key: &Arc<str>, pod: Arc<Pod>, lack: Lack) {
+    fn tell_lack(&mut self, key: &Key, pod: Arc<Pod>, lack: Lack) {
         let told = self.gated.told.entry(key.clone()).or_default();
         if told.get(&pod.uid).is_some_and(|known| known.is_as(&lack)) {
             return;
@@ -180,7 +182,7 @@ impl Engine {
     }
 
     fn lack_of_group(&self, pod: &Pod) -> Option<Lack> {
-        self.gang_of(pod).and_then(|id| self.what_is_missing(&id)).map(Lack::Group)
+        self.facts.groups.gang_of(pod).and_then(|id| self.what_is_missing(&id)).map(Lack::Group)
     }
 
     /// A claim that a pod names, or that is to be made for it, and that is not there.
@@ -211,7 +213,7 @@ impl Engine {
     }
 
     fn lack_of_members(&self, root: &Root) -> Option<Lack> {
-        if self.has_enough(root) {
+        if self.facts.groups.has_enough(root) {
             return None;
         }
         let name = &root.id().name;
@@ -220,7 +222,7 @@ impl Engine {
                 format!("waiting for enough pod groups of composite pod group {name} to have enough pods")
             }
             Root::Group(id) => {
-                let at_least = self.gangs.group(id)?.at_least;
+                let at_least = self.facts.groups.get(id)?.at_least;
                 let group = match replica_parts(name) {
                     Some((workload, group, replica)) => {
                         format!("replica {replica} of pod group {group} of workload {workload}")
@@ -235,13 +237,14 @@ impl Engine {
 
     /// What the members of a group wait for, if it is not there.
     fn what_is_missing(&self, id: &GroupId) -> Option<String> {
-        if let Some(group) = self.gangs.group(id) {
+        if let Some(group) = self.facts.groups.get(id) {
             let is_on = self.settings.gates.enabled(Gate::CompositePodGroup);
-            let mut above = group.parent.clone().filter(|_| is_on && self.root_of(id).is_none())?;
+            let mut above =
+                group.parent.clone().filter(|_| is_on && self.facts.groups.root_of(id).is_none())?;
             let mut seen = BTreeSet::new();
             while seen.insert(above.clone()) {
                 let at = GroupId { namespace: id.namespace.clone(), name: above };
-                match self.gangs.composites.get(&at) {
+                match self.facts.groups.composite(&at) {
                     None => {
                         return Some(format!(
                             "pod group {} waits for composite pod group {}, which does not exist",
@@ -260,7 +263,7 @@ impl Engine {
             return Some(format!("waiting for pod group {}, which does not exist", id.name));
         };
         let known = WorkloadId { namespace: id.namespace.clone(), name: workload.into() };
-        let Some(groups) = self.gangs.workloads.get(&known) else {
+        let Some(groups) = self.facts.groups.of_workload(&known) else {
             return Some(format!("waiting for workload {workload}, which does not exist"));
         };
         let replicas = groups.iter().filter(|one| family(&one.name) == family(&id.name)).count();

@@ -58,7 +58,7 @@ impl Engine {
             let refusals = nodes.filter_map(|node| filters::fixed(shape, node, &profile.filters).err());
             wakes = refusals.fold(wakes, |wakes, refusal| wakes.or(refusal.wakes_on()));
         }
-        let terms = self.gangs.terms.get(&group.id);
+        let terms = self.facts.groups.terms(&group.id);
         if terms.is_some_and(|terms| !terms.levels.is_empty()) {
             wakes = wakes.or(Wake::NodeLabels.into());
         }

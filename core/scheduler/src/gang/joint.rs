@@ -7,6 +7,7 @@
 //!
 //! Invariant: nothing is held afterwards that was not before.
 
+use cluster::ledger::{Holder, PodRef};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -25,8 +26,7 @@ use placement::Budget;
 use super::cast::Member;
 use crate::cycle::{Claims, Wanted};
 use crate::engine::{Engine, held};
-use crate::filters;
-use crate::work;
+use crate::{filters, work};
 
 /// The step of a gang's search that as many steps of a search for devices stand for.
 const DEVICE_STEPS: u64 = 64;
@@ -307,22 +307,21 @@ fn leave_out(wish: &mut Claim, left_out: &LeftOut) {
 }
 
 impl Step {
-    /// What claims hold by this, under names that no other claim holds something under.
+    /// What claims hold by this.
     fn holdings(&self, need: &Need<'_>) -> Vec<Held> {
         let mut taken = Vec::new();
         for (member, own) in need.members.iter().zip(&self.own) {
             let mut own = own.iter();
             for (state, allocation) in member.claims.open.iter().zip(own.by_ref()) {
-                taken.extend(held(&state.wish.id, &state.uid, allocation, Some("gang")).0.held);
+                taken.extend(held(&Holder::Assumed(state.wish.id.clone()), &state.uid, allocation).0.held);
             }
             for allocation in own {
-                let name = format!("<gang> {}", member.pod.uid).into();
-                let id = ClaimId { namespace: member.pod.id.namespace.clone(), name };
-                taken.extend(held(&id, &member.pod.uid, allocation, Some("gang")).0.held);
+                let holder = Holder::Made(PodRef::from(&*member.pod));
+                taken.extend(held(&holder, &member.pod.uid, allocation).0.held);
             }
         }
         for (state, allocation) in &self.shared {
-            taken.extend(held(&state.wish.id, &state.uid, allocation, Some("gang")).0.held);
+            taken.extend(held(&Holder::Assumed(state.wish.id.clone()), &state.uid, allocation).0.held);
         }
         taken
     }

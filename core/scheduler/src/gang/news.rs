@@ -139,7 +139,7 @@ impl Engine {
     /// Tells why a group has no nodes, and notes it on the group.
     pub(super) fn tell_refused(&mut self, group: &Group, pod: &Pod, message: &str) {
         let message = message.to_owned();
-        let root = self.root_of(&group.id);
+        let root = self.facts.groups.root_of(&group.id);
         let outcome = match root.is_some_and(|root| self.gangs.plans.contains_key(&root)) {
             true => GangOutcome::MakingRoom { message: message.clone() },
             false => GangOutcome::Refused { message: message.clone() },
@@ -154,14 +154,14 @@ impl Engine {
 
     /// A pod is on its node: with it enough members of its group may be.
     pub(crate) fn look_if_gang_placed(&mut self, pod: &Pod) {
-        if let Some(id) = self.gang_of(pod) {
+        if let Some(id) = self.facts.groups.gang_of(pod) {
             self.look_if_placed(&id);
         }
     }
 
     /// A pod was bound by us.
     pub(crate) fn look_if_gang_bound(&mut self, pod: &Pod) {
-        let id = self.gang_of(pod).filter(|id| self.is_placed(id).is_some());
+        let id = self.facts.groups.gang_of(pod).filter(|id| self.is_placed(id).is_some());
         self.gangs.untold.extend(id);
     }
 
@@ -188,24 +188,28 @@ impl Engine {
     /// Whether it was told of a group that enough of its members are bound, by us or before.
     pub(super) fn was_placed(&self, id: &GroupId) -> bool {
         let was_told = |group: &Arc<Group>| self.gangs.placed.get(id) == Some(&group.uid);
-        self.gangs.groups.get(id).is_some_and(|group| group.was_placed || was_told(group))
+        self.facts.groups.get(id).is_some_and(|group| group.was_placed || was_told(group))
     }
 
     /// A group of which enough members are bound and which does not say so yet, and how many are bound.
     fn is_placed(&self, id: &GroupId) -> Option<(Arc<Group>, usize)> {
-        let group = self.gangs.groups.get(id).filter(|_| !self.was_placed(id))?;
+        let group = self.facts.groups.get(id).filter(|_| !self.was_placed(id))?;
         let on_the_way = match self.gangs.flights.get(id) {
             Some(flight) => flight.members.len(),
             None if group.parent.is_none() => 0,
-            None => self.gangs.seated(id).filter(|uid| self.gangs.in_flight.contains_key(*uid)).count(),
+            None => {
+                self.facts.groups.seated(id).filter(|uid| self.gangs.in_flight.contains_key(*uid)).count()
+            }
         };
-        let bound = self.gangs.seated(id).count().saturating_sub(on_the_way);
+        let bound = self.facts.groups.seated(id).count().saturating_sub(on_the_way);
         (bound >= group.at_least as usize).then(|| (group.clone(), bound))
     }
 
     /// Tells once of a group that is ignored as the feature is off.
     pub(crate) fn tell_ignored(&mut self, pod: &Arc<Pod>) {
-        let Some(name) = pod.group.as_ref().filter(|_| self.gang_of(pod).is_none()) else { return };
+        let Some(name) = pod.group.as_ref().filter(|_| self.facts.groups.gang_of(pod).is_none()) else {
+            return;
+        };
         let id = GroupId { namespace: pod.id.namespace.clone(), name: name.clone() };
         if self.gangs.ignored.len() >= IGNORED_MAX {
             self.gangs.ignored.clear();
@@ -220,7 +224,7 @@ impl Engine {
 
     /// The scheduler that the pods of a group ask for, if it is one of us.
     fn scheduler_of(&self, id: &GroupId) -> Option<Arc<str>> {
-        let pod = self.gangs.seated(id).find_map(|uid| Some(self.facts.nodes.pod(uid)?.1.clone()))?;
+        let pod = self.facts.groups.seated(id).find_map(|uid| Some(self.facts.nodes.pod(uid)?.1.clone()))?;
         self.settings.profile(&pod).map(|profile| profile.name.clone())
     }
 

@@ -87,7 +87,7 @@ impl Engine {
                 continue;
             };
             let is_meant = |group: &&Arc<Group>| group.uid == uid && !group.was_placed;
-            if self.gangs.group(&id).filter(is_meant).is_some() {
+            if self.facts.groups.get(&id).filter(is_meant).is_some() {
                 self.write_note(id, uid, state, failures);
             }
         }

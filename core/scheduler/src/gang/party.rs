@@ -7,13 +7,13 @@ use model::pod::Pod;
 use model::workload::is_replica;
 use placement::Domain;
 
-use super::Root;
 use super::attempt::Miss;
 use super::cast::Cast;
 use super::tree_seats::Tree;
 use super::turn::{Seated, Sought};
 use crate::engine::Engine;
 use crate::profile::Profile;
+use cluster::groups::Root;
 
 /// Who looks for seats together, and what for.
 #[derive(Clone, Copy, Debug)]

@@ -13,9 +13,9 @@ use model::group::{BindingFailure, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::Root;
 use super::flight::Flight;
 use crate::engine::{Announcement, Engine};
+use cluster::groups::Root;
 
 /// Why a pod is let go.
 const FAILED: &str = "another pod of its group could not be bound, and the group is placed anew as a whole";
@@ -53,7 +53,7 @@ impl Engine {
             landing.landed.iter().filter_map(|uid| self.facts.nodes.pod(uid)).map(|(_, pod)| pod.clone());
         let there: Vec<Arc<Pod>> = there.collect();
         let gang = self.gang_of_flight(id, &there);
-        let Some(root) = gang.and_then(|id| self.root_of(&id)) else {
+        let Some(root) = gang.and_then(|id| self.facts.groups.root_of(&id)) else {
             if landing.landed.len() < flight.at_least {
                 self.let_all_go(there);
             }
@@ -66,16 +66,18 @@ impl Engine {
 
     /// The group of a flight, or one of those of the tree.
     fn gang_of_flight(&self, id: &GroupId, landed: &[Arc<Pod>]) -> Option<GroupId> {
-        match self.gangs.groups.contains_key(id) {
+        match self.facts.groups.get(id).is_some() {
             true => Some(id.clone()),
-            false => self.gang_of(landed.first()?),
+            false => self.facts.groups.gang_of(landed.first()?),
         }
     }
 
     /// Those of these who are too few: all, or with enough other groups those whose own group has too few.
     fn short_of_others(&self, root: &Root, mut pods: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
         if self.is_bound(root) {
-            pods.retain(|pod| self.gang_of(pod).is_some_and(|id| !self.is_bound(&Root::Group(id))));
+            pods.retain(|pod| {
+                self.facts.groups.gang_of(pod).is_some_and(|id| !self.is_bound(&Root::Group(id)))
+            });
         }
         pods
     }
@@ -94,8 +96,8 @@ impl Engine {
 
     /// The members that were bound together and are there, those of the last time.
     fn bound_last(&self, root: &Root) -> Vec<Arc<Pod>> {
-        let leaves = self.leaves_of(root);
-        let seated = leaves.iter().flat_map(|leaf| self.gangs.seated(leaf));
+        let leaves = self.facts.groups.leaves_of(root);
+        let seated = leaves.iter().flat_map(|leaf| self.facts.groups.seated(leaf));
         let bound =
             seated.filter(|uid| !self.placing.contains_key(*uid)).filter_map(|uid| self.facts.nodes.pod(uid));
         let mut together: Vec<Arc<Pod>> = bound.map(|(_, pod)| pod.clone()).collect();
@@ -137,7 +139,7 @@ impl Engine {
 
     /// Whether it is the policy of a pod's gang to let all go of which one cannot be bound.
     fn is_released_with_others(&self, pod: &Pod) -> bool {
-        let group = self.gang_of(pod).and_then(|id| self.gangs.groups.get(&id));
+        let group = self.facts.groups.gang_of(pod).and_then(|id| self.facts.groups.get(&id));
         let said = group.and_then(|group| group.binding_failure);
         let by_default = self.settings.profile(pod).map(|profile| profile.binding_failure);
         said.or(by_default) == Some(BindingFailure::Release)
@@ -149,12 +151,12 @@ impl Engine {
             let landing = self.facts.nodes.pod(uid).and_then(|(_, pod)| pod.landing);
             landing.is_some_and(|landing| landing.is_over)
         };
-        self.gangs.seated(id).any(|uid| self.gangs.released.contains(uid) || is_over(uid))
+        self.facts.groups.seated(id).any(|uid| self.gangs.released.contains(uid) || is_over(uid))
     }
 
     /// How many members are bound.
     pub(super) fn bound_members(&self, id: &GroupId) -> usize {
-        self.gangs.seated(id).filter(|uid| !self.placing.contains_key(*uid)).count()
+        self.facts.groups.seated(id).filter(|uid| !self.placing.contains_key(*uid)).count()
     }
 }
 

@@ -7,6 +7,7 @@
 //!
 //! Invariant: what is found here is what each replica could have found alone with the others in their seats.
 
+use cluster::groups::{Key, Root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -22,7 +23,6 @@ use super::cast::{Cast, Member};
 use super::device_sets::Sets;
 use super::party::Party;
 use super::turn::{self, Seated};
-use super::{Root, key_of};
 use crate::engine::Engine;
 use crate::profile::Profile;
 
@@ -108,7 +108,7 @@ impl Engine {
     fn siblings(&self, id: &GroupId) -> Vec<GroupId> {
         let Some(family) = family(&id.name) else { return Vec::new() };
         let first = GroupId { namespace: id.namespace.clone(), name: format!("{family}/").into() };
-        let waiting = self.gangs.waiting.range(first..).map(|(other, _)| other);
+        let waiting = self.facts.groups.waiting_from(first);
         let same = waiting.take_while(|other| {
             other.namespace == id.namespace && model::workload::family(&other.name) == Some(family)
         });
@@ -117,10 +117,10 @@ impl Engine {
 
     /// Whether a gang may be placed, and nobody of it has been so far.
     fn is_fresh(&self, id: &GroupId) -> bool {
-        let Some(group) = self.gangs.groups.get(id) else { return false };
-        let waiting = self.gangs.waiting.get(id);
+        let Some(group) = self.facts.groups.get(id) else { return false };
+        let waiting = self.facts.groups.waiting(id);
         let is_free = |(uid, gated): (&Arc<str>, &bool)| !gated && !self.placing.contains_key(uid);
-        self.gangs.seated(id).next().is_none()
+        self.facts.groups.seated(id).next().is_none()
             && waiting.is_some_and(|members| {
                 members.len() >= group.at_least as usize && members.iter().all(is_free)
             })
@@ -130,7 +130,7 @@ impl Engine {
     pub(super) fn seat_replicas(&mut self, group: &Group, pods: &[Arc<Pod>]) -> Vec<(GroupId, Seated)> {
         // Room that is being made for some of them is for them alone.
         let is_free = self.preempting.nominations.is_empty() && self.is_fresh(&group.id);
-        if !self.gangs.terms.contains_key(&group.id) || !is_free {
+        if self.facts.groups.terms(&group.id).is_none() || !is_free {
             return Vec::new();
         }
         let mut ids = vec![group.id.clone()];
@@ -165,7 +165,7 @@ impl Engine {
     /// The first of these replicas and those that are like it, member by member.
     fn alike_replicas(&self, ids: &[GroupId], profile: &Profile) -> Vec<(GroupId, Vec<Member>)> {
         let members = |id: &GroupId| -> Option<Vec<Member>> {
-            let waiting = self.gangs.waiting.get(id)?.keys().filter_map(|uid| self.waiting.get(uid));
+            let waiting = self.facts.groups.waiting(id)?.keys().filter_map(|uid| self.facts.waiting.get(uid));
             let mut pods: Vec<&Arc<Pod>> = waiting.collect();
             pods.sort_by(|one, other| one.id.name.cmp(&other.id.name));
             let member = |pod: &Arc<Pod>| {
@@ -298,14 +298,14 @@ impl Engine {
 
     /// A replica is on its way: others of its group that are as important follow in the same turn, as long as there is room.
     pub(super) fn seat_siblings(&mut self, now: Timestamp, group: &Group, priority: i32) {
-        if !self.gangs.terms.contains_key(&group.id) || !self.preempting.nominations.is_empty() {
+        if self.facts.groups.terms(&group.id).is_none() || !self.preempting.nominations.is_empty() {
             return;
         }
         for id in self.siblings(&group.id).into_iter().take(IN_A_ROW_MAX) {
             let root = Root::Group(id);
-            let key = key_of(&root);
+            let key = Key::from(&root);
             let pods = self.members_here(&root);
-            let Some(group) = self.gangs.groups.get(root.id()).cloned() else { continue };
+            let Some(group) = self.facts.groups.get(root.id()).cloned() else { continue };
             let are_alike = pods.first().is_some_and(|pod| pod.priority == priority);
             if !are_alike || pods.iter().any(|pod| self.is_unlike(pod)) {
                 return;

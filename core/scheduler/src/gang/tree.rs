@@ -2,19 +2,15 @@
 //!
 //! Invariant: a tree of which a part above its groups is not known is not placed.
 
+use cluster::groups::{DEPTH_MAX, Key, Root};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use gates::Gate;
 use model::group::{Composite, Group, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::{Root, key_of};
 use crate::engine::Engine;
-
-/// How deep trees are at the most, groups included. The API allows for less.
-const DEPTH_MAX: usize = 8;
 
 /// A part of a tree, with the members that wait.
 #[derive(Debug)]
@@ -55,69 +51,12 @@ impl Branch {
 }
 
 impl Engine {
-    /// The root of the tree that a group is in: itself, or the group of groups above all. Nothing if one of those is not known.
-    pub(super) fn root_of(&self, id: &GroupId) -> Option<Root> {
-        let group = self.gangs.groups.get(id)?;
-        if group.parent.is_none() || !self.settings.gates.enabled(Gate::CompositePodGroup) {
-            return Some(Root::Group(id.clone()));
-        }
-        let highest = self.composites_above(group).pop()?;
-        highest.parent.is_none().then(|| Root::Composite(highest.id.clone()))
-    }
-
-    /// The groups of groups that a group is in, as far as they are known, the nearest first.
-    pub(crate) fn composites_above(&self, group: &Group) -> Vec<Arc<Composite>> {
-        let mut found: Vec<Arc<Composite>> = Vec::new();
-        let is_on = group.parent.is_some() && self.settings.gates.enabled(Gate::CompositePodGroup);
-        let mut name = group.parent.as_ref().filter(|_| is_on);
-        while let Some(above) = name.filter(|_| found.len() < DEPTH_MAX) {
-            let id = GroupId { namespace: group.id.namespace.clone(), name: above.clone() };
-            let Some(composite) = self.gangs.composites.get(&id) else { break };
-            found.push(composite.clone());
-            name = composite.parent.as_ref();
-        }
-        found
-    }
-
-    /// What a group, or a group of groups, is in.
-    pub(crate) fn parent_of(&self, root: &Root) -> Option<Arc<Composite>> {
-        let (id, parent) = match root {
-            Root::Group(id) => (id, self.gangs.groups.get(id)?.parent.as_ref()?),
-            Root::Composite(id) => (id, self.gangs.composites.get(id)?.parent.as_ref()?),
-        };
-        let id = GroupId { namespace: id.namespace.clone(), name: parent.clone() };
-        let is_on = self.settings.gates.enabled(Gate::CompositePodGroup);
-        self.gangs.composites.get(&id).filter(|_| is_on).cloned()
-    }
-
-    /// The groups below a group of groups, or a group itself.
-    pub(crate) fn leaves_of(&self, root: &Root) -> Vec<GroupId> {
-        self.leaves_below(root, DEPTH_MAX)
-    }
-
-    fn leaves_below(&self, root: &Root, depth: usize) -> Vec<GroupId> {
-        match root {
-            Root::Group(leaf) => vec![leaf.clone()],
-            Root::Composite(id) => {
-                let children = self.gangs.children.get(id).into_iter().flatten().filter(|_| depth > 0);
-                children.flat_map(|child| self.leaves_below(child, depth - 1)).collect()
-            }
-        }
-    }
-
-    /// How many groups of a group of groups have enough members on nodes or on their way there.
-    pub(crate) fn standing_groups(&self, id: &GroupId) -> usize {
-        let seated = |leaf: &GroupId| self.gangs.seated(leaf).count();
-        let children = self.gangs.children.get(id).into_iter().flatten();
-        children.filter(|child| self.is_enough(child, DEPTH_MAX, &seated)).count()
-    }
-
     /// The members of a tree or of a group that wait and are not on their way to a node, in the order in which they are seated.
     pub(super) fn members_here(&self, root: &Root) -> Vec<Arc<Pod>> {
-        let leaves = self.leaves_of(root);
-        let waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf)).flatten();
+        let leaves = self.facts.groups.leaves_of(root);
+        let waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf)).flatten();
         let here = waiting.map(|(uid, _)| uid).filter(|uid| !self.placing.contains_key(*uid));
-        let mut pods: Vec<Arc<Pod>> = here.filter_map(|uid| self.waiting.get(uid).cloned()).collect();
+        let mut pods: Vec<Arc<Pod>> = here.filter_map(|uid| self.facts.waiting.get(uid).cloned()).collect();
         super::turn::sort(&mut pods);
         pods
     }
@@ -125,9 +64,9 @@ impl Engine {
     /// Queues a tree with members that want a node, held back until enough of its groups have enough members.
     pub(super) fn look_at_tree(&mut self, now: Timestamp, root: &GroupId) {
         let tree = Root::Composite(root.clone());
-        let key = key_of(&tree);
-        let leaves = self.leaves_of(&tree);
-        let waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf)).flatten();
+        let key = Key::from(&tree);
+        let leaves = self.facts.groups.leaves_of(&tree);
+        let waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf)).flatten();
         let mut here = waiting.filter(|(uid, _)| !self.placing.contains_key(*uid)).peekable();
         if here.peek().is_none() {
             self.gated.remove(&key);
@@ -135,13 +74,13 @@ impl Engine {
             return;
         }
         let is_gated = here.any(|(_, gated)| *gated);
-        let priority = self.gangs.composites.get(root).map_or(0, |composite| composite.priority);
-        let has_enough = self.has_enough(&tree);
+        let priority = self.facts.groups.composite(root).map_or(0, |composite| composite.priority);
+        let has_enough = self.facts.groups.has_enough(&tree);
         let is_held_back = is_gated || !has_enough;
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
             self.gated.add(&key, now);
-            let waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf));
+            let waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf));
             let members: Vec<Arc<str>> = waiting.flat_map(|members| members.keys().cloned()).collect();
             self.suspect_all(&members);
         } else {
@@ -152,44 +91,24 @@ impl Engine {
         }
     }
 
-    /// Whether enough members are there, wherever they are.
-    pub(super) fn has_enough(&self, root: &Root) -> bool {
-        self.is_enough(root, DEPTH_MAX, &|leaf: &GroupId| self.gangs.members(leaf))
-    }
-
     /// Whether enough members are bound.
     pub(super) fn is_bound(&self, root: &Root) -> bool {
-        self.is_enough(root, DEPTH_MAX, &|leaf: &GroupId| self.bound_members(leaf))
+        self.facts.groups.is_enough(root, &|leaf: &GroupId| self.bound_members(leaf))
     }
 
     /// Whether enough members were bound once, as far as that was told.
     pub(super) fn was_bound(&self, root: &Root) -> bool {
-        self.is_enough(root, DEPTH_MAX, &|leaf: &GroupId| if self.was_placed(leaf) { usize::MAX } else { 0 })
-    }
-
-    /// Whether enough groups have enough members, as they are counted.
-    fn is_enough(&self, root: &Root, depth: usize, count: &dyn Fn(&GroupId) -> usize) -> bool {
-        match root {
-            Root::Group(id) => {
-                let group = self.gangs.groups.get(id);
-                group.is_some_and(|group| count(id) >= group.at_least as usize)
-            }
-            Root::Composite(id) => {
-                let Some(composite) = self.gangs.composites.get(id).filter(|_| depth > 0) else {
-                    return false;
-                };
-                let children = self.gangs.children.get(id).into_iter().flatten();
-                let whole = children.filter(|child| self.is_enough(child, depth - 1, count)).count();
-                whole >= composite.at_least as usize
-            }
-        }
+        self.facts
+            .groups
+            .is_enough(root, &|leaf: &GroupId| if self.was_placed(leaf) { usize::MAX } else { 0 })
     }
 
     /// How many members have to get seats at the least so that enough of these have enough; nothing if too few are there.
     pub(super) fn least(&self, composite: &Composite, branches: &[Branch]) -> Option<u32> {
         let of_branch = |branch: &Branch| match branch {
             Branch::Leaf { group, pods } => {
-                let missing = group.at_least.saturating_sub(self.gangs.seated(&group.id).count() as u32);
+                let missing =
+                    group.at_least.saturating_sub(self.facts.groups.seated(&group.id).count() as u32);
                 (missing as usize <= pods.len()).then_some(missing)
             }
             Branch::Inner { composite, branches } => self.least(composite, branches),
@@ -207,12 +126,12 @@ impl Engine {
     fn branch_below(&self, at: &Root, depth: usize) -> Option<Branch> {
         match at {
             Root::Group(id) => {
-                let group = self.gangs.groups.get(id)?.clone();
+                let group = self.facts.groups.get(id)?.clone();
                 Some(Branch::Leaf { group, pods: self.members_here(at) })
             }
             Root::Composite(id) => {
-                let composite = self.gangs.composites.get(id).filter(|_| depth > 0)?.clone();
-                let mut children: Vec<&Root> = self.gangs.children.get(id).into_iter().flatten().collect();
+                let composite = self.facts.groups.composite(id).filter(|_| depth > 0)?.clone();
+                let mut children: Vec<&Root> = self.facts.groups.children(id).collect();
                 children.sort_by_key(|child| self.made(child));
                 let branches =
                     children.into_iter().filter_map(|child| self.branch_below(child, depth - 1)).collect();
@@ -223,9 +142,9 @@ impl Engine {
 
     fn made(&self, at: &Root) -> (Option<Timestamp>, Arc<str>) {
         match at {
-            Root::Group(id) => (self.gangs.groups.get(id).and_then(|group| group.created), id.name.clone()),
+            Root::Group(id) => (self.facts.groups.get(id).and_then(|group| group.created), id.name.clone()),
             Root::Composite(id) => {
-                (self.gangs.composites.get(id).and_then(|composite| composite.created), id.name.clone())
+                (self.facts.groups.composite(id).and_then(|composite| composite.created), id.name.clone())
             }
         }
     }

@@ -141,7 +141,7 @@ impl<'e> TreeSearch<'e> {
         };
         let Some(leaves) = branches.iter().map(leaf).collect::<Option<Vec<_>>>() else { return false };
         let has_enough = |(group, pods): &&(Arc<Group>, Vec<Arc<Pod>>)| {
-            self.engine.gangs.seated(&group.id).count() + pods.len() >= group.at_least as usize
+            self.engine.facts.groups.seated(&group.id).count() + pods.len() >= group.at_least as usize
         };
         let waiting = leaves.iter().filter(|(_, pods)| !pods.is_empty()).count();
         if waiting < 2 || leaves.iter().filter(has_enough).count() < leaves.len() || !self.may_try() {
@@ -204,7 +204,7 @@ impl<'e> TreeSearch<'e> {
         within: &Domain,
         then: Then<'_>,
     ) -> bool {
-        let is_met = self.engine.gangs.seated(&group.id).count() >= group.at_least as usize;
+        let is_met = self.engine.facts.groups.seated(&group.id).count() >= group.at_least as usize;
         if pods.is_empty() {
             return is_met && then(self);
         }
@@ -254,7 +254,7 @@ impl<'e> TreeSearch<'e> {
     fn assume_group(&mut self, seated: Seated) {
         let assumed = seated.iter().map(|(pod, choice)| self.engine.assume_choice(pod, choice)).collect();
         for (state, allocation) in brought(&seated) {
-            let allocation = Some(Arc::new(held(&state.wish.id, &state.uid, allocation, None).0));
+            let allocation = Some(Arc::new(held(&state.wish.id.clone().into(), &state.uid, allocation).0));
             let with_devices = ClaimState { allocation, ..ClaimState::clone(state) };
             self.engine.gangs.assumed.insert(state.wish.id.clone(), Arc::new(with_devices));
         }

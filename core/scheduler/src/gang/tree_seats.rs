@@ -9,7 +9,6 @@ use model::group::{Composite, Group, GroupId};
 use model::pod::Pod;
 use placement::{Domain, PlacementGenerator, Strictness, Topology, TopologyConstraint, TopologyGenerator};
 
-use super::Root;
 use super::attempt::Miss;
 use super::cast::{Cast, Member};
 use super::claims::ClaimUsers;
@@ -19,6 +18,7 @@ use super::turn::Seated;
 use crate::engine::Engine;
 use crate::filters;
 use crate::profile::Profile;
+use cluster::groups::Root;
 
 /// What the members of a tree look for.
 #[derive(Debug)]
@@ -39,8 +39,8 @@ impl Engine {
     /// What the members of a tree look for, unless one of those above its groups is not known.
     pub(super) fn seek_tree(&mut self, root: &Root, pods: &[Arc<Pod>]) -> Option<Tree> {
         let Branch::Inner { composite, branches } = self.branch(root)? else { return None };
-        let leaves = self.leaves_of(root);
-        let groups = leaves.iter().filter_map(|leaf| self.gangs.groups.get(leaf).cloned()).collect();
+        let leaves = self.facts.groups.leaves_of(root);
+        let groups = leaves.iter().filter_map(|leaf| self.facts.groups.get(leaf).cloned()).collect();
         let profile = self.settings.profile_of(&pods[0]);
         let cast = Cast::new(self, self.members_of(pods, &profile), &profile);
         let pinned = self.pins(&branches);
@@ -112,7 +112,7 @@ impl Engine {
     }
 
     pub(super) fn pins_of(&self, id: &GroupId) -> impl Iterator<Item = NodeIdx> {
-        self.gangs.seated(id).filter_map(|uid| Some(self.facts.nodes.pod(uid)?.0))
+        self.facts.groups.seated(id).filter_map(|uid| Some(self.facts.nodes.pod(uid)?.0))
     }
 
     /// All nodes, the best for a pod first.

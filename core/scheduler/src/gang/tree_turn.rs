@@ -1,5 +1,7 @@
 //! The turn of a tree: seats for members of enough of its groups, or why there are none.
 
+use super::news::Tried;
+use cluster::groups::{Key, Root};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -7,7 +9,6 @@ use model::group::GroupId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::Root;
 use super::flight::Flight;
 use super::party::Party;
 use super::tree_seats::{Tree, joint};
@@ -19,10 +20,11 @@ use crate::wake::{Wake, Wakes};
 
 impl Engine {
     /// Looks for seats for the members of a tree, and sends those on their way that have one.
-    pub(super) fn turn_tree(&mut self, now: Timestamp, key: &Arc<str>, id: &GroupId) {
-        let root = Root::Composite(id.clone());
-        let leaves = self.leaves_of(&root);
-        let mut waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf)).flatten();
+    pub(crate) fn turn_tree(&mut self, now: Timestamp, id: &GroupId) {
+        self.gangs.tried = Tried::default();
+        let (key, root) = (&Key::Tree(id.clone()), Root::Composite(id.clone()));
+        let leaves = self.facts.groups.leaves_of(&root);
+        let mut waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf)).flatten();
         let is_coming_back =
             waiting.any(|(uid, _)| self.placing.contains_key(uid) && self.is_coming_back(uid));
         let pods = self.members_here(&root);
@@ -81,14 +83,7 @@ impl Engine {
     }
 
     /// Sends members of all groups on their way together.
-    fn take_off_tree(
-        &mut self,
-        now: Timestamp,
-        key: &Arc<str>,
-        root: &GroupId,
-        seats: Seated,
-        pods: &[Arc<Pod>],
-    ) {
+    fn take_off_tree(&mut self, now: Timestamp, key: &Key, root: &GroupId, seats: Seated, pods: &[Arc<Pod>]) {
         let flight = Flight {
             members: seats.iter().map(|(pod, _)| pod.uid.clone()).collect(),
             ready: Default::default(),
@@ -102,12 +97,12 @@ impl Engine {
         self.begin_flight(&joint(root), flight);
         let mut by_group: BTreeMap<GroupId, Seated> = BTreeMap::new();
         for (pod, choice) in seats {
-            if let Some(id) = self.gang_of(&pod) {
+            if let Some(id) = self.facts.groups.gang_of(&pod) {
                 by_group.entry(id).or_default().push((pod, choice));
             }
         }
         for (id, seated) in by_group {
-            if let Some(group) = self.gangs.groups.get(&id).cloned() {
+            if let Some(group) = self.facts.groups.get(&id).cloned() {
                 self.tell_seated(&group, &seated[0].0.clone(), seated.len());
             }
             for (pod, choice) in seated {
@@ -116,8 +111,8 @@ impl Engine {
         }
         let is_left = |pod: &&Arc<Pod>| !self.placing.contains_key(&pod.uid);
         let left: Vec<Arc<Pod>> = pods.iter().filter(is_left).cloned().collect();
-        let group = left.first().and_then(|pod| self.gang_of(pod));
-        if let Some(group) = group.and_then(|id| self.gangs.groups.get(&id).cloned()) {
+        let group = left.first().and_then(|pod| self.facts.groups.gang_of(pod));
+        if let Some(group) = group.and_then(|id| self.facts.groups.get(&id).cloned()) {
             return self.leave_rest(now, key, &group, &left);
         }
         self.queue.remove(key);

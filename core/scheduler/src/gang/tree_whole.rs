@@ -119,7 +119,7 @@ impl<'s, 'e, 't> Choices<'s, 'e, 't> {
         within: &Domain,
         then: Then<'_, 's, 'e, 't>,
     ) -> bool {
-        let seated = self.search.engine.gangs.seated(&group.id).count();
+        let seated = self.search.engine.facts.groups.seated(&group.id).count();
         let missing = (group.at_least as usize).saturating_sub(seated);
         if missing == 0 {
             return then(self);

@@ -1,5 +1,6 @@
 //! The turn of a gang: seats for all members that wait, or why there are none.
 
+use cluster::groups::{Key, Root};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -19,7 +20,6 @@ use super::flight::Flight;
 use super::ground::Devices;
 use super::news::Tried;
 use super::party::{Party, importance};
-use super::{Root, key_of};
 use crate::certainty::Certainty;
 use crate::cycle::{Choice, Wanted, choice};
 use crate::engine::{Announcement, Engine};
@@ -93,20 +93,17 @@ pub(super) fn seat(member: &Member, node: &Node, allocations: Vec<Allocation>) -
 
 impl Engine {
     /// Looks for seats for the members of a gang, and sends those on their way that have one.
-    pub(crate) fn turn_gang(&mut self, now: Timestamp, key: &Arc<str>, root: &Root) {
+    pub(crate) fn turn_gang(&mut self, now: Timestamp, id: &GroupId) {
         self.gangs.tried = Tried::default();
-        let id = match root {
-            Root::Group(id) => id,
-            Root::Composite(id) => return self.turn_tree(now, key, id),
-        };
-        let waiting = self.gangs.waiting.get(id).into_iter().flat_map(|members| members.keys());
+        let (key, root) = (&Key::Gang(id.clone()), &Root::Group(id.clone()));
+        let waiting = self.facts.groups.waiting(id).into_iter().flat_map(|members| members.keys());
         let (on_the_way, here): (Vec<&Arc<str>>, Vec<&Arc<str>>) =
             waiting.partition(|uid| self.placing.contains_key(*uid));
         // Who is being taken back counts again in a moment.
         let is_coming_back = on_the_way.iter().any(|uid| self.is_coming_back(uid));
         let mut members: Vec<Arc<Pod>> =
-            here.into_iter().filter_map(|uid| self.waiting.get(uid).cloned()).collect();
-        let Some(group) = self.gangs.groups.get(id).cloned().filter(|_| !members.is_empty()) else {
+            here.into_iter().filter_map(|uid| self.facts.waiting.get(uid).cloned()).collect();
+        let Some(group) = self.facts.groups.get(id).cloned().filter(|_| !members.is_empty()) else {
             return self.look_at_gang(now, id);
         };
         self.resume_release(root);
@@ -172,18 +169,18 @@ impl Engine {
     /// Sends replicas on their way, each by itself.
     fn take_off_together(&mut self, now: Timestamp, replicas: Vec<(GroupId, Seated)>) {
         for (id, seated) in replicas {
-            if let (Some(group), Some((pod, _))) = (self.gangs.groups.get(&id).cloned(), seated.first()) {
+            if let (Some(group), Some((pod, _))) = (self.facts.groups.get(&id).cloned(), seated.first()) {
                 self.tell_seated(&group, &pod.clone(), seated.len());
                 // What was looked at was looked at for all of them, and is told once.
                 self.gangs.tried = Tried::default();
-                self.take_off(now, &key_of(&Root::Group(id)), &group, seated);
+                self.take_off(now, &Key::Gang(id), &group, seated);
             }
         }
     }
 
     /// Sends members on their way together.
-    pub(super) fn take_off(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, seated: Seated) {
-        let already = self.gangs.seated(&group.id).count();
+    pub(super) fn take_off(&mut self, now: Timestamp, key: &Key, group: &Group, seated: Seated) {
+        let already = self.facts.groups.seated(&group.id).count();
         let flight = Flight {
             members: seated.iter().map(|(pod, _)| pod.uid.clone()).collect(),
             ready: Default::default(),
@@ -198,21 +195,21 @@ impl Engine {
         for (pod, choice) in seated {
             self.place(now, &pod, choice);
         }
-        let left = self.gangs.waiting.get(&group.id).into_iter().flat_map(|members| members.keys());
+        let left = self.facts.groups.waiting(&group.id).into_iter().flat_map(|members| members.keys());
         let left: Vec<Arc<Pod>> = left
             .filter(|uid| !self.placing.contains_key(*uid))
-            .filter_map(|uid| self.waiting.get(uid).cloned())
+            .filter_map(|uid| self.facts.waiting.get(uid).cloned())
             .collect();
         self.leave_rest(now, key, group, &left);
     }
 
     /// Puts members back for whom there was no room beside the others.
-    pub(super) fn leave_rest(&mut self, now: Timestamp, key: &Arc<str>, group: &Group, left: &[Arc<Pod>]) {
+    pub(super) fn leave_rest(&mut self, now: Timestamp, key: &Key, group: &Group, left: &[Arc<Pod>]) {
         if left.is_empty() {
             self.queue.remove(key);
             return;
         }
-        let terms = self.gangs.terms.get(&group.id);
+        let terms = self.facts.groups.terms(&group.id);
         if terms.is_some_and(|terms| terms.levels.iter().any(|term| term.rank.is_some())) {
             // They may be placed where a wish is not granted, now that the others have their seats.
             return self.queue.put_back(key, Failure::Failed, now);
@@ -231,9 +228,9 @@ impl Engine {
 
     /// Whether devices failed for one of a gang or of its tree before, which nobody of it gets while enough of them can do without.
     fn has_shunned_together(&self, id: &GroupId) -> bool {
-        let root = self.root_of(id).unwrap_or_else(|| Root::Group(id.clone()));
-        let leaves = self.leaves_of(&root);
-        let mut waiting = leaves.iter().filter_map(|leaf| self.gangs.waiting.get(leaf)).flatten();
+        let root = self.facts.groups.root_or_self(id);
+        let leaves = self.facts.groups.leaves_of(&root);
+        let mut waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf)).flatten();
         waiting.any(|(uid, _)| self.has_shunned(uid))
     }
 
@@ -241,7 +238,7 @@ impl Engine {
     pub(super) fn refuse_gang(
         &mut self,
         now: Timestamp,
-        key: &Arc<str>,
+        key: &Key,
         members: &[Arc<Pod>],
         refusal: &GangRefusal,
     ) {
@@ -296,7 +293,7 @@ impl Engine {
                 }
             }
         }
-        let seated = self.gangs.seated(&group.id).count() as u32;
+        let seated = self.facts.groups.seated(&group.id).count() as u32;
         let at_least = group.at_least.saturating_sub(seated).max(1);
         if (members.len() as u32) < at_least {
             let (why, filters) = match unfit {

@@ -15,7 +15,7 @@ impl Engine {
     /// Keeps the seat of a member open that is about to be taken back, as long as it can be placed anew.
     pub(crate) fn vacate(&mut self, uid: &Arc<str>) {
         let Some(id) = self.gangs.in_flight.get(uid) else { return };
-        let waits = self.gangs.waiting.get(id).and_then(|members| members.get(uid));
+        let waits = self.facts.groups.waiting(id).and_then(|members| members.get(uid));
         let may_be_placed = waits == Some(&false);
         let flight = self.gangs.flights.get_mut(id).filter(|flight| may_be_placed && !flight.is_cleared);
         if let Some(flight) = flight {

@@ -3,6 +3,7 @@
 //! Invariant: nobody is evicted for a gang that has no seats with all of them gone. While some go, no others are asked to,
 //! as long as the gang fits once these are gone.
 
+use cluster::groups::{Key, Root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -10,12 +11,11 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::Root;
 use super::party::Party;
 use super::turn::{GangRefusal, Seated};
 use super::victims::{GangCandidate, Going, Helpless};
 use crate::cycle::{Choice, Wanted};
-use crate::engine::{Engine, held};
+use crate::engine::Engine;
 use crate::preempt::{Displacer, Nomination, Unit, planned, pods_of};
 use crate::wake::{Wake, Wakes};
 use crate::write::Write;
@@ -54,7 +54,7 @@ impl Engine {
     pub(super) fn make_way(
         &mut self,
         now: Timestamp,
-        (key, party): (&Arc<str>, Party<'_>),
+        (key, party): (&Key, Party<'_>),
         members: &[Arc<Pod>],
         aside: Vec<Nomination>,
         mut refusal: GangRefusal,
@@ -142,8 +142,8 @@ impl Engine {
             return Vec::new();
         }
         let pods = self.facts.nodes.iter().flat_map(|(_, state)| state.pods.values());
-        let own = self.leaves_of(root);
-        let others = pods.filter(|pod| self.gang_of(pod).is_none_or(|id| !own.contains(&id)));
+        let own = self.facts.groups.leaves_of(root);
+        let others = pods.filter(|pod| self.facts.groups.gang_of(pod).is_none_or(|id| !own.contains(&id)));
         self.units_below(others.cloned(), importance, now)
     }
 
@@ -242,16 +242,14 @@ impl Engine {
 
 /// Room on a node for a member, with the devices that it will get.
 fn nomination(pod: &Arc<Pod>, choice: &Choice) -> Nomination {
-    // No claim has such a name.
-    let unmade = ClaimId { namespace: pod.id.namespace.clone(), name: "extended resources".into() };
-    let mut devices = Vec::new();
+    let mut allocations = Vec::new();
     for wanted in &choice.claims {
-        let (claim, allocation) = match wanted {
-            Wanted::Allocation { state, allocation } => (&state.wish.id, allocation),
-            Wanted::Claim { allocation } => (&unmade, allocation),
-            Wanted::Reserved | Wanted::Reservation { .. } => continue,
-        };
-        devices.extend(held(claim, &pod.uid, allocation, None).0.held);
+        match wanted {
+            Wanted::Allocation { allocation, .. } | Wanted::Claim { allocation } => {
+                allocations.push(allocation)
+            }
+            Wanted::Reserved | Wanted::Reservation { .. } => {}
+        }
     }
-    Nomination { planned: planned(pod, devices), ..Nomination::new(choice.node.clone(), pod.clone()) }
+    Nomination { planned: planned(pod, allocations), ..Nomination::new(choice.node.clone(), pod.clone()) }
 }

@@ -1,6 +1,7 @@
 //! Gangs of which some members have claims that drivers' controllers give devices: these are negotiated about member by
 //! member, for the seats that the gang would have. It is sent on its way when all of them have devices.
 
+use cluster::groups::Key;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ impl Engine {
     pub(crate) fn negotiates_for_gang<'a>(
         &mut self,
         now: Timestamp,
-        key: &Arc<str>,
+        key: &Key,
         seated: impl IntoIterator<Item = &'a (Arc<Pod>, Choice)>,
     ) -> bool {
         let (asked, others): (Vec<_>, Vec<_>) =
@@ -58,7 +59,7 @@ impl Engine {
     }
 
     /// A gang has no seats: it gives back what it has, and rests before it negotiates again.
-    pub(crate) fn give_up_gang(&mut self, now: Timestamp, key: &Arc<str>, members: &[Arc<Pod>]) {
+    pub(crate) fn give_up_gang(&mut self, now: Timestamp, key: &Key, members: &[Arc<Pod>]) {
         self.negotiations.rounds.fail(key, now, self.settings.patience);
         self.give_back_all(members);
     }
@@ -116,7 +117,7 @@ impl Engine {
 
     /// How many rounds of negotiation about these members failed in a row.
     fn failed_rounds(&self, pods: &[&Arc<Pod>]) -> u32 {
-        pods.first().map_or(0, |pod| self.negotiations.rounds.failed(&self.queue_key(pod)))
+        pods.first().map_or(0, |pod| self.negotiations.rounds.failed(&self.facts.groups.key_of(pod)))
     }
 
     /// The node of a domain that a member is to have in this round, by lot among those that it could have, if other rounds failed.

@@ -22,7 +22,7 @@ impl Engine {
     /// The same for all of these.
     pub(crate) fn suspect_all<'u>(&mut self, uids: impl IntoIterator<Item = &'u Arc<str>>) {
         for uid in uids {
-            if let Some(pod) = self.waiting.get(uid).cloned() {
+            if let Some(pod) = self.facts.waiting.get(uid).cloned() {
                 self.suspect(&pod);
             }
         }
@@ -31,10 +31,10 @@ impl Engine {
     /// Asks back what pods have that are held back.
     pub(crate) fn give_up_held_back(&mut self) {
         for uid in std::mem::take(&mut self.negotiations.suspects) {
-            let Some(pod) = self.waiting.get(&uid).filter(|pod| pod.node.is_none()).cloned() else {
+            let Some(pod) = self.facts.waiting.get(&uid).filter(|pod| pod.node.is_none()).cloned() else {
                 continue;
             };
-            if self.placing.contains_key(&uid) || !self.queue.is_gated(&self.queue_key(&pod)) {
+            if self.placing.contains_key(&uid) || !self.queue.is_gated(&self.facts.groups.key_of(&pod)) {
                 continue;
             }
             // It may be given something yet, by who has not heard of it.

@@ -148,9 +148,9 @@ impl Engine {
     /// Forgets a pod that waits no more.
     pub(crate) fn forget_negotiation(&mut self, pod: &Pod) {
         let was_awaited = self.negotiations.waits.remove(&pod.uid).is_some();
-        let key = self.queue_key(pod);
+        let key = self.facts.groups.key_of(pod);
         self.negotiations.rounds.forget(&key);
-        if self.gang_of(pod).is_some() && was_awaited {
+        if self.facts.groups.gang_of(pod).is_some() && was_awaited {
             // The others of its gang waited for it, and may be enough without it.
             self.queue.wake_one(&key, Wake::OwnClaims.into(), self.now);
         }
@@ -185,8 +185,8 @@ impl Engine {
     }
 
     fn rouse_negotiated(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let Some(pod) = self.waiting.get(uid).cloned() else { return };
-        let key = self.queue_key(&pod);
+        let Some(pod) = self.facts.waiting.get(uid).cloned() else { return };
+        let key = self.facts.groups.key_of(&pod);
         self.queue.wake_one(&key, Wake::OwnClaims.into(), now);
         self.suspect(&pod);
     }
@@ -237,11 +237,11 @@ impl Engine {
         outcome: &WriteOutcome,
     ) -> bool {
         let Some(writing) = self.negotiations.writes.remove(&write) else { return false };
-        let Some(pod) = self.waiting.get(&writing.pod).cloned() else {
+        let Some(pod) = self.facts.waiting.get(&writing.pod).cloned() else {
             self.keep_after_all(now, write);
             return true;
         };
-        let key = self.queue_key(&pod);
+        let key = self.facts.groups.key_of(&pod);
         if matches!(outcome, WriteOutcome::Failed(_)) {
             self.negotiations.note_selection(&pod.id, &pod.uid);
         }
@@ -274,7 +274,7 @@ impl Engine {
         if self.facts.claims.get(&one.claim).is_none_or(|state| state.control.controller.is_none()) {
             return false;
         }
-        let Some(pod) = self.waiting.get(user).cloned().filter(|pod| pod.node.is_none()) else {
+        let Some(pod) = self.facts.waiting.get(user).cloned().filter(|pod| pod.node.is_none()) else {
             return false;
         };
         let Some(context) = self.negotiations.context(&pod).filter(|context| context.selected.is_some())

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::groups::Key;
 use model::timestamp::Timestamp;
 
 use super::wish::mix;
@@ -21,7 +22,7 @@ const LAST_REST: i64 = 6;
 
 /// The rounds of gangs and pods that wait.
 #[derive(Debug, Default)]
-pub(super) struct Rounds(BTreeMap<Arc<str>, Round>);
+pub(super) struct Rounds(BTreeMap<Key, Round>);
 
 #[derive(Debug, Default)]
 struct Round {
@@ -38,7 +39,7 @@ struct Round {
 
 impl Rounds {
     /// A round begins or goes on, or the time until which the gang rests.
-    pub fn begin(&mut self, key: &Arc<str>, now: Timestamp) -> Result<(), Timestamp> {
+    pub fn begin(&mut self, key: &Key, now: Timestamp) -> Result<(), Timestamp> {
         let round = self.0.entry(key.clone()).or_default();
         match round.rests_until.filter(|until| !round.is_open && now < *until) {
             Some(until) => Err(until),
@@ -50,7 +51,7 @@ impl Rounds {
     }
 
     /// Takes note that a node is chosen for a single pod.
-    pub fn choose(&mut self, key: &str, node: &Arc<str>) {
+    pub fn choose(&mut self, key: &Key, node: &Arc<str>) {
         if let Some(round) = self.0.get_mut(key) {
             round.tried.insert(node.clone());
             round.last = Some(node.clone());
@@ -58,24 +59,24 @@ impl Rounds {
     }
 
     /// Nothing is chosen for a single pod any more, and the round goes on.
-    pub fn leave(&mut self, key: &str) {
+    pub fn leave(&mut self, key: &Key) {
         if let Some(round) = self.0.get_mut(key) {
             round.last = None;
         }
     }
 
     /// The nodes that were chosen for a single pod in the round that is under way.
-    pub fn tried(&self, key: &str) -> Option<&BTreeSet<Arc<str>>> {
+    pub fn tried(&self, key: &Key) -> Option<&BTreeSet<Arc<str>>> {
         self.0.get(key).map(|round| &round.tried)
     }
 
     /// Whether a node was chosen for a single pod in the round that is under way, and then another.
-    pub fn comes_back_to(&self, key: &str, node: &Arc<str>) -> bool {
+    pub fn comes_back_to(&self, key: &Key, node: &Arc<str>) -> bool {
         self.0.get(key).is_some_and(|round| round.last.as_ref() != Some(node) && round.tried.contains(node))
     }
 
     /// A gang has no seats: the round that is under way has failed, if one is.
-    pub fn fail(&mut self, key: &Arc<str>, now: Timestamp, patience: Patience) {
+    pub fn fail(&mut self, key: &Key, now: Timestamp, patience: Patience) {
         let Some(round) = self.0.get_mut(key).filter(|round| round.is_open) else { return };
         round.is_open = false;
         round.tried.clear();
@@ -85,18 +86,18 @@ impl Rounds {
     }
 
     /// How many rounds failed in a row.
-    pub fn failed(&self, key: &str) -> u32 {
+    pub fn failed(&self, key: &Key) -> u32 {
         self.0.get(key).map_or(0, |round| round.failed)
     }
 
     /// The gang is another than it was, or has its seats.
-    pub fn forget(&mut self, key: &str) {
+    pub fn forget(&mut self, key: &Key) {
         self.0.remove(key);
     }
 }
 
 /// How long a gang rests after so many rounds, in milliseconds. Each rest is half as long again as the one before.
-fn rest(key: &str, failed: u32, patience: Patience) -> i64 {
+fn rest(key: &Key, failed: u32, patience: Patience) -> i64 {
     let Patience { backoff_ms_min, backoff_ms_max, .. } = patience;
     let longest = backoff_ms_max.saturating_mul(LAST_REST);
     let mut rest = (backoff_ms_min / FIRST_REST).max(1);
@@ -107,31 +108,37 @@ fn rest(key: &str, failed: u32, patience: Patience) -> i64 {
             break;
         }
     }
-    let lot = mix(&[key, &failed.to_string()]) % (rest.unsigned_abs() / 2 + 1);
+    let lot = mix(&[&key.to_string(), &failed.to_string()]) % (rest.unsigned_abs() / 2 + 1);
     rest.saturating_add(i64::try_from(lot).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
+    use model::group::GroupId;
+
     use super::*;
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_micros(1_000_000_000).plus_millis(millis)
     }
 
+    fn gang(name: &str) -> Key {
+        Key::Gang(GroupId { namespace: "default".into(), name: name.into() })
+    }
+
     #[test]
     fn rests_grow_up_to_a_bound_and_differ_from_gang_to_gang() {
         let patience = Patience::default();
-        let rests: Vec<i64> = (1..40).map(|failed| rest("gang", failed, patience)).collect();
+        let rests: Vec<i64> = (1..40).map(|failed| rest(&gang("gang"), failed, patience)).collect();
         assert!(rests[0] < 200 && rests[6] < rests[12] && rests[12] < rests[18], "{rests:?}");
         assert!(rests.iter().all(|rest| *rest <= 90_000), "{rests:?}");
-        let others: Vec<i64> = (1..40).map(|failed| rest("other", failed, patience)).collect();
+        let others: Vec<i64> = (1..40).map(|failed| rest(&gang("other"), failed, patience)).collect();
         assert_ne!(rests, others);
     }
 
     #[test]
     fn a_gang_rests_once_for_every_round_that_failed() {
-        let (mut rounds, key, patience) = (Rounds::default(), Arc::from("gang"), Patience::default());
+        let (mut rounds, key, patience) = (Rounds::default(), gang("gang"), Patience::default());
         rounds.fail(&key, at(0), patience);
         assert_eq!(rounds.begin(&key, at(0)), Ok(()), "none was under way");
         assert_eq!(rounds.begin(&key, at(5)), Ok(()), "it goes on");
@@ -146,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_round_comes_to_each_node_once() {
-        let (mut rounds, key, patience) = (Rounds::default(), Arc::from("pod"), Patience::default());
+        let (mut rounds, key, patience) = (Rounds::default(), Key::Pod("pod".into()), Patience::default());
         let (a, b) = (Arc::from("a"), Arc::from("b"));
         assert_eq!(rounds.begin(&key, at(0)), Ok(()));
         rounds.choose(&key, &a);

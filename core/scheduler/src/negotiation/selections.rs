@@ -78,7 +78,7 @@ impl Engine {
         let others = self.negotiations.selections.others_at(&node_of(state).name, &pod.uid);
         // Who is on its way is there already.
         let others = others.filter(|uid| !state.pods.contains_key(*uid));
-        let mut others = others.filter_map(|uid| self.waiting.get(uid)).peekable();
+        let mut others = others.filter_map(|uid| self.facts.waiting.get(uid)).peekable();
         if others.peek().is_none() {
             return true;
         }

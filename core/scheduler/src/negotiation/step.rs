@@ -1,5 +1,6 @@
 //! One step of a negotiation: a pod would fit on nodes, but for claims that drivers' controllers have yet to give devices.
 
+use cluster::groups::Key;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -137,19 +138,19 @@ impl Engine {
     pub(crate) fn negotiate(&mut self, now: Timestamp, pod: &Arc<Pod>, openings: &Openings) {
         let wanted = self.wanted(pod, openings);
         let next = wanted.selected.as_ref();
-        if next.is_some_and(|node| self.negotiations.rounds.comes_back_to(&pod.uid, node)) {
-            self.negotiations.rounds.fail(&pod.uid, now, self.settings.patience);
+        if next.is_some_and(|node| self.negotiations.rounds.comes_back_to(&Key::from(&**pod), node)) {
+            self.negotiations.rounds.fail(&Key::from(&**pod), now, self.settings.patience);
         }
         // Drivers may give what they are asked for already while the pod rests, and then it is placed at once.
         if pod.node.is_none()
-            && let Err(until) = self.negotiations.rounds.begin(&pod.uid, now)
+            && let Err(until) = self.negotiations.rounds.begin(&Key::from(&**pod), now)
         {
-            return self.queue.wait_until(&pod.uid, NODES, until);
+            return self.queue.wait_until(&Key::from(&**pod), NODES, until);
         }
         if let Some(node) = self.tell(pod, &openings.pending, wanted) {
-            self.negotiations.rounds.choose(&pod.uid, &node);
+            self.negotiations.rounds.choose(&Key::from(&**pod), &node);
         }
-        self.queue.wait(&pod.uid, NODES, now);
+        self.queue.wait(&Key::from(&**pod), NODES, now);
     }
 
     /// A single pod has no node: the round of negotiation that is under way has failed, if one is. It goes on while the pod gives
@@ -160,9 +161,9 @@ impl Engine {
             state.is_some_and(|state| state.control.leaving) || self.is_given_up(&id)
         };
         if refusal.in_the_way().is_some() || named_claims(pod).any(is_leaving) {
-            self.negotiations.rounds.leave(&pod.uid);
+            self.negotiations.rounds.leave(&Key::from(pod));
         } else {
-            self.negotiations.rounds.fail(&pod.uid, now, self.settings.patience);
+            self.negotiations.rounds.fail(&Key::from(pod), now, self.settings.patience);
         }
     }
 
@@ -170,7 +171,7 @@ impl Engine {
     fn wanted(&self, pod: &Pod, openings: &Openings) -> Say {
         let negotiations = &self.negotiations;
         let chosen = negotiations.selections.of(&pod.uid);
-        let tried = negotiations.rounds.tried(&pod.uid);
+        let tried = negotiations.rounds.tried(&Key::from(pod));
         say(negotiations.context(pod), (chosen, tried), &openings.nodes, &openings.pending)
     }
 

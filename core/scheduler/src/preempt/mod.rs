@@ -28,7 +28,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::certainty::Certainty;
 use crate::cycle::{Claims, PodRefusal};
-use crate::engine::turn::held;
 use crate::engine::{Announcement, Engine};
 use crate::filters::{Around, Mounts};
 use crate::profile::Profile;
@@ -321,7 +320,8 @@ impl Engine {
     /// Nobody else sees to that before the pod is placed again.
     pub(crate) fn is_kept_waiting(&self, state: &ClaimState) -> bool {
         let claim = &state.wish.id;
-        let waits = |user: &Arc<str>| self.waiting.contains_key(user) && !self.placing.contains_key(user);
+        let waits =
+            |user: &Arc<str>| self.facts.waiting.contains_key(user) && !self.placing.contains_key(user);
         let is_underway = || self.is_given_up(claim) || self.is_being_reserved(claim);
         state.reserved_for.iter().any(waits) && !is_underway()
     }
@@ -335,7 +335,7 @@ impl Engine {
         }
         let Some(ground) = self.ground(now, (pod, &profile), &claims) else { return };
         if let Some(candidate) = self.look_ahead(&ground, at, going) {
-            self.nominate_for(pod, &claims, &candidate);
+            self.nominate_for(pod, &candidate);
         }
     }
 
@@ -345,10 +345,7 @@ impl Engine {
         for victim in &candidate.victims {
             self.displace(now, victim, &Displacer { pod, group: None, place: &candidate.node });
         }
-        let profile = self.settings.profile_of(pod);
-        if let Ok(claims) = self.claims_of(pod, &profile) {
-            self.nominate_for(pod, &claims, &candidate);
-        }
+        self.nominate_for(pod, &candidate);
         let (id, uid, node) = (pod.id.clone(), pod.uid.clone(), Some(candidate.node));
         self.submit_and_forget(Write::Nominate { pod: id, uid, node });
         candidate.victims
@@ -397,14 +394,8 @@ impl Engine {
         pod.deleting || self.preempting.leaving.contains(&pod.uid)
     }
 
-    fn nominate_for(&mut self, pod: &Arc<Pod>, claims: &Claims, candidate: &Candidate) {
-        // One more than there are claims is for the claim that has yet to be made.
-        let unmade = ClaimId { namespace: pod.id.namespace.clone(), name: "extended resources".into() };
-        let open = claims.open.iter().map(|state| &state.wish.id).chain([&unmade]);
-        let devices = open
-            .zip(&candidate.allocations)
-            .flat_map(|(claim, allocation)| held(claim, &pod.uid, allocation, None).0.held);
-        let planned = planned(pod, devices);
+    fn nominate_for(&mut self, pod: &Arc<Pod>, candidate: &Candidate) {
+        let planned = planned(pod, &candidate.allocations);
         let victims = candidate.victims.iter().map(|victim| victim.uid.clone()).collect();
         let (node, freeing) = (candidate.node.clone(), candidate.freeing.clone());
         self.nominate(Nomination { node, pod: pod.clone(), planned, victims, freeing });

@@ -3,18 +3,19 @@
 //! Invariant: the devices that are planned for a nominee are in the ledger under holders of its own, except while a pod is
 //! looked at to which they do not matter: the nominee itself, and whoever is more important.
 
+use crate::engine::{Engine, held};
+use model::allocation::Allocation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::claims::Held;
-use cluster::ledger::ShareId;
+use cluster::ledger::{Holder, PodRef, ShareId};
 use cluster::nodes::{NodeState, has_rules};
 use model::claim::ClaimId;
 use model::pod::{Pod, Shape};
 use model::timestamp::Timestamp;
 
 use crate::cycle::{Choice, Claims, Wanted, choice};
-use crate::engine::Engine;
 use crate::filters::{self, Around, FilterSettings, Mounts};
 use crate::node_refusal::NodeRefusal;
 use crate::profile::Profile;
@@ -295,14 +296,14 @@ impl Engine {
     }
 }
 
-/// Devices under holders that belong to a nominee, so that a claim that holds the same devices is not mixed up with it.
-pub(crate) fn planned(pod: &Pod, held: impl IntoIterator<Item = Held>) -> Vec<Held> {
-    let own = |(number, mut one): (usize, Held)| {
-        let holder = &mut one.holding.holder;
-        // No claim has such a name.
-        holder.name = format!("{}, for nominated pod {} {}", holder.name, pod.id.name, pod.uid).into();
-        one.share = one.share.map(|_| ShareId(format!("{} {number}", pod.uid).into()));
-        one
+/// The devices of these allocations, held by a nominee.
+pub(crate) fn planned<'a>(pod: &Pod, allocations: impl IntoIterator<Item = &'a Allocation>) -> Vec<Held> {
+    let holder = Holder::Nominee(PodRef::from(pod));
+    let all = allocations.into_iter().flat_map(|allocation| held(&holder, &pod.uid, allocation).0.held);
+    let numbered = |(number, one): (usize, Held)| {
+        // Shares of two claims may have the same place in theirs.
+        let share = one.share.map(|_| ShareId(number.to_string().into()));
+        Held { share, ..one }
     };
-    held.into_iter().enumerate().map(own).collect()
+    all.enumerate().map(numbered).collect()
 }

@@ -332,7 +332,8 @@ impl Engine {
         for device in devices {
             let holdings =
                 self.facts.claims.ledger().holdings(&device).into_iter().flat_map(|all| all.iter());
-            holders.extend(holdings.flat_map(|one| self.users(&one.holder, priority)));
+            let claims = holdings.filter_map(|one| one.holder.claim());
+            holders.extend(claims.flat_map(|claim| self.users(claim, priority)));
         }
         holders
     }

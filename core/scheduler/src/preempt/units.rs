@@ -12,7 +12,7 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
-use crate::gang::Root;
+use cluster::groups::Root;
 
 /// Pods that go together.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl Engine {
                 units.push(Unit { importance: pod.priority, pods: vec![pod], group: None, breaks: None });
                 continue;
             };
-            let above = self.composites_above(&group);
+            let above = self.facts.groups.composites_above(&group);
             match goes_with(&group, &above) {
                 Some(root) if seen.contains(&root) => {}
                 Some(root) => {
@@ -84,18 +84,18 @@ impl Engine {
     /// The group of a pod, if there is one.
     fn group_of(&self, pod: &Pod) -> Option<&Arc<Group>> {
         pod.group.as_ref()?;
-        self.gangs.group(&self.gang_of(pod)?)
+        self.facts.groups.get(&self.facts.groups.gang_of(pod)?)
     }
 
     /// All pods of a group or of all groups below one that are on nodes or on their way there.
     fn whole(&self, root: &Root) -> Unit {
-        let leaves = self.leaves_of(root);
-        let uids = leaves.iter().flat_map(|leaf| self.gangs.seated(leaf));
+        let leaves = self.facts.groups.leaves_of(root);
+        let uids = leaves.iter().flat_map(|leaf| self.facts.groups.seated(leaf));
         let mut pods: Vec<Arc<Pod>> =
             uids.filter_map(|uid| Some(self.facts.nodes.pod(uid)?.1.clone())).collect();
         pods.sort_by(|left, right| left.uid.cmp(&right.uid));
-        let groups = leaves.iter().filter_map(|leaf| self.gangs.group(leaf));
-        let of_groups = groups.map(|group| importance_of(group, &self.composites_above(group)));
+        let groups = leaves.iter().filter_map(|leaf| self.facts.groups.get(leaf));
+        let of_groups = groups.map(|group| importance_of(group, &self.facts.groups.composites_above(group)));
         let importance = pods.iter().map(|pod| pod.priority).chain(of_groups).max().unwrap_or(i32::MIN);
         Unit { pods, importance, group: Some(root.clone()), breaks: None }
     }
@@ -121,15 +121,17 @@ impl Engine {
     /// Of what a unit of this group is one of several parts, how many of these there are, and how many it has to have.
     fn part_of(&self, group: &Root) -> Option<(Root, usize, u32)> {
         let goes_alone = match group {
-            Root::Group(id) => self.gangs.group(id).filter(|group| group.disruption == Disruption::Single),
+            Root::Group(id) => {
+                self.facts.groups.get(id).filter(|group| group.disruption == Disruption::Single)
+            }
             Root::Composite(_) => None,
         };
         let (root, parts, at_least) = match goes_alone {
-            Some(of_pod) => (group.clone(), self.gangs.seated(&of_pod.id).count(), of_pod.at_least),
+            Some(of_pod) => (group.clone(), self.facts.groups.seated(&of_pod.id).count(), of_pod.at_least),
             // It goes as a whole, and what it is in may have too few groups then.
             None => {
-                let parent = self.parent_of(group)?;
-                let standing = self.standing_groups(&parent.id);
+                let parent = self.facts.groups.parent_of(group)?;
+                let standing = self.facts.groups.standing_groups(&parent.id);
                 (Root::Composite(parent.id.clone()), standing, parent.at_least)
             }
         };

@@ -8,16 +8,25 @@ fn at(millis: i64) -> Timestamp {
     START.plus_millis(millis)
 }
 
+fn key(uid: &str) -> Key {
+    Key::Pod(uid.into())
+}
+
 fn queue(pods: &[(&str, i32)]) -> Queue {
     let mut queue = Queue::new(Patience::default());
     for (number, (uid, priority)) in pods.iter().enumerate() {
-        queue.apply(&Arc::from(*uid), *priority, false, at(number as i64));
+        queue.apply(&key(uid), *priority, false, at(number as i64));
     }
     queue
 }
 
 fn taken(queue: &mut Queue, now: i64) -> Vec<String> {
-    std::iter::from_fn(|| queue.next(at(now))).map(|uid| uid.to_string()).collect()
+    std::iter::from_fn(|| queue.next(at(now)))
+        .map(|key| match key {
+            Key::Pod(uid) => uid.to_string(),
+            other => panic!("{other} is no pod"),
+        })
+        .collect()
 }
 
 #[test]
@@ -25,15 +34,15 @@ fn the_most_important_comes_first_and_then_who_came_first() {
     let mut queue = queue(&[("late", 0), ("later", 0), ("urgent", 10)]);
     assert_eq!(taken(&mut queue, 10), ["urgent", "late", "later"]);
     assert_eq!(queue.counts(), Counts::default());
-    assert_eq!(queue.attempts("late"), 1);
+    assert_eq!(queue.attempts(&key("late")), 1);
 }
 
 #[test]
 fn a_sleeper_wakes_only_on_a_change_that_can_help_it() {
     let mut queue = queue(&[("a", 0), ("b", 0)]);
     taken(&mut queue, 0);
-    queue.put_back("a", Failure::Refused(Wake::PodRemoved.into()), at(0));
-    queue.put_back("b", Failure::Refused(Wake::Slice.into()), at(0));
+    queue.put_back(&key("a"), Failure::Refused(Wake::PodRemoved.into()), at(0));
+    queue.put_back(&key("b"), Failure::Refused(Wake::Slice.into()), at(0));
     assert_eq!(queue.wake(Wake::NodeLabels.into(), at(5_000)), 0);
     assert_eq!(queue.wake(Wake::Slice.into(), at(5_000)), 1);
     assert_eq!(taken(&mut queue, 5_000), ["b"]);
@@ -45,14 +54,14 @@ fn who_is_to_sleep_less_is_not_taken_early_and_still_wakes_on_changes() {
     let mut queue = queue(&[("a", 0), ("b", 0)]);
     taken(&mut queue, 0);
     for uid in ["a", "b"] {
-        queue.put_back(uid, Failure::Refused(Wake::PodRemoved.into()), at(0));
+        queue.put_back(&key(uid), Failure::Refused(Wake::PodRemoved.into()), at(0));
     }
-    queue.sleep_less("a", at(500));
+    queue.sleep_less(&key("a"), at(500));
     assert_eq!(queue.next_time(), Some(at(1_500)));
     assert!(taken(&mut queue, 1_400).is_empty());
     assert_eq!(taken(&mut queue, 1_500), ["a"]);
-    queue.sleep_less("a", at(1_500));
-    queue.sleep_less("b", at(1_500));
+    queue.sleep_less(&key("a"), at(1_500));
+    queue.sleep_less(&key("b"), at(1_500));
     assert_eq!(queue.wake(Wake::PodRemoved.into(), at(2_000)), 1);
     assert_eq!(taken(&mut queue, 2_000), ["b"]);
 }
@@ -60,8 +69,8 @@ fn who_is_to_sleep_less_is_not_taken_early_and_still_wakes_on_changes() {
 #[test]
 fn who_is_woken_early_waits_out_its_backoff_unless_nobody_else_is_ready() {
     let mut queue = queue(&[("a", 5), ("b", 0)]);
-    assert_eq!(queue.next(at(0)).as_deref(), Some("a"));
-    queue.put_back("a", Failure::Refused(Wake::Claim.into()), at(0));
+    assert_eq!(queue.next(at(0)), Some(key("a")));
+    queue.put_back(&key("a"), Failure::Refused(Wake::Claim.into()), at(0));
     queue.wake(Wake::Claim.into(), at(10));
     assert_eq!(queue.counts(), Counts { ready: 1, backing_off: 1, ..Counts::default() });
     assert_eq!(taken(&mut queue, 20), ["b", "a"]);
@@ -71,10 +80,10 @@ fn who_is_woken_early_waits_out_its_backoff_unless_nobody_else_is_ready() {
 fn who_failed_is_left_alone_until_its_time_even_if_nobody_else_is_ready() {
     let mut queue = queue(&[("a", 0)]);
     queue.next(at(0));
-    queue.put_back("a", Failure::Failed, at(0));
+    queue.put_back(&key("a"), Failure::Failed, at(0));
     assert!(!queue.has_next(at(999)) && queue.next(at(999)).is_none());
     assert!(queue.has_next(at(1_000)));
-    assert_eq!(queue.next(at(1_000)).as_deref(), Some("a"));
+    assert_eq!(queue.next(at(1_000)), Some(key("a")));
 }
 
 #[test]
@@ -84,7 +93,7 @@ fn each_failure_in_a_row_doubles_the_wait_up_to_a_bound() {
     let mut waits = Vec::new();
     for _ in 0..40 {
         queue.next(at(now));
-        queue.put_back("a", Failure::Failed, at(now));
+        queue.put_back(&key("a"), Failure::Failed, at(now));
         let until = queue.next_time().expect("it backs off");
         waits.push((until.micros() - at(now).micros()) / 1_000);
         now += 60_000;
@@ -97,21 +106,21 @@ fn each_failure_in_a_row_doubles_the_wait_up_to_a_bound() {
 fn nobody_sleeps_for_ever() {
     let mut queue = queue(&[("a", 0)]);
     queue.next(at(0));
-    queue.put_back("a", Failure::Refused(Wakes::NONE), at(0));
+    queue.put_back(&key("a"), Failure::Refused(Wakes::NONE), at(0));
     assert_eq!(queue.next_time(), Some(at(300_000)));
     assert_eq!(queue.next(at(299_999)), None);
-    assert_eq!(queue.next(at(300_000)).as_deref(), Some("a"));
+    assert_eq!(queue.next(at(300_000)), Some(key("a")));
 }
 
 #[test]
 fn it_is_counted_who_comes_where_and_why() {
     let mut queue = queue(&[("a", 0), ("b", 0)]);
-    queue.apply(&"c".into(), 0, true, at(2));
+    queue.apply(&key("c"), 0, true, at(2));
     taken(&mut queue, 3);
-    queue.put_back("a", Failure::Refused(Wake::Slice.into()), at(3));
-    queue.put_back("b", Failure::Failed, at(3));
+    queue.put_back(&key("a"), Failure::Refused(Wake::Slice.into()), at(3));
+    queue.put_back(&key("b"), Failure::Failed, at(3));
     queue.wake(Wake::Slice.into(), at(2_000));
-    queue.apply(&"c".into(), 0, false, at(2_000));
+    queue.apply(&key("c"), 0, false, at(2_000));
     let expected = [
         ((Station::Ready, Cause::Added), 3),
         ((Station::Ready, Cause::Woken(Wake::Slice)), 1),
@@ -121,13 +130,13 @@ fn it_is_counted_who_comes_where_and_why() {
     ];
     assert_eq!(queue.take_moves().into_iter().collect::<Vec<_>>(), expected);
     assert_eq!(queue.take_moves().len(), 0);
-    assert_eq!((queue.began("a"), queue.began("c")), (Some(at(0)), Some(at(2_000))));
+    assert_eq!((queue.began(&key("a")), queue.began(&key("c"))), (Some(at(0)), Some(at(2_000))));
 }
 
 #[test]
 fn a_gated_pod_is_ready_once_its_gates_are_gone() {
     let mut queue = Queue::new(Patience::default());
-    let uid: Arc<str> = "a".into();
+    let uid = key("a");
     queue.apply(&uid, 0, true, at(0));
     assert_eq!((queue.next(at(1)), queue.counts().gated), (None, 1));
     queue.apply(&uid, 0, false, at(2));
@@ -138,12 +147,12 @@ fn a_gated_pod_is_ready_once_its_gates_are_gone() {
 fn taking_note_of_a_pod_wakes_it_only_if_something_that_helps_changed() {
     let mut queue = queue(&[("a", 0)]);
     queue.next(at(0));
-    queue.put_back("a", Failure::Refused(Wake::OwnTolerations.into()), at(0));
-    queue.apply(&"a".into(), 0, false, at(20_000));
+    queue.put_back(&key("a"), Failure::Refused(Wake::OwnTolerations.into()), at(0));
+    queue.apply(&key("a"), 0, false, at(20_000));
     assert_eq!(queue.counts().asleep, 1, "our own note of why it waits must not start it again");
-    queue.wake_one("a", Wake::OwnLabels.into(), at(20_000));
+    queue.wake_one(&key("a"), Wake::OwnLabels.into(), at(20_000));
     assert_eq!(queue.counts().asleep, 1);
-    queue.wake_one("a", Wake::OwnTolerations.into(), at(20_000));
+    queue.wake_one(&key("a"), Wake::OwnTolerations.into(), at(20_000));
     assert_eq!(queue.counts().ready, 1);
 }
 
@@ -151,30 +160,30 @@ fn taking_note_of_a_pod_wakes_it_only_if_something_that_helps_changed() {
 fn a_pod_that_is_out_stays_out_until_it_is_put_back_or_forgotten() {
     let mut queue = queue(&[("a", 0)]);
     queue.next(at(0));
-    queue.apply(&"a".into(), 3, false, at(1));
+    queue.apply(&key("a"), 3, false, at(1));
     assert_eq!(queue.next(at(1_000_000)), None);
-    assert!(queue.remove("a") && !queue.contains("a"));
-    queue.put_back("a", Failure::Failed, at(2));
+    assert!(queue.remove(&key("a")) && !queue.contains(&key("a")));
+    queue.put_back(&key("a"), Failure::Failed, at(2));
     assert_eq!(queue.counts(), Counts::default(), "who is gone is not put back");
 }
 
 #[test]
 fn who_was_searched_for_in_vain_up_to_the_limit_lets_others_go_first() {
     let mut queue = Queue::new(Patience::default());
-    queue.apply(&"hard".into(), 0, false, at(0));
+    queue.apply(&key("hard"), 0, false, at(0));
     let mut now = at(0);
     for seconds in [1, 2, 4, 8, 10, 10] {
         let until = now.plus_millis(1_000 * seconds);
         let before = until.plus_millis(-1);
-        assert_eq!(queue.next(now).as_deref(), Some("hard"));
-        queue.put_back("hard", Failure::LimitReached(Wake::Slice.into()), now);
+        assert_eq!(queue.next(now), Some(key("hard")));
+        queue.put_back(&key("hard"), Failure::LimitReached(Wake::Slice.into()), now);
         assert_eq!(queue.wake(Wake::Claim.into(), now), 0, "this change does not help");
         assert_eq!(queue.wake(Wake::Slice.into(), now), 1);
         // Unlike others that are woken it is not taken early, though nobody else is ready.
         assert_eq!(queue.next(before), None, "{seconds} seconds");
-        queue.apply(&"other".into(), 0, false, before);
-        assert_eq!(queue.next(before).as_deref(), Some("other"), "{seconds} seconds");
-        queue.remove("other");
+        queue.apply(&key("other"), 0, false, before);
+        assert_eq!(queue.next(before), Some(key("other")), "{seconds} seconds");
+        queue.remove(&key("other"));
         now = until;
     }
 }
@@ -182,12 +191,12 @@ fn who_was_searched_for_in_vain_up_to_the_limit_lets_others_go_first() {
 #[test]
 fn who_was_searched_for_in_vain_up_to_the_limit_is_tried_again_ever_more_seldom() {
     let mut queue = Queue::new(Patience::default());
-    queue.apply(&"hard".into(), 0, false, at(0));
+    queue.apply(&key("hard"), 0, false, at(0));
     let mut now = at(0);
     let mut waits = Vec::new();
     for _ in 0..11 {
-        assert_eq!(queue.next(now).as_deref(), Some("hard"));
-        queue.put_back("hard", Failure::LimitReached(Wake::Slice.into()), now);
+        assert_eq!(queue.next(now), Some(key("hard")));
+        queue.put_back(&key("hard"), Failure::LimitReached(Wake::Slice.into()), now);
         let next = queue.next_time().expect("it is tried again");
         waits.push((next.micros() - now.micros()) / 1_000_000);
         now = next;

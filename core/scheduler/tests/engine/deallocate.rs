@@ -22,7 +22,8 @@ pub fn held(name: &str, node: &str, users: &[&str]) -> ClaimState {
         pool: node.into(),
         device: format!("gpu-{node}").into(),
     };
-    let holding = Holding { holder: claim_id(name), groups: BTreeMap::new(), consumed: BTreeMap::new() };
+    let holding =
+        Holding { holder: claim_id(name).into(), groups: BTreeMap::new(), consumed: BTreeMap::new() };
     let held = vec![Held { device, share: None, holding }];
     let nodes = Some(NodeSelector::only(&node.into()));
     ClaimState {

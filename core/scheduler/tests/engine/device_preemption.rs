@@ -56,7 +56,8 @@ fn published(pool: &str, reach: Reach, devices: Vec<Device>, counter_sets: Vec<C
 /// A claim that has a card of a pool.
 fn allocated(name: &str, pool: &str, card: &str, users: &[&str]) -> ClaimState {
     let device = DeviceId { driver: "gpu.example.com".into(), pool: pool.into(), device: card.into() };
-    let holding = Holding { holder: claim_id(name), groups: BTreeMap::new(), consumed: BTreeMap::new() };
+    let holding =
+        Holding { holder: claim_id(name).into(), groups: BTreeMap::new(), consumed: BTreeMap::new() };
     let term = |node: &str| NodeTerm {
         fields: vec![Requirement {
             key: "metadata.name".into(),

@@ -169,7 +169,8 @@ fn a_device_that_somebody_else_gave_away_is_taken() {
     let mut foreign = claim("foreign");
     let device =
         |name: &str| DeviceId { driver: "gpu.example.com".into(), pool: "a".into(), device: name.into() };
-    let holding = Holding { holder: claim_id("foreign"), groups: BTreeMap::new(), consumed: BTreeMap::new() };
+    let holding =
+        Holding { holder: claim_id("foreign").into(), groups: BTreeMap::new(), consumed: BTreeMap::new() };
     let held = vec![Held { device: device("gpu-a"), share: None, holding }];
     foreign.allocation = Some(Arc::new(Allocated { nodes: None, held }));
     world.add_claim(foreign);

@@ -212,7 +212,7 @@ fn held(claim: &ClaimId, allocation: &Allocation, shares: &[Arc<str>]) -> Alloca
         device: grant.device.clone(),
         share: grant.share.as_ref().and_then(|_| shares.next()).cloned().map(ShareId),
         holding: Holding {
-            holder: claim.clone(),
+            holder: claim.clone().into(),
             groups: grant.groups.clone(),
             consumed: grant.share.clone().unwrap_or_default(),
         },

@@ -95,7 +95,11 @@ pub(super) fn take(ledger: &mut Ledger, node: &Arc<str>, device: &str) {
     let id = DeviceId { driver: DRIVER.into(), pool: node.clone(), device: device.into() };
     let name = format!("{node}-{device}").into();
     let holder = ClaimId { namespace: "default".into(), name };
-    ledger.take(&id, None, Holding { holder, groups: BTreeMap::new(), consumed: BTreeMap::new() });
+    ledger.take(
+        &id,
+        None,
+        Holding { holder: holder.into(), groups: BTreeMap::new(), consumed: BTreeMap::new() },
+    );
 }
 
 /// The one class.
