@@ -7,23 +7,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use gates::Gates;
+use gates::{Gate, Gates};
 use model::claim::{ClaimId, Class};
 use model::device::PoolId;
 use model::node::{Node, NodeTaintEffect};
-use model::pod::Pod;
+use model::pod::{Pod, PodId};
 use rustc_hash::FxHashMap;
 
 use crate::budgets::Budgets;
 use crate::change::{CompanionChange, StorageChange};
 use crate::claims::{Claims, Held};
 use crate::companions::Companions;
+use crate::contexts::PodContext;
 use crate::groups::Groups;
 use crate::images::ImageCounts;
 use crate::namespaces::Namespaces;
 use crate::nodes::{NodeIdx, Nodes};
 use crate::pools::{PoolReach, Slices};
 use crate::published::Published;
+use crate::resource_classes::ResourceClasses;
 use crate::taint_rules::{TaintRule, TaintRules};
 use crate::touches::Touches;
 use crate::volumes::Volumes;
@@ -31,6 +33,8 @@ use crate::volumes::Volumes;
 /// What is known of a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
+    /// Which features are on.
+    pub gates: Gates,
     /// Nodes with the pods on them, and pods that are about to be on them.
     pub nodes: Nodes,
     /// Labels of namespaces.
@@ -47,8 +51,12 @@ pub struct Facts {
     pub taint_rules: TaintRules,
     /// Classes of devices.
     pub classes: BTreeMap<Arc<str>, Class>,
+    /// Which class stands for which resource that pods ask for by name.
+    pub resources: ResourceClasses,
     /// Claims, and the devices that they hold.
     pub claims: Claims,
+    /// What is negotiated with drivers' controllers about pods, by the names of these.
+    pub contexts: BTreeMap<PodId, PodContext>,
     /// Disruption budgets.
     pub budgets: Budgets,
     /// Groups of pods, and who is a member.
@@ -65,7 +73,7 @@ impl Facts {
     /// Nothing is known yet; these features are on.
     #[must_use]
     pub fn new(gates: Gates) -> Facts {
-        Facts { groups: Groups::new(gates), ..Facts::default() }
+        Facts { gates, groups: Groups::new(gates), ..Facts::default() }
     }
 
     /// Takes note of a node, and tells what was known of it before.
@@ -153,13 +161,26 @@ impl Facts {
     /// Takes note of a class.
     pub fn apply_class(&mut self, class: Class) {
         self.classes.insert(class.name.clone(), class);
-        self.touches.touch_all();
+        self.follow_classes();
     }
 
     /// Forgets a class.
     pub fn remove_class(&mut self, name: &str) {
         self.classes.remove(name);
+        self.follow_classes();
+    }
+
+    fn follow_classes(&mut self) {
+        if self.gates.enabled(Gate::DRAExtendedResource) {
+            self.resources = ResourceClasses::new(self.classes.values());
+        }
         self.touches.touch_all();
+    }
+
+    /// The context of a pod, and not that of another of its name.
+    #[must_use]
+    pub fn context(&self, pod: &Pod) -> Option<&PodContext> {
+        self.contexts.get(&pod.id).filter(|context| context.owner == pod.uid)
     }
 
     /// Something changed for the devices of a pool.

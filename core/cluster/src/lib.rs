@@ -18,4 +18,5 @@ pub mod resource_classes;
 pub mod taint_rules;
 pub mod topologies;
 pub mod touches;
+pub mod users;
 pub mod volumes;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::claim::Class;
+use model::pod::Shape;
 
 /// What comes before the name of a class in the name of the resource that it always stands for.
 pub const CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
@@ -22,6 +23,35 @@ pub fn resource_classes<'c>(classes: impl IntoIterator<Item = &'c Class>) -> BTr
     let said = all.iter().filter_map(|class| Some((class.resource.clone()?, class.name.clone())));
     let own = all.iter().map(|class| (format!("{CLASS_PREFIX}{}", class.name).into(), class.name.clone()));
     said.chain(own).collect()
+}
+
+/// Which class stands for which resource.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ResourceClasses(BTreeMap<Arc<str>, Arc<str>>);
+
+impl ResourceClasses {
+    /// What these classes stand for.
+    #[must_use]
+    pub fn new<'c>(classes: impl IntoIterator<Item = &'c Class>) -> ResourceClasses {
+        ResourceClasses(resource_classes(classes))
+    }
+
+    /// The resources, in order.
+    pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.0.keys()
+    }
+
+    /// A resource that a class stands for, and the class.
+    #[must_use]
+    pub fn get(&self, resource: &str) -> Option<(&Arc<str>, &Arc<str>)> {
+        self.0.get_key_value(resource)
+    }
+
+    /// The classes that may stand for something that a pod asks for.
+    pub fn classes_of(&self, shape: &Shape) -> impl Iterator<Item = &Arc<str>> {
+        let names = shape.device_containers.iter().flat_map(|container| container.amounts.keys());
+        names.filter_map(|name| self.0.get(name))
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::claim::ClaimId;
 use crate::node::{NodeSelector, NodeTerm};
 use crate::timestamp::Timestamp;
 
@@ -71,6 +72,24 @@ pub struct Pod {
     pub landing: Option<Landing>,
     /// What decides where it can go.
     pub shape: Arc<Shape>,
+}
+
+impl Pod {
+    /// The claims that it names.
+    pub fn claim_ids(&self) -> impl Iterator<Item = ClaimId> {
+        self.claims.iter().filter_map(|claim| self.claim_id(claim))
+    }
+
+    /// The claim that an entry of it names.
+    #[must_use]
+    pub fn claim_id(&self, claim: &PodClaim) -> Option<ClaimId> {
+        match &claim.source {
+            ClaimSource::Named(name) | ClaimSource::Generated(name) => {
+                Some(ClaimId { namespace: self.id.namespace.clone(), name: name.clone() })
+            }
+            ClaimSource::ToBeGenerated { .. } | ClaimSource::NotNeeded | ClaimSource::Unknown => None,
+        }
+    }
 }
 
 /// A claim that a pod names.

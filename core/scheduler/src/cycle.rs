@@ -444,7 +444,7 @@ impl Engine {
         if !profile.filters.has(Filter::Devices) {
             return Ok(Claims::default());
         }
-        let (named, footing) = (self.named_needs(pod), self.footing(pod));
+        let (named, footing) = (self.facts.named_needs(pod), self.footing(pod));
         let mut claims = Claims { named, footing, ..Claims::default() };
         if pod.node.is_some() {
             // Whether there is room for it was not asked either.
@@ -474,7 +474,7 @@ impl Engine {
             if state.deleting {
                 return Err(refused(format!("resourceclaim \"{name}\" is being deleted")));
             }
-            let user = self.user_of(pod, &id);
+            let user = self.facts.user_of(pod, &id);
             let generated = matches!(claim.source, ClaimSource::Generated(_));
             if generated && state.owner.as_ref() != Some(&user) {
                 return Err(refused(format!("resourceclaim \"{name}\" was not created for the pod")));
@@ -485,9 +485,9 @@ impl Engine {
             if self.is_given_up(&id) {
                 return Err(refused(format!("resource claim {id} is in the process of being deallocated")));
             }
-            let is_wanted = || self.is_being_reserved(&id) || self.has_other_users(&id, &pod.uid);
+            let is_wanted = || self.is_being_reserved(&id) || self.facts.has_other_users(&id, &pod.uid);
             let broken = self.will_not_be_ready(&id, profile);
-            let clash = || self.clash(&id, false).filter(|_| !is_wanted());
+            let clash = || self.facts.clash(&id, false).filter(|_| !is_wanted());
             if let Some(why) = broken.or_else(clash) {
                 let mut refusal = refused(why);
                 let one = InTheWay { claim: id.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };

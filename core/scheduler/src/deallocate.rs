@@ -45,8 +45,8 @@ impl Engine {
     ) -> Option<InTheWay> {
         let is_idle = |id: &ClaimId, users: &[Arc<str>]| {
             // What is reserved for a pod on a node may be in use there, whatever became of the node, unless it cannot be used there.
-            let is_of_no_use = pod.node.as_ref().is_none_or(|node| !self.may_use_at(id, node));
-            let is_unused = is_of_no_use && users.iter().all(|user| self.is_user_alone(user, &pod.uid));
+            let is_of_no_use = pod.node.as_ref().is_none_or(|node| !self.facts.may_use_at(id, node));
+            let is_unused = is_of_no_use && users.iter().all(|user| self.facts.is_user_alone(user, &pod.uid));
             let is_unused = is_unused || users.is_empty();
             is_unused && !self.is_being_reserved(id)
         };
@@ -101,7 +101,7 @@ impl Engine {
         };
         let is_reserved =
             self.facts.claims.get(&one.claim).is_some_and(|state| state.reserved_for.contains(user));
-        if one.remedy != Remedy::Deallocate || !is_reserved || self.may_use_at(&one.claim, &node) {
+        if one.remedy != Remedy::Deallocate || !is_reserved || self.facts.may_use_at(&one.claim, &node) {
             return false;
         }
         let (claim, uid) = (one.claim.clone(), one.uid.clone());
@@ -150,8 +150,9 @@ impl Engine {
     pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
         let Some((claims, user)) = self.giving_up.remove(&write) else { return false };
         claims.iter().for_each(|claim| self.settle_claim_given_up(now, claim, &user));
-        let is_ours =
-            |claim: &ClaimId| self.facts.claims.get(claim).is_none_or(|state| !self.is_controlled(state));
+        let is_ours = |claim: &ClaimId| {
+            self.facts.claims.get(claim).is_none_or(|state| !self.facts.is_controlled(state))
+        };
         let is_in_vain = *outcome != WriteOutcome::Done && claims.iter().any(is_ours);
         let asker = self.facts.waiting.get(&user).filter(|_| is_in_vain);
         if let Some(key) = asker.map(|pod| self.facts.groups.key_of(pod)) {
@@ -161,7 +162,7 @@ impl Engine {
     }
 
     fn settle_claim_given_up(&mut self, now: Timestamp, claim: &ClaimId, user: &Arc<str>) {
-        if self.facts.claims.get(claim).is_some_and(|state| self.is_controlled(state)) {
+        if self.facts.claims.get(claim).is_some_and(|state| self.facts.is_controlled(state)) {
             // It has its devices until its driver takes them back, which is told to those who wait for that. Who looked at it
             // before the answer has to look again, and that is not only the pod that it was asked back for.
             let pod = self.facts.waiting.get(user).map(|pod| self.facts.groups.key_of(pod));

@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing is changed here but what is known about expressions, and how much work is left.
 
+use crate::extended::wish_on;
 use allocation::{Answer, DeviceOrder, Question, Reply, allocate_within};
 use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
@@ -11,9 +12,8 @@ use model::node::Node;
 use crate::certainty::Certainty;
 use crate::cycle::Claims;
 use crate::engine::Engine;
-use crate::filters;
 use crate::reason::Reason;
-use crate::work;
+use crate::{filters, work};
 
 /// What Kubernetes says if there are no devices.
 const IN_VAIN: &str = "cannot allocate all claims";
@@ -135,7 +135,7 @@ impl Engine {
         if let Some(why) = claims.pending.iter().find_map(|pending| pending.refuses(node)) {
             return Err(why.into());
         }
-        let made = claims.named.as_ref().and_then(|shape| self.extended.wish_on(shape, node));
+        let made = claims.named.as_ref().and_then(|shape| wish_on(&self.facts.resources, shape, node));
         if claims.open.is_empty() && made.is_none() {
             return Ok(Vec::new());
         }

@@ -14,7 +14,6 @@ mod sharing;
 pub(crate) mod turn;
 
 use cluster::groups::Key;
-pub(crate) use fold::claim_id;
 pub use readying::ReadyOutcome;
 pub(crate) use turn::held;
 

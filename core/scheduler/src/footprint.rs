@@ -16,7 +16,7 @@ use model::pod::{Pod, Resources, Shape};
 use model::quantity::Quantity;
 
 use crate::cycle::{Claims, Wanted};
-use crate::engine::{Engine, claim_id};
+use crate::engine::Engine;
 use crate::filters::node_of;
 use crate::write::{ClaimFootprint, Write};
 
@@ -50,7 +50,7 @@ impl Engine {
         }
         let mut users: BTreeMap<ClaimId, Vec<Arc<str>>> = BTreeMap::new();
         for (at, claim) in pod.claims.iter().enumerate() {
-            let Some(id) = claim_id(pod, claim) else { continue };
+            let Some(id) = pod.claim_id(claim) else { continue };
             let containers = pod.shape.claim_containers.get(at).into_iter().flatten().cloned();
             users.entry(id).or_default().extend(containers);
         }

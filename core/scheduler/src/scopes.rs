@@ -5,19 +5,19 @@
 //!
 //! Invariant: a claim that is said to be able to get no such device gets none. What was not found out counts as if it could.
 
+use cluster::users::asks;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use allocation::Expressions;
 use cluster::facts::Facts;
 use cluster::published::Published;
-use model::claim::{Amount, Ask, Claim, Class, Wish};
+use model::claim::{Amount, Ask, Claim, Class};
 use model::device::PoolId;
 use model::pod::Pod;
 
 use crate::cycle::Claims;
 use crate::engine::Engine;
-use crate::engine::fold::named_claims;
 
 /// How many kinds of requests are kept; beyond that all are forgotten.
 const KEPT_MAX: usize = 10_000;
@@ -68,8 +68,8 @@ impl Engine {
             return;
         }
         let wishes: Vec<Arc<Claim>> =
-            named_claims(pod).filter_map(|id| Some(self.facts.claims.get(&id)?.wish.clone())).collect();
-        let named: Vec<Arc<str>> = self.extended.classes_of(&pod.shape).cloned().collect();
+            pod.claim_ids().filter_map(|id| Some(self.facts.claims.get(&id)?.wish.clone())).collect();
+        let named: Vec<Arc<str>> = self.facts.resources.classes_of(&pod.shape).cloned().collect();
         let asked = wishes.iter().flat_map(|wish| asks(wish)).map(|ask| (&ask.class, &ask.selectors[..]));
         for (class, selectors) in asked.chain(named.iter().map(|class| (class, &[][..]))) {
             if self.scopes.get(class, selectors).is_none() {
@@ -87,7 +87,7 @@ impl Engine {
         let of_named = |class: &Arc<str>| self.scope(class, &[]).shared;
         let named = claims.named.as_ref();
         claims.open.iter().any(|state| self.may_share(&state.wish))
-            || named.is_some_and(|shape| self.extended.classes_of(shape).any(of_named))
+            || named.is_some_and(|shape| self.facts.resources.classes_of(shape).any(of_named))
     }
 
     /// Whether a claim could get devices that several nodes reach.
@@ -103,7 +103,7 @@ impl Engine {
         if !self.facts.slices.has_parts() {
             return false;
         }
-        named_claims(pod).any(|id| {
+        pod.claim_ids().any(|id| {
             let Some(state) = self.gangs.assumed.get(&id).or_else(|| self.facts.claims.get(&id)) else {
                 return true;
             };
@@ -136,14 +136,6 @@ impl Engine {
         });
         Scope { shared, takes_of_node }
     }
-}
-
-/// What a claim asks for, in every alternative.
-fn asks(wish: &Claim) -> impl Iterator<Item = &Ask> {
-    wish.requests.iter().flat_map(|request| match &request.wish {
-        Wish::Exactly(ask) => vec![ask],
-        Wish::FirstAvailable(asks) => asks.iter().map(|(_, ask)| ask).collect(),
-    })
 }
 
 /// The devices of a slice that a class and selectors pick, unless that cannot be judged.

@@ -12,7 +12,7 @@ use model::claim::ClaimId;
 use model::pod::{ClaimSource, Pod, PodClaim};
 use model::timestamp::Timestamp;
 
-use super::fold::{claim_id, named_claims, own_changes};
+use super::fold::own_changes;
 use super::{Announcement, Engine};
 use crate::filters::{Filter, FilterSet};
 use crate::queue::Failure;
@@ -48,9 +48,9 @@ impl Engine {
     }
 
     fn is_unserved(&self, pod: &Pod, claim: &PodClaim) -> bool {
-        let id = claim_id(pod, claim);
+        let id = pod.claim_id(claim);
         let state = id.as_ref().and_then(|id| self.facts.claims.get(id));
-        let user = id.as_ref().map_or_else(|| pod.uid.clone(), |id| self.user_of(pod, id));
+        let user = id.as_ref().map_or_else(|| pod.uid.clone(), |id| self.facts.user_of(pod, id));
         match claim.source {
             ClaimSource::NotNeeded | ClaimSource::Unknown => return false,
             // What was made for somebody else is theirs to use.
@@ -99,7 +99,7 @@ impl Engine {
     /// Nobody holds a pod back that is on its node already. If its devices are not ready, that is told and nothing else: the
     /// claim says for what, and whoever prepares the devices on the node can wait.
     fn tell_unready(&mut self, now: Timestamp, pod: &Arc<Pod>) {
-        let claims: Vec<ClaimId> = named_claims(pod).collect();
+        let claims: Vec<ClaimId> = pod.claim_ids().collect();
         let (Some(what), Some(node)) = (self.what_is_unready(now, pod, &claims), pod.node.clone()) else {
             return;
         };
@@ -120,22 +120,8 @@ impl Engine {
             return None;
         }
         let mut claims =
-            named_claims(&placing.pod).filter(|claim| self.facts.claims.allocation(claim).is_some());
-        let claim = claims.find(|claim| !self.is_usable_at(claim, &placing.node))?;
+            placing.pod.claim_ids().filter(|claim| self.facts.claims.allocation(claim).is_some());
+        let claim = claims.find(|claim| !self.facts.is_usable_at(claim, &placing.node))?;
         Some(format!("claim {claim}: it got devices elsewhere than on {} in the meantime", placing.node))
-    }
-
-    /// Whether what a claim has can be used on a node. Of a node that is not there nothing can be.
-    fn is_usable_at(&self, claim: &ClaimId, node: &str) -> bool {
-        let node = self.facts.nodes.find(node).and_then(|at| self.facts.nodes.get(at).node.as_ref());
-        let nodes = self.facts.claims.allocation(claim).and_then(|allocated| allocated.nodes.as_ref());
-        node.is_some_and(|node| nodes.is_none_or(|nodes| nodes.picks(node).unwrap_or(false)))
-    }
-
-    /// Whether a pod that is on a node may use what a claim has. While the node is not known that cannot be told, and nothing is
-    /// taken from the pod.
-    pub(crate) fn may_use_at(&self, claim: &ClaimId, node: &str) -> bool {
-        let is_known = self.facts.nodes.find(node).is_some_and(|at| self.facts.nodes.get(at).node.is_some());
-        !is_known || self.is_usable_at(claim, node)
     }
 }

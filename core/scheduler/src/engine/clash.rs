@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use cluster::claims::{ClaimState, Shown};
 use model::claim::ClaimId;
-use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::Engine;
@@ -29,11 +28,6 @@ const LISTED_WITHIN_MS: i64 = 2_000;
 const HEARS_WITHIN_MS: i64 = 30_000;
 
 impl Engine {
-    /// Whether a pod may use devices: those of claims, or such that stand for what it asks for by name.
-    pub(crate) fn wants_devices(&self, pod: &Pod) -> bool {
-        !pod.claims.is_empty() || self.named_needs(pod).is_some()
-    }
-
     /// Takes note of somebody else who gives out devices, by a claim that has some which we did not give it.
     pub(super) fn notice_rival(&mut self, state: &ClaimState, shown: Shown) {
         let id = &state.wish.id;
@@ -46,7 +40,9 @@ impl Engine {
         }
         // Claims for pods of ours may be from an earlier life of ours, or from a replica.
         let is_known = |user: &Arc<str>| {
-            self.facts.waiting.contains_key(user) || self.facts.nodes.has_pod(user) || self.knows_group(user)
+            self.facts.waiting.contains_key(user)
+                || self.facts.nodes.has_pod(user)
+                || self.facts.groups.by_uid(user).is_some()
         };
         if !state.reserved_for.iter().any(is_known) {
             self.rivals.meet();
@@ -171,32 +167,7 @@ impl Engine {
         let placing = self.placing.get(uid)?;
         // One of ours that came second has given its own back by the end of the wait. Who has not will never do so.
         let gives_way = placing.settles_at.is_some_and(|time| now >= time);
-        claims.iter().find_map(|claim| Some((claim.clone(), self.clash(claim, gives_way)?)))
-    }
-
-    /// Why a claim has to give its devices back, unless pods run with it: another claim had one of them first, or is in use
-    /// by now, or just has it.
-    pub(crate) fn clash(&self, claim: &ClaimId, gives_way: bool) -> Option<String> {
-        // Who is on its way is not there yet. Who was bound by hand may run as soon as its claims are reserved for it.
-        let is_coming = |user: &str| self.placing.get(user).is_some_and(|placing| placing.pod.node.is_none());
-        let is_there = |user: &Arc<str>| self.facts.nodes.has_pod(user) && !is_coming(user);
-        let is_in_use = |user: &Arc<str>| is_there(user) || self.members_seated(user).any(is_there);
-        let has_user = |claim: &ClaimId| {
-            let state = self.facts.claims.get(claim);
-            state.is_some_and(|state| state.reserved_for.iter().any(is_in_use))
-        };
-        if has_user(claim) {
-            return None;
-        }
-        let mut clashes = self.facts.claims.clashes(claim);
-        let clash = clashes.find(|clash| gives_way || clash.rival_was_first || has_user(&clash.rival))?;
-        Some(format!("device {} of claim {claim} was given to claim {} as well", clash.device, clash.rival))
-    }
-
-    /// Whether a claim is reserved for others than this pod.
-    pub(crate) fn has_other_users(&self, claim: &ClaimId, pod: &str) -> bool {
-        let is_other = |user: &Arc<str>| !self.is_user_alone(user, pod);
-        self.facts.claims.get(claim).is_some_and(|state| state.reserved_for.iter().any(is_other))
+        claims.iter().find_map(|claim| Some((claim.clone(), self.facts.clash(claim, gives_way)?)))
     }
 
     /// Gives the devices of a claim back since another has them, and puts its pod back.
@@ -209,13 +180,13 @@ impl Engine {
     pub(super) fn give_devices_back(&mut self, uid: &Arc<str>, claim: ClaimId) {
         // One that was made for the pod is deleted anyway when the pod is taken back, and one that others want too gives its
         // devices back when all of them have let it go.
-        let is_others = self.has_other_users(&claim, uid);
+        let is_others = self.facts.has_other_users(&claim, uid);
         let state = self.facts.claims.get(&claim).filter(|state| !state.extended && !is_others);
         if let Some(state) = state.cloned() {
             if let Some(placing) = self.placing.get_mut(uid) {
                 placing.reserved.retain(|one| *one != claim);
             }
-            let user = self.placing.get(uid).map(|placing| self.user_of(&placing.pod, &claim));
+            let user = self.placing.get(uid).map(|placing| self.facts.user_of(&placing.pod, &claim));
             let one = InTheWay { claim, uid: state.uid.clone(), remedy: Remedy::Deallocate };
             self.ask_for(one, &user.unwrap_or_else(|| uid.clone()));
         }

@@ -8,7 +8,7 @@ use cluster::taint_rules::TaintRule;
 use gates::Gate;
 use model::claim::ClaimId;
 use model::node::Node;
-use model::pod::{ClaimSource, Pod, PodClaim};
+use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
 
 use super::Engine;
@@ -132,7 +132,7 @@ impl Engine {
         if let Some(node) = &pod.node {
             // Bound, by us or by somebody else: it waits for nobody any more.
             self.rivals.is_done(now, &pod.uid);
-            if self.settings.profile(pod).is_none() && self.wants_devices(pod) {
+            if self.settings.profile(pod).is_none() && self.facts.wants_devices(pod) {
                 self.rivals.meet();
             }
             let known = self.facts.nodes.has_pod(&pod.uid);
@@ -154,7 +154,7 @@ impl Engine {
             if !known {
                 self.join_gang(now, pod);
             }
-            if !known && self.wants_devices(pod) {
+            if !known && self.facts.wants_devices(pod) {
                 // Its claims may have been told of before it, and only now to displace it can free their devices.
                 self.preempting.users_changed();
                 return freed.or(Wakes::of(&[Wake::PodAdded, Wake::Claim]));
@@ -165,7 +165,7 @@ impl Engine {
             return self.pod_gone(now, &pod.uid);
         }
         let Some(profile) = self.settings.profile(pod).cloned() else {
-            self.rivals.waits(now, pod, self.wants_devices(pod));
+            self.rivals.waits(now, pod, self.facts.wants_devices(pod));
             return Wakes::NONE;
         };
         // The answer to a binding may overtake facts from before it, and a pod that is bound stays so.
@@ -195,7 +195,7 @@ impl Engine {
     pub(super) fn lacks_claims(&mut self, pod: &Pod) -> bool {
         let mut lacks =
             pod.claims.iter().any(|claim| matches!(claim.source, ClaimSource::ToBeGenerated { .. }));
-        for id in named_claims(pod) {
+        for id in pod.claim_ids() {
             if self.facts.claims.get(&id).is_none() {
                 self.lacking.entry(id).or_default().insert(pod.uid.clone());
                 lacks = true;
@@ -220,7 +220,7 @@ impl Engine {
         self.note_made(&state);
         self.heed_users(now, &state);
         let made_for = state.owner.clone().filter(|_| state.extended);
-        let is_controlled = self.is_controlled(&state);
+        let is_controlled = self.facts.is_controlled(&state);
         let is_displaceable = !is_controlled && self.is_displaceable(&state);
         let touched = self.facts.claims.show(state, shown);
         if touched.taken {
@@ -244,7 +244,7 @@ impl Engine {
             // No device is free that was not, but others could go now.
             self.preempting.users_changed();
         }
-        let was_controlled = known.is_some_and(|known| self.is_controlled(&known));
+        let was_controlled = known.is_some_and(|known| self.facts.is_controlled(&known));
         // What a driver's controller gives and takes is none of what we have to give.
         let is_open_again =
             !was_controlled && before.is_some() && self.facts.claims.allocation(&id).is_none();
@@ -314,7 +314,7 @@ impl Engine {
         self.leave_gang(&pod);
         self.forget_users(&pod);
         self.forget_negotiation(&pod);
-        for id in named_claims(&pod) {
+        for id in pod.claim_ids() {
             if let Some(pods) = self.lacking.get_mut(&id) {
                 pods.remove(uid);
                 if pods.is_empty() {
@@ -334,21 +334,6 @@ fn helped_by(change: &StorageChange) -> Wakes {
         StorageChange::VolumeGone(_)
         | StorageChange::VolumeClaimGone(_)
         | StorageChange::StorageClassGone(_) => Wakes::NONE,
-    }
-}
-
-/// The claims that a pod names.
-pub(crate) fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimId> {
-    pod.claims.iter().filter_map(|claim| claim_id(pod, claim))
-}
-
-/// The claim that an entry of a pod names.
-pub(crate) fn claim_id(pod: &Pod, claim: &PodClaim) -> Option<ClaimId> {
-    match &claim.source {
-        ClaimSource::Named(name) | ClaimSource::Generated(name) => {
-            Some(ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() })
-        }
-        ClaimSource::ToBeGenerated { .. } | ClaimSource::NotNeeded | ClaimSource::Unknown => None,
     }
 }
 

@@ -12,7 +12,6 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::Engine;
-use super::fold::named_claims;
 use crate::deallocate::{InTheWay, Remedy};
 
 /// How long after it was asked for, and for as long as it has not happened, it is asked for again.
@@ -54,12 +53,12 @@ impl Engine {
 
     /// Takes note that a pod is gone before it ran. What its claims got for it would stay theirs, with nobody to use it.
     pub(super) fn bereave_claims(&mut self, now: Timestamp, pod: &Pod) {
-        for claim in named_claims(pod) {
+        for claim in pod.claim_ids() {
             let state = self.facts.claims.get(&claim).filter(|state| !state.extended);
             // What a driver gave is taken back by who looks after claims.
-            let is_ours = state.is_some_and(|state| !self.is_controlled(state));
+            let is_ours = state.is_some_and(|state| !self.facts.is_controlled(state));
             if is_ours && self.facts.claims.allocation(&claim).is_some() {
-                let user = self.user_of(pod, &claim);
+                let user = self.facts.user_of(pod, &claim);
                 self.forlorn.bereaved.entry(claim.clone()).or_default().insert(user);
                 self.look_if_forlorn(now, &claim);
             }

@@ -17,7 +17,6 @@ use model::duration;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::fold::named_claims;
 use super::{Announcement, Engine};
 use crate::cycle::Choice;
 use crate::profile::Profile;
@@ -164,7 +163,7 @@ impl Engine {
         }
         let has_conditions =
             |id: &ClaimId| self.facts.claims.get(id).is_some_and(|state| state.preparation.is_some());
-        let mut claims: Vec<ClaimId> = named_claims(pod).chain(self.written_claims(uid)).collect();
+        let mut claims: Vec<ClaimId> = pod.claim_ids().chain(self.written_claims(uid)).collect();
         claims.sort_unstable();
         claims.dedup();
         claims.retain(has_conditions);

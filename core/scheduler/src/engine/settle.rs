@@ -6,7 +6,6 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::fold::named_claims;
 use super::{Announcement, Engine, OpenClaim, Placing};
 use crate::deallocate::{InTheWay, Remedy};
 use crate::filters::FilterSet;
@@ -161,7 +160,7 @@ impl Engine {
         let node = self.facts.waiting.get(uid).and_then(|pod| pod.node.clone());
         for claim in reserved {
             // What a pod may use where it is stays its own, whatever it lacks besides.
-            if node.as_ref().is_some_and(|node| self.may_use_at(&claim, node)) {
+            if node.as_ref().is_some_and(|node| self.facts.may_use_at(&claim, node)) {
                 continue;
             }
             let consumer = self.consumer(&pod, &claim);
@@ -181,11 +180,13 @@ impl Engine {
     /// alone, they would keep them for the time when it is tried again, and for good if it is not. What drivers gave is
     /// given back only for another: it is negotiated about for long.
     fn give_up_devices(&mut self, pod: &Pod, reserved: &mut Vec<ClaimId>, displaced: bool) {
-        for claim in named_claims(pod) {
+        for claim in pod.claim_ids() {
             let state = self.facts.claims.get(&claim).filter(|state| state.allocation.is_some());
-            let Some(state) = state.filter(|state| displaced || !self.is_controlled(state)) else { continue };
+            let Some(state) = state.filter(|state| displaced || !self.facts.is_controlled(state)) else {
+                continue;
+            };
             let uid = state.uid.clone();
-            if self.has_other_users(&claim, &pod.uid) || self.is_being_reserved(&claim) {
+            if self.facts.has_other_users(&claim, &pod.uid) || self.is_being_reserved(&claim) {
                 continue;
             }
             if self.is_given_up(&claim) {
@@ -246,7 +247,7 @@ impl Engine {
             self.abandoned.insert(write, (open, consumer));
         }
         for claim in &placing.reserved {
-            if !self.may_use_at(claim, node) {
+            if !self.facts.may_use_at(claim, node) {
                 let consumer = self.consumer(&placing.pod, claim);
                 self.release_claim(claim, consumer, Some(node.clone()));
             }
@@ -258,7 +259,7 @@ impl Engine {
         let Some((open, consumer)) = self.abandoned.remove(&write) else { return };
         let user = consumer.uid.clone();
         let node = self.facts.nodes.pod(&user).and_then(|(_, pod)| pod.node.clone());
-        let is_of_use = node.as_ref().is_some_and(|node| self.may_use_at(&open.claim, node));
+        let is_of_use = node.as_ref().is_some_and(|node| self.facts.may_use_at(&open.claim, node));
         if *outcome == WriteOutcome::Done && !is_of_use {
             self.let_go_unbound(&open.claim, consumer, node);
         }
@@ -300,8 +301,8 @@ impl Engine {
     /// the claim gives its devices back at once: whoever dies after a release would leave them with it.
     fn let_go_unbound(&mut self, claim: &ClaimId, consumer: Consumer, node: Option<Arc<str>>) {
         let state =
-            self.facts.claims.get(claim).filter(|state| !state.extended && !self.is_controlled(state));
-        let is_free = node.is_none() && !self.has_other_users(claim, &consumer.uid);
+            self.facts.claims.get(claim).filter(|state| !state.extended && !self.facts.is_controlled(state));
+        let is_free = node.is_none() && !self.facts.has_other_users(claim, &consumer.uid);
         match state.filter(|_| is_free && !self.is_being_reserved(claim)) {
             Some(state) => {
                 let one =
@@ -325,7 +326,11 @@ impl Engine {
     /// Undoes what was written of a claim for a pod; a reservation is taken back by the write that this gives. What its group
     /// uses is let go with the last member.
     fn letting_go(&mut self, claim: &ClaimId, consumer: Consumer, node: Option<Arc<str>>) -> Option<Write> {
-        if consumer.group.as_ref().is_some_and(|group| self.has_members_besides(&group.uid, &consumer.uid)) {
+        if consumer
+            .group
+            .as_ref()
+            .is_some_and(|group| self.facts.has_members_besides(&group.uid, &consumer.uid))
+        {
             return None;
         }
         self.unmake(claim);

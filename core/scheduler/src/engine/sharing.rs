@@ -9,13 +9,12 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::Engine;
-use super::fold::named_claims;
 use crate::wake::Wake;
 
 impl Engine {
     /// Takes note of a pod that was refused.
     pub(crate) fn watch_users(&mut self, pod: &Pod) {
-        for id in named_claims(pod) {
+        for id in pod.claim_ids() {
             if self.facts.claims.get(&id).is_some_and(|state| state.allocation.is_some()) {
                 self.sharing.entry(id).or_default().insert(pod.uid.clone());
             }
@@ -34,7 +33,7 @@ impl Engine {
         if self.sharing.is_empty() {
             return;
         }
-        for id in named_claims(pod) {
+        for id in pod.claim_ids() {
             let Some(pods) = self.sharing.get_mut(&id) else { continue };
             pods.remove::<Arc<str>>(&pod.uid);
             if pods.is_empty() {

@@ -11,7 +11,6 @@ use model::device::DeviceId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::fold::named_claims;
 use super::{Announcement, Engine, OpenClaim, Placing};
 use crate::cycle::{Choice, Wanted};
 use crate::filters::FilterSet;
@@ -44,7 +43,7 @@ impl Engine {
                 self.queue.remove(&key);
                 continue;
             };
-            if self.wants_devices(&pod)
+            if self.facts.wants_devices(&pod)
                 && let Some(until) = self.rivals.stands_back(now, &key)
             {
                 self.queue.postpone(&key, until);
@@ -138,9 +137,9 @@ impl Engine {
     fn offer_kept_devices(&mut self, now: Timestamp, pod: &Pod) {
         let is_ours = |id: ClaimId| {
             let state = self.facts.claims.get(&id);
-            state.is_some_and(|state| state.allocation.is_some() && !self.is_controlled(state))
+            state.is_some_and(|state| state.allocation.is_some() && !self.facts.is_controlled(state))
         };
-        if named_claims(pod).any(is_ours) {
+        if pod.claim_ids().any(is_ours) {
             self.preempting.users_changed();
             self.wake_others(Wake::Claim.into(), now);
         }

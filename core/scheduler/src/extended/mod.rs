@@ -13,8 +13,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::ledger::{Holder, PodRef};
-use cluster::resource_classes::resource_classes;
-use gates::Gate;
+use cluster::resource_classes::ResourceClasses;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId};
 use model::node::Node;
@@ -32,40 +31,28 @@ const UNMADE: &str = "<extended-resources>";
 /// Resources that classes stand for, and the claims for them.
 #[derive(Debug, Default)]
 pub(crate) struct Extended {
-    /// The class of each resource.
-    classes: BTreeMap<Arc<str>, Arc<str>>,
     /// Claims that were made for pods, by the pod's uid.
     made: FxHashMap<Arc<str>, ClaimId>,
     /// Claims that are on their way or not known yet, by the pod's uid: the names under which their devices are held.
     unmade: FxHashMap<Arc<str>, ClaimId>,
 }
 
-impl Extended {
-    /// Whether a pod asks for something that devices may stand for.
-    fn concerns(&self, shape: &Shape) -> bool {
-        let mut names = shape.device_containers.iter().flat_map(|container| container.amounts.keys());
-        names.any(|name| self.classes.contains_key(name))
+/// The claim for what a pod asks for and a node does not have itself, and which container gets what of it.
+pub(crate) fn wish_on(
+    resources: &ResourceClasses,
+    shape: &Shape,
+    node: &Node,
+) -> Option<(Claim, Vec<RequestMapping>)> {
+    let names = shape.device_containers.iter().flat_map(|container| container.amounts.keys());
+    let left_to_devices = |name: &&Arc<str>| node.allocatable.get(name) <= 0;
+    let resources: BTreeMap<&Arc<str>, &Arc<str>> =
+        names.filter(left_to_devices).filter_map(|name| resources.get(name)).collect();
+    if resources.is_empty() {
+        return None;
     }
-
-    /// The classes that may stand for something that a pod asks for.
-    pub(crate) fn classes_of(&self, shape: &Shape) -> impl Iterator<Item = &Arc<str>> {
-        let names = shape.device_containers.iter().flat_map(|container| container.amounts.keys());
-        names.filter_map(|name| self.classes.get(name))
-    }
-
-    /// The claim for what a pod asks for and a node does not have itself, and which container gets what of it.
-    pub(crate) fn wish_on(&self, shape: &Shape, node: &Node) -> Option<(Claim, Vec<RequestMapping>)> {
-        let names = shape.device_containers.iter().flat_map(|container| container.amounts.keys());
-        let left_to_devices = |name: &&Arc<str>| node.allocatable.get(name) <= 0;
-        let resources: BTreeMap<&Arc<str>, &Arc<str>> =
-            names.filter(left_to_devices).filter_map(|name| self.classes.get_key_value(name)).collect();
-        if resources.is_empty() {
-            return None;
-        }
-        let (requests, mappings) = wish::requests(&shape.device_containers, &resources);
-        let id = ClaimId { namespace: shape.namespace.clone(), name: UNMADE.into() };
-        Some((Claim { id, requests, constraints: Vec::new(), configs: Vec::new() }, mappings))
-    }
+    let (requests, mappings) = wish::requests(&shape.device_containers, &resources);
+    let id = ClaimId { namespace: shape.namespace.clone(), name: UNMADE.into() };
+    Some((Claim { id, requests, constraints: Vec::new(), configs: Vec::new() }, mappings))
 }
 
 /// The pod whose claim is not made yet, by the name under which its devices are held.
@@ -76,26 +63,16 @@ fn pod_of(claim: &ClaimId) -> Option<&str> {
 impl Engine {
     /// Follows the classes that there are.
     pub(crate) fn follow_classes(&mut self) {
-        if self.settings.gates.enabled(Gate::DRAExtendedResource) {
-            self.extended.classes = resource_classes(self.facts.classes.values());
-            for profile in &mut self.settings.profiles {
-                // A profile that does not look at devices must not leave anything to them.
-                let filters = &profile.filters;
-                let is_known = filters.device_resources.iter().eq(self.extended.classes.keys());
-                if filters.has(Filter::Devices) && !is_known {
-                    let filters = &mut Arc::make_mut(profile).filters;
-                    filters.device_resources = self.extended.classes.keys().cloned().collect();
-                }
+        let resources = &self.facts.resources;
+        for profile in &mut self.settings.profiles {
+            // A profile that does not look at devices must not leave anything to them.
+            let filters = &profile.filters;
+            let is_known = filters.device_resources.iter().eq(resources.names());
+            if filters.has(Filter::Devices) && !is_known {
+                let filters = &mut Arc::make_mut(profile).filters;
+                filters.device_resources = resources.names().cloned().collect();
             }
         }
-    }
-
-    /// The shape of a pod that asks for something that devices may stand for.
-    pub(crate) fn named_needs(&self, pod: &Pod) -> Option<Arc<Shape>> {
-        if pod.shape.device_containers.is_empty() || !self.extended.concerns(&pod.shape) {
-            return None;
-        }
-        Some(pod.shape.clone())
     }
 
     /// What keeps a claim from being made for a pod, and what can be done about it.
@@ -117,7 +94,7 @@ impl Engine {
     /// Takes the devices of a claim that is to be made for a pod, and says what is to be written.
     pub(crate) fn make_claim(&mut self, pod: &Pod, node: &str, allocation: Allocation) -> (ClaimId, Write) {
         let at = self.facts.nodes.find(node).and_then(|at| self.facts.nodes.get(at).node.clone());
-        let wish = at.and_then(|node| self.extended.wish_on(&pod.shape, &node));
+        let wish = at.and_then(|node| wish_on(&self.facts.resources, &pod.shape, &node));
         let (wish, mappings) = wish.expect("devices were found a moment ago for what the node does not have");
         let name = format!("{UNMADE} {}", pod.uid).into();
         let id = ClaimId { namespace: pod.id.namespace.clone(), name };

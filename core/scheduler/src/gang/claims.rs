@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
-use gates::Gate;
 use model::claim::ClaimId;
-use model::group::Group;
-use model::pod::{ClaimSource, Pod};
+use model::pod::Pod;
 
 use crate::cycle::{CONSUMERS_MAX, Claims, PodRefusal};
-use crate::engine::{Engine, claim_id};
+use crate::engine::Engine;
 use crate::profile::Profile;
 use crate::write::{Consumer, GroupUser};
 
@@ -51,63 +49,10 @@ impl Engine {
 
     /// Who uses a claim of a pod: the pod, or its group in its stead.
     pub(crate) fn consumer(&self, pod: &Pod, claim: &ClaimId) -> Consumer {
-        let group = self.sharing_group(pod).filter(|group| self.is_of_group(group, pod, claim));
-        let group = group.map(|group| GroupUser { name: group.id.name.clone(), uid: group.uid.clone() });
-        Consumer { name: pod.id.name.clone(), uid: pod.uid.clone(), group }
-    }
-
-    /// The uid under which a claim of a pod is reserved.
-    pub(crate) fn user_of(&self, pod: &Pod, claim: &ClaimId) -> Arc<str> {
-        match self.sharing_group(pod).filter(|group| self.is_of_group(group, pod, claim)) {
-            Some(group) => group.uid.clone(),
-            None => pod.uid.clone(),
-        }
-    }
-
-    /// The group of a pod, if groups may use claims.
-    fn sharing_group(&self, pod: &Pod) -> Option<&Arc<Group>> {
-        let id = self
+        let group = self
             .facts
-            .groups
-            .gang_of(pod)
-            .filter(|_| self.settings.gates.enabled(Gate::DRAWorkloadResourceClaims))?;
-        self.facts.groups.get(&id)
-    }
-
-    /// Whether the group uses a claim of its member: it was made for the group, or both name it under the same entry.
-    fn is_of_group(&self, group: &Group, pod: &Pod, claim: &ClaimId) -> bool {
-        let owner = self.facts.claims.get(claim).and_then(|state| state.owner.as_ref());
-        let mut entries = pod.claims.iter().filter(|entry| claim_id(pod, entry).as_ref() == Some(claim));
-        entries.any(|entry| match &entry.source {
-            ClaimSource::Generated(_) => owner == Some(&group.uid),
-            ClaimSource::Named(name) => group.claims.get(&entry.name) == Some(name),
-            ClaimSource::ToBeGenerated { .. } | ClaimSource::NotNeeded | ClaimSource::Unknown => false,
-        })
-    }
-
-    /// Whether others of a group than this pod are on a node or on their way to one.
-    pub(crate) fn has_members_besides(&self, group: &str, pod: &str) -> bool {
-        self.members_seated(group).any(|member| **member != *pod)
-    }
-
-    /// The members of the group with this uid that are on a node or on their way to one.
-    pub(crate) fn members_seated(&self, group: &str) -> impl Iterator<Item = &Arc<str>> {
-        self.facts.groups.by_uid(group).into_iter().flat_map(|id| self.facts.groups.seated(id))
-    }
-
-    /// Whether there is a group with this uid.
-    pub(crate) fn knows_group(&self, uid: &str) -> bool {
-        self.facts.groups.by_uid(uid).is_some()
-    }
-
-    /// Whether a user of a claim is this pod, or its group while no other member is on a node or on its way to one.
-    pub(crate) fn is_user_alone(&self, user: &str, pod: &str) -> bool {
-        user == pod || (self.is_member(pod, user) && !self.has_members_besides(user, pod))
-    }
-
-    fn is_member(&self, pod: &str, group: &str) -> bool {
-        let found = self.facts.waiting.get(pod).or_else(|| self.facts.nodes.pod(pod).map(|(_, pod)| pod));
-        let id = found.and_then(|pod| self.facts.groups.gang_of(pod));
-        id.is_some_and(|id| self.facts.groups.by_uid(group) == Some(&id))
+            .group_user(pod, claim)
+            .map(|group| GroupUser { name: group.id.name.clone(), uid: group.uid.clone() });
+        Consumer { name: pod.id.name.clone(), uid: pod.uid.clone(), group }
     }
 }

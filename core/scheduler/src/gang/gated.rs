@@ -13,7 +13,7 @@ use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
 use model::workload::{WorkloadId, family, replica_parts};
 
-use crate::engine::{Announcement, Engine, claim_id};
+use crate::engine::{Announcement, Engine};
 use crate::filters::{Filter, FilterSet};
 use crate::write::{WaitReason, Write};
 use cluster::groups::{Key, Root};
@@ -195,7 +195,7 @@ impl Engine {
                 let (namespace, template) = (pod.id.namespace.clone(), template.clone());
                 Some(Lack::Template { namespace, template })
             }
-            _ => claim_id(pod, claim).filter(|id| self.facts.claims.get(id).is_none()).map(Lack::Claim),
+            _ => pod.claim_id(claim).filter(|id| self.facts.claims.get(id).is_none()).map(Lack::Claim),
         })
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing of the engine is changed here but what it has learnt about expressions.
 
+use crate::extended::wish_on;
 use std::sync::Arc;
 
 use allocation::Answer;
@@ -19,9 +20,8 @@ use super::joint::{Need, Plan};
 use super::likeness::Likenesses;
 use super::rules::Rules;
 use crate::engine::Engine;
-use crate::filters;
 use crate::profile::Profile;
-use crate::work;
+use crate::{filters, work};
 
 /// The step of a gang's search that as many steps of a search for devices stand for.
 const DEVICE_STEPS: u64 = 64;
@@ -297,7 +297,9 @@ impl Engine {
         let mut made: Vec<Option<Claim>> = Vec::new();
         for member in members {
             let named = member.claims.named.as_ref();
-            made.push(named.and_then(|shape| self.extended.wish_on(shape, &node)).map(|(wish, _)| wish));
+            made.push(
+                named.and_then(|shape| wish_on(&self.facts.resources, shape, &node)).map(|(wish, _)| wish),
+            );
         }
         let wishes_of = |(member, made): (&&'_ Member, &'_ Option<Claim>)| {
             member.claims.open.len() + usize::from(made.is_some())

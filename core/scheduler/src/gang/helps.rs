@@ -69,7 +69,7 @@ impl Engine {
             // Devices of a class may stand for it.
             wakes = wakes.or(Wake::Class.into());
         }
-        if pods.iter().any(|pod| self.wants_devices(pod)) {
+        if pods.iter().any(|pod| self.facts.wants_devices(pod)) {
             wakes = wakes.or(DEVICES);
         }
         let is_plain = |shape: &&Arc<Shape>| {

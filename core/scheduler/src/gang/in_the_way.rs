@@ -49,14 +49,14 @@ impl Engine {
     fn idle_claims(&self, pod: &Pod) -> Idle {
         let profile = self.settings.profile_of(pod);
         let settled = self.claims_of(pod, &profile).map(|claims| claims.settled).unwrap_or_default();
-        let is_idle = |users: &[Arc<str>]| users.iter().all(|user| self.is_user_alone(user, &pod.uid));
+        let is_idle = |users: &[Arc<str>]| users.iter().all(|user| self.facts.is_user_alone(user, &pod.uid));
         // What drivers' controllers gave is asked back with all that the gang has, or is there for good.
         let settled = settled.into_iter().filter(|state| state.control.controller.is_none());
         let idle =
             settled.filter(|state| is_idle(&state.reserved_for) && !self.is_being_reserved(&state.wish.id));
         idle.map(|state| {
             let claim = state.wish.id.clone();
-            let user = self.user_of(pod, &claim);
+            let user = self.facts.user_of(pod, &claim);
             (claim, (state.uid.clone(), user))
         })
         .collect()

@@ -7,6 +7,7 @@
 //!
 //! Invariant: nothing is held afterwards that was not before.
 
+use crate::extended::wish_on;
 use cluster::ledger::{Holder, PodRef};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -180,7 +181,8 @@ impl Engine {
         let mut counts = Vec::new();
         for member in &need.members {
             let named = member.claims.named.as_ref();
-            let made = named.and_then(|shape| self.extended.wish_on(shape, &node)).map(|(wish, _)| wish);
+            let made =
+                named.and_then(|shape| wish_on(&self.facts.resources, shape, &node)).map(|(wish, _)| wish);
             let own = member.claims.open.iter().map(|state| Claim::clone(&state.wish));
             let first = wishes.len();
             wishes.extend(own.chain(made));

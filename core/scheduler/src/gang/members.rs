@@ -11,7 +11,6 @@ use model::timestamp::Timestamp;
 use model::workload::is_replica;
 
 use crate::engine::Engine;
-use crate::engine::fold::named_claims;
 use crate::wake::{Wake, Wakes};
 use cluster::change::GroupChange;
 
@@ -174,7 +173,7 @@ impl Engine {
     /// A claim is gone: no room is kept for pods that name it, nor for gangs and trees with such members. Without it they are
     /// held back, and nobody would look at them when the room is free.
     pub(crate) fn free_room_of_users(&mut self, now: Timestamp, claim: &ClaimId) {
-        let names_it = |pod: &Arc<Pod>| named_claims(pod).any(|id| id == *claim);
+        let names_it = |pod: &Arc<Pod>| pod.claim_ids().any(|id| id == *claim);
         let (members, alone): (Vec<Arc<Pod>>, Vec<Arc<Pod>>) = self
             .preempting
             .nominations

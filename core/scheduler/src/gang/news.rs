@@ -109,7 +109,7 @@ impl Engine {
                 continue;
             }
             seen.push(pod.shape.clone());
-            if self.work.is_spent() || (self.wants_devices(pod) && self.has_many_nodes_for(pod)) {
+            if self.work.is_spent() || (self.facts.wants_devices(pod) && self.has_many_nodes_for(pod)) {
                 continue;
             }
             let kept = self.work.limit_to_share(2 * KINDS_MAX);

@@ -35,7 +35,7 @@ impl Engine {
         if is_coming_back || self.is_landing(&root) {
             return self.queue.put_back(key, Failure::Failed, now);
         }
-        if pods.iter().any(|pod| self.wants_devices(pod))
+        if pods.iter().any(|pod| self.facts.wants_devices(pod))
             && let Some(until) = self.rivals.stands_back(now, key)
         {
             return self.queue.postpone(key, until);

@@ -111,7 +111,7 @@ impl Engine {
             return self.queue.put_back(key, Failure::Failed, now);
         }
         sort(&mut members);
-        if members.iter().any(|pod| self.wants_devices(pod))
+        if members.iter().any(|pod| self.facts.wants_devices(pod))
             && let Some(until) = self.rivals.stands_back(now, key)
         {
             return self.queue.postpone(key, until);

@@ -10,13 +10,13 @@ use model::claim::Wish;
 use model::node::{Node, NodeSelector};
 use model::pod::{Pod, PodClaim};
 
-use super::asks;
 use super::wish::mix;
 use crate::cycle::{Claims, PodRefusal};
 use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
 use crate::filters::node_of;
 use crate::wake::{Wake, Wakes};
+use cluster::users::asks;
 
 /// A claim of a pod that a driver's controller is to give devices.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl Engine {
     ) -> Result<Option<Pending>, Withheld> {
         let (id, control) = (&state.wish.id, &state.control);
         let name = &id.name;
-        if !self.is_controlled(state) {
+        if !self.facts.is_controlled(state) {
             return Ok(None);
         }
         if !self.settings.gates.enabled(Gate::DRAControlPlaneController) {
@@ -106,10 +106,10 @@ impl Engine {
             }
             return Ok(None);
         }
-        let driver = self.controls(&state.wish).next().map(|control| control.controller.clone());
+        let driver = self.facts.controls(&state.wish).next().map(|control| control.controller.clone());
         let driver = driver.unwrap_or_default();
-        let is_alike = self.controls(&state.wish).count() == asks(&state.wish).count()
-            && self.controls(&state.wish).all(|control| control.controller == driver);
+        let is_alike = self.facts.controls(&state.wish).count() == asks(&state.wish).count()
+            && self.facts.controls(&state.wish).all(|control| control.controller == driver);
         let is_plain = state.wish.requests.iter().all(|one| matches!(one.wish, Wish::Exactly(_)));
         if !is_alike || !is_plain {
             let why = "asks for devices of a driver's controller and for others, which one claim cannot do";
@@ -121,8 +121,9 @@ impl Engine {
             )
             .into());
         }
-        let suitable = self.controls(&state.wish).filter_map(|control| control.suitable.clone()).collect();
-        let answers = self.negotiations.context(pod).and_then(|context| context.answers.get(&entry.name));
+        let suitable =
+            self.facts.controls(&state.wish).filter_map(|control| control.suitable.clone()).collect();
+        let answers = self.facts.context(pod).and_then(|context| context.answers.get(&entry.name));
         let unsuitable = answers.cloned().unwrap_or_default();
         Ok(Some(Pending { entry: entry.name.clone(), driver, suitable, unsuitable }))
     }

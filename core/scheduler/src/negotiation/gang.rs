@@ -16,7 +16,6 @@ use super::wish::mix;
 use crate::cycle::{Choice, Claims};
 use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
-use crate::engine::fold::named_claims;
 use crate::filters::node_of;
 use crate::write::{WaitReason, Write};
 
@@ -68,7 +67,7 @@ impl Engine {
     pub(super) fn give_back_all(&mut self, pods: &[Arc<Pod>]) {
         for pod in pods {
             let mut is_asked = false;
-            for id in named_claims(pod) {
+            for id in pod.claim_ids() {
                 let Some(state) = self.facts.claims.get(&id).cloned() else { continue };
                 if self.is_given_to(&state, pod) && !self.is_being_reserved(&id) && !self.is_given_up(&id) {
                     let one = InTheWay { claim: id, uid: state.uid.clone(), remedy: Remedy::Deallocate };
@@ -76,7 +75,7 @@ impl Engine {
                     is_asked = true;
                 }
             }
-            let known = self.negotiations.context(pod).filter(|known| known.selected.is_some());
+            let known = self.facts.context(pod).filter(|known| known.selected.is_some());
             let Some(potential) = known.map(|known| known.potential.clone()).filter(|_| !is_asked) else {
                 continue;
             };
@@ -88,7 +87,7 @@ impl Engine {
 
     /// The node that is chosen for a pod.
     pub(crate) fn selected_for(&self, pod: &Pod) -> Option<&Arc<str>> {
-        self.negotiations.context(pod)?.selected.as_ref()
+        self.facts.context(pod)?.selected.as_ref()
     }
 
     /// Domains in the order in which they are tried for a gang that is negotiated about. The one that is being asked about
@@ -96,7 +95,7 @@ impl Engine {
     /// one member at that moment, so that they may seem to have room for all of them over and over where they have not.
     pub(crate) fn in_turn<'d>(&self, pods: &[&Arc<Pod>], domains: &'d [Domain]) -> Vec<&'d Domain> {
         let mut ordered: Vec<&Domain> = domains.iter().collect();
-        if !pods.iter().any(|pod| self.negotiations.context(pod).is_some()) {
+        if !pods.iter().any(|pod| self.facts.context(pod).is_some()) {
             return ordered;
         }
         let selected: BTreeSet<&Arc<str>> = pods.iter().filter_map(|pod| self.selected_for(pod)).collect();
@@ -105,8 +104,7 @@ impl Engine {
             nodes.any(|name| selected.contains(name))
         };
         let failed = self.failed_rounds(pods).to_string();
-        let states =
-            pods.iter().flat_map(|pod| named_claims(pod)).filter_map(|id| self.facts.claims.get(&id));
+        let states = pods.iter().flat_map(|pod| pod.claim_ids()).filter_map(|id| self.facts.claims.get(&id));
         let versions: Vec<&str> = states.map(|state| &*state.version).chain([&*failed]).collect();
         ordered.sort_by_cached_key(|domain| {
             let lot = mix(&[&[&*domain.name], versions.as_slice()].concat());

@@ -21,19 +21,17 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use gates::Gate;
-use model::claim::{Ask, Claim, ClaimId, Control, Wish};
+use model::claim::ClaimId;
 use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::deallocate::InTheWay;
 use crate::engine::Engine;
-use crate::engine::fold::named_claims;
 use crate::wake::{Wake, Wakes};
 use crate::write::{Write, WriteId, WriteOutcome};
 
 use cluster::change::NegotiationChange;
-use cluster::contexts::PodContext;
 pub use step::{Await, Wait};
 
 pub(crate) use claim::Pending;
@@ -45,8 +43,6 @@ pub const NODES_MAX: usize = 128;
 /// What is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Negotiations {
-    /// Contexts as the API has them, by the names of their pods.
-    contexts: BTreeMap<PodId, PodContext>,
     /// Pods that had a turn and wait, by their claims.
     users: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// The same by their names, which another may have had before.
@@ -78,22 +74,6 @@ struct Writing {
 }
 
 impl Negotiations {
-    /// The context of a pod, and not that of another of its name.
-    fn context(&self, pod: &Pod) -> Option<&PodContext> {
-        self.contexts.get(&pod.id).filter(|context| context.owner == pod.uid)
-    }
-
-    /// Takes note of the node that is chosen for a pod: by what is being written, or else by its context.
-    fn note_selection(&mut self, pod: &PodId, uid: &Arc<str>) {
-        let known = self.contexts.get(pod).filter(|context| context.owner == *uid);
-        let written = self.writes.values().rfind(|writing| writing.pod == *uid);
-        let selected = match written {
-            Some(writing) => writing.selected.clone(),
-            None => known.and_then(|known| known.selected.clone()),
-        };
-        self.selections.set(uid, selected.as_ref());
-    }
-
     fn is_writing(&mut self, pod: &str) -> bool {
         let mut open = self.writes.values_mut().filter(|writing| *writing.pod == *pod);
         open.next().is_some_and(|writing| {
@@ -104,6 +84,17 @@ impl Negotiations {
 }
 
 impl Engine {
+    /// Takes note of the node that is chosen for a pod: by what is being written, or else by its context.
+    fn note_selection(&mut self, pod: &PodId, uid: &Arc<str>) {
+        let known = self.facts.contexts.get(pod).filter(|context| context.owner == *uid);
+        let written = self.negotiations.writes.values().rfind(|writing| writing.pod == *uid);
+        let selected = match written {
+            Some(writing) => writing.selected.clone(),
+            None => known.and_then(|known| known.selected.clone()),
+        };
+        self.negotiations.selections.set(uid, selected.as_ref());
+    }
+
     /// How many pods wait for which driver, and for what of it.
     #[must_use]
     pub fn negotiating(&self) -> BTreeMap<(Await, Arc<str>), usize> {
@@ -116,26 +107,13 @@ impl Engine {
         counts
     }
 
-    /// The controllers that give devices to a claim, one for each request that names a class of theirs.
-    fn controls<'e>(&'e self, wish: &'e Claim) -> impl Iterator<Item = &'e Arc<Control>> {
-        asks(wish).filter_map(|ask| self.facts.classes.get(&ask.class)?.control.as_ref())
-    }
-
-    /// Whether a controller of a driver gives a claim its devices, or is to.
-    pub(crate) fn is_controlled(&self, state: &ClaimState) -> bool {
-        let control = &state.control;
-        control.controller.is_some()
-            || control.leaving
-            || (state.allocation.is_none() && self.controls(&state.wish).next().is_some())
-    }
-
     /// Takes note of a pod that has its turn, so that what becomes of its claims wakes it.
     pub(crate) fn watch_claims(&mut self, pod: &Pod) {
         if pod.claims.is_empty() || !self.settings.gates.enabled(Gate::DRAControlPlaneController) {
             return;
         }
         self.negotiations.named.entry(pod.id.clone()).or_default().insert(pod.uid.clone());
-        for id in named_claims(pod) {
+        for id in pod.claim_ids() {
             self.negotiations.users.entry(id).or_default().insert(pod.uid.clone());
         }
     }
@@ -156,7 +134,7 @@ impl Engine {
         }
         self.negotiations.selections.set(&pod.uid, None);
         forget(&mut self.negotiations.named, &pod.id, &pod.uid);
-        for id in named_claims(pod) {
+        for id in pod.claim_ids() {
             forget(&mut self.negotiations.users, &id, &pod.uid);
         }
     }
@@ -167,7 +145,7 @@ impl Engine {
         let look = |state: Option<&ClaimState>| {
             state.map(|state| (state.control.clone(), state.allocation.clone(), state.deleting))
         };
-        let is_ours = |state: Option<&ClaimState>| state.is_none_or(|state| !self.is_controlled(state));
+        let is_ours = |state: Option<&ClaimState>| state.is_none_or(|state| !self.facts.is_controlled(state));
         // Who waits for others to let go of it is helped by that, too; that there are more users helps nobody.
         let stays = |user: &Arc<str>| after.is_some_and(|after| after.reserved_for.contains(user));
         let is_let_go = before.is_some_and(|before| !before.reserved_for.iter().all(stays));
@@ -194,7 +172,7 @@ impl Engine {
     pub(crate) fn fold_negotiation(&mut self, now: Timestamp, change: NegotiationChange) -> Wakes {
         match change {
             NegotiationChange::Applied(context) => {
-                let known = self.negotiations.contexts.get(&context.pod);
+                let known = self.facts.contexts.get(&context.pod);
                 if known.is_some_and(|known| context.is_older(known)) {
                     return Wakes::NONE;
                 }
@@ -203,23 +181,23 @@ impl Engine {
                     answers.map_or(!context.answers.is_empty(), |known| *known != context.answers);
                 let owner = context.owner.clone();
                 let pod = context.pod.clone();
-                let before = self.negotiations.contexts.insert(pod.clone(), *context);
+                let before = self.facts.contexts.insert(pod.clone(), *context);
                 // Another pod may have had its name before.
                 let owners = before.map(|before| before.owner).into_iter().chain([owner.clone()]);
-                owners.for_each(|owner| self.negotiations.note_selection(&pod, &owner));
+                owners.for_each(|owner| self.note_selection(&pod, &owner));
                 // What we say ourselves is no news to us.
                 if is_answer {
                     self.rouse_negotiated(now, &owner);
                 }
             }
             NegotiationChange::Gone(id, uid) => {
-                let known = self.negotiations.contexts.get(&id);
+                let known = self.facts.contexts.get(&id);
                 if known.is_none_or(|known| !uid.is_empty() && known.uid != uid) {
                     return Wakes::NONE;
                 }
-                let gone = self.negotiations.contexts.remove(&id);
+                let gone = self.facts.contexts.remove(&id);
                 let owner = gone.map(|gone| gone.owner);
-                owner.iter().for_each(|owner| self.negotiations.note_selection(&id, owner));
+                owner.iter().for_each(|owner| self.note_selection(&id, owner));
                 // Another pod of this name may have waited for it to go.
                 let named = self.negotiations.named.get(&id).cloned().unwrap_or_default();
                 let uids: BTreeSet<Arc<str>> = named.into_iter().chain(owner).collect();
@@ -243,7 +221,7 @@ impl Engine {
         };
         let key = self.facts.groups.key_of(&pod);
         if matches!(outcome, WriteOutcome::Failed(_)) {
-            self.negotiations.note_selection(&pod.id, &pod.uid);
+            self.note_selection(&pod.id, &pod.uid);
         }
         match outcome {
             WriteOutcome::Done if !writing.then.is_empty() => {
@@ -277,8 +255,7 @@ impl Engine {
         let Some(pod) = self.facts.waiting.get(user).cloned().filter(|pod| pod.node.is_none()) else {
             return false;
         };
-        let Some(context) = self.negotiations.context(&pod).filter(|context| context.selected.is_some())
-        else {
+        let Some(context) = self.facts.context(&pod).filter(|context| context.selected.is_some()) else {
             return false;
         };
         let potential = context.potential.clone();
@@ -302,7 +279,7 @@ impl Engine {
         let writing =
             Writing { pod: pod.uid.clone(), selected: chosen, is_outdated: false, then: Vec::new() };
         self.negotiations.writes.insert(write, writing);
-        self.negotiations.note_selection(&pod.id, &pod.uid);
+        self.note_selection(&pod.id, &pod.uid);
         write
     }
 
@@ -314,7 +291,7 @@ impl Engine {
     /// A pod has its node: there is nothing to negotiate about any more.
     pub(crate) fn end_negotiation(&mut self, pod: &Pod) {
         let was_begun = self.negotiations.begun.remove(&pod.uid);
-        if was_begun || self.negotiations.context(pod).is_some() {
+        if was_begun || self.facts.context(pod).is_some() {
             self.submit_and_forget(Write::EndNegotiation { pod: pod.id.clone(), uid: pod.uid.clone() });
         }
     }
@@ -327,12 +304,4 @@ fn forget<K: Ord>(pods: &mut BTreeMap<K, BTreeSet<Arc<str>>>, key: &K, uid: &str
     if known.is_empty() {
         pods.remove(key);
     }
-}
-
-/// All that a claim asks for, alternatives too.
-fn asks(wish: &Claim) -> impl Iterator<Item = &Ask> {
-    wish.requests.iter().flat_map(|request| match &request.wish {
-        Wish::Exactly(ask) => std::slice::from_ref(ask).iter().collect::<Vec<_>>(),
-        Wish::FirstAvailable(alternatives) => alternatives.iter().map(|(_, ask)| ask).collect(),
-    })
 }

@@ -12,7 +12,6 @@ use model::timestamp::Timestamp;
 use super::claim::Pending;
 use super::wish::{Say, say, unanswered};
 use crate::cycle::{Choice, Claims, PodRefusal, choice};
-use crate::engine::fold::named_claims;
 use crate::engine::{Announcement, Engine};
 use crate::profile::Profile;
 use crate::wake::{Wake, Wakes};
@@ -160,7 +159,7 @@ impl Engine {
             let state = self.facts.claims.get(&id);
             state.is_some_and(|state| state.control.leaving) || self.is_given_up(&id)
         };
-        if refusal.in_the_way().is_some() || named_claims(pod).any(is_leaving) {
+        if refusal.in_the_way().is_some() || pod.claim_ids().any(is_leaving) {
             self.negotiations.rounds.leave(&Key::from(pod));
         } else {
             self.negotiations.rounds.fail(&Key::from(pod), now, self.settings.patience);
@@ -172,7 +171,7 @@ impl Engine {
         let negotiations = &self.negotiations;
         let chosen = negotiations.selections.of(&pod.uid);
         let tried = negotiations.rounds.tried(&Key::from(pod));
-        say(negotiations.context(pod), (chosen, tried), &openings.nodes, &openings.pending)
+        say(self.facts.context(pod), (chosen, tried), &openings.nodes, &openings.pending)
     }
 
     /// Says what is to be said about a member of a gang.
@@ -183,7 +182,7 @@ impl Engine {
 
     /// Says what is wanted about a pod, to drivers and to people. Gives the node that drivers are told, if they are told one.
     fn tell(&mut self, pod: &Arc<Pod>, pending: &[Pending], wanted: Say) -> Option<Arc<str>> {
-        let known = self.negotiations.context(pod);
+        let known = self.facts.context(pod);
         let lacking = unanswered(known, pending);
         // Who is on a node has been told of by those who look after such pods.
         let selected = wanted.selected.clone().or_else(|| pod.node.clone());

@@ -19,7 +19,6 @@ use super::units::{Unit, broken, pods_of};
 use super::victims::{Candidate, sort_by_importance};
 use crate::cycle::{Claims, DEVICES, ROOM};
 use crate::engine::Engine;
-use crate::engine::fold::named_claims;
 use crate::filters::{self, Around, Mounts};
 use crate::node_refusal::NodeRefusal;
 use crate::profile::Profile;
@@ -227,7 +226,7 @@ impl Engine {
 
     /// The claims that a pod names, and the one that was made for what it asks for by name.
     pub(super) fn claims_used_by(&self, pod: &Pod) -> Vec<ClaimId> {
-        named_claims(pod).chain(self.made_for(&pod.uid).cloned()).collect()
+        pod.claim_ids().chain(self.made_for(&pod.uid).cloned()).collect()
     }
 
     /// Sets a claim aside if all who use it are gone, and the pod itself does not use it.
