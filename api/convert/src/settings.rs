@@ -10,17 +10,16 @@ use config::{
     Args, BindingFailurePolicy, DefaultConstraint, DefaultConstraints, NodeResourcesFit, PlacementScorer,
     Plugin, Plugins, Point, SchedulerSettings, ScoringStrategy,
 };
+use decisions::filters::{Filter, FilterSet, FilterSettings};
+use decisions::placement_scores::{PlacementScore, PlacementSettings};
+use decisions::preempt::PreemptionSettings;
+use decisions::profile::{BINDING_TIMEOUT_MS, Profile};
+use decisions::scores::resources::{Aim, Strategy};
+use decisions::scores::{Score, ScoreSettings};
+use decisions::settings::{Patience, Settings};
 use gates::Gates;
 use model::group::BindingFailure;
 use model::pod::{LabelSelector, Spread};
-use scheduler::engine::Settings;
-use scheduler::filters::{Filter, FilterSet, FilterSettings};
-use scheduler::placement_scores::{PlacementScore, PlacementSettings};
-use scheduler::preempt::PreemptionSettings;
-use scheduler::profile::{BINDING_TIMEOUT_MS, Profile};
-use scheduler::queue::Patience;
-use scheduler::scores::resources::{Aim, Strategy};
-use scheduler::scores::{Score, ScoreSettings};
 
 /// How many steps a search for devices on one node may take for each second that the file allows for it. Steps take less
 /// than ten microseconds, and unlike time they are the same on every machine.

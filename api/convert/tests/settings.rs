@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use config::SchedulerSettings;
 use convert::settings;
+use decisions::filters::{Filter, FilterSettings};
+use decisions::profile::Profile;
+use decisions::scores::resources::Aim;
+use decisions::scores::{Score, ScoreSettings};
+use decisions::settings::{Patience, Settings};
 use gates::{Gate, Gates};
-use scheduler::engine::Settings;
-use scheduler::filters::{Filter, FilterSettings};
-use scheduler::profile::Profile;
-use scheduler::queue::Patience;
-use scheduler::scores::resources::Aim;
-use scheduler::scores::{Score, ScoreSettings};
 
 fn read_with(body: &str, gates: Gates) -> Settings {
     let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";

@@ -55,6 +55,8 @@ pub struct Facts {
     pub resources: ResourceClasses,
     /// Claims, and the devices that they hold.
     pub claims: Claims,
+    /// Claims that were made for what pods ask for by name, by the uids of these.
+    pub made: FxHashMap<Arc<str>, ClaimId>,
     /// What is negotiated with drivers' controllers about pods, by the names of these.
     pub contexts: BTreeMap<PodId, PodContext>,
     /// Disruption budgets.
@@ -175,6 +177,12 @@ impl Facts {
             self.resources = ResourceClasses::new(self.classes.values());
         }
         self.touches.touch_all();
+    }
+
+    /// The claim that was made for what a pod asks for by name, if there is one.
+    #[must_use]
+    pub fn made_for(&self, pod: &str) -> Option<&ClaimId> {
+        self.made.get(pod)
     }
 
     /// The context of a pod, and not that of another of its name.

@@ -18,5 +18,6 @@ pub mod resource_classes;
 pub mod taint_rules;
 pub mod topologies;
 pub mod touches;
+pub mod trial;
 pub mod users;
 pub mod volumes;

@@ -7,74 +7,15 @@
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
-use cluster::nodes::NodeIdx;
+use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::wake::Wake;
 use model::claim::ClaimId;
-use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use crate::cycle::Claims;
 use crate::engine::Engine;
-use crate::filters::node_of;
-use crate::wake::Wake;
 use crate::write::{Write, WriteId, WriteOutcome};
 
-/// A claim that is to give up its devices, or to go.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct InTheWay {
-    pub claim: ClaimId,
-    pub uid: Arc<str>,
-    pub remedy: Remedy,
-}
-
-/// What is done about a claim in the way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Remedy {
-    /// It gives its devices back.
-    Deallocate,
-    /// It is deleted.
-    Delete,
-}
-
 impl Engine {
-    /// The first claim of a pod that nobody else uses, and whose devices keep the pod off a node that would do otherwise.
-    pub(crate) fn in_the_way(
-        &mut self,
-        pod: &Pod,
-        claims: &Claims,
-        candidates: &[NodeIdx],
-    ) -> Option<InTheWay> {
-        let is_idle = |id: &ClaimId, users: &[Arc<str>]| {
-            // What is reserved for a pod on a node may be in use there, whatever became of the node, unless it cannot be used there.
-            let is_of_no_use = pod.node.as_ref().is_none_or(|node| !self.facts.may_use_at(id, node));
-            let is_unused = is_of_no_use && users.iter().all(|user| self.facts.is_user_alone(user, &pod.uid));
-            let is_unused = is_unused || users.is_empty();
-            is_unused && !self.is_being_reserved(id)
-        };
-        // What a driver gave at once and for good is not asked back.
-        let is_kept = |state: &ClaimState| state.control.controller.is_some() && state.control.immediate;
-        let settled = claims.settled.iter().filter(|state| !is_kept(state));
-        let idle: Vec<_> = settled.filter(|state| is_idle(&state.wish.id, &state.reserved_for)).collect();
-        if idle.is_empty() {
-            return None;
-        }
-        let open = Claims { settled: Vec::new(), ..claims.clone() };
-        if !claims.pending.is_empty() || idle.iter().any(|state| state.control.controller.is_some()) {
-            let idle: Vec<Arc<ClaimState>> = idle.into_iter().cloned().collect();
-            return self.one_in_the_way(pod, &idle, &open, candidates);
-        }
-        for at in candidates {
-            let node = node_of(self.facts.nodes.get(*at)).clone();
-            let away = |state: &&&Arc<ClaimState>| !state.is_usable_on(&node);
-            let Some(state) = idle.iter().find(away) else { continue };
-            // Of no use if the pod's other claims find no devices there.
-            if self.devices_on(&node, &open).is_ok() {
-                let (claim, uid) = (state.wish.id.clone(), state.uid.clone());
-                return Some(InTheWay { claim, uid, remedy: Remedy::Deallocate });
-            }
-        }
-        None
-    }
-
     /// Asks for the devices of a claim to be given back, unless somebody else uses it by now, or for it to be deleted.
     pub(crate) fn ask_for(&mut self, one: InTheWay, user: &Arc<str>) {
         if self.unselects_first(&one, user) {
@@ -89,7 +30,7 @@ impl Engine {
             Remedy::Delete => Write::DeleteClaim { claim: claim.clone(), uid },
         };
         let id = self.submit_and_forget(write);
-        self.giving_up.insert(id, (vec![claim], user.clone()));
+        self.bindings.giving_up.insert(id, (vec![claim], user.clone()));
     }
 
     /// A pod that is on a node lets go of a claim that it cannot use there before the claim gives its devices back: who carries
@@ -107,19 +48,14 @@ impl Engine {
         let (claim, uid) = (one.claim.clone(), one.uid.clone());
         let consumers = vec![self.consumer(&pod, &one.claim)];
         let id = self.submit_and_forget(Write::Release { claim, uid, consumers, node: Some(node) });
-        self.giving_up.insert(id, (vec![one.claim.clone()], user.clone()));
+        self.bindings.giving_up.insert(id, (vec![one.claim.clone()], user.clone()));
         true
-    }
-
-    /// Whether a claim is about to lose its devices, or to go.
-    pub(crate) fn is_given_up(&self, claim: &ClaimId) -> bool {
-        self.giving_up.values().any(|(known, _)| known.contains(claim))
     }
 
     /// A claim that somebody else uses is not about to lose its devices. That it has none any more does not end it: a write
     /// that is not answered may be carried out once more, and take what the claim gets meanwhile.
     pub(crate) fn heed_users(&mut self, now: Timestamp, state: &ClaimState) {
-        if self.giving_up.is_empty() || state.extended {
+        if self.bindings.giving_up.is_empty() || state.extended {
             return;
         }
         let is_used = |user: &Arc<str>| state.reserved_for.iter().any(|one| one != user);
@@ -136,7 +72,7 @@ impl Engine {
     /// Forgets that a claim is about to lose its devices for users of whom this says so, and says whether it was for some.
     fn keep_where(&mut self, claim: &ClaimId, is_so: impl Fn(&Arc<str>) -> bool) -> bool {
         let mut was_given_up = false;
-        self.giving_up.retain(|_, (claims, user)| {
+        self.bindings.giving_up.retain(|_, (claims, user)| {
             let before = claims.len();
             claims.retain(|known| known != claim || !is_so(user));
             was_given_up |= claims.len() < before;
@@ -148,7 +84,7 @@ impl Engine {
     /// The answer to claims that were to give up their devices. Who waits for them looks again; who asked for them in vain does so
     /// after a while, as it would ask for the same.
     pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
-        let Some((claims, user)) = self.giving_up.remove(&write) else { return false };
+        let Some((claims, user)) = self.bindings.giving_up.remove(&write) else { return false };
         claims.iter().for_each(|claim| self.settle_claim_given_up(now, claim, &user));
         let is_ours = |claim: &ClaimId| {
             self.facts.claims.get(claim).is_none_or(|state| !self.facts.is_controlled(state))

@@ -13,40 +13,38 @@ mod settle;
 mod sharing;
 pub(crate) mod turn;
 
-use cluster::groups::Key;
-pub use readying::ReadyOutcome;
-pub(crate) use turn::held;
+use cluster::groups::{Key, Root};
+use decisions::cycle::{Caches, Cycle, Underway};
+use decisions::plans::Plans;
+pub use decisions::readiness::ReadyOutcome;
+pub use decisions::settings::Settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use allocation::Expressions;
 use cluster::facts::Facts;
 use cluster::ledger::Ledger;
 use cluster::nodes::Nodes;
-use gates::Gates;
+use decisions::comparison::{NodeScores, compare};
+use decisions::gang::members_here;
+use decisions::readiness::Readiness;
+use decisions::work::Work;
 use model::claim::ClaimId;
-use model::device::DeviceId;
 use model::group::Grouping;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::alike::Alike;
-use crate::extended::Extended;
-use crate::filters::FilterSet;
+use crate::bindings::Bindings;
 use crate::gang::gated::Gated;
 use crate::gang::{GangNews, Gangs};
 use crate::negotiation::{Negotiations, Wait};
-use crate::preempt::Preempting;
-use crate::profile::Profile;
-use crate::queue::{Cause, Counts, Patience, Queue, Station};
+use crate::queue::{Cause, Counts, Queue, Station};
 use crate::rivals::Rivals;
-use crate::scopes::Scopes;
-use crate::wake::{Wake, Wakes};
-use crate::work::Work;
-use crate::write::{Consumer, Write, WriteId, WriteOutcome};
+use crate::write::{Write, WriteId, WriteOutcome};
 use cluster::change::Change;
+use decisions::filters::FilterSet;
+use decisions::wake::{Wake, Wakes};
 
 /// What comes in.
 #[derive(Clone, Debug)]
@@ -153,32 +151,6 @@ pub enum Announcement {
     Gang(Box<GangNews>),
 }
 
-/// How the engine decides.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The schedulers that pods can ask for, each by a name of its own; others are left alone.
-    pub profiles: Vec<Arc<Profile>>,
-    /// Which features are on.
-    pub gates: Gates,
-    /// How long pods wait.
-    pub patience: Patience,
-    /// How many steps a search for devices on one node may take.
-    pub search_steps_max: u64,
-}
-
-impl Settings {
-    /// The profile that a pod asks for.
-    #[must_use]
-    pub fn profile(&self, pod: &Pod) -> Option<&Arc<Profile>> {
-        self.profiles.iter().find(|profile| profile.name == pod.scheduler)
-    }
-
-    /// The profile of a pod that waits.
-    pub(crate) fn profile_of(&self, pod: &Pod) -> Arc<Profile> {
-        self.profile(pod).cloned().expect("only pods that ask for one of us wait")
-    }
-}
-
 /// A claim with a write that is not answered yet.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenClaim {
@@ -191,9 +163,9 @@ pub(crate) struct OpenClaim {
 #[derive(Clone, Debug)]
 pub(crate) struct Placing {
     pub(crate) pod: Arc<Pod>,
-    node: Arc<str>,
+    pub(crate) node: Arc<str>,
     /// Claims whose writes are not answered yet.
-    open: BTreeMap<WriteId, OpenClaim>,
+    pub(crate) open: BTreeMap<WriteId, OpenClaim>,
     /// Claims that are reserved for the pod by now.
     pub(crate) reserved: Vec<ClaimId>,
     /// The write that binds it, once it is under way.
@@ -228,47 +200,30 @@ pub struct Engine {
     pub(crate) settings: Settings,
     /// What is so.
     pub(crate) facts: Facts,
+    /// What we are about to do.
+    pub(crate) plans: Plans,
+    /// What was found out and could be found out again.
+    pub(crate) caches: Caches,
+    /// Pods on their way to nodes.
+    pub(crate) bindings: Bindings,
+    /// Evictions that are not answered yet: who goes, and for whom.
+    pub(crate) evictions: FxHashMap<WriteId, (Arc<str>, Arc<str>)>,
     /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
     lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// Pods that were refused, by claims of theirs that have devices.
     sharing: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     pub(crate) queue: Queue,
-    /// Pods on their way, by uid.
-    pub(crate) placing: FxHashMap<Arc<str>, Placing>,
-    /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
-    abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
-    /// Pods whose claims are written, by the claim whose news they wait for before they are bound.
-    unheard: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
-    /// Pods that wait for devices to be made ready, by claim.
-    awaited: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
-    /// Devices that could not be made ready for a pod, by its uid.
-    shunned: FxHashMap<Arc<str>, BTreeSet<DeviceId>>,
     /// Claims with devices that nobody uses.
     forlorn: forlorn::Forlorn,
     /// When a list told of a claim the last time.
     claims_listed: Option<Timestamp>,
     /// Schedulers besides us that give out devices.
     pub(crate) rivals: Rivals,
-    /// Pods whose claims are written, by the time until which rivals or news are waited for.
-    settling: BTreeSet<(Timestamp, Arc<str>)>,
-    /// Claims for resources that pods ask for by name.
-    pub(crate) extended: Extended,
-    /// Claims that are about to lose their devices, or to go, and the pod for which they do.
-    pub(crate) giving_up: BTreeMap<WriteId, (Vec<ClaimId>, Arc<str>)>,
     /// Whose write it is, by uid; writes that nobody waits for are not here.
     writes: FxHashMap<WriteId, Arc<str>>,
     /// Writes that are carried out with another, by that.
     merged: FxHashMap<WriteId, Vec<WriteId>>,
     next_write: u64,
-    pub(crate) expressions: Expressions,
-    /// How much may still be done for what is being decided.
-    pub(crate) work: Work,
-    /// What claims could get.
-    pub(crate) scopes: Scopes,
-    /// Answers about nodes for kinds of pods, the youngest last.
-    pub(crate) kinds: Vec<Alike>,
-    /// Who makes room for whom.
-    pub(crate) preempting: Preempting,
     /// Pods that are placed together.
     pub(crate) gangs: Gangs,
     /// Pods and gangs that are held back until something exists.
@@ -287,29 +242,20 @@ impl Engine {
         let queue = Queue::new(settings.patience);
         Engine {
             facts: Facts::new(settings.gates),
+            plans: Plans::default(),
+            caches: Caches::default(),
+            bindings: Bindings::default(),
+            evictions: FxHashMap::default(),
             settings,
             lacking: BTreeMap::new(),
             sharing: BTreeMap::new(),
             queue,
-            placing: FxHashMap::default(),
-            abandoned: FxHashMap::default(),
-            unheard: BTreeMap::new(),
-            awaited: BTreeMap::new(),
-            shunned: FxHashMap::default(),
             forlorn: forlorn::Forlorn::default(),
             claims_listed: None,
             rivals: Rivals::default(),
-            settling: BTreeSet::new(),
-            extended: Extended::default(),
-            giving_up: BTreeMap::new(),
             writes: FxHashMap::default(),
             merged: FxHashMap::default(),
             next_write: 0,
-            expressions: Expressions::default(),
-            work: Work::default(),
-            scopes: Scopes::default(),
-            kinds: Vec::new(),
-            preempting: Preempting::default(),
             gangs: Gangs::default(),
             gated: Gated::default(),
             negotiations: Negotiations::default(),
@@ -322,14 +268,44 @@ impl Engine {
     /// as much as takes about half a second.
     #[must_use]
     pub fn with_work_max(mut self, nanos: u64) -> Engine {
-        self.work = Work::of(nanos);
+        self.caches.work = Work::of(nanos);
         self
+    }
+
+    /// Begins to decide about a gang: devices that are planned for pods less important than this do not matter to it.
+    pub(crate) fn gang_cycle(&mut self, importance: i32) -> Cycle<'_> {
+        let mut cycle = self.cycle();
+        cycle.lift_plans_below(importance, None);
+        cycle
+    }
+
+    /// Judges whether devices are ready.
+    pub(crate) fn readiness(&self) -> Readiness<'_> {
+        Readiness { settings: &self.settings, facts: &self.facts }
+    }
+
+    /// The members of a tree or of a group that wait and are not on their way to a node, in the order in which they are seated.
+    pub(crate) fn members_here(&self, root: &Root) -> Vec<Arc<Pod>> {
+        members_here(&self.facts, &self.bindings, root)
+    }
+
+    /// How the nodes compare that are not out of the question for a pod, whatever devices it needs. There are none for a pod
+    /// that asks for no profile of ours, or whose volumes cannot be had.
+    #[must_use]
+    pub fn compare(&self, pod: &Pod) -> Vec<NodeScores> {
+        compare(&self.settings, &self.facts, pod)
+    }
+
+    /// Begins to decide something.
+    pub(crate) fn cycle(&mut self) -> Cycle<'_> {
+        let under_way = (&self.plans, &self.bindings as &dyn Underway);
+        Cycle::new(&self.settings, &mut self.facts, under_way, &mut self.caches, self.now)
     }
 
     /// Takes something in, and tells what is to be done.
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Vec<Effect> {
         self.now = now;
-        self.work.begin();
+        self.caches.work.begin();
         self.end_waits(now);
         match input {
             Input::Changed(change) => self.fold(now, change),
@@ -337,7 +313,7 @@ impl Engine {
             Input::Settled(write, outcome) => self.settle(now, write, &outcome),
         }
         self.merge_writes();
-        let settles = self.settling.first().map(|(time, _)| *time);
+        let settles = self.bindings.settling.first().map(|(time, _)| *time);
         let times = self.queue.next_time().into_iter().chain(settles).chain(self.next_note());
         let times = times.chain(self.forlorn.next_time());
         if let Some(time) = times.min() {
@@ -350,7 +326,7 @@ impl Engine {
     /// every machine.
     #[must_use]
     pub fn work_done(&self) -> u64 {
-        self.work.done()
+        self.caches.work.done()
     }
 
     /// How many pods wait, and how.
@@ -362,19 +338,19 @@ impl Engine {
     /// How many pods are on their way to a node.
     #[must_use]
     pub fn placing(&self) -> usize {
-        self.placing.len()
+        self.bindings.placing.len()
     }
 
     /// How many of them wait for their devices to be made ready.
     #[must_use]
     pub fn readying(&self) -> usize {
-        self.placing.values().filter(|placing| placing.readying.is_some()).count()
+        self.bindings.placing.values().filter(|placing| placing.readying.is_some()).count()
     }
 
     /// A pod that is on its way to a node, and the node.
     #[must_use]
     pub fn on_its_way(&self, uid: &str) -> Option<(&Arc<Pod>, &Arc<str>)> {
-        self.placing.get(uid).map(|placing| (&placing.pod, &placing.node))
+        self.bindings.placing.get(uid).map(|placing| (&placing.pod, &placing.node))
     }
 
     /// Whether a claim is there, and not another of its name.
@@ -401,7 +377,7 @@ impl Engine {
     /// Whether a pod on its way has waited long enough, and a turn lets it go on.
     #[must_use]
     pub fn ends_wait(&self, now: Timestamp) -> bool {
-        self.settling.first().is_some_and(|(time, _)| *time <= now)
+        self.bindings.settling.first().is_some_and(|(time, _)| *time <= now)
     }
 
     /// Who holds which devices, or will once what is decided is written.
@@ -423,7 +399,7 @@ impl Engine {
         let counts = self.queue.counts();
         let waits =
             |(uid, placing): (&Arc<str>, &Placing)| placing.readying.is_some() || self.is_ready_for_gang(uid);
-        counts.ready == 0 && counts.backing_off == 0 && self.placing.iter().all(waits)
+        counts.ready == 0 && counts.backing_off == 0 && self.bindings.placing.iter().all(waits)
     }
 
     /// Asks for a write whose answer somebody waits for.
@@ -435,22 +411,14 @@ impl Engine {
         id
     }
 
-    /// Whether a pod on its way is about to use a claim that has devices.
-    pub(crate) fn is_being_reserved(&self, claim: &ClaimId) -> bool {
-        let uses = |placing: &Placing| {
-            let open = placing.open.values().map(|open| &open.claim);
-            open.chain(&placing.reserved).any(|one| one == claim)
-        };
-        self.placing.values().any(uses) || self.abandoned.values().any(|(open, _)| open.claim == *claim)
-    }
-
     /// Whether the answer to a write of a claim for a pod is still to come.
     pub(crate) fn is_being_written(&self, pod: &str, claim: &ClaimId) -> bool {
         let open = self
+            .bindings
             .placing
             .get(pod)
             .is_some_and(|placing| placing.open.values().any(|open| open.claim == *claim));
-        open || self.abandoned.values().any(|(open, _)| open.claim == *claim)
+        open || self.bindings.abandoned.values().any(|(open, _)| open.claim == *claim)
     }
 
     /// Asks for a write for whose answer no pod waits.

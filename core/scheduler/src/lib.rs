@@ -1,31 +1,14 @@
-//! Finds nodes for pods, or says why there are none.
+//! What is under way: pods on their way to nodes, claims that get and lose devices, gangs that are bound together, negotiations. The
+//! engine takes facts, turns and answers in, has decisions made, and says what is to be written.
 
-mod alike;
-mod alternatives;
-mod certainty;
-pub mod companions;
-pub mod comparison;
-mod cycle;
+mod bindings;
 mod deallocate;
-mod device_search;
 pub mod engine;
 mod extended;
-pub mod filters;
 mod footprint;
 pub mod gang;
 pub mod negotiation;
-pub mod node_refusal;
-pub mod placement_scores;
 pub mod preempt;
-pub mod profile;
 pub mod queue;
-mod reason;
 mod rivals;
-mod scopes;
-pub mod scores;
-pub mod wake;
-mod work;
 pub mod write;
-
-#[cfg(test)]
-mod sample;

@@ -6,27 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::groups::Key;
+use decisions::settings::Patience;
+use decisions::wake::{Wake, Wakes};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
-
-use crate::wake::{Wake, Wakes};
-
-/// How long pods wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Patience {
-    /// After the first failure; each further one doubles it.
-    pub backoff_ms_min: i64,
-    /// At most.
-    pub backoff_ms_max: i64,
-    /// A pod that sleeps is tried again after this long, even if nothing that could help it was seen.
-    pub sleep_ms_max: i64,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Patience { backoff_ms_min: 1_000, backoff_ms_max: 10_000, sleep_ms_max: 300_000 }
-    }
-}
 
 /// The order of pods that are ready: the most important first, then who came first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -95,10 +95,9 @@ impl Rivals {
 
 #[cfg(test)]
 mod tests {
-    use model::pod::{ClaimSource, PodClaim, Shape};
+    use model::pod::{ClaimSource, PodClaim, PodId, Shape};
 
     use super::*;
-    use crate::sample;
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_micros(1_000_000_000).plus_millis(millis)
@@ -106,7 +105,25 @@ mod tests {
 
     fn theirs(name: &str, scheduler: &str) -> Pod {
         let claims = vec![PodClaim { name: "c".into(), source: ClaimSource::Named("c".into()) }];
-        Pod { claims, scheduler: scheduler.into(), ..sample::pod(name, "", Shape::default()) }
+        Pod {
+            id: PodId { namespace: "default".into(), name: name.into() },
+            uid: name.into(),
+            scheduler: scheduler.into(),
+            node: None,
+            nominated_node: None,
+            running: false,
+            finished: false,
+            deleting: false,
+            priority: 0,
+            preempts: true,
+            created: None,
+            started: None,
+            gates: Vec::new(),
+            claims,
+            group: None,
+            landing: None,
+            shape: Arc::new(Shape::default()),
+        }
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! What is written to the API, and what became of it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+pub use decisions::extended::RequestMapping;
+pub use decisions::footprint::ClaimFootprint;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId};
 use model::group::GroupId;
 use model::pod::PodId;
-use model::quantity::Quantity;
 use model::timestamp::Timestamp;
 
 /// Tells writes apart.
@@ -303,30 +303,6 @@ impl fmt::Display for Write {
             About::Group(id) => write!(out, "{} pod group {id}", self.name()),
         }
     }
-}
-
-/// A container that gets the devices of a request in place of a resource.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RequestMapping {
-    /// The container.
-    pub container: Arc<str>,
-    /// The resource that it asks for.
-    pub resource: Arc<str>,
-    /// The request.
-    pub request: Arc<str>,
-}
-
-/// What the devices of a claim take of their node.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct ClaimFootprint {
-    /// The claim.
-    pub claim: Arc<str>,
-    /// The containers that use it.
-    pub containers: Vec<Arc<str>>,
-    /// How much of each resource the devices are.
-    pub mapping: BTreeMap<Arc<str>, Quantity>,
-    /// How much of each resource it costs to use them: for the pod, and for each container.
-    pub overhead: BTreeMap<Arc<str>, (Option<Quantity>, Option<Quantity>)>,
 }
 
 /// A pod that uses a claim.

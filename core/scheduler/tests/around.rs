@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cluster::namespaces::Namespaces;
 use cluster::nodes::Nodes;
+use decisions::filters::{Around, FilterSettings};
 use model::node::{Node, Operator, Requirement};
 use model::pod::{LabelSelector, Pod, PodId, PodTerm, Shape, Spread};
 use proptest::prelude::*;
-use scheduler::filters::{Around, FilterSettings};
 
 const KEYS: [&str; 2] = ["zone", "host"];
 const NAMESPACES: [&str; 2] = ["left", "right"];

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::{BadTerms, Candidacy, Connection};
-use scheduler::engine::Settings;
+use decisions::settings::Settings;
 use thiserror::Error;
 
 pub use drive::Ended;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use decisions::filters::FilterSet;
+use decisions::readiness::ReadyOutcome;
 use model::group::Grouping;
 use model::pod::{Pod, PodId};
-use scheduler::engine::ReadyOutcome;
-use scheduler::filters::FilterSet;
 use scheduler::gang::GangNews;
 use scheduler::negotiation::{Await, Wait};
 use scheduler::queue::{Cause, Counts, Station};

@@ -5,11 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use client::Connection;
+use decisions::profile::Profile;
+use decisions::settings::{Patience, Settings};
 use gates::Gates;
 use runtime::{Ended, Listener, Notice, StartError, State};
-use scheduler::engine::Settings;
-use scheduler::profile::Profile;
-use scheduler::queue::Patience;
 use server::{NoLog, Server, Users};
 use store::Store;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};

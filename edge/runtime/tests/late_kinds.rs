@@ -6,15 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use client::{Answer, Connection, Resource};
+use decisions::profile::Profile;
+use decisions::settings::{Patience, Settings};
 use gates::Gates;
 use objects::Object;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::supercargo::workload::Workload;
 use runtime::{Listener, Notice, State};
-use scheduler::engine::Settings;
-use scheduler::profile::Profile;
-use scheduler::queue::Patience;
 use serde_json::{Value, json};
 use server::{NoLog, Server, Users};
 use store::Store;

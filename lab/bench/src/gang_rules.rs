@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use cluster::change::{Change, GroupChange};
 use cluster::published::Published;
+use decisions::profile::Profile;
+use decisions::settings::{Patience, Settings};
 use gates::{Gate, Gates};
 use model::claim::Class;
 use model::device::Reach;
 use model::group::{Group, GroupId};
 use model::node::{NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::{LabelSelector, Pod, PodTerm, Shape, Spread};
-use scheduler::engine::{Engine, Input, Settings};
-use scheduler::profile::Profile;
-use scheduler::queue::Patience;
+use scheduler::engine::{Engine, Input};
 
 use crate::gang::turn;
 use crate::schedule::{NOW, claim, node, pod, slice};

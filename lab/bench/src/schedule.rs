@@ -7,15 +7,15 @@ use cluster::change::Change;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use cluster::published::Published;
+use decisions::profile::Profile;
+use decisions::settings::{Patience, Settings};
 use gates::Gates;
 use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
 use model::device::{Attribute, Device, PoolId, Reach, Slice};
 use model::node::Node;
 use model::pod::{ClaimSource, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
-use scheduler::engine::{Effect, Engine, Input, Settings};
-use scheduler::profile::Profile;
-use scheduler::queue::Patience;
+use scheduler::engine::{Effect, Engine, Input};
 use scheduler::write::{Write, WriteOutcome};
 use selector::SliceRevision;
 

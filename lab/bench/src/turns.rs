@@ -7,14 +7,14 @@ use std::sync::Arc;
 use clap::Args;
 use cluster::change::{Change, GroupChange};
 use cluster::published::Published;
+use decisions::profile::Profile;
+use decisions::settings::{Patience, Settings};
 use gates::{Gate, Gates};
 use model::claim::{Amount, Ask, Claim, Class, Constraint, Request, Rule, Wish};
 use model::device::{Attribute, Device, PoolId, Reach, Slice};
 use model::group::{Group, GroupId};
 use model::pod::Pod;
-use scheduler::engine::{Effect, Engine, Input, Settings};
-use scheduler::profile::Profile;
-use scheduler::queue::Patience;
+use scheduler::engine::{Effect, Engine, Input};
 use scheduler::write::Write;
 use selector::SliceRevision;
 

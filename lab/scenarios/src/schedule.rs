@@ -8,11 +8,11 @@ use anyhow::{Context as _, ensure};
 use cluster::change::Change;
 use config::SchedulerSettings;
 use convert::change;
+use decisions::comparison::NodeScores;
+use decisions::scores::Score;
 use gates::Gates;
 use model::timestamp::Timestamp;
-use scheduler::comparison::NodeScores;
 use scheduler::engine::{Engine, Input};
-use scheduler::scores::Score;
 use serde_json::{Value, json};
 use simulator::{Manifest, Place, PodOutcome, Rules, simulate_by};
 

@@ -4,17 +4,17 @@
 //! the node is asked, and it is not bound again. A pod that runs, or that is to go, waits for nothing: what it lacks then is
 //! no use to it. Pods without claims are never looked at here.
 
-use cluster::groups::Key;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
+use cluster::groups::Key;
+use decisions::filters::{Filter, FilterSet};
 use model::claim::ClaimId;
 use model::pod::{ClaimSource, Pod, PodClaim};
 use model::timestamp::Timestamp;
 
 use super::fold::own_changes;
 use super::{Announcement, Engine};
-use crate::filters::{Filter, FilterSet};
 use crate::queue::Failure;
 
 impl Engine {
@@ -75,7 +75,7 @@ impl Engine {
     }
 
     fn look_again_at(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let on_its_way = self.placing.contains_key(uid);
+        let on_its_way = self.bindings.placing.contains_key(uid);
         let waits_for_node = self.facts.waiting.get(uid).is_some_and(|pod| pod.node.is_none());
         if on_its_way || waits_for_node {
             return;
@@ -87,7 +87,7 @@ impl Engine {
 
     /// The claims of a pod that was on its node before are written.
     pub(super) fn served(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let Some(placing) = self.placing.remove(uid) else { return };
+        let Some(placing) = self.bindings.placing.remove(uid) else { return };
         if self.lacks_devices(&placing.pod) {
             let why = "a claim of it lost its devices or its reservation in the meantime".to_owned();
             return self.refuse(now, &placing.pod, Failure::Failed, why, FilterSet::default());
@@ -111,7 +111,7 @@ impl Engine {
     /// Why a pod on its way cannot use a claim where it is to go: since that was decided, the claim lost its devices and got
     /// others elsewhere. A reservation does not tell, for drivers and other schedulers reserve what they give at once.
     pub(crate) fn misplaced(&self, uid: &str) -> Option<String> {
-        let placing = self.placing.get(uid)?;
+        let placing = self.bindings.placing.get(uid)?;
         let is_there =
             || self.facts.nodes.find(&placing.node).is_some_and(|at| self.facts.nodes.get(at).node.is_some());
         // Who is on its node may use what it has, whatever became of the node.

@@ -13,11 +13,11 @@
 use std::sync::Arc;
 
 use cluster::claims::{ClaimState, Shown};
+use decisions::in_the_way::{InTheWay, Remedy};
 use model::claim::ClaimId;
 use model::timestamp::Timestamp;
 
 use super::Engine;
-use crate::deallocate::{InTheWay, Remedy};
 use crate::footprint::is_note;
 
 /// How long a list of claims may take from one claim to the next.
@@ -78,7 +78,7 @@ impl Engine {
 
     /// Whether a pod on its way whose claims are written waits neither for news of them nor for what others may have decided on.
     pub(crate) fn has_waited_enough(&self, now: Timestamp, uid: &str) -> bool {
-        let Some(placing) = self.placing.get(uid) else { return false };
+        let Some(placing) = self.bindings.placing.get(uid) else { return false };
         let claims = self.written_claims(uid);
         let is_unheard =
             |claim: &ClaimId| self.facts.claims.is_decided(claim) || !self.facts.claims.is_told(claim);
@@ -93,7 +93,7 @@ impl Engine {
     /// The claims that are written for a pod on its way. One that was made for it and is not known yet has a name that no
     /// claim has.
     pub(super) fn written_claims(&self, uid: &str) -> Vec<ClaimId> {
-        let reserved = self.placing.get(uid).map(|placing| &placing.reserved);
+        let reserved = self.bindings.placing.get(uid).map(|placing| &placing.reserved);
         let claims = reserved.into_iter().flatten().filter(|claim| !is_note(claim));
         claims.map(|claim| self.made_under(claim).unwrap_or(claim).clone()).collect()
     }
@@ -108,21 +108,21 @@ impl Engine {
         let Some(claim) = claims.iter().find(is_unheard).cloned() else {
             return self.waits_for_list(now, uid, claims);
         };
-        let Some(placing) = self.placing.get_mut(uid) else { return false };
+        let Some(placing) = self.bindings.placing.get_mut(uid) else { return false };
         let until = *placing.hears_by.get_or_insert_with(|| now.plus_millis(HEARS_WITHIN_MS));
         if until <= now {
             self.fail(now, uid, format!("claim {claim}: nothing was heard of it since it was written"));
             return true;
         }
-        self.settling.insert((until, uid.clone()));
-        self.unheard.entry(claim).or_default().insert(uid.clone());
+        self.bindings.settling.insert((until, uid.clone()));
+        self.bindings.unheard.entry(claim).or_default().insert(uid.clone());
         true
     }
 
     /// Whether claims are being listed. A list tells of them in any order: what was given out before may come yet.
     fn waits_for_list(&mut self, now: Timestamp, uid: &Arc<str>, claims: &[ClaimId]) -> bool {
         let Some(until) = self.list_ends(now).filter(|_| !claims.is_empty()) else { return false };
-        self.settling.insert((until, uid.clone()));
+        self.bindings.settling.insert((until, uid.clone()));
         true
     }
 
@@ -134,21 +134,23 @@ impl Engine {
 
     /// The API told of a claim. Pods that waited for that go on.
     pub(super) fn heard_of(&mut self, now: Timestamp, claim: &ClaimId) {
-        if self.unheard.is_empty() || self.facts.claims.is_decided(claim) || !self.facts.claims.is_told(claim)
+        if self.bindings.unheard.is_empty()
+            || self.facts.claims.is_decided(claim)
+            || !self.facts.claims.is_told(claim)
         {
             return;
         }
-        for uid in self.unheard.remove(claim).unwrap_or_default() {
+        for uid in self.bindings.unheard.remove(claim).unwrap_or_default() {
             self.go_on(now, &uid);
         }
     }
 
     /// Whether a pod whose devices are known waits for what others may have decided on before.
     fn waits_for_rivals(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
-        let Some(placing) = self.placing.get_mut(uid) else { return false };
+        let Some(placing) = self.bindings.placing.get_mut(uid) else { return false };
         if placing.settles_at.is_none() {
             placing.settles_at = self.rivals.quiet_at(now);
-            self.settling.extend(placing.settles_at.map(|time| (time, uid.clone())));
+            self.bindings.settling.extend(placing.settles_at.map(|time| (time, uid.clone())));
         }
         placing.settles_at.is_some_and(|time| now < time)
     }
@@ -156,7 +158,7 @@ impl Engine {
     /// Pods that have waited long enough go on.
     pub(super) fn end_waits(&mut self, now: Timestamp) {
         while self.ends_wait(now) {
-            if let Some((_, uid)) = self.settling.pop_first() {
+            if let Some((_, uid)) = self.bindings.settling.pop_first() {
                 self.go_on(now, &uid);
             }
         }
@@ -164,7 +166,7 @@ impl Engine {
 
     /// The claim of a pod on its way that has to give its devices back, and why.
     fn clash_of(&self, now: Timestamp, uid: &str, claims: &[ClaimId]) -> Option<(ClaimId, String)> {
-        let placing = self.placing.get(uid)?;
+        let placing = self.bindings.placing.get(uid)?;
         // One of ours that came second has given its own back by the end of the wait. Who has not will never do so.
         let gives_way = placing.settles_at.is_some_and(|time| now >= time);
         claims.iter().find_map(|claim| Some((claim.clone(), self.facts.clash(claim, gives_way)?)))
@@ -183,10 +185,10 @@ impl Engine {
         let is_others = self.facts.has_other_users(&claim, uid);
         let state = self.facts.claims.get(&claim).filter(|state| !state.extended && !is_others);
         if let Some(state) = state.cloned() {
-            if let Some(placing) = self.placing.get_mut(uid) {
+            if let Some(placing) = self.bindings.placing.get_mut(uid) {
                 placing.reserved.retain(|one| *one != claim);
             }
-            let user = self.placing.get(uid).map(|placing| self.facts.user_of(&placing.pod, &claim));
+            let user = self.bindings.placing.get(uid).map(|placing| self.facts.user_of(&placing.pod, &claim));
             let one = InTheWay { claim, uid: state.uid.clone(), remedy: Remedy::Deallocate };
             self.ask_for(one, &user.unwrap_or_else(|| uid.clone()));
         }
@@ -194,7 +196,7 @@ impl Engine {
 
     /// Takes a pod on its way back.
     pub(super) fn fail(&mut self, now: Timestamp, uid: &Arc<str>, why: String) {
-        if let Some(placing) = self.placing.get_mut(uid) {
+        if let Some(placing) = self.bindings.placing.get_mut(uid) {
             placing.failed = Some(why);
             self.take_back(now, uid);
         }

@@ -1,10 +1,14 @@
 //! Folds facts into the state, and wakes who they can help.
 
-use cluster::groups::Key;
 use std::sync::Arc;
 
+use cluster::change::{Change, StorageChange};
 use cluster::claims::{ClaimState, Shown};
+use cluster::groups::Key;
 use cluster::taint_rules::TaintRule;
+use decisions::filters::Filter;
+use decisions::profile::Profile;
+use decisions::wake::{Wake, Wakes};
 use gates::Gate;
 use model::claim::ClaimId;
 use model::node::Node;
@@ -12,10 +16,6 @@ use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
 
 use super::Engine;
-use crate::filters::Filter;
-use crate::profile::Profile;
-use crate::wake::{Wake, Wakes};
-use cluster::change::{Change, StorageChange};
 
 impl Engine {
     pub(super) fn fold(&mut self, now: Timestamp, change: Change) {
@@ -26,12 +26,12 @@ impl Engine {
             Change::PodGone(uid) => self.pod_gone(now, &uid),
             Change::SliceApplied(published) => {
                 self.facts.apply_slice(published);
-                self.scopes.forget();
+                self.caches.scopes.forget();
                 Wake::Slice.into()
             }
             Change::SliceGone(name) => {
                 self.facts.remove_slice(&name);
-                self.scopes.forget();
+                self.caches.scopes.forget();
                 // It may have contradicted the rest of its pool.
                 Wake::Slice.into()
             }
@@ -42,13 +42,13 @@ impl Engine {
             }
             Change::ClassApplied(class) => {
                 self.facts.apply_class(class);
-                self.scopes.forget();
+                self.caches.scopes.forget();
                 self.follow_classes();
                 Wake::Class.into()
             }
             Change::ClassGone(name) => {
                 self.facts.remove_class(&name);
-                self.scopes.forget();
+                self.caches.scopes.forget();
                 self.follow_classes();
                 Wakes::NONE
             }
@@ -121,7 +121,7 @@ impl Engine {
         if !is_changed {
             return Wakes::NONE;
         }
-        self.scopes.forget();
+        self.caches.scopes.forget();
         Wake::Slice.into()
     }
 
@@ -141,10 +141,10 @@ impl Engine {
             self.follow_bound(now, pod);
             let freed = self.end_nomination(&pod.uid, pod.node.as_ref());
             if pod.deleting {
-                self.preempting.went(&pod.uid);
+                self.plans.leaving.remove(&pod.uid);
             }
             // While claims are written for it, it counts with what their devices take.
-            if !self.placing.contains_key(&pod.uid) {
+            if !self.bindings.placing.contains_key(&pod.uid) {
                 self.facts.put_pod(pod.clone());
                 self.look_if_gang_placed(pod);
             }
@@ -156,7 +156,7 @@ impl Engine {
             }
             if !known && self.facts.wants_devices(pod) {
                 // Its claims may have been told of before it, and only now to displace it can free their devices.
-                self.preempting.users_changed();
+                self.plans.users_changed += 1;
                 return freed.or(Wakes::of(&[Wake::PodAdded, Wake::Claim]));
             }
             return if known { freed } else { freed.or(Wake::PodAdded.into()) };
@@ -169,14 +169,14 @@ impl Engine {
             return Wakes::NONE;
         };
         // The answer to a binding may overtake facts from before it, and a pod that is bound stays so.
-        if self.facts.nodes.has_pod(&pod.uid) && !self.placing.contains_key(&pod.uid) {
+        if self.facts.nodes.has_pod(&pod.uid) && !self.bindings.placing.contains_key(&pod.uid) {
             return Wakes::NONE;
         }
         let before = self.facts.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = self.is_gated(pod, &profile);
         self.enqueue(now, pod, gated);
         // A pod on its way is on its node already, and needs no room beside itself.
-        let is_placing = self.placing.contains_key(&pod.uid);
+        let is_placing = self.bindings.placing.contains_key(&pod.uid);
         let freed = if is_placing { Wakes::NONE } else { self.fold_nomination(now, before.as_deref(), pod) };
         if let Some(before) = before {
             let key = self.facts.groups.key_of(pod);
@@ -242,7 +242,7 @@ impl Engine {
         let arrived = was_decided && !self.facts.claims.is_decided(&id);
         if arrived || is_displaceable {
             // No device is free that was not, but others could go now.
-            self.preempting.users_changed();
+            self.plans.users_changed += 1;
         }
         let was_controlled = known.is_some_and(|known| self.facts.is_controlled(&known));
         // What a driver's controller gives and takes is none of what we have to give.
@@ -300,7 +300,7 @@ impl Engine {
         self.abandon(uid);
         self.forget_unmade(uid);
         self.drop_negotiation(uid);
-        self.preempting.went(uid);
+        self.plans.leaving.remove(uid);
         let freed = self.end_nomination(uid, None);
         if had_node { freed.or(Wake::PodRemoved.into()) } else { freed }
     }
@@ -308,7 +308,7 @@ impl Engine {
     pub(super) fn forget_waiting(&mut self, uid: &Arc<str>) {
         let key = Key::Pod(uid.clone());
         self.queue.remove(&key);
-        self.shunned.remove(uid);
+        self.plans.shunned.remove(uid);
         let Some(pod) = self.facts.waiting.remove(uid) else { return };
         self.gated.remove(&key);
         self.leave_gang(&pod);

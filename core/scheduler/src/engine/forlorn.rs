@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
+use decisions::cycle::Underway as _;
+use decisions::in_the_way::{InTheWay, Remedy};
 use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::Engine;
-use crate::deallocate::{InTheWay, Remedy};
 
 /// How long after it was asked for, and for as long as it has not happened, it is asked for again.
 const ASKS_EVERY_MS: i64 = 1_000;
@@ -44,7 +45,7 @@ impl Engine {
                 continue;
             }
             self.forlorn.due.insert(claim.clone(), now.plus_millis(ASKS_EVERY_MS));
-            if !self.is_given_up(&claim) && !self.is_being_reserved(&claim) {
+            if !self.bindings.is_given_up(&claim) && !self.bindings.is_being_reserved(&claim) {
                 let uid = self.facts.claims.get(&claim).map(|state| state.uid.clone()).unwrap_or_default();
                 self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &"".into());
             }
@@ -87,8 +88,9 @@ impl Engine {
             let has_devices = state.allocation.is_some() && !state.extended;
             has_devices && !state.deleting && state.reserved_for.is_empty()
         };
-        let is_for_nobody =
-            |state: &Arc<ClaimState>| self.forlorn.bereaved.contains_key(claim) || self.is_broken(now, state);
+        let is_for_nobody = |state: &Arc<ClaimState>| {
+            self.forlorn.bereaved.contains_key(claim) || self.readiness().is_broken(now, state)
+        };
         self.facts.claims.get(claim).filter(is_idle).is_some_and(is_for_nobody)
     }
 }

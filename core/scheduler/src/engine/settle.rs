@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use decisions::cycle::Underway as _;
+use decisions::filters::FilterSet;
+use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::{Announcement, Engine, OpenClaim, Placing};
-use crate::deallocate::{InTheWay, Remedy};
-use crate::filters::FilterSet;
 use crate::queue::Failure;
-use crate::wake::{Wake, Wakes};
 use crate::write::{Consumer, Write, WriteId, WriteOutcome};
 
 impl Engine {
@@ -34,7 +35,7 @@ impl Engine {
             return None;
         }
         let uid = self.writes.remove(&write)?;
-        let Some(placing) = self.placing.get_mut(&uid) else {
+        let Some(placing) = self.bindings.placing.get_mut(&uid) else {
             self.settle_abandoned(now, write, outcome);
             return None;
         };
@@ -67,14 +68,14 @@ impl Engine {
 
     /// Binds a pod whose claims are all written, or takes back what was done for one that cannot be.
     pub(crate) fn go_on(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let Some(placing) = self.placing.get(uid) else { return };
+        let Some(placing) = self.bindings.placing.get(uid) else { return };
         if !placing.open.is_empty() || placing.binding.is_some() || !placing.releasing.is_empty() {
             return;
         }
         if !self.facts.waiting.contains_key(uid) {
             // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
             self.stop_readying(uid);
-            self.placing.remove(uid);
+            self.bindings.placing.remove(uid);
             return self.slip_from_flight(now, uid);
         }
         if placing.failed.is_some() {
@@ -83,13 +84,13 @@ impl Engine {
         if let Some(why) = self.misplaced(uid) {
             return self.fail(now, uid, why);
         }
-        if self.placing.get(uid).is_some_and(|placing| !placing.reserved.is_empty())
+        if self.bindings.placing.get(uid).is_some_and(|placing| !placing.reserved.is_empty())
             && !self.has_devices_alone(now, uid)
         {
             return;
         }
         // Nobody holds a pod back that is on its node already, until its devices are ready.
-        if self.placing.get(uid).is_some_and(|placing| placing.pod.node.is_some()) {
+        if self.bindings.placing.get(uid).is_some_and(|placing| placing.pod.node.is_some()) {
             return self.served(now, uid);
         }
         if self.waits_for_devices(now, uid) {
@@ -98,18 +99,18 @@ impl Engine {
         if self.waits_for_gang(now, uid) {
             return;
         }
-        let Some(placing) = self.placing.get(uid) else { return };
+        let Some(placing) = self.bindings.placing.get(uid) else { return };
         let (pod, node) = (placing.pod.clone(), placing.node.clone());
         let together = self.bound_together(uid);
         let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node, together });
-        if let Some(placing) = self.placing.get_mut(uid) {
+        if let Some(placing) = self.bindings.placing.get_mut(uid) {
             placing.binding = Some(write);
         }
     }
 
     /// A pod is bound where we wanted it.
     pub(super) fn bound(&mut self, uid: &Arc<str>) {
-        let Some(placing) = self.placing.remove(uid) else { return };
+        let Some(placing) = self.bindings.placing.remove(uid) else { return };
         let key = self.facts.groups.key_of(&placing.pod);
         self.note_landing(uid, true);
         let in_flight = self.leave_flight(uid).map(|flight| (flight.attempts, flight.since));
@@ -128,7 +129,7 @@ impl Engine {
     /// what is being written for it is answered.
     pub(crate) fn call_back(&mut self, now: Timestamp, uid: &Arc<str>, reason: &str) -> bool {
         let is_on_its_way = |placing: &&mut Placing| placing.binding.is_none() && placing.pod.node.is_none();
-        let Some(placing) = self.placing.get_mut(uid).filter(is_on_its_way) else { return false };
+        let Some(placing) = self.bindings.placing.get_mut(uid).filter(is_on_its_way) else { return false };
         placing.failed.get_or_insert_with(|| reason.to_owned());
         placing.displaced = true;
         self.go_on(now, uid);
@@ -142,11 +143,11 @@ impl Engine {
             Some(bound) => self.facts.put_pod(bound),
             None => {
                 self.facts.take_pod(uid);
-                self.preempting.went(uid);
+                self.plans.leaving.remove(uid);
             }
         }
         self.abandon_readying(now, uid);
-        let Some(placing) = self.placing.get_mut(uid) else { return };
+        let Some(placing) = self.bindings.placing.get_mut(uid) else { return };
         let (pod, mut reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
         let (displaced, keeps_node) = (placing.displaced, placing.keeps_node);
         // Ready devices are kept for a pod that tries others beside them on its node.
@@ -166,7 +167,7 @@ impl Engine {
             let consumer = self.consumer(&pod, &claim);
             let Some(release) = self.letting_go(&claim, consumer, node.clone()) else { continue };
             let write = self.submit(uid, release);
-            if let Some(placing) = self.placing.get_mut(uid) {
+            if let Some(placing) = self.bindings.placing.get_mut(uid) {
                 placing.releasing.insert(write);
             }
         }
@@ -186,10 +187,10 @@ impl Engine {
                 continue;
             };
             let uid = state.uid.clone();
-            if self.facts.has_other_users(&claim, &pod.uid) || self.is_being_reserved(&claim) {
+            if self.facts.has_other_users(&claim, &pod.uid) || self.bindings.is_being_reserved(&claim) {
                 continue;
             }
-            if self.is_given_up(&claim) {
+            if self.bindings.is_given_up(&claim) {
                 // It was asked for with the devices that were being made ready.
                 continue;
             }
@@ -201,10 +202,10 @@ impl Engine {
 
     /// Puts a pod back whose placement is undone.
     fn put_back(&mut self, now: Timestamp, uid: &Arc<str>) {
-        if self.placing.get(uid).is_none_or(|placing| !placing.releasing.is_empty()) {
+        if self.bindings.placing.get(uid).is_none_or(|placing| !placing.releasing.is_empty()) {
             return;
         }
-        let Some(placing) = self.placing.remove(uid) else { return };
+        let Some(placing) = self.bindings.placing.remove(uid) else { return };
         let message = placing.failed.unwrap_or_default();
         self.refuse(now, &placing.pod, Failure::Failed, message, FilterSet::default());
         self.rejoin_gang(now, &placing.pod);
@@ -219,10 +220,10 @@ impl Engine {
     /// stay taken until they are: the API may have given them to the claim by now.
     pub(super) fn abandon(&mut self, uid: &Arc<str>) {
         self.abandon_readying(self.now, uid);
-        let Some(placing) = self.placing.remove(uid) else { return };
+        let Some(placing) = self.bindings.placing.remove(uid) else { return };
         self.fail_flight(self.now, uid);
         for (write, open) in &placing.open {
-            self.abandoned.insert(*write, (open.clone(), self.consumer(&placing.pod, &open.claim)));
+            self.bindings.abandoned.insert(*write, (open.clone(), self.consumer(&placing.pod, &open.claim)));
         }
         self.release(&placing);
     }
@@ -231,7 +232,7 @@ impl Engine {
     /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same if it can use
     /// it where it is now.
     pub(super) fn found_bound(&mut self, uid: &Arc<str>, node: &Arc<str>) {
-        let Some(placing) = self.placing.get(uid) else { return };
+        let Some(placing) = self.bindings.placing.get(uid) else { return };
         if placing.pod.node.is_some() {
             // It was bound before, and only its claims are being written.
             return;
@@ -240,11 +241,11 @@ impl Engine {
             return self.bound(uid);
         }
         self.stop_readying(uid);
-        let Some(placing) = self.placing.remove(uid) else { return };
+        let Some(placing) = self.bindings.placing.remove(uid) else { return };
         self.slip_from_flight(self.now, uid);
         for (write, open) in placing.open {
             let consumer = self.consumer(&placing.pod, &open.claim);
-            self.abandoned.insert(write, (open, consumer));
+            self.bindings.abandoned.insert(write, (open, consumer));
         }
         for claim in &placing.reserved {
             if !self.facts.may_use_at(claim, node) {
@@ -256,7 +257,7 @@ impl Engine {
 
     /// The answer to a write for a pod that is gone, or that somebody else has bound.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        let Some((open, consumer)) = self.abandoned.remove(&write) else { return };
+        let Some((open, consumer)) = self.bindings.abandoned.remove(&write) else { return };
         let user = consumer.uid.clone();
         let node = self.facts.nodes.pod(&user).and_then(|(_, pod)| pod.node.clone());
         let is_of_use = node.as_ref().is_some_and(|node| self.facts.may_use_at(&open.claim, node));
@@ -303,7 +304,7 @@ impl Engine {
         let state =
             self.facts.claims.get(claim).filter(|state| !state.extended && !self.facts.is_controlled(state));
         let is_free = node.is_none() && !self.facts.has_other_users(claim, &consumer.uid);
-        match state.filter(|_| is_free && !self.is_being_reserved(claim)) {
+        match state.filter(|_| is_free && !self.bindings.is_being_reserved(claim)) {
             Some(state) => {
                 let one =
                     InTheWay { claim: claim.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };
@@ -319,7 +320,7 @@ impl Engine {
         let write = self.submit_and_forget(release);
         if self.facts.waiting.contains_key(&user) || self.facts.nodes.has_pod(&user) {
             // Before it is answered, it could undo a reservation that the pod gets anew.
-            self.giving_up.insert(write, (vec![claim.clone()], user));
+            self.bindings.giving_up.insert(write, (vec![claim.clone()], user));
         }
     }
 

@@ -1,15 +1,15 @@
 //! Pods that were refused while claims of theirs had devices: they look again when somebody else takes up or leaves such a
 //! claim, since that decides whether it is full and whether its devices can be given up.
 
-use cluster::groups::Key;
 use std::sync::Arc;
 
+use cluster::groups::Key;
+use decisions::wake::Wake;
 use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::Engine;
-use crate::wake::Wake;
 
 impl Engine {
     /// Takes note of a pod that was refused.

@@ -1,21 +1,20 @@
 //! One attempt to place a pod: look at every node, take the best, and set off what has to be written.
 
-use cluster::groups::Key;
 use std::sync::Arc;
 
-use cluster::claims::{Allocated, ClaimState, Held};
-use cluster::ledger::{Holder, Holding, ShareId};
+use cluster::claims::ClaimState;
+use cluster::groups::Key;
+use decisions::filters::FilterSet;
+use decisions::holding::held;
+use decisions::pod::{Choice, PodRefusal, Wanted};
+use decisions::wake::Wake;
 use model::allocation::Allocation;
 use model::claim::ClaimId;
-use model::device::DeviceId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::{Announcement, Engine, OpenClaim, Placing};
-use crate::cycle::{Choice, Wanted};
-use crate::filters::FilterSet;
 use crate::queue::Failure;
-use crate::wake::Wake;
 use crate::write::{Consumer, WaitReason, Write};
 
 impl Engine {
@@ -27,7 +26,7 @@ impl Engine {
         self.note_again(now);
         for _ in 0..attempts {
             let Some(key) = self.queue.next(now) else { break };
-            self.work.begin();
+            self.caches.work.begin();
             let uid = match &key {
                 Key::Pod(uid) => uid,
                 Key::Gang(id) => {
@@ -51,14 +50,7 @@ impl Engine {
             }
             self.tell_ignored(&pod);
             self.watch_claims(&pod);
-            self.learn_scopes(&pod);
-            let lifted = self.lift_plans(&pod);
-            let kept = self.work.keep_for_later();
-            let chosen = match &pod.node {
-                Some(node) => self.choose_there(&pod, node),
-                None => self.choose_other(&pod).map_or_else(|| self.choose(&pod), Ok),
-            };
-            self.work.restore(kept);
+            let (chosen, lifted) = self.decide(&pod);
             match chosen {
                 Ok(Choice { negotiation: Some(openings), .. }) => self.negotiate(now, &pod, &openings),
                 Ok(choice) => {
@@ -70,8 +62,21 @@ impl Engine {
                     self.refused(now, &pod, &refusal);
                 }
             }
-            self.take_plans(&lifted);
         }
+    }
+
+    /// Where a pod goes, or why nowhere, and whose planned devices did not matter to it.
+    fn decide(&mut self, pod: &Arc<Pod>) -> (Result<Choice, Box<PodRefusal>>, Vec<Arc<str>>) {
+        let mut cycle = self.cycle();
+        cycle.learn_scopes(pod);
+        let lifted = cycle.lift_plans(pod);
+        let kept = cycle.work().keep_for_later();
+        let chosen = match &pod.node {
+            Some(node) => cycle.choose_there(pod, node),
+            None => cycle.choose_other(pod).map_or_else(|| cycle.choose(pod), Ok),
+        };
+        cycle.work().restore(kept);
+        (chosen, lifted)
     }
 
     /// Sends a pod on its way: it counts as being on the node from now on, and its devices as taken.
@@ -80,7 +85,7 @@ impl Engine {
         self.wake_others(freed, now);
         let mut assumed = Pod::clone(pod);
         assumed.node = Some(choice.node.clone());
-        let (footprints, extra) = self.taken_of_node(pod, &choice.claims);
+        let (footprints, extra) = self.cycle().taken_of_node(pod, &choice.claims);
         if !footprints.is_empty() {
             let shape = Arc::make_mut(&mut assumed.shape);
             shape.requests.add(&extra, 1);
@@ -101,7 +106,7 @@ impl Engine {
             displaced: false,
             releasing: Default::default(),
         };
-        self.placing.insert(pod.uid.clone(), placing);
+        self.bindings.placing.insert(pod.uid.clone(), placing);
         if !footprints.is_empty() {
             let (note, write) = self.note_resources(pod, footprints);
             self.submit_for(pod, OpenClaim { claim: note, decided: None }, write);
@@ -140,7 +145,7 @@ impl Engine {
             state.is_some_and(|state| state.allocation.is_some() && !self.facts.is_controlled(state))
         };
         if pod.claim_ids().any(is_ours) {
-            self.preempting.users_changed();
+            self.plans.users_changed += 1;
             self.wake_others(Wake::Claim.into(), now);
         }
     }
@@ -148,7 +153,7 @@ impl Engine {
     /// Asks for a write that has to be done before a pod is bound.
     pub(crate) fn submit_for(&mut self, pod: &Pod, open: OpenClaim, write: Write) {
         let id = self.submit(&pod.uid, write);
-        if let Some(placing) = self.placing.get_mut(&pod.uid) {
+        if let Some(placing) = self.bindings.placing.get_mut(&pod.uid) {
             placing.open.insert(id, open);
         }
     }
@@ -193,46 +198,4 @@ impl Engine {
         }
         self.announce(Announcement::FailedScheduling { pod: pod.clone(), message, filters });
     }
-}
-
-/// What is held by an allocation, and the ids of its shares in the order of grants. The ids follow from a uid that is the claim's
-/// alone.
-pub(crate) fn held(holder: &Holder, uid: &str, allocation: &Allocation) -> (Allocated, Vec<Arc<str>>) {
-    let mut held = Vec::new();
-    let mut shares = Vec::new();
-    for grant in &allocation.grants {
-        let share = grant.share.is_some().then(|| share_id(uid, &grant.device, shares.len()));
-        shares.extend(share.clone());
-        if grant.admin_access {
-            continue;
-        }
-        let holding = Holding {
-            holder: holder.clone(),
-            groups: grant.groups.clone(),
-            consumed: grant.share.clone().unwrap_or_default(),
-        };
-        held.push(Held { device: grant.device.clone(), share: share.map(ShareId), holding });
-    }
-    (Allocated { nodes: allocation.nodes.clone(), held }, shares)
-}
-
-/// The id of a share: a UUID that follows from the claim, the device and the place of the share in the claim, so that no
-/// randomness is needed and a repetition is recognised.
-fn share_id(claim: &str, device: &DeviceId, place: usize) -> Arc<str> {
-    let mix = |seed: u64| {
-        let text = format!("{claim}/{device}/{place}");
-        // FNV-1a: the parts are unique by the claim's uid already, so nothing depends on how well it mixes.
-        text.bytes().fold(seed, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-    };
-    let (high, low) = (mix(0xcbf2_9ce4_8422_2325), mix(0x8422_2325_cbf2_9ce4));
-    // Version 8 is for ids that are made in a way of one's own.
-    format!(
-        "{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}",
-        high >> 32,
-        (high >> 16) & 0xffff,
-        high & 0xfff,
-        (low >> 48) & 0x3fff | 0x8000,
-        low & 0xffff_ffff_ffff
-    )
-    .into()
 }

@@ -1,52 +1,13 @@
 //! Claims that a group uses in its members' stead: they are reserved for the group, whoever of it comes first, and let go with
 //! the last member that is on a node or on its way to one.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use cluster::claims::ClaimState;
 use model::claim::ClaimId;
 use model::pod::Pod;
 
-use crate::cycle::{CONSUMERS_MAX, Claims, PodRefusal};
 use crate::engine::Engine;
-use crate::profile::Profile;
 use crate::write::{Consumer, GroupUser};
 
-/// How many users claims would have with the members that were looked at so far, if more than those that they have.
-#[derive(Default)]
-pub(super) struct ClaimUsers(BTreeMap<ClaimId, usize>);
-
 impl Engine {
-    /// The claims of a member, if all of them can be used beside the members that were looked at before.
-    pub(super) fn claims_beside(
-        &self,
-        users: &mut ClaimUsers,
-        pod: &Pod,
-        profile: &Profile,
-    ) -> Result<Claims, Box<PodRefusal>> {
-        let claims = self.claims_of(pod, profile)?;
-        // A group that uses a claim in its members' stead is one user, however many they are.
-        let is_new_user = |state: &&Arc<ClaimState>| {
-            !claims.group_users.contains_key(&state.wish.id) && !state.reserved_for.contains(&pod.uid)
-        };
-        let states = claims.settled.iter().chain(&claims.open).filter(is_new_user);
-        let count = |users: &ClaimUsers, state: &ClaimState| {
-            users.0.get(&state.wish.id).copied().unwrap_or(state.reserved_for.len())
-        };
-        if let Some(full) = states.clone().find(|state| count(users, state) >= CONSUMERS_MAX) {
-            let name = &full.wish.id.name;
-            return Err(self.refused_by_claims(format!(
-                "resourceclaim \"{name}\" may have {CONSUMERS_MAX} consumers at most, and other pods of the group are as many"
-            )));
-        }
-        for state in states {
-            let before = count(users, state);
-            users.0.insert(state.wish.id.clone(), before + 1);
-        }
-        Ok(claims)
-    }
-
     /// Who uses a claim of a pod: the pod, or its group in its stead.
     pub(crate) fn consumer(&self, pod: &Pod, claim: &ClaimId) -> Consumer {
         let group = self

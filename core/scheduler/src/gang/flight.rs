@@ -8,12 +8,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::groups::Root;
+use decisions::gang::joint;
 use model::group::GroupId;
 use model::timestamp::Timestamp;
 
-use super::tree_seats::joint;
 use crate::engine::{Engine, Placing};
-use cluster::groups::Root;
 
 /// Members of a gang that found their seats at once.
 #[derive(Clone, Debug)]
@@ -114,10 +114,11 @@ impl Engine {
         let Some(id) = self.gangs.in_flight.get(uid).cloned() else { return };
         self.leave_flight(uid);
         let Some(flight) = self.gangs.flights.get(&id) else { return };
-        let is_binding = |uid: &&Arc<str>| self.placing.get(*uid).is_some_and(Placing::is_being_bound);
+        let is_binding =
+            |uid: &&Arc<str>| self.bindings.placing.get(*uid).is_some_and(Placing::is_being_bound);
         let is_enough = if flight.is_cleared {
             let wanted = self.facts.groups.get(&id).map_or(0, |group| group.at_least as usize);
-            let landed = |uid: &&Arc<str>| !self.placing.contains_key(*uid) || is_binding(uid);
+            let landed = |uid: &&Arc<str>| !self.bindings.placing.contains_key(*uid) || is_binding(uid);
             self.facts.groups.seated(&id).filter(landed).count() >= wanted
         } else {
             flight.members.len() + flight.vacant.len() >= self.needed(flight)
@@ -131,7 +132,8 @@ impl Engine {
     /// Takes members back that are on their way and not being bound.
     fn call_flight_back(&mut self, now: Timestamp, id: &GroupId, why: &str) {
         let Some(flight) = self.gangs.flights.get(id) else { return };
-        let is_binding = |uid: &&Arc<str>| self.placing.get(*uid).is_some_and(Placing::is_being_bound);
+        let is_binding =
+            |uid: &&Arc<str>| self.bindings.placing.get(*uid).is_some_and(Placing::is_being_bound);
         let others: Vec<Arc<str>> = flight.members.iter().filter(|uid| !is_binding(uid)).cloned().collect();
         for other in &others {
             self.leave_flight(other);
@@ -159,7 +161,7 @@ impl Engine {
     /// Whether a member on its way is being taken back: what is written for it is undone, or has yet to be answered.
     pub(super) fn is_coming_back(&self, uid: &Arc<str>) -> bool {
         !self.facts.nodes.has_pod(uid)
-            || self.placing.get(uid).is_some_and(|placing| placing.failed.is_some())
+            || self.bindings.placing.get(uid).is_some_and(|placing| placing.failed.is_some())
     }
 
     /// How many members have to be on the way together, with those that are on nodes by now.

@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::groups::{Key, Root};
+use decisions::filters::{Filter, FilterSet};
 use gates::Gate;
 use model::claim::ClaimId;
 use model::group::GroupId;
@@ -14,9 +16,7 @@ use model::timestamp::Timestamp;
 use model::workload::{WorkloadId, family, replica_parts};
 
 use crate::engine::{Announcement, Engine};
-use crate::filters::{Filter, FilterSet};
 use crate::write::{WaitReason, Write};
-use cluster::groups::{Key, Root};
 
 /// How much later than a pod something may be heard of that has to be there.
 const HEARD_WITHIN_MS: i64 = 1_000;
@@ -150,8 +150,9 @@ impl Engine {
             let together = root.as_ref().and_then(|root| self.lack_of_gang(root, &pods));
             let mut later = None;
             for pod in pods {
-                let is_told_otherwise =
-                    !pod.gates.is_empty() || pod.node.is_some() || self.placing.contains_key(&pod.uid);
+                let is_told_otherwise = !pod.gates.is_empty()
+                    || pod.node.is_some()
+                    || self.bindings.placing.contains_key(&pod.uid);
                 let lack = self.lack_of_group(&pod).or_else(|| self.lack_of_claims(&pod));
                 let Some(lack) = lack.or_else(|| together.clone()).filter(|_| !is_told_otherwise) else {
                     continue;

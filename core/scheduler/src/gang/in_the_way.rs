@@ -1,64 +1,21 @@
 //! Claims of a gang that have devices where the gang cannot go, and that nobody uses: they give them back, if the gang then fits.
-//!
-//! Invariant: devices are given back only if a trial without them has seats for the gang.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cluster::claims::Held;
-use model::claim::ClaimId;
+use decisions::gang::Party;
+use decisions::in_the_way::{InTheWay, Remedy};
 use model::pod::Pod;
 
-use super::party::Party;
-use super::turn::STEPS_MAX;
-use crate::deallocate::{InTheWay, Remedy};
 use crate::engine::Engine;
-
-/// A claim that nobody uses, and who may: its uid, and that of the pod or group.
-type Idle = BTreeMap<ClaimId, (Arc<str>, Arc<str>)>;
 
 impl Engine {
     /// Lets claims that are in the way of a gang give their devices back, and says how many those are.
     pub(super) fn clear_the_way(&mut self, party: Party<'_>, pods: &[Arc<Pod>]) -> Option<usize> {
-        let idle: Idle = pods.iter().flat_map(|pod| self.idle_claims(pod)).collect();
-        if idle.is_empty() {
-            return None;
-        }
-        let held: Vec<Held> = idle.keys().flat_map(|claim| self.facts.claims.held(claim)).collect();
-        self.facts.claims.give_back(&held);
-        self.gangs.lifted = idle.keys().cloned().collect();
-        let fits = match party {
-            // What it needs is another thing now.
-            Party::Gang(sought) => self.seat_gang_in(&sought.group, pods, &sought.domains, STEPS_MAX).is_ok(),
-            Party::Tree(_) => {
-                self.find_party_seats(party, party.domains(), party.at_least(), STEPS_MAX).is_ok()
-            }
-        };
-        self.gangs.lifted.clear();
-        self.facts.claims.take(&held);
-        if !fits {
-            return None;
-        }
+        let idle = self.gang_cycle(party.importance(pods)).claims_in_the_way(party, pods)?;
         let count = idle.len();
         for (claim, (uid, user)) in idle {
             self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &user);
         }
         Some(count)
-    }
-
-    fn idle_claims(&self, pod: &Pod) -> Idle {
-        let profile = self.settings.profile_of(pod);
-        let settled = self.claims_of(pod, &profile).map(|claims| claims.settled).unwrap_or_default();
-        let is_idle = |users: &[Arc<str>]| users.iter().all(|user| self.facts.is_user_alone(user, &pod.uid));
-        // What drivers' controllers gave is asked back with all that the gang has, or is there for good.
-        let settled = settled.into_iter().filter(|state| state.control.controller.is_none());
-        let idle =
-            settled.filter(|state| is_idle(&state.reserved_for) && !self.is_being_reserved(&state.wish.id));
-        idle.map(|state| {
-            let claim = state.wish.id.clone();
-            let user = self.facts.user_of(pod, &claim);
-            (claim, (state.uid.clone(), user))
-        })
-        .collect()
     }
 }

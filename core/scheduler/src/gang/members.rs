@@ -1,9 +1,11 @@
 //! Who belongs to a gang, and when it may be placed.
 
-use cluster::groups::{Key, Root};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::change::GroupChange;
+use cluster::groups::{Key, Root};
+use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
 use model::group::GroupId;
 use model::pod::Pod;
@@ -11,8 +13,6 @@ use model::timestamp::Timestamp;
 use model::workload::is_replica;
 
 use crate::engine::Engine;
-use crate::wake::{Wake, Wakes};
-use cluster::change::GroupChange;
 
 impl Engine {
     /// Adds a pod that waits, or takes note that it is held back or not.
@@ -107,7 +107,7 @@ impl Engine {
             self.queue.remove(&key);
             return;
         };
-        let mut here = members.iter().filter(|(uid, _)| !self.placing.contains_key(*uid)).peekable();
+        let mut here = members.iter().filter(|(uid, _)| !self.bindings.placing.contains_key(*uid)).peekable();
         if here.peek().is_none() {
             self.gated.remove(&key);
             self.queue.remove(&key);
@@ -157,14 +157,14 @@ impl Engine {
     /// Nobody of a group waits any more: if that is so for all of its tree, nothing is being made free for it.
     fn forget_plan(&mut self, id: &GroupId) {
         let root = self.facts.groups.root_or_self(id);
-        if self.facts.groups.leaves_of(&root).iter().all(|leaf| !self.facts.groups.waiting(leaf).is_some()) {
-            self.gangs.plans.remove(&root);
+        if self.facts.groups.leaves_of(&root).iter().all(|leaf| self.facts.groups.waiting(leaf).is_none()) {
+            self.plans.gangs.remove(&root);
         }
     }
 
     /// No room is kept for a gang or for a tree, as it cannot be placed the way it is.
     pub(super) fn free_room_of(&mut self, root: &Root) {
-        let is_anybody_nominated = !self.preempting.nominations.is_empty();
+        let is_anybody_nominated = !self.plans.nominations.is_empty();
         let members = if is_anybody_nominated { self.members_here(root) } else { Vec::new() };
         let aside = self.put_nominations_aside(&members);
         self.give_up_room(self.now, root, aside);
@@ -174,12 +174,8 @@ impl Engine {
     /// held back, and nobody would look at them when the room is free.
     pub(crate) fn free_room_of_users(&mut self, now: Timestamp, claim: &ClaimId) {
         let names_it = |pod: &Arc<Pod>| pod.claim_ids().any(|id| id == *claim);
-        let (members, alone): (Vec<Arc<Pod>>, Vec<Arc<Pod>>) = self
-            .preempting
-            .nominations
-            .pods()
-            .cloned()
-            .partition(|pod| self.facts.groups.gang_of(pod).is_some());
+        let (members, alone): (Vec<Arc<Pod>>, Vec<Arc<Pod>>) =
+            self.plans.nominations.pods().cloned().partition(|pod| self.facts.groups.gang_of(pod).is_some());
         for pod in alone.iter().filter(|pod| names_it(pod)) {
             let freed = self.withdraw(pod);
             self.wake_others(freed, now);

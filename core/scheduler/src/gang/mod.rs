@@ -5,56 +5,33 @@
 //!
 //! Invariant: a pod that belongs to a group is in no queue of its own.
 
-mod across;
-mod assumed;
-mod attempt;
-mod axes;
-mod cast;
 mod claims;
-mod device_sets;
-mod domains;
 mod flight;
 pub(crate) mod gated;
-mod ground;
-mod helps;
 mod in_the_way;
-mod joint;
-mod likeness;
 mod members;
 mod news;
 mod notes;
-mod order;
-mod party;
 mod release;
 mod replicas;
-mod rules;
 mod tree;
-mod tree_choice;
-mod tree_search;
-mod tree_seats;
 mod tree_turn;
-mod tree_whole;
 mod turn;
 mod vacancy;
-mod victims;
-mod walk;
 mod way;
 mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cluster::claims::ClaimState;
-use cluster::groups::Root;
-use model::claim::ClaimId;
 use model::group::GroupId;
 use rustc_hash::FxHashMap;
 
+pub use decisions::gang::Tried;
 use flight::Flight;
-pub use news::{GangNews, GangOutcome, Tried};
+pub use news::{GangNews, GangOutcome};
 use notes::Notes;
 use release::Landing;
-use way::Plan;
 
 /// What is under way with pods that are placed together.
 #[derive(Debug, Default)]
@@ -67,14 +44,8 @@ pub(crate) struct Gangs {
     pub(crate) untold: BTreeSet<GroupId>,
     /// Those that were told, by uid.
     placed: BTreeMap<GroupId, Arc<str>>,
-    /// Claims that count as having no devices, in a trial.
-    pub(crate) lifted: BTreeSet<ClaimId>,
-    /// Claims that count as having devices, in a trial: other groups of the tree got them.
-    pub(crate) assumed: BTreeMap<ClaimId, Arc<ClaimState>>,
     /// What was looked at in this turn.
     tried: Tried,
-    /// What is being made free for gangs.
-    plans: BTreeMap<Root, Plan>,
     /// Notes on groups that are not known to be written.
     notes: Notes,
     /// What became of members that were to be bound together, as far as it is known.

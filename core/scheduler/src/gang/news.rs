@@ -6,21 +6,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cluster::nodes::NodeState;
+use decisions::gang::Tried;
 use model::group::{Group, GroupId};
-use model::pod::{Pod, Shape};
+use model::pod::Pod;
 use model::workload::is_replica;
 
-use crate::certainty::Certainty;
 use crate::engine::{Announcement, Engine};
-use crate::filters::{self, FilterSet};
 use crate::write::{GroupState, WaitReason};
-
-/// How many members are asked why they have no node.
-const KINDS_MAX: usize = 4;
-
-/// How many nodes are asked for devices for one of them.
-const NODES_MAX: usize = 256;
 
 /// How many groups are remembered that are ignored. Of more it may be told again.
 const IGNORED_MAX: usize = 4_096;
@@ -75,72 +67,17 @@ impl fmt::Display for GangOutcome {
     }
 }
 
-/// Placements that were looked at in one turn of a gang.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Tried {
-    /// How many came into question.
-    pub generated: u64,
-    /// How many would have done.
-    pub feasible: u64,
-    /// How many would not.
-    pub infeasible: u64,
-}
-
-impl Tried {
-    /// One more was looked at.
-    pub(super) fn count(&mut self, fits: bool) {
-        *(if fits { &mut self.feasible } else { &mut self.infeasible }) += 1;
-    }
-}
-
 impl Engine {
     /// Tells that members of a group are on their way.
     pub(super) fn tell_seated(&mut self, group: &Group, pod: &Pod, members: usize) {
         self.tell_of_gang(group, &pod.scheduler, GangOutcome::Seated { members });
     }
 
-    /// Why a member has no node even if it were alone, in the words for single pods, and the filters that say so.
-    pub(super) fn why_alone(&mut self, members: &[Arc<Pod>]) -> Option<(String, FilterSet)> {
-        let mut seen: Vec<Arc<Shape>> = Vec::new();
-        for pod in members {
-            let is_known = |shape: &Arc<Shape>| Arc::ptr_eq(shape, &pod.shape) || *shape == pod.shape;
-            // Members with claims differ by them, so only a few are looked at.
-            if seen.len() >= KINDS_MAX || (pod.claims.is_empty() && seen.iter().any(is_known)) {
-                continue;
-            }
-            seen.push(pod.shape.clone());
-            if self.work.is_spent() || (self.facts.wants_devices(pod) && self.has_many_nodes_for(pod)) {
-                continue;
-            }
-            let kept = self.work.limit_to_share(2 * KINDS_MAX);
-            let chosen = self.choose(pod);
-            self.work.restore(kept);
-            if let Err(refusal) = chosen
-                && refusal.certainty() == Certainty::Proved
-            {
-                let why = refusal.to_string();
-                let why = format!("pod {}: {}", pod.id.name, why.trim_end_matches('.'));
-                return Some((why, refusal.filters()));
-            }
-        }
-        None
-    }
-
-    /// Whether to ask nodes for devices for a pod would take long, as there are many and not all are out of the question.
-    fn has_many_nodes_for(&self, pod: &Pod) -> bool {
-        let settings = &self.settings.profile_of(pod).filters;
-        let will_do = |state: &NodeState| {
-            let fits = filters::fixed(&pod.shape, filters::node_of(state), settings);
-            fits.and_then(|()| filters::usage(&pod.shape, state, settings)).is_ok()
-        };
-        self.facts.nodes.iter().filter(|(_, state)| will_do(state)).nth(NODES_MAX).is_some()
-    }
-
     /// Tells why a group has no nodes, and notes it on the group.
     pub(super) fn tell_refused(&mut self, group: &Group, pod: &Pod, message: &str) {
         let message = message.to_owned();
         let root = self.facts.groups.root_of(&group.id);
-        let outcome = match root.is_some_and(|root| self.gangs.plans.contains_key(&root)) {
+        let outcome = match root.is_some_and(|root| self.plans.gangs.contains_key(&root)) {
             true => GangOutcome::MakingRoom { message: message.clone() },
             false => GangOutcome::Refused { message: message.clone() },
         };

@@ -9,13 +9,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::groups::Root;
 use model::group::{BindingFailure, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::flight::Flight;
 use crate::engine::{Announcement, Engine};
-use cluster::groups::Root;
 
 /// Why a pod is let go.
 const FAILED: &str = "another pod of its group could not be bound, and the group is placed anew as a whole";
@@ -98,8 +98,9 @@ impl Engine {
     fn bound_last(&self, root: &Root) -> Vec<Arc<Pod>> {
         let leaves = self.facts.groups.leaves_of(root);
         let seated = leaves.iter().flat_map(|leaf| self.facts.groups.seated(leaf));
-        let bound =
-            seated.filter(|uid| !self.placing.contains_key(*uid)).filter_map(|uid| self.facts.nodes.pod(uid));
+        let bound = seated
+            .filter(|uid| !self.bindings.placing.contains_key(*uid))
+            .filter_map(|uid| self.facts.nodes.pod(uid));
         let mut together: Vec<Arc<Pod>> = bound.map(|(_, pod)| pod.clone()).collect();
         let last = together.iter().filter_map(|pod| youngest(pod)).max();
         together.retain(|pod| last.is_some() && youngest(pod) == last);
@@ -133,7 +134,7 @@ impl Engine {
 
     /// When the youngest was made of those on their way with a member, if that is to be noted with its binding.
     pub(crate) fn bound_together(&self, uid: &Arc<str>) -> Option<Timestamp> {
-        let (flight, placing) = (self.flight(uid)?, self.placing.get(uid)?);
+        let (flight, placing) = (self.flight(uid)?, self.bindings.placing.get(uid)?);
         flight.youngest.filter(|_| self.is_released_with_others(&placing.pod))
     }
 
@@ -156,7 +157,7 @@ impl Engine {
 
     /// How many members are bound.
     pub(super) fn bound_members(&self, id: &GroupId) -> usize {
-        self.facts.groups.seated(id).filter(|uid| !self.placing.contains_key(*uid)).count()
+        self.facts.groups.seated(id).filter(|uid| !self.bindings.placing.contains_key(*uid)).count()
     }
 }
 

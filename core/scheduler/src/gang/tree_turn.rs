@@ -1,22 +1,18 @@
 //! The turn of a tree: seats for members of enough of its groups, or why there are none.
 
-use super::news::Tried;
-use cluster::groups::{Key, Root};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::groups::{Key, Root};
+use decisions::filters::{Filter, FilterSet};
+use decisions::gang::{GangRefusal, Party, STEPS_MAX, Seated, Tried, joint};
 use model::group::GroupId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::flight::Flight;
-use super::party::Party;
-use super::tree_seats::{Tree, joint};
-use super::turn::{GangRefusal, STEPS_MAX, Seated};
 use crate::engine::Engine;
-use crate::filters::{Filter, FilterSet};
 use crate::queue::Failure;
-use crate::wake::{Wake, Wakes};
 
 impl Engine {
     /// Looks for seats for the members of a tree, and sends those on their way that have one.
@@ -26,7 +22,7 @@ impl Engine {
         let leaves = self.facts.groups.leaves_of(&root);
         let mut waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf)).flatten();
         let is_coming_back =
-            waiting.any(|(uid, _)| self.placing.contains_key(uid) && self.is_coming_back(uid));
+            waiting.any(|(uid, _)| self.bindings.placing.contains_key(uid) && self.is_coming_back(uid));
         let pods = self.members_here(&root);
         if pods.is_empty() {
             return self.look_at_tree(now, id);
@@ -40,13 +36,21 @@ impl Engine {
         {
             return self.queue.postpone(key, until);
         }
-        pods.iter().for_each(|pod| self.learn_scopes(pod));
-        let Some(tree) = self.seek_tree(&root, &pods) else { return self.look_at_tree(now, id) };
+        let mut cycle = self.cycle();
+        pods.iter().for_each(|pod| cycle.learn_scopes(pod));
+        let tree = cycle.seek_tree(&root, &pods);
+        drop(cycle);
+        let Some(tree) = tree else { return self.look_at_tree(now, id) };
         pods.iter().for_each(|pod| self.watch_claims(pod));
         let party = Party::Tree(&tree);
         let aside = self.put_nominations_aside(&pods);
-        let lifted = self.lift_plans_below(party.importance(&pods), None);
-        match self.find_seats_anew(party, &pods, STEPS_MAX) {
+        let mut cycle = self.cycle();
+        let lifted = cycle.lift_plans_below(party.importance(&pods), None);
+        let found = cycle.find_seats_anew(party, &pods, STEPS_MAX);
+        let tried = cycle.tried();
+        drop(cycle);
+        self.gangs.tried = tried;
+        match found {
             Ok((_, seated)) if self.negotiates_for_gang(now, key, &seated) => {
                 // The room stays theirs until drivers have answered.
                 aside.into_iter().for_each(|nomination| self.nominate(nomination));
@@ -60,26 +64,20 @@ impl Engine {
                 self.give_up_gang(now, key, &pods);
                 let mut message = format!("pod group is unschedulable, {}", miss.told());
                 let mut filters: FilterSet = [Filter::Resources].into_iter().collect();
-                if let Some((alone, said)) = self.why_alone(&pods) {
+                let mut cycle = self.gang_cycle(party.importance(&pods));
+                if let Some((alone, said)) = cycle.why_alone(&pods) {
                     message = format!("{message}; {alone}");
                     filters = said;
                 }
-                let (wakes_on, certainty) = (self.helps_tree(&tree, &pods), miss.certainty);
-                let refusal = GangRefusal { message, wakes_on, filters, certainty };
+                let (wakes_on, certainty) = (cycle.helps_tree(&tree, &pods), miss.certainty);
+                drop(cycle);
+                let refusal = GangRefusal { message, wakes_on, filters, certainty, in_the_way: Vec::new() };
                 self.make_way(now, (key, party), &pods, aside, refusal);
-                if !self.gangs.plans.contains_key(&root) {
+                if !self.plans.gangs.contains_key(&root) {
                     self.release_cut_short(&root);
                 }
             }
         }
-        self.take_plans(&lifted);
-    }
-
-    /// The changes that could help the members of a tree.
-    fn helps_tree(&self, tree: &Tree, pods: &[Arc<Pod>]) -> Wakes {
-        let wakes = tree.groups.iter().map(|group| self.helps(group, pods)).fold(Wakes::NONE, Wakes::or);
-        // Levels of what is above them count as well.
-        if tree.has_levels() { wakes.or(Wake::NodeLabels.into()) } else { wakes }
     }
 
     /// Sends members of all groups on their way together.
@@ -109,7 +107,7 @@ impl Engine {
                 self.place(now, &pod, choice);
             }
         }
-        let is_left = |pod: &&Arc<Pod>| !self.placing.contains_key(&pod.uid);
+        let is_left = |pod: &&Arc<Pod>| !self.bindings.placing.contains_key(&pod.uid);
         let left: Vec<Arc<Pod>> = pods.iter().filter(is_left).cloned().collect();
         let group = left.first().and_then(|pod| self.facts.groups.gang_of(pod));
         if let Some(group) = group.and_then(|id| self.facts.groups.get(&id).cloned()) {

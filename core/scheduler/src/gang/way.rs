@@ -3,45 +3,20 @@
 //! Invariant: nobody is evicted for a gang that has no seats with all of them gone. While some go, no others are asked to,
 //! as long as the gang fits once these are gone.
 
-use cluster::groups::{Key, Root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::claim::ClaimId;
+use cluster::groups::{Key, Root};
+use decisions::gang::{GangCandidate, GangPlan, GangRefusal, Party, Seated, Way};
+use decisions::pod::{Choice, Wanted};
+use decisions::preempt::{Nomination, planned, pods_of};
+use decisions::wake::{Wake, Wakes};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::party::Party;
-use super::turn::{GangRefusal, Seated};
-use super::victims::{GangCandidate, Going, Helpless};
-use crate::cycle::{Choice, Wanted};
 use crate::engine::Engine;
-use crate::preempt::{Displacer, Nomination, Unit, planned, pods_of};
-use crate::wake::{Wake, Wakes};
+use crate::preempt::Displacer;
 use crate::write::Write;
-
-/// What is being made free for a gang.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Plan {
-    /// Those who go, by uid.
-    victims: BTreeSet<Arc<str>>,
-    /// The claims that then give devices back, with their uids.
-    freeing: Vec<(ClaimId, Arc<str>)>,
-}
-
-/// What came of looking for those who could go.
-enum Way {
-    /// Nobody makes way for anybody.
-    Never,
-    /// The gang may not preempt.
-    NotEligible,
-    /// It would not help, for this reason, or there is nobody who could go.
-    Hopeless(String),
-    /// These are going already, and that is enough.
-    Coming(GangCandidate),
-    /// Somebody goes.
-    Found(GangCandidate),
-}
 
 /// What the whole cluster is called where a node would be named.
 const EVERYWHERE: &str = "cluster";
@@ -69,7 +44,8 @@ impl Engine {
         }
         let root = party.root();
         let mut is_free_already = false;
-        let text = match self.look_for_way(now, party, members) {
+        let way = self.gang_cycle(party.importance(members)).look_for_way(party, members);
+        let text = match way {
             Way::Never => {
                 self.give_up_room(now, &root, aside);
                 String::new()
@@ -113,58 +89,6 @@ impl Engine {
         party.groups().iter().for_each(|group| self.tell_refused(group, pod, message));
     }
 
-    fn look_for_way(&mut self, now: Timestamp, party: Party<'_>, members: &[Arc<Pod>]) -> Way {
-        if party.profile().preemption.is_none() {
-            return Way::Never;
-        }
-        if !party.preempts() || members.iter().any(|pod| !pod.preempts) {
-            return Way::NotEligible;
-        }
-        let root = &party.root();
-        let units = self.units_besides(root, party.importance(members), now);
-        let (leaving, units): (Vec<_>, Vec<_>) =
-            units.into_iter().partition(|unit| unit.pods.iter().all(|pod| self.is_leaving(pod)));
-        let going = self.going_for(root, leaving);
-        let is_awaited = !going.units.is_empty() || !going.claims.is_empty();
-        if is_awaited && let Some(candidate) = self.seats_to_come(party, &going) {
-            return Way::Coming(candidate);
-        }
-        match self.find_gang_victims(now, party, &units, &going) {
-            Ok(candidate) => Way::Found(candidate),
-            Err(Helpless::NoVictims) => Way::Hopeless(String::new()),
-            Err(Helpless::Lacks(why)) => Way::Hopeless(why),
-        }
-    }
-
-    /// The units that are less important than this, but for a group or all groups of a tree.
-    fn units_besides(&self, root: &Root, importance: i32, now: Timestamp) -> Vec<Unit> {
-        if self.facts.nodes.priority_min().is_none_or(|lowest| lowest >= importance) {
-            return Vec::new();
-        }
-        let pods = self.facts.nodes.iter().flat_map(|(_, state)| state.pods.values());
-        let own = self.facts.groups.leaves_of(root);
-        let others = pods.filter(|pod| self.facts.groups.gang_of(pod).is_none_or(|id| !own.contains(&id)));
-        self.units_below(others.cloned(), importance, now)
-    }
-
-    /// Who goes already, and whose devices are not back.
-    fn going_for(&self, root: &Root, units: Vec<Unit>) -> Going {
-        let Some(plan) = self.gangs.plans.get(root) else { return Going { units, ..Going::default() } };
-        let is_gone = |uid: &&Arc<str>| !self.facts.nodes.has_pod(uid);
-        let gone: Vec<Arc<str>> = plan.victims.iter().filter(is_gone).cloned().collect();
-        let is_releasing = |(claim, uid): &&(ClaimId, Arc<str>)| {
-            let state = self.facts.claims.get(claim);
-            state.is_some_and(|state| {
-                state.uid == *uid
-                    && state.allocation.is_some()
-                    && state.reserved_for.iter().all(|user| gone.contains(user))
-                    && !self.is_kept_waiting(state)
-            })
-        };
-        let claims = plan.freeing.iter().filter(is_releasing).map(|(claim, _)| claim.clone()).collect();
-        Going { units, gone, claims }
-    }
-
     fn displace_for_gang(
         &mut self,
         now: Timestamp,
@@ -189,8 +113,8 @@ impl Engine {
 
     /// Keeps the room that is being made free for the members that get it.
     fn keep_room(&mut self, now: Timestamp, root: &Root, candidate: GangCandidate, aside: &[Nomination]) {
-        let plan = Plan { victims: candidate.gone, freeing: candidate.freeing };
-        self.gangs.plans.insert(root.clone(), plan);
+        let plan = GangPlan { victims: candidate.gone, freeing: candidate.freeing };
+        self.plans.gangs.insert(root.clone(), plan);
         let mut left: BTreeMap<&Arc<str>, &Nomination> =
             aside.iter().map(|one| (&one.pod.uid, one)).collect();
         for (pod, choice) in &candidate.seated {
@@ -207,7 +131,7 @@ impl Engine {
 
     /// Keeps no room for a gang any more.
     pub(super) fn give_up_room(&mut self, now: Timestamp, root: &Root, aside: Vec<Nomination>) {
-        self.gangs.plans.remove(root);
+        self.plans.gangs.remove(root);
         self.withdraw_all(now, aside);
     }
 
@@ -224,7 +148,7 @@ impl Engine {
 
     /// A gang has seats: room is kept only for those of it that have none.
     pub(super) fn use_room(&mut self, now: Timestamp, root: &Root, aside: Vec<Nomination>, seated: &Seated) {
-        self.gangs.plans.remove(root);
+        self.plans.gangs.remove(root);
         let seats: BTreeMap<&Arc<str>, &Arc<str>> =
             seated.iter().map(|(pod, choice)| (&pod.uid, &choice.node)).collect();
         let mut is_freed = false;

@@ -1,15 +1,15 @@
 //! Our own workloads and topologies, taken in.
 
-use cluster::groups::{Key, WorkloadTouched};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::groups::{Key, WorkloadTouched};
+use decisions::wake::{Wake, Wakes};
 use model::group::GroupId;
 use model::timestamp::Timestamp;
 use model::workload::{Workload, WorkloadId};
 
 use crate::engine::Engine;
-use crate::wake::{Wake, Wakes};
 
 impl Engine {
     /// Takes in a workload: the pods of groups that it has, or has no more, are looked at.

@@ -8,37 +8,28 @@
 //! its context, and wakes the pods that it is about and nobody else. Nothing is known here that the API's objects do
 //! not say, but for writes that are under way, and how often pods and gangs failed.
 
-mod claim;
 mod gang;
 mod held_back;
-mod rounds;
-mod selections;
 mod step;
-mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::change::NegotiationChange;
 use cluster::claims::ClaimState;
+use decisions::in_the_way::InTheWay;
+use decisions::wake::{Wake, Wakes};
 use gates::Gate;
 use model::claim::ClaimId;
 use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::deallocate::InTheWay;
 use crate::engine::Engine;
-use crate::wake::{Wake, Wakes};
 use crate::write::{Write, WriteId, WriteOutcome};
-
-use cluster::change::NegotiationChange;
 pub use step::{Await, Wait};
 
-pub(crate) use claim::Pending;
-pub(crate) use step::Openings;
-
-/// The most nodes that a context may name.
-pub const NODES_MAX: usize = 128;
+pub use decisions::negotiation::NODES_MAX;
 
 /// What is under way.
 #[derive(Debug, Default)]
@@ -55,10 +46,6 @@ pub(crate) struct Negotiations {
     waits: FxHashMap<Arc<str>, Wait>,
     /// Pods that may be held back, and have something all the same. By uid.
     suspects: BTreeSet<Arc<str>>,
-    /// What came of negotiations about pods and gangs.
-    rounds: rounds::Rounds,
-    /// Which nodes are chosen.
-    selections: selections::Selections,
 }
 
 /// A context that is being written.
@@ -92,7 +79,7 @@ impl Engine {
             Some(writing) => writing.selected.clone(),
             None => known.and_then(|known| known.selected.clone()),
         };
-        self.negotiations.selections.set(uid, selected.as_ref());
+        self.plans.selections.set(uid, selected.as_ref());
     }
 
     /// How many pods wait for which driver, and for what of it.
@@ -127,12 +114,12 @@ impl Engine {
     pub(crate) fn forget_negotiation(&mut self, pod: &Pod) {
         let was_awaited = self.negotiations.waits.remove(&pod.uid).is_some();
         let key = self.facts.groups.key_of(pod);
-        self.negotiations.rounds.forget(&key);
+        self.plans.rounds.forget(&key);
         if self.facts.groups.gang_of(pod).is_some() && was_awaited {
             // The others of its gang waited for it, and may be enough without it.
             self.queue.wake_one(&key, Wake::OwnClaims.into(), self.now);
         }
-        self.negotiations.selections.set(&pod.uid, None);
+        self.plans.selections.set(&pod.uid, None);
         forget(&mut self.negotiations.named, &pod.id, &pod.uid);
         for id in pod.claim_ids() {
             forget(&mut self.negotiations.users, &id, &pod.uid);
@@ -225,7 +212,7 @@ impl Engine {
         }
         match outcome {
             WriteOutcome::Done if !writing.then.is_empty() => {
-                self.giving_up.remove(&write);
+                self.bindings.giving_up.remove(&write);
                 writing.then.into_iter().for_each(|one| self.ask_for(one, &writing.pod));
             }
             WriteOutcome::Done if writing.is_outdated => {
@@ -242,7 +229,7 @@ impl Engine {
 
     /// A claim is not asked to give its devices back after all. Others that use it thought so, and look again.
     fn keep_after_all(&mut self, now: Timestamp, write: WriteId) {
-        let kept = self.giving_up.remove(&write);
+        let kept = self.bindings.giving_up.remove(&write);
         kept.into_iter().flat_map(|(claims, _)| claims).for_each(|claim| self.rouse_users(now, &claim));
     }
 
@@ -266,7 +253,12 @@ impl Engine {
         if let Some(writing) = self.negotiations.writes.get_mut(&id) {
             writing.then.push(one.clone());
         }
-        self.giving_up.entry(id).or_insert_with(|| (Vec::new(), user.clone())).0.push(one.claim.clone());
+        self.bindings
+            .giving_up
+            .entry(id)
+            .or_insert_with(|| (Vec::new(), user.clone()))
+            .0
+            .push(one.claim.clone());
         true
     }
 

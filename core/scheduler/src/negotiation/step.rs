@@ -1,36 +1,19 @@
 //! One step of a negotiation: a pod would fit on nodes, but for claims that drivers' controllers have yet to give devices.
 
-use cluster::groups::Key;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use model::node::Node;
+use cluster::groups::Key;
+use decisions::cycle::Underway as _;
+use decisions::negotiation::{Openings, Pending, Say, unanswered};
+use decisions::pod::PodRefusal;
+use decisions::wake::{Wake, Wakes};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::claim::Pending;
-use super::wish::{Say, say, unanswered};
-use crate::cycle::{Choice, Claims, PodRefusal, choice};
 use crate::engine::{Announcement, Engine};
-use crate::profile::Profile;
-use crate::wake::{Wake, Wakes};
 use crate::write::{WaitReason, Write};
-
-/// Claims that are to be negotiated about, and the nodes that would do otherwise, the best first.
-#[derive(Clone, Debug)]
-pub(crate) struct Openings {
-    pub pending: Vec<Pending>,
-    pub nodes: Vec<Arc<str>>,
-}
-
-impl Openings {
-    /// What is to be negotiated about for a single node, if anything is.
-    pub fn at(claims: &Claims, node: &Node) -> Option<Box<Openings>> {
-        let (pending, nodes) = (claims.pending.clone(), vec![node.name.clone()]);
-        (!pending.is_empty()).then(|| Box::new(Openings { pending, nodes }))
-    }
-}
 
 /// What is awaited of a driver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -112,42 +95,21 @@ pub(super) const NODES: Wakes = Wakes::of(&[
 ]);
 
 impl Engine {
-    /// All nodes that would do for a pod of which some claims are to be negotiated about.
-    pub(crate) fn choose_negotiated(
-        &mut self,
-        pod: &Pod,
-        claims: &Claims,
-        profile: &Profile,
-    ) -> Result<Choice, Box<PodRefusal>> {
-        let mut seats = self.seats_anew(pod, claims, profile, usize::MAX)?;
-        let nodes = seats.iter().map(|seat| seat.node.clone()).collect();
-        let mut best = seats.swap_remove(0);
-        best.negotiation = Some(Box::new(Openings { pending: claims.pending.clone(), nodes }));
-        Ok(best)
-    }
-
-    /// The node of a pod that was bound by hand; its claims have devices to come.
-    pub(crate) fn negotiated_there(pod: &Pod, node: &Node, claims: &Claims) -> Choice {
-        let mut there = choice(pod, node, claims, Vec::new());
-        there.negotiation = Openings::at(claims, node);
-        there
-    }
-
     /// Says what is to be said, and lets the pod sleep until there is an answer.
     pub(crate) fn negotiate(&mut self, now: Timestamp, pod: &Arc<Pod>, openings: &Openings) {
-        let wanted = self.wanted(pod, openings);
+        let wanted = self.cycle().wanted(pod, openings);
         let next = wanted.selected.as_ref();
-        if next.is_some_and(|node| self.negotiations.rounds.comes_back_to(&Key::from(&**pod), node)) {
-            self.negotiations.rounds.fail(&Key::from(&**pod), now, self.settings.patience);
+        if next.is_some_and(|node| self.plans.rounds.comes_back_to(&Key::from(&**pod), node)) {
+            self.plans.rounds.fail(&Key::from(&**pod), now, self.settings.patience);
         }
         // Drivers may give what they are asked for already while the pod rests, and then it is placed at once.
         if pod.node.is_none()
-            && let Err(until) = self.negotiations.rounds.begin(&Key::from(&**pod), now)
+            && let Err(until) = self.plans.rounds.begin(&Key::from(&**pod), now)
         {
             return self.queue.wait_until(&Key::from(&**pod), NODES, until);
         }
         if let Some(node) = self.tell(pod, &openings.pending, wanted) {
-            self.negotiations.rounds.choose(&Key::from(&**pod), &node);
+            self.plans.rounds.choose(&Key::from(&**pod), &node);
         }
         self.queue.wait(&Key::from(&**pod), NODES, now);
     }
@@ -157,26 +119,18 @@ impl Engine {
     pub(crate) fn leave_node(&mut self, now: Timestamp, pod: &Pod, refusal: &PodRefusal) {
         let is_leaving = |id| {
             let state = self.facts.claims.get(&id);
-            state.is_some_and(|state| state.control.leaving) || self.is_given_up(&id)
+            state.is_some_and(|state| state.control.leaving) || self.bindings.is_given_up(&id)
         };
         if refusal.in_the_way().is_some() || pod.claim_ids().any(is_leaving) {
-            self.negotiations.rounds.leave(&Key::from(pod));
+            self.plans.rounds.leave(&Key::from(pod));
         } else {
-            self.negotiations.rounds.fail(&Key::from(pod), now, self.settings.patience);
+            self.plans.rounds.fail(&Key::from(pod), now, self.settings.patience);
         }
-    }
-
-    /// What is to be said to drivers about a pod.
-    fn wanted(&self, pod: &Pod, openings: &Openings) -> Say {
-        let negotiations = &self.negotiations;
-        let chosen = negotiations.selections.of(&pod.uid);
-        let tried = negotiations.rounds.tried(&Key::from(pod));
-        say(self.facts.context(pod), (chosen, tried), &openings.nodes, &openings.pending)
     }
 
     /// Says what is to be said about a member of a gang.
     pub(super) fn ask_drivers(&mut self, pod: &Arc<Pod>, openings: &Openings) {
-        let wanted = self.wanted(pod, openings);
+        let wanted = self.cycle().wanted(pod, openings);
         self.tell(pod, &openings.pending, wanted);
     }
 

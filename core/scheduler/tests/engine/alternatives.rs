@@ -1,9 +1,9 @@
 //! Claims that would rather have one thing than another.
 
 use cluster::change::Change;
+use decisions::profile::Profile;
+use decisions::scores::{Score, ScoreSettings};
 use model::node::{Node, NodeTaint, NodeTaintEffect};
-use scheduler::profile::Profile;
-use scheduler::scores::{Score, ScoreSettings};
 
 use crate::world::{World, alternatives, engine_with, gpu_class, gpus, node, pod, world};
 

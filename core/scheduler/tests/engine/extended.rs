@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use cluster::change::Change;
+use decisions::settings::Settings;
 use gates::{Gate, Gates};
 use model::claim::Class;
 use model::node::Node;
 use model::pod::Pod;
-use scheduler::engine::{Engine, Settings};
+use scheduler::engine::Engine;
 use scheduler::write::{RequestMapping, Write};
 
 use crate::world::{World, claim, claim_id, engine, gpu_class, named_pod, node, settings};

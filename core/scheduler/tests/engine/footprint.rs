@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use cluster::change::Change;
 use cluster::published::Published;
+use decisions::settings::Settings;
 use gates::{Gate, Gates};
 use model::device::{Device, NodeShare, Part, PoolId, Reach, Slice};
 use model::pod::{Pod, Shape};
 use model::quantity::{Format, Quantity};
-use scheduler::engine::{Engine, Settings};
+use scheduler::engine::Engine;
 use scheduler::write::Write;
 use selector::SliceRevision;
 

@@ -53,7 +53,7 @@ pub fn policy_group(policy: BindingFailure, given: Given, levels: &[&str]) -> Ch
 fn policy_world(policy: BindingFailure, given: Given) -> World {
     let mut world = gang_world();
     let mut settings = gang_settings();
-    let mut profile = scheduler::profile::Profile::clone(&settings.profiles[0]);
+    let mut profile = decisions::profile::Profile::clone(&settings.profiles[0]);
     // What the group says counts more.
     profile.binding_failure = match (given, policy) {
         (Given::Scheduler, _) => policy,

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::change::Change;
+use decisions::profile::Profile;
+use decisions::settings::Settings;
 use model::group::BindingFailure;
 use model::pod::Pod;
-use scheduler::engine::{Engine, Input, Settings};
-use scheduler::profile::Profile;
+use scheduler::engine::{Engine, Input};
 use scheduler::write::{Write, WriteOutcome};
 
 use crate::gang_policy::{Given, evicted, policy_group};

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use cluster::change::{Change, GroupChange};
+use decisions::settings::Settings;
 use gates::{Gate, Gates};
 use model::group::{Disruption, Group, GroupId};
 use model::node::Node;
 use model::pod::{LabelSelector, Pod, PodTerm, Resources, Shape};
-use scheduler::engine::{Engine, Settings};
+use scheduler::engine::Engine;
 use scheduler::write::Write;
 
 use crate::world::{World, claim, gpu_class, gpus, pod, settings, world};

@@ -1,10 +1,11 @@
 //! Groups of groups.
 
 use cluster::change::{Change, GroupChange};
+use decisions::settings::Settings;
 use gates::{Gate, Gates};
 use model::group::{Composite, Group, GroupId};
 use model::pod::Pod;
-use scheduler::engine::{Engine, Settings};
+use scheduler::engine::Engine;
 use scheduler::write::Write;
 
 use crate::gangs::{node_in, seats};

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use cluster::change::Change;
 use cluster::claims::ClaimState;
 use cluster::published::Published;
+use decisions::settings::Settings;
 use gates::{Gate, Gates};
 use model::claim::{Amount, Claim, Class, Constraint, Request, Rule, Wish};
 use model::device::{Attribute, Device, NodeShare, Part, PoolId, Reach, Slice};
-use scheduler::engine::{Engine, Settings};
+use scheduler::engine::Engine;
 use selector::SliceRevision;
 
 use crate::gangs::{gang_settings, group, member};

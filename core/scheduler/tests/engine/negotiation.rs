@@ -6,12 +6,14 @@ use std::sync::Arc;
 use cluster::change::{Change, NegotiationChange};
 use cluster::claims::{Allocated, ClaimState};
 use cluster::contexts::PodContext;
+use decisions::negotiation::NODES_MAX;
+use decisions::settings::Settings;
 use gates::{Gate, Gates};
 use model::claim::{Class, Control};
 use model::node::NodeSelector;
 use model::pod::PodId;
-use scheduler::engine::{Engine, Input, Settings};
-use scheduler::negotiation::{Await, NODES_MAX};
+use scheduler::engine::{Engine, Input};
+use scheduler::negotiation::Await;
 use scheduler::write::{Write, WriteOutcome};
 
 use crate::world::{World, claim, claim_id, gpu_class, gpus, node, pod, settings, world};

@@ -1,7 +1,8 @@
 //! Gangs with claims that drivers' own controllers give devices: members are negotiated about one by one, and bound together.
 
+use decisions::settings::Settings;
 use gates::{Gate, Gates};
-use scheduler::engine::{Engine, Settings};
+use scheduler::engine::Engine;
 use scheduler::write::Write;
 
 use crate::gangs::{group, member};

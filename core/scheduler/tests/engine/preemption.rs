@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use cluster::budgets::DisruptionBudget;
 use cluster::change::Change;
+use decisions::preempt::PreemptionSettings;
+use decisions::profile::Profile;
 use model::node::{Node, NodeTaint, NodeTaintEffect, Operator, Requirement};
 use model::pod::{HostPort, LabelSelector, Pod, PodTerm, Shape, Spread};
 use model::timestamp::Timestamp;
-use scheduler::preempt::PreemptionSettings;
-use scheduler::profile::Profile;
 use scheduler::write::Write;
 
 use crate::world::{World, claim, engine, engine_with, gpu_class, gpus, node, pod, world};

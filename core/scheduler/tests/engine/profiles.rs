@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use cluster::change::Change;
+use decisions::filters::{Filter, FilterSettings};
+use decisions::profile::Profile;
+use decisions::scores::ScoreSettings;
+use decisions::scores::resources::{Aim, Strategy};
 use model::pod::Pod;
-use scheduler::filters::{Filter, FilterSettings};
-use scheduler::profile::Profile;
-use scheduler::scores::ScoreSettings;
-use scheduler::scores::resources::{Aim, Strategy};
 
 use crate::world::{World, engine_with, gpu_class, gpus, node, pod, world};
 

@@ -2,10 +2,11 @@
 
 use cluster::change::Change;
 use cluster::taint_rules::TaintRule;
+use decisions::settings::Settings;
 use gates::{Gate, Gates};
 use model::claim::{Claim, Toleration, TolerationValue, Wish};
 use model::device::{Taint, TaintEffect};
-use scheduler::engine::{Engine, Settings};
+use scheduler::engine::Engine;
 
 use crate::world::{World, claim, pod, settings};
 use crate::{two_gpus, with_gpus};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cluster::change::Change;
+use decisions::placement_scores::{PlacementScore, PlacementSettings};
+use decisions::profile::Profile;
 use model::pod::Pod;
 use scheduler::engine::Engine;
-use scheduler::placement_scores::{PlacementScore, PlacementSettings};
-use scheduler::profile::Profile;
 
 use crate::gangs::{node_in, seats};
 use crate::group_trees::{add, fill, leaf, racks, tree, tree_settings, tree_world, zones};

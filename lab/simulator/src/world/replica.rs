@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use cluster::change::Change;
 use convert::change;
+use decisions::profile::Profile;
+use decisions::settings::{Patience, Settings};
 use gates::{Gate, Gates};
-use scheduler::engine::{Engine, Settings};
-use scheduler::profile::Profile;
-use scheduler::queue::Patience;
+use scheduler::engine::Engine;
 use serde_json::Value;
 use store::Key;
 

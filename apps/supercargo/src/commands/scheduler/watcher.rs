@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use decisions::filters::FilterSet;
+use decisions::readiness::ReadyOutcome;
+use decisions::wake::Wake;
 use model::group::Grouping;
 use model::pod::{Pod, PodId};
 use parking_lot::Mutex;
 use runtime::{AttemptResult, Comparison, Listener, Notice, State};
-use scheduler::engine::ReadyOutcome;
-use scheduler::filters::FilterSet;
 use scheduler::gang::{GangNews, GangOutcome};
 use scheduler::negotiation::Await;
 use scheduler::queue::{Cause, Station};
-use scheduler::wake::Wake;
 use scheduler::write::Write;
 use telemetry::metrics::{
     BindingOutcome, GangResult, Metrics, Pending, Point, Preemptor, Profile, Queue, Status, Verdict,

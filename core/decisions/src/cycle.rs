@@ -1,0 +1,113 @@
+//! One scheduling cycle: what is known, what is under way, and how much may still be done to decide about it.
+//!
+//! Invariant: a cycle changes no fact. It may try what would be if facts were otherwise, and when it ends they are as they were. It
+//! keeps nothing but answers that could be found again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use allocation::Expressions;
+use cluster::claims::ClaimState;
+use cluster::facts::Facts;
+use cluster::trial::Trial;
+use model::claim::ClaimId;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+
+use crate::alike::Alike;
+use crate::gang::Tried;
+use crate::plans::Plans;
+use crate::readiness::Readiness;
+use crate::scopes::Scopes;
+use crate::settings::Settings;
+use crate::work::Work;
+
+/// What is being written, as far as it counts in a decision.
+pub trait Underway {
+    /// Whether a pod is on its way to a node, or is being taken back from there.
+    fn is_on_its_way(&self, pod: &str) -> bool;
+
+    /// Whether a pod on its way is about to use a claim.
+    fn is_being_reserved(&self, claim: &ClaimId) -> bool;
+
+    /// Whether a claim is about to lose its devices, or to go.
+    fn is_given_up(&self, claim: &ClaimId) -> bool;
+
+    /// Whether a claim is being made for what a pod asks for by name.
+    fn is_being_made(&self, pod: &str) -> bool;
+}
+
+/// What was found out and could be found out again.
+#[derive(Debug, Default)]
+pub struct Caches {
+    /// Expressions that were parsed, and what they said of devices.
+    pub expressions: Expressions,
+    /// How much may still be done for what is being decided.
+    pub work: Work,
+    /// What claims could get.
+    pub scopes: Scopes,
+    /// Answers about nodes for kinds of pods, the youngest last.
+    pub(crate) kinds: Vec<Alike>,
+}
+
+/// A decision that is being made.
+pub struct Cycle<'c> {
+    pub(crate) settings: &'c Settings,
+    pub(crate) facts: Trial<'c>,
+    pub(crate) plans: &'c Plans,
+    pub(crate) underway: &'c dyn Underway,
+    pub(crate) caches: &'c mut Caches,
+    pub(crate) now: Timestamp,
+    /// Claims that count as having no devices.
+    pub(crate) lifted: BTreeSet<ClaimId>,
+    /// Claims that count as having devices: other groups of the tree got them.
+    pub(crate) assumed: BTreeMap<ClaimId, Arc<ClaimState>>,
+    /// How many placements were looked at.
+    pub(crate) tried: Tried,
+}
+
+impl<'c> Cycle<'c> {
+    /// Decides by these settings, about these facts, at this time.
+    pub fn new(
+        settings: &'c Settings,
+        facts: &'c mut Facts,
+        (plans, underway): (&'c Plans, &'c dyn Underway),
+        caches: &'c mut Caches,
+        now: Timestamp,
+    ) -> Cycle<'c> {
+        Cycle {
+            settings,
+            facts: Trial::new(facts),
+            plans,
+            underway,
+            caches,
+            now,
+            lifted: BTreeSet::new(),
+            assumed: BTreeMap::new(),
+            tried: Tried::default(),
+        }
+    }
+
+    /// How many placements were looked at.
+    #[must_use]
+    pub fn tried(&self) -> Tried {
+        self.tried
+    }
+
+    /// Work that may be done, which callers may keep back for what comes after.
+    pub fn work(&mut self) -> &mut Work {
+        &mut self.caches.work
+    }
+
+    /// Judges whether devices are ready.
+    pub(crate) fn readiness(&self) -> Readiness<'_> {
+        Readiness { settings: self.settings, facts: &self.facts }
+    }
+
+    /// Keeps devices that failed for pods before from being chosen; says whether there are some.
+    pub(crate) fn hold_shunned<'p>(&mut self, pods: impl IntoIterator<Item = &'p Pod>) -> bool {
+        let held = self.plans.shunned_by(pods);
+        self.facts.take(&held);
+        !held.is_empty()
+    }
+}

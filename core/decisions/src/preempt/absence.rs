@@ -1,0 +1,112 @@
+//! The cluster as if pods had gone, for whoever looks at more than one node.
+//!
+//! Invariant: what is thought away is back when the absence ends, pods on their nodes and devices in the ledger. Meanwhile
+//! answers about nodes that are kept are neither used nor made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cluster::claims::Allocated;
+use cluster::nodes::NodeIdx;
+use cluster::trial::Mark;
+use model::claim::ClaimId;
+use model::pod::Pod;
+
+use super::units::Unit;
+use crate::cycle::Cycle;
+
+/// Pods that are thought away.
+#[derive(Debug)]
+pub(crate) struct Absence {
+    /// When everybody was there.
+    start: Mark,
+    /// Claims of those that look for a place, which stay as they are.
+    own: BTreeSet<ClaimId>,
+    /// Who is away, by uid; whoever was on no node besides.
+    gone: BTreeMap<Arc<str>, Option<Arc<Pod>>>,
+    /// Claims whose devices are free while they are.
+    aside: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
+}
+
+impl Absence {
+    /// Nobody is away yet. These claims give nothing back, whoever goes.
+    pub fn new(own: BTreeSet<ClaimId>, start: Mark) -> Absence {
+        Absence { start, own, gone: BTreeMap::new(), aside: BTreeMap::new() }
+    }
+
+    /// Who is away, by uid.
+    pub fn gone(&self) -> BTreeSet<Arc<str>> {
+        self.gone.keys().cloned().collect()
+    }
+
+    /// The claims that give devices back, with their uids.
+    pub fn freeing(&self) -> Vec<(ClaimId, Arc<str>)> {
+        self.aside.iter().map(|(id, (uid, _))| (id.clone(), uid.clone())).collect()
+    }
+}
+
+impl Cycle<'_> {
+    /// Goes on as if the pods of a unit were gone.
+    pub(crate) fn depart(&mut self, absence: &mut Absence, unit: &Unit) {
+        unit.pods.iter().for_each(|pod| self.depart_one(absence, pod));
+    }
+
+    fn depart_one(&mut self, absence: &mut Absence, pod: &Arc<Pod>) {
+        let seen = self.facts.unseat(&pod.uid);
+        absence.gone.insert(pod.uid.clone(), seen);
+        for id in self.claims_used_by(pod) {
+            self.set_claim_aside(absence, id);
+        }
+    }
+
+    /// Goes on as if somebody who is on no node any more had released these claims.
+    pub(crate) fn depart_for_good(
+        &mut self,
+        absence: &mut Absence,
+        gone: impl IntoIterator<Item = Arc<str>>,
+        claims: impl IntoIterator<Item = ClaimId>,
+    ) {
+        absence.gone.extend(gone.into_iter().map(|uid| (uid, None)));
+        claims.into_iter().for_each(|id| self.set_claim_aside(absence, id));
+    }
+
+    /// Sets a claim aside if all who use it are gone.
+    fn set_claim_aside(&mut self, absence: &mut Absence, id: ClaimId) {
+        let Some(state) = self.facts.claims.get(&id) else { return };
+        let users = &state.reserved_for;
+        let is_free = !users.is_empty() && users.iter().all(|uid| absence.gone.contains_key(uid));
+        let is_kept = absence.own.contains(&id) || absence.aside.contains_key(&id);
+        let Some(allocated) = state.allocation.clone().filter(|_| is_free && !is_kept) else { return };
+        let uid = state.uid.clone();
+        self.facts.give_back(&allocated.held);
+        absence.aside.insert(id, (uid, allocated));
+    }
+
+    /// Goes on as if the pods of a unit had not gone.
+    pub(crate) fn come_back(&mut self, absence: &mut Absence, unit: &Unit) {
+        for pod in &unit.pods {
+            let Some(seen) = absence.gone.remove(&pod.uid) else { continue };
+            if let Some(seen) = seen {
+                self.facts.reseat(seen);
+            }
+            for id in self.claims_used_by(pod) {
+                if let Some((_, allocated)) = absence.aside.remove(&id) {
+                    self.facts.take(&allocated.held);
+                }
+            }
+        }
+    }
+
+    /// Where a pod is, or was before it was thought away.
+    pub(crate) fn places_before(&self, absence: &Absence, uid: &str) -> Option<NodeIdx> {
+        match absence.gone.get(uid) {
+            Some(seen) => self.facts.nodes.find(seen.as_ref()?.node.as_ref()?),
+            None => self.facts.nodes.pod(uid).map(|(at, _)| at),
+        }
+    }
+
+    /// Everybody is back.
+    pub(crate) fn end_absence(&mut self, absence: &Absence) {
+        self.facts.rewind(absence.start);
+    }
+}

@@ -1,0 +1,125 @@
+//! Resources that pods ask for by name and that a class of devices stands for.
+//!
+//! Where a node has none of such a resource itself, devices take its place: a claim is made up for the pod, gets its devices
+//! with the pod's other claims, and is made in the API when the pod goes there. Until the API's own claim is known, and its
+//! write answered, the devices are held under a name that no claim can have.
+//!
+//! A claim that was made for a pod and left behind is deleted before the pod is tried again; it is never used a second time.
+
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use cluster::ledger::{Holder, PodRef};
+use decisions::cycle::Underway as _;
+use decisions::extended::wish_on;
+use decisions::filters::Filter;
+use decisions::holding::held;
+use decisions::in_the_way::{InTheWay, Remedy};
+use model::allocation::Allocation;
+use model::claim::ClaimId;
+use model::pod::Pod;
+
+use crate::engine::Engine;
+use crate::write::Write;
+
+/// The name of a claim that is not made yet. No claim can have it.
+const UNMADE: &str = "<extended-resources>";
+
+/// The pod whose claim is not made yet, by the name under which its devices are held.
+fn pod_of(claim: &ClaimId) -> Option<&str> {
+    claim.name.strip_prefix(UNMADE)?.strip_prefix(' ')
+}
+
+impl Engine {
+    /// Follows the classes that there are.
+    pub(crate) fn follow_classes(&mut self) {
+        let resources = &self.facts.resources;
+        for profile in &mut self.settings.profiles {
+            // A profile that does not look at devices must not leave anything to them.
+            let filters = &profile.filters;
+            let is_known = filters.device_resources.iter().eq(resources.names());
+            if filters.has(Filter::Devices) && !is_known {
+                let filters = &mut Arc::make_mut(profile).filters;
+                filters.device_resources = resources.names().cloned().collect();
+            }
+        }
+    }
+
+    /// Takes the devices of a claim that is to be made for a pod, and says what is to be written.
+    pub(crate) fn make_claim(&mut self, pod: &Pod, node: &str, allocation: Allocation) -> (ClaimId, Write) {
+        let at = self.facts.nodes.find(node).and_then(|at| self.facts.nodes.get(at).node.clone());
+        let wish = at.and_then(|node| wish_on(&self.facts.resources, &pod.shape, &node));
+        let (wish, mappings) = wish.expect("devices were found a moment ago for what the node does not have");
+        let name = format!("{UNMADE} {}", pod.uid).into();
+        let id = ClaimId { namespace: pod.id.namespace.clone(), name };
+        // The API's claim holds the same shares; ours stand beside them until it is known.
+        let holder = Holder::Made(PodRef::from(pod));
+        let (held, shares) = held(&holder, &pod.uid, &allocation);
+        self.facts.claims.decide_unmade(&id, &pod.uid, held);
+        self.bindings.unmade.insert(pod.uid.clone(), id.clone());
+        self.facts.touch_claim(&id);
+        let write = Write::MakeClaim {
+            pod: pod.id.clone(),
+            uid: pod.uid.clone(),
+            wish: Box::new(wish),
+            allocation: Box::new(allocation),
+            shares,
+            mappings,
+        };
+        (id, write)
+    }
+
+    /// The claim that was made, if this is the name under which its devices were held.
+    pub(crate) fn made_under(&self, claim: &ClaimId) -> Option<&ClaimId> {
+        pod_of(claim).and_then(|pod| self.facts.made_for(pod))
+    }
+
+    /// Takes note of a claim that was made for a pod.
+    pub(crate) fn note_made(&mut self, state: &ClaimState) {
+        if let Some(owner) = state.owner.as_ref().filter(|_| state.extended) {
+            self.facts.made.insert(owner.clone(), state.wish.id.clone());
+        }
+    }
+
+    /// Forgets a claim that is gone, and says whether it was made for a pod.
+    pub(crate) fn forget_made(&mut self, claim: &ClaimId) -> bool {
+        let state = self.facts.claims.get(claim).filter(|state| state.extended);
+        let Some(owner) = state.and_then(|state| state.owner.clone()) else { return false };
+        let known = self.facts.made.get(&owner) == Some(claim);
+        if known {
+            self.facts.made.remove(&owner);
+        }
+        known
+    }
+
+    /// Once the write for a pod's claim is answered and the claim is here, it holds its devices itself; if it could not be
+    /// made, nobody does.
+    pub(crate) fn settle_unmade(&mut self, pod: &Arc<str>) {
+        let made = self.facts.made.get(pod);
+        let is_here = made.is_some_and(|claim| self.facts.claims.allocation(claim).is_some());
+        let unmade = self.bindings.unmade.get(pod);
+        if unmade.is_some_and(|claim| is_here || !self.facts.claims.is_decided(claim)) {
+            self.forget_unmade(pod);
+        }
+    }
+
+    /// Lets go of the devices of a claim that is not known yet, unless it is still on its way.
+    pub(crate) fn forget_unmade(&mut self, pod: &Arc<str>) {
+        let Some(claim) = self.bindings.unmade.get(pod).cloned() else { return };
+        if !self.is_being_written(pod, &claim) {
+            self.bindings.unmade.remove(pod);
+            self.undecide(&claim);
+        }
+    }
+
+    /// Deletes the claim that was made for a pod, if this is the name under which its devices were held.
+    pub(crate) fn unmake(&mut self, claim: &ClaimId) {
+        let Some(made) = self.made_under(claim).cloned() else { return };
+        if self.bindings.is_given_up(&made) {
+            return;
+        }
+        if let Some(uid) = self.facts.claims.get(&made).map(|known| known.uid.clone()) {
+            self.ask_for(InTheWay { claim: made, uid, remedy: Remedy::Delete }, &"".into());
+        }
+    }
+}
