@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use config::SchedulerSettings;
-use convert::settings;
 use gates::{Gate, Gates};
 use scheduler::engine::Settings;
 use scheduler::filters::{Filter, FilterSettings};
@@ -11,6 +10,7 @@ use scheduler::profile::Profile;
 use scheduler::queue::Patience;
 use scheduler::scores::resources::Aim;
 use scheduler::scores::{Score, ScoreSettings};
+use scheduling::settings;
 
 fn read_with(body: &str, gates: Gates) -> Settings {
     let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
