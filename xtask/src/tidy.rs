@@ -9,6 +9,7 @@ mod architecture;
 mod clippy_files;
 mod commands;
 mod dependencies;
+mod engine_doors;
 mod file_docs;
 mod leftovers;
 mod length;
@@ -50,6 +51,7 @@ pub(crate) fn check_workspace() -> Result<Vec<Violation>, CannotLook> {
 fn check(tree: &Tree, workspace: &Workspace) -> Vec<Violation> {
     let mut violations = Vec::new();
     violations.extend(room_order::check(tree, workspace));
+    violations.extend(engine_doors::check(tree, workspace));
     violations.extend(dependencies::check(tree, workspace));
     violations.extend(manifests::check(tree, workspace));
     violations.extend(clippy_files::check(tree, workspace));

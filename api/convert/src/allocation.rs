@@ -39,7 +39,8 @@ pub fn allocation<'c>(
 
 /// Whether devices that were found are those that were written, as far as a server keeps what is said of them: one that does not
 /// know fields of ours drops them.
-pub(crate) fn is_kept(written: &DeviceAllocationResult, found: &DeviceAllocationResult) -> bool {
+#[must_use]
+pub fn is_kept(written: &DeviceAllocationResult, found: &DeviceAllocationResult) -> bool {
     let upstream = |devices: &DeviceAllocationResult| {
         let mut devices = devices.clone();
         for result in &mut devices.results {

@@ -23,10 +23,10 @@ use crate::text::{shared_map, some};
 use crate::workload::replica_of;
 
 /// Says of a pod that it is to go, and why.
-pub(crate) const DISRUPTION_TARGET: &str = "DisruptionTarget";
+pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
 /// The reason that another pod of its gang could not be bound.
-pub(crate) const GANG_BINDING_FAILED: &str = "GangBindingFailed";
+pub const GANG_BINDING_FAILED: &str = "GangBindingFailed";
 
 /// Which pod an object is.
 #[must_use]

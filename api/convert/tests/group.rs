@@ -1,15 +1,9 @@
-//! Groups as facts, and what is noted on them.
+//! Groups as facts.
 
 use cluster::change::{Change, GroupChange};
 use convert::change::applied;
-use convert::request::{Next, RequestError, Seen, Verb, next};
 use model::group::{Composite, Group, GroupId};
-use model::timestamp::Timestamp;
-use objects::scheduling::pod_group::PodGroup;
-use scheduler::write::{GroupState, WaitReason, Write};
 use serde_json::{Value, json};
-
-const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
 fn object(condition: Option<Value>) -> Value {
     json!({
@@ -74,67 +68,4 @@ fn a_group_of_groups_needs_one_unless_it_says_more() {
     assert_eq!(tree(json!({ "basic": {} })), expected);
     let expected = Composite { at_least: 2, ..expected };
     assert_eq!(tree(json!({ "gang": { "minGroupCount": 2 } })), expected);
-}
-
-fn noted(state: GroupState, object: Option<&Value>) -> Result<Next, RequestError> {
-    let group: Option<PodGroup> =
-        object.map(|object| serde_json::from_value(object.clone()).expect("a good group"));
-    let id = GroupId { namespace: "ns".into(), name: "g".into() };
-    let seen = Seen {
-        claim: None,
-        pod: None,
-        users: &[],
-        group: group.as_ref(),
-        context: None,
-        class: &|_| None,
-        now: NOW,
-        allocation_times: false,
-    };
-    next(&Write::NoteGroup { group: id, uid: "gu".into(), state }, &seen)
-}
-
-fn waiting(message: &str) -> GroupState {
-    GroupState::Waiting { reason: WaitReason::Unschedulable, message: message.to_owned() }
-}
-
-#[test]
-fn a_condition_is_written_for_the_version_that_was_seen() {
-    let Ok(Next::Last(call)) = noted(waiting("no room"), Some(&object(None))) else {
-        panic!("it is one call")
-    };
-    assert_eq!((call.verb, call.kind, call.subresource), (Verb::Patch, "PodGroup", Some("status")));
-    assert_eq!(call.body["metadata"], json!({ "uid": "gu", "resourceVersion": "7" }));
-    let mut expected = condition("False", "Unschedulable", "no room", 3);
-    expected["lastTransitionTime"] = json!("2027-01-15T08:00:00Z");
-    assert_eq!(call.body["status"]["conditions"], json!([expected]));
-}
-
-#[test]
-fn a_condition_keeps_its_time_while_its_status_stays() {
-    let before = object(Some(condition("False", "Unschedulable", "less room", 3)));
-    let Ok(Next::Last(call)) = noted(waiting("no room"), Some(&before)) else {
-        unreachable!("it is one call")
-    };
-    assert_eq!(call.body["status"]["conditions"][0]["lastTransitionTime"], "2026-01-02T03:04:05Z");
-    let Ok(Next::Last(call)) = noted(GroupState::Placed, Some(&before)) else {
-        unreachable!("it is one call")
-    };
-    let said = &call.body["status"]["conditions"][0];
-    assert_eq!(
-        (&said["status"], &said["reason"], &said["message"]),
-        (&json!("True"), &json!("Scheduled"), &json!(""))
-    );
-    assert_eq!(said["lastTransitionTime"], "2027-01-15T08:00:00Z");
-}
-
-#[test]
-fn what_is_said_is_not_said_again_and_what_was_placed_stays_so() {
-    let same = object(Some(condition("False", "Unschedulable", "no room", 3)));
-    assert_eq!(noted(waiting("no room"), Some(&same)), Ok(Next::Done));
-    let older = object(Some(condition("False", "Unschedulable", "no room", 2)));
-    assert!(matches!(noted(waiting("no room"), Some(&older)), Ok(Next::Last(_))), "of another generation");
-    let placed = object(Some(condition("True", "Scheduled", "", 1)));
-    assert_eq!(noted(waiting("no room"), Some(&placed)), Ok(Next::Done));
-    assert_eq!(noted(GroupState::Placed, Some(&placed)), Ok(Next::Done));
-    assert_eq!(noted(GroupState::Placed, None), Err(RequestError::Gone));
 }

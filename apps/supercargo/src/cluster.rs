@@ -93,7 +93,7 @@ impl Base {
             let _ = stopped.wait_for(|stop| *stop).await;
         };
         let options = runtime::Options {
-            settings: convert::settings(&SchedulerSettings::defaults(self.gates), self.gates),
+            settings: scheduling::settings(&SchedulerSettings::defaults(self.gates), self.gates),
             candidacy: None,
             aside: None,
             shadow: false,

@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use client::{Answer, Clock, Connection, Patch, Request, Resource, Verb};
 use convert::claim_id;
-use convert::request::{self, ApiCall, Next, RequestError, Seen};
 use model::claim::ClaimId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -17,6 +16,7 @@ use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::{Object, decode};
 use scheduler::write::{About, Write, WriteOutcome};
+use scheduling::request::{self, ApiCall, Next, RequestError, Seen};
 use tokio::time::sleep;
 
 use crate::kept::Sources;

@@ -85,7 +85,7 @@ impl Terms {
             self.name
         );
         Ok(Options {
-            settings: convert::settings(&SchedulerSettings::read(&file, gates)?, gates),
+            settings: scheduling::settings(&SchedulerSettings::read(&file, gates)?, gates),
             candidacy: self.candidacy().map(|candidacy| (election, candidacy)),
             aside: None,
             shadow: self.shadow,

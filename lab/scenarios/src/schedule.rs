@@ -68,7 +68,7 @@ impl Scheduler {
 
     /// How nodes compare for a pod.
     fn compared(&self, world: &World, pod: &Value) -> anyhow::Result<Vec<NodeScores>> {
-        let mut engine = Engine::new(convert::settings(&self.settings, self.gates));
+        let mut engine = Engine::new(scheduling::settings(&self.settings, self.gates));
         for object in world.in_order().into_iter().filter(|object| !waits(object)) {
             if let Some(change) = change::applied(object, revision_of(object))? {
                 engine.handle(Timestamp::from_micros(0), Input::Changed(change));

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use controllers::simulated::phases::{self, Deed};
 use controllers::simulated::{EXIT_CODE, FAULT, RUN_SECONDS, Times, readiness, report};
 use convert::change;
-use convert::request::{ApiCall, Verb};
 use model::timestamp::Timestamp;
 use objects::Object;
 use objects::batch::Job;
@@ -16,6 +15,7 @@ use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use scheduler::engine::Input;
+use scheduling::request::{ApiCall, Verb};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -9,12 +9,12 @@ use admission::{
     Context, FieldValidation, Identity, Operation, Submission, Surroundings, admit, stored_kind, to_stored,
 };
 use controllers::simulated::FAULT;
-use convert::request::{ApiCall, Verb};
 use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::Object;
 use objects::core::node::Node;
 use objects::scheduling::priority_class::PriorityClass;
+use scheduling::request::{ApiCall, Verb};
 use schema::{Kind, Scope, table};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -9,7 +9,6 @@ use cluster::change::Change;
 use config::SchedulerSettings;
 use controllers::simulated::Times;
 use convert::change;
-use convert::request::{self, Next, Seen, Verb};
 use gates::{Gate, Gates};
 use model::group::Grouping;
 use model::pod::{Pod, PodId};
@@ -22,6 +21,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload as OwnWorkload;
 use scheduler::engine::{Announcement, Effect, Engine, Input};
 use scheduler::write::{About, Write, WriteId, WriteOutcome};
+use scheduling::request::{self, Next, Seen, Verb};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -145,7 +145,7 @@ impl Simulation {
     fn new(rules: &Rules<'_>) -> Simulation {
         let (admission, gates) = (rules.admission, rules.scheduler_gates);
         let defaults = SchedulerSettings::defaults(gates);
-        let settings = convert::settings(rules.scheduler.unwrap_or(&defaults), gates);
+        let settings = scheduling::settings(rules.scheduler.unwrap_or(&defaults), gates);
         let takes_all = rules.scheduler.is_none();
         let schedulers: Vec<Arc<str>> =
             settings.profiles.iter().map(|profile| profile.name.clone()).collect();

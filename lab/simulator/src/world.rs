@@ -31,10 +31,10 @@ mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use convert::request::ApiCall;
 use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::resource::class::DeviceClass;
+use scheduling::request::ApiCall;
 use serde::Deserialize;
 
 use agenda::Agenda;

@@ -71,7 +71,7 @@ impl Stage {
             .with(Gate::DRAControlPlaneController, true);
         let stage = Self::serve(name, gates).await;
         let scheduler = runtime::Options {
-            settings: convert::settings(&SchedulerSettings::defaults(gates), gates),
+            settings: scheduling::settings(&SchedulerSettings::defaults(gates), gates),
             candidacy: None,
             aside: None,
             shadow: false,

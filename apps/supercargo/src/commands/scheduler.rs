@@ -95,7 +95,7 @@ impl Scheduler {
         let lease = candidacy.as_ref().map(|(_, candidacy)| candidacy.name.clone());
         let (watcher, checks) = Watcher::new(metrics.clone(), lease);
         let options = runtime::Options {
-            settings: convert::settings(settings, gates),
+            settings: scheduling::settings(settings, gates),
             candidacy,
             aside: Some(aside.clone()),
             shadow: self.shadow,

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use admission::{
     Context, FieldValidation, Identity, Operation, Submission, Surroundings, admit, stored_kind,
 };
-use convert::request::{ApiCall, Verb};
 use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::core::node::Node;
 use objects::scheduling::priority_class::PriorityClass;
+use scheduling::request::{ApiCall, Verb};
 use schema::{Kind, fill, table};
 use serde_json::{Value, json};
 use store::binding;

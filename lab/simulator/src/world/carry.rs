@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use convert::request::{ApiCall, Next};
 use scheduler::engine::Input;
 use scheduler::write::{Write, WriteId, WriteOutcome};
+use scheduling::request::{ApiCall, Next};
 use serde_json::Value;
 use store::Key;
 

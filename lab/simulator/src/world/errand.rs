@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use convert::request::{self, ApiCall, Next, RequestError, Seen};
 use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
@@ -16,6 +15,7 @@ use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::write::{About, Consumer, Write, WriteId, WriteOutcome};
+use scheduling::request::{self, ApiCall, Next, RequestError, Seen};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -12,12 +12,12 @@ use controllers::claim_reservations;
 use controllers::claim_templates::{self, Step};
 use controllers::claimants::{claim_names, is_controlled_by};
 use controllers::claims::{self, Owner, User};
-use convert::request::{ApiCall, Verb};
 use gates::Gates;
 use objects::Object;
 use objects::core::pod::Pod;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::scheduling::pod_group::PodGroup;
+use scheduling::request::{ApiCall, Verb};
 use serde_json::{Value, json};
 use store::Key;
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use controllers::simulated::readiness;
-use convert::request::{ApiCall, Verb};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
+use scheduling::request::{ApiCall, Verb};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Key;

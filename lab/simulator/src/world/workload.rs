@@ -2,7 +2,7 @@
 //!
 //! Names are few, so that what is made often has the name of something that went.
 
-use convert::request::{ApiCall, Verb};
+use scheduling::request::{ApiCall, Verb};
 use serde_json::{Value, json};
 
 use super::api::{Api, named, text};

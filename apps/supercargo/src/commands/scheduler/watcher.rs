@@ -102,7 +102,7 @@ impl Watcher {
         };
         let count = |profile: &str, filters: FilterSet, change: i64| {
             self.with_profile(profile, |profile| {
-                convert::plugins_of(filters).for_each(|plugin| profile.unschedulable(plugin, change));
+                scheduling::plugins_of(filters).for_each(|plugin| profile.unschedulable(plugin, change));
             });
         };
         if let Some((profile, filters)) = before {

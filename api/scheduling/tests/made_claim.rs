@@ -1,7 +1,6 @@
 //! Calls for claims that are made for resources by name, played to the end.
 
 use convert::change::{CLAIM_FINALIZER, EXTENDED_ANNOTATION, claim_state};
-use convert::request::{ApiCall, Next, RequestError, Seen, Verb, next, undo};
 use model::allocation::{Allocation, Grant};
 use model::claim::{Amount, Ask, Claim, ClaimId, Request, Wish};
 use model::device::{Binding, DeviceId};
@@ -11,6 +10,7 @@ use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::annotations::COMPATIBILITY_GROUPS;
 use scheduler::write::{RequestMapping, Write};
+use scheduling::request::{ApiCall, Next, RequestError, Seen, Verb, next, undo};
 use serde_json::{Value, json};
 
 fn write() -> Write {

@@ -10,7 +10,6 @@ use scheduler::write::ClaimFootprint;
 use serde_json::{Value, json};
 
 use crate::request::{Next, RequestError, Seen, Verb, call};
-use crate::text::owned;
 
 /// The call that notes it, unless it stands there already.
 pub(crate) fn note(seen: &Seen<'_>, uid: &str, claims: &[ClaimFootprint]) -> Result<Next, RequestError> {
@@ -47,7 +46,7 @@ fn status(footprint: &ClaimFootprint) -> NodeAllocatableResourceClaimStatus {
         });
     NodeAllocatableResourceClaimStatus {
         resource_claim_name: footprint.claim.to_string(),
-        containers: owned(&footprint.containers),
+        containers: footprint.containers.iter().map(ToString::to_string).collect(),
         mapping: mapping.collect(),
         overhead: overhead.collect(),
         ..Default::default()

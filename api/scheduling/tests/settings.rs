@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use config::SchedulerSettings;
-use convert::settings;
 use decisions::filters::{Filter, FilterSettings};
 use decisions::profile::Profile;
 use decisions::scores::resources::Aim;
 use decisions::scores::{Score, ScoreSettings};
-use decisions::settings::{Patience, Settings};
+use decisions::settings::Patience;
+use decisions::settings::Settings;
 use gates::{Gate, Gates};
+use scheduling::settings;
 
 fn read_with(body: &str, gates: Gates) -> Settings {
     let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";

@@ -3,6 +3,8 @@
 //! Invariant: what comes next follows from the claim and the pod as they are, so that a call that is repeated does no harm.
 //! A claim gets no devices before it is protected, and the pod names it only when it has them.
 
+use convert::allocation;
+use convert::change::{CLAIM_FINALIZER, EXTENDED_ANNOTATION};
 use model::allocation::Allocation;
 use model::claim::{Amount, Ask, Claim, Request, Wish};
 use model::pod::PodId;
@@ -12,8 +14,6 @@ use objects::{Object, Time};
 use scheduler::write::{Consumer, RequestMapping};
 use serde_json::{Value, json};
 
-use crate::allocation::allocation;
-use crate::change::{CLAIM_FINALIZER, EXTENDED_ANNOTATION};
 use crate::request::{
     ApiCall, Next, RequestError, Seen, Verb, call, open_claim, protect, ready, reference, update,
 };

@@ -2,12 +2,12 @@
 //!
 //! Invariant: once it is true it stays so. It keeps the time at which it became what it is.
 
+use convert::INITIALLY_SCHEDULED;
 use objects::Object;
 use objects::scheduling::pod_group::PodGroup;
 use scheduler::write::GroupState;
 use serde_json::json;
 
-use crate::group::INITIALLY_SCHEDULED;
 use crate::request::{Next, RequestError, Seen, Verb, call, word};
 
 /// What comes next for a note on a group.

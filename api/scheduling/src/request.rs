@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use convert::change::CLAIM_FINALIZER;
+use convert::{ConvertError, DISRUPTION_TARGET, GANG_BINDING_FAILED, allocation, is_kept};
 use model::claim::ClaimId;
 use model::pod::PodId;
 use model::timestamp::Timestamp;
@@ -22,11 +24,7 @@ use objects::{Object, Time};
 use scheduler::write::{Consumer, Preemptor, WaitReason, Write};
 use serde_json::{Value, json};
 
-use crate::allocation::{allocation, is_kept};
-use crate::change::CLAIM_FINALIZER;
-use crate::error::ConvertError;
 use crate::made_claim::{Making, delete, make};
-use crate::pod::{DISRUPTION_TARGET, GANG_BINDING_FAILED};
 use crate::{footprint, negotiation, noted_group};
 
 /// What a call does.

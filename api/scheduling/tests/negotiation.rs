@@ -1,12 +1,12 @@
 //! What is written when drivers' controllers are asked: contexts, and claims in both forms.
 
-use convert::request::{Next, RequestError, Seen, Verb, next};
 use model::claim::ClaimId;
 use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::write::Write;
+use scheduling::request::{Next, RequestError, Seen, Verb, next};
 use serde_json::{Value, json};
 
 fn pod() -> PodId {

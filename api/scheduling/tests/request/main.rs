@@ -5,7 +5,6 @@ mod groups;
 use std::sync::Arc;
 
 use convert::change::CLAIM_FINALIZER;
-use convert::request::{ApiCall, Next, RequestError, Seen, Verb, next, users};
 use model::allocation::{Allocation, Grant};
 use model::claim::ClaimId;
 use model::device::{Binding, DeviceId};
@@ -14,6 +13,7 @@ use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use scheduler::write::{ClaimFootprint, Consumer, Preemptor, WaitReason, Write};
+use scheduling::request::{ApiCall, Next, RequestError, Seen, Verb, next, users};
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);

@@ -1,10 +1,10 @@
 //! Compatibility groups: noted on a claim before it gets devices.
 
 use convert::change::CLAIM_FINALIZER;
-use convert::request::{Next, Verb};
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::annotations::COMPATIBILITY_GROUPS;
 use scheduler::write::Write;
+use scheduling::request::{Next, Verb};
 use serde_json::{Value, json};
 
 use super::{allocate, ask, claim, last};

@@ -1,0 +1,13 @@
+//! The engine's door to the API: its settings from a configuration file, and its writes as calls.
+//!
+//! Invariant: this is the only crate of the room that knows the engine. What an object says about the cluster is for
+//! `convert` to tell, which everybody may use who never schedules anything.
+
+mod footprint;
+mod made_claim;
+mod negotiation;
+mod noted_group;
+pub mod request;
+mod settings;
+
+pub use settings::{plugins_of, settings};
