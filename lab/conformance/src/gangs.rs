@@ -30,7 +30,7 @@ fn answer(case: &Value) -> anyhow::Result<Value> {
     let manifests: Vec<Manifest> = objects.iter().enumerate().map(manifest).collect();
     let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling];
     let gates = gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
-    let ending = simulate(&manifests, gates)?;
+    let ending = simulate(manifests, gates)?;
     let of_kind = |kind: &'static str| objects.iter().filter(move |object| object["kind"] == kind);
     let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let members: BTreeSet<String> =

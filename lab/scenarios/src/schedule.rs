@@ -187,13 +187,15 @@ impl Scheduler {
         }
         let is_there = |object: &&Value| !waits(object) || wanted.contains(*object);
         let manifests: Vec<Manifest> = world.in_order().into_iter().filter(is_there).map(manifest).collect();
+        let made = manifests.iter().map(|manifest| &manifest.value).filter(|object| is_made(object));
+        let made: Vec<Value> = made.cloned().collect();
         let rules = Rules {
             scheduler: Some(&self.settings),
             scheduler_gates: self.gates,
             writes_max,
             ..Rules::new(Gates::all_on())
         };
-        let ending = simulate_by(&manifests, &rules)
+        let ending = simulate_by(manifests, &rules)
             .map_err(|bad| anyhow::anyhow!("the simulator refuses what is there: {}", bad.what))?;
         let outcome = |wanted: &Value| {
             let meta = &wanted["metadata"];
@@ -201,10 +203,11 @@ impl Scheduler {
             ending.outcome.pods.iter().find(is_it).cloned().context("the simulator lost the pod")
         };
         let outcomes = wanted.iter().map(outcome).collect::<anyhow::Result<_>>()?;
-        for gone in gone(&manifests, &ending.objects) {
+        let objects = ending.objects();
+        for gone in gone(&made, &objects) {
             world.forget(gone)?;
         }
-        for object in ending.objects {
+        for object in objects {
             if matches!(object["kind"].as_str(), Some("PodGroup")) || is_made(&object) {
                 world.take_over(object)?;
             }
@@ -241,14 +244,13 @@ fn is_told(parts: &[String], sentence: &str) -> bool {
 }
 
 /// Pods that were displaced, claims that went with them and negotiations that are over.
-fn gone<'m>(before: &'m [Manifest], after: &[Value]) -> Vec<&'m Value> {
+fn gone<'m>(before: &'m [Value], after: &[Value]) -> Vec<&'m Value> {
     let is_same = |left: &Value, right: &Value| {
         let fields = ["namespace", "name"];
         left["kind"] == right["kind"]
             && fields.iter().all(|field| left["metadata"][field] == right["metadata"][field])
     };
-    let all = before.iter().map(|manifest| &manifest.value).filter(|object| is_made(object));
-    all.filter(|object| !after.iter().any(|left| is_same(left, object))).collect()
+    before.iter().filter(|object| !after.iter().any(|left| is_same(left, object))).collect()
 }
 
 /// Whether this is of a kind that comes and goes while pods are placed.

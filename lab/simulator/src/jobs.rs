@@ -24,10 +24,10 @@ impl Simulation {
         for workload in self.all::<Workload>("") {
             for group in pod_groups::missing(&workload, &groups.iter().collect::<Vec<_>>()) {
                 // Whoever took the name before keeps it.
-                let _ = self.shelf.create(&written(&group), Vec::new());
+                let _ = self.shelf.create(written(&group), Vec::new());
             }
         }
-        let keys: Vec<Key> = self.shelf.all::<Job>().map(|(key, _)| key.clone()).collect();
+        let keys: Vec<Key> = self.shelf.keys().filter(|key| key.is::<Job>()).cloned().collect();
         keys.iter().for_each(|key| self.life.touch(key));
     }
 
@@ -49,8 +49,8 @@ impl Simulation {
         };
         let group = match step {
             Grouping::Settled(group) => group,
-            Grouping::MakeWorkload(new) => return self.make_for_job(key, &written(&*new)),
-            Grouping::MakeGroup(new) => return self.make_for_job(key, &written(&*new)),
+            Grouping::MakeWorkload(new) => return self.make_for_job(key, written(&*new)),
+            Grouping::MakeGroup(new) => return self.make_for_job(key, written(&*new)),
             // Nobody changes the size of a gang while a simulation runs, and nobody's parent comes late.
             Grouping::ResizeWorkload(_) | Grouping::ResizeGroup(_) | Grouping::Wait => None,
         };
@@ -65,7 +65,7 @@ impl Simulation {
         !is_idle
     }
 
-    fn make_for_job(&mut self, job: &Key, object: &Value) -> bool {
+    fn make_for_job(&mut self, job: &Key, object: Value) -> bool {
         match self.shelf.create(object, Vec::new()) {
             Ok(made) => {
                 self.tell_of(&made);
@@ -108,7 +108,7 @@ impl Simulation {
         for pod in pods {
             // A moment passes, so that who comes first is first in line.
             self.shelf.now = self.shelf.now.plus_millis(1);
-            match self.shelf.create(&written(pod), Vec::new()) {
+            match self.shelf.create(written(pod), Vec::new()) {
                 Ok(key) => made.push(key),
                 Err(what) => drop(self.troubles.insert(job.clone(), what)),
             }
@@ -147,9 +147,9 @@ impl Simulation {
 
     /// All objects of a kind in a namespace, or everywhere if none is named.
     fn all<K: Object>(&self, namespace: &str) -> Vec<K> {
-        let here =
-            self.shelf.all::<K>().filter(|(key, _)| namespace.is_empty() || key.namespace == namespace);
-        here.filter_map(|(_, object)| K::deserialize(object).ok()).collect()
+        let all = self.shelf.keys().filter(|key| key.is::<K>());
+        let here = all.filter(|key| namespace.is_empty() || key.namespace == namespace);
+        here.filter_map(|key| self.shelf.read(&key.namespace, &key.name)).collect()
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod displaced;
 mod jobs;
+mod kept;
 mod life;
 mod manifest;
 mod merged_keys;

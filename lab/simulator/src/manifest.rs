@@ -75,6 +75,8 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Manifest>, BadInput> {
             manifests.push(manifest(place, value, Vec::new())?);
             continue;
         }
+        // A list is the whole file, so it is never held twice.
+        drop(value);
         let list: ListForm = yaml(file, &padded)?;
         for item in list.items.into_iter().flatten() {
             let place = Place { file: file.to_owned(), line: item.referenced.line() };
@@ -140,17 +142,15 @@ fn json(file: &str, text: &str) -> Result<Vec<Manifest>, BadInput> {
         let value = value.map_err(|error| bad(error.line(), error.to_string()))?;
         let document = schema::parse(value.get().as_bytes()).map_err(|error| bad(line, error.to_string()))?;
         let place = Place { file: file.to_owned(), line: u64::try_from(line).unwrap_or(u64::MAX) };
-        match document.value {
-            Value::Object(mut list) if is_list(&Value::Object(list.clone())) => {
-                let items = list.remove("items").and_then(|items| match items {
-                    Value::Array(items) => Some(items),
-                    _ => None,
-                });
-                for item in items.into_iter().flatten() {
-                    manifests.push(manifest(place.clone(), item, Vec::new())?);
-                }
+        let mut value = document.value;
+        if !is_list(&value) {
+            manifests.push(manifest(place, value, document.duplicates)?);
+            continue;
+        }
+        if let Value::Array(items) = value["items"].take() {
+            for item in items {
+                manifests.push(manifest(place.clone(), item, Vec::new())?);
             }
-            value => manifests.push(manifest(place, value, document.duplicates)?),
         }
     }
 }

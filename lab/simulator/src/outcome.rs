@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::kept::Kept;
+
 /// The end of a simulation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ending {
@@ -12,12 +14,20 @@ pub struct Ending {
     pub outcome: Outcome,
     /// How many writes the scheduler made.
     pub writes: usize,
-    /// All objects as they are now, in the versions in which they are stored.
-    pub objects: Vec<Value>,
+    /// All objects as they are now.
+    pub(crate) objects: Vec<Kept>,
     /// Kinds that were given, that a cluster would heed, and that the engine does not yet.
     pub unheeded: BTreeSet<String>,
     /// What kept jobs from having pods.
     pub troubles: Vec<String>,
+}
+
+impl Ending {
+    /// All objects as they are now, in the versions in which they are stored.
+    #[must_use]
+    pub fn objects(&self) -> Vec<Value> {
+        self.objects.iter().map(|kept| kept.get().clone()).collect()
+    }
 }
 
 /// All placements, by namespace and name.

@@ -16,11 +16,11 @@ use objects::core::node::Node;
 use objects::scheduling::priority_class::PriorityClass;
 use scheduling::request::{ApiCall, Verb};
 use schema::{Kind, Scope, table};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use store::binding::Wish;
 use store::patch::strategic_merge_patch;
 
+use crate::kept::Kept;
 use crate::merged_keys;
 
 /// Which object it is.
@@ -51,7 +51,7 @@ impl Key {
 /// An object of a simulation.
 #[derive(Clone, Debug)]
 struct Stored {
-    object: Value,
+    object: Kept,
     /// The number of its creation; no two are equal.
     created: u64,
 }
@@ -87,22 +87,43 @@ impl Shelf {
 
     /// An object, if it is there.
     pub fn get(&self, key: &Key) -> Option<&Value> {
-        self.objects.get(key).map(|stored| &stored.object)
+        self.objects.get(key).map(|stored| stored.object.get())
     }
 
     /// An object as its wire type.
     pub fn read<T: Object>(&self, namespace: &str, name: &str) -> Option<T> {
-        T::deserialize(self.get(&Key::of::<T>(namespace, name))?).ok()
+        self.objects.get(&Key::of::<T>(namespace, name))?.object.read()
     }
 
     /// All objects of a kind, by namespace and name.
     pub fn all<T: Object>(&self) -> impl Iterator<Item = (&Key, &Value)> {
-        self.everything().filter(|(key, _)| key.is::<T>())
+        self.of_kind::<T>().map(|(key, stored)| (key, stored.object.get()))
     }
 
-    /// Everything there is, by kind, namespace and name.
-    pub fn everything(&self) -> impl Iterator<Item = (&Key, &Value)> {
-        self.objects.iter().map(|(key, stored)| (key, &stored.object))
+    /// All objects of a kind as their wire type, by namespace and name.
+    pub fn read_all<T: Object>(&self) -> impl Iterator<Item = (&Key, T)> {
+        self.of_kind::<T>().filter_map(|(key, stored)| Some((key, stored.object.read()?)))
+    }
+
+    fn of_kind<T: Object>(&self) -> impl Iterator<Item = (&Key, &Stored)> {
+        self.objects.iter().filter(|(key, _)| key.is::<T>())
+    }
+
+    /// The keys of all objects, by kind, namespace and name.
+    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.objects.keys()
+    }
+
+    /// Every object, by kind, namespace and name.
+    pub fn into_objects(self) -> Vec<Kept> {
+        self.objects.into_values().map(|stored| stored.object).collect()
+    }
+
+    /// Nobody is expected to look at an object soon.
+    pub fn rest(&mut self, key: &Key) {
+        if let Some(stored) = self.objects.get_mut(key) {
+            stored.object.rest();
+        }
     }
 
     /// The keys of all objects, in the order in which they were created.
@@ -114,15 +135,18 @@ impl Shelf {
     }
 
     /// Stores a new object, with the status that it came with.
-    pub fn create(&mut self, manifest: &Value, duplicates: Vec<String>) -> Result<Key, String> {
-        let kind = kind_of(manifest)?;
-        let namespace = namespace_of(kind, manifest);
+    pub fn create(&mut self, manifest: Value, duplicates: Vec<String>) -> Result<Key, String> {
+        let kind = kind_of(&manifest)?;
+        let namespace = namespace_of(kind, &manifest);
         self.revision += 1;
         // A uid that came along is kept: owners and reservations speak of it.
-        let fresh = format!("00000000-0000-4000-8000-{:012}", self.revision);
-        let uid = manifest["metadata"]["uid"].as_str().unwrap_or(&fresh);
-        let suffix = self.suffix(&namespace, manifest);
-        let identity = Identity { uid, suffix: &suffix };
+        let uid = text(&manifest["metadata"]["uid"])
+            .unwrap_or_else(|| format!("00000000-0000-4000-8000-{:012}", self.revision));
+        let suffix = self.suffix(&namespace, &manifest);
+        let identity = Identity { uid: &uid, suffix: &suffix };
+        let is_ready = !is_told_unready(&manifest);
+        let status = status_of(kind, &manifest);
+        let deleted = text(&manifest["metadata"]["deletionTimestamp"]);
         let submission = Submission {
             kind,
             namespace: &namespace,
@@ -140,18 +164,17 @@ impl Shelf {
             return Err(format!("there is a {} {} already", key.kind, key.name));
         }
         let created = self.revision;
-        self.objects.insert(key.clone(), Stored { object, created });
+        self.objects.insert(key.clone(), Stored { object: Kept::Tree(object), created });
         self.store(&key, |_| ());
-        if key.is::<Node>() {
-            self.make_ready(&key, manifest);
+        if key.is::<Node>() && is_ready {
+            self.make_ready(&key);
         }
-        if WITH_STATUS.contains(&key.kind.as_str()) && manifest.get("status").is_some_and(Value::is_object) {
-            let status = to_stored(kind, manifest.clone())["status"].take();
+        if let Some(status) = status {
             let mut object = self.get(&key).cloned().unwrap_or_default();
             object["status"] = status;
             self.replace(&key, object, Some("status"))?;
         }
-        if let Some(since) = manifest["metadata"]["deletionTimestamp"].as_str() {
+        if let Some(since) = deleted {
             // It is on its way out, and stays so.
             self.store(&key, |object| object["metadata"]["deletionTimestamp"] = json!(since));
         }
@@ -181,12 +204,7 @@ impl Shelf {
     }
 
     /// Nodes are ready in a simulation, unless they say that they are not.
-    fn make_ready(&mut self, key: &Key, manifest: &Value) {
-        let taints = manifest["spec"]["taints"].as_array().into_iter().flatten();
-        let is_faulty = manifest["metadata"]["annotations"][FAULT].is_string();
-        if is_faulty || taints.into_iter().any(|taint| taint["key"] == NOT_READY) {
-            return;
-        }
+    fn make_ready(&mut self, key: &Key) {
         self.store(key, |object| {
             if let Some(taints) = object["spec"]["taints"].as_array_mut() {
                 taints.retain(|taint| taint["key"] != NOT_READY);
@@ -206,7 +224,7 @@ impl Shelf {
         let kind = kind_of_call(&call)?;
         let ApiCall { verb, namespace, name, subresource, body, .. } = call;
         if verb == Verb::Create && subresource.is_none() {
-            return self.create(&body, Vec::new());
+            return self.create(body, Vec::new());
         }
         let key = Key { api_version: kind.api_version.clone(), kind: kind.kind.clone(), namespace, name };
         let mut object = self.get(&key).cloned().ok_or_else(|| format!("{} is not there", key.name))?;
@@ -281,9 +299,10 @@ impl Shelf {
     /// Changes an object that is there, at a revision of its own.
     fn store(&mut self, key: &Key, change: impl FnOnce(&mut Value)) {
         let Some(stored) = self.objects.get_mut(key) else { return };
-        change(&mut stored.object);
+        let object = stored.object.get_mut();
+        change(object);
         self.revision += 1;
-        stored.object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
     }
 }
 
@@ -313,9 +332,27 @@ pub(crate) fn namespace_of(kind: &Kind, manifest: &Value) -> String {
     named.unwrap_or("default").to_owned()
 }
 
+/// Whether the manifest of a node says that it is not ready.
+fn is_told_unready(manifest: &Value) -> bool {
+    let taints = manifest["spec"]["taints"].as_array().into_iter().flatten();
+    let is_faulty = manifest["metadata"]["annotations"][FAULT].is_string();
+    is_faulty || taints.into_iter().any(|taint| taint["key"] == NOT_READY)
+}
+
+/// The status of a manifest as it is stored, if its kind keeps the one that it came with.
+fn status_of(kind: &Kind, manifest: &Value) -> Option<Value> {
+    let is_kept = WITH_STATUS.contains(&stored_kind(kind).kind.as_str());
+    let has_one = manifest.get("status").is_some_and(Value::is_object);
+    (is_kept && has_one).then(|| to_stored(kind, manifest.clone())["status"].take())
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
 /// A manifest without what a server wrote into it, so that objects can be taken out of a cluster as they are.
-fn without_history(manifest: &Value) -> Value {
-    let mut object = manifest.clone();
+fn without_history(manifest: Value) -> Value {
+    let mut object = manifest;
     if let Some(meta) = object["metadata"].as_object_mut() {
         for field in ["resourceVersion", "managedFields", "selfLink", "creationTimestamp"] {
             meta.remove(field);
@@ -338,13 +375,11 @@ impl Surroundings for Shelf {
     }
 
     fn default_priority_class(&self) -> Option<PriorityClass> {
-        let classes =
-            self.all::<PriorityClass>().filter_map(|(_, object)| PriorityClass::deserialize(object).ok());
+        let classes = self.read_all::<PriorityClass>().map(|(_, class)| class);
         classes.filter(|class| class.global_default).min_by_key(|class| class.value)
     }
 
     fn nodes(&self, wanted: &dyn Fn(&Node) -> bool) -> Vec<Node> {
-        let nodes = self.all::<Node>().filter_map(|(_, object)| Node::deserialize(object).ok());
-        nodes.filter(|node| wanted(node)).collect()
+        self.read_all().map(|(_, node)| node).filter(|node| wanted(node)).collect()
     }
 }

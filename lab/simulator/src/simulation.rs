@@ -13,7 +13,6 @@ use gates::{Gate, Gates};
 use model::group::Grouping;
 use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
-use objects::Object;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
@@ -52,7 +51,7 @@ pub(crate) type PodObject = objects::core::pod::Pod;
 ///
 /// # Errors
 /// A manifest is refused.
-pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Ending, BadInput> {
+pub fn simulate(manifests: Vec<Manifest>, gates: Gates) -> Result<Ending, BadInput> {
     simulate_by(manifests, &Rules::new(gates))
 }
 
@@ -62,7 +61,7 @@ pub fn simulate(manifests: &[Manifest], gates: Gates) -> Result<Ending, BadInput
 /// # Errors
 /// A manifest is refused.
 pub fn simulate_with(
-    manifests: &[Manifest],
+    manifests: Vec<Manifest>,
     admission: Gates,
     scheduler: &SchedulerSettings,
     gates: Gates,
@@ -106,7 +105,7 @@ impl Rules<'_> {
 ///
 /// # Errors
 /// A manifest is refused.
-pub fn simulate_by(manifests: &[Manifest], rules: &Rules<'_>) -> Result<Ending, BadInput> {
+pub fn simulate_by(manifests: Vec<Manifest>, rules: &Rules<'_>) -> Result<Ending, BadInput> {
     let mut simulation = Simulation::new(rules);
     simulation.take_in(manifests)?;
     simulation.begin_jobs();
@@ -168,12 +167,12 @@ impl Simulation {
     }
 
     /// Stores all objects. What others look at comes first; a namespace that somebody only names is there too.
-    fn take_in(&mut self, manifests: &[Manifest]) -> Result<(), BadInput> {
-        let bad = |manifest: &Manifest, what: String| BadInput { place: manifest.place.clone(), what };
+    fn take_in(&mut self, manifests: Vec<Manifest>) -> Result<(), BadInput> {
         let mut given = BTreeSet::new();
         let mut named = BTreeSet::from(["default".to_owned()]);
-        for manifest in manifests {
-            let kind = kind_of(&manifest.value).map_err(|what| bad(manifest, what))?;
+        for manifest in &manifests {
+            let bad = |what| BadInput { place: manifest.place.clone(), what };
+            let kind = kind_of(&manifest.value).map_err(bad)?;
             named.insert(namespace_of(kind, &manifest.value));
             if kind.kind == "Namespace" {
                 given.insert(manifest.value["metadata"]["name"].as_str().unwrap_or_default().to_owned());
@@ -183,26 +182,26 @@ impl Simulation {
         for name in named.difference(&given) {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
             // A name that no namespace can have is complained about where it is used.
-            let _ = self.shelf.create(&namespace, Vec::new());
+            let _ = self.shelf.create(namespace, Vec::new());
         }
-        self.seed_priorities(manifests);
-        let is_first = |manifest: &&Manifest| {
+        self.seed_priorities(&manifests);
+        let is_first = |manifest: &Manifest| {
             matches!(manifest.value["kind"].as_str(), Some("Namespace" | "PriorityClass"))
         };
-        let (first, rest): (Vec<&Manifest>, Vec<&Manifest>) = manifests.iter().partition(is_first);
-        for manifest in first.into_iter().chain(rest) {
+        let (first, rest): (Vec<Manifest>, Vec<Manifest>) = manifests.into_iter().partition(is_first);
+        for Manifest { place, value, duplicates } in first.into_iter().chain(rest) {
             // A moment passes, so that who comes first is first in line.
             self.shelf.now = self.shelf.now.plus_millis(1);
-            let created = self.shelf.create(&manifest.value, manifest.duplicates.clone());
-            let key = created.map_err(|what| bad(manifest, what))?;
-            let object = self.shelf.get(&key).cloned().unwrap_or_default();
-            change::applied(&object, 0).map_err(|error| bad(manifest, error.to_string()))?;
+            let converted = self.shelf.create(value, duplicates).and_then(|key| {
+                let object = self.shelf.get(&key).unwrap_or(&Value::Null);
+                change::applied(object, 0).map_err(|error| error.to_string())?;
+                self.shelf.rest(&key);
+                Ok(())
+            });
+            converted.map_err(|what| BadInput { place, what })?;
         }
-        for (key, object) in self.shelf.all::<DeviceClass>() {
-            if let Ok(class) = DeviceClass::deserialize(object) {
-                self.classes.insert(key.name.clone(), class);
-            }
-        }
+        let classes = self.shelf.read_all().map(|(key, class)| (key.name.clone(), class));
+        self.classes = classes.collect();
         Ok(())
     }
 
@@ -221,7 +220,7 @@ impl Simulation {
                 "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
                 "metadata": { "name": name }, "value": value,
             });
-            let seeded = self.shelf.create(&class, Vec::new());
+            let seeded = self.shelf.create(class, Vec::new());
             debug_assert!(seeded.is_ok(), "the API's own classes are good: {seeded:?}");
         }
     }
@@ -240,6 +239,7 @@ impl Simulation {
         for key in self.shelf.in_order() {
             self.shelf.now = self.shelf.now.plus_millis(1);
             self.tell_of(&key);
+            self.shelf.rest(&key);
         }
     }
 
@@ -413,19 +413,12 @@ impl Simulation {
         look(&seen)
     }
 
-    fn ending(&self) -> Ending {
+    fn ending(self) -> Ending {
         // Our own workloads are heeded; those of Kubernetes are not yet.
-        let is_own = |object: &Value| object["apiVersion"] == OwnWorkload::API_VERSION;
-        let others =
-            self.shelf.everything().filter(|(key, object)| key.kind != "Workload" || !is_own(object));
-        let kinds = others.map(|(key, _)| &key.kind);
-        Ending {
-            outcome: self.outcome(),
-            writes: self.writes,
-            objects: self.shelf.everything().map(|(_, object)| object.clone()).collect(),
-            unheeded: kinds.filter(|kind| UNHEEDED.contains(&kind.as_str())).cloned().collect(),
-            troubles: self.troubles_of_jobs(),
-        }
+        let kinds = self.shelf.keys().filter(|key| !key.is::<OwnWorkload>()).map(|key| &key.kind);
+        let unheeded = kinds.filter(|kind| UNHEEDED.contains(&kind.as_str())).cloned().collect();
+        let (outcome, troubles) = (self.outcome(), self.troubles_of_jobs());
+        Ending { outcome, writes: self.writes, objects: self.shelf.into_objects(), unheeded, troubles }
     }
 
     /// Pods say themselves what keeps them; jobs say it here.

@@ -53,8 +53,7 @@ impl Simulation {
     }
 
     fn read_all<K: Object>(&self) -> BTreeMap<Key, K> {
-        let read = |(key, object)| Some((Key::clone(key), K::deserialize(object).ok()?));
-        self.shelf.all::<K>().filter_map(read).collect()
+        self.shelf.read_all().map(|(key, object)| (key.clone(), object)).collect()
     }
 
     /// Makes and notes the claims of one claimant.
@@ -67,7 +66,7 @@ impl Simulation {
                     continue;
                 }
                 Step::Wait { entry, why } => (entry, why.to_string()),
-                Step::Make { entry, claim, .. } => match self.shelf.create(&json!(claim), Vec::new()) {
+                Step::Make { entry, claim, .. } => match self.shelf.create(json!(claim), Vec::new()) {
                     Ok(claim) => {
                         sources.owned_by(self, &claim);
                         made.push((entry, claim.name));

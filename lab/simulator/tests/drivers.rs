@@ -20,7 +20,7 @@ fn ending(pods: &str) -> Ending {
     let needed = needed_gates(&manifests);
     assert!(needed.contains_key(&Gate::DRAControlPlaneController), "the class would lose its controller");
     let (gates, _) = Gates::with_needed("", needed.into_keys()).expect("no setting is wrong");
-    simulate(&manifests, gates).expect("they are admitted")
+    simulate(manifests, gates).expect("they are admitted")
 }
 
 fn pod(name: &str, spec: &str) -> String {
@@ -38,7 +38,7 @@ fn a_pod_says_for_which_driver_it_waits() {
     let expected = "waiting for resource driver lender.example.com to allocate claim lent for node node-1";
     assert_eq!(reason, Some(expected));
     assert!(ending.unheeded.is_empty(), "{:?}", ending.unheeded);
-    assert!(ending.objects.iter().any(|object| object["kind"] == "PodSchedulingContext"));
+    assert!(ending.objects().iter().any(|object| object["kind"] == "PodSchedulingContext"));
 }
 
 #[test]
@@ -53,7 +53,8 @@ fn a_pod_that_is_to_go_is_not_placed() {
     let leaving = "{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: i}]}, metadata: \
                    {name: p, finalizers: [a.example.com/b], deletionTimestamp: '2026-01-02T03:04:05Z'}}";
     let ending = ending(leaving);
-    let there = ending.objects.iter().find(|object| object["kind"] == "Pod").expect("it is still there");
+    let there =
+        ending.objects().into_iter().find(|object| object["kind"] == "Pod").expect("it is still there");
     assert_eq!(there["metadata"]["deletionTimestamp"], "2026-01-02T03:04:05Z");
     assert_eq!(ending.outcome.pods[0].node, None);
 }
@@ -80,7 +81,7 @@ fn a_pod_that_is_displaced_has_its_devices_asked_back() {
     );
     let ending = ending(&format!("{}{}{victim}\n---\n{urgent}", claim("named", ""), claim("made", owners)));
     let claim = |name: &str| {
-        let found = ending.objects.iter().find(|object| object["metadata"]["name"] == name);
+        let found = ending.objects().into_iter().find(|object| object["metadata"]["name"] == name);
         found.expect("its driver has not taken its devices back").clone()
     };
     let (named, made) = (claim("named"), claim("made"));

@@ -10,7 +10,7 @@ fn outcome(manifests: &str) -> Outcome {
     let manifests = read("test", manifests).expect("they can be read");
     let needed = needed_gates(&manifests);
     let (gates, _) = Gates::with_needed("", needed.into_keys()).expect("no setting is wrong");
-    simulate(&manifests, gates).expect("they are admitted").outcome
+    simulate(manifests, gates).expect("they are admitted").outcome
 }
 
 #[test]

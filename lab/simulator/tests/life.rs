@@ -39,7 +39,7 @@ fn job(spec: &str, annotations: &str) -> String {
 
 fn run(objects: &[String]) -> Ending {
     let text = format!("{CLUSTER}{}", objects.concat());
-    simulate(&read("test.yaml", &text).expect("manifests"), Gates::default()).expect("good manifests")
+    simulate(read("test.yaml", &text).expect("manifests"), Gates::default()).expect("good manifests")
 }
 
 /// How each pod ended and when, or where it is.
@@ -52,8 +52,8 @@ fn fates(outcome: &Outcome) -> Vec<String> {
     outcome.pods.iter().map(fate).collect()
 }
 
-fn of_kind<'e>(ending: &'e Ending, kind: &str) -> Vec<&'e Value> {
-    ending.objects.iter().filter(|object| object["kind"] == kind).collect()
+fn of_kind(ending: &Ending, kind: &str) -> Vec<Value> {
+    ending.objects().into_iter().filter(|object| object["kind"] == kind).collect()
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn pods_of_whose_end_nobody_told_keep_their_devices() {
     let text = format!("{CLUSTER}{}{}", pod("p", ""), pod("q", ""));
     let times = Times { run: Some(Duration::from_secs(5)), ..Times::default() };
     let rules = Rules { times, ..Rules::new(Gates::default()) };
-    let ending = simulate_by(&read("test.yaml", &text).expect("manifests"), &rules).expect("good manifests");
+    let ending = simulate_by(read("test.yaml", &text).expect("manifests"), &rules).expect("good manifests");
     assert_eq!(self::fates(&ending.outcome), ["Succeeded 5s", "Succeeded 10s"]);
 }
 
@@ -123,10 +123,10 @@ fn a_node_that_is_lost_takes_no_pods() {
 fn a_gang_of_a_job_gets_a_workload_and_a_group() {
     let gates = Gates::default().with(Gate::GenericWorkload, true).with(Gate::WorkloadWithJob, true);
     let text = format!("{CLUSTER}{}", job("scheduling: {schedulingPolicy: {gang: {}}}", ""));
-    let ending = simulate(&read("test.yaml", &text).expect("manifests"), gates).expect("good manifests");
+    let ending = simulate(read("test.yaml", &text).expect("manifests"), gates).expect("good manifests");
     let groups = of_kind(&ending, "PodGroup");
     assert_eq!((groups.len(), of_kind(&ending, "Workload").len()), (1, 1));
-    let pod = of_kind(&ending, "Pod")[0];
+    let pod = &of_kind(&ending, "Pod")[0];
     assert_eq!(pod["spec"]["schedulingGroup"]["podGroupName"], groups[0]["metadata"]["name"]);
     assert_eq!(fates(&ending.outcome), ["Succeeded 10s"]);
 }

@@ -45,8 +45,8 @@ const OWN: &str = "resourceClaims: [{name: gpu, resourceClaimTemplateName: one-g
 
 fn tried(pods: &[String]) -> Result<Outcome, BadInput> {
     let text = format!("{CLUSTER}{}", pods.concat());
-    let ending = simulate(&read("test.yaml", &text)?, Gates::default())?;
-    judge(&ending.objects);
+    let ending = simulate(read("test.yaml", &text)?, Gates::default())?;
+    judge(&ending.objects());
     Ok(ending.outcome)
 }
 
@@ -185,7 +185,7 @@ fn a_node_that_says_it_is_not_ready_is_not_used() {
         "{{apiVersion: v1, kind: Node, metadata: {{name: node}}, spec: {{taints: [{taint}]}}, status: {{allocatable: {{cpu: 2, pods: 9}}}}}}\n{}",
         pod("p", "")
     );
-    let outcome = simulate(&read("test.yaml", &text).expect("good YAML"), Gates::default());
+    let outcome = simulate(read("test.yaml", &text).expect("good YAML"), Gates::default());
     let outcome = outcome.expect("good manifests").outcome;
     assert!(fate(&outcome, "p").contains("untolerated taint"), "{outcome:?}");
 }
@@ -348,9 +348,9 @@ fn a_claim_is_made_for_a_resource_that_a_class_stands_for() {
         &asking("three", "example.com/gpu: 1"),
     ]
     .concat();
-    let ending = simulate(&read("test.yaml", &text).expect("good YAML"), Gates::default());
+    let ending = simulate(read("test.yaml", &text).expect("good YAML"), Gates::default());
     let ending = ending.expect("good manifests");
-    judge(&ending.objects);
+    judge(&ending.objects());
     let outcome = &ending.outcome;
     assert_eq!(devices(outcome, "one-extended-resources-"), [format!("gpu-{}", fate(outcome, "one"))]);
     assert_eq!(devices(outcome, "two-extended-resources-"), [format!("gpu-{}", fate(outcome, "two"))]);
@@ -360,7 +360,7 @@ fn a_claim_is_made_for_a_resource_that_a_class_stands_for() {
         let is_it = |one: &&Value| {
             one["kind"] == kind && one["metadata"]["name"].as_str().is_some_and(|it| it.starts_with(name))
         };
-        ending.objects.iter().find(is_it).cloned().unwrap_or_default()
+        ending.objects().iter().find(is_it).cloned().unwrap_or_default()
     };
     let (claim, pod) = (find("ResourceClaim", "one-extended"), find("Pod", "one"));
     let status = &pod["status"]["extendedResourceClaimStatus"];
@@ -431,7 +431,7 @@ spec:
     let late = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: q}\nspec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n";
     let play = |on: bool| {
         let gates = Gates::default().with(Gate::DRANodeAllocatableResources, on);
-        simulate(&read("test.yaml", &format!("{cluster}{late}")).expect("good YAML"), gates)
+        simulate(read("test.yaml", &format!("{cluster}{late}")).expect("good YAML"), gates)
             .expect("good manifests")
     };
     assert_eq!(fate(&play(false).outcome, "q"), "a", "three of four processors are free");
@@ -439,7 +439,7 @@ spec:
     assert_eq!(fate(&ending.outcome, "p"), "a");
     let reason = fate(&ending.outcome, "q");
     assert!(reason.starts_with("0/1 nodes are available: 1 Insufficient cpu. "), "{reason}");
-    let pod = ending.objects.iter().find(|one| one["kind"] == "Pod" && one["metadata"]["name"] == "p");
+    let pod = ending.objects().into_iter().find(|one| one["kind"] == "Pod" && one["metadata"]["name"] == "p");
     let status = &pod.expect("it is there")["status"]["nodeAllocatableResourceClaimStatuses"];
     let expected = serde_json::json!([{
         "resourceClaimName": "socket",
@@ -462,9 +462,10 @@ spec: {schedulingPolicy: {basic: {}}, resourceClaims: [{name: gpu, resourceClaim
     let text = format!("{CLUSTER}{}{}{group}", pod("first", &member), pod("second", &member));
     let on = [Gate::GenericWorkload, Gate::DRAWorkloadResourceClaims];
     let gates = on.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true));
-    let ending = simulate(&read("test.yaml", &text).expect("it can be read"), gates).expect("it is admitted");
+    let ending = simulate(read("test.yaml", &text).expect("it can be read"), gates).expect("it is admitted");
+    let objects = ending.objects();
     let named = |kind: &str| -> Vec<String> {
-        let of_kind = ending.objects.iter().filter(|object| object["kind"] == kind);
+        let of_kind = objects.iter().filter(|object| object["kind"] == kind);
         let name = |object: &Value| object["status"]["resourceClaimStatuses"][0]["resourceClaimName"].clone();
         of_kind.map(|object| name(object).as_str().unwrap_or_default().to_owned()).collect()
     };

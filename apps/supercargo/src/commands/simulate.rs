@@ -74,7 +74,7 @@ impl Simulate {
         };
         let times = Times { run: self.run_seconds, ..Times::default() };
         let rules = Rules { scheduler: scheduler.as_ref(), times, ..Rules::new(gates) };
-        let ending = simulate_by(&manifests, &rules).map_err(|bad| failed(bad.to_string()))?;
+        let ending = simulate_by(manifests, &rules).map_err(|bad| failed(bad.to_string()))?;
         let Ending { outcome, unheeded, troubles, .. } = ending;
         for trouble in troubles {
             let _ = writeln!(complaints, "warning: {trouble}");
