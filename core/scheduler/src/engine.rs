@@ -5,9 +5,15 @@
 
 mod bound;
 mod clash;
+mod deallocate;
+mod extended;
 pub(crate) mod fold;
+mod footprint;
 mod forlorn;
+mod gang;
 mod merge;
+mod negotiation;
+mod preempt;
 mod readying;
 mod settle;
 mod sharing;
@@ -30,20 +36,19 @@ use decisions::gang::members_here;
 use decisions::readiness::Readiness;
 use decisions::work::Work;
 use model::claim::ClaimId;
-use model::group::Grouping;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::bindings::Bindings;
-use crate::gang::gated::Gated;
-use crate::gang::{GangNews, Gangs};
-use crate::negotiation::{Negotiations, Wait};
+use crate::engine::gang::Gangs;
+use crate::engine::gang::gated::Gated;
+use crate::engine::negotiation::Negotiations;
+pub use crate::news::Announcement;
 use crate::queue::{Cause, Counts, Queue, Station};
 use crate::rivals::Rivals;
 use crate::write::{Write, WriteId, WriteOutcome};
 use cluster::change::Change;
-use decisions::filters::FilterSet;
 use decisions::wake::{Wake, Wakes};
 
 /// What comes in.
@@ -70,85 +75,6 @@ pub enum Effect {
     Announce(Announcement),
     /// There is something to do at this time, even if nothing happens until then.
     WakeAt(Timestamp),
-}
-
-/// Something that people want to know.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Announcement {
-    /// A pod has its node.
-    Scheduled {
-        /// The pod, as it was when it was looked at.
-        pod: Arc<Pod>,
-        /// The node.
-        node: Arc<str>,
-        /// How often it was looked at.
-        attempts: u32,
-        /// When it first was ready to be placed.
-        since: Option<Timestamp>,
-    },
-    /// A pod has none.
-    FailedScheduling {
-        /// The pod, as it was when it was looked at.
-        pod: Arc<Pod>,
-        /// Why.
-        message: String,
-        /// The filters that say so; none if something went wrong.
-        filters: FilterSet,
-    },
-    /// A pod waits for its devices, which are being made ready.
-    DevicesPending {
-        /// The pod.
-        pod: Arc<Pod>,
-        /// Its node.
-        node: Arc<str>,
-        /// For what it waits.
-        message: String,
-    },
-    /// A pod waits for its devices no more.
-    DevicesDone {
-        /// The pod.
-        pod: Arc<Pod>,
-        /// How it ended.
-        outcome: ReadyOutcome,
-        /// How long it waited.
-        waited_ms: i64,
-        /// The driver of each device that had to be made ready.
-        drivers: Vec<Arc<str>>,
-    },
-    /// A pod waits for drivers' controllers.
-    Negotiating {
-        /// The pod.
-        pod: Arc<Pod>,
-        /// What it waits for, and of whom.
-        wait: Wait,
-    },
-    /// A pod goes, since a more important one needs its place.
-    Preempted {
-        /// The pod that goes.
-        pod: Arc<Pod>,
-        /// The other; if a group needs the place, one of its pods.
-        by: Arc<Pod>,
-        /// The group that needs the place, if it is one.
-        group: Option<Grouping>,
-        /// The node on which that is to be; for a group the domain.
-        node: Arc<str>,
-    },
-    /// A pod that was bound is let go, since another of its gang could not be.
-    Released {
-        /// The pod.
-        pod: Arc<Pod>,
-        /// Why.
-        message: String,
-    },
-    /// A pod is placed as if it belonged to no group, since the feature is off.
-    GroupIgnored {
-        /// The pod, the first of its group.
-        pod: Arc<Pod>,
-        /// What is to be done about it.
-        message: String,
-    },
-    /// Something came of pods that are placed together.
-    Gang(Box<GangNews>),
 }
 
 /// A claim with a write that is not answered yet.

@@ -2,13 +2,8 @@
 //! engine takes facts, turns and answers in, has decisions made, and says what is to be written.
 
 mod bindings;
-mod deallocate;
 pub mod engine;
-mod extended;
-mod footprint;
-pub mod gang;
-pub mod negotiation;
-pub mod preempt;
+pub mod news;
 pub mod queue;
 mod rivals;
 pub mod write;

@@ -16,7 +16,7 @@ use model::timestamp::Timestamp;
 use model::workload::is_replica;
 use objects::resource::claim::ResourceClaim;
 use scheduler::engine::{Announcement, Effect, Engine, Input};
-use scheduler::gang::GangOutcome;
+use scheduler::news::GangOutcome;
 use scheduler::write::{Write, WriteId, WriteOutcome};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
@@ -24,12 +24,11 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::carry::{Carried, Carrier};
-use crate::{Options, events};
-
 use crate::feed::{Feed, Feeds, follow_all, read_again};
 use crate::kept::{Kept, Original};
 use crate::notice::{AttemptResult, Notice, State};
 use crate::shadow::Shadow;
+use crate::{Options, events};
 
 /// How many messages may wait for the loop; beyond that the streams of facts wait.
 const INBOX_MAX: usize = 4096;

@@ -10,7 +10,7 @@ use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::workload::Workload;
 use scheduler::engine::Announcement;
-use scheduler::gang::{GangNews, GangOutcome};
+use scheduler::news::{GangNews, GangOutcome};
 
 /// What an event says of an announcement, if there is one for it.
 pub(crate) fn report(announcement: &Announcement) -> Option<Report> {

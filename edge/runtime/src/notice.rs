@@ -8,8 +8,7 @@ use decisions::filters::FilterSet;
 use decisions::readiness::ReadyOutcome;
 use model::group::Grouping;
 use model::pod::{Pod, PodId};
-use scheduler::gang::GangNews;
-use scheduler::negotiation::{Await, Wait};
+use scheduler::news::{Await, GangNews, Wait};
 use scheduler::queue::{Cause, Counts, Station};
 use scheduler::write::Write;
 

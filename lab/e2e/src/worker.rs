@@ -11,7 +11,7 @@ use config::SchedulerSettings;
 use gates::{Gate, Gates};
 use parking_lot::Mutex;
 use runtime::{Comparison, Ended, Listener, Notice, Options, State};
-use scheduler::negotiation::Await;
+use scheduler::news::Await;
 use scheduler::write::Write;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

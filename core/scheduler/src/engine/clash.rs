@@ -18,7 +18,7 @@ use model::claim::ClaimId;
 use model::timestamp::Timestamp;
 
 use super::Engine;
-use crate::footprint::is_note;
+use crate::engine::footprint::is_note;
 
 /// How long a list of claims may take from one claim to the next.
 const LISTED_WITHIN_MS: i64 = 2_000;

@@ -5,7 +5,7 @@ use model::group::{Group, GroupId};
 use model::pod::Pod;
 use model::workload::{Workload, WorkloadGroup, WorkloadId};
 use scheduler::engine::{Announcement, Effect, Input};
-use scheduler::gang::GangOutcome;
+use scheduler::news::GangOutcome;
 use scheduler::write::{GroupState, WaitReason, Write};
 
 use crate::gangs::{gang_world, node_in};

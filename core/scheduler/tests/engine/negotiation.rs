@@ -13,7 +13,7 @@ use model::claim::{Class, Control};
 use model::node::NodeSelector;
 use model::pod::PodId;
 use scheduler::engine::{Engine, Input};
-use scheduler::negotiation::Await;
+use scheduler::news::Await;
 use scheduler::write::{Write, WriteOutcome};
 
 use crate::world::{World, claim, claim_id, gpu_class, gpus, node, pod, settings, world};

@@ -11,8 +11,7 @@ use model::group::Grouping;
 use model::pod::{Pod, PodId};
 use parking_lot::Mutex;
 use runtime::{AttemptResult, Comparison, Listener, Notice, State};
-use scheduler::gang::{GangNews, GangOutcome};
-use scheduler::negotiation::Await;
+use scheduler::news::{Await, GangNews, GangOutcome};
 use scheduler::queue::{Cause, Station};
 use scheduler::write::Write;
 use telemetry::metrics::{

@@ -3,7 +3,6 @@
 //! Invariant: that enough members are placed is noted once, and only when they are bound. Facts alone write nothing, as whoever
 //! stands by hears them too: it is noted with the next turn.
 
-use std::fmt;
 use std::sync::Arc;
 
 use decisions::gang::Tried;
@@ -12,60 +11,11 @@ use model::pod::Pod;
 use model::workload::is_replica;
 
 use crate::engine::{Announcement, Engine};
+use crate::news::{GangNews, GangOutcome};
 use crate::write::{GroupState, WaitReason};
 
 /// How many groups are remembered that are ignored. Of more it may be told again.
 const IGNORED_MAX: usize = 4_096;
-
-/// What came of a gang.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GangNews {
-    /// Its group.
-    pub group: GroupId,
-    /// The uid of the group.
-    pub uid: Arc<str>,
-    /// The scheduler that its pods ask for.
-    pub scheduler: Arc<str>,
-    /// What came of it.
-    pub outcome: GangOutcome,
-    /// What was looked at for it.
-    pub tried: Tried,
-}
-
-/// What came of a gang.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum GangOutcome {
-    /// So many members are on their way to nodes.
-    Seated {
-        /// How many.
-        members: usize,
-    },
-    /// There are no nodes for enough of them.
-    Refused {
-        /// Why.
-        message: String,
-    },
-    /// There are none yet: less important pods make way.
-    MakingRoom {
-        /// Why, and who goes.
-        message: String,
-    },
-    /// Enough of them are bound.
-    Placed {
-        /// How many.
-        members: usize,
-    },
-}
-
-impl fmt::Display for GangOutcome {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GangOutcome::Seated { members } => write!(out, "nodes for {members} pods"),
-            GangOutcome::Refused { message } | GangOutcome::MakingRoom { message } => out.write_str(message),
-            GangOutcome::Placed { members } => write!(out, "{members} pods are bound"),
-        }
-    }
-}
 
 impl Engine {
     /// Tells that members of a group are on their way.

@@ -1,7 +1,5 @@
 //! One step of a negotiation: a pod would fit on nodes, but for claims that drivers' controllers have yet to give devices.
 
-use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use cluster::groups::Key;
@@ -13,70 +11,8 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::engine::{Announcement, Engine};
+use crate::news::{Await, Wait};
 use crate::write::{WaitReason, Write};
-
-/// What is awaited of a driver.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Await {
-    /// It is to say which nodes will not do.
-    Information,
-    /// It is to give devices for the node that is chosen.
-    Allocation,
-}
-
-impl Await {
-    /// In a word, as metrics have it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Await::Information => "information",
-            Await::Allocation => "allocation",
-        }
-    }
-}
-
-/// What a pod waits for, and of whom.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wait {
-    /// What is awaited.
-    pub what: Await,
-    /// The node that is chosen.
-    pub node: Option<Arc<str>>,
-    /// The claims, and the driver of each.
-    pub claims: Vec<(Arc<str>, Arc<str>)>,
-}
-
-impl Wait {
-    /// The drivers, each once.
-    #[must_use]
-    pub fn drivers(&self) -> BTreeSet<Arc<str>> {
-        self.claims.iter().map(|(_, driver)| driver.clone()).collect()
-    }
-}
-
-impl fmt::Display for Wait {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |names: Vec<&str>| names.join(", ");
-        let drivers = self.drivers();
-        let drivers = list(drivers.iter().map(|name| &**name).collect());
-        let claims = list(self.claims.iter().map(|(claim, _)| &**claim).collect());
-        match (&self.what, &self.node) {
-            (Await::Information, _) => write!(
-                out,
-                "waiting for resource driver {drivers} to provide information about nodes for claim {claims}"
-            ),
-            (Await::Allocation, Some(node)) => {
-                write!(
-                    out,
-                    "waiting for resource driver {drivers} to allocate claim {claims} for node {node}"
-                )
-            }
-            (Await::Allocation, None) => {
-                write!(out, "waiting for resource driver {drivers} to allocate claim {claims}")
-            }
-        }
-    }
-}
 
 /// What could change which nodes fit. That others come and go there is found out with the next answer.
 pub(super) const NODES: Wakes = Wakes::of(&[

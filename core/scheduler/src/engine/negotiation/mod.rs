@@ -26,10 +26,8 @@ use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
+use crate::news::{Await, Wait};
 use crate::write::{Write, WriteId, WriteOutcome};
-pub use step::{Await, Wait};
-
-pub use decisions::negotiation::NODES_MAX;
 
 /// What is under way.
 #[derive(Debug, Default)]

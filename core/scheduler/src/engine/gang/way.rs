@@ -15,7 +15,7 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
-use crate::preempt::Displacer;
+use crate::engine::preempt::Displacer;
 use crate::write::Write;
 
 /// What the whole cluster is called where a node would be named.

@@ -24,12 +24,11 @@ mod workloads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use decisions::gang::Tried;
 use model::group::GroupId;
 use rustc_hash::FxHashMap;
 
-pub use decisions::gang::Tried;
 use flight::Flight;
-pub use news::{GangNews, GangOutcome};
 use notes::Notes;
 use release::Landing;
 
