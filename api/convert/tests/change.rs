@@ -79,7 +79,9 @@ fn told(change: Option<Change>) -> String {
         Some(Change::TaintRuleGone(name)) => format!("no rule {name}"),
         Some(Change::ClassApplied(class)) => format!("class {}", class.name),
         Some(Change::ClassGone(name)) => format!("no class {name}"),
-        Some(Change::ClaimListed(_) | Change::ClaimAnswered(_)) => unreachable!("who asks knows that"),
+        Some(Change::ClaimListed(_) | Change::ClaimAnswered(_) | Change::ClaimMissing(..)) => {
+            unreachable!("who asks knows that")
+        }
         Some(Change::ClaimApplied(state)) => format!("claim {} {}", state.wish.id, state.uid),
         Some(Change::ClaimGone(id)) => format!("no claim {id}"),
         Some(Change::NamespaceApplied(name, _)) => format!("namespace {name}"),

@@ -1,4 +1,4 @@
-//! The engine's door to the API: its settings from a configuration file, and its writes as calls.
+//! The engine's door to the API: its settings from a configuration file, its writes as calls, and how these are carried out.
 //!
 //! Invariant: this is the only crate of the room that knows the engine. What an object says about the cluster is for
 //! `convert` to tell, which everybody may use who never schedules anything.
@@ -7,6 +7,7 @@ mod footprint;
 mod made_claim;
 mod negotiation;
 mod noted_group;
+pub mod protocol;
 pub mod request;
 mod settings;
 

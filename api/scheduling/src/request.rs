@@ -57,6 +57,14 @@ pub struct ApiCall {
     pub body: Value,
 }
 
+impl ApiCall {
+    /// Whether the answer is the object as it is now. Bindings and deletions are answered with something else.
+    #[must_use]
+    pub fn gives_object(&self) -> bool {
+        self.verb != Verb::Delete && self.subresource != Some("binding")
+    }
+}
+
 /// What comes next for a write.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Next {

@@ -50,6 +50,9 @@ pub enum Change {
     ClaimAnswered(Box<ClaimState>),
     /// A claim went.
     ClaimGone(ClaimId),
+    /// The claim with this uid was looked for, and is not there. That it went has yet to be told in the order in which claims
+    /// were written, and so may other states of it.
+    ClaimMissing(ClaimId, Arc<str>),
     /// A namespace is there, or has other labels.
     NamespaceApplied(Arc<str>, BTreeMap<Arc<str>, Arc<str>>),
     /// A namespace went.

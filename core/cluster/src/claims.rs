@@ -93,6 +93,8 @@ pub struct Claims {
     decided: BTreeMap<ClaimId, Decision>,
     /// When the claims that have devices by the API got them.
     arrived: BTreeMap<ClaimId, Arrival>,
+    /// Claims that were looked for and are not there, by uid, until a watch says so too.
+    missing: BTreeMap<ClaimId, Arc<str>>,
     ledger: Ledger,
 }
 
@@ -163,6 +165,10 @@ impl Claims {
     /// says then no more than that an allocation had arrived.
     pub fn show(&mut self, state: ClaimState, shown: Shown) -> ClaimTouched {
         let id = state.wish.id.clone();
+        if self.is_missing(&id, &state.uid) {
+            return ClaimTouched::default();
+        }
+        self.missing.remove(&id);
         let before = self.held(&id);
         let mut is_over = false;
         if let Some(decision) = self.decided.get_mut(&id) {
@@ -185,7 +191,21 @@ impl Claims {
         self.decided.remove(id);
         self.known.remove(id);
         self.arrived.remove(id);
+        self.missing.remove(id);
         self.follow(id, &before)
+    }
+
+    /// Forgets a claim that was looked for and is not there. A watch that is late may tell of it yet, which means nothing.
+    pub fn miss(&mut self, id: &ClaimId, uid: &Arc<str>) -> ClaimTouched {
+        let touched = self.remove(id);
+        self.missing.insert(id.clone(), uid.clone());
+        touched
+    }
+
+    /// Whether a claim was looked for and is not there, of which a watch may yet tell.
+    #[must_use]
+    pub fn is_missing(&self, id: &ClaimId, uid: &str) -> bool {
+        self.missing.get(id).is_some_and(|missing| **missing == *uid)
     }
 
     /// Decides on an allocation for a claim that has none. Says no if the claim is another by now, or has one.
@@ -385,6 +405,19 @@ mod tests {
         assert!(claims.remove(&id()).freed);
         assert!(claims.ledger().is_empty());
         assert!(!claims.decide(&id(), "a", allocated("gpu-0")), "it is gone");
+    }
+
+    #[test]
+    fn what_a_late_watch_tells_of_a_claim_that_is_missing_means_nothing() {
+        let mut claims = Claims::default();
+        claims.apply(state("a", Some(allocated("gpu-0"))));
+        assert!(claims.miss(&id(), &"a".into()).freed);
+        assert_eq!(claims.apply(state("a", Some(allocated("gpu-0")))), ClaimTouched::default());
+        assert!(claims.get(&id()).is_none() && claims.ledger().is_empty());
+        claims.remove(&id());
+        assert!(!claims.is_missing(&id(), "a"), "the watch has caught up");
+        claims.apply(state("b", Some(allocated("gpu-0"))));
+        assert!(holds(&claims, "gpu-0"), "another of its name is there");
     }
 
     #[test]

@@ -502,9 +502,13 @@ impl Cycle<'_> {
             }
             let is_wanted =
                 || self.underway.is_being_reserved(&id) || self.facts.has_other_users(&id, &pod.uid);
-            let broken = self.readiness().will_not_be_ready(self.now, &id, profile);
+            let broken = || self.readiness().will_not_be_ready(self.now, &id, profile);
             let clash = || self.facts.clash(&id, false).filter(|_| !is_wanted());
-            if let Some(why) = broken.or_else(clash) {
+            // What a pod on its node has there it keeps, as it is: the node may use it by now.
+            let may_use =
+                |node: &Arc<str>| state.reserved_for.contains(&user) && self.facts.may_use_at(&id, node);
+            let is_its_own = pod.node.as_ref().is_some_and(may_use);
+            if !is_its_own && let Some(why) = broken().or_else(clash) {
                 let mut refusal = refused(why);
                 let one = InTheWay { claim: id.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };
                 refusal.in_the_way = (!is_wanted()).then_some(one);

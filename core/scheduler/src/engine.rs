@@ -62,7 +62,8 @@ pub enum Input {
         attempts: u32,
     },
     /// It is certain what became of a write. The claim that shows it, answered or read, is told before this as a [`Change`],
-    /// unless it is known to be gone by now: a watch may be late, and may never show what was undone soon after.
+    /// whether it is done or has failed, and so is that it is missing, unless it is known to be gone by now: a watch may be
+    /// late, and may never show what was undone soon after.
     Settled(WriteId, WriteOutcome),
 }
 

@@ -4,26 +4,23 @@
 //! that was there at the start has been told, or while another leads. Loops and waits are bounded by `writes_max`.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Clock, Connection, Leadership, Recorder};
 use cluster::change::Change;
-use convert::change::Fact;
-use convert::claim_id;
 use gates::Gate;
 use model::timestamp::Timestamp;
 use model::workload::is_replica;
-use objects::resource::claim::ResourceClaim;
 use scheduler::engine::{Announcement, Effect, Engine, Input};
 use scheduler::news::GangOutcome;
 use scheduler::write::{Write, WriteId, WriteOutcome};
+use scheduling::protocol::{Delivery, Settled, Terms};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::carry::{Carried, Carrier};
+use crate::carry::carry_out;
 use crate::feed::{Feed, Feeds, follow_all, read_again};
 use crate::kept::{Kept, Original};
 use crate::notice::{AttemptResult, Notice, State};
@@ -59,7 +56,7 @@ pub(crate) enum Message {
     /// A stream of facts is interrupted.
     Interrupted { kind: &'static str, why: String, retry_in: Duration },
     /// A write was carried out, or was not.
-    Settled(WriteId, Carried, Duration),
+    Settled(WriteId, Write, Settled, Duration),
 }
 
 /// How a scheduler ended.
@@ -315,15 +312,11 @@ impl Drive {
             Message::Interrupted { kind, why, retry_in } => {
                 self.options.listener.hear(&Notice::Interrupted { kind, why: &why, retry_in });
             }
-            Message::Settled(id, Carried { write, outcome, claim, context }, took) => {
+            Message::Settled(id, write, settled, took) => {
                 self.under_way -= 1;
                 self.note_busy();
-                if let Some(claim) = claim {
-                    self.answered(&claim);
-                }
-                if let Some(Ok(change)) = context.map(|context| context.applied(0)) {
-                    self.tell(Input::Changed(change));
-                }
+                self.learn(&settled);
+                let outcome = settled.outcome;
                 let done = outcome == WriteOutcome::Done;
                 let pod = write.places().and_then(|uid| self.engine.on_its_way(uid));
                 let profile = pod.map(|(pod, _)| &*pod.scheduler);
@@ -336,15 +329,16 @@ impl Drive {
         }
     }
 
-    /// The claim of an answer is a fact too, unless it is known to be gone by now; it may overtake the watch. A watch may leave out what
-    /// was there for a short time only, so the engine could wait for ever to see what was written.
-    fn answered(&mut self, claim: &Arc<ResourceClaim>) {
-        if !self.engine.knows_claim(&claim_id(claim), &claim.metadata.uid) {
-            return;
-        }
-        if let Ok(change) = claim.applied(0) {
+    /// What was answered or read is a fact too; it may overtake the watch. A watch may leave out what was there for a short time
+    /// only, so the engine could wait for ever to see what was written.
+    fn learn(&mut self, settled: &Settled) {
+        let changes = settled.changes(|id, uid| self.engine.knows_claim(id, uid));
+        if let Some(claim) = &settled.claim {
             self.kept.keep_newer(claim);
-            self.tell(Input::Changed(change.answered()));
+        }
+        for change in changes {
+            self.kept.follow(&change);
+            self.tell(Input::Changed(change));
         }
     }
 
@@ -391,23 +385,19 @@ impl Drive {
             return shadow.hold(id, &write, node);
         }
         self.options.listener.hear(&Notice::Submitted { write: &write });
-        let carrier = Carrier {
-            connection: self.connection.clone(),
-            sources: self.kept.sources(&write),
-            write,
-            clock: self.clock,
-            unclear: false,
-            allocation_times: self.options.settings.gates.enabled(Gate::DRADeviceBindingConditions),
-        };
+        let allocation_times = self.options.settings.gates.enabled(Gate::DRADeviceBindingConditions);
+        let sources = self.kept.sources(&write);
+        let delivery = Delivery::new(write, sources, Terms { allocation_times, ..Terms::default() });
+        let (connection, clock) = (self.connection.clone(), self.clock);
         let outbox = self.outbox.clone();
         self.under_way += 1;
         self.note_busy();
         while self.writing.try_join_next().is_some() {}
         self.writing.spawn(async move {
             let began = Instant::now();
-            let carried = carrier.carry_out().await;
+            let (write, settled) = carry_out(connection, delivery, clock).await;
             // If nobody listens any more it is all over.
-            let _ = outbox.send(Message::Settled(id, carried, began.elapsed())).await;
+            let _ = outbox.send(Message::Settled(id, write, settled, began.elapsed())).await;
         });
     }
 

@@ -3,7 +3,6 @@
 //! Invariant: nothing is decided by these. They are what the API said last, and a write that was made from an old one
 //! is answered with a conflict.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::change::{Change, GroupChange, NegotiationChange};
@@ -18,6 +17,7 @@ use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use rustc_hash::FxHashMap;
 use scheduler::write::{About, Write};
+use scheduling::protocol::{Classes, Sight, Sources};
 
 /// An object as it came.
 #[derive(Debug)]
@@ -34,9 +34,6 @@ pub(crate) enum Original {
     Context(Arc<PodSchedulingContext>),
 }
 
-/// Classes by name.
-pub(crate) type Classes = Arc<BTreeMap<String, Arc<DeviceClass>>>;
-
 /// The objects that are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
@@ -45,18 +42,6 @@ pub(crate) struct Kept {
     groups: FxHashMap<GroupId, Arc<PodGroup>>,
     classes: Classes,
     contexts: FxHashMap<PodId, Arc<PodSchedulingContext>>,
-}
-
-/// What a write is made from.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Sources {
-    pub(crate) claim: Option<Arc<ResourceClaim>>,
-    pub(crate) pod: Option<Arc<Pod>>,
-    /// Pods for which the claim is reserved, as far as the write is about them.
-    pub(crate) users: Vec<Arc<Pod>>,
-    pub(crate) group: Option<Arc<PodGroup>>,
-    pub(crate) classes: Classes,
-    pub(crate) context: Option<Arc<PodSchedulingContext>>,
 }
 
 impl Kept {
@@ -98,7 +83,7 @@ impl Kept {
         match change {
             Change::PodApplied(pod) if pod.node.is_some() => drop(self.pods.remove(&pod.uid)),
             Change::PodGone(uid) => drop(self.pods.remove(uid)),
-            Change::ClaimGone(id) => drop(self.claims.remove(id)),
+            Change::ClaimGone(id) | Change::ClaimMissing(id, _) => drop(self.claims.remove(id)),
             Change::Group(GroupChange::Gone(id)) => drop(self.groups.remove(id)),
             Change::Negotiation(NegotiationChange::Gone(id, _)) => drop(self.contexts.remove(id)),
             Change::ClassGone(name) => drop(Arc::make_mut(&mut self.classes).remove(&**name)),
@@ -108,12 +93,12 @@ impl Kept {
 
     /// What a write is made from.
     pub(crate) fn sources(&self, write: &Write) -> Sources {
-        let mut sources = Sources { classes: self.classes.clone(), ..Sources::default() };
+        let mut sources = Sources::of(self.classes.clone());
         match write.about() {
-            About::Claim(id) => sources.claim = self.claims.get(id).cloned(),
-            About::Pod { uid, .. } => sources.pod = self.pods.get(uid).cloned(),
-            About::Group(id) => sources.group = self.groups.get(id).cloned(),
-            About::Context { id, .. } => sources.context = self.contexts.get(id).cloned(),
+            About::Claim(id) => sources.claim = Sight::Told(self.claims.get(id).cloned()),
+            About::Pod { uid, .. } => sources.pod = Sight::Told(self.pods.get(uid).cloned()),
+            About::Group(id) => sources.group = Sight::Told(self.groups.get(id).cloned()),
+            About::Context { id, .. } => sources.context = Sight::Told(self.contexts.get(id).cloned()),
         }
         sources
     }

@@ -30,10 +30,12 @@ mod verdict;
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::resource::class::DeviceClass;
+use scheduling::protocol::{Answer, Classes, Heard};
 use scheduling::request::ApiCall;
 use serde::Deserialize;
 
@@ -43,7 +45,7 @@ use attacher::Attacher;
 pub use bargain::{bargain, rebargain_command};
 pub use component::{Component, Crash, Moment};
 use dice::Dice;
-use errand::{Answer, Errand};
+use errand::Errand;
 use judge::Judge;
 use keeper::Keeper;
 pub use lender::{Lender, Mood};
@@ -90,14 +92,14 @@ enum Happening {
     Turn { replica: usize, life: u32 },
     /// A scheduler wanted to be woken.
     Wake { replica: usize, life: u32 },
-    /// Whoever carries out a write makes the next call.
-    Send { errand: u64 },
+    /// Whoever carries out a write begins to, or has waited long enough.
+    GoOn { errand: u64, heard: Heard },
     /// A call arrives.
-    Arrive { errand: u64, call: Box<ApiCall>, is_last: bool, fate: carry::Fate },
+    Arrive { errand: u64, call: Box<ApiCall>, fate: carry::Fate },
     /// A call arrives that nobody waits for any more.
     ArriveLate { replica: usize, call: Box<ApiCall> },
     /// An answer arrives, or the wait for it ends.
-    Answer { errand: u64, answer: Answer, is_last: bool },
+    Answer { errand: u64, answer: Answer },
     /// Something may happen to a scheduler.
     Chance,
     /// A scheduler starts.
@@ -171,7 +173,7 @@ struct World {
     replicas: Vec<Replica>,
     errands: BTreeMap<u64, Errand>,
     sent: u64,
-    classes: BTreeMap<String, DeviceClass>,
+    classes: Classes,
     judge: Judge,
     trace: Trace,
     /// Dice for what people do, which faults do not change.
@@ -224,7 +226,7 @@ impl World {
             replicas: Vec::new(),
             errands: BTreeMap::new(),
             sent: 0,
-            classes: BTreeMap::new(),
+            classes: Classes::default(),
             judge: Judge::new(gates, rivals),
             trace: Trace::new(keep_lines),
             deeds: Dice::new(seed, 2),
@@ -250,10 +252,11 @@ impl World {
     /// Starts with what is there from the beginning.
     fn begin(&mut self, furnish: impl FnOnce(&mut Api, &Plan, &mut Dice)) {
         furnish(&mut self.api, &self.plan, &mut self.deeds);
-        for (key, class) in self.api.list("DeviceClass") {
+        let classes = self.api.list("DeviceClass").into_iter().map(|(key, class)| {
             let class = DeviceClass::deserialize(&*class).expect("what was admitted is of its kind");
-            self.classes.insert(key.name.to_string(), class);
-        }
+            (key.name.to_string(), Arc::new(class))
+        });
+        self.classes = Arc::new(classes.collect());
         let [first, second] = workload::SCHEDULERS;
         let replicas: &[(&'static str, bool)] = match self.plan.arrangement {
             Arrangement::Alone => &[(first, true)],
@@ -336,10 +339,10 @@ impl World {
                     self.plan_turn(replica);
                 }
             }
-            Happening::Send { errand } => self.send(errand),
-            Happening::Arrive { errand, call, is_last, fate } => self.arrive(errand, &call, is_last, fate),
+            Happening::GoOn { errand, heard } => self.go_on_with(errand, heard),
+            Happening::Arrive { errand, call, fate } => self.arrive(errand, &call, fate),
             Happening::ArriveLate { replica, call } => self.arrive_late(replica, &call),
-            Happening::Answer { errand, answer, is_last } => self.answer(errand, answer, is_last),
+            Happening::Answer { errand, answer } => self.answer(errand, answer),
             Happening::Chance => self.take_chances(),
             Happening::Start { replica } => self.start(replica),
             Happening::Lead { replica } => self.lead(replica),

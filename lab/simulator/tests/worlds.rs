@@ -121,6 +121,13 @@ fn a_pod_lets_go_of_what_it_cannot_use_where_somebody_put_it() {
 }
 
 #[test]
+fn what_was_read_of_a_claim_whose_write_failed_is_known() {
+    // It was carried out, its answer got lost, and the claim is deleted: its devices are taken, or it is gone.
+    all_is_well(22020..22021);
+    all_is_well(2459..2460);
+}
+
+#[test]
 fn a_seed_has_one_history() {
     for seed in 0..4 {
         let (once, again) = (play(seed, Sabotage::None, true), play(seed, Sabotage::None, true));

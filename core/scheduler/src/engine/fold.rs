@@ -58,7 +58,12 @@ impl Engine {
                 self.fold_claim(now, *state, Shown::List)
             }
             Change::ClaimAnswered(state) => self.fold_claim(now, *state, Shown::Answer),
-            Change::ClaimGone(id) => self.claim_gone(now, &id),
+            Change::ClaimGone(id) => self.claim_gone(now, &id, None),
+            Change::ClaimMissing(id, uid) if self.knows_claim(&id, &uid) => {
+                self.claim_gone(now, &id, Some(&uid))
+            }
+            // It is another by now, or is known to be gone.
+            Change::ClaimMissing(..) => Wakes::NONE,
             Change::NamespaceApplied(name, labels) => {
                 self.facts.namespaces.apply(name, labels);
                 Wake::Namespace.into()
@@ -206,6 +211,9 @@ impl Engine {
 
     fn fold_claim(&mut self, now: Timestamp, state: ClaimState, shown: Shown) -> Wakes {
         let id = state.wish.id.clone();
+        if self.facts.claims.is_missing(&id, &state.uid) {
+            return Wakes::NONE;
+        }
         let is_new = self.facts.claims.get(&id).is_none();
         let was_decided = self.facts.claims.is_decided(&id);
         let before = self.facts.claims.allocation(&id).cloned();
@@ -252,12 +260,16 @@ impl Engine {
         if of_devices || is_new || arrived || is_displaceable { Wake::Claim.into() } else { Wakes::NONE }
     }
 
-    fn claim_gone(&mut self, now: Timestamp, id: &ClaimId) -> Wakes {
+    /// A claim is gone: by a watch, or since the one with this uid was not found.
+    fn claim_gone(&mut self, now: Timestamp, id: &ClaimId, missing: Option<&Arc<str>>) -> Wakes {
         self.facts.touch_claim(id);
         self.forget_given_up(id);
         let was_made = self.forget_made(id);
         let known = self.facts.claims.get(id).cloned();
-        let touched = self.facts.claims.remove(id);
+        let touched = match missing {
+            Some(uid) => self.facts.claims.miss(id, uid),
+            None => self.facts.claims.remove(id),
+        };
         self.free_room_of_users(now, id);
         self.look_again_at_users(now, id, known.as_deref());
         self.heard_of(now, id);

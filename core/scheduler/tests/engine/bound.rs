@@ -289,6 +289,31 @@ fn a_pod_that_has_its_node_keeps_the_claim_that_it_may_use_there_when_another_ca
 }
 
 #[test]
+fn a_pod_that_has_its_node_keeps_the_claim_whose_device_cannot_be_made_ready_there() {
+    let mut world = with_gpus();
+    world.fact(crate::readying::fabric("b", &["gpu-b", "gpu-c"]));
+    for name in ["one", "two"] {
+        world.add_claim(claim(name));
+    }
+    world.add_pod(bound("p", "b", &["one", "two"]));
+    world.fail.push(|write| matches!(write, Write::Allocate { claim, .. } if &*claim.name == "two"));
+    world.turn();
+    world.carry_out();
+    crate::readying::fail(&mut world, "one");
+    world.later(20);
+    world.turn();
+    // To take it from a pod on a node is refused by whoever carries writes out, each time.
+    let is_taken = world.open.iter().any(|(_, write)| matches!(write, Write::Deallocate { .. }));
+    assert!(!is_taken, "its node may use it by now: {:?}", world.open);
+    world.settle();
+    assert_eq!(
+        (users_of(&world, "one"), users_of(&world, "two")),
+        (vec!["uid-p".into()], vec!["uid-p".into()])
+    );
+    assert!(is_at_rest(&world));
+}
+
+#[test]
 fn a_pod_lets_go_of_a_claim_that_it_cannot_use_where_it_was_put() {
     let mut world = with_gpus();
     world.fact(gpus("b", &["gpu-b", "gpu-c"]));

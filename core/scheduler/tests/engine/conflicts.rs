@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cluster::change::Change;
 use cluster::claims::ClaimState;
 use model::pod::Pod;
 use scheduler::write::Write;
@@ -184,4 +185,27 @@ fn who_waits_for_devices_of_a_placement_that_failed_is_tried_at_once() {
     world.later(2);
     world.settle();
     assert_eq!(world.devices_of("two"), ["gpu-a"]);
+}
+
+#[test]
+fn a_claim_that_was_not_found_is_gone_whatever_a_late_watch_tells_of_it() {
+    let mut world = with_gpus();
+    let known = ClaimState { version: "5".into(), ..held("one", "a", &["uid-p"]) };
+    world.add_claim(known.clone());
+    world.add_claim(claim("two"));
+    world.fact(Change::ClaimMissing(claim_id("one"), "of another".into()));
+    assert!(world.engine.knows_claim(&claim_id("one"), &known.uid), "it is not the one that is missing");
+    world.fact(Change::ClaimMissing(claim_id("one"), known.uid.clone()));
+    assert!(!world.engine.knows_claim(&claim_id("one"), &known.uid));
+    // What happened to it before it went is heard of now.
+    world.fact(Change::ClaimApplied(Box::new(ClaimState { version: "6".into(), ..known.clone() })));
+    world.add_pod(pod("p", 100, &["one"]));
+    world.settle();
+    assert_eq!(world.node_of("p"), None, "its claim is gone");
+    world.fact(Change::ClaimGone(claim_id("one")));
+    // Another of its name is there then.
+    world.add_claim(ClaimState { uid: "another".into(), version: "9".into(), ..claim("one") });
+    world.later(20);
+    world.settle();
+    assert!(world.node_of("p").is_some());
 }

@@ -1,16 +1,26 @@
 //! Carries out what engines want written, through an API that fails in every way that an API can.
+//!
+//! Invariant: what an answer means for a write is said by its protocol alone, which is that of a live scheduler. Here is only what
+//! becomes of its calls and when.
 
-use std::sync::Arc;
+#[cfg(test)]
+mod tests;
 
+use std::time::Duration;
+
+use cluster::change::Change;
+use gates::Gate;
 use scheduler::engine::Input;
-use scheduler::write::{Write, WriteId, WriteOutcome};
-use scheduling::request::{ApiCall, Next};
-use serde_json::Value;
+use scheduler::write::{About, Write, WriteId, WriteOutcome};
+use scheduling::protocol::{
+    Answer, Delivery, Heard, Object, ObjectRef, Settled, Sight, Sources, Step, Terms,
+};
+use scheduling::request::ApiCall;
 use store::Key;
 
-use super::api::{Refused, text};
+use super::api::Refused;
 use super::component::Component;
-use super::errand::{self, Answer, Errand, Reading, Step};
+use super::errand::{self, Errand};
 use super::plan::{Fault, Sabotage};
 use super::{Happening, World, replica};
 
@@ -44,90 +54,87 @@ impl World {
             self.trace.note(now, format_args!("WRONG: {wrong}"));
             self.violations.push(wrong);
         }
-        let tries_max = self.plan.tries_max;
-        let mut errand = Errand {
-            replica,
-            id,
-            write,
-            object: None,
-            made: None,
-            users: Vec::new(),
-            undone: None,
-            reading: Reading::Due,
-            unclear: false,
-            tries: 0,
-            tries_max,
-            conflicts: 0,
+        let terms = Terms {
+            retries_max: self.plan.tries_max,
+            allocation_times: self.gates.enabled(Gate::DRADeviceBindingConditions),
+            ..Terms::default()
         };
-        (errand.object, errand.reading) = self.first_read(&errand);
+        let sources = self.sources(replica, &write);
         self.sent += 1;
-        self.errands.insert(self.sent, errand);
+        self.errands
+            .insert(self.sent, Errand { replica, id, delivery: Delivery::new(write, sources, terms) });
         let pause = self.chances.millis(0, 5);
-        self.agenda.after(pause, Happening::Send { errand: self.sent });
+        self.agenda.after(pause, Happening::GoOn { errand: self.sent, heard: Heard::Begun });
     }
 
-    /// The object that a write names, as the API has it or as the scheduler was told of it.
-    fn first_read(&mut self, errand: &Errand) -> (Option<Arc<Value>>, Reading) {
-        let (kind, namespace, name) = errand.target();
-        let stream = replica::followed(self.gates).position(|followed| followed == kind);
-        if let Some(stream) = stream.filter(|_| self.plan.strikes(Fault::StaleRead, &mut self.chances)) {
-            let known = &self.replicas[errand.replica].streams[stream].known;
-            return (known.get(&Key::new(&namespace, &name)).cloned(), Reading::Old);
-        }
-        (self.api.get(kind, &namespace, &name), Reading::Fresh)
-    }
-
-    /// Reads the object of a write as the API has it.
-    fn read(&mut self, errand: u64) {
-        let Some((kind, namespace, name)) = self.errands.get(&errand).map(Errand::target) else { return };
-        let object = self.api.get(kind, &namespace, &name);
-        let api = &mut self.api;
-        if let Some(one) = self.errands.get_mut(&errand) {
-            let made = one.made.as_ref().map(|made| text(&made["metadata"]["name"]).to_owned());
-            one.made = made.and_then(|made| api.get("ResourceClaim", &namespace, &made));
-            (one.object, one.reading) = (object, Reading::Fresh);
-        }
-    }
-
-    /// Makes the next call of a write.
-    pub(super) fn send(&mut self, errand: u64) {
-        if self.errands.get(&errand).is_some_and(|one| one.reading == Reading::Due) {
-            self.read(errand);
-        }
-        let Some(one) = self.errands.get_mut(&errand) else { return };
-        let users = one.users();
-        one.users =
-            users.iter().filter_map(|user| self.api.get("Pod", &user.namespace, &user.name)).collect();
-        let (call, is_last) = match one.next(&self.classes, self.api.now) {
-            // What is old may have been true once.
-            Ok(Next::Done) if one.reading == Reading::Old => {
-                self.read(errand);
-                return self.send(errand);
-            }
-            Ok(Next::Done) => {
-                if let Some(object) = one.object.clone() {
-                    self.tell_answer(errand, &object);
-                }
-                return self.settle(errand, WriteOutcome::Done);
-            }
-            Ok(Next::Then(call)) => (Box::new(call), false),
-            Ok(Next::Last(call)) => (Box::new(call), true),
-            Err(why) => return self.settle(errand, WriteOutcome::Failed(why.to_string())),
+    /// What a scheduler makes a write from: the object as it is, or as it was told of it some time ago.
+    fn sources(&mut self, replica: usize, write: &Write) -> Sources {
+        let mut sources = Sources::of(self.classes.clone());
+        let which = match write.about() {
+            About::Claim(id) => ObjectRef::Claim(id.clone()),
+            About::Context { id, .. } => ObjectRef::Context(id.clone()),
+            About::Pod { id, .. } => ObjectRef::Pod(id.clone()),
+            About::Group(id) => ObjectRef::Group(id.clone()),
         };
-        let replica = one.replica;
+        let (kind, namespace, name) = which.named();
+        let stream = replica::followed(self.gates).position(|followed| followed == kind);
+        let stale = stream.filter(|_| self.plan.strikes(Fault::StaleRead, &mut self.chances));
+        let object = match stale {
+            Some(stream) => {
+                self.replicas[replica].streams[stream].known.get(&Key::new(namespace, name)).cloned()
+            }
+            None => self.api.get(kind, namespace, name),
+        };
+        let object = object.and_then(|object| Object::of_value(kind, &object).ok());
+        match object {
+            // Those that have devices are not kept.
+            Some(Object::Claim(claim)) if claim.status.allocation.is_some() => {}
+            Some(Object::Claim(claim)) => sources.claim = Sight::Told(Some(claim)),
+            Some(Object::Pod(pod)) => sources.pod = Sight::Told(Some(pod)),
+            Some(Object::Group(group)) => sources.group = Sight::Told(Some(group)),
+            Some(Object::Context(context)) => sources.context = Sight::Told(Some(context)),
+            None => {}
+        }
+        sources
+    }
+
+    /// Does what comes next for a write, after what was heard.
+    pub(super) fn go_on_with(&mut self, errand: u64, mut heard: Heard) {
+        loop {
+            let Some(one) = self.errands.get_mut(&errand) else { return };
+            match one.delivery.step(heard, self.api.now) {
+                Step::Read(which) => heard = Heard::Answer(self.read(&which)),
+                Step::Call(call) => return self.send(errand, call),
+                Step::Settled(settled) => return self.settle(errand, &settled),
+                Step::Pause(time) => {
+                    return self.agenda.after(millis(time), Happening::GoOn { errand, heard: Heard::Rested });
+                }
+            }
+        }
+    }
+
+    /// Reads an object as the API has it.
+    fn read(&mut self, which: &ObjectRef) -> Answer {
+        let (kind, namespace, name) = which.named();
+        match self.api.get(kind, namespace, name) {
+            Some(object) => Answer::Done(Object::of_value(kind, &object).ok()),
+            None => Answer::NotFound(Refused::NotFound.to_string()),
+        }
+    }
+
+    /// Sends a call on its way.
+    fn send(&mut self, errand: u64, call: Box<ApiCall>) {
+        let Some(replica) = self.errands.get(&errand).map(|one| one.replica) else { return };
         let (plan, dice) = (&mut self.plan, &mut self.chances);
         // Whether it arrives at all comes first.
         if plan.strikes(Fault::NeverArrived, dice) {
-            let answer = Answer::Unclear;
             let pause = dice.millis(100, LATE_MS_MAX);
-            return self.agenda.after(pause, Happening::Answer { errand, answer, is_last });
+            return self.agenda.after(pause, Happening::Answer { errand, answer: lost() });
         }
         if plan.strikes(Fault::LateArrival, dice) {
             let (patience, late) = (dice.millis(50, 500), dice.millis(500, LATE_MS_MAX));
             self.agenda.after(late, Happening::ArriveLate { replica, call });
-            return self
-                .agenda
-                .after(patience, Happening::Answer { errand, answer: Answer::Unclear, is_last });
+            return self.agenda.after(patience, Happening::Answer { errand, answer: lost() });
         }
         let fate = if plan.strikes(Fault::Conflict, dice) {
             Fate::Refused(Fault::Conflict)
@@ -141,25 +148,25 @@ impl World {
             Fate::Plain
         };
         let pause = self.chances.millis(1, 40);
-        self.agenda.after(pause, Happening::Arrive { errand, call, is_last, fate });
+        self.agenda.after(pause, Happening::Arrive { errand, call, fate });
     }
 
-    pub(super) fn arrive(&mut self, errand: u64, call: &ApiCall, is_last: bool, fate: Fate) {
+    pub(super) fn arrive(&mut self, errand: u64, call: &ApiCall, fate: Fate) {
         let Some(one) = self.errands.get(&errand) else { return };
         let replica = one.replica;
         let answer = match fate {
-            Fate::Refused(Fault::Conflict) => Answer::Refused(Refused::Conflict("by chance".to_owned())),
-            Fate::Refused(_) => Answer::Refused(Refused::Busy),
+            Fate::Refused(Fault::Conflict) => refusal(&Refused::Conflict("by chance".to_owned())),
+            Fate::Refused(_) => refusal(&Refused::Busy),
             Fate::Plain | Fate::LateAnswer | Fate::LostAnswer => self.perform(replica, call),
         };
         let (answer, pause) = match fate {
-            Fate::LostAnswer => (Answer::Unclear, self.chances.millis(100, LATE_MS_MAX)),
+            Fate::LostAnswer => (lost(), self.chances.millis(100, LATE_MS_MAX)),
             Fate::LateAnswer => (answer, self.chances.millis(300, LATE_MS_MAX)),
             Fate::Plain | Fate::Refused(_) => (answer, self.chances.millis(1, 40)),
         };
         self.trace.note(self.agenda.now(), format_args!("call {errand}: {} ({fate:?})", errand::told(call)));
         let is_done = matches!(answer, Answer::Done(_));
-        self.agenda.after(pause, Happening::Answer { errand, answer, is_last });
+        self.agenda.after(pause, Happening::Answer { errand, answer });
         if is_done {
             self.did(Component::Scheduler, &errand::told(call), pause);
         }
@@ -177,78 +184,86 @@ impl World {
         let done = self.api.perform(call);
         self.api.by = None;
         match done {
-            Ok(object) => Answer::Done(object),
-            Err(why) => Answer::Refused(why),
+            Ok(_) if !call.gives_object() => Answer::Done(None),
+            Ok(object) => match Object::of_value(call.kind, &object) {
+                Ok(object) => Answer::Done(Some(object)),
+                Err(why) => Answer::Unreadable(why),
+            },
+            Err(why) => refusal(&why),
         }
     }
 
-    pub(super) fn answer(&mut self, errand: u64, answer: Answer, is_last: bool) {
-        let sabotage = self.plan.sabotage;
-        if let Answer::Done(object) = &answer {
-            self.tell_answer(errand, object);
-        }
-        let Some(one) = self.errands.get_mut(&errand) else { return };
-        let step = match answer {
-            Answer::Refused(_) if sabotage == Sabotage::TrustsRefusals => Step::Settle(WriteOutcome::Done),
-            Answer::Unclear if sabotage == Sabotage::GivesUpUnclear => {
-                Step::Settle(WriteOutcome::Failed("timed out".to_owned()))
+    pub(super) fn answer(&mut self, errand: u64, answer: Answer) {
+        let mistaken = match (self.plan.sabotage, &answer) {
+            (Sabotage::GivesUpUnclear, Answer::Lost { .. }) => {
+                Some(WriteOutcome::Failed("timed out".to_owned()))
             }
-            answer => one.answered(answer, is_last),
+            (Sabotage::TrustsRefusals, answer) => {
+                let is_refused = !matches!(answer, Answer::Done(_) | Answer::Lost { .. });
+                is_refused.then_some(WriteOutcome::Done)
+            }
+            _ => None,
         };
-        match step {
-            Step::GoOn => self.send(errand),
-            Step::Settle(outcome) => self.settle(errand, outcome),
-            Step::Repeat(pause) => self.agenda.after(pause, Happening::Send { errand }),
+        match mistaken {
+            Some(outcome) => self.settle(errand, &Settled::unlearned(outcome)),
+            None => self.go_on_with(errand, Heard::Answer(answer)),
         }
     }
 
-    /// What an answer or a reading shows is a fact like any other, unless the scheduler knows by now that it is gone. That it may know
-    /// a newer one is left to the engine.
-    fn tell_answer(&mut self, errand: u64, object: &Arc<Value>) {
-        let Some(one) = self.errands.get(&errand) else { return };
-        let (replica, (kind, namespace, name)) = (one.replica, one.target());
-        if matches!(one.write, Write::Negotiate { .. }) {
-            // What was said is known to whoever said it.
-            if let Some(change) = replica::applied(object) {
-                self.tell(replica, Input::Changed(change));
-            }
-            return;
+    /// What answers and readings show is a fact like any other.
+    fn learn(&mut self, replica: usize, settled: &Settled) {
+        let engine = &self.replicas[replica].engine;
+        let mut settled = settled.clone();
+        if self.plan.sabotage == Sabotage::KeepsAnswers {
+            (settled.claim, settled.gone) = (None, None);
         }
-        if kind != "ResourceClaim" || self.plan.sabotage == Sabotage::KeepsAnswers {
-            return;
+        let mut changes = settled.changes(|id, uid| engine.knows_claim(id, uid));
+        if self.plan.sabotage == Sabotage::MistakesAnswers {
+            changes = changes.into_iter().map(mistaken_for_news).collect();
         }
-        let streams = &self.replicas[replica].streams;
-        let stream = streams.iter().find(|stream| stream.site.kind.kind == kind);
-        let known = stream.and_then(|stream| stream.known.get(&Key::new(&namespace, &name)));
-        if known.is_some_and(|known| known["metadata"]["uid"] == object["metadata"]["uid"])
-            && let Some(change) = replica::applied(object)
-        {
-            let mistakes = self.plan.sabotage == Sabotage::MistakesAnswers;
-            let change = if mistakes { change } else { change.answered() };
+        for change in changes {
             self.tell(replica, Input::Changed(change));
         }
     }
 
-    fn settle(&mut self, errand: u64, outcome: WriteOutcome) {
-        if let Some(one) = self.errands.get_mut(&errand)
-            && one.made.is_some()
-            && let (WriteOutcome::Failed(why), None) = (&outcome, &one.undone)
-        {
-            // What was made for a pod and cannot be used is taken back before it is told.
-            (one.undone, one.reading) = (Some(why.clone()), Reading::Due);
-            return self.send(errand);
-        }
-        let outcome = match self.errands.get(&errand).and_then(|one| one.undone.clone()) {
-            Some(why) => WriteOutcome::Failed(why),
-            None => outcome,
-        };
+    fn settle(&mut self, errand: u64, settled: &Settled) {
         let Some(one) = self.errands.remove(&errand) else { return };
-        if let Write::Bind { pod, uid, .. } = &one.write {
+        let (replica, outcome) = (one.replica, settled.outcome.clone());
+        let write = one.delivery.into_write();
+        self.learn(replica, settled);
+        if let Write::Bind { pod, uid, .. } = &write {
             let is_bound = outcome == WriteOutcome::Done;
             self.judge.see_binding(&Key::new(&pod.namespace, &pod.name), uid, is_bound);
         }
-        let (now, what) = (self.agenda.now(), errand::shown(&one.write));
-        self.trace.note(now, format_args!("scheduler {} hears of {what}: {outcome:?}", one.replica));
-        self.tell(one.replica, Input::Settled(one.id, outcome));
+        let (now, what) = (self.agenda.now(), errand::shown(&write));
+        self.trace.note(now, format_args!("scheduler {replica} hears of {what}: {outcome:?}"));
+        self.tell(replica, Input::Settled(one.id, outcome));
     }
+}
+
+/// What is heard of a call that has no answer.
+fn lost() -> Answer {
+    Answer::Lost { why: "no answer".to_owned(), retry_after: None }
+}
+
+fn refusal(why: &Refused) -> Answer {
+    let told = why.to_string();
+    match why {
+        Refused::Conflict(_) => Answer::Conflict(told),
+        Refused::NotFound => Answer::NotFound(told),
+        Refused::Invalid(_) => Answer::Refused(told),
+        Refused::Busy => Answer::Busy { why: told, retry_after: None },
+    }
+}
+
+/// An answer, told as if a watch had shown it.
+fn mistaken_for_news(change: Change) -> Change {
+    match change {
+        Change::ClaimAnswered(state) => Change::ClaimApplied(state),
+        other => other,
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

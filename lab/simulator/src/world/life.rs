@@ -114,6 +114,8 @@ pub(super) struct Life {
     crash: Option<Crash>,
     steps: Vec<(Component, String)>,
     is_leaving: bool,
+    /// What the API had written when the pods were looked at the last time.
+    visited: u64,
 }
 
 impl Life {
@@ -142,7 +144,7 @@ pub fn live(kind: Kind, crash: Option<Crash>, sabotage: Sabotage, keep_lines: bo
     let mut plan = Plan::quiet(sabotage);
     (plan.readied, plan.gangs) = (kind == Kind::Readied, kind == Kind::LentGang);
     let mut world = World::with_gates(0, plan, lent::gates(kind), keep_lines);
-    world.life = Some(Life { crash, steps: Vec::new(), is_leaving: false });
+    world.life = Some(Life { crash, steps: Vec::new(), is_leaving: false, visited: 0 });
     if kind.is_lent() {
         let market = lent::market(kind);
         world.begin(|api, plan, _| lent::furnish(api, plan, kind, &market));
@@ -212,13 +214,20 @@ pub(super) fn must<T, E: fmt::Debug>(made: Result<T, E>) -> T {
 }
 
 impl World {
-    /// Whoever made the pods looks at them: when all have done their work they may go, with what was made for them.
+    /// Whoever made the pods looks at them: when all have done their work, and nothing more comes of that for a while, they may
+    /// go, with what was made for them.
     pub(super) fn visit(&mut self) {
         self.agenda.after(VISIT_MS, Happening::Visit);
         let pods = self.api.list("Pod");
         let is_over = |pod: &Value| text(&pod["status"]["phase"]) == "Succeeded";
         let is_leaving = self.life.as_ref().is_some_and(|life| life.is_leaving);
-        if !is_leaving && pods.iter().all(|(_, pod)| is_over(pod)) && self.has_let_go() {
+        let revision = self.api.revision();
+        let visited = self.life.as_mut().map(|life| std::mem::replace(&mut life.visited, revision));
+        if !is_leaving
+            && visited == Some(revision)
+            && pods.iter().all(|(_, pod)| is_over(pod))
+            && self.has_let_go()
+        {
             if let Some(life) = &mut self.life {
                 life.is_leaving = true;
             }

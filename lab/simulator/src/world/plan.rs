@@ -262,6 +262,12 @@ impl Plan {
         }
     }
 
+    /// Has a fault occur at each chance.
+    #[cfg(test)]
+    pub fn strike_always(&mut self, fault: Fault) {
+        self.odds.insert(fault, 1_000);
+    }
+
     /// Whether a fault occurs at this chance.
     pub fn strikes(&mut self, fault: Fault, dice: &mut Dice) -> bool {
         let odds = self.odds.get(&fault).copied().unwrap_or_default();

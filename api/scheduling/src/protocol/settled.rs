@@ -1,0 +1,58 @@
+//! What became of a write, and what was learned on the way.
+
+use std::sync::Arc;
+
+use cluster::change::Change;
+use convert::change::Fact;
+use convert::claim_id;
+use model::claim::ClaimId;
+use objects::resource::claim::ResourceClaim;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
+use scheduler::write::WriteOutcome;
+
+use super::{Sight, Sources};
+
+/// What became of a write. What was read or answered on the way is here whatever became of it: a write that failed may have
+/// been carried out and undone by somebody else since, and a watch may be late.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// Whether it is done.
+    pub outcome: WriteOutcome,
+    /// The claim as it was heard of last.
+    pub claim: Option<Arc<ResourceClaim>>,
+    /// The claim that is gone for good, and its uid.
+    pub gone: Option<(ClaimId, Arc<str>)>,
+    /// The context as it was heard of last.
+    pub context: Option<Arc<PodSchedulingContext>>,
+}
+
+impl Settled {
+    pub(super) fn new(outcome: WriteOutcome, sources: &mut Sources) -> Settled {
+        fn heard<T>(sight: &mut Sight<T>) -> Option<Arc<T>> {
+            match std::mem::take(sight) {
+                Sight::Heard(object) => Some(object),
+                Sight::Told(_) | Sight::Missing => None,
+            }
+        }
+        let (claim, context) = (heard(&mut sources.claim), heard(&mut sources.context));
+        Settled { outcome, claim, gone: sources.gone.take(), context }
+    }
+
+    /// An outcome, and nothing that was learned.
+    #[must_use]
+    pub fn unlearned(outcome: WriteOutcome) -> Settled {
+        Settled { outcome, claim: None, gone: None, context: None }
+    }
+
+    /// What the engine is to be told before it is told the outcome. Of claims that it does not know, or knows to be gone, it
+    /// is told by a watch alone.
+    pub fn changes(&self, knows_claim: impl Fn(&ClaimId, &str) -> bool) -> Vec<Change> {
+        let gone = self.gone.iter().filter(|(id, uid)| knows_claim(id, uid));
+        let gone = gone.map(|(id, uid)| Change::ClaimMissing(id.clone(), uid.clone()));
+        let claim = self.claim.iter().filter(|claim| knows_claim(&claim_id(claim), &claim.metadata.uid));
+        // What means nothing to us is told to people by whoever follows the watch.
+        let claim = claim.filter_map(|claim| claim.applied(0).ok()).map(Change::answered);
+        let context = self.context.iter().filter_map(|context| context.applied(0).ok());
+        gone.chain(claim).chain(context).collect()
+    }
+}

@@ -1,0 +1,128 @@
+//! Writes in a world in which nothing happens but them: they end as those of a live scheduler do.
+
+use std::sync::Arc;
+
+use model::allocation::Allocation;
+use model::claim::{Claim, ClaimId};
+use model::pod::PodId;
+use scheduler::write::{Consumer, WaitReason, Write, WriteId};
+use serde_json::{Value, json};
+
+use super::super::api::named;
+use super::super::plan::{Fault, Plan, Sabotage};
+use super::super::{Happening, World};
+
+/// A world with a pod and a claim that is protected, and the claim.
+fn world() -> (World, Arc<Value>) {
+    let mut world = World::of(0, Plan::quiet(Sabotage::None), true);
+    world.begin(|_, _, _| {});
+    let mut pod = named("v1", "Pod", "p");
+    pod["spec"] = json!({ "containers": [{ "name": "c", "image": "i" }], "schedulerName": "nobody" });
+    world.api.create(&pod).expect("a good pod");
+    let mut claim = named("resource.k8s.io/v1", "ResourceClaim", "c");
+    claim["metadata"]["finalizers"] = json!(["resource.kubernetes.io/delete-protection"]);
+    let request = json!({ "name": "gpu", "exactly": { "deviceClassName": "gpu" } });
+    claim["spec"] = json!({ "devices": { "requests": [request] } });
+    let claim = world.api.create(&claim).expect("a good claim");
+    (world, claim)
+}
+
+fn claim_id() -> ClaimId {
+    ClaimId { namespace: "default".into(), name: "c".into() }
+}
+
+fn pod_id() -> PodId {
+    PodId { namespace: "default".into(), name: "p".into() }
+}
+
+fn uid(object: &Value) -> Arc<str> {
+    object["metadata"]["uid"].as_str().unwrap_or_default().into()
+}
+
+fn nothing_granted() -> Box<Allocation> {
+    Box::new(Allocation { grants: Vec::new(), configs: Vec::new(), nodes: None })
+}
+
+/// Goes on with a write until it is over, and tells what the scheduler hears. Each time that a call is about to arrive, this
+/// happens first.
+fn outcome(world: &mut World, write: Write, mut before_call: impl FnMut(&mut World)) -> String {
+    world.submit(0, WriteId(9_999), write);
+    while !world.errands.is_empty() {
+        let happening = world.agenda.next(i64::MAX).expect("a write that is not over has something planned");
+        match happening {
+            Happening::Arrive { .. } => before_call(world),
+            // Nobody else does anything.
+            Happening::Tend | Happening::Run | Happening::Collect | Happening::Chance => continue,
+            _ => {}
+        }
+        world.happen(happening);
+    }
+    let lines = std::mem::replace(&mut world.trace, super::super::Trace::new(true)).end().1;
+    let line = lines.into_iter().rfind(|line| line.contains(" hears of ")).expect("it hears of it");
+    line.rsplit(": ").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn an_allocation_says_when_it_was_made() {
+    let (mut world, claim) = world();
+    let write = Write::Allocate {
+        claim: claim_id(),
+        uid: uid(&claim),
+        version: "".into(),
+        allocation: nothing_granted(),
+        shares: Vec::new(),
+        consumers: vec![Consumer { name: "p".into(), uid: "pu".into(), group: None }],
+    };
+    assert_eq!(outcome(&mut world, write, |_| {}), "Done");
+    let claim = world.api.get("ResourceClaim", "default", "c").expect("it is there");
+    assert!(claim["status"]["allocation"]["allocationTimestamp"].is_string(), "{}", claim["status"]);
+}
+
+#[test]
+fn to_delete_what_is_gone_by_then_is_done() {
+    let (mut world, claim) = world();
+    let write = Write::DeleteClaim { claim: claim_id(), uid: uid(&claim) };
+    let mut calls = 0;
+    let said = outcome(&mut world, write, |world| {
+        calls += 1;
+        if calls == 2 {
+            world.api.delete("ResourceClaim", ("default", "c"), None, None).expect("it is not protected now");
+        }
+    });
+    assert_eq!((calls, said.as_str()), (2, "Done"));
+}
+
+#[test]
+fn a_note_for_a_pod_that_is_gone_by_then_is_done() {
+    let (mut world, _) = world();
+    let pod = world.api.get("Pod", "default", "p").expect("it is there");
+    let (reason, message) = (WaitReason::Unschedulable, "no room".to_owned());
+    let write = Write::Note { pod: pod_id(), uid: uid(&pod), reason, message };
+    let remove = |world: &mut World| {
+        world.api.delete("Pod", ("default", "p"), Some(0), None).expect("it is there");
+    };
+    assert_eq!(outcome(&mut world, write.clone(), remove), "Done");
+    assert_eq!(outcome(&mut world, write, |_| {}), "Done", "and so is one that comes later");
+}
+
+#[test]
+fn a_claim_that_the_api_finds_a_name_for_is_not_made_twice() {
+    let (mut world, _) = world();
+    let pod = world.api.get("Pod", "default", "p").expect("it is there");
+    let wish = Claim { id: claim_id(), requests: Vec::new(), constraints: Vec::new(), configs: Vec::new() };
+    let write = Write::MakeClaim {
+        pod: pod_id(),
+        uid: uid(&pod),
+        wish: Box::new(wish),
+        allocation: nothing_granted(),
+        shares: Vec::new(),
+        mappings: Vec::new(),
+    };
+    world.plan.strike_always(Fault::LostAnswer);
+    let said = outcome(&mut world, write, |world| {
+        // Once is enough.
+        world.plan.calm = true;
+    });
+    assert!(said.starts_with("Failed("), "{said}");
+    assert_eq!(world.api.list("ResourceClaim").len(), 2, "one was there before");
+}
