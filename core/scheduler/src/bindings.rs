@@ -8,7 +8,9 @@ use model::claim::ClaimId;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::engine::{OpenClaim, Placing};
+use crate::claim_waits::ClaimWaits;
+use crate::engine::{Forlorn, OpenClaim, Placing};
+use crate::rivals::Rivals;
 use crate::write::{Consumer, WriteId};
 
 /// What is being written for pods.
@@ -18,10 +20,14 @@ pub(crate) struct Bindings {
     pub placing: FxHashMap<Arc<str>, Placing>,
     /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
     pub abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
-    /// Pods whose claims are written, by the claim whose news they wait for before they are bound.
-    pub unheard: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
-    /// Pods that wait for devices to be made ready, by claim.
-    pub awaited: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    /// Pods that wait for something of a claim.
+    pub waits: ClaimWaits,
+    /// Claims with devices that nobody uses.
+    pub forlorn: Forlorn,
+    /// Schedulers besides us that give out devices.
+    pub rivals: Rivals,
+    /// When a list told of a claim the last time.
+    pub claims_listed: Option<Timestamp>,
     /// Pods whose claims are written, by the time until which rivals or news are waited for.
     pub settling: BTreeSet<(Timestamp, Arc<str>)>,
     /// Claims that are about to lose their devices, or to go, and the pod for which they do.

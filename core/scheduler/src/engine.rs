@@ -11,7 +11,6 @@ pub(crate) mod fold;
 mod footprint;
 mod forlorn;
 mod gang;
-mod merge;
 mod negotiation;
 mod preempt;
 mod readying;
@@ -22,6 +21,8 @@ pub(crate) mod turn;
 use cluster::groups::{Key, Root};
 use decisions::cycle::{Caches, Cycle, Underway};
 use decisions::plans::Plans;
+pub(crate) use forlorn::Forlorn;
+
 pub use decisions::readiness::ReadyOutcome;
 pub use decisions::settings::Settings;
 
@@ -38,16 +39,15 @@ use decisions::work::Work;
 use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
-use rustc_hash::FxHashMap;
 
 use crate::bindings::Bindings;
 use crate::engine::gang::Gangs;
-use crate::engine::gang::gated::Gated;
 use crate::engine::negotiation::Negotiations;
 pub use crate::news::Announcement;
+pub use crate::outbox::Effect;
+use crate::outbox::Outbox;
 use crate::queue::{Cause, Counts, Queue, Station};
-use crate::rivals::Rivals;
-use crate::write::{Write, WriteId, WriteOutcome};
+use crate::write::{WriteId, WriteOutcome};
 use cluster::change::Change;
 use decisions::wake::{Wake, Wakes};
 
@@ -65,17 +65,6 @@ pub enum Input {
     /// whether it is done or has failed, and so is that it is missing, unless it is known to be gone by now: a watch may be
     /// late, and may never show what was undone soon after.
     Settled(WriteId, WriteOutcome),
-}
-
-/// What is to be done.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Effect {
-    /// Write this, and tell what came of it.
-    Submit(WriteId, Write),
-    /// Tell people.
-    Announce(Announcement),
-    /// There is something to do at this time, even if nothing happens until then.
-    WakeAt(Timestamp),
 }
 
 /// A claim with a write that is not answered yet.
@@ -133,33 +122,15 @@ pub struct Engine {
     pub(crate) caches: Caches,
     /// Pods on their way to nodes.
     pub(crate) bindings: Bindings,
-    /// Evictions that are not answered yet: who goes, and for whom.
-    pub(crate) evictions: FxHashMap<WriteId, (Arc<str>, Arc<str>)>,
-    /// Waiting pods by claims that have yet to be made, so that a claim that is made looks at those only.
-    lacking: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
-    /// Pods that were refused, by claims of theirs that have devices.
-    sharing: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     pub(crate) queue: Queue,
-    /// Claims with devices that nobody uses.
-    forlorn: forlorn::Forlorn,
-    /// When a list told of a claim the last time.
-    claims_listed: Option<Timestamp>,
-    /// Schedulers besides us that give out devices.
-    pub(crate) rivals: Rivals,
-    /// Whose write it is, by uid; writes that nobody waits for are not here.
-    writes: FxHashMap<WriteId, Arc<str>>,
-    /// Writes that are carried out with another, by that.
-    merged: FxHashMap<WriteId, Vec<WriteId>>,
-    next_write: u64,
     /// Pods that are placed together.
     pub(crate) gangs: Gangs,
-    /// Pods and gangs that are held back until something exists.
-    pub(crate) gated: Gated,
     /// What drivers' controllers are asked about.
     pub(crate) negotiations: Negotiations,
+    /// What is to be done, and who waits for which answer.
+    pub(crate) outbox: Outbox,
     /// The time of what is being handled.
     pub(crate) now: Timestamp,
-    effects: Vec<Effect>,
 }
 
 impl Engine {
@@ -172,22 +143,12 @@ impl Engine {
             plans: Plans::default(),
             caches: Caches::default(),
             bindings: Bindings::default(),
-            evictions: FxHashMap::default(),
             settings,
-            lacking: BTreeMap::new(),
-            sharing: BTreeMap::new(),
             queue,
-            forlorn: forlorn::Forlorn::default(),
-            claims_listed: None,
-            rivals: Rivals::default(),
-            writes: FxHashMap::default(),
-            merged: FxHashMap::default(),
-            next_write: 0,
             gangs: Gangs::default(),
-            gated: Gated::default(),
             negotiations: Negotiations::default(),
+            outbox: Outbox::default(),
             now: Timestamp::from_micros(0),
-            effects: Vec::new(),
         }
     }
 
@@ -239,14 +200,10 @@ impl Engine {
             Input::Turn { attempts } => self.turn(now, attempts),
             Input::Settled(write, outcome) => self.settle(now, write, &outcome),
         }
-        self.merge_writes();
         let settles = self.bindings.settling.first().map(|(time, _)| *time);
         let times = self.queue.next_time().into_iter().chain(settles).chain(self.next_note());
-        let times = times.chain(self.forlorn.next_time());
-        if let Some(time) = times.min() {
-            self.effects.push(Effect::WakeAt(time));
-        }
-        std::mem::take(&mut self.effects)
+        let times = times.chain(self.bindings.forlorn.next_time());
+        self.outbox.take(times.min())
     }
 
     /// How much work it was to decide what was decided last, in nominal nanoseconds: about the time that it takes, but the same on
@@ -296,7 +253,7 @@ impl Engine {
     pub fn wants_turn(&self, now: Timestamp) -> bool {
         self.queue.has_next(now)
             || self.ends_wait(now)
-            || self.forlorn.next_time().is_some_and(|time| time <= now)
+            || self.bindings.forlorn.next_time().is_some_and(|time| time <= now)
             || !self.gangs.untold.is_empty()
             || self.has_notes(now)
     }
@@ -329,15 +286,6 @@ impl Engine {
         counts.ready == 0 && counts.backing_off == 0 && self.bindings.placing.iter().all(waits)
     }
 
-    /// Asks for a write whose answer somebody waits for.
-    fn submit(&mut self, pod: &Arc<str>, write: Write) -> WriteId {
-        let id = WriteId(self.next_write);
-        self.next_write += 1;
-        self.writes.insert(id, pod.clone());
-        self.effects.push(Effect::Submit(id, write));
-        id
-    }
-
     /// Whether the answer to a write of a claim for a pod is still to come.
     pub(crate) fn is_being_written(&self, pod: &str, claim: &ClaimId) -> bool {
         let open = self
@@ -346,18 +294,6 @@ impl Engine {
             .get(pod)
             .is_some_and(|placing| placing.open.values().any(|open| open.claim == *claim));
         open || self.bindings.abandoned.values().any(|(open, _)| open.claim == *claim)
-    }
-
-    /// Asks for a write for whose answer no pod waits.
-    pub(crate) fn submit_and_forget(&mut self, write: Write) -> WriteId {
-        let id = WriteId(self.next_write);
-        self.next_write += 1;
-        self.effects.push(Effect::Submit(id, write));
-        id
-    }
-
-    pub(crate) fn announce(&mut self, announcement: Announcement) {
-        self.effects.push(Effect::Announce(announcement));
     }
 
     /// Wakes those that a change could help.

@@ -2,8 +2,10 @@
 //! engine takes facts, turns and answers in, has decisions made, and says what is to be written.
 
 mod bindings;
+mod claim_waits;
 pub mod engine;
 pub mod news;
+pub mod outbox;
 pub mod queue;
 mod rivals;
 pub mod write;

@@ -105,7 +105,7 @@ impl Engine {
         };
         let message =
             format!("already on node {node}, so that it cannot wait for binding conditions: {what}");
-        self.announce(Announcement::DevicesPending { pod: pod.clone(), node, message });
+        self.outbox.announce(Announcement::DevicesPending { pod: pod.clone(), node, message });
     }
 
     /// Why a pod on its way cannot use a claim where it is to go: since that was decided, the claim lost its devices and got

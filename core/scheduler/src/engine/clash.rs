@@ -18,6 +18,7 @@ use model::claim::ClaimId;
 use model::timestamp::Timestamp;
 
 use super::Engine;
+use crate::claim_waits::For;
 use crate::engine::footprint::is_note;
 
 /// How long a list of claims may take from one claim to the next.
@@ -45,7 +46,7 @@ impl Engine {
                 || self.facts.groups.by_uid(user).is_some()
         };
         if !state.reserved_for.iter().any(is_known) {
-            self.rivals.meet();
+            self.bindings.rivals.meet();
         }
     }
 
@@ -83,10 +84,10 @@ impl Engine {
         let is_unheard =
             |claim: &ClaimId| self.facts.claims.is_decided(claim) || !self.facts.claims.is_told(claim);
         let is_listing = || self.list_ends(now).is_some() && !claims.is_empty();
-        if self.rivals.are_met() && (claims.iter().any(is_unheard) || is_listing()) {
+        if self.bindings.rivals.are_met() && (claims.iter().any(is_unheard) || is_listing()) {
             return false;
         }
-        let settles_at = placing.settles_at.or_else(|| self.rivals.quiet_at(now));
+        let settles_at = placing.settles_at.or_else(|| self.bindings.rivals.quiet_at(now));
         placing.reserved.is_empty() || settles_at.is_none_or(|time| time <= now)
     }
 
@@ -100,7 +101,7 @@ impl Engine {
 
     /// Whether nobody has told yet of the devices of one of the claims, and that is worth waiting for.
     fn waits_for_news(&mut self, now: Timestamp, uid: &Arc<str>, claims: &[ClaimId]) -> bool {
-        if !self.rivals.are_met() {
+        if !self.bindings.rivals.are_met() {
             return false;
         }
         let is_unheard =
@@ -115,7 +116,7 @@ impl Engine {
             return true;
         }
         self.bindings.settling.insert((until, uid.clone()));
-        self.bindings.unheard.entry(claim).or_default().insert(uid.clone());
+        self.bindings.waits.add(claim, For::News, uid);
         true
     }
 
@@ -128,19 +129,16 @@ impl Engine {
 
     /// When a list of claims that is being told will be over.
     fn list_ends(&self, now: Timestamp) -> Option<Timestamp> {
-        let until = self.claims_listed.map(|time| time.plus_millis(LISTED_WITHIN_MS));
+        let until = self.bindings.claims_listed.map(|time| time.plus_millis(LISTED_WITHIN_MS));
         until.filter(|until| now < *until)
     }
 
     /// The API told of a claim. Pods that waited for that go on.
     pub(super) fn heard_of(&mut self, now: Timestamp, claim: &ClaimId) {
-        if self.bindings.unheard.is_empty()
-            || self.facts.claims.is_decided(claim)
-            || !self.facts.claims.is_told(claim)
-        {
+        if self.facts.claims.is_decided(claim) || !self.facts.claims.is_told(claim) {
             return;
         }
-        for uid in self.bindings.unheard.remove(claim).unwrap_or_default() {
+        for uid in self.bindings.waits.take(claim, For::News) {
             self.go_on(now, &uid);
         }
     }
@@ -149,7 +147,7 @@ impl Engine {
     fn waits_for_rivals(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
         let Some(placing) = self.bindings.placing.get_mut(uid) else { return false };
         if placing.settles_at.is_none() {
-            placing.settles_at = self.rivals.quiet_at(now);
+            placing.settles_at = self.bindings.rivals.quiet_at(now);
             self.bindings.settling.extend(placing.settles_at.map(|time| (time, uid.clone())));
         }
         placing.settles_at.is_some_and(|time| now < time)

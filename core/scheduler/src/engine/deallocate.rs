@@ -13,6 +13,7 @@ use model::claim::ClaimId;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
+use crate::outbox::Owner;
 use crate::write::{Write, WriteId, WriteOutcome};
 
 impl Engine {
@@ -29,7 +30,7 @@ impl Engine {
             Remedy::Deallocate => Write::Deallocate { claim: claim.clone(), uid, user: user.clone() },
             Remedy::Delete => Write::DeleteClaim { claim: claim.clone(), uid },
         };
-        let id = self.submit_and_forget(write);
+        let id = self.outbox.submit_for(Owner::GivingUp, write);
         self.bindings.giving_up.insert(id, (vec![claim], user.clone()));
     }
 
@@ -47,7 +48,8 @@ impl Engine {
         }
         let (claim, uid) = (one.claim.clone(), one.uid.clone());
         let consumers = vec![self.consumer(&pod, &one.claim)];
-        let id = self.submit_and_forget(Write::Release { claim, uid, consumers, node: Some(node) });
+        let release = Write::Release { claim, uid, consumers, node: Some(node) };
+        let id = self.outbox.submit_for(Owner::GivingUp, release);
         self.bindings.giving_up.insert(id, (vec![one.claim.clone()], user.clone()));
         true
     }
@@ -83,8 +85,8 @@ impl Engine {
 
     /// The answer to claims that were to give up their devices. Who waits for them looks again; who asked for them in vain does so
     /// after a while, as it would ask for the same.
-    pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
-        let Some((claims, user)) = self.bindings.giving_up.remove(&write) else { return false };
+    pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
+        let Some((claims, user)) = self.bindings.giving_up.remove(&write) else { return };
         claims.iter().for_each(|claim| self.settle_claim_given_up(now, claim, &user));
         let is_ours = |claim: &ClaimId| {
             self.facts.claims.get(claim).is_none_or(|state| !self.facts.is_controlled(state))
@@ -94,7 +96,6 @@ impl Engine {
         if let Some(key) = asker.map(|pod| self.facts.groups.key_of(pod)) {
             self.queue.rest(&key, now);
         }
-        true
     }
 
     fn settle_claim_given_up(&mut self, now: Timestamp, claim: &ClaimId, user: &Arc<str>) {

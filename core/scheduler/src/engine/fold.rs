@@ -16,6 +16,7 @@ use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
 
 use super::Engine;
+use crate::claim_waits::For;
 
 impl Engine {
     pub(super) fn fold(&mut self, now: Timestamp, change: Change) {
@@ -54,7 +55,7 @@ impl Engine {
             }
             Change::ClaimApplied(state) => self.fold_claim(now, *state, Shown::Watch),
             Change::ClaimListed(state) => {
-                self.claims_listed = Some(now);
+                self.bindings.claims_listed = Some(now);
                 self.fold_claim(now, *state, Shown::List)
             }
             Change::ClaimAnswered(state) => self.fold_claim(now, *state, Shown::Answer),
@@ -136,9 +137,9 @@ impl Engine {
         }
         if let Some(node) = &pod.node {
             // Bound, by us or by somebody else: it waits for nobody any more.
-            self.rivals.is_done(now, &pod.uid);
+            self.bindings.rivals.is_done(now, &pod.uid);
             if self.settings.profile(pod).is_none() && self.facts.wants_devices(pod) {
-                self.rivals.meet();
+                self.bindings.rivals.meet();
             }
             let known = self.facts.nodes.has_pod(&pod.uid);
             self.found_bound(&pod.uid, node);
@@ -170,7 +171,7 @@ impl Engine {
             return self.pod_gone(now, &pod.uid);
         }
         let Some(profile) = self.settings.profile(pod).cloned() else {
-            self.rivals.waits(now, pod, self.facts.wants_devices(pod));
+            self.bindings.rivals.waits(now, pod, self.facts.wants_devices(pod));
             return Wakes::NONE;
         };
         // The answer to a binding may overtake facts from before it, and a pod that is bound stays so.
@@ -202,7 +203,7 @@ impl Engine {
             pod.claims.iter().any(|claim| matches!(claim.source, ClaimSource::ToBeGenerated { .. }));
         for id in pod.claim_ids() {
             if self.facts.claims.get(&id).is_none() {
-                self.lacking.entry(id).or_default().insert(pod.uid.clone());
+                self.bindings.waits.add(id, For::Existence, &pod.uid);
                 lacks = true;
             }
         }
@@ -289,7 +290,7 @@ impl Engine {
 
     /// Pods that waited for a claim to be made are looked at again.
     fn look_again_at_gated(&mut self, now: Timestamp, claim: &ClaimId) {
-        for uid in self.lacking.remove(claim).unwrap_or_default() {
+        for uid in self.bindings.waits.take(claim, For::Existence) {
             let Some(pod) = self.facts.waiting.get(&uid).cloned() else { continue };
             if pod.node.is_some() {
                 self.follow_bound(now, &pod);
@@ -302,7 +303,7 @@ impl Engine {
     }
 
     fn pod_gone(&mut self, now: Timestamp, uid: &Arc<str>) -> Wakes {
-        self.rivals.is_done(now, uid);
+        self.bindings.rivals.is_done(now, uid);
         if let Some(pod) = self.facts.waiting.get(uid).cloned() {
             self.bereave_claims(now, &pod);
         }
@@ -322,18 +323,11 @@ impl Engine {
         self.queue.remove(&key);
         self.plans.shunned.remove(uid);
         let Some(pod) = self.facts.waiting.remove(uid) else { return };
-        self.gated.remove(&key);
+        self.gangs.gated.remove(&key);
         self.leave_gang(&pod);
-        self.forget_users(&pod);
+        self.bindings.waits.forget(&pod, For::OtherUsers);
         self.forget_negotiation(&pod);
-        for id in pod.claim_ids() {
-            if let Some(pods) = self.lacking.get_mut(&id) {
-                pods.remove(uid);
-                if pods.is_empty() {
-                    self.lacking.remove(&id);
-                }
-            }
-        }
+        self.bindings.waits.forget(&pod, For::Existence);
     }
 }
 

@@ -28,7 +28,7 @@ impl Engine {
         if is_note(claim) {
             let id = model::pod::PodId { namespace: claim.namespace.clone(), name: pod.into() };
             let uid = claim.name[NOTE.len() + 1..].into();
-            self.submit_and_forget(Write::NoteResources { pod: id, uid, claims: Vec::new() });
+            self.outbox.submit(Write::NoteResources { pod: id, uid, claims: Vec::new() });
         }
     }
 }

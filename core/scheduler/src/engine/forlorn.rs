@@ -20,7 +20,7 @@ const ASKS_EVERY_MS: i64 = 1_000;
 
 /// What is known of claims that nobody uses.
 #[derive(Debug, Default)]
-pub(super) struct Forlorn {
+pub(crate) struct Forlorn {
     /// Claims that got devices for pods that are gone, with the uids of their users.
     bereaved: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
     /// Claims that are to give their devices back, and when.
@@ -38,13 +38,13 @@ impl Engine {
     /// Lets claims give devices back that nobody uses.
     pub(super) fn clear_forlorn(&mut self, now: Timestamp) {
         let is_due = |(claim, time): (&ClaimId, &Timestamp)| (*time <= now).then(|| claim.clone());
-        let due: Vec<ClaimId> = self.forlorn.due.iter().filter_map(is_due).collect();
+        let due: Vec<ClaimId> = self.bindings.forlorn.due.iter().filter_map(is_due).collect();
         for claim in due {
             if !self.is_forlorn(now, &claim) {
-                self.forlorn.due.remove(&claim);
+                self.bindings.forlorn.due.remove(&claim);
                 continue;
             }
-            self.forlorn.due.insert(claim.clone(), now.plus_millis(ASKS_EVERY_MS));
+            self.bindings.forlorn.due.insert(claim.clone(), now.plus_millis(ASKS_EVERY_MS));
             if !self.bindings.is_given_up(&claim) && !self.bindings.is_being_reserved(&claim) {
                 let uid = self.facts.claims.get(&claim).map(|state| state.uid.clone()).unwrap_or_default();
                 self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &"".into());
@@ -60,7 +60,7 @@ impl Engine {
             let is_ours = state.is_some_and(|state| !self.facts.is_controlled(state));
             if is_ours && self.facts.claims.allocation(&claim).is_some() {
                 let user = self.facts.user_of(pod, &claim);
-                self.forlorn.bereaved.entry(claim.clone()).or_default().insert(user);
+                self.bindings.forlorn.bereaved.entry(claim.clone()).or_default().insert(user);
                 self.look_if_forlorn(now, &claim);
             }
         }
@@ -68,17 +68,17 @@ impl Engine {
 
     /// A claim changed or went, or its pod did.
     pub(super) fn look_if_forlorn(&mut self, now: Timestamp, claim: &ClaimId) {
-        if let Some(gone) = self.forlorn.bereaved.get(claim) {
+        if let Some(gone) = self.bindings.forlorn.bereaved.get(claim) {
             let is_used = |state: &Arc<ClaimState>| state.reserved_for.iter().any(|one| !gone.contains(one));
             let has_devices = self.facts.claims.allocation(claim).is_some();
             if !has_devices || self.facts.claims.get(claim).is_none_or(is_used) {
-                self.forlorn.bereaved.remove(claim);
+                self.bindings.forlorn.bereaved.remove(claim);
             }
         }
         if !self.is_forlorn(now, claim) {
-            self.forlorn.due.remove(claim);
-        } else if !self.forlorn.due.contains_key(claim) {
-            self.forlorn.due.insert(claim.clone(), now);
+            self.bindings.forlorn.due.remove(claim);
+        } else if !self.bindings.forlorn.due.contains_key(claim) {
+            self.bindings.forlorn.due.insert(claim.clone(), now);
         }
     }
 
@@ -89,7 +89,7 @@ impl Engine {
             has_devices && !state.deleting && state.reserved_for.is_empty()
         };
         let is_for_nobody = |state: &Arc<ClaimState>| {
-            self.forlorn.bereaved.contains_key(claim) || self.readiness().is_broken(now, state)
+            self.bindings.forlorn.bereaved.contains_key(claim) || self.readiness().is_broken(now, state)
         };
         self.facts.claims.get(claim).filter(is_idle).is_some_and(is_for_nobody)
     }

@@ -4,7 +4,6 @@
 //! one of its claims, or the time; nobody looks at it meanwhile. When it has waited in vain, the claims that failed give
 //! their devices back in one write each, unless somebody else uses them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use decisions::readiness::{Broken, ReadyOutcome, Standing};
@@ -13,6 +12,7 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::{Announcement, Engine};
+use crate::claim_waits::For;
 use crate::write::Write;
 
 /// A pod that waits for its devices, or whose devices are ready while those of other members of its gang are not.
@@ -123,9 +123,9 @@ impl Engine {
         self.await_claims(uid, claims);
         // Autoscalers look for it, and the next leader looks there first.
         let nominate = Write::Nominate { pod: pod.id.clone(), uid: uid.clone(), node: Some(node.clone()) };
-        self.submit_and_forget(nominate);
+        self.outbox.submit(nominate);
         let message = format!("waiting for binding conditions for device on node {node}: {what}");
-        self.announce(Announcement::DevicesPending { pod, node, message });
+        self.outbox.announce(Announcement::DevicesPending { pod, node, message });
     }
 
     /// The devices of a member of a gang are ready, and are looked after until those of the others are too.
@@ -145,7 +145,7 @@ impl Engine {
     /// Lets a pod go on whenever one of the claims changes.
     fn await_claims(&mut self, uid: &Arc<str>, claims: Vec<ClaimId>) {
         for claim in claims {
-            self.bindings.awaited.entry(claim).or_default().insert(uid.clone());
+            self.bindings.waits.add(claim, For::ReadyDevices, uid);
         }
     }
 
@@ -173,7 +173,7 @@ impl Engine {
         let states = claims.iter().filter_map(|id| self.facts.claims.get(id)?.preparation.as_ref());
         let drivers = states.flat_map(|one| &one.devices).map(|one| one.device.driver.clone()).collect();
         let pod = placing.pod.clone();
-        self.announce(Announcement::DevicesDone { pod, outcome, waited_ms, drivers });
+        self.outbox.announce(Announcement::DevicesDone { pod, outcome, waited_ms, drivers });
     }
 
     /// Forgets that a pod waits for its devices.
@@ -183,12 +183,7 @@ impl Engine {
             self.bindings.settling.remove(&(until, uid.clone()));
         }
         for claim in &readying.claims {
-            if let Some(pods) = self.bindings.awaited.get_mut(claim) {
-                pods.remove(uid);
-                if pods.is_empty() {
-                    self.bindings.awaited.remove(claim);
-                }
-            }
+            self.bindings.waits.remove(claim, For::ReadyDevices, uid);
         }
         Some(readying)
     }
@@ -209,11 +204,7 @@ impl Engine {
 
     /// A claim changed or went. Pods that wait for its devices go on.
     pub(super) fn look_at_awaited(&mut self, now: Timestamp, claim: &ClaimId) {
-        if self.bindings.awaited.is_empty() {
-            return;
-        }
-        let pods: BTreeSet<Arc<str>> = self.bindings.awaited.get(claim).cloned().unwrap_or_default();
-        for uid in pods {
+        for uid in self.bindings.waits.pods(claim, For::ReadyDevices) {
             self.go_on(now, &uid);
         }
     }

@@ -11,34 +11,48 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::{Announcement, Engine, OpenClaim, Placing};
+use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Consumer, Write, WriteId, WriteOutcome};
 
 impl Engine {
     /// It is known what became of a write, and with that of all that were carried out with it.
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        let others = self.merged.remove(&write).unwrap_or_default();
-        let all: Vec<WriteId> = [write].into_iter().chain(others).collect();
+        let owners = self.outbox.settle(write);
         // All of them hear of it before the first goes on, which may take the others of its gang along.
         let pods: Vec<Arc<str>> =
-            all.into_iter().filter_map(|one| self.settle_one(now, one, outcome)).collect();
+            owners.into_iter().filter_map(|(one, owner)| self.settle_one(now, one, owner, outcome)).collect();
         pods.iter().for_each(|uid| self.go_on(now, uid));
     }
 
     /// Takes note of what became of a write, and tells the pod on its way that goes on with it.
-    fn settle_one(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> Option<Arc<str>> {
-        if self.settle_negotiation(now, write, outcome)
-            || self.settle_given_up(now, write, outcome)
-            || self.settle_eviction(now, write, outcome)
-            || self.settle_note(now, write, outcome)
-        {
-            return None;
+    fn settle_one(
+        &mut self,
+        now: Timestamp,
+        write: WriteId,
+        owner: Owner,
+        outcome: &WriteOutcome,
+    ) -> Option<Arc<str>> {
+        match owner {
+            Owner::Binding(uid) => return self.settle_binding(now, write, uid, outcome),
+            Owner::Abandoned => self.settle_abandoned(now, write, outcome),
+            Owner::GivingUp => self.settle_given_up(now, write, outcome),
+            Owner::Eviction { victim, preemptor } => self.settle_eviction(now, &victim, &preemptor, outcome),
+            Owner::GroupNote(id) => self.settle_note(now, write, id, outcome),
+            Owner::Context => self.settle_negotiation(now, write, outcome),
         }
-        let uid = self.writes.remove(&write)?;
-        let Some(placing) = self.bindings.placing.get_mut(&uid) else {
-            self.settle_abandoned(now, write, outcome);
-            return None;
-        };
+        None
+    }
+
+    /// The answer to a write for a pod on its way, which goes on with it.
+    fn settle_binding(
+        &mut self,
+        now: Timestamp,
+        write: WriteId,
+        uid: Arc<str>,
+        outcome: &WriteOutcome,
+    ) -> Option<Arc<str>> {
+        let placing = self.bindings.placing.get_mut(&uid)?;
         if let Some(open) = placing.open.remove(&write) {
             match outcome {
                 WriteOutcome::Done => placing.reserved.push(open.claim.clone()),
@@ -102,7 +116,8 @@ impl Engine {
         let Some(placing) = self.bindings.placing.get(uid) else { return };
         let (pod, node) = (placing.pod.clone(), placing.node.clone());
         let together = self.bound_together(uid);
-        let write = self.submit(uid, Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node, together });
+        let bind = Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node, together };
+        let write = self.outbox.submit_for(Owner::Binding(uid.clone()), bind);
         if let Some(placing) = self.bindings.placing.get_mut(uid) {
             placing.binding = Some(write);
         }
@@ -122,7 +137,7 @@ impl Engine {
         // Only who leads binds pods, so that it may be noted at once.
         self.look_if_gang_bound(&pod);
         self.note_placed();
-        self.announce(Announcement::Scheduled { pod, node, attempts, since });
+        self.outbox.announce(Announcement::Scheduled { pod, node, attempts, since });
     }
 
     /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once
@@ -166,7 +181,7 @@ impl Engine {
             }
             let consumer = self.consumer(&pod, &claim);
             let Some(release) = self.letting_go(&claim, consumer, node.clone()) else { continue };
-            let write = self.submit(uid, release);
+            let write = self.outbox.submit_for(Owner::Binding(uid.clone()), release);
             if let Some(placing) = self.bindings.placing.get_mut(uid) {
                 placing.releasing.insert(write);
             }
@@ -223,6 +238,7 @@ impl Engine {
         let Some(placing) = self.bindings.placing.remove(uid) else { return };
         self.fail_flight(self.now, uid);
         for (write, open) in &placing.open {
+            self.outbox.hand_over(*write, Owner::Abandoned);
             self.bindings.abandoned.insert(*write, (open.clone(), self.consumer(&placing.pod, &open.claim)));
         }
         self.release(&placing);
@@ -245,6 +261,7 @@ impl Engine {
         self.slip_from_flight(self.now, uid);
         for (write, open) in placing.open {
             let consumer = self.consumer(&placing.pod, &open.claim);
+            self.outbox.hand_over(write, Owner::Abandoned);
             self.bindings.abandoned.insert(write, (open, consumer));
         }
         for claim in &placing.reserved {
@@ -317,7 +334,7 @@ impl Engine {
     fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer, node: Option<Arc<str>>) {
         let user = consumer.uid.clone();
         let Some(release) = self.letting_go(claim, consumer, node) else { return };
-        let write = self.submit_and_forget(release);
+        let write = self.outbox.submit_for(Owner::GivingUp, release);
         if self.facts.waiting.contains_key(&user) || self.facts.nodes.has_pod(&user) {
             // Before it is answered, it could undo a reservation that the pod gets anew.
             self.bindings.giving_up.insert(write, (vec![claim.clone()], user));

@@ -14,6 +14,7 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::{Announcement, Engine, OpenClaim, Placing};
+use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Consumer, WaitReason, Write};
 
@@ -43,7 +44,7 @@ impl Engine {
                 continue;
             };
             if self.facts.wants_devices(&pod)
-                && let Some(until) = self.rivals.stands_back(now, &key)
+                && let Some(until) = self.bindings.rivals.stands_back(now, &key)
             {
                 self.queue.postpone(&key, until);
                 continue;
@@ -152,7 +153,7 @@ impl Engine {
 
     /// Asks for a write that has to be done before a pod is bound.
     pub(crate) fn submit_for(&mut self, pod: &Pod, open: OpenClaim, write: Write) {
-        let id = self.submit(&pod.uid, write);
+        let id = self.outbox.submit_for(Owner::Binding(pod.uid.clone()), write);
         if let Some(placing) = self.bindings.placing.get_mut(&pod.uid) {
             placing.open.insert(id, open);
         }
@@ -194,8 +195,8 @@ impl Engine {
         // That a pod has a node is not taken back when it lacks devices there.
         if pod.node.is_none() {
             let (id, uid) = (pod.id.clone(), pod.uid.clone());
-            self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
+            self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
         }
-        self.announce(Announcement::FailedScheduling { pod: pod.clone(), message, filters });
+        self.outbox.announce(Announcement::FailedScheduling { pod: pod.clone(), message, filters });
     }
 }

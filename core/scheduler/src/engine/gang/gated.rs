@@ -139,7 +139,7 @@ impl Engine {
     /// Tells pods what they lack, if there was time for it to turn up.
     pub(crate) fn tell_gated(&mut self, now: Timestamp) {
         for _ in 0..LOOKS_MAX {
-            let Some((key, since)) = self.gated.pop(now) else { return };
+            let Some((key, since)) = self.gangs.gated.pop(now) else { return };
             let root = key.root();
             let pods = match &key {
                 Key::Pod(uid) => self.facts.waiting.get(uid).cloned().into_iter().collect(),
@@ -165,21 +165,21 @@ impl Engine {
                 self.tell_lack(&key, pod, lack);
             }
             if let Some(due) = later {
-                self.gated.put(&key, since, due);
+                self.gangs.gated.put(&key, since, due);
             }
         }
     }
 
     fn tell_lack(&mut self, key: &Key, pod: Arc<Pod>, lack: Lack) {
-        let told = self.gated.told.entry(key.clone()).or_default();
+        let told = self.gangs.gated.told.entry(key.clone()).or_default();
         if told.get(&pod.uid).is_some_and(|known| known.is_as(&lack)) {
             return;
         }
         let (message, filters) = (lack.message(), lack.filters());
         told.insert(pod.uid.clone(), lack);
         let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
-        self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
-        self.announce(Announcement::FailedScheduling { pod, message, filters });
+        self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
+        self.outbox.announce(Announcement::FailedScheduling { pod, message, filters });
     }
 
     fn lack_of_group(&self, pod: &Pod) -> Option<Lack> {

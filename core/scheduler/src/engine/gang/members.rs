@@ -20,9 +20,9 @@ impl Engine {
         let Some(id) = self.facts.groups.gang_of(pod) else {
             if gated {
                 self.suspect(pod);
-                self.gated.add(&Key::from(pod), now);
+                self.gangs.gated.add(&Key::from(pod), now);
             } else {
-                self.gated.remove(&Key::from(pod));
+                self.gangs.gated.remove(&Key::from(pod));
             }
             return self.queue.apply(&Key::from(pod), pod.priority, gated, now);
         };
@@ -79,7 +79,7 @@ impl Engine {
     fn forget_composite(&mut self, id: &GroupId) {
         if self.facts.groups.remove_composite(id) {
             let key = Key::Tree(id.clone());
-            self.gated.remove(&key);
+            self.gangs.gated.remove(&key);
             self.queue.remove(&key);
         }
     }
@@ -98,18 +98,18 @@ impl Engine {
         let root = self.facts.groups.root_of(id);
         let key = Key::Gang(id.clone());
         if let Some(Root::Composite(root)) = &root {
-            self.gated.remove(&key);
+            self.gangs.gated.remove(&key);
             self.queue.remove(&key);
             return self.look_at_tree(now, root);
         }
         let Some(members) = self.facts.groups.waiting(id) else {
-            self.gated.remove(&key);
+            self.gangs.gated.remove(&key);
             self.queue.remove(&key);
             return;
         };
         let mut here = members.iter().filter(|(uid, _)| !self.bindings.placing.contains_key(*uid)).peekable();
         if here.peek().is_none() {
-            self.gated.remove(&key);
+            self.gangs.gated.remove(&key);
             self.queue.remove(&key);
             return;
         }
@@ -129,12 +129,12 @@ impl Engine {
         let is_held_back = is_gated || !is_whole;
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
-            self.gated.add(&key, now);
+            self.gangs.gated.add(&key, now);
             let members: Vec<Arc<str>> = members.keys().cloned().collect();
             self.suspect_all(&members);
             self.close_seats(now, id, "another member of the pod group is held back");
         } else {
-            self.gated.remove(&key);
+            self.gangs.gated.remove(&key);
         }
         if !is_whole {
             self.free_room_of(&Root::Group(id.clone()));
@@ -145,7 +145,7 @@ impl Engine {
     pub(crate) fn leave_gang(&mut self, pod: &Pod) {
         let Some(id) = self.facts.groups.gang_of(pod) else { return };
         let key = self.facts.groups.key_for(&id);
-        self.gated.forget(&key, &pod.uid);
+        self.gangs.gated.forget(&key, &pod.uid);
         if self.facts.groups.wait_no_more(&id, &pod.uid) {
             self.forget_plan(&id);
         }

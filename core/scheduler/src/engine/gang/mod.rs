@@ -7,7 +7,7 @@
 
 mod claims;
 mod flight;
-pub(crate) mod gated;
+mod gated;
 mod in_the_way;
 mod members;
 mod news;
@@ -29,12 +29,15 @@ use model::group::GroupId;
 use rustc_hash::FxHashMap;
 
 use flight::Flight;
+use gated::Gated;
 use notes::Notes;
 use release::Landing;
 
 /// What is under way with pods that are placed together.
 #[derive(Debug, Default)]
 pub(crate) struct Gangs {
+    /// Pods and gangs that are held back until something exists.
+    pub(crate) gated: Gated,
     /// Members that are to be bound together.
     flights: BTreeMap<GroupId, Flight>,
     /// The gang of each of them.

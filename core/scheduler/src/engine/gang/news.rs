@@ -105,7 +105,7 @@ impl Engine {
             let message = format!(
                 "pod group {name} is ignored and its pods are placed one by one, since the feature gate GenericWorkload is off"
             );
-            self.announce(Announcement::GroupIgnored { pod: pod.clone(), message });
+            self.outbox.announce(Announcement::GroupIgnored { pod: pod.clone(), message });
         }
     }
 
@@ -123,6 +123,6 @@ impl Engine {
             outcome,
             tried: self.gangs.tried,
         };
-        self.announce(Announcement::Gang(Box::new(news)));
+        self.outbox.announce(Announcement::Gang(Box::new(news)));
     }
 }

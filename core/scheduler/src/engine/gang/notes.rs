@@ -11,6 +11,7 @@ use model::timestamp::Timestamp;
 use model::workload::is_replica;
 
 use crate::engine::Engine;
+use crate::outbox::Owner;
 use crate::write::{GroupState, Write, WriteId, WriteOutcome};
 
 /// How long a note that could not be written rests at first, and at most.
@@ -21,7 +22,6 @@ const PAUSE_MS_MAX: i64 = 300_000;
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     last: BTreeMap<GroupId, Noted>,
-    open: BTreeMap<WriteId, GroupId>,
     due: BTreeSet<(Timestamp, GroupId)>,
 }
 
@@ -57,16 +57,20 @@ impl Engine {
 
     fn write_note(&mut self, id: GroupId, uid: Arc<str>, state: GroupState, failures: u32) {
         let write = Write::NoteGroup { group: id.clone(), uid: uid.clone(), state: state.clone() };
-        let write = self.submit_and_forget(write);
-        self.gangs.notes.open.insert(write, id.clone());
+        let write = self.outbox.submit_for(Owner::GroupNote(id.clone()), write);
         self.gangs.notes.last.insert(id, Noted { uid, state, write, failures });
     }
 
-    /// Takes in what became of a note, and says whether the write was one.
-    pub(crate) fn settle_note(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
+    /// Takes in what became of a note on a group.
+    pub(crate) fn settle_note(
+        &mut self,
+        now: Timestamp,
+        write: WriteId,
+        id: GroupId,
+        outcome: &WriteOutcome,
+    ) {
         let notes = &mut self.gangs.notes;
-        let Some(id) = notes.open.remove(&write) else { return false };
-        let Some(noted) = notes.last.get_mut(&id).filter(|noted| noted.write == write) else { return true };
+        let Some(noted) = notes.last.get_mut(&id).filter(|noted| noted.write == write) else { return };
         match outcome {
             WriteOutcome::Done => drop(notes.last.remove(&id)),
             WriteOutcome::Failed(_) => {
@@ -76,7 +80,6 @@ impl Engine {
                 notes.due.insert((now.plus_millis(pause), id));
             }
         }
-        true
     }
 
     /// Notes again what could not be written.
@@ -102,6 +105,6 @@ impl Engine {
     /// When something is to be told of groups or of pods that no attempt brings about.
     #[must_use]
     pub fn next_note(&self) -> Option<Timestamp> {
-        [self.gangs.notes.next_time(), self.gated.next_time()].into_iter().flatten().min()
+        [self.gangs.notes.next_time(), self.gangs.gated.next_time()].into_iter().flatten().min()
     }
 }

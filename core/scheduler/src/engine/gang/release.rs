@@ -127,7 +127,7 @@ impl Engine {
         for pod in pods {
             if self.is_released_with_others(&pod) && self.let_go(&pod) {
                 self.gangs.released.insert(pod.uid.clone());
-                self.announce(Announcement::Released { pod, message: FAILED.to_owned() });
+                self.outbox.announce(Announcement::Released { pod, message: FAILED.to_owned() });
             }
         }
     }

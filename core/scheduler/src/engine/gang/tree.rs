@@ -19,7 +19,7 @@ impl Engine {
         let waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf)).flatten();
         let mut here = waiting.filter(|(uid, _)| !self.bindings.placing.contains_key(*uid)).peekable();
         if here.peek().is_none() {
-            self.gated.remove(&key);
+            self.gangs.gated.remove(&key);
             self.queue.remove(&key);
             return;
         }
@@ -29,12 +29,12 @@ impl Engine {
         let is_held_back = is_gated || !has_enough;
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
-            self.gated.add(&key, now);
+            self.gangs.gated.add(&key, now);
             let waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf));
             let members: Vec<Arc<str>> = waiting.flat_map(|members| members.keys().cloned()).collect();
             self.suspect_all(&members);
         } else {
-            self.gated.remove(&key);
+            self.gangs.gated.remove(&key);
         }
         if !has_enough {
             self.free_room_of(&tree);

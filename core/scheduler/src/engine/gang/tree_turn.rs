@@ -32,7 +32,7 @@ impl Engine {
             return self.queue.put_back(key, Failure::Failed, now);
         }
         if pods.iter().any(|pod| self.facts.wants_devices(pod))
-            && let Some(until) = self.rivals.stands_back(now, key)
+            && let Some(until) = self.bindings.rivals.stands_back(now, key)
         {
             return self.queue.postpone(key, until);
         }

@@ -42,7 +42,7 @@ impl Engine {
         }
         sort(&mut members);
         if members.iter().any(|pod| self.facts.wants_devices(pod))
-            && let Some(until) = self.rivals.stands_back(now, key)
+            && let Some(until) = self.bindings.rivals.stands_back(now, key)
         {
             return self.queue.postpone(key, until);
         }
@@ -216,9 +216,9 @@ impl Engine {
         self.queue.put_back(key, failure, now);
         for pod in members {
             let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
-            self.submit_and_forget(Write::Note { pod: id, uid, reason, message: message.clone() });
+            self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
             let (pod, message, filters) = (pod.clone(), message.clone(), *filters);
-            self.announce(Announcement::FailedScheduling { pod, message, filters });
+            self.outbox.announce(Announcement::FailedScheduling { pod, message, filters });
         }
     }
 }

@@ -121,7 +121,7 @@ impl Engine {
             let known = left.remove(&pod.uid).map(|known| &known.node);
             if known.or(pod.nominated_node.as_ref()) != Some(&choice.node) {
                 let (id, uid, node) = (pod.id.clone(), pod.uid.clone(), Some(choice.node.clone()));
-                self.submit_and_forget(Write::Nominate { pod: id, uid, node });
+                self.outbox.submit(Write::Nominate { pod: id, uid, node });
             }
             self.nominate(nomination(pod, choice));
         }
@@ -141,7 +141,7 @@ impl Engine {
         }
         for Nomination { pod, .. } in aside {
             let (pod, uid) = (pod.id.clone(), pod.uid.clone());
-            self.submit_and_forget(Write::Nominate { pod, uid, node: None });
+            self.outbox.submit(Write::Nominate { pod, uid, node: None });
         }
         self.wake_others(GOING, now);
     }

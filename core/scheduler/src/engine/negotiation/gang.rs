@@ -50,7 +50,7 @@ impl Engine {
         let message = format!("pod {} of its group is {wait}", other.id.name);
         self.negotiations.waits.insert(pod.uid.clone(), wait);
         let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Negotiating);
-        self.submit_and_forget(Write::Note { pod: id, uid, reason, message });
+        self.outbox.submit(Write::Note { pod: id, uid, reason, message });
     }
 
     /// A gang has no seats: it gives back what it has, and rests before it negotiates again.

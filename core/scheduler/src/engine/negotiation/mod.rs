@@ -25,16 +25,16 @@ use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
+use crate::claim_waits::For;
 use crate::engine::Engine;
 use crate::news::{Await, Wait};
+use crate::outbox::Owner;
 use crate::write::{Write, WriteId, WriteOutcome};
 
 /// What is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Negotiations {
-    /// Pods that had a turn and wait, by their claims.
-    users: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
-    /// The same by their names, which another may have had before.
+    /// Pods that had a turn and wait, by their names, which another may have had before.
     named: BTreeMap<PodId, BTreeSet<Arc<str>>>,
     /// Writes of contexts that are not answered.
     writes: BTreeMap<WriteId, Writing>,
@@ -99,7 +99,7 @@ impl Engine {
         }
         self.negotiations.named.entry(pod.id.clone()).or_default().insert(pod.uid.clone());
         for id in pod.claim_ids() {
-            self.negotiations.users.entry(id).or_default().insert(pod.uid.clone());
+            self.bindings.waits.add(id, For::Driver, &pod.uid);
         }
     }
 
@@ -119,9 +119,7 @@ impl Engine {
         }
         self.plans.selections.set(&pod.uid, None);
         forget(&mut self.negotiations.named, &pod.id, &pod.uid);
-        for id in pod.claim_ids() {
-            forget(&mut self.negotiations.users, &id, &pod.uid);
-        }
+        self.bindings.waits.forget(pod, For::Driver);
     }
 
     /// A claim is otherwise than it was: if a controller of a driver did that, the pods that use it look again.
@@ -142,7 +140,7 @@ impl Engine {
 
     /// Pods that use a claim, or wait for it, look again.
     pub(crate) fn rouse_users(&mut self, now: Timestamp, id: &ClaimId) {
-        for uid in self.negotiations.users.get(id).cloned().unwrap_or_default() {
+        for uid in self.bindings.waits.pods(id, For::Driver) {
             self.rouse_negotiated(now, &uid);
         }
     }
@@ -193,16 +191,10 @@ impl Engine {
     }
 
     /// The answer to the write of a context.
-    pub(crate) fn settle_negotiation(
-        &mut self,
-        now: Timestamp,
-        write: WriteId,
-        outcome: &WriteOutcome,
-    ) -> bool {
-        let Some(writing) = self.negotiations.writes.remove(&write) else { return false };
+    pub(crate) fn settle_negotiation(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
+        let Some(writing) = self.negotiations.writes.remove(&write) else { return };
         let Some(pod) = self.facts.waiting.get(&writing.pod).cloned() else {
-            self.keep_after_all(now, write);
-            return true;
+            return self.keep_after_all(now, write);
         };
         let key = self.facts.groups.key_of(&pod);
         if matches!(outcome, WriteOutcome::Failed(_)) {
@@ -222,7 +214,6 @@ impl Engine {
                 self.queue.sleep_less(&key, now);
             }
         }
-        true
     }
 
     /// A claim is not asked to give its devices back after all. Others that use it thought so, and look again.
@@ -264,7 +255,8 @@ impl Engine {
     fn say(&mut self, pod: &Pod, selected: Option<Arc<str>>, potential: Vec<Arc<str>>) -> WriteId {
         let (id, uid) = (pod.id.clone(), pod.uid.clone());
         let chosen = selected.clone();
-        let write = self.submit_and_forget(Write::Negotiate { pod: id, uid, selected, potential });
+        let negotiate = Write::Negotiate { pod: id, uid, selected, potential };
+        let write = self.outbox.submit_for(Owner::Context, negotiate);
         self.negotiations.begun.insert(pod.uid.clone());
         let writing =
             Writing { pod: pod.uid.clone(), selected: chosen, is_outdated: false, then: Vec::new() };
@@ -282,7 +274,7 @@ impl Engine {
     pub(crate) fn end_negotiation(&mut self, pod: &Pod) {
         let was_begun = self.negotiations.begun.remove(&pod.uid);
         if was_begun || self.facts.context(pod).is_some() {
-            self.submit_and_forget(Write::EndNegotiation { pod: pod.id.clone(), uid: pod.uid.clone() });
+            self.outbox.submit(Write::EndNegotiation { pod: pod.id.clone(), uid: pod.uid.clone() });
         }
     }
 }

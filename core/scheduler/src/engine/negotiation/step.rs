@@ -96,9 +96,9 @@ impl Engine {
         self.negotiations.waits.insert(pod.uid.clone(), wait.clone());
         if pod.node.is_none() {
             let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Negotiating);
-            self.submit_and_forget(Write::Note { pod: id, uid, reason, message });
+            self.outbox.submit(Write::Note { pod: id, uid, reason, message });
         }
-        self.announce(Announcement::Negotiating { pod: pod.clone(), wait });
+        self.outbox.announce(Announcement::Negotiating { pod: pod.clone(), wait });
         told
     }
 }

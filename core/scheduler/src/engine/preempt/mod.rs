@@ -17,8 +17,9 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::engine::{Announcement, Engine};
+use crate::outbox::Owner;
 use crate::queue::Failure;
-use crate::write::{Preemptor, Write, WriteId, WriteOutcome};
+use crate::write::{Preemptor, Write, WriteOutcome};
 
 /// For whom somebody goes.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +114,7 @@ impl Engine {
         }
         self.nominate_for(pod, &candidate);
         let (id, uid, node) = (pod.id.clone(), pod.uid.clone(), Some(candidate.node));
-        self.submit_and_forget(Write::Nominate { pod: id, uid, node });
+        self.outbox.submit(Write::Nominate { pod: id, uid, node });
         candidate.victims
     }
 
@@ -127,7 +128,7 @@ impl Engine {
         if is_here && !self.call_back(now, &victim.uid, CALLED_BACK) {
             self.evict(by, victim);
         }
-        self.announce(Announcement::Preempted {
+        self.outbox.announce(Announcement::Preempted {
             pod: victim.clone(),
             by: by.pod.clone(),
             group: by.group.cloned(),
@@ -142,8 +143,8 @@ impl Engine {
 
     fn send_away(&mut self, victim: &Pod, for_whom: &Pod, by: Preemptor) {
         let (id, uid, scheduler) = (victim.id.clone(), victim.uid.clone(), for_whom.scheduler.clone());
-        let write = self.submit_and_forget(Write::Evict { pod: id, uid, scheduler, by });
-        self.evictions.insert(write, (victim.uid.clone(), for_whom.uid.clone()));
+        let owner = Owner::Eviction { victim: victim.uid.clone(), preemptor: for_whom.uid.clone() };
+        self.outbox.submit_for(owner, Write::Evict { pod: id, uid, scheduler, by });
     }
 
     /// Lets a pod go that is bound, for the sake of its own gang, and says whether it was not going already.
@@ -173,16 +174,20 @@ impl Engine {
         }
     }
 
-    /// The API's answer to an eviction, if the write is one.
-    pub(crate) fn settle_eviction(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) -> bool {
-        let Some((victim, preemptor)) = self.evictions.remove(&write) else { return false };
+    /// The API's answer to an eviction.
+    pub(crate) fn settle_eviction(
+        &mut self,
+        now: Timestamp,
+        victim: &Arc<str>,
+        preemptor: &Arc<str>,
+        outcome: &WriteOutcome,
+    ) {
         if let WriteOutcome::Failed(_) = outcome {
-            self.plans.leaving.remove(&victim);
-            self.gangs.released.remove(&victim);
+            self.plans.leaving.remove(victim);
+            self.gangs.released.remove(victim);
             // Nothing will happen that wakes it, and at once it would be the same again.
-            self.wake_nominee_later(&preemptor, now);
+            self.wake_nominee_later(preemptor, now);
         }
-        true
     }
 }
 

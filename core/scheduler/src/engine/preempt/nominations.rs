@@ -66,7 +66,7 @@ impl Engine {
         let is_nominated = self.plans.nominations.get(&pod.uid).is_some();
         if is_nominated || pod.nominated_node.is_some() {
             let (pod, uid) = (pod.id.clone(), pod.uid.clone());
-            self.submit_and_forget(Write::Nominate { pod, uid, node: None });
+            self.outbox.submit(Write::Nominate { pod, uid, node: None });
         }
         self.end_nomination(&pod.uid, None)
     }

@@ -1,0 +1,172 @@
+//! What is to be done about what was decided: writes, each with its owner, and what people are told.
+//!
+//! Writes about one claim that are asked for at once are one write: members of a gang that share a claim get it together, and let
+//! it go together. Written one by one, each would make the others' version of the claim an old one.
+//!
+//! Invariants: a write knows its owner when it is submitted, so that its answer goes there and nowhere else. A write that is
+//! carried out with another is settled with it; its owner does not know the difference.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::claim::ClaimId;
+use model::group::GroupId;
+use model::timestamp::Timestamp;
+use rustc_hash::FxHashMap;
+
+use crate::news::Announcement;
+use crate::write::{Consumer, Write, WriteId};
+
+/// What is to be done.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Effect {
+    /// Write this, and tell what came of it.
+    Submit(WriteId, Write),
+    /// Tell people.
+    Announce(Announcement),
+    /// There is something to do at this time, even if nothing happens until then.
+    WakeAt(Timestamp),
+}
+
+/// What waits for the answer to a write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Owner {
+    /// A pod on its way to a node, by uid.
+    Binding(Arc<str>),
+    /// What was written of a claim for a pod that is gone, or that is on another node by now.
+    Abandoned,
+    /// Claims that are about to lose their devices, or to go.
+    GivingUp,
+    /// The eviction of a pod, for the sake of another or of its own gang.
+    Eviction {
+        /// The uid of the pod that goes.
+        victim: Arc<str>,
+        /// The uid of the pod for which it does.
+        preemptor: Arc<str>,
+    },
+    /// A note on a group.
+    GroupNote(GroupId),
+    /// What drivers' controllers are told about a pod.
+    Context,
+}
+
+/// What is to be done, and who waits for which answer.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    effects: Vec<Effect>,
+    next: u64,
+    /// Writes that are not answered yet. Those that nothing waits for are not here.
+    owners: FxHashMap<WriteId, Owner>,
+    /// Writes that are carried out with another, by that.
+    merged: FxHashMap<WriteId, Vec<WriteId>>,
+}
+
+impl Outbox {
+    /// Asks for a write; nothing waits for its answer.
+    pub fn submit(&mut self, write: Write) -> WriteId {
+        let id = WriteId(self.next);
+        self.next += 1;
+        self.effects.push(Effect::Submit(id, write));
+        id
+    }
+
+    /// Asks for a write whose answer somebody waits for.
+    pub fn submit_for(&mut self, owner: Owner, write: Write) -> WriteId {
+        let id = self.submit(write);
+        self.owners.insert(id, owner);
+        id
+    }
+
+    /// The answer to a write goes to somebody else.
+    pub fn hand_over(&mut self, write: WriteId, owner: Owner) {
+        self.owners.insert(write, owner);
+    }
+
+    /// Tells people.
+    pub fn announce(&mut self, announcement: Announcement) {
+        self.effects.push(Effect::Announce(announcement));
+    }
+
+    /// A write is answered: what waited for it and for those that were carried out with it, in the order in which they were asked
+    /// for.
+    pub fn settle(&mut self, write: WriteId) -> Vec<(WriteId, Owner)> {
+        let others = self.merged.remove(&write).unwrap_or_default();
+        let all = [write].into_iter().chain(others);
+        all.filter_map(|one| Some((one, self.owners.remove(&one)?))).collect()
+    }
+
+    /// Everything that is to be done since this was asked the last time, and when there is something to do at the latest.
+    pub fn take(&mut self, wake_at: Option<Timestamp>) -> Vec<Effect> {
+        self.merge_writes();
+        self.effects.extend(wake_at.map(Effect::WakeAt));
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Makes one write of those that are asked for at once and can be one. It has the place of the first.
+    fn merge_writes(&mut self) {
+        if self.effects.iter().filter_map(key_of).nth(1).is_none() {
+            return;
+        }
+        let mut first: BTreeMap<(Kind, ClaimId, Arc<str>), usize> = BTreeMap::new();
+        let mut kept: Vec<Effect> = Vec::with_capacity(self.effects.len());
+        for effect in std::mem::take(&mut self.effects) {
+            match key_of(&effect).map(|key| *first.entry(key).or_insert(kept.len())) {
+                Some(at) if at < kept.len() => self.merge(&mut kept[at], effect),
+                _ => kept.push(effect),
+            }
+        }
+        self.effects = kept;
+    }
+
+    /// Has a write carried out with another.
+    fn merge(&mut self, into: &mut Effect, mut other: Effect) {
+        if matches!(other, Effect::Submit(_, Write::Allocate { .. })) {
+            // Who brings the devices reserves them for the others.
+            std::mem::swap(into, &mut other);
+        }
+        let (Effect::Submit(id, write), Effect::Submit(merged, mut other)) = (into, other) else { return };
+        let others = consumers_of(&mut other).map(std::mem::take).unwrap_or_default();
+        if let Some(consumers) = consumers_of(write) {
+            // A group that uses the claim in its members' stead is one user.
+            for consumer in others {
+                if consumers.iter().all(|known| known.user() != consumer.user()) {
+                    consumers.push(consumer);
+                }
+            }
+        }
+        let with = self.merged.remove(&merged).unwrap_or_default();
+        self.merged.entry(*id).or_default().extend([merged].into_iter().chain(with));
+    }
+}
+
+/// Writes that can be one: all of them about the same claim.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Kind {
+    /// They give it devices, or reserve it.
+    Taking,
+    /// They take reservations back that are of no use on a node.
+    Letting(Option<Arc<str>>),
+}
+
+/// What a write can be one with: its kind, the claim and the claim's uid.
+fn key_of(effect: &Effect) -> Option<(Kind, ClaimId, Arc<str>)> {
+    let Effect::Submit(_, write) = effect else { return None };
+    match write {
+        Write::Allocate { claim, uid, .. } | Write::Reserve { claim, uid, .. } => {
+            Some((Kind::Taking, claim.clone(), uid.clone()))
+        }
+        Write::Release { claim, uid, node, .. } => {
+            Some((Kind::Letting(node.clone()), claim.clone(), uid.clone()))
+        }
+        _ => None,
+    }
+}
+
+fn consumers_of(write: &mut Write) -> Option<&mut Vec<Consumer>> {
+    match write {
+        Write::Allocate { consumers, .. }
+        | Write::Reserve { consumers, .. }
+        | Write::Release { consumers, .. } => Some(consumers),
+        _ => None,
+    }
+}
