@@ -46,7 +46,7 @@ pub use object::{Object, ObjectRef};
 pub use settled::Settled;
 pub use sources::{Classes, Sight, Sources};
 
-/// How long to wait when somebody else was faster for the second time; doubles with each.
+/// How long to wait after the second conflict; doubles with each.
 const CONFLICT_PAUSE_FIRST: Duration = Duration::from_millis(5);
 const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(500);
 
@@ -59,8 +59,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 pub struct Terms {
     /// How often a call or a reading is tried again that the server could not carry out.
     pub retries_max: u32,
-    /// How often a write is made anew from the object as it is, since somebody else changed the object first. Each time that
-    /// somebody got ahead, and the next time it may be us.
+    /// How often a write is made anew from the object as it is, since another client changed the object first. Each time that
+    /// client got ahead, and the next time it may be us.
     pub conflicts_max: u32,
     /// Whether allocations say when they were made, as binding conditions need it.
     pub allocation_times: bool,
@@ -177,7 +177,7 @@ struct Sent {
 struct Tally {
     /// The server could not carry out a call.
     failed: u32,
-    /// Somebody else was faster.
+    /// Another client wrote the object first.
     conflicts: u32,
     /// The server could not show an object.
     unread: u32,
