@@ -169,7 +169,7 @@ mod tests {
     use model::claim::ClaimId;
     use model::device::DeviceId;
     use model::node::Node;
-    use model::pod::{PodId, Shape};
+    use model::pod::PodId;
 
     use super::*;
     use crate::ledger::{Holder, Holding};
@@ -183,25 +183,8 @@ mod tests {
     }
 
     fn pod(name: &str, node: &str) -> Arc<Pod> {
-        Arc::new(Pod {
-            id: PodId { namespace: "default".into(), name: name.into() },
-            uid: name.into(),
-            scheduler: "supercargo".into(),
-            node: Some(node.into()),
-            nominated_node: None,
-            running: false,
-            finished: false,
-            deleting: false,
-            priority: 0,
-            preempts: true,
-            created: None,
-            started: None,
-            gates: Vec::new(),
-            claims: Vec::new(),
-            group: None,
-            landing: None,
-            shape: Arc::new(Shape::default()),
-        })
+        let id = PodId { namespace: "default".into(), name: name.into() };
+        Arc::new(Pod { id, uid: name.into(), node: Some(node.into()), ..Pod::default() })
     }
 
     fn facts() -> Facts {

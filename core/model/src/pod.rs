@@ -12,7 +12,7 @@ use crate::node::{NodeSelector, NodeTerm};
 use crate::timestamp::Timestamp;
 
 /// A pod by name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct PodId {
     /// Its namespace.
     pub namespace: Arc<str>,
@@ -36,7 +36,7 @@ pub struct Landing {
 }
 
 /// A pod.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Pod {
     /// Which pod it is.
     pub id: PodId,

@@ -95,7 +95,7 @@ impl Rivals {
 
 #[cfg(test)]
 mod tests {
-    use model::pod::{ClaimSource, PodClaim, PodId, Shape};
+    use model::pod::{ClaimSource, PodClaim, PodId};
 
     use super::*;
 
@@ -105,25 +105,8 @@ mod tests {
 
     fn theirs(name: &str, scheduler: &str) -> Pod {
         let claims = vec![PodClaim { name: "c".into(), source: ClaimSource::Named("c".into()) }];
-        Pod {
-            id: PodId { namespace: "default".into(), name: name.into() },
-            uid: name.into(),
-            scheduler: scheduler.into(),
-            node: None,
-            nominated_node: None,
-            running: false,
-            finished: false,
-            deleting: false,
-            priority: 0,
-            preempts: true,
-            created: None,
-            started: None,
-            gates: Vec::new(),
-            claims,
-            group: None,
-            landing: None,
-            shape: Arc::new(Shape::default()),
-        }
+        let id = PodId { namespace: "default".into(), name: name.into() };
+        Pod { id, uid: name.into(), scheduler: scheduler.into(), claims, ..Pod::default() }
     }
 
     #[test]
