@@ -16,6 +16,7 @@ use model::timestamp::Timestamp;
 
 use crate::alike::Alike;
 use crate::gang::Tried;
+use crate::giving_back::{Why, kept};
 use crate::plans::Plans;
 use crate::readiness::Readiness;
 use crate::scopes::Scopes;
@@ -27,8 +28,8 @@ pub trait Underway {
     /// Whether a pod is on its way to a node, or is being taken back from there.
     fn is_on_its_way(&self, pod: &str) -> bool;
 
-    /// Whether a pod on its way is about to use a claim.
-    fn is_being_reserved(&self, claim: &ClaimId) -> bool;
+    /// Whether a pod on its way is about to use a claim, besides this one.
+    fn is_being_reserved(&self, claim: &ClaimId, besides: Option<&str>) -> bool;
 
     /// Whether a claim is about to lose its devices, or to go.
     fn is_given_up(&self, claim: &ClaimId) -> bool;
@@ -97,6 +98,11 @@ impl<'c> Cycle<'c> {
     /// Work that may be done, which callers may keep back for what comes after.
     pub fn work(&mut self) -> &mut Work {
         &mut self.caches.work
+    }
+
+    /// Whether a claim gives devices back that were for a pod.
+    pub(crate) fn gives_back(&self, why: Why, claim: &ClaimId, pod: &Pod) -> bool {
+        kept(&self.facts, self.underway, why, claim, Some(&pod.uid)).is_none()
     }
 
     /// Judges whether devices are ready.

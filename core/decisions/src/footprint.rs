@@ -67,7 +67,8 @@ impl Cycle<'_> {
             return false;
         }
         let is_mine = state.reserved_for.contains(&pod.uid);
-        let is_used = !state.reserved_for.is_empty() || self.underway.is_being_reserved(&state.wish.id);
+        let is_used =
+            !state.reserved_for.is_empty() || self.underway.is_being_reserved(&state.wish.id, Some(&pod.uid));
         let is_part = |device: &DeviceId| {
             let known = self.facts.slices.device(device);
             known.is_some_and(|known| known.node_resources.values().any(|share| share.part.is_some()))

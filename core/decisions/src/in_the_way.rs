@@ -12,6 +12,7 @@ use model::pod::Pod;
 
 use crate::cycle::Cycle;
 use crate::filters::node_of;
+use crate::giving_back::Why;
 use crate::pod::Claims;
 
 /// A claim that is to give up its devices, or to go.
@@ -42,17 +43,8 @@ impl Cycle<'_> {
         claims: &Claims,
         candidates: &[NodeIdx],
     ) -> Option<InTheWay> {
-        let is_idle = |id: &ClaimId, users: &[Arc<str>]| {
-            // What is reserved for a pod on a node may be in use there, whatever became of the node, unless it cannot be used there.
-            let is_of_no_use = pod.node.as_ref().is_none_or(|node| !self.facts.may_use_at(id, node));
-            let is_unused = is_of_no_use && users.iter().all(|user| self.facts.is_user_alone(user, &pod.uid));
-            let is_unused = is_unused || users.is_empty();
-            is_unused && !self.underway.is_being_reserved(id)
-        };
-        // What a driver gave at once and for good is not asked back.
-        let is_kept = |state: &ClaimState| state.control.controller.is_some() && state.control.immediate;
-        let settled = claims.settled.iter().filter(|state| !is_kept(state));
-        let idle: Vec<_> = settled.filter(|state| is_idle(&state.wish.id, &state.reserved_for)).collect();
+        let gives_back = |state: &&Arc<ClaimState>| self.gives_back(Why::BlocksOwnPod, &state.wish.id, pod);
+        let idle: Vec<&Arc<ClaimState>> = claims.settled.iter().filter(gives_back).collect();
         if idle.is_empty() {
             return None;
         }

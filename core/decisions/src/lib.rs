@@ -15,6 +15,7 @@ pub mod extended;
 pub mod filters;
 pub mod footprint;
 pub mod gang;
+pub mod giving_back;
 pub mod holding;
 pub mod in_the_way;
 pub mod negotiation;

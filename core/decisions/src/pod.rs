@@ -20,6 +20,7 @@ use crate::cycle::Cycle;
 use crate::device_search::{Found, NoDevices};
 use crate::filters::{self, Around, Filter, FilterSet, Mounts};
 use crate::footprint::Footing;
+use crate::giving_back::Why;
 use crate::in_the_way::{InTheWay, Remedy};
 use crate::negotiation::{Openings, Pending};
 use crate::profile::Profile;
@@ -500,18 +501,18 @@ impl Cycle<'_> {
             if self.underway.is_given_up(&id) {
                 return Err(refused(format!("resource claim {id} is in the process of being deallocated")));
             }
-            let is_wanted =
-                || self.underway.is_being_reserved(&id) || self.facts.has_other_users(&id, &pod.uid);
-            let broken = || self.readiness().will_not_be_ready(self.now, &id, profile);
-            let clash = || self.facts.clash(&id, false).filter(|_| !is_wanted());
+            let broken =
+                || Some((self.readiness().will_not_be_ready(self.now, &id, profile)?, Why::NotReady));
+            let is_kept = || !self.gives_back(Why::LostClash, &id, pod);
+            let clash = || Some((self.facts.clash(&id, false).filter(|_| !is_kept())?, Why::LostClash));
             // What a pod on its node has there it keeps, as it is: the node may use it by now.
             let may_use =
                 |node: &Arc<str>| state.reserved_for.contains(&user) && self.facts.may_use_at(&id, node);
             let is_its_own = pod.node.as_ref().is_some_and(may_use);
-            if !is_its_own && let Some(why) = broken().or_else(clash) {
-                let mut refusal = refused(why);
+            if !is_its_own && let Some((reason, why)) = broken().or_else(clash) {
+                let mut refusal = refused(reason);
                 let one = InTheWay { claim: id.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };
-                refusal.in_the_way = (!is_wanted()).then_some(one);
+                refusal.in_the_way = self.gives_back(why, &id, pod).then_some(one);
                 return Err(refusal);
             }
             let consumers = state.reserved_for.len();

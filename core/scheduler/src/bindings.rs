@@ -41,12 +41,14 @@ impl Underway for Bindings {
         self.placing.contains_key(pod)
     }
 
-    fn is_being_reserved(&self, claim: &ClaimId) -> bool {
-        let uses = |placing: &Placing| {
+    fn is_being_reserved(&self, claim: &ClaimId, besides: Option<&str>) -> bool {
+        let is_other = |pod: &str| besides != Some(pod);
+        let uses = |(uid, placing): (&Arc<str>, &Placing)| {
             let open = placing.open.values().map(|open| &open.claim);
-            open.chain(&placing.reserved).any(|one| one == claim)
+            is_other(uid) && open.chain(&placing.reserved).any(|one| one == claim)
         };
-        self.placing.values().any(uses) || self.abandoned.values().any(|(open, _)| open.claim == *claim)
+        let is_written = |(open, user): &(OpenClaim, Consumer)| is_other(&user.uid) && open.claim == *claim;
+        self.placing.iter().any(uses) || self.abandoned.values().any(is_written)
     }
 
     fn is_given_up(&self, claim: &ClaimId) -> bool {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cluster::claims::Held;
+use cluster::claims::{ClaimState, Held};
 use model::claim::ClaimId;
 use model::pod::Pod;
 
 use super::party::Party;
 use super::seek::STEPS_MAX;
 use crate::cycle::Cycle;
+use crate::giving_back::Why;
 
 /// Claims that nobody uses, and who may: the claim's uid, and that of the pod or group.
 type Idle = BTreeMap<ClaimId, (Arc<str>, Arc<str>)>;
@@ -40,11 +41,8 @@ impl Cycle<'_> {
     fn idle_claims(&self, pod: &Pod) -> Idle {
         let profile = self.settings.profile_of(pod);
         let settled = self.claims_of(pod, &profile).map(|claims| claims.settled).unwrap_or_default();
-        let is_idle = |users: &[Arc<str>]| users.iter().all(|user| self.facts.is_user_alone(user, &pod.uid));
-        // What drivers' controllers gave is asked back with all that the gang has, or is there for good.
-        let settled = settled.into_iter().filter(|state| state.control.controller.is_none());
-        let idle = settled
-            .filter(|state| is_idle(&state.reserved_for) && !self.underway.is_being_reserved(&state.wish.id));
+        let gives_back = |state: &Arc<ClaimState>| self.gives_back(Why::BlocksOwnGang, &state.wish.id, pod);
+        let idle = settled.into_iter().filter(gives_back);
         idle.map(|state| {
             let claim = state.wish.id.clone();
             let user = self.facts.user_of(pod, &claim);

@@ -14,6 +14,7 @@ use model::pod::{Pod, PodClaim};
 use super::wish::mix;
 use crate::cycle::Cycle;
 use crate::filters::node_of;
+use crate::giving_back::Why;
 use crate::in_the_way::{InTheWay, Remedy};
 use crate::pod::{Claims, PodRefusal};
 use crate::wake::{Wake, Wakes};
@@ -70,7 +71,8 @@ impl Cycle<'_> {
     ) -> Result<Option<Pending>, Box<PodRefusal>> {
         self.to_negotiate(pod, entry, state).map_err(|withheld| {
             let wakes_on = Wakes::of(&[Wake::Class, Wake::OwnClaims]);
-            let in_the_way = withheld.in_the_way.filter(|_| !self.underway.is_being_reserved(&state.wish.id));
+            let gives_back = |_: &InTheWay| self.gives_back(Why::DriverAsked, &state.wish.id, pod);
+            let in_the_way = withheld.in_the_way.filter(gives_back);
             Box::new(refused(withheld.reason).because_of(in_the_way, wakes_on))
         })
     }

@@ -251,7 +251,7 @@ impl Cycle<'_> {
         let claim = &state.wish.id;
         let waits =
             |user: &Arc<str>| self.facts.waiting.contains_key(user) && !self.underway.is_on_its_way(user);
-        let is_underway = || self.underway.is_given_up(claim) || self.underway.is_being_reserved(claim);
+        let is_underway = || self.underway.is_given_up(claim) || self.underway.is_being_reserved(claim, None);
         state.reserved_for.iter().any(waits) && !is_underway()
     }
 

@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use cluster::claims::{ClaimState, Shown};
+use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
 use model::claim::ClaimId;
 use model::timestamp::Timestamp;
@@ -172,24 +173,23 @@ impl Engine {
 
     /// Gives the devices of a claim back since another has them, and puts its pod back.
     fn yield_to_rival(&mut self, now: Timestamp, uid: &Arc<str>, claim: ClaimId, why: String) {
-        self.give_devices_back(uid, claim);
+        self.give_devices_back(uid, claim, Why::LostClash);
         self.fail(now, uid, why);
     }
 
-    /// Gives the devices of a claim back that was written for a pod.
-    pub(super) fn give_devices_back(&mut self, uid: &Arc<str>, claim: ClaimId) {
-        // One that was made for the pod is deleted anyway when the pod is taken back, and one that others want too gives its
-        // devices back when all of them have let it go.
-        let is_others = self.facts.has_other_users(&claim, uid);
-        let state = self.facts.claims.get(&claim).filter(|state| !state.extended && !is_others);
-        if let Some(state) = state.cloned() {
-            if let Some(placing) = self.bindings.placing.get_mut(uid) {
-                placing.reserved.retain(|one| *one != claim);
-            }
-            let user = self.bindings.placing.get(uid).map(|placing| self.facts.user_of(&placing.pod, &claim));
-            let one = InTheWay { claim, uid: state.uid.clone(), remedy: Remedy::Deallocate };
-            self.ask_for(one, &user.unwrap_or_else(|| uid.clone()));
+    /// Gives the devices of a claim back that was written for a pod. One that others want too gives them back when all of them
+    /// have let it go.
+    pub(super) fn give_devices_back(&mut self, uid: &Arc<str>, claim: ClaimId, why: Why) {
+        if self.kept(why, &claim, Some(uid)).is_some() {
+            return;
         }
+        let Some(state) = self.facts.claims.get(&claim).cloned() else { return };
+        if let Some(placing) = self.bindings.placing.get_mut(uid) {
+            placing.reserved.retain(|one| *one != claim);
+        }
+        let user = self.bindings.placing.get(uid).map(|placing| self.facts.user_of(&placing.pod, &claim));
+        let one = InTheWay { claim, uid: state.uid.clone(), remedy: Remedy::Deallocate };
+        self.ask_for(one, &user.unwrap_or_else(|| uid.clone()));
     }
 
     /// Takes a pod on its way back.

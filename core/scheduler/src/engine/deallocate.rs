@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
+use decisions::giving_back::{Kept, Why, kept};
 use decisions::in_the_way::{InTheWay, Remedy};
 use decisions::wake::Wake;
 use model::claim::ClaimId;
@@ -17,6 +18,11 @@ use crate::outbox::Owner;
 use crate::write::{Write, WriteId, WriteOutcome};
 
 impl Engine {
+    /// Why a claim keeps its devices, if it does; they were for this pod.
+    pub(crate) fn kept(&self, why: Why, claim: &ClaimId, pod: Option<&Arc<str>>) -> Option<Kept> {
+        kept(&self.facts, &self.bindings, why, claim, pod)
+    }
+
     /// Asks for the devices of a claim to be given back, unless somebody else uses it by now, or for it to be deleted.
     pub(crate) fn ask_for(&mut self, one: InTheWay, user: &Arc<str>) {
         if self.unselects_first(&one, user) {

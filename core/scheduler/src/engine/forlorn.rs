@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
-use decisions::cycle::Underway as _;
+use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
 use model::claim::ClaimId;
 use model::pod::Pod;
@@ -45,7 +45,7 @@ impl Engine {
                 continue;
             }
             self.bindings.forlorn.due.insert(claim.clone(), now.plus_millis(ASKS_EVERY_MS));
-            if !self.bindings.is_given_up(&claim) && !self.bindings.is_being_reserved(&claim) {
+            if self.kept(Why::Unused, &claim, None).is_none() {
                 let uid = self.facts.claims.get(&claim).map(|state| state.uid.clone()).unwrap_or_default();
                 self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &"".into());
             }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use decisions::giving_back::Why;
 use decisions::readiness::{Broken, ReadyOutcome, Standing};
 use model::claim::ClaimId;
 use model::pod::Pod;
@@ -156,7 +157,7 @@ impl Engine {
         self.end_readying(now, uid, outcome, claims);
         for one in broken {
             self.plans.shunned.entry(uid.clone()).or_default().insert(one.device);
-            self.give_devices_back(uid, one.claim);
+            self.give_devices_back(uid, one.claim, Why::NotReady);
         }
         self.vacate(uid);
         self.fail(now, uid, why);
@@ -198,7 +199,7 @@ impl Engine {
             placing.keeps_node = false;
         }
         for claim in readying.claims {
-            self.give_devices_back(uid, claim);
+            self.give_devices_back(uid, claim, Why::NotReady);
         }
     }
 

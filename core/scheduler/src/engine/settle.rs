@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use decisions::cycle::Underway as _;
 use decisions::filters::FilterSet;
+use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
 use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
@@ -196,19 +196,12 @@ impl Engine {
     /// alone, they would keep them for the time when it is tried again, and for good if it is not. What drivers gave is
     /// given back only for another: it is negotiated about for long.
     fn give_up_devices(&mut self, pod: &Pod, reserved: &mut Vec<ClaimId>, displaced: bool) {
+        let why = if displaced { Why::Preempted } else { Why::NotBound };
         for claim in pod.claim_ids() {
-            let state = self.facts.claims.get(&claim).filter(|state| state.allocation.is_some());
-            let Some(state) = state.filter(|state| displaced || !self.facts.is_controlled(state)) else {
-                continue;
-            };
-            let uid = state.uid.clone();
-            if self.facts.has_other_users(&claim, &pod.uid) || self.bindings.is_being_reserved(&claim) {
+            if self.kept(why, &claim, Some(&pod.uid)).is_some() {
                 continue;
             }
-            if self.bindings.is_given_up(&claim) {
-                // It was asked for with the devices that were being made ready.
-                continue;
-            }
+            let Some(uid) = self.facts.claims.get(&claim).map(|state| state.uid.clone()) else { continue };
             reserved.retain(|one| *one != claim);
             let user = self.consumer(pod, &claim).user().clone();
             self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &user);
@@ -318,10 +311,8 @@ impl Engine {
     /// Undoes what was written of a claim for a pod that is gone, or that is on a node where it cannot use it. Of one that is gone
     /// the claim gives its devices back at once: whoever dies after a release would leave them with it.
     fn let_go_unbound(&mut self, claim: &ClaimId, consumer: Consumer, node: Option<Arc<str>>) {
-        let state =
-            self.facts.claims.get(claim).filter(|state| !state.extended && !self.facts.is_controlled(state));
-        let is_free = node.is_none() && !self.facts.has_other_users(claim, &consumer.uid);
-        match state.filter(|_| is_free && !self.bindings.is_being_reserved(claim)) {
+        let gives_back = node.is_none() && self.kept(Why::PodGone, claim, Some(&consumer.uid)).is_none();
+        match self.facts.claims.get(claim).filter(|_| gives_back) {
             Some(state) => {
                 let one =
                     InTheWay { claim: claim.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };

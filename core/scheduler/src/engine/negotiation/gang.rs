@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use cluster::claims::ClaimState;
 use cluster::groups::Key;
-use decisions::cycle::Underway as _;
+use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
 use decisions::pod::Choice;
 use model::pod::Pod;
@@ -65,10 +64,7 @@ impl Engine {
             let mut is_asked = false;
             for id in pod.claim_ids() {
                 let Some(state) = self.facts.claims.get(&id).cloned() else { continue };
-                if self.is_given_to(&state, pod)
-                    && !self.bindings.is_being_reserved(&id)
-                    && !self.bindings.is_given_up(&id)
-                {
+                if self.kept(Why::NegotiationFailed, &id, Some(&pod.uid)).is_none() {
                     let one = InTheWay { claim: id, uid: state.uid.clone(), remedy: Remedy::Deallocate };
                     self.ask_for(one, &pod.uid);
                     is_asked = true;
@@ -82,15 +78,5 @@ impl Engine {
                 self.say(pod, None, potential);
             }
         }
-    }
-
-    /// Whether a driver's controller gave a claim devices for this pod alone, and not for good.
-    fn is_given_to(&self, state: &ClaimState, pod: &Pod) -> bool {
-        let control = &state.control;
-        control.controller.is_some()
-            && !control.immediate
-            && !control.leaving
-            && state.allocation.is_some()
-            && state.reserved_for.iter().all(|user| *user == pod.uid)
     }
 }
