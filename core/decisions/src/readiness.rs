@@ -7,11 +7,8 @@ use gates::Gate;
 use model::claim::ClaimId;
 use model::device::DeviceId;
 use model::duration;
-use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use crate::cycle::Cycle;
-use crate::pod::Choice;
 use crate::profile::Profile;
 use crate::settings::Settings;
 
@@ -162,19 +159,5 @@ impl<'r> Readiness<'r> {
         longest.is_some_and(|profile| {
             Broken::of(&state.wish.id, preparation.verdict(now, now, &self.timeout(profile))).is_some()
         })
-    }
-}
-
-impl Cycle<'_> {
-    /// The best node for a pod, without the devices that failed for it before. Its own node comes first, if another device is
-    /// to be had there.
-    pub fn choose_other(&mut self, pod: &Pod) -> Option<Choice> {
-        let mark = self.facts.mark();
-        if !self.hold_shunned([pod]) {
-            return None;
-        }
-        let chosen = self.choose(pod);
-        self.facts.rewind(mark);
-        chosen.ok()
     }
 }

@@ -9,11 +9,13 @@ use cluster::volumes::Volumes;
 use model::node::Node;
 use model::pod::{LabelSelector, Pod, Shape};
 
-use super::exclusive::ExclusiveClaims;
-use super::pod_affinity::PodRules;
-use super::spread::SpreadCounts;
-use super::{Filter, FilterSettings, node_of};
-use crate::node_refusal::NodeRefusal;
+use crate::filters::exclusive::ExclusiveClaims;
+use crate::filters::node::node_of;
+use crate::filters::pod_affinity::PodRules;
+use crate::filters::settings::FilterSettings;
+use crate::filters::spread::SpreadCounts;
+use crate::values::filter_set::Filter;
+use crate::values::node_refusal::NodeRefusal;
 
 /// What a pod means for pods of a shape.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

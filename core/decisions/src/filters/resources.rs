@@ -3,10 +3,11 @@
 use cluster::nodes::NodeState;
 use model::pod::Shape;
 
-use super::{FilterSettings, node_of};
-use crate::node_refusal::{NodeRefusal, ResourceName, Shortage};
+use crate::filters::node::node_of;
+use crate::filters::settings::FilterSettings;
+use crate::values::node_refusal::{NodeRefusal, ResourceName, Shortage};
 
-pub(super) fn check(shape: &Shape, state: &NodeState, settings: &FilterSettings) -> Result<(), NodeRefusal> {
+pub(crate) fn check(shape: &Shape, state: &NodeState, settings: &FilterSettings) -> Result<(), NodeRefusal> {
     let node = node_of(state);
     let (needed, used, capacity) = (&shape.requests, &state.used, &node.allocatable);
     let mut shortages = Vec::new();

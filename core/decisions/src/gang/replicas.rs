@@ -17,10 +17,11 @@ use model::pod::Pod;
 use model::workload::family;
 use placement::{Answer, Domain, Gang, Placement, PlacementGenerator, ReachGenerator};
 
-use super::cast::{Cast, Member};
-use super::device_sets::Sets;
-use super::seek::Seated;
 use crate::cycle::Cycle;
+use crate::gang::answer::seats::Seated;
+use crate::gang::domains::device_sets::Sets;
+use crate::gang::members::cast::Cast;
+use crate::gang::members::member::Member;
 use crate::profile::Profile;
 
 /// On how many plots replicas are tried together; in larger clusters they are seated one after the other.

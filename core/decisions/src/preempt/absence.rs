@@ -1,7 +1,7 @@
-//! The cluster as if pods had gone, for whoever looks at more than one node.
+//! The cluster as if pods were gone, while more than one node is looked at.
 //!
-//! Invariant: what is thought away is back when the absence ends, pods on their nodes and devices in the ledger. Meanwhile
-//! answers about nodes that are kept are neither used nor made.
+//! Invariant: when the absence ends, pods are back on their nodes and devices back in the ledger. Meanwhile answers about nodes that
+//! are kept are neither used nor made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use cluster::trial::Mark;
 use model::claim::ClaimId;
 use model::pod::Pod;
 
-use super::units::Unit;
 use crate::cycle::Cycle;
+use crate::preempt::units::Unit;
 
 /// Pods that are thought away.
 #[derive(Debug)]
@@ -108,5 +108,10 @@ impl Cycle<'_> {
     /// Everybody is back.
     pub(crate) fn end_absence(&mut self, absence: &Absence) {
         self.facts.rewind(absence.start);
+    }
+
+    /// The claims that a pod names, and the one that was made for what it asks for by name.
+    pub(crate) fn claims_used_by(&self, pod: &Pod) -> Vec<ClaimId> {
+        pod.claim_ids().chain(self.facts.made_for(&pod.uid).cloned()).collect()
     }
 }

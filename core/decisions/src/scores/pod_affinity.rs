@@ -7,8 +7,10 @@ use model::node::Node;
 use model::pod::{Pod, Shape};
 use rustc_hash::FxHashMap;
 
-use super::{BEST, ScoreSettings, View};
 use crate::filters::{OwnTerm, node_of, reaches};
+use crate::scores::scale::BEST;
+use crate::scores::settings::ScoreSettings;
+use crate::scores::view::View;
 
 /// What each place is worth, by the label that tells places apart and its value.
 #[derive(Clone, Debug)]
