@@ -10,7 +10,7 @@ use crate::filters::FilterSettings;
 use crate::scores::ScoreSettings;
 use crate::scores::placement::PlacementSettings;
 
-/// How long devices may take to be made ready if nobody says otherwise.
+/// How long devices may take to be made ready unless settings or their driver say otherwise.
 pub const BINDING_TIMEOUT_MS: i64 = 600_000;
 
 /// How the pods that ask for a scheduler by a name are placed.
@@ -22,7 +22,7 @@ pub struct Profile {
     pub filters: FilterSettings,
     /// What makes nodes better.
     pub scores: ScoreSettings,
-    /// How room is made for important pods; nobody makes way if absent.
+    /// How room is made for important pods; no pod is preempted if absent.
     pub preemption: Option<PreemptionSettings>,
     /// Whether pods wait as long as they have scheduling gates.
     pub heeds_gates: bool,

@@ -17,14 +17,14 @@ use crate::values::pod_refusal::PodRefusal;
 
 /// What is known about nodes for pods that are alike.
 #[derive(Debug)]
-pub(crate) struct Alike {
+pub(crate) struct PodKind {
     pub(crate) profile: Arc<Profile>,
     pub(crate) shape: Arc<Shape>,
     pub(crate) wishes: Vec<Arc<Claim>>,
     /// Nominees that are less important do not count.
     pub(crate) priority: i32,
     /// By node number, if the node will do.
-    pub(crate) answers: Vec<Option<Answer>>,
+    pub(crate) answers: Vec<Option<KnownNode>>,
     /// The nodes that will do by what their devices are worth, the best first: the score is negated. Few worths are possible,
     /// and what a worth counts depends on the greatest.
     pub(crate) best: BTreeMap<i64, BTreeSet<(i64, NodeIdx)>>,
@@ -32,30 +32,30 @@ pub(crate) struct Alike {
     pub(crate) images: (u64, Option<(u32, Vec<u32>)>),
     /// Touches up to this moment are taken into account.
     pub(crate) seen: Option<u64>,
-    /// But for those of nodes that there was too much to do to look at.
+    /// But for touches of nodes that there was no time to look at.
     pub(crate) unseen: BTreeSet<NodeIdx>,
     /// Why no node would do, and when that was.
     pub(crate) refused: Option<(u64, Box<PodRefusal>)>,
-    /// Why nobody's going would help, and when that was.
+    /// Why preemption would not help, and when that was.
     pub(crate) hopeless: Option<((u64, u64), Hopeless)>,
 }
 
 /// What is known about a node that will do.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct KnownNode {
     pub(crate) score: i64,
     /// What the devices are worth, if claims have alternatives.
     pub(crate) worth: i64,
     pub(crate) allocations: Vec<Allocation>,
 }
 
-impl Alike {
+impl PodKind {
     pub(crate) fn forget(&mut self) {
         self.answers.clear();
         self.best.clear();
     }
 
-    pub(crate) fn set(&mut self, at: NodeIdx, answer: Option<Answer>) {
+    pub(crate) fn set(&mut self, at: NodeIdx, answer: Option<KnownNode>) {
         let place = at.0 as usize;
         if self.answers.len() <= place {
             self.answers.resize(place + 1, None);

@@ -5,7 +5,7 @@ pub(crate) mod scopes;
 
 use allocation::Expressions;
 
-use crate::caches::kinds::Alike;
+use crate::caches::kinds::PodKind;
 use crate::caches::scopes::Scopes;
 use crate::values::work::Work;
 
@@ -19,5 +19,5 @@ pub struct Caches {
     /// What claims could get.
     pub scopes: Scopes,
     /// Answers about nodes for kinds of pods, the youngest last.
-    pub(crate) kinds: Vec<Alike>,
+    pub(crate) kinds: Vec<PodKind>,
 }

@@ -6,11 +6,11 @@ use model::allocation::Allocation;
 use crate::cycle::Cycle;
 use crate::profile::Profile;
 use crate::scores::{Score, devices};
-use crate::values::claims::Claims;
+use crate::values::pod_claims::PodClaims;
 
 impl Cycle<'_> {
     /// How much it counts which alternatives the claims get; nothing if they have none.
-    pub(crate) fn alternatives_weight(&self, profile: &Profile, claims: &Claims) -> i64 {
+    pub(crate) fn alternatives_weight(&self, profile: &Profile, claims: &PodClaims) -> i64 {
         if !claims.open.iter().any(|state| devices::matters(&state.wish)) {
             return 0;
         }
@@ -20,6 +20,6 @@ impl Cycle<'_> {
 }
 
 /// What the devices that were found for claims are worth, before it is compared with other nodes.
-pub(crate) fn worth(claims: &Claims, allocations: &[Allocation]) -> i64 {
+pub(crate) fn worth(claims: &PodClaims, allocations: &[Allocation]) -> i64 {
     devices::raw(claims.open.iter().map(|state| &*state.wish).zip(allocations))
 }

@@ -5,9 +5,9 @@ use model::pod::{ClaimSource, Pod};
 
 use crate::cycle::Cycle;
 use crate::profile::Profile;
-use crate::values::claims::Claims;
 use crate::values::filter_set::Filter;
 use crate::values::in_the_way::{InTheWay, Remedy};
+use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::wake::{Wake, Wakes};
 
@@ -16,13 +16,13 @@ pub(crate) const CONSUMERS_MAX: usize = 256;
 
 impl Cycle<'_> {
     /// The claims of a pod, if all of them can be used.
-    pub(crate) fn claims_of(&self, pod: &Pod, profile: &Profile) -> Result<Claims, Box<PodRefusal>> {
+    pub(crate) fn claims_of(&self, pod: &Pod, profile: &Profile) -> Result<PodClaims, Box<PodRefusal>> {
         let refused = |reason: String| self.refused_by_claims(reason);
         if !profile.filters.has(Filter::Devices) {
-            return Ok(Claims::default());
+            return Ok(PodClaims::default());
         }
         let (named, footing) = (self.facts.named_needs(pod), self.footing(pod));
-        let mut claims = Claims { named, footing, ..Claims::default() };
+        let mut claims = PodClaims { named, footing, ..PodClaims::default() };
         if pod.node.is_some() {
             // Whether there is room for it was not asked either.
             (claims.named, claims.footing) = (None, None);

@@ -18,7 +18,7 @@ use model::quantity::Quantity;
 use crate::cycle::Cycle;
 use crate::filters::node_of;
 use crate::values::choice::Wanted;
-use crate::values::claims::{Claims, Footing};
+use crate::values::pod_claims::{Footing, PodClaims};
 
 /// What the devices of a claim take of their node.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -72,7 +72,7 @@ impl Cycle<'_> {
     pub(crate) fn check_footing(
         &self,
         state: &NodeState,
-        claims: &Claims,
+        claims: &PodClaims,
         allocations: &[Allocation],
     ) -> Result<(), String> {
         let Some(footing) = &claims.footing else { return Ok(()) };

@@ -12,16 +12,16 @@ use model::pod::Pod;
 
 use crate::cycle::Cycle;
 use crate::filters::node_of;
-use crate::values::claims::Claims;
 use crate::values::in_the_way::{InTheWay, Remedy};
 use crate::values::lot::mix;
+use crate::values::pod_claims::PodClaims;
 
 impl Cycle<'_> {
-    /// The first claim of a pod that nobody else uses, and whose devices keep the pod off a node that would do otherwise.
+    /// The first claim of a pod that no other pod uses, and whose devices keep the pod off a node that would do otherwise.
     pub(crate) fn in_the_way(
         &mut self,
         pod: &Pod,
-        claims: &Claims,
+        claims: &PodClaims,
         candidates: &[NodeIdx],
     ) -> Option<InTheWay> {
         let is_idle = |id: &ClaimId, users: &[Arc<str>]| {
@@ -38,7 +38,7 @@ impl Cycle<'_> {
         if idle.is_empty() {
             return None;
         }
-        let open = Claims { settled: Vec::new(), ..claims.clone() };
+        let open = PodClaims { settled: Vec::new(), ..claims.clone() };
         if !claims.pending.is_empty() || idle.iter().any(|state| state.control.controller.is_some()) {
             let idle: Vec<Arc<ClaimState>> = idle.into_iter().cloned().collect();
             return self.one_in_the_way(pod, &idle, &open, candidates);
@@ -62,7 +62,7 @@ impl Cycle<'_> {
         &mut self,
         pod: &Pod,
         idle: &[Arc<ClaimState>],
-        open: &Claims,
+        open: &PodClaims,
         candidates: &[NodeIdx],
     ) -> Option<InTheWay> {
         let mut away: Vec<&Arc<ClaimState>> = Vec::new();

@@ -57,7 +57,7 @@ impl Cycle<'_> {
             return Err(format!("resourceclaim \"{name}\" {why}").into());
         }
         if control.leaving {
-            // Whoever asked for it may have been stopped before the pod let go of it.
+            // The scheduler that asked for it may have been stopped before the pod let go of it.
             let is_ours = pod.node.is_none() && state.reserved_for.iter().all(|user| *user == pod.uid);
             let is_held = is_ours && !state.reserved_for.is_empty();
             let one = InTheWay { claim: id.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };

@@ -19,7 +19,7 @@ use model::pod::Pod;
 use crate::caches::Caches;
 use crate::caches::scopes::{Scope, Selector};
 use crate::cycle::Cycle;
-use crate::values::claims::Claims;
+use crate::values::pod_claims::PodClaims;
 
 impl Cycle<'_> {
     /// Finds out what the claims of a pod could get, so that it is known while a place for it is looked for.
@@ -40,7 +40,7 @@ impl Cycle<'_> {
     }
 
     /// Whether claims could get devices that several nodes reach.
-    pub(crate) fn may_share_devices(&self, claims: &Claims) -> bool {
+    pub(crate) fn may_share_devices(&self, claims: &PodClaims) -> bool {
         if !claims.need_devices() || !self.facts.slices.has_shared() {
             return false;
         }
@@ -52,7 +52,7 @@ impl Cycle<'_> {
 
     /// Whether a claim could get devices that several nodes reach.
     pub(crate) fn may_share(&self, wish: &Claim) -> bool {
-        // Who wants all devices waits for pools that are not whole yet, whoever's these are.
+        // A request for all devices waits for pools that are not whole yet, of any driver.
         let wants_all = |ask: &Ask| matches!(ask.amount, Amount::All | Amount::Unknown(_));
         self.facts.slices.has_shared()
             && asks(wish).any(|ask| wants_all(ask) || self.scope(&ask.class, &ask.selectors).shared)

@@ -12,7 +12,7 @@ use crate::cycle::Cycle;
 use crate::devices::extended::wish_on;
 use crate::filters;
 use crate::values::certainty::Certainty;
-use crate::values::claims::Claims;
+use crate::values::pod_claims::PodClaims;
 use crate::values::reason::Reason;
 use crate::values::wake::{Wake, Wakes};
 use crate::values::work;
@@ -65,7 +65,7 @@ impl Cycle<'_> {
     ///
     /// Each node has its share of the work first, so that one on which it is hard to tell does not keep all others from being
     /// looked at. What is left after that goes to those on which it was not found out, the best first.
-    pub(crate) fn find_devices(&mut self, candidates: &[NodeIdx], claims: &Claims, most: usize) -> Found {
+    pub(crate) fn find_devices(&mut self, candidates: &[NodeIdx], claims: &PodClaims, most: usize) -> Found {
         let mut found = Found::default();
         let mut hard: Vec<(NodeIdx, usize)> = Vec::new();
         let kept = self.caches.work.limit(self.caches.work.left() / 2);
@@ -100,14 +100,18 @@ impl Cycle<'_> {
         found
     }
 
-    fn devices_at(&mut self, at: NodeIdx, claims: &Claims) -> Result<Vec<Allocation>, NoDevices> {
+    fn devices_at(&mut self, at: NodeIdx, claims: &PodClaims) -> Result<Vec<Allocation>, NoDevices> {
         let node = filters::node_of(self.facts.nodes.get(at)).clone();
         self.devices_on(&node, claims)
     }
 
     /// Devices on a node for the claims that need some, if the node has room for what they take of it, or the reason in
     /// Kubernetes' words and in ours.
-    pub(crate) fn devices_on(&mut self, node: &Node, claims: &Claims) -> Result<Vec<Allocation>, NoDevices> {
+    pub(crate) fn devices_on(
+        &mut self,
+        node: &Node,
+        claims: &PodClaims,
+    ) -> Result<Vec<Allocation>, NoDevices> {
         let found = self.search_devices(node, claims)?;
         if claims.footing.is_some()
             && let Some(at) = self.facts.nodes.find(&node.name)
@@ -143,7 +147,7 @@ impl Cycle<'_> {
     pub(crate) fn search_devices(
         &mut self,
         node: &Node,
-        claims: &Claims,
+        claims: &PodClaims,
     ) -> Result<Vec<Allocation>, NoDevices> {
         if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
             return Err("resourceclaim not available on the node".into());

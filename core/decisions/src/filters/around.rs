@@ -82,16 +82,16 @@ impl Around {
         self.rules.as_ref().map_or(Ok(()), |rules| rules.check(node))
     }
 
-    /// Whether nobody uses a volume of which only one pod may make use. Kubernetes tells this before what it says of volumes
+    /// Whether no pod uses a volume of which only one pod may make use. Kubernetes tells this before what it says of volumes
     /// and nodes.
     ///
     /// # Errors
-    /// Somebody does.
+    /// A pod does.
     pub fn check_volumes(&self) -> Result<(), NodeRefusal> {
         self.exclusive.as_ref().map_or(Ok(()), ExclusiveClaims::check)
     }
 
-    /// Whether the pod may come to a node as far as others can only be in its way: whoever comes besides changes nothing
+    /// Whether the pod may come to a node as far as others can only be in its way: pods that come besides change nothing
     /// about a no.
     pub(crate) fn check_apart(&self, node: &Node) -> Result<(), NodeRefusal> {
         self.check_volumes()?;

@@ -48,7 +48,7 @@ impl ExclusiveClaims {
         }
     }
 
-    /// Whether nobody uses them. Where the pod would be has nothing to do with it.
+    /// Whether no pod uses them. Where the pod would be has nothing to do with it.
     pub(crate) fn check(&self) -> Result<(), NodeRefusal> {
         if self.users > 0 { Err(NodeRefusal::ClaimInUse) } else { Ok(()) }
     }

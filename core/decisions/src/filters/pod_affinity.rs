@@ -87,7 +87,7 @@ impl PodRules {
         if self.is_near(node) { Ok(()) } else { Err(NodeRefusal::NotNear) }
     }
 
-    /// Whether nobody is there whom the pod must be apart from, or who must be apart from it.
+    /// Whether no pod is there that this one must be apart from, or that must be apart from it.
     pub(crate) fn check_apart(&self, node: &Node) -> Result<(), NodeRefusal> {
         if let Some((term, _)) = self.apart.iter().find(|(term, places)| is_there(places, node, &term.key)) {
             return Err(NodeRefusal::NotApart { key: term.key.clone() });

@@ -1,4 +1,4 @@
-//! Nodes to which nobody new may come.
+//! Nodes that take no new pods.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::filters::settings::FilterSettings;
 use crate::filters::taints::tolerates;
 use crate::values::node_refusal::NodeRefusal;
 
-/// The taint that stands for a closed node; who bears it may come.
+/// The taint that stands for a closed node; a pod that tolerates it may come.
 const TAINT: &str = "node.kubernetes.io/unschedulable";
 
 pub(crate) fn check(shape: &Shape, node: &Node, settings: &FilterSettings) -> Result<(), NodeRefusal> {

@@ -13,7 +13,7 @@ use crate::gang::seats::sought::Sought;
 use crate::gang::tree::sought::Tree;
 use crate::profile::Profile;
 
-/// Who looks for seats together, and what for.
+/// What looks for seats together.
 #[derive(Clone, Copy, Debug)]
 pub enum Party<'p> {
     /// The members of a gang.
@@ -84,7 +84,7 @@ impl<'p> Party<'p> {
         }
     }
 
-    /// How many seats there are for everybody, as a search counts them.
+    /// How many seats all members need, as a search counts them.
     pub fn everybody(self) -> u32 {
         match self {
             Party::Gang(sought) => sought.gang.members(),
@@ -101,7 +101,7 @@ impl<'p> Party<'p> {
         may_preempt && self.groups().iter().all(|group| group.preempts)
     }
 
-    /// How important it is to those that would make way for it: as each of its groups and as each of its members.
+    /// How important it is to pods that would be preempted for it: as each of its groups and as each of its members.
     pub fn importance(self, members: &[Arc<Pod>]) -> i32 {
         let above = match self {
             Party::Gang(_) => i32::MAX,
@@ -111,7 +111,7 @@ impl<'p> Party<'p> {
     }
 }
 
-/// How important a gang is to those that would make way for it: as its group and as each of its members. A group of our own
+/// How important a gang is to pods that would be preempted for it: as its group and as each of its members. A group of our own
 /// workloads is as important as its members.
 pub fn importance(group: &Group, members: &[Arc<Pod>]) -> i32 {
     let of_group = if is_replica(&group.id.name) { i32::MAX } else { group.priority };

@@ -8,7 +8,7 @@ use model::claim::ClaimId;
 /// What is being made free for a gang.
 #[derive(Clone, Debug, Default)]
 pub struct GangPlan {
-    /// Those who go, by uid.
+    /// The pods that are preempted, by uid.
     pub victims: BTreeSet<Arc<str>>,
     /// The claims that then give devices back, with their uids.
     pub freeing: Vec<(ClaimId, Arc<str>)>,

@@ -52,7 +52,7 @@ impl Plans {
         self.shunned.contains_key(pod)
     }
 
-    /// The devices that failed for pods before, each once, held so that nobody gets them.
+    /// The devices that failed for pods before, each once, held so that no claim gets them.
     pub(crate) fn shunned_by<'p>(&self, pods: impl IntoIterator<Item = &'p Pod>) -> Vec<Held> {
         let mut held: Vec<Held> = Vec::new();
         if self.shunned.is_empty() {

@@ -38,7 +38,7 @@ impl Nomination {
 pub struct Nominations {
     pub(crate) by_pod: BTreeMap<Arc<str>, Nomination>,
     by_node: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
-    /// Nominees for whom devices are planned, by priority.
+    /// Nominees with planned devices, by priority.
     pub(crate) with_plans: BTreeSet<(i32, Arc<str>)>,
     with_rules: usize,
 }

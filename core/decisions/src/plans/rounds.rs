@@ -17,7 +17,7 @@ use crate::values::lot::mix;
 /// The first rest is this part of the shortest backoff: the next seats may well be the right ones.
 const FIRST_REST: i64 = 8;
 
-/// The longest rest is so many times the longest backoff: what nobody can have is not asked for often.
+/// The longest rest is so many times the longest backoff: what no pod can have is not asked for often.
 const LAST_REST: i64 = 6;
 
 /// The rounds of gangs and pods that wait.

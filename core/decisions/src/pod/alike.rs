@@ -10,15 +10,15 @@ use cluster::nodes::NodeIdx;
 use model::claim::Claim;
 use model::pod::Pod;
 
-use crate::caches::kinds::{Alike, Answer};
+use crate::caches::kinds::{KnownNode, PodKind};
 use crate::cycle::Cycle;
 use crate::devices::alternatives::worth;
 use crate::filters;
 use crate::profile::Profile;
 use crate::scores::{self, View};
 use crate::values::choice::{Choice, choice};
-use crate::values::claims::Claims;
 use crate::values::hopeless::Hopeless;
+use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::work;
 
@@ -27,7 +27,7 @@ const KINDS_MAX: usize = 64;
 
 impl Cycle<'_> {
     /// Whether answers for the pod can be shared: nothing about other pods, other nodes or volumes decides.
-    pub(crate) fn is_alike_to_others(&self, pod: &Pod, claims: &Claims, profile: &Profile) -> bool {
+    pub(crate) fn is_alike_to_others(&self, pod: &Pod, claims: &PodClaims, profile: &Profile) -> bool {
         let shape = &pod.shape;
         claims.settled.is_empty()
             && claims.pending.is_empty()
@@ -49,7 +49,7 @@ impl Cycle<'_> {
     pub(crate) fn choose_alike(
         &mut self,
         pod: &Pod,
-        claims: &Claims,
+        claims: &PodClaims,
         profile: &Arc<Profile>,
     ) -> Result<Option<Choice>, Box<PodRefusal>> {
         let mut alike = self.kind_of(pod, claims, profile);
@@ -79,7 +79,7 @@ impl Cycle<'_> {
     }
 
     /// Forgets all scores if images of the pods are more or less common than they were.
-    fn heed_images(&self, alike: &mut Alike) {
+    fn heed_images(&self, alike: &mut PodKind) {
         let revision = self.facts.images.revision();
         if alike.images.0 != revision {
             let now = (revision, self.facts.images.commonness(&alike.shape));
@@ -98,13 +98,13 @@ impl Cycle<'_> {
         }
     }
 
-    /// Why nobody's going would help the pod that was looked at last, if that is known and nothing changed since.
+    /// Why preemption would not help the pod that was looked at last, if that is known and nothing changed since.
     pub(crate) fn known_hopeless(&self) -> Option<Hopeless> {
         let (when, hopeless) = self.caches.kinds.last()?.hopeless.as_ref()?;
         (*when == self.moment()).then(|| hopeless.clone())
     }
 
-    /// Keeps why nobody's going would help the pod that was looked at last, until something changes.
+    /// Keeps why preemption would not help the pod that was looked at last, until something changes.
     pub(crate) fn remember_hopeless(&mut self, hopeless: &Hopeless) {
         let now = self.moment();
         if let Some(alike) = self.caches.kinds.last_mut() {
@@ -113,14 +113,14 @@ impl Cycle<'_> {
     }
 
     /// What is known for pods like this one, taken out of the list; it is put back as the youngest.
-    fn kind_of(&mut self, pod: &Pod, claims: &Claims, profile: &Arc<Profile>) -> Alike {
+    fn kind_of(&mut self, pod: &Pod, claims: &PodClaims, profile: &Arc<Profile>) -> PodKind {
         let same_wish = |(known, state): (&Arc<Claim>, &Arc<cluster::claims::ClaimState>)| {
             let wish = &state.wish;
             known.requests == wish.requests
                 && known.constraints == wish.constraints
                 && known.configs == wish.configs
         };
-        let same = |alike: &Alike| {
+        let same = |alike: &PodKind| {
             Arc::ptr_eq(&alike.profile, profile)
                 && alike.wishes.len() == claims.open.len()
                 && alike.priority == pod.priority
@@ -133,7 +133,7 @@ impl Cycle<'_> {
         if self.caches.kinds.len() >= KINDS_MAX {
             self.caches.kinds.remove(0);
         }
-        Alike {
+        PodKind {
             profile: profile.clone(),
             shape: pod.shape.clone(),
             wishes: claims.open.iter().map(|state| state.wish.clone()).collect(),
@@ -149,7 +149,7 @@ impl Cycle<'_> {
     }
 
     /// Looks at nodes again, as far as there is time.
-    fn look_at_all(&mut self, alike: &mut Alike, nodes: BTreeSet<NodeIdx>, claims: &Claims) {
+    fn look_at_all(&mut self, alike: &mut PodKind, nodes: BTreeSet<NodeIdx>, claims: &PodClaims) {
         let kept = self.caches.work.keep_for_later();
         let count = nodes.len();
         for at in nodes {
@@ -167,7 +167,7 @@ impl Cycle<'_> {
     }
 
     /// Looks at a node again.
-    fn look(&mut self, alike: &mut Alike, at: NodeIdx, claims: &Claims) {
+    fn look(&mut self, alike: &mut PodKind, at: NodeIdx, claims: &PodClaims) {
         let state = self.facts.nodes.get(at);
         let Some(node) = state.node.clone() else { return alike.set(at, None) };
         let settings = &alike.profile.filters;
@@ -190,10 +190,10 @@ impl Cycle<'_> {
         };
         let score = scores::totals(&alike.shape, &[at], &view)[0];
         let worth = worth(claims, &allocations);
-        alike.set(at, Some(Answer { score, worth, allocations }));
+        alike.set(at, Some(KnownNode { score, worth, allocations }));
     }
 
-    /// The moment until which all is known that decides who could go.
+    /// The moment until which all is known that decides which pods could be preempted.
     pub(crate) fn moment(&self) -> (u64, u64) {
         (self.facts.touches.now(), self.plans.users_changed)
     }

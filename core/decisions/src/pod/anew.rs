@@ -10,7 +10,7 @@ use crate::pod::ranking::best_first;
 use crate::pod::tally::Tally;
 use crate::profile::Profile;
 use crate::values::choice::{Choice, choice};
-use crate::values::claims::Claims;
+use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::wake::Wake;
 use crate::values::work;
@@ -20,7 +20,7 @@ impl Cycle<'_> {
     pub(crate) fn choose_anew(
         &mut self,
         pod: &Pod,
-        claims: &Claims,
+        claims: &PodClaims,
         profile: &Profile,
     ) -> Result<Choice, Box<PodRefusal>> {
         self.seats_anew(pod, claims, profile, 1).map(|mut seats| seats.swap_remove(0))
@@ -30,7 +30,7 @@ impl Cycle<'_> {
     pub(crate) fn seats_anew(
         &mut self,
         pod: &Pod,
-        claims: &Claims,
+        claims: &PodClaims,
         profile: &Profile,
         most: usize,
     ) -> Result<Vec<Choice>, Box<PodRefusal>> {

@@ -10,9 +10,9 @@ use crate::devices::search::{DEVICES, NoDevices};
 use crate::filters;
 use crate::profile::Profile;
 use crate::values::choice::{Choice, choice};
-use crate::values::claims::Claims;
 use crate::values::filter_set::Filter;
 use crate::values::openings::Openings;
+use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::wake::{Wake, Wakes};
 
@@ -78,7 +78,7 @@ impl Cycle<'_> {
     pub(crate) fn choose_negotiated(
         &mut self,
         pod: &Pod,
-        claims: &Claims,
+        claims: &PodClaims,
         profile: &Profile,
     ) -> Result<Choice, Box<PodRefusal>> {
         let mut seats = self.seats_anew(pod, claims, profile, usize::MAX)?;
@@ -89,7 +89,7 @@ impl Cycle<'_> {
     }
 
     /// The node of a pod that was bound by hand; its claims have devices to come.
-    pub(crate) fn negotiated_there(pod: &Pod, node: &Node, claims: &Claims) -> Choice {
+    pub(crate) fn negotiated_there(pod: &Pod, node: &Node, claims: &PodClaims) -> Choice {
         let mut there = choice(pod, node, claims, Vec::new());
         there.negotiation = Openings::at(claims, node);
         there

@@ -15,5 +15,5 @@ mod selected;
 mod tally;
 
 pub use crate::values::choice::{Choice, Wanted};
-pub use crate::values::claims::{Claims, Footing};
+pub use crate::values::pod_claims::{Footing, PodClaims};
 pub use crate::values::pod_refusal::PodRefusal;

@@ -6,14 +6,14 @@ use crate::cycle::Cycle;
 use crate::filters::{self, Around, Mounts};
 use crate::profile::Profile;
 use crate::values::choice::{Choice, choice};
-use crate::values::claims::Claims;
+use crate::values::pod_claims::PodClaims;
 
 impl Cycle<'_> {
     /// The node that a pod is nominated for, if it will do by now. It is taken without looking at others.
     pub(crate) fn choose_nominated(
         &mut self,
         pod: &Pod,
-        claims: &Claims,
+        claims: &PodClaims,
         profile: &Profile,
     ) -> Option<Choice> {
         let nomination = self.plans.nominations.get(&pod.uid)?;

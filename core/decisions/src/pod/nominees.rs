@@ -12,7 +12,7 @@ use crate::values::node_refusal::NodeRefusal;
 
 impl Cycle<'_> {
     /// Gives back the devices of plans that do not matter to a pod until the cycle ends: its own, and those for less important
-    /// pods. Tells whose plans those are.
+    /// pods. Tells the uids of these pods.
     pub fn lift_plans(&mut self, pod: &Pod) -> Vec<Arc<str>> {
         let own = self.plans.nominations.get(&pod.uid).map(|_| pod.uid.clone());
         self.lift_plans_below(pod.priority, own)

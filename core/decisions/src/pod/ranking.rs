@@ -10,14 +10,14 @@ use crate::cycle::Cycle;
 use crate::devices::alternatives::worth;
 use crate::profile::Profile;
 use crate::scores::{self, View, devices};
-use crate::values::claims::Claims;
+use crate::values::pod_claims::PodClaims;
 
 impl Cycle<'_> {
     /// Of nodes with devices for all claims, the best.
     pub(crate) fn best_of(
         &self,
         pod: &Pod,
-        claims: &Claims,
+        claims: &PodClaims,
         mut found: Vec<(NodeIdx, Vec<Allocation>)>,
         companions: Option<&LabelSelector>,
         profile: &Profile,

@@ -42,7 +42,7 @@ impl Cycle<'_> {
     fn has_room_beside(&self, pod: &Pod, at: NodeIdx, settings: &FilterSettings) -> bool {
         let state = self.facts.nodes.get(at);
         let others = self.plans.selections.others_at(&node_of(state).name, &pod.uid);
-        // Who is on its way is there already.
+        // A pod that is on its way is there already.
         let others = others.filter(|uid| !state.pods.contains_key(*uid));
         let mut others = others.filter_map(|uid| self.facts.waiting.get(uid)).peekable();
         if others.peek().is_none() {

@@ -6,9 +6,9 @@ use cluster::nodes::NodeIdx;
 
 use crate::devices::search::{DEVICES, NoDevices, ROOM};
 use crate::values::certainty::Certainty;
-use crate::values::claims::Claims;
 use crate::values::filter_set::{Filter, FilterSet};
 use crate::values::in_the_way::InTheWay;
+use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::reason::Reason;
 use crate::values::wake::Wakes;
@@ -38,7 +38,7 @@ impl Tally {
     }
 
     /// Counts a node that has no devices.
-    pub(crate) fn refuse_devices(&mut self, at: NodeIdx, none: NoDevices, claims: &Claims) {
+    pub(crate) fn refuse_devices(&mut self, at: NodeIdx, none: NoDevices, claims: &PodClaims) {
         let room = if claims.footing.is_some() { ROOM } else { Wakes::NONE };
         self.refuse(Some(Filter::Devices), [none.reason], DEVICES.or(room));
         self.curable.push(at);
@@ -46,7 +46,7 @@ impl Tally {
         self.certainty = self.certainty.and(none.certainty);
     }
 
-    pub(crate) fn refusal(self, claims: &Claims, in_the_way: Option<InTheWay>) -> Box<PodRefusal> {
+    pub(crate) fn refusal(self, claims: &PodClaims, in_the_way: Option<InTheWay>) -> Box<PodRefusal> {
         let Tally { nodes, reasons, nearest, mut curable, filters, wakes_on, certainty } = self;
         curable.sort_unstable();
         let (bound_to, everywhere) = (None, None);

@@ -18,23 +18,23 @@ use crate::preempt::units::Unit;
 /// Pods that are thought away.
 #[derive(Debug)]
 pub(crate) struct Absence {
-    /// When everybody was there.
+    /// When all pods were there.
     start: Mark,
-    /// Claims of those that look for a place, which stay as they are.
+    /// Claims of the pods that look for a node, which stay as they are.
     own: BTreeSet<ClaimId>,
-    /// Who is away, by uid; whoever was on no node besides.
+    /// The pods that are away, by uid; nothing for a pod that was on no node.
     gone: BTreeMap<Arc<str>, Option<Arc<Pod>>>,
-    /// Claims whose devices are free while they are.
+    /// Claims whose devices are free while these pods are away.
     aside: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
 }
 
 impl Absence {
-    /// Nobody is away yet. These claims give nothing back, whoever goes.
+    /// No pod is away yet. These claims give nothing back, whichever pod goes.
     pub fn new(own: BTreeSet<ClaimId>, start: Mark) -> Absence {
         Absence { start, own, gone: BTreeMap::new(), aside: BTreeMap::new() }
     }
 
-    /// Who is away, by uid.
+    /// The pods that are away, by uid.
     pub fn gone(&self) -> BTreeSet<Arc<str>> {
         self.gone.keys().cloned().collect()
     }
@@ -59,7 +59,7 @@ impl Cycle<'_> {
         }
     }
 
-    /// Goes on as if somebody who is on no node any more had released these claims.
+    /// Goes on as if pods that are on no node any more had released these claims.
     pub(crate) fn depart_for_good(
         &mut self,
         absence: &mut Absence,
@@ -70,7 +70,7 @@ impl Cycle<'_> {
         claims.into_iter().for_each(|id| self.set_claim_aside(absence, id));
     }
 
-    /// Sets a claim aside if all who use it are gone.
+    /// Sets a claim aside if all pods that use it are gone.
     fn set_claim_aside(&mut self, absence: &mut Absence, id: ClaimId) {
         let Some(state) = self.facts.claims.get(&id) else { return };
         let users = &state.reserved_for;
@@ -105,7 +105,7 @@ impl Cycle<'_> {
         }
     }
 
-    /// Everybody is back.
+    /// All pods are back.
     pub(crate) fn end_absence(&mut self, absence: &Absence) {
         self.facts.rewind(absence.start);
     }

@@ -11,8 +11,8 @@ use crate::preempt::candidate::{Candidate, least_harm};
 use crate::preempt::lack::StillRefused;
 use crate::preempt::lacks::Lacks;
 use crate::profile::Profile;
-use crate::values::claims::Claims;
 use crate::values::hopeless::Hopeless;
+use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::wake::Wakes;
 
@@ -20,13 +20,13 @@ const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
 
 /// What came of looking for pods to preempt.
 pub enum Attempt {
-    /// There are no nodes at all, or nobody makes way for anybody.
+    /// There are no nodes at all, or the profile has no preemption.
     Never,
     /// The pod may not preempt, or not now. What is planned for it may have been found out only now.
     NotEligible(&'static str, Option<Candidate>),
     /// It would not help, as this sentence says, and this could give hope.
     Hopeless(String, Wakes),
-    /// Somebody goes.
+    /// Pods are to be preempted.
     Found(Candidate),
 }
 
@@ -37,7 +37,7 @@ impl Attempt {
 }
 
 impl Cycle<'_> {
-    /// Looks for pods whose going would help one that was refused. Devices that are planned for less important pods, and its own, do
+    /// Looks for pods to preempt for one that was refused. Devices that are planned for less important pods, and its own, do
     /// not matter to it.
     pub fn attempt(&mut self, pod: &Arc<Pod>, refusal: &PodRefusal) -> Attempt {
         let profile = self.settings.profile_of(pod);
@@ -81,18 +81,18 @@ impl Cycle<'_> {
     fn find_victims(
         &mut self,
         (pod, profile): (&Pod, &Profile),
-        claims: &Claims,
+        claims: &PodClaims,
         (curable, candidates_min): (&[NodeIdx], usize),
     ) -> Result<Candidate, Lacks> {
         let mut lacks = Lacks::default();
-        let Some(mut ground) = self.ground((pod, profile), claims) else { return Err(lacks) };
+        let Some(mut preemptor) = self.preemptor((pod, profile), claims) else { return Err(lacks) };
         let mut candidates: Vec<Candidate> = Vec::new();
         for at in curable {
             if self.caches.work.is_spent() {
                 lacks.not_tried += 1;
                 continue;
             }
-            match self.try_node(&mut ground, *at) {
+            match self.try_node(&mut preemptor, *at) {
                 Ok(candidate) => candidates.push(candidate),
                 Err(StillRefused::NoVictims) => lacks.without += 1,
                 Err(StillRefused::Lacks(lack)) => lacks.add(lack),

@@ -13,7 +13,7 @@ use model::timestamp::Timestamp;
 pub struct Candidate {
     /// The node.
     pub node: Arc<str>,
-    /// Those that would have to go, the most important first.
+    /// The pods that would have to go, the most important first.
     pub victims: Vec<Arc<Pod>>,
     /// How many of them a disruption budget would keep.
     pub violations: usize,

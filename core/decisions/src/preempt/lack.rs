@@ -11,27 +11,27 @@ use model::timestamp::Timestamp;
 use crate::devices::search::{DEVICES, ROOM};
 use crate::filters::{Around, Mounts};
 use crate::profile::Profile;
-use crate::values::claims::Claims;
 use crate::values::node_refusal::NodeRefusal;
+use crate::values::pod_claims::PodClaims;
 use crate::values::reason::Reason;
 use crate::values::wake::Wakes;
 
 /// What trials for one pod have in common.
-pub(crate) struct Ground<'p> {
+pub(crate) struct Preemptor<'p> {
     pub pod: &'p Pod,
     pub profile: &'p Profile,
-    pub claims: &'p Claims,
+    pub claims: &'p PodClaims,
     pub around: Around,
     pub mounts: Mounts,
     pub now: Timestamp,
-    /// Who holds devices that several nodes reach, by pool, as far as it was looked up.
+    /// The pods that hold devices which several nodes reach, by pool, as far as they were looked up.
     pub holders: BTreeMap<PoolId, Vec<(NodeIdx, Arc<Pod>)>>,
 }
 
 /// Why a pod would not fit even then.
 #[derive(Debug)]
 pub(crate) enum StillRefused {
-    /// There is nobody who could go.
+    /// There is no pod that could go.
     NoVictims,
     /// This is lacking still.
     Lacks(Lack),

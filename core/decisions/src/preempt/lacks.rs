@@ -17,7 +17,7 @@ const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
 /// What would be lacking still if pods went.
 #[derive(Default)]
 pub(crate) struct Lacks {
-    /// On how many nodes there is nobody who could go.
+    /// On how many nodes there is no pod that could go.
     pub(crate) without: usize,
     /// On how many others it would not be enough, by reasons.
     pub(crate) reasons: BTreeMap<Reason, usize>,

@@ -16,35 +16,35 @@ use model::pod::Pod;
 use crate::cycle::Cycle;
 use crate::devices::search::IN_VAIN;
 use crate::filters::{self, Around};
-use crate::preempt::lack::{Ground, Lack};
+use crate::preempt::lack::{Lack, Preemptor};
 use crate::values::node_refusal::NodeRefusal;
 
 pub(crate) struct NodeTrial<'g> {
-    /// When nobody was thought away.
+    /// When no pod was taken away.
     start: Mark,
-    pub(crate) ground: &'g Ground<'g>,
+    pub(crate) preemptor: &'g Preemptor<'g>,
     at: NodeIdx,
     pub(crate) node: Arc<Node>,
     state: NodeState,
     around: Around,
-    /// Those that are thought away, by uid.
+    /// The pods that are taken away, by uid.
     gone: BTreeSet<Arc<str>>,
-    /// Claims whose devices are free while they are.
+    /// Claims whose devices are free while these pods are away.
     pub(crate) aside: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
     /// The devices that were found last, as long as no claim was set aside or put back since.
     pub(crate) found: Option<Vec<Allocation>>,
 }
 
 impl Cycle<'_> {
-    pub(crate) fn trial<'g>(&self, ground: &'g Ground<'g>, at: NodeIdx) -> NodeTrial<'g> {
+    pub(crate) fn trial<'g>(&self, preemptor: &'g Preemptor<'g>, at: NodeIdx) -> NodeTrial<'g> {
         let state = self.facts.nodes.get(at).clone();
         NodeTrial {
             start: self.facts.mark(),
-            ground,
+            preemptor,
             at,
             node: state.node.clone().expect("only nodes that exist are tried"),
             state,
-            around: ground.around.clone(),
+            around: preemptor.around.clone(),
             gone: BTreeSet::new(),
             aside: BTreeMap::new(),
             found: None,
@@ -52,7 +52,7 @@ impl Cycle<'_> {
     }
 
     /// Goes on as if a pod were gone.
-    pub(crate) fn think_away(&mut self, trial: &mut NodeTrial<'_>, victim: &Pod) {
+    pub(crate) fn take_away(&mut self, trial: &mut NodeTrial<'_>, victim: &Pod) {
         let Some((at, _)) = self.facts.nodes.pod(&victim.uid) else { return };
         if at == trial.at {
             trial.state.take(&victim.uid);
@@ -66,10 +66,10 @@ impl Cycle<'_> {
         }
     }
 
-    /// Sets a claim aside if all who use it are gone, and the pod itself does not use it.
+    /// Sets a claim aside if all pods that use it are gone, and the pod itself does not use it.
     fn set_aside(&mut self, trial: &mut NodeTrial<'_>, id: ClaimId) {
         let Some(state) = self.facts.claims.get(&id) else { return };
-        let own = &trial.ground.claims;
+        let own = &trial.preemptor.claims;
         let is_own = own.settled.iter().chain(&own.open).any(|state| state.wish.id == id);
         let is_free =
             !state.reserved_for.is_empty() && state.reserved_for.iter().all(|uid| trial.gone.contains(uid));
@@ -84,7 +84,7 @@ impl Cycle<'_> {
     }
 
     /// Goes on as if a pod had not gone.
-    pub(crate) fn think_back(&mut self, trial: &mut NodeTrial<'_>, victim: &Arc<Pod>) {
+    pub(crate) fn put_back(&mut self, trial: &mut NodeTrial<'_>, victim: &Arc<Pod>) {
         let Some((at, _)) = self.facts.nodes.pod(&victim.uid) else { return };
         if at == trial.at {
             trial.state.put(victim.clone());
@@ -109,7 +109,7 @@ impl Cycle<'_> {
     /// only if some became free since.
     pub(crate) fn check(&mut self, trial: &mut NodeTrial<'_>, was_in_vain: bool) -> Result<(), Lack> {
         self.check_room(trial).map_err(|refusal| Lack::room(&refusal))?;
-        let own = trial.ground.claims;
+        let own = trial.preemptor.claims;
         let is_the_same = trial.aside.is_empty() && own.settled.is_empty() && own.footing.is_none();
         if was_in_vain && is_the_same && trial.found.is_none() {
             return Err(Lack::devices(IN_VAIN.into()));
@@ -124,11 +124,11 @@ impl Cycle<'_> {
     }
 
     pub(crate) fn check_room(&self, trial: &NodeTrial<'_>) -> Result<(), NodeRefusal> {
-        let NodeTrial { ground, state, around, .. } = trial;
-        let pod = ground.pod;
-        let settings = &ground.profile.filters;
+        let NodeTrial { preemptor, state, around, .. } = trial;
+        let pod = preemptor.pod;
+        let settings = &preemptor.profile.filters;
         filters::usage(&pod.shape, state, settings)
-            .and_then(|()| ground.mounts.check(&trial.node))
+            .and_then(|()| preemptor.mounts.check(&trial.node))
             .and_then(|()| around.check(state))
             .and_then(|()| {
                 let who = (&*pod.uid, pod.priority);

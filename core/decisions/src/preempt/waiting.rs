@@ -8,7 +8,7 @@ use model::pod::Pod;
 
 use crate::cycle::Cycle;
 use crate::preempt::candidate::Candidate;
-use crate::values::claims::Claims;
+use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 
 const TERMINATING: &str = "not eligible due to a terminating pod on the nominated node.";
@@ -24,7 +24,7 @@ impl Cycle<'_> {
     ) -> Option<(&'static str, Option<Candidate>)> {
         let nomination = self.plans.nominations.get(&pod.uid)?;
         let at = self.facts.nodes.find(&nomination.node)?;
-        // If the node is out of the question by now, nobody goes for any use.
+        // If the node is out of the question by now, it is of no use that pods go.
         refusal.curable().binary_search(&at).ok()?;
         let is_going = |one: &Pod| {
             one.priority < pod.priority && (one.deleting || self.plans.leaving.contains(&one.uid))
@@ -41,7 +41,7 @@ impl Cycle<'_> {
         }
         let is_releasing = nomination.freeing.iter().any(|(claim, uid)| {
             self.facts.claims.get(claim).is_some_and(|state| {
-                // Who is still there and does not go keeps its devices: its eviction failed.
+                // A pod that is still there and does not go keeps its devices: its eviction failed.
                 let is_left = state
                     .reserved_for
                     .iter()
@@ -53,7 +53,7 @@ impl Cycle<'_> {
     }
 
     /// Whether a claim keeps its devices for a pod that waits: it was called back, and what it had could not be given back.
-    /// Nobody else sees to that before the pod is placed again.
+    /// They are not given back before the pod is placed again.
     pub(crate) fn is_kept_waiting(&self, state: &ClaimState) -> bool {
         let claim = &state.wish.id;
         let waits =
@@ -65,8 +65,8 @@ impl Cycle<'_> {
     /// The devices of a nominee of which only the nomination is known, as after a restart, and how they are made free.
     fn plan_again(&mut self, pod: &Arc<Pod>, at: NodeIdx, going: &[Arc<Pod>]) -> Option<Candidate> {
         let profile = self.settings.profile_of(pod);
-        let claims = self.claims_of(pod, &profile).ok().filter(Claims::need_devices)?;
-        let ground = self.ground((pod, &profile), &claims)?;
-        self.look_ahead(&ground, at, going)
+        let claims = self.claims_of(pod, &profile).ok().filter(PodClaims::need_devices)?;
+        let preemptor = self.preemptor((pod, &profile), &claims)?;
+        self.look_ahead(&preemptor, at, going)
     }
 }

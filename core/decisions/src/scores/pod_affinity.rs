@@ -19,7 +19,7 @@ pub struct PodWishes {
 }
 
 impl PodWishes {
-    /// Looks at all pods once. There is no score if nobody wishes for anything.
+    /// Looks at all pods once. There is no score if no pod wishes for anything.
     #[must_use]
     pub fn new(shape: &Shape, view: &View<'_>) -> Option<PodWishes> {
         let own: Vec<_> = shape

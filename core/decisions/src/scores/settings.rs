@@ -70,7 +70,7 @@ impl ScoreSettings {
     }
 }
 
-/// Over nodes and zones: how pods are spread unless somebody says otherwise.
+/// Over nodes and zones: how pods are spread unless they or the settings say otherwise.
 #[must_use]
 pub fn system_rules() -> Vec<Spread> {
     let rule = |(key, max_skew): (&str, i32)| Spread {

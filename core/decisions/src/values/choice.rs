@@ -8,8 +8,8 @@ use model::claim::ClaimId;
 use model::node::Node;
 use model::pod::Pod;
 
-use crate::values::claims::Claims;
 use crate::values::openings::Openings;
+use crate::values::pod_claims::PodClaims;
 
 /// Where a pod goes, and what its claims need.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub enum Wanted {
 }
 
 /// What has to be written for a pod on a node.
-pub(crate) fn choice(pod: &Pod, node: &Node, claims: &Claims, mut allocations: Vec<Allocation>) -> Choice {
+pub(crate) fn choice(pod: &Pod, node: &Node, claims: &PodClaims, mut allocations: Vec<Allocation>) -> Choice {
     // One more than there are claims is for the claim that has yet to be made.
     let made = allocations.drain(claims.open.len().min(allocations.len())..).collect::<Vec<_>>();
     let settled = claims.settled.iter().map(|state| {

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Filter {
-    /// Nobody new may come.
+    /// The node takes no new pods.
     Unschedulable,
     /// Taints that the pod does not bear.
     Taints,

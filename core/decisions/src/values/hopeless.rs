@@ -7,7 +7,7 @@ use model::claim::ClaimId;
 use crate::values::reason::Reason;
 use crate::values::wake::Wakes;
 
-/// Why nobody's going would help a pod.
+/// Why preemption would not help a pod.
 #[derive(Clone, Debug)]
 pub struct Hopeless {
     /// How many nodes there are.

@@ -2,7 +2,6 @@
 
 pub mod certainty;
 pub(crate) mod choice;
-pub(crate) mod claims;
 pub(crate) mod filter_set;
 pub(crate) mod hopeless;
 pub mod in_the_way;
@@ -10,6 +9,7 @@ pub(crate) mod lot;
 pub mod node_refusal;
 pub(crate) mod openings;
 pub(crate) mod pending;
+pub(crate) mod pod_claims;
 pub(crate) mod pod_refusal;
 pub(crate) mod reason;
 pub(crate) mod tried;

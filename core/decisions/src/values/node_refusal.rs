@@ -16,7 +16,7 @@ use crate::values::wake::{Wake, Wakes};
 pub enum NodeRefusal {
     /// The pod names another node.
     OtherNode,
-    /// Nobody new may come.
+    /// The node takes no new pods.
     Unschedulable,
     /// The pod does not bear this taint.
     Taint(NodeTaint),
@@ -94,7 +94,7 @@ pub enum VolumeRefusal {
         /// The claim.
         claim: Arc<str>,
     },
-    /// The claim was made for somebody else, and only has the name of the one for the pod.
+    /// The claim was made for another pod, and only has the name of the one for the pod.
     NotOwn {
         /// The claim's namespace.
         namespace: Arc<str>,
@@ -115,7 +115,7 @@ pub enum VolumeRefusal {
         /// The claim.
         claim: Arc<str>,
     },
-    /// Somebody else has yet to find a volume for the claim.
+    /// The volume controller has yet to find a volume for the claim.
     Unbound {
         /// The claim.
         claim: Arc<str>,
@@ -161,7 +161,7 @@ pub enum ResourceName {
 }
 
 impl Shortage {
-    /// Whether there would be too little even if nobody else were there.
+    /// Whether there would be too little even if no other pod were there.
     #[must_use]
     pub fn is_final(&self) -> bool {
         self.of != ResourceName::Pods && self.requested > self.capacity

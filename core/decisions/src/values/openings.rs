@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use model::node::Node;
 
-use crate::values::claims::Claims;
 use crate::values::pending::Pending;
+use crate::values::pod_claims::PodClaims;
 
 /// The most nodes that a context may name.
 pub const NODES_MAX: usize = 128;
@@ -21,7 +21,7 @@ pub struct Openings {
 
 impl Openings {
     /// What is to be negotiated about for a single node, if anything is.
-    pub fn at(claims: &Claims, node: &Node) -> Option<Box<Openings>> {
+    pub fn at(claims: &PodClaims, node: &Node) -> Option<Box<Openings>> {
         let (pending, nodes) = (claims.pending.clone(), vec![node.name.clone()]);
         (!pending.is_empty()).then(|| Box::new(Openings { pending, nodes }))
     }

@@ -8,9 +8,9 @@ use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
 
 use crate::values::certainty::Certainty;
-use crate::values::claims::Claims;
 use crate::values::filter_set::{Filter, FilterSet};
 use crate::values::in_the_way::{InTheWay, Remedy};
+use crate::values::pod_claims::PodClaims;
 use crate::values::reason::Reason;
 use crate::values::wake::Wakes;
 
@@ -71,7 +71,7 @@ impl PodRefusal {
     }
 
     /// The same refusal for a pod with other claims that ask for the same.
-    pub(crate) fn for_claims(mut self: Box<Self>, claims: &Claims) -> Box<Self> {
+    pub(crate) fn for_claims(mut self: Box<Self>, claims: &PodClaims) -> Box<Self> {
         self.own = claims.own();
         self
     }

@@ -4,7 +4,7 @@
 //! on a machine of these days, and the same on every machine. The figures were measured; `cargo run --release -p bench -- turns`
 //! shows how long the hardest turns take.
 //!
-//! Invariant: whoever looks for something in a loop counts what it does, and ends when nothing is left. What is not found out by
+//! Invariant: a search that loops counts what it does, and ends when nothing is left. What is not found out by
 //! then is not called impossible.
 
 /// What may be done for one pod or gang, and in answer to one fact.

@@ -14,7 +14,7 @@ pub struct Miss {
 }
 
 impl Miss {
-    /// Something that rules out seats for anybody.
+    /// Something that rules out seats for any member.
     pub fn proved(message: String) -> Miss {
         Miss { room_for: 0, message, certainty: Certainty::Proved }
     }

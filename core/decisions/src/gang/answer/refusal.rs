@@ -18,7 +18,7 @@ pub struct GangRefusal {
     pub filters: FilterSet,
     /// Whether there certainly is no place.
     pub certainty: Certainty,
-    /// Claims of members that have devices of no use to anybody, and for which pod they give them back.
+    /// Claims of members that have devices of no use to any pod, and for which pod they give them back.
     pub in_the_way: Vec<(InTheWay, Arc<str>)>,
 }
 

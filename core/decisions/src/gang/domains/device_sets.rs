@@ -39,7 +39,7 @@ pub(crate) struct Sets {
 
 /// A set of devices as it is found in slices.
 #[derive(Clone, Debug, Default)]
-struct Offer {
+struct SetOffer {
     nodes: BTreeSet<NodeIdx>,
     /// How many devices are free at the most.
     free: u64,
@@ -83,10 +83,10 @@ impl Cycle<'_> {
         cast: &Cast,
         term: &DeviceTerm,
         at_least: u32,
-    ) -> Result<BTreeMap<DeviceSet, Offer>, String> {
+    ) -> Result<BTreeMap<DeviceSet, SetOffer>, String> {
         let held = self.held_for(group, cast, term);
         let is_home = |set: &DeviceSet| held.iter().all(|id| self.may_be_in(set, id));
-        let mut offers: BTreeMap<DeviceSet, Offer> = BTreeMap::new();
+        let mut offers: BTreeMap<DeviceSet, SetOffer> = BTreeMap::new();
         for published in self.facts.slices.iter() {
             for (set, offer) in self.offers_of(published, &term.together) {
                 let sum = offers.entry(set).or_default();
@@ -113,18 +113,19 @@ impl Cycle<'_> {
     }
 
     /// What a slice has of each set.
-    fn offers_of(&self, published: &Published, together: &Together) -> BTreeMap<DeviceSet, Offer> {
+    fn offers_of(&self, published: &Published, together: &Together) -> BTreeMap<DeviceSet, SetOffer> {
         let slice = &published.slice;
         let of_slice = match &slice.reach {
             Reach::PerDevice => BTreeSet::new(),
             reach => self.reached(reach),
         };
-        let mut offers: BTreeMap<DeviceSet, Offer> = BTreeMap::new();
+        let mut offers: BTreeMap<DeviceSet, SetOffer> = BTreeMap::new();
         for device in &slice.devices {
             let own =
                 if slice.reach == Reach::PerDevice { self.reached(&device.reach) } else { BTreeSet::new() };
             for set in sets_of(&slice.pool, device, together) {
-                let offer = offers.entry(set).or_insert_with(|| Offer { nodes: of_slice.clone(), free: 0 });
+                let offer =
+                    offers.entry(set).or_insert_with(|| SetOffer { nodes: of_slice.clone(), free: 0 });
                 offer.nodes.extend(&own);
                 offer.free = offer.free.saturating_add(self.supply(&slice.pool, device));
             }
@@ -174,7 +175,7 @@ impl Cycle<'_> {
     }
 }
 
-fn first_choice(term: &DeviceTerm, set: DeviceSet, offer: Offer) -> Sets {
+fn first_choice(term: &DeviceTerm, set: DeviceSet, offer: SetOffer) -> Sets {
     Sets { name: set.to_string(), nodes: offer.nodes, chosen: vec![(term.clone(), set)] }
 }
 
@@ -182,7 +183,7 @@ fn first_choice(term: &DeviceTerm, set: DeviceSet, offer: Offer) -> Sets {
 fn combined(
     before: Vec<Sets>,
     term: &DeviceTerm,
-    offers: &BTreeMap<DeviceSet, Offer>,
+    offers: &BTreeMap<DeviceSet, SetOffer>,
 ) -> Result<Vec<Sets>, Miss> {
     let mut by_node: BTreeMap<NodeIdx, Vec<&DeviceSet>> = BTreeMap::new();
     for (set, offer) in offers {
@@ -210,7 +211,7 @@ impl Sets {
     /// The cast with claims that stay within the sets.
     pub fn restrict(&self, cast: &Cast) -> Cast {
         let mut cast = cast.clone();
-        for member in cast.kinds.iter_mut().flatten().flat_map(|unit| &mut unit.members) {
+        for member in cast.kinds.iter_mut().flatten().flat_map(|bundle| &mut bundle.members) {
             for (term, set) in &self.chosen {
                 let names: BTreeSet<ClaimId> = claims_of(&member.pod, &term.claims).collect();
                 let claims = member.claims.open.iter_mut().chain(&mut member.follows);
@@ -281,9 +282,9 @@ mod tests {
     use super::*;
     use crate::certainty::Certainty;
 
-    fn pools(count: usize, nodes: &BTreeSet<NodeIdx>) -> BTreeMap<DeviceSet, Offer> {
+    fn pools(count: usize, nodes: &BTreeSet<NodeIdx>) -> BTreeMap<DeviceSet, SetOffer> {
         let pool = |at: usize| PoolId { driver: "gpu.example.com".into(), pool: format!("{at}").into() };
-        let offer = || Offer { nodes: nodes.clone(), free: 1 };
+        let offer = || SetOffer { nodes: nodes.clone(), free: 1 };
         (0..count).map(|at| (DeviceSet::Pool(pool(at)), offer())).collect()
     }
 

@@ -16,7 +16,7 @@ use model::quantity::Quantity;
 
 use crate::caches::Caches;
 use crate::cycle::Cycle;
-use crate::values::claims::Claims;
+use crate::values::pod_claims::PodClaims;
 
 /// How many billionths a whole unit has.
 const NANOS: i128 = 1_000_000_000;
@@ -43,7 +43,7 @@ impl DeviceAxes {
     }
 
     /// What the claims of a member need of each.
-    pub fn needs(&self, claims: &Claims) -> Vec<u64> {
+    pub fn needs(&self, claims: &PodClaims) -> Vec<u64> {
         let mut classes = vec![0_u64; self.classes.len()];
         for (class, count) in asks(claims) {
             if let Some(at) = self.classes.iter().position(|known| *known == class) {
@@ -77,7 +77,7 @@ impl DeviceAxes {
 }
 
 /// The classes that claims certainly need devices of, and how many.
-fn asks(claims: &Claims) -> impl Iterator<Item = (Arc<str>, u64)> {
+fn asks(claims: &PodClaims) -> impl Iterator<Item = (Arc<str>, u64)> {
     let requests = claims.open.iter().flat_map(|state| &state.wish.requests);
     requests.filter_map(|request| match &request.wish {
         Wish::Exactly(ask) if !ask.is_admin() => match ask.amount {
@@ -91,7 +91,7 @@ fn asks(claims: &Claims) -> impl Iterator<Item = (Arc<str>, u64)> {
 
 impl Cycle<'_> {
     /// The axes along which devices for these claims are counted.
-    pub(crate) fn device_axes<'m>(&mut self, of: impl Iterator<Item = &'m Claims>) -> DeviceAxes {
+    pub(crate) fn device_axes<'m>(&mut self, of: impl Iterator<Item = &'m PodClaims>) -> DeviceAxes {
         let mut classes: Vec<Arc<str>> = of.flat_map(asks).map(|(class, _)| class).collect();
         classes.sort_unstable();
         classes.dedup();
@@ -201,7 +201,7 @@ impl Cycle<'_> {
                     continue;
                 }
                 let sets = slice.counter_sets.iter().filter_map(|set| set.counters.get(counter));
-                let all = sets.map(|amount| units(amount, true)).fold(0, u64::saturating_add);
+                let all = sets.map(|amount| whole_units(amount, true)).fold(0, u64::saturating_add);
                 let sum = &mut amounts[axes.classes.len() + at];
                 *sum = sum.saturating_add(all);
             }
@@ -280,7 +280,7 @@ fn rows_of(
 fn draws_of(device: &Device, driver: &Arc<str>) -> BTreeMap<Counter, u64> {
     let mut sum: BTreeMap<Counter, u64> = BTreeMap::new();
     for (counter, amount) in device.draws.iter().flat_map(|draw| &draw.counters) {
-        let amount = units(amount, false);
+        let amount = whole_units(amount, false);
         if amount > 0 {
             let known = sum.entry((driver.clone(), counter.clone())).or_default();
             *known = known.saturating_add(amount);
@@ -289,8 +289,8 @@ fn draws_of(device: &Device, driver: &Arc<str>) -> BTreeMap<Counter, u64> {
     sum
 }
 
-/// An amount in whole units, rounded up or down.
-fn units(amount: &Quantity, up: bool) -> u64 {
+/// An amount in whole whole_units, rounded up or down.
+fn whole_units(amount: &Quantity, up: bool) -> u64 {
     let Some(nanos) = amount.nanos() else { return if up { u64::MAX } else { 0 } };
     let whole = if up { nanos.max(0).saturating_add(NANOS - 1) / NANOS } else { nanos.max(0) / NANOS };
     u64::try_from(whole).unwrap_or(u64::MAX)

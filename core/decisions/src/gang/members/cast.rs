@@ -11,14 +11,14 @@ use rustc_hash::FxHashSet;
 
 use crate::cycle::Cycle;
 use crate::gang::members::axes::DeviceAxes;
-use crate::gang::members::kinds::{keys_of, kinds, units};
-use crate::gang::members::member::{Member, Unit, devices_at_least};
+use crate::gang::members::kinds::{bundles, keys_of, kinds};
+use crate::gang::members::member::{Bundle, Member, devices_at_least};
 use crate::profile::Profile;
 
 /// The members of a gang that want a seat, by kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Cast {
-    pub kinds: Vec<Vec<Unit>>,
+    pub kinds: Vec<Vec<Bundle>>,
     /// Resources that members ask for besides processor, memory and local storage.
     pub others: Vec<Arc<str>>,
     /// What devices are counted by, once that is known.
@@ -27,7 +27,7 @@ pub(crate) struct Cast {
     pub is_local: bool,
     /// The labels that some rule looks at, if not all of them count.
     heeded: Option<BTreeSet<Arc<str>>>,
-    /// Each member is by itself, wherever those are with whom it shares claims.
+    /// Each member is by itself, wherever the members are that it shares claims with.
     pub is_apart: bool,
 }
 
@@ -35,7 +35,7 @@ impl Cast {
     pub fn new(cycle: &Cycle<'_>, members: Vec<Member>, profile: &Profile) -> Cast {
         let is_local = members.iter().all(|member| cycle.is_local(member, profile));
         let heeded = if is_local { Some(BTreeSet::new()) } else { cycle.heeded_labels(&members, profile) };
-        let kinds = kinds(units(members), heeded.as_ref());
+        let kinds = kinds(bundles(members), heeded.as_ref());
         let members = kinds.iter().flat_map(|kind| &kind[0].members);
         let others: BTreeSet<Arc<str>> =
             members.flat_map(|member| member.pod.shape.requests.others.keys()).cloned().collect();
@@ -43,8 +43,8 @@ impl Cast {
         Cast { kinds, others, axes: DeviceAxes::default(), is_local, heeded, is_apart: false }
     }
 
-    /// The same cast with each member by itself, wherever those are with whom it shares claims. Such claims are among those
-    /// that follow for all of them: whoever is seated first brings the devices.
+    /// The same cast with each member by itself, wherever the members are that it shares claims with. Such claims are among those
+    /// that follow for all of them: the member that is seated first brings the devices.
     pub fn each_apart(&self, cycle: &mut Cycle<'_>) -> Cast {
         let followed: BTreeSet<ClaimId> =
             self.members().flat_map(|member| &member.follows).map(|state| state.wish.id.clone()).collect();
@@ -55,7 +55,7 @@ impl Cast {
             member.claims.open = own;
             member.follows.extend::<Vec<_>>(shared);
             member.follows.sort_by(|one, other| one.wish.id.cmp(&other.wish.id));
-            Unit { members: vec![member] }
+            Bundle { members: vec![member] }
         };
         let kinds = kinds(self.members().map(alone).collect(), self.heeded.as_ref());
         let mut cast = Cast { kinds, is_apart: true, ..self.clone() };
@@ -70,7 +70,7 @@ impl Cast {
     /// The same cast with claims that drivers' controllers are to give devices for one node only, for members that have one.
     pub fn staying(&self, node_of: impl Fn(&Member) -> Option<Arc<str>>) -> Cast {
         let mut cast = self.clone();
-        for member in cast.kinds.iter_mut().flatten().flat_map(|unit| &mut unit.members) {
+        for member in cast.kinds.iter_mut().flatten().flat_map(|bundle| &mut bundle.members) {
             if let Some(node) = node_of(member) {
                 member.claims.pending.iter_mut().for_each(|pending| pending.stay_on(&node));
             }
@@ -93,7 +93,7 @@ impl Cast {
 
     /// All members.
     pub fn members(&self) -> impl Iterator<Item = &Member> {
-        self.kinds.iter().flatten().flat_map(|unit| &unit.members)
+        self.kinds.iter().flatten().flat_map(|bundle| &bundle.members)
     }
 
     /// Whether members share claims that need devices.
@@ -105,25 +105,25 @@ impl Cast {
     /// as it does not count how many they are.
     pub fn gang(&self, at_least: u32) -> Gang {
         let fixed = ["cpu", "memory", "ephemeral-storage", "pods", "devices"].map(Arc::from);
-        let kind = |units: &Vec<Unit>| Kind {
-            name: units[0].members[0].pod.id.name.clone(),
-            members: units.len() as u32,
-            needs: self.needs(&units[0]),
+        let kind = |bundles: &Vec<Bundle>| Kind {
+            name: bundles[0].members[0].pod.id.name.clone(),
+            members: bundles.len() as u32,
+            needs: self.needs(&bundles[0]),
         };
         let is_shared = self.shares_claims();
-        let units = self.kinds.iter().map(|kind| kind.len() as u32).sum();
+        let bundles = self.kinds.iter().map(|kind| kind.len() as u32).sum();
         Gang {
             axes: fixed.into_iter().chain(self.others.iter().cloned()).chain(self.axes.names()).collect(),
             kinds: self.kinds.iter().map(kind).collect(),
-            at_least: if is_shared { units } else { at_least },
+            at_least: if is_shared { bundles } else { at_least },
         }
     }
 
-    fn needs(&self, unit: &Unit) -> Amounts {
+    fn needs(&self, bundle: &Bundle) -> Amounts {
         let mut sum = Resources::default();
         let mut devices = 0;
         let mut by_axis = vec![0_u64; self.axes.len()];
-        for member in &unit.members {
+        for member in &bundle.members {
             sum.add(&member.pod.shape.requests, 1);
             let needs = self.axes.needs(&member.claims);
             by_axis.iter_mut().zip(needs).for_each(|(sum, need)| *sum = sum.saturating_add(need));
@@ -131,7 +131,7 @@ impl Cast {
                 devices += member.claims.open.iter().map(|state| devices_at_least(state)).sum::<u64>();
             }
         }
-        self.amounts(&sum, unit.members.len() as u64, devices, &by_axis)
+        self.amounts(&sum, bundle.members.len() as u64, devices, &by_axis)
     }
 
     /// Amounts along the axes of the gang; what is negative counts as nothing.

@@ -11,7 +11,7 @@ use crate::cycle::Cycle;
 use crate::devices::claims::CONSUMERS_MAX;
 use crate::gang::members::member::Member;
 use crate::profile::Profile;
-use crate::values::claims::Claims;
+use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 
 /// How many users claims would have with the members that were looked at so far, if more than those that they have.
@@ -25,7 +25,7 @@ impl Cycle<'_> {
         users: &mut ClaimUsers,
         pod: &Pod,
         profile: &Profile,
-    ) -> Result<Claims, Box<PodRefusal>> {
+    ) -> Result<PodClaims, Box<PodRefusal>> {
         let claims = self.claims_of(pod, profile)?;
         // A group that uses a claim in its members' stead is one user, however many they are.
         let is_new_user = |state: &&Arc<ClaimState>| {

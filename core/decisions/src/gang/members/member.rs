@@ -11,14 +11,14 @@ use model::node::Node;
 use model::pod::Pod;
 
 use crate::values::choice::{Choice, Wanted, choice};
-use crate::values::claims::Claims;
 use crate::values::openings::Openings;
+use crate::values::pod_claims::PodClaims;
 
 /// A member, and what its claims need.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub pod: Arc<Pod>,
-    pub claims: Claims,
+    pub claims: PodClaims,
     /// Claims that need devices and get them with another member.
     pub follows: Vec<Arc<ClaimState>>,
     /// The nodes on which it may be, if not anywhere that the search looks at.
@@ -26,7 +26,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub fn new(pod: Arc<Pod>, claims: Claims) -> Member {
+    pub fn new(pod: Arc<Pod>, claims: PodClaims) -> Member {
         Member { pod, claims, follows: Vec::new(), within: None }
     }
 
@@ -45,7 +45,7 @@ impl Member {
 
 /// Members that share claims which need devices, and so have to be where these are; most are alone.
 #[derive(Clone, Debug)]
-pub(crate) struct Unit {
+pub(crate) struct Bundle {
     pub members: Vec<Member>,
 }
 

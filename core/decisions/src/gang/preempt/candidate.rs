@@ -18,29 +18,29 @@ pub struct GangCandidate {
     pub domain: Arc<str>,
     /// Members and their seats.
     pub seated: Seated,
-    /// Those who have to go, the most important first.
+    /// The pods that have to go, the most important first.
     pub victims: Vec<Unit>,
-    /// All who are gone then, by uid.
+    /// All pods that are gone then, by uid.
     pub gone: BTreeSet<Arc<str>>,
     /// The claims that give devices back, with their uids.
     pub freeing: Vec<(ClaimId, Arc<str>)>,
 }
 
-/// Who is going already, whoever for.
+/// Pods that are going already, for whichever pod.
 #[derive(Debug, Default)]
 pub(crate) struct Going {
-    /// Those that are still there.
+    /// Pods that are still there.
     pub units: Vec<Unit>,
-    /// Those that are gone, and whose claims have yet to give devices back.
+    /// Pods that are gone, and whose claims have yet to give devices back.
     pub gone: Vec<Arc<str>>,
     /// Those claims.
     pub claims: Vec<ClaimId>,
 }
 
-/// Why nobody's going would help.
+/// Why preemption would not help a gang.
 #[derive(Debug)]
 pub(crate) enum Helpless {
-    /// There is nobody who could go.
+    /// There is no pod that could go.
     NoVictims,
     /// It would not be enough.
     Lacks(String),

@@ -14,7 +14,7 @@ use crate::preempt::{Unit, harm, pods_of};
 
 /// A domain in which a gang fits if all go that could.
 pub(crate) struct Hopeful<'s> {
-    /// What it would cost if all went who are where the gang would be.
+    /// What it would cost if all pods went that are where the gang would be.
     pub(crate) cost: Cost,
     pub(crate) domain: &'s Domain,
     /// How many members are to have seats: all, unless only as many fit as have to.

@@ -1,4 +1,4 @@
-//! Claims of a gang that have devices where the gang cannot go, and that nobody uses: the gang fits if they give them back.
+//! Claims of a gang that have devices where the gang cannot go, and that no pod uses: the gang fits if they give them back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::cycle::Cycle;
 use crate::gang::party::Party;
 use crate::gang::seats::seek::STEPS_MAX;
 
-/// Claims that nobody uses, and who may: the claim's uid, and that of the pod or group.
+/// Claims that no pod uses: the claim's uid, and that of the pod or group that may.
 type Idle = BTreeMap<ClaimId, (Arc<str>, Arc<str>)>;
 
 impl Cycle<'_> {

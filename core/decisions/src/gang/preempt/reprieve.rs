@@ -19,12 +19,12 @@ use crate::gang::answer::seats::Seated;
 use crate::gang::party::Party;
 use crate::gang::preempt::bounds::STEPS_MAX;
 use crate::gang::preempt::candidate::{Cost, GangCandidate, Going, cost};
-use crate::gang::search::ground::Ground;
 use crate::gang::search::node_devices::Devices;
+use crate::gang::search::view::ClusterView;
 use crate::preempt::{Absence, Unit, broken, harm, pods_of};
 
-/// A domain in which it is found out who may stay.
-struct Attempt<'a> {
+/// A domain in which it is found out which pods may stay.
+struct Reprieve<'a> {
     party: Party<'a>,
     domain: &'a Domain,
     at_least: u32,
@@ -32,8 +32,8 @@ struct Attempt<'a> {
     /// Seats that there are as things are thought to be.
     seated: Seated,
     /// How many more searches there may be.
-    trials: usize,
-    /// Those who cannot stay.
+    searches: usize,
+    /// The units that cannot stay.
     victims: Vec<Unit>,
     /// What was not found out.
     open: Vec<Unit>,
@@ -46,7 +46,7 @@ impl Cycle<'_> {
         now: Timestamp,
         (party, domain, at_least): (Party<'_>, &Domain, u32),
         units: Vec<Unit>,
-        (going, trials): (&Going, usize),
+        (going, searches): (&Going, usize),
     ) -> Option<(Cost, GangCandidate)> {
         let mut absence = self.without(party, going);
         units.iter().for_each(|unit| self.depart(&mut absence, unit));
@@ -55,13 +55,13 @@ impl Cycle<'_> {
             self.end_absence(&absence);
             return None;
         };
-        let mut attempt = Attempt {
+        let mut reprieve = Reprieve {
             party,
             domain,
             at_least,
             absence,
             seated,
-            trials,
+            searches,
             victims: Vec::new(),
             open: Vec::new(),
         };
@@ -71,9 +71,9 @@ impl Cycle<'_> {
             kept.iter().map(|(unit, count)| (unit.pods[0].uid.clone(), *count)).collect();
         let order: Vec<Unit> = kept.into_iter().chain(others).map(|(unit, _)| unit).collect();
         // With all of them there the gang was refused a moment ago.
-        self.spare(&mut attempt, order, true);
-        let is_decided = self.decide_by_seats(&mut attempt);
-        let Attempt { absence, seated, mut victims, .. } = attempt;
+        self.spare(&mut reprieve, order, true);
+        let is_decided = self.decide_by_seats(&mut reprieve);
+        let Reprieve { absence, seated, mut victims, .. } = reprieve;
         let (gone, freeing) = (absence.gone(), absence.freeing());
         self.end_absence(&absence);
         if !is_decided {
@@ -87,86 +87,86 @@ impl Cycle<'_> {
     }
 
     /// Thinks units back, all at once if the gang has seats then, and otherwise one half after the other.
-    fn spare(&mut self, attempt: &mut Attempt<'_>, mut units: Vec<Unit>, is_too_many: bool) {
+    fn spare(&mut self, reprieve: &mut Reprieve<'_>, mut units: Vec<Unit>, is_too_many: bool) {
         if units.is_empty() {
             return;
         }
         if !is_too_many || units.len() == 1 {
-            if attempt.trials == 0 {
-                attempt.open.append(&mut units);
+            if reprieve.searches == 0 {
+                reprieve.open.append(&mut units);
                 return;
             }
-            attempt.trials -= 1;
-            units.iter().for_each(|unit| self.come_back(&mut attempt.absence, unit));
-            let alone = std::slice::from_ref(attempt.domain);
-            let found = self.find_party_seats(attempt.party, alone, attempt.at_least, STEPS_MAX);
+            reprieve.searches -= 1;
+            units.iter().for_each(|unit| self.come_back(&mut reprieve.absence, unit));
+            let alone = std::slice::from_ref(reprieve.domain);
+            let found = self.find_party_seats(reprieve.party, alone, reprieve.at_least, STEPS_MAX);
             if let Ok((_, seated)) = found {
-                attempt.seated = seated;
+                reprieve.seated = seated;
                 return;
             }
-            units.iter().for_each(|unit| self.depart(&mut attempt.absence, unit));
+            units.iter().for_each(|unit| self.depart(&mut reprieve.absence, unit));
             if units.len() == 1 {
-                attempt.victims.append(&mut units);
+                reprieve.victims.append(&mut units);
                 return;
             }
         }
         let rest = units.split_off(units.len() / 2);
-        let before = attempt.victims.len() + attempt.open.len();
-        self.spare(attempt, units, false);
+        let before = reprieve.victims.len() + reprieve.open.len();
+        self.spare(reprieve, units, false);
         // If all of the first half stay, the second is too many as both were.
-        let is_too_many = attempt.victims.len() + attempt.open.len() == before;
-        self.spare(attempt, rest, is_too_many);
+        let is_too_many = reprieve.victims.len() + reprieve.open.len() == before;
+        self.spare(reprieve, rest, is_too_many);
     }
 
-    /// Lets those stay of whom it was not found out, if they are not in the way of the seats that were found last; says
+    /// Lets the units stay of which it was not found out, if they are not in the way of the seats that were found last; says
     /// whether that could be decided.
-    fn decide_by_seats(&mut self, attempt: &mut Attempt<'_>) -> bool {
-        let open = std::mem::take(&mut attempt.open);
+    fn decide_by_seats(&mut self, reprieve: &mut Reprieve<'_>) -> bool {
+        let open = std::mem::take(&mut reprieve.open);
         if open.is_empty() {
             return true;
         }
         let mut seats: BTreeMap<NodeIdx, BTreeSet<Arc<str>>> = BTreeMap::new();
-        for (pod, choice) in &attempt.seated {
+        for (pod, choice) in &reprieve.seated {
             if let Some(at) = self.facts.nodes.find(&choice.node) {
                 seats.entry(at).or_default().insert(pod.uid.clone());
             }
         }
         let place = |cycle: &Cycle<'_>, unit: &Unit| -> BTreeSet<NodeIdx> {
-            unit.pods.iter().filter_map(|pod| cycle.places_before(&attempt.absence, &pod.uid)).collect()
+            unit.pods.iter().filter_map(|pod| cycle.places_before(&reprieve.absence, &pod.uid)).collect()
         };
         let (beside, elsewhere): (Vec<_>, Vec<_>) = open
             .into_iter()
             .map(|unit| (place(self, &unit), unit))
             .partition(|(places, _)| places.iter().any(|at| seats.contains_key(at)));
-        elsewhere.iter().for_each(|(_, unit)| self.come_back(&mut attempt.absence, unit));
-        if !attempt.party.cast().is_local {
-            attempt.victims.extend(beside.into_iter().map(|(_, unit)| unit));
-            let alone = std::slice::from_ref(attempt.domain);
-            let found = self.find_party_seats(attempt.party, alone, attempt.at_least, STEPS_MAX);
-            return found.map(|(_, seated)| attempt.seated = seated).is_ok();
+        elsewhere.iter().for_each(|(_, unit)| self.come_back(&mut reprieve.absence, unit));
+        if !reprieve.party.cast().is_local {
+            reprieve.victims.extend(beside.into_iter().map(|(_, unit)| unit));
+            let alone = std::slice::from_ref(reprieve.domain);
+            let found = self.find_party_seats(reprieve.party, alone, reprieve.at_least, STEPS_MAX);
+            return found.map(|(_, seated)| reprieve.seated = seated).is_ok();
         }
         for (places, unit) in beside {
-            self.come_back(&mut attempt.absence, &unit);
+            self.come_back(&mut reprieve.absence, &unit);
             let holds = |at: &NodeIdx| {
                 let here = seats.get(at);
-                here.is_none_or(|here| self.reseat(attempt.party, *at, here).is_some())
+                here.is_none_or(|here| self.reseat(reprieve.party, *at, here).is_some())
             };
             if !places.iter().all(holds) {
-                self.depart(&mut attempt.absence, &unit);
-                attempt.victims.push(unit);
+                self.depart(&mut reprieve.absence, &unit);
+                reprieve.victims.push(unit);
             }
         }
-        // With who is back, other devices may be those that fit.
+        // With the pods that are back, other devices may be those that fit.
         let again: Option<Vec<Seated>> =
-            seats.iter().map(|(at, here)| self.reseat(attempt.party, *at, here)).collect();
-        again.map(|again| attempt.seated = again.into_iter().flatten().collect()).is_some()
+            seats.iter().map(|(at, here)| self.reseat(reprieve.party, *at, here)).collect();
+        again.map(|again| reprieve.seated = again.into_iter().flatten().collect()).is_some()
     }
 
     /// Devices for members on a node that has room for them, as things are thought to be.
     fn reseat(&mut self, party: Party<'_>, at: NodeIdx, uids: &BTreeSet<Arc<str>>) -> Option<Seated> {
         let members: Vec<_> =
             party.cast().members().filter(|member| uids.contains(&member.pod.uid)).collect();
-        if !Ground::new(self, party.cast(), party.profile()).has_room(at, &members) {
+        if !ClusterView::new(self, party.cast(), party.profile()).has_room(at, &members) {
             return None;
         }
         let Devices::Found(found, _) = self.devices_for(at, &members) else { return None };

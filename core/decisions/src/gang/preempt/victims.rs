@@ -12,13 +12,13 @@ use model::timestamp::Timestamp;
 
 use crate::cycle::Cycle;
 use crate::gang::party::Party;
-use crate::gang::preempt::bounds::{STEPS_MAX, trials};
+use crate::gang::preempt::bounds::{STEPS_MAX, searches};
 use crate::gang::preempt::candidate::{Cost, GangCandidate, Going, Helpless};
 use crate::gang::preempt::hopeful::Hopeful;
 use crate::preempt::Unit;
 
 impl Cycle<'_> {
-    /// Seats for a gang once those are gone that go anyway, if that is enough.
+    /// Seats for a gang once the pods are gone that go anyway, if that is enough.
     pub(crate) fn seats_to_come(&mut self, party: Party<'_>, going: &Going) -> Option<GangCandidate> {
         let absence = self.without(party, going);
         let found = self.find_party_seats(party, party.domains(), party.at_least(), STEPS_MAX);
@@ -48,7 +48,7 @@ impl Cycle<'_> {
                 now,
                 (party, domain, at_least),
                 units,
-                (going, trials(party, domain) / shares),
+                (going, searches(party, domain) / shares),
             ) else {
                 continue;
             };

@@ -12,17 +12,17 @@ use crate::gang::party::Party;
 use crate::gang::preempt::candidate::{GangCandidate, Going, Helpless};
 use crate::preempt::Unit;
 
-/// What came of looking for those who could go.
+/// What came of looking for pods to preempt for a gang.
 pub enum Way {
-    /// Nobody makes way for anybody.
+    /// The profile has no preemption.
     Never,
     /// The gang may not preempt.
     NotEligible,
-    /// It would not help, for this reason, or there is nobody who could go.
+    /// It would not help, for this reason, or there is no pod that could go.
     Hopeless(String),
     /// These are going already, and that is enough.
     Coming(GangCandidate),
-    /// Somebody goes.
+    /// Pods are to be preempted.
     Found(GangCandidate),
 }
 
@@ -63,7 +63,7 @@ impl Cycle<'_> {
         self.units_below(others.cloned(), importance, now)
     }
 
-    /// Who goes already, and whose devices are not back.
+    /// The pods that go already, and claims that have yet to give devices back.
     fn going_for(&self, root: &Root, units: Vec<Unit>) -> Going {
         let Some(plan) = self.plans.gangs.get(root) else { return Going { units, ..Going::default() } };
         let is_gone = |uid: &&Arc<str>| !self.facts.nodes.has_pod(uid);

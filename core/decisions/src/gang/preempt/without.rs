@@ -6,7 +6,7 @@ use crate::gang::preempt::candidate::Going;
 use crate::preempt::Absence;
 
 impl Cycle<'_> {
-    /// The cluster without those that go anyway.
+    /// The cluster without the pods that go anyway.
     pub(crate) fn without(&mut self, party: Party<'_>, going: &Going) -> Absence {
         let claims = party.cast().members().map(|member| &member.claims);
         let own = claims.flat_map(|claims| claims.settled.iter().chain(&claims.open));

@@ -11,11 +11,11 @@ use cluster::nodes::NodeIdx;
 use placement::{Budget, Load, Verdict};
 
 use crate::filters;
-use crate::gang::search::ground::Ground;
-use crate::gang::search::joint::{Plan, needs};
+use crate::gang::search::joint_devices::{JointDevices, needs};
 use crate::gang::search::order;
+use crate::gang::search::view::ClusterView;
 
-impl Ground<'_, '_> {
+impl ClusterView<'_, '_> {
     /// Goes on as if a load were on a node.
     pub(crate) fn assume_load(&mut self, at: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict {
         let node = self.cycle.facts.nodes.get(at).node.clone().expect("only nodes that exist are looked at");
@@ -24,16 +24,16 @@ impl Ground<'_, '_> {
         }
         // With more to look at, a step takes longer.
         budget.spend(self.rules.as_ref().map_or(0, |rules| rules.spread_out() as u64 / 4));
-        let seated: u32 = self.across.seated.iter().sum::<u32>() + load.total();
+        let seated: u32 = self.assumed.seated.iter().sum::<u32>() + load.total();
         if self.has_no_time(at, seated, budget) {
             self.forget_rules(at, load);
             return Verdict::Unknown;
         }
-        self.across.loads.push((at, load.clone()));
-        load.present().for_each(|(kind, count)| self.across.seated[kind] += count);
+        self.assumed.loads.push((at, load.clone()));
+        load.present().for_each(|(kind, count)| self.assumed.seated[kind] += count);
         let verdict = match self.is_hopeless() {
             true => Verdict::No,
-            false if self.across.devices_cross => self.plan_last(budget),
+            false if self.assumed.devices_cross => self.find_devices_for_last(budget),
             false => Verdict::Yes,
         };
         if verdict != Verdict::Yes {
@@ -44,13 +44,13 @@ impl Ground<'_, '_> {
 
     /// Takes the last load back.
     pub(crate) fn revert_load(&mut self) {
-        self.across.plan.truncate(self.across.loads.len().saturating_sub(1));
+        self.assumed.devices.truncate(self.assumed.loads.len().saturating_sub(1));
         self.forget_last();
     }
 
     fn forget_last(&mut self) {
-        let (at, load) = self.across.loads.pop().expect("there is a load to take back");
-        load.present().for_each(|(kind, count)| self.across.seated[kind] -= count);
+        let (at, load) = self.assumed.loads.pop().expect("there is a load to take back");
+        load.present().for_each(|(kind, count)| self.assumed.seated[kind] -= count);
         self.forget_rules(at, &load);
     }
 
@@ -60,40 +60,40 @@ impl Ground<'_, '_> {
         }
     }
 
-    /// Whether somebody can never be where it is, whoever comes besides.
+    /// Whether a member can never be where it is, whichever others come besides.
     fn is_hopeless(&self) -> bool {
         let Some(rules) = self.rules.as_ref().filter(|rules| rules.have_order()) else { return false };
-        let (seated, kinds) = (&self.across.seated, &self.cast.kinds);
+        let (seated, kinds) = (&self.assumed.seated, &self.cast.kinds);
         let left: Vec<u32> =
             kinds.iter().zip(seated).map(|(kind, seated)| kind.len() as u32 - seated).collect();
         rules.are_hopeless(self.cycle, &left)
     }
 
     /// Devices for the load that was assumed last, with other ones for those before if need be.
-    fn plan_last(&mut self, budget: &mut Budget) -> Verdict {
+    fn find_devices_for_last(&mut self, budget: &mut Budget) -> Verdict {
         let cast = self.cast;
-        let needs = needs(cast, &self.across.loads);
+        let needs = needs(cast, &self.assumed.loads);
         let last = needs.last().expect("a load was assumed");
-        if let Some(step) = self.cycle.plan_beside(&self.across.plan, last, budget) {
-            self.across.plan.push(step);
+        if let Some(devices) = self.cycle.devices_beside_others(&self.assumed.devices, last, budget) {
+            self.assumed.devices.push(devices);
             return Verdict::Yes;
         }
-        match self.cycle.plan_devices(&needs, budget) {
-            Plan::Found(plan) => {
-                self.across.plan = plan;
+        match self.cycle.devices_across_nodes(&needs, budget) {
+            JointDevices::Found(devices) => {
+                self.assumed.devices = devices;
                 Verdict::Yes
             }
-            Plan::Impossible => Verdict::No,
-            Plan::Unknown => Verdict::Unknown,
+            JointDevices::Impossible => Verdict::No,
+            JointDevices::Unknown => Verdict::Unknown,
         }
     }
 
     /// Whether members can come to their nodes one after the other.
     pub(crate) fn confirm_order(&mut self, budget: &mut Budget) -> Verdict {
-        let Ground { cycle, rules, across, profile, .. } = self;
+        let ClusterView { cycle, rules, assumed, profile, .. } = self;
         let Some(rules) = rules.as_mut().filter(|rules| rules.have_order()) else { return Verdict::Yes };
         let count_all = |rules: &mut crate::gang::search::rules::Rules, comes: bool| {
-            for (at, load) in &across.loads {
+            for (at, load) in &assumed.loads {
                 let node = filters::node_of(cycle.facts.nodes.get(*at));
                 for (kind, count) in load.present() {
                     (0..count).for_each(|_| rules.count(kind, node, comes));
@@ -101,7 +101,7 @@ impl Ground<'_, '_> {
             }
         };
         count_all(rules, false);
-        let verdict = order::find(cycle, rules, &across.loads, profile, budget);
+        let verdict = order::find(cycle, rules, &assumed.loads, profile, budget);
         count_all(rules, true);
         verdict
     }

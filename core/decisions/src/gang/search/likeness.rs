@@ -2,7 +2,7 @@
 //!
 //! Invariant: two nodes are alike only if all that an answer can depend on is equal. Devices are compared by what they are and
 //! by whether they are free; those that are held in parts make their node like no other. Attributes count only as far as
-//! somebody looks at them: devices have numbers and addresses of their own that no claim asks for.
+//! a claim looks at them: devices have numbers and addresses of their own that no claim asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl Likenesses {
     }
 }
 
-/// Whether two devices are equal, attributes aside if nobody looks at them.
+/// Whether two devices are equal, attributes aside if no claim looks at them.
 fn are_equal(one: &Device, other: &Device, heeds_attributes: bool) -> bool {
     // All fields are named, so that one that is new is not overlooked.
     let Device {

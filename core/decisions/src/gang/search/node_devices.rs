@@ -18,7 +18,7 @@ pub(crate) const DEVICE_STEPS: u64 = 64;
 /// Devices for several members on one node.
 #[derive(Debug)]
 pub(crate) enum Devices {
-    /// For each member those of its claims, in order.
+    /// For each member the devices of its claims, in order.
     Found(Vec<Vec<Allocation>>, u64),
     Impossible(u64),
     Unknown,

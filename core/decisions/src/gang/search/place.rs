@@ -4,7 +4,7 @@ use placement::{Answer, Budget, Domain, Gang, Question, place};
 
 use crate::cycle::Cycle;
 use crate::gang::members::cast::Cast;
-use crate::gang::search::ground::Ground;
+use crate::gang::search::view::ClusterView;
 use crate::profile::Profile;
 use crate::values::work;
 
@@ -24,7 +24,7 @@ impl Cycle<'_> {
         let question = Question { gang, domains, scorers: &scorers };
         let granted = steps.min(self.caches.work.left() / work::STEP);
         let mut budget = Budget::new(granted);
-        let answer = place(question, &mut Ground::new(self, cast, profile), &mut budget);
+        let answer = place(question, &mut ClusterView::new(self, cast, profile), &mut budget);
         self.caches.work.spend((granted - budget.left()) * work::STEP);
         answer
     }

@@ -5,12 +5,12 @@ use model::pod::Resources;
 use placement::{Amounts, Budget, Likeness, Load, PlacementState, Verdict, Walk};
 
 use crate::filters;
-use crate::gang::search::ground::Ground;
-use crate::gang::search::joint::{Need, Plan};
+use crate::gang::search::joint_devices::{JointDevices, Need};
 use crate::gang::search::node_devices::{DEVICE_STEPS, Devices};
 use crate::gang::search::rules::Rules;
+use crate::gang::search::view::ClusterView;
 
-impl PlacementState for Ground<'_, '_> {
+impl PlacementState for ClusterView<'_, '_> {
     fn free(&mut self, at: NodeIdx) -> Amounts {
         if let Some(known) = self.free.get(&at) {
             return known.clone();
@@ -26,7 +26,7 @@ impl PlacementState for Ground<'_, '_> {
         }
         let mut nodes = nodes.to_vec();
         nodes.sort_unstable();
-        let Ground { cycle, cast, .. } = self;
+        let ClusterView { cycle, cast, .. } = self;
         let shared = self.shared.entry(nodes).or_insert_with_key(|nodes| {
             let (devices, by_axis) = cycle.shared_amounts(nodes, &cast.axes);
             cast.amounts(&Resources::default(), 0, devices, &by_axis)
@@ -37,7 +37,7 @@ impl PlacementState for Ground<'_, '_> {
     fn likeness(&mut self, node: NodeIdx) -> Likeness {
         let mut features: Vec<u64> = self.fixed(node).iter().map(|will_do| u64::from(*will_do)).collect();
         if !features.contains(&1) {
-            // Nobody can be there, and that is all there is to say.
+            // No member can be there, and that is all there is to say.
             return self.likenesses.of(Vec::new());
         }
         features.extend(self.free(node).0);
@@ -48,7 +48,7 @@ impl PlacementState for Ground<'_, '_> {
         let has_names = self.cast.examples().any(|member| member.claims.named.is_some());
         let name = &filters::node_of(self.cycle.facts.nodes.get(node)).name;
         let has_nominees = self.cycle.plans.nominations.on(name).next().is_some();
-        if has_ports || has_names || has_nominees || self.across.plans() {
+        if has_ports || has_names || has_nominees || self.assumed.needs_joint_devices() {
             features.push(u64::from(node.0));
         }
         if self.cast.examples().any(|member| !member.claims.open.is_empty()) {
@@ -77,11 +77,11 @@ impl PlacementState for Ground<'_, '_> {
         if !self.has_room(node, &members) {
             return Verdict::No;
         }
-        if self.across.plans() {
-            return match self.cycle.plan_devices(&[Need { at: node, members }], budget) {
-                Plan::Found(_) => Verdict::Yes,
-                Plan::Impossible => Verdict::No,
-                Plan::Unknown => Verdict::Unknown,
+        if self.assumed.needs_joint_devices() {
+            return match self.cycle.devices_across_nodes(&[Need { at: node, members }], budget) {
+                JointDevices::Found(_) => Verdict::Yes,
+                JointDevices::Impossible => Verdict::No,
+                JointDevices::Unknown => Verdict::Unknown,
             };
         }
         match self.cycle.devices_for(node, &members) {
@@ -98,7 +98,7 @@ impl PlacementState for Ground<'_, '_> {
     }
 
     fn crosses_nodes(&self) -> bool {
-        self.across.devices_cross() || self.rules.as_ref().is_some_and(Rules::cross)
+        self.assumed.devices_cross() || self.rules.as_ref().is_some_and(Rules::cross)
     }
 
     fn group(&mut self, node: NodeIdx) -> u32 {
@@ -129,7 +129,7 @@ impl PlacementState for Ground<'_, '_> {
     }
 
     fn gist(&mut self, from: usize) -> Option<Box<[u32]>> {
-        let rules = self.rules.as_ref().filter(|_| !self.across.devices_cross())?;
+        let rules = self.rules.as_ref().filter(|_| !self.assumed.devices_cross())?;
         Some(rules.gist(from))
     }
 

@@ -2,8 +2,8 @@
 //! spread, and volumes of which only one pod may make use.
 //!
 //! What pods mean that are there already is a matter of the node alone. What members mean for each other is so too if the
-//! places that a rule tells apart are single nodes; else members on one node can be in the way of members on another. Whoever
-//! must be apart is so whoever comes first. To be near somebody, or spread evenly, may depend on who comes first.
+//! places that a rule tells apart are single nodes; else members on one node can be in the way of members on another. Members
+//! that must be apart are so in any order. To be near another, or spread evenly, may depend on which member comes first.
 //!
 //! Invariant: `now` counts exactly the members that were added and not taken away again.
 
@@ -42,7 +42,7 @@ pub(crate) struct Rules {
     alone: Vec<Around>,
     /// What the second kind means for the first.
     heeds: Vec<Vec<Heeds>>,
-    /// Kinds for which it may depend on who comes first whether they are near others.
+    /// Kinds for which it may depend on the order of members whether they are near others.
     near_varies: Vec<bool>,
     /// The same for being spread.
     spread_varies: Vec<bool>,
@@ -149,7 +149,7 @@ impl Rules {
         Some(rules)
     }
 
-    /// Whether all whom a kind must be near are members that must be near the same, so that the first decides about the place.
+    /// Whether all pods that a kind must be near are members that must be near the same, so that the first decides about the place.
     fn is_tied(&self, kind: usize) -> bool {
         let around = &self.before[kind];
         let met = self.heeds[kind].iter().enumerate().filter(|(_, heeds)| heeds.near);
@@ -235,12 +235,12 @@ impl Rules {
         self.crosses
     }
 
-    /// Whether it may depend on who comes first if members can be where they are.
+    /// Whether it may depend on their order if members can be where they are.
     pub fn have_order(&self) -> bool {
         self.has_nominees || self.near_varies.contains(&true) || self.spread_varies.contains(&true)
     }
 
-    /// Whether it may depend on who comes first if members are near others.
+    /// Whether it may depend on their order if members are near others.
     pub fn have_near(&self) -> bool {
         self.near_varies.contains(&true)
     }
@@ -350,7 +350,7 @@ impl Rules {
         }
     }
 
-    /// Whether some of the members that are counted can never be where they are, whoever of those comes that are left, and
+    /// Whether some of the members that are counted can never be where they are, whichever of the members that are left comes, and
     /// wherever.
     pub fn are_hopeless(&self, cycle: &Cycle<'_>, left: &[u32]) -> bool {
         self.counts.keys().any(|(kind, group)| {
@@ -382,7 +382,7 @@ impl Rules {
             let has_label = |key: &&Arc<str>| node.labels.contains_key(*key);
             return self.now[kind].is_torn() || !self.now[kind].near_keys().iter().all(has_label);
         }
-        // With nobody there whom it must be near, and nobody to come, it could only be the first of its kind.
+        // With no pod there that it must be near, and none to come, it could only be the first of its kind.
         self.near_varies[kind]
             && !self.before[kind].is_first_of_its_kind()
             && self.now[kind].check_near(node).is_err()

@@ -1,6 +1,6 @@
 //! Seats for members one after the other, each on the first node that will do, as if those before it were there.
 //!
-//! This is quick and will often do. It never looks back, so members for whom it finds no seat may have one. If members must
+//! This is quick and will often do. It never looks back, so a member for which it finds no seat may have one. If members must
 //! be near each other, the place of the first decides; then it is tried again from other places.
 //!
 //! Invariant: nothing is counted or held afterwards that was not before.
@@ -13,8 +13,8 @@ use rustc_hash::FxHashMap;
 
 use crate::devices::search::IN_VAIN;
 use crate::filters;
-use crate::gang::search::ground::Ground;
-use crate::gang::search::joint::{Need, Plan, Step};
+use crate::gang::search::joint_devices::{JointDevices, Need, NodeDevices};
+use crate::gang::search::view::ClusterView;
 use crate::values::node_refusal::NodeRefusal;
 
 /// From how many places a walk begins at the most.
@@ -28,23 +28,23 @@ struct Path {
     loads: FxHashMap<NodeIdx, Load>,
     /// Nodes that have members, as they are with these.
     states: FxHashMap<NodeIdx, NodeState>,
-    steps: Vec<Step>,
-    /// By kind, which nodes may still take somebody.
+    devices: Vec<NodeDevices>,
+    /// By kind, which nodes may still take a member.
     open: Vec<Vec<bool>>,
     /// By kind, the first of these.
     first: Vec<usize>,
 }
 
 /// What a node says to one more member.
-enum Offer {
-    Seat(Option<Step>),
+enum Seating {
+    Seat(Option<NodeDevices>),
     /// Not now.
     Later(NodeRefusal),
     /// Not while the others have their seats.
     Never(Option<NodeRefusal>),
 }
 
-impl Ground<'_, '_> {
+impl ClusterView<'_, '_> {
     /// Seats for as many members as can be found, one after the other.
     pub(crate) fn walk_over(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk {
         let everybody: u32 = self.cast.kinds.iter().map(|kind| kind.len() as u32).sum();
@@ -86,7 +86,7 @@ impl Ground<'_, '_> {
             seated: vec![0; kinds],
             loads: FxHashMap::default(),
             states: FxHashMap::default(),
-            steps: Vec::new(),
+            devices: Vec::new(),
             open,
             first: vec![0; kinds],
         };
@@ -94,7 +94,7 @@ impl Ground<'_, '_> {
         while goes_on {
             goes_on = false;
             for kind in 0..kinds {
-                // Who had no seat may have one now that others are there.
+                // A member that had no seat may have one now that others are there.
                 while (path.seated[kind] as usize) < self.cast.kinds[kind].len()
                     && budget.spend(1)
                     && self.seat_next(kind, &mut path, budget)
@@ -120,28 +120,28 @@ impl Ground<'_, '_> {
                 continue;
             }
             match self.offer(kind, path, path.nodes[place], budget) {
-                Offer::Seat(step) => {
-                    self.take_seat(kind, path, path.nodes[place], step);
+                Seating::Seat(devices) => {
+                    self.take_seat(kind, path, path.nodes[place], devices);
                     return true;
                 }
-                Offer::Later(_) => {}
-                Offer::Never(_) => path.open[kind][place] = false,
+                Seating::Later(_) => {}
+                Seating::Never(_) => path.open[kind][place] = false,
             }
         }
         false
     }
 
     /// What a node says to the next member of a kind.
-    fn offer(&mut self, kind: usize, path: &Path, at: NodeIdx, budget: &mut Budget) -> Offer {
+    fn offer(&mut self, kind: usize, path: &Path, at: NodeIdx, budget: &mut Budget) -> Seating {
         if self.has_no_time(at, 1, budget) {
-            return Offer::Never(None);
+            return Seating::Never(None);
         }
         let member = &self.cast.kinds[kind][path.seated[kind] as usize].members[0];
         let (pod, settings) = (&member.pod, &self.profile.filters);
         let state = path.states.get(&at).unwrap_or_else(|| self.cycle.facts.nodes.get(at));
         let node = filters::node_of(state);
         if let Err(refusal) = filters::usage(&pod.shape, state, settings) {
-            return Offer::Never(Some(refusal));
+            return Seating::Never(Some(refusal));
         }
         let rest = match &self.rules {
             None => {
@@ -150,44 +150,44 @@ impl Ground<'_, '_> {
             }
             Some(rules) => {
                 if let Err(refusal) = rules.around(kind).check_apart(node) {
-                    return Offer::Never(Some(refusal));
+                    return Seating::Never(Some(refusal));
                 }
                 rules.check(self.cycle, kind, state, self.profile)
             }
         };
         if let Err(refusal) = rest {
-            return Offer::Later(refusal);
+            return Seating::Later(refusal);
         }
         if !member.claims.need_devices() && member.follows.is_empty() && member.claims.footing.is_none() {
-            return Offer::Seat(None);
+            return Seating::Seat(None);
         }
         let mut state = state.clone();
         let need = Need { at, members: vec![member] };
-        let before: Vec<&Step> = path.steps.iter().collect();
+        let before: Vec<&NodeDevices> = path.devices.iter().collect();
         let found = self.cycle.devices_beside(&before, &need, &Default::default(), budget);
-        let Plan::Found(mut found) = found else { return Offer::Never(None) };
-        let step = found.pop().expect("devices were found for the node");
-        match self.cycle.check_footings(&mut state, &need, &step) {
-            Ok(()) => Offer::Seat(Some(step)),
-            Err(_) => Offer::Never(None),
+        let JointDevices::Found(mut found) = found else { return Seating::Never(None) };
+        let devices = found.pop().expect("devices were found for the node");
+        match self.cycle.check_footings(&mut state, &need, &devices) {
+            Ok(()) => Seating::Seat(Some(devices)),
+            Err(_) => Seating::Never(None),
         }
     }
 
-    fn take_seat(&mut self, kind: usize, path: &mut Path, at: NodeIdx, step: Option<Step>) {
+    fn take_seat(&mut self, kind: usize, path: &mut Path, at: NodeIdx, devices: Option<NodeDevices>) {
         let member = &self.cast.kinds[kind][path.seated[kind] as usize].members[0];
         let kinds = self.cast.kinds.len();
         let state = path.states.entry(at).or_insert_with(|| self.cycle.facts.nodes.get(at).clone());
         if let Some(rules) = &mut self.rules {
             rules.count(kind, filters::node_of(state), true);
         }
-        match step {
+        match devices {
             None => state.put(member.pod.clone()),
-            Some(step) => {
+            Some(devices) => {
                 let need = Need { at, members: vec![member] };
-                let fits = self.cycle.check_footings(state, &need, &step);
+                let fits = self.cycle.check_footings(state, &need, &devices);
                 assert!(fits.is_ok(), "a node has room for a member that it was just found to have room for");
-                self.cycle.facts.take(&step.held);
-                path.steps.push(step);
+                self.cycle.facts.take(&devices.held);
+                path.devices.push(devices);
             }
         }
         let load = path.loads.entry(at).or_insert_with(|| Load::none(kinds));
@@ -196,7 +196,7 @@ impl Ground<'_, '_> {
     }
 
     fn take_back(&mut self, path: &Path) {
-        path.steps.iter().rev().for_each(|step| self.cycle.facts.give_back(&step.held));
+        path.devices.iter().rev().for_each(|devices| self.cycle.facts.give_back(&devices.held));
         let Some(rules) = &mut self.rules else { return };
         for (at, load) in &path.loads {
             let node = filters::node_of(self.cycle.facts.nodes.get(*at));
@@ -209,9 +209,9 @@ impl Ground<'_, '_> {
     /// Why the next member has no seat: nodes by reason.
     fn stopped_by(&mut self, path: &mut Path, budget: &mut Budget) -> Option<String> {
         let kinds = self.cast.kinds.iter().enumerate();
-        let (kind, units) =
-            kinds.into_iter().find(|(kind, units)| (path.seated[*kind] as usize) < units.len())?;
-        let name = units[path.seated[kind] as usize].members[0].pod.id.name.clone();
+        let (kind, bundles) =
+            kinds.into_iter().find(|(kind, bundles)| (path.seated[*kind] as usize) < bundles.len())?;
+        let name = bundles[path.seated[kind] as usize].members[0].pod.id.name.clone();
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
         for place in 0..path.nodes.len() {
             let at = path.nodes[place];
@@ -219,9 +219,9 @@ impl Ground<'_, '_> {
                 Err(refusal) => refusal.reasons(),
                 Ok(()) => match self.offer(kind, path, at, budget) {
                     // Budgets end, and a seat was not looked for any more.
-                    Offer::Seat(_) => continue,
-                    Offer::Later(refusal) | Offer::Never(Some(refusal)) => refusal.reasons(),
-                    Offer::Never(None) => vec![IN_VAIN.to_owned()],
+                    Seating::Seat(_) => continue,
+                    Seating::Later(refusal) | Seating::Never(Some(refusal)) => refusal.reasons(),
+                    Seating::Never(None) => vec![IN_VAIN.to_owned()],
                 },
             };
             told.into_iter().for_each(|reason| *reasons.entry(reason).or_default() += 1);

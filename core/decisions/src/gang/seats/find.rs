@@ -20,7 +20,7 @@ use crate::values::work;
 const STEPS_MIN: u64 = 10_000;
 
 /// Seats that were found.
-struct Attempt {
+struct FoundSeats {
     placement: Placement,
     /// The cast in which each member counts by itself, if the seats are for that.
     apart: Option<Cast>,
@@ -30,9 +30,9 @@ struct Attempt {
 struct Sizes {
     /// As a search counts them.
     gang: Gang,
-    /// If each of those counts that share claims.
+    /// If each member counts, though it shares claims with others.
     each: Gang,
-    /// Not all of those have to be seated that share claims.
+    /// Not all members that share claims have to be seated.
     may_leave_some: bool,
 }
 
@@ -58,16 +58,16 @@ impl Cycle<'_> {
             may_leave_some: shares && (sought.at_least as usize) < cast.members().count(),
         };
         let Some(choices) = self.device_sets(group, cast, at_least)? else {
-            let found = self.attempt_seats(gang, cast, domains, steps_max, profile)?;
+            let found = self.search_seats(gang, cast, domains, steps_max, profile)?;
             return self.settle_seats(cast, found);
         };
         let steps = (steps_max / choices.len() as u64).max(STEPS_MIN);
-        let mut best: Option<(Attempt, Cast)> = None;
+        let mut best: Option<(FoundSeats, Cast)> = None;
         let mut nearest: Option<Miss> = None;
         for choice in choices {
             let narrowed = ReachGenerator { name: &choice.name, nodes: &choice.nodes }.generate(domains);
             let cast = choice.restrict(cast);
-            match self.attempt_seats(gang, &cast, &narrowed, steps, profile) {
+            match self.search_seats(gang, &cast, &narrowed, steps, profile) {
                 Ok(found) if best.as_ref().is_none_or(|(best, _)| found.is_better_than(best)) => {
                     best = Some((found, cast));
                 }
@@ -81,55 +81,55 @@ impl Cycle<'_> {
         }
     }
 
-    fn attempt_seats(
+    fn search_seats(
         &mut self,
         sizes: &Sizes,
         cast: &Cast,
         domains: &[Domain],
         steps: u64,
         profile: &Profile,
-    ) -> Result<Attempt, Miss> {
+    ) -> Result<FoundSeats, Miss> {
         if !cast.is_local {
-            return self.attempt_apart(&sizes.each, cast, domains, steps, profile);
+            return self.search_apart(&sizes.each, cast, domains, steps, profile);
         }
-        let found = self.attempt_search(&sizes.gang, cast, domains, steps, profile);
+        let found = self.search_once(&sizes.gang, cast, domains, steps, profile);
         if !sizes.may_leave_some {
             return found;
         }
         found.or_else(|miss| {
-            let apart = self.attempt_apart(&sizes.each, cast, domains, steps, profile);
+            let apart = self.search_apart(&sizes.each, cast, domains, steps, profile);
             apart.map_err(|other| Miss { certainty: miss.certainty.and(other.certainty), ..miss })
         })
     }
 
-    /// Seats for members each of whom counts by itself.
-    fn attempt_apart(
+    /// Seats for members of which each counts by itself.
+    fn search_apart(
         &mut self,
         gang: &Gang,
         cast: &Cast,
         domains: &[Domain],
         steps: u64,
         profile: &Profile,
-    ) -> Result<Attempt, Miss> {
+    ) -> Result<FoundSeats, Miss> {
         let apart = cast.each_apart(self);
         let gang = apart.gang(gang.at_least);
         if apart.members().any(|member| !member.claims.pending.is_empty()) {
-            return self.attempt_negotiated(&gang, &apart, domains, steps, profile);
+            return self.search_negotiated(&gang, &apart, domains, steps, profile);
         }
-        let found = self.attempt_search(&gang, &apart, domains, steps, profile)?;
-        Ok(Attempt { apart: Some(apart), ..found })
+        let found = self.search_once(&gang, &apart, domains, steps, profile)?;
+        Ok(FoundSeats { apart: Some(apart), ..found })
     }
 
     /// Seats for members that drivers are asked about, one domain after the other. A node that was chosen stays so while it
     /// will do.
-    fn attempt_negotiated(
+    fn search_negotiated(
         &mut self,
         gang: &Gang,
         apart: &Cast,
         domains: &[Domain],
         steps: u64,
         profile: &Profile,
-    ) -> Result<Attempt, Miss> {
+    ) -> Result<FoundSeats, Miss> {
         let settled = apart.staying(|member| self.selected_for(&member.pod).cloned());
         let pods: Vec<&Arc<Pod>> = apart.members().map(|member| &member.pod).collect();
         let domains: Vec<Domain> = self.in_turn(&pods, domains).into_iter().cloned().collect();
@@ -141,8 +141,8 @@ impl Cycle<'_> {
                 apart.staying(|member| self.selected_for(&member.pod).cloned().or_else(|| lot(member)))
             });
             for cast in drawn.iter().chain([&settled, apart]) {
-                match self.attempt_search(gang, cast, std::slice::from_ref(domain), steps, profile) {
-                    Ok(found) => return Ok(Attempt { apart: Some(cast.clone()), ..found }),
+                match self.search_once(gang, cast, std::slice::from_ref(domain), steps, profile) {
+                    Ok(found) => return Ok(FoundSeats { apart: Some(cast.clone()), ..found }),
                     Err(miss) => nearest = Some(nearer(nearest, miss)),
                 }
             }
@@ -151,16 +151,16 @@ impl Cycle<'_> {
         Err(nearest.unwrap_or_else(|| Miss::proved(message())))
     }
 
-    fn attempt_search(
+    fn search_once(
         &mut self,
         gang: &Gang,
         cast: &Cast,
         domains: &[Domain],
         steps: u64,
         profile: &Profile,
-    ) -> Result<Attempt, Miss> {
+    ) -> Result<FoundSeats, Miss> {
         let (refusal, certainty) = match self.place_within(gang, cast, domains, steps, profile) {
-            Answer::Placed(placement) => return Ok(Attempt { placement, apart: None }),
+            Answer::Placed(placement) => return Ok(FoundSeats { placement, apart: None }),
             Answer::Impossible(refusal) => (refusal, Certainty::Proved),
             Answer::BudgetSpent(refusal) => (refusal, Certainty::LimitReached),
         };
@@ -169,8 +169,8 @@ impl Cycle<'_> {
         Err(Miss { room_for, message, certainty })
     }
 
-    fn settle_seats(&mut self, cast: &Cast, found: Attempt) -> Result<(Arc<str>, Seated), Miss> {
-        let Attempt { placement, apart } = found;
+    fn settle_seats(&mut self, cast: &Cast, found: FoundSeats) -> Result<(Arc<str>, Seated), Miss> {
+        let FoundSeats { placement, apart } = found;
         let seated = match apart {
             Some(apart) => self.hand_out_apart(&apart, &placement),
             None => self.hand_out(cast, &placement),
@@ -180,8 +180,8 @@ impl Cycle<'_> {
     }
 }
 
-impl Attempt {
-    fn is_better_than(&self, other: &Attempt) -> bool {
+impl FoundSeats {
+    fn is_better_than(&self, other: &FoundSeats) -> bool {
         let (own, other) = (&self.placement, &other.placement);
         own.rank < other.rank || (own.rank == other.rank && own.score > other.score)
     }

@@ -9,8 +9,8 @@ use crate::cycle::Cycle;
 use crate::filters;
 use crate::gang::answer::seats::Seated;
 use crate::gang::members::cast::Cast;
-use crate::gang::members::member::{Member, Unit};
-use crate::gang::search::joint::{Plan, Step, needs};
+use crate::gang::members::member::{Bundle, Member};
+use crate::gang::search::joint_devices::{JointDevices, NodeDevices, needs};
 use crate::gang::search::node_devices::Devices;
 
 /// How many steps it may take to find the devices again that seats were found with.
@@ -24,13 +24,13 @@ impl Cycle<'_> {
             placement.seats.iter().map(|seats| (seats.node, seats.load.clone())).collect();
         let needs = needs(cast, &loads);
         let kept = self.caches.work.begin_hand_out();
-        let plan = self.plan_devices(&needs, &mut Budget::new(STEPS_MAX));
+        let found = self.devices_across_nodes(&needs, &mut Budget::new(STEPS_MAX));
         self.caches.work.end_hand_out(kept);
-        let Plan::Found(steps) = plan else {
+        let JointDevices::Found(steps) = found else {
             return Err("devices that were found for members are none for others like them".to_owned());
         };
         let mut seated = Vec::new();
-        for (need, Step { own, mut shared, .. }) in needs.iter().zip(steps) {
+        for (need, NodeDevices { own, mut shared, .. }) in needs.iter().zip(steps) {
             let node = filters::node_of(self.facts.nodes.get(need.at)).clone();
             for (member, mut allocations) in need.members.iter().zip(own) {
                 let mut member = Member::clone(member);
@@ -52,7 +52,7 @@ impl Cycle<'_> {
 
     /// Gives the seats of a placement to members.
     pub(crate) fn hand_out(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
-        let mut left: Vec<VecDeque<&Unit>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
+        let mut left: Vec<VecDeque<&Bundle>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
         let mut seated = Vec::new();
         let kept = self.caches.work.begin_hand_out();
         for seats in &placement.seats {
@@ -60,7 +60,7 @@ impl Cycle<'_> {
                 .load
                 .present()
                 .flat_map(|(kind, count)| left[kind].drain(..count as usize).collect::<Vec<_>>())
-                .flat_map(|unit| &unit.members)
+                .flat_map(|bundle| &bundle.members)
                 .collect();
             let Devices::Found(found, _) = self.devices_for(seats.node, &members) else {
                 self.caches.work.end_hand_out(kept);

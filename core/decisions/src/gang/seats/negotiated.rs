@@ -9,8 +9,8 @@ use placement::Domain;
 
 use crate::cycle::Cycle;
 use crate::filters::node_of;
-use crate::values::claims::Claims;
 use crate::values::lot::mix;
+use crate::values::pod_claims::PodClaims;
 
 impl Cycle<'_> {
     /// The node that is chosen for a pod.
@@ -48,7 +48,7 @@ impl Cycle<'_> {
 
     /// The node of a domain that a member is to have in this round, by lot among those that it could have, if other rounds failed.
     /// What search prefers is the same every time, and may be what members cannot have together though each of them could.
-    pub(crate) fn by_lot(&self, pod: &Arc<Pod>, claims: &Claims, domain: &Domain) -> Option<Arc<str>> {
+    pub(crate) fn by_lot(&self, pod: &Arc<Pod>, claims: &PodClaims, domain: &Domain) -> Option<Arc<str>> {
         // At times what is best is tried again: others may have been in the way.
         let failed =
             Some(self.failed_rounds(&[pod])).filter(|failed| failed % 3 > 0 && !claims.pending.is_empty())?;

@@ -36,7 +36,7 @@ impl Cycle<'_> {
             match self.claims_beside(&mut users, pod, &profile) {
                 Ok(claims) => members.push(Member::new(pod.clone(), claims)),
                 Err(refusal) => {
-                    // Its claim has devices that are of no use to anybody.
+                    // Its claim has devices that are of no use to any pod.
                     in_the_way.extend(refusal.in_the_way().map(|one| (one, pod.uid.clone())));
                     unfit = unfit.or_else(|| Some((pod.clone(), refusal)));
                 }

@@ -24,6 +24,6 @@ pub struct Sought {
     pub empty_levels: Vec<Arc<str>>,
     /// What members ask of nodes, as the profile that they name says.
     pub profile: Arc<Profile>,
-    /// Claims of members that have devices of no use to anybody, and for which pod they give them back.
+    /// Claims of members that have devices of no use to any pod, and for which pod they give them back.
     pub in_the_way: Vec<(InTheWay, Arc<str>)>,
 }

@@ -51,7 +51,7 @@ impl<'e, 'c> TreeSearch<'e, 'c> {
     }
 
     /// Looks for seats with so many tries at the most, and takes them back: the seats, or whether there certainly are none.
-    pub fn attempt(&mut self, part: Part<'_>, tries: u64) -> Result<Seated, Certainty> {
+    pub fn try_part(&mut self, part: Part<'_>, tries: u64) -> Result<Seated, Certainty> {
         let before = self.seats.len();
         let granted = tries.min(self.tries_left);
         let kept = self.tries_left - granted;
@@ -214,7 +214,7 @@ impl TreeSearch<'_, '_> {
             Some(Survey { sights, nearest, .. }) if sights.is_empty() => {
                 if let Some((at, shortfall)) = nearest {
                     // For the sake of the sentence: which group would be short of what.
-                    let _ = self.attempt(part(at), 2 * leaves);
+                    let _ = self.try_part(part(at), 2 * leaves);
                     let refusal = Refusal { domains: domains.len(), wanted, nearest: Some(shortfall) };
                     self.lacks(|| refusal.to_string());
                 }
@@ -233,57 +233,58 @@ impl TreeSearch<'_, '_> {
         part: impl Fn(usize) -> Part<'p>,
         leaves: u64,
     ) -> Vec<usize> {
-        let mut known: BTreeMap<&Look, Trial> = BTreeMap::new();
-        let mut trials: Vec<(usize, Trial)> = Vec::new();
+        let mut known: BTreeMap<&Look, DomainOutcome> = BTreeMap::new();
+        let mut outcomes: Vec<(usize, DomainOutcome)> = Vec::new();
         let mut to_spend = self.tries_left / 2;
         for (done, sight) in survey.sights.iter().enumerate() {
             let alike = sight.look.as_ref().and_then(|look| known.get(look));
-            let trial = match alike {
-                Some(trial) => *trial,
-                None if to_spend < leaves => Trial::Open,
+            let outcome = match alike {
+                Some(outcome) => *outcome,
+                None if to_spend < leaves => DomainOutcome::Open,
                 None => {
                     let left = (survey.sights.len() - done) as u64;
                     let tries = to_spend.div_ceil(left).max(leaves).min(to_spend);
                     let before = self.tries_left;
-                    let trial = self.try_by_itself(survey, sight, part(sight.at), tries);
+                    let outcome = self.try_by_itself(survey, sight, part(sight.at), tries);
                     to_spend -= before - self.tries_left;
-                    trial
+                    outcome
                 }
             };
-            known.extend(sight.look.as_ref().map(|look| (look, trial)));
-            trials.push((sight.at, trial));
+            known.extend(sight.look.as_ref().map(|look| (look, outcome)));
+            outcomes.push((sight.at, outcome));
         }
-        let rank = |trial: &Trial| match *trial {
-            Trial::Seats(is_everybody, score) => Some((is_everybody, score)),
-            Trial::Impossible | Trial::Open => None,
+        let rank = |outcome: &DomainOutcome| match *outcome {
+            DomainOutcome::Seats(is_everybody, score) => Some((is_everybody, score)),
+            DomainOutcome::Impossible | DomainOutcome::Open => None,
         };
         let mut order: Vec<(usize, (bool, f64))> =
-            trials.iter().filter_map(|(at, trial)| Some((*at, rank(trial)?))).collect();
+            outcomes.iter().filter_map(|(at, outcome)| Some((*at, rank(outcome)?))).collect();
         // The first of those that are equally good is kept.
         order.sort_by(|(_, one), (_, other)| other.0.cmp(&one.0).then(other.1.total_cmp(&one.1)));
-        let open = trials.iter().filter(|(_, trial)| matches!(trial, Trial::Open)).map(|(at, _)| *at);
+        let open =
+            outcomes.iter().filter(|(_, outcome)| matches!(outcome, DomainOutcome::Open)).map(|(at, _)| *at);
         order.into_iter().map(|(at, _)| at).chain(open).collect()
     }
 
-    fn try_by_itself(&mut self, survey: &Survey, sight: &Sight, part: Part<'_>, tries: u64) -> Trial {
-        let seated = match self.attempt(part, tries) {
+    fn try_by_itself(&mut self, survey: &Survey, sight: &Sight, part: Part<'_>, tries: u64) -> DomainOutcome {
+        let seated = match self.try_part(part, tries) {
             Ok(seated) => seated,
-            Err(Certainty::Proved) => return Trial::Impossible,
-            Err(Certainty::LimitReached) => return Trial::Open,
+            Err(Certainty::Proved) => return DomainOutcome::Impossible,
+            Err(Certainty::LimitReached) => return DomainOutcome::Open,
         };
         let Survey { profile, gang, kinds, .. } = survey;
         let is_everybody = seated.len() == gang.members() as usize;
         let seats = self.seats_by_node(gang, kinds, &seated);
         let scored =
             Scored { gang, domain: part.within, free: &sight.free, shared: &sight.shared, seats: &seats };
-        Trial::Seats(is_everybody, judge(&profile.placement.scorers(), &scored))
+        DomainOutcome::Seats(is_everybody, judge(&profile.placement.scorers(), &scored))
     }
 }
 
 /// What came of trying a domain by itself.
 #[derive(Clone, Copy)]
-enum Trial {
-    /// There are seats: whether for everybody, and what scorers make of them.
+enum DomainOutcome {
+    /// There are seats: whether for all members, and what scorers make of them.
     Seats(bool, f64),
     Impossible,
     /// It was not found out.

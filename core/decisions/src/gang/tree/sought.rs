@@ -37,7 +37,7 @@ impl Tree {
 }
 
 impl Cycle<'_> {
-    /// What the members of a tree look for, unless one of those above its groups is not known.
+    /// What the members of a tree look for, unless a group above its groups is not known.
     pub fn seek_tree(&mut self, root: &Root, pods: &[Arc<Pod>]) -> Option<Tree> {
         let Branch::Inner { composite, branches } = self.branch(root)? else { return None };
         let leaves = self.facts.groups.leaves_of(root);

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::filters;
 use crate::gang::answer::seats::Seated;
 use crate::gang::members::cast::Cast;
-use crate::gang::search::ground::Ground;
+use crate::gang::search::view::ClusterView;
 use crate::gang::tree::branch::Branch;
 use crate::gang::tree::progress::TreeSearch;
 use crate::profile::Profile;
@@ -45,7 +45,7 @@ pub(crate) struct Sight {
 pub(crate) type Look = Vec<(bool, Vec<Likeness>)>;
 
 impl TreeSearch<'_, '_> {
-    /// What can be told of domains without looking for seats; nothing if nobody waits.
+    /// What can be told of domains without looking for seats; nothing if no member waits.
     pub(crate) fn survey(&mut self, branches: &[Branch], domains: &[Domain], wanted: u32) -> Option<Survey> {
         let leaves = branches.iter().flat_map(Branch::leaves);
         let pods: Vec<Arc<Pod>> = leaves.flat_map(|(_, pods)| pods).cloned().collect();
@@ -57,14 +57,14 @@ impl TreeSearch<'_, '_> {
         let cast = Cast::new(self.cycle, members, &profile).each_apart(self.cycle);
         let gang = cast.gang(wanted);
         let mut kinds = FxHashMap::default();
-        for (kind, units) in cast.kinds.iter().enumerate() {
-            let members = units.iter().flat_map(|unit| &unit.members);
+        for (kind, bundles) in cast.kinds.iter().enumerate() {
+            let members = bundles.iter().flat_map(|bundle| &bundle.members);
             kinds.extend(members.map(|member| (member.pod.uid.clone(), kind)));
         }
         let mut levels = BTreeSet::new();
         branches.iter().for_each(|branch| branch.collect_levels(&mut levels));
         let mut survey = Survey { profile: profile.clone(), gang, kinds, sights: Vec::new(), nearest: None };
-        let mut ground = Ground::new(self.cycle, &cast, &profile);
+        let mut ground = ClusterView::new(self.cycle, &cast, &profile);
         for (at, domain) in domains.iter().enumerate() {
             let free: FxHashMap<NodeIdx, Amounts> =
                 domain.nodes.iter().map(|node| (*node, ground.free(*node))).collect();
@@ -103,7 +103,7 @@ impl TreeSearch<'_, '_> {
     }
 }
 
-impl Ground<'_, '_> {
+impl ClusterView<'_, '_> {
     /// What the nodes of a domain are like to groups that have to be in one domain of these levels; nothing if that is not all
     /// that counts.
     fn look(&mut self, domain: &Domain, levels: &BTreeSet<&Arc<str>>) -> Option<Look> {

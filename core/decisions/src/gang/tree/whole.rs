@@ -28,7 +28,7 @@ use crate::gang::tree::sought::Tree;
 use crate::values::certainty::Certainty;
 
 /// A group that has a domain.
-struct Chosen<'t> {
+struct GroupDomain<'t> {
     group: &'t Arc<Group>,
     /// Its members that wait, and how many of them it needs.
     pods: &'t [Arc<Pod>],
@@ -39,11 +39,11 @@ struct Chosen<'t> {
 }
 
 /// The groups that have a domain so far.
-struct Choices<'s, 'e, 'c, 't> {
+struct GroupDomains<'s, 'e, 'c, 't> {
     search: &'s mut TreeSearch<'e, 'c>,
     tree: &'t Tree,
     within: &'t Domain,
-    chosen: Vec<Chosen<'t>>,
+    chosen: Vec<GroupDomain<'t>>,
     /// Nothing that is in the way of some members goes away if there are more.
     is_monotone: bool,
 }
@@ -52,7 +52,7 @@ struct Choices<'s, 'e, 'c, 't> {
 type Parts<'t> = (&'t Composite, &'t [Branch]);
 
 /// What has to get domains besides.
-type Then<'f, 's, 'e, 'c, 't> = &'f mut dyn FnMut(&mut Choices<'s, 'e, 'c, 't>) -> bool;
+type Then<'f, 's, 'e, 'c, 't> = &'f mut dyn FnMut(&mut GroupDomains<'s, 'e, 'c, 't>) -> bool;
 
 impl TreeSearch<'_, '_> {
     /// Seats for enough groups of a tree in one of these domains, and in which. If there are none, [`TreeSearch::certainty`] says
@@ -69,13 +69,13 @@ impl TreeSearch<'_, '_> {
         self.begin_anew();
         for (at, within) in domains.iter().enumerate() {
             let parts = (&*tree.composite, &*tree.branches);
-            let mut choices = Choices { search: self, tree, within, chosen: Vec::new(), is_monotone };
+            let mut choices = GroupDomains { search: self, tree, within, chosen: Vec::new(), is_monotone };
             if choices.give_domains(parts, within, 0, &mut |_| true) {
                 let seated = choices.chosen.pop().map(|last| last.seated).unwrap_or_default();
                 if seated.len() >= wanted as usize {
                     return Some((at, seated));
                 }
-                // Enough groups are whole without anybody who waits, so that all of this says nothing.
+                // Enough groups are whole without any member that waits, so that all of this says nothing.
                 self.certainty = Certainty::LimitReached;
             }
         }
@@ -83,7 +83,7 @@ impl TreeSearch<'_, '_> {
     }
 }
 
-impl<'s, 'e, 'c, 't> Choices<'s, 'e, 'c, 't> {
+impl<'s, 'e, 'c, 't> GroupDomains<'s, 'e, 'c, 't> {
     /// Gives domains to enough of these, of which `placed` have theirs, and to the rest.
     fn give_domains(
         &mut self,
@@ -101,7 +101,7 @@ impl<'s, 'e, 'c, 't> Choices<'s, 'e, 'c, 't> {
         }
         let rest = (composite, rest);
         let mut with =
-            |choices: &mut Choices<'s, 'e, 'c, 't>| choices.give_domains(rest, within, placed + 1, then);
+            |choices: &mut GroupDomains<'s, 'e, 'c, 't>| choices.give_domains(rest, within, placed + 1, then);
         let is_given = match first {
             Branch::Leaf { group, pods } => self.give_group((group, pods), within, &mut with),
             Branch::Inner { composite, branches } => {
@@ -132,7 +132,7 @@ impl<'s, 'e, 'c, 't> Choices<'s, 'e, 'c, 't> {
         let pinned: Vec<NodeIdx> = self.search.cycle.pins_of(&group.id).collect();
         for domain in self.search.cycle.domains_within(&group.levels, &pinned, within) {
             let nodes = Arc::new(domain.nodes.into_iter().collect());
-            self.chosen.push(Chosen { group, pods, missing, nodes, seated: Vec::new() });
+            self.chosen.push(GroupDomain { group, pods, missing, nodes, seated: Vec::new() });
             let found = match self.search.may_try() {
                 true => self.seat_chosen(),
                 false => return false,
@@ -153,14 +153,14 @@ impl<'s, 'e, 'c, 't> Choices<'s, 'e, 'c, 't> {
 
     /// Seats for the members of all groups that have a domain, at least as many of each as it needs.
     fn seat_chosen(&mut self) -> Result<Seated, Miss> {
-        let all = |chosen: &Chosen<'t>| chosen.pods.len();
+        let all = |chosen: &GroupDomain<'t>| chosen.pods.len();
         let seated = self.seat_members(all)?;
         if self.chosen.iter().all(|chosen| chosen.seats_in(&seated) >= chosen.missing) {
             return Ok(seated);
         }
-        // Some took the room of others. Without them there is room for the rest or for nobody, if it is certain that others do not
+        // Some took the room of others. Without them there is room for the rest or for no member, if it is certain that others do not
         // need less.
-        let certainty = match self.chosen.iter().all(Chosen::has_least) {
+        let certainty = match self.chosen.iter().all(GroupDomain::has_least) {
             true => Certainty::Proved,
             false => Certainty::LimitReached,
         };
@@ -169,7 +169,7 @@ impl<'s, 'e, 'c, 't> Choices<'s, 'e, 'c, 't> {
     }
 
     /// Seats for so many members of each group, or for as many in all as all groups need.
-    fn seat_members(&mut self, count: impl Fn(&Chosen<'t>) -> usize) -> Result<Seated, Miss> {
+    fn seat_members(&mut self, count: impl Fn(&GroupDomain<'t>) -> usize) -> Result<Seated, Miss> {
         let mut members: Vec<Member> = Vec::new();
         let mut at_least = 0;
         for chosen in &self.chosen {
@@ -205,7 +205,7 @@ impl<'s, 'e, 'c, 't> Choices<'s, 'e, 'c, 't> {
     }
 }
 
-impl Chosen<'_> {
+impl GroupDomain<'_> {
     /// How many of these seats are for members of the group.
     fn seats_in(&self, seated: &Seated) -> usize {
         seated.iter().filter(|(pod, _)| pod.group.as_ref() == Some(&self.group.id.name)).count()

@@ -28,10 +28,10 @@ use crate::devices::extended::wish_on;
 use crate::devices::holding::held;
 use crate::filters;
 use crate::gang::members::cast::Cast;
-use crate::gang::members::member::{Member, Unit};
+use crate::gang::members::member::{Bundle, Member};
 use crate::gang::search::node_devices::DEVICE_STEPS;
 use crate::values::choice::Wanted;
-use crate::values::claims::Claims;
+use crate::values::pod_claims::PodClaims;
 use crate::values::work;
 
 /// A node, and the members that it is to have.
@@ -43,8 +43,8 @@ pub(crate) struct Need<'n> {
 
 /// The devices of the members on a node.
 #[derive(Debug)]
-pub(crate) struct Step {
-    /// For each member those of its own claims, in order, and of one that has yet to be made.
+pub(crate) struct NodeDevices {
+    /// For each member the devices of its own claims, in order, and of one that has yet to be made.
     pub own: Vec<Vec<Allocation>>,
     /// Claims that members share and that get their devices here.
     pub shared: Vec<(Arc<ClaimState>, Allocation)>,
@@ -53,14 +53,14 @@ pub(crate) struct Step {
 
 /// What came of looking for devices.
 #[derive(Debug)]
-pub(crate) enum Plan {
-    /// Those of each node.
-    Found(Vec<Step>),
+pub(crate) enum JointDevices {
+    /// The devices of each node.
+    Found(Vec<NodeDevices>),
     Impossible,
     Unknown,
 }
 
-/// Devices that are not to be given: to nobody on the node, or to one claim.
+/// Devices that are not to be given: to no claim on the node, or not to one claim.
 type LeftOut = BTreeSet<(Option<ClaimId>, DeviceId)>;
 
 /// The choices of a node.
@@ -68,7 +68,7 @@ type LeftOut = BTreeSet<(Option<ClaimId>, DeviceId)>;
 struct Frame {
     tries: Vec<LeftOut>,
     seen: BTreeSet<LeftOut>,
-    step: Option<(Step, LeftOut)>,
+    devices: Option<(NodeDevices, LeftOut)>,
 }
 
 impl Frame {
@@ -89,91 +89,95 @@ impl Frame {
 
 impl Cycle<'_> {
     /// Devices for the members of all these nodes.
-    pub(crate) fn plan_devices(&mut self, needs: &[Need<'_>], budget: &mut Budget) -> Plan {
+    pub(crate) fn devices_across_nodes(&mut self, needs: &[Need<'_>], budget: &mut Budget) -> JointDevices {
         let mut frames = vec![Frame::new()];
         let mut is_unsure = false;
-        let plan = loop {
+        let found_all = loop {
             let place = frames.len() - 1;
             if place == needs.len() {
-                break Plan::Found(Vec::new());
+                break JointDevices::Found(Vec::new());
             }
             let Some(left_out) = frames[place].tries.pop() else {
                 frames.pop();
                 let Some(before) = frames.last_mut() else {
-                    break if is_unsure { Plan::Unknown } else { Plan::Impossible };
+                    break if is_unsure { JointDevices::Unknown } else { JointDevices::Impossible };
                 };
-                let (step, left_out) = before.step.take().expect("a node that has its devices is before");
-                self.facts.give_back(&step.held);
-                is_unsure |= step.could_share_otherwise(&needs[place - 1]);
-                let contended = self.contended(&step).into_iter().map(|device| (None, device));
+                let (devices, left_out) =
+                    before.devices.take().expect("a node that has its devices is before");
+                self.facts.give_back(&devices.held);
+                is_unsure |= devices.could_share_otherwise(&needs[place - 1]);
+                let contended = self.contended(&devices).into_iter().map(|device| (None, device));
                 before.branch(&left_out, contended.collect());
                 continue;
             };
             self.caches.work.spend(work::STATE + frames.len() as u64 * work::POD);
             if !budget.spend(1) || self.caches.work.is_spent() {
-                break Plan::Unknown;
+                break JointDevices::Unknown;
             }
-            let before: Vec<&Step> =
-                frames.iter().filter_map(|frame| frame.step.as_ref().map(|(step, _)| step)).collect();
-            let step = match self.devices_beside(&before, &needs[place], &left_out, budget) {
-                Plan::Found(mut found) => found.pop().expect("devices were found for the node"),
-                Plan::Impossible => continue,
-                Plan::Unknown => {
+            let before: Vec<&NodeDevices> = frames
+                .iter()
+                .filter_map(|frame| frame.devices.as_ref().map(|(devices, _)| devices))
+                .collect();
+            let devices = match self.devices_beside(&before, &needs[place], &left_out, budget) {
+                JointDevices::Found(mut found) => found.pop().expect("devices were found for the node"),
+                JointDevices::Impossible => continue,
+                JointDevices::Unknown => {
                     is_unsure = true;
                     continue;
                 }
             };
             let mut state = self.facts.nodes.get(needs[place].at).clone();
-            let reach = self.check_reach(&step, needs);
-            let fits = reach.and_then(|()| self.check_footings(&mut state, &needs[place], &step));
+            let reach = self.check_reach(&devices, needs);
+            let fits = reach.and_then(|()| self.check_footings(&mut state, &needs[place], &devices));
             if let Err(faults) = fits {
                 let faults = faults.into_iter().map(|(claim, device)| (Some(claim), device));
                 frames[place].branch(&left_out, faults.collect());
                 continue;
             }
-            self.facts.take(&step.held);
-            frames[place].step = Some((step, left_out));
+            self.facts.take(&devices.held);
+            frames[place].devices = Some((devices, left_out));
             frames.push(Frame::new());
         };
-        let steps: Vec<Step> =
-            frames.into_iter().filter_map(|frame| frame.step).map(|(step, _)| step).collect();
-        steps.iter().rev().for_each(|step| self.facts.give_back(&step.held));
-        if matches!(plan, Plan::Found(_)) { Plan::Found(steps) } else { plan }
+        let all: Vec<NodeDevices> =
+            frames.into_iter().filter_map(|frame| frame.devices).map(|(devices, _)| devices).collect();
+        all.iter().rev().for_each(|devices| self.facts.give_back(&devices.held));
+        if matches!(found_all, JointDevices::Found(_)) { JointDevices::Found(all) } else { found_all }
     }
 
     /// Devices for one more node beside those that others have, if there are such that need no change of others.
-    pub(crate) fn plan_beside(
+    pub(crate) fn devices_beside_others(
         &mut self,
-        steps: &[Step],
+        all: &[NodeDevices],
         need: &Need<'_>,
         budget: &mut Budget,
-    ) -> Option<Step> {
-        steps.iter().for_each(|step| self.facts.take(&step.held));
-        let before: Vec<&Step> = steps.iter().collect();
+    ) -> Option<NodeDevices> {
+        all.iter().for_each(|devices| self.facts.take(&devices.held));
+        let before: Vec<&NodeDevices> = all.iter().collect();
         let found = self.devices_beside(&before, need, &LeftOut::new(), budget);
-        steps.iter().rev().for_each(|step| self.facts.give_back(&step.held));
-        let Plan::Found(mut found) = found else { return None };
-        let step = found.pop()?;
+        all.iter().rev().for_each(|devices| self.facts.give_back(&devices.held));
+        let JointDevices::Found(mut found) = found else { return None };
+        let devices = found.pop()?;
         let mut state = self.facts.nodes.get(need.at).clone();
-        let fits = self.check_reach(&step, std::slice::from_ref(need));
-        fits.and_then(|()| self.check_footings(&mut state, need, &step)).is_ok().then_some(step)
+        let fits = self.check_reach(&devices, std::slice::from_ref(need));
+        fits.and_then(|()| self.check_footings(&mut state, need, &devices)).is_ok().then_some(devices)
     }
 
     /// Devices for the members of a node, as things stand.
     pub(crate) fn devices_beside(
         &mut self,
-        before: &[&Step],
+        before: &[&NodeDevices],
         need: &Need<'_>,
         left_out: &LeftOut,
         budget: &mut Budget,
-    ) -> Plan {
+    ) -> JointDevices {
         let node = filters::node_of(self.facts.nodes.get(need.at)).clone();
         let mut shared: Vec<&Arc<ClaimState>> = Vec::new();
         for state in need.members.iter().flat_map(|member| &member.follows) {
             let id = &state.wish.id;
-            let known = before.iter().flat_map(|step| &step.shared).find(|(known, _)| known.wish.id == *id);
+            let known =
+                before.iter().flat_map(|devices| &devices.shared).find(|(known, _)| known.wish.id == *id);
             match known {
-                Some((_, allocation)) if !reaches(allocation, &node) => return Plan::Impossible,
+                Some((_, allocation)) if !reaches(allocation, &node) => return JointDevices::Impossible,
                 Some(_) => {}
                 None if shared.iter().any(|known| known.wish.id == *id) => {}
                 None => shared.push(state),
@@ -194,39 +198,39 @@ impl Cycle<'_> {
         wishes.iter_mut().for_each(|wish| leave_out(wish, left_out));
         if wishes.is_empty() {
             let own = vec![Vec::new(); need.members.len()];
-            return Plan::Found(vec![Step { own, shared: Vec::new(), held: Vec::new() }]);
+            return JointDevices::Found(vec![NodeDevices { own, shared: Vec::new(), held: Vec::new() }]);
         }
         // What cannot be judged on this node is no seat; it may be judged elsewhere.
         let Ok(reply) = self.ask_for_devices(&node, &wishes.iter().collect::<Vec<_>>()) else {
-            return Plan::Impossible;
+            return JointDevices::Impossible;
         };
         budget.spend(reply.steps / DEVICE_STEPS);
         let mut found = match reply.answer {
-            Answer::Impossible(_) => return Plan::Impossible,
-            Answer::BudgetSpent => return Plan::Unknown,
+            Answer::Impossible(_) => return JointDevices::Impossible,
+            Answer::BudgetSpent => return JointDevices::Unknown,
             Answer::Allocated(found) => found.into_iter(),
         };
         let own = counts.into_iter().map(|count| found.by_ref().take(count).collect()).collect();
         let shared = shared.into_iter().cloned().zip(found).collect();
-        let mut step = Step { own, shared, held: Vec::new() };
-        step.held = step.holdings(need);
-        Plan::Found(vec![step])
+        let mut devices = NodeDevices { own, shared, held: Vec::new() };
+        devices.held = devices.holdings(need);
+        JointDevices::Found(vec![devices])
     }
 
     /// Devices of a node's members that members on other nodes could have used.
-    fn contended(&self, step: &Step) -> Vec<DeviceId> {
+    fn contended(&self, devices: &NodeDevices) -> Vec<DeviceId> {
         let is_of_several = |device: &&DeviceId| {
             let pool = PoolId { driver: device.driver.clone(), pool: device.pool.clone() };
             self.facts.slices.node_of(&pool) == PoolReach::Several
         };
-        step.held.iter().map(|held| &held.device).filter(is_of_several).cloned().collect()
+        devices.held.iter().map(|held| &held.device).filter(is_of_several).cloned().collect()
     }
 
     /// Whether all members reach the devices of claims that they share, and may use them together. If not, one of the devices
     /// that are told has to be another.
-    fn check_reach(&self, step: &Step, needs: &[Need<'_>]) -> Result<(), Vec<(ClaimId, DeviceId)>> {
+    fn check_reach(&self, devices: &NodeDevices, needs: &[Need<'_>]) -> Result<(), Vec<(ClaimId, DeviceId)>> {
         let mut faults = Vec::new();
-        for (state, allocation) in &step.shared {
+        for (state, allocation) in &devices.shared {
             let id = &state.wish.id;
             let follows = |member: &&Member| member.follows.iter().any(|state| state.wish.id == *id);
             let uses = |need: &&Need<'_>| need.members.iter().any(&follows);
@@ -255,22 +259,22 @@ impl Cycle<'_> {
         &self,
         state: &mut NodeState,
         need: &Need<'_>,
-        step: &Step,
+        devices: &NodeDevices,
     ) -> Result<(), Vec<(ClaimId, DeviceId)>> {
-        for (member, own) in need.members.iter().zip(&step.own) {
+        for (member, own) in need.members.iter().zip(&devices.own) {
             if member.claims.footing.is_none() {
                 state.put(member.pod.clone());
                 continue;
             }
             let here = |claim: &&Arc<ClaimState>| {
-                let found = step.shared.iter().find(|(known, _)| known.wish.id == claim.wish.id);
+                let found = devices.shared.iter().find(|(known, _)| known.wish.id == claim.wish.id);
                 found.map(|(state, allocation)| (state.clone(), allocation.clone()))
             };
             let open = member.claims.open.iter().cloned().zip(own.iter().cloned());
             let open: Vec<(Arc<ClaimState>, Allocation)> =
                 open.chain(member.follows.iter().filter_map(|claim| here(&claim))).collect();
             let (claims, allocations): (Vec<_>, Vec<_>) = open.iter().cloned().unzip();
-            let claims = Claims { open: claims, ..member.claims.clone() };
+            let claims = PodClaims { open: claims, ..member.claims.clone() };
             if self.check_footing(state, &claims, &allocations).is_err() {
                 let takes = |grant: &&Grant| {
                     let known = self.facts.slices.device(&grant.device);
@@ -310,7 +314,7 @@ fn leave_out(wish: &mut Claim, left_out: &LeftOut) {
     }
 }
 
-impl Step {
+impl NodeDevices {
     /// What claims hold by this.
     fn holdings(&self, need: &Need<'_>) -> Vec<Held> {
         let mut taken = Vec::new();
@@ -341,13 +345,13 @@ impl Step {
 
 /// The members that loads are for, each once.
 pub(crate) fn needs<'c>(cast: &'c Cast, loads: &[(NodeIdx, Load)]) -> Vec<Need<'c>> {
-    let mut left: Vec<VecDeque<&Unit>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
+    let mut left: Vec<VecDeque<&Bundle>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
     let mut need = |(at, load): &(NodeIdx, Load)| {
-        let units = load
+        let bundles = load
             .present()
             .flat_map(|(kind, count)| left[kind].drain(..count as usize).collect::<Vec<_>>())
             .collect::<Vec<_>>();
-        Need { at: *at, members: units.into_iter().flat_map(|unit| &unit.members).collect() }
+        Need { at: *at, members: bundles.into_iter().flat_map(|bundle| &bundle.members).collect() }
     };
     loads.iter().map(&mut need).collect()
 }

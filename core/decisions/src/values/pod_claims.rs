@@ -19,14 +19,14 @@ pub struct Footing {
 
 /// What a pod's claims ask of a node.
 #[derive(Clone, Debug, Default)]
-pub struct Claims {
-    /// Those that have devices: where they can be used, and what is left to write.
+pub struct PodClaims {
+    /// Claims that have devices: where they can be used, and what is left to write.
     pub settled: Vec<Arc<ClaimState>>,
-    /// Those that need devices.
+    /// Claims that need devices.
     pub open: Vec<Arc<ClaimState>>,
-    /// The uid of the pod's group, for those that the group uses in its stead.
+    /// The uid of the pod's group, for claims that the group uses in its stead.
     pub group_users: BTreeMap<ClaimId, Arc<str>>,
-    /// Those that drivers' controllers are to give devices.
+    /// Claims that drivers' controllers are to give devices.
     pub pending: Vec<Pending>,
     /// What the pod asks for by name, if devices may stand for any of it.
     pub named: Option<Arc<Shape>>,
@@ -34,8 +34,8 @@ pub struct Claims {
     pub footing: Option<Footing>,
 }
 
-impl Claims {
-    /// Those that need devices.
+impl PodClaims {
+    /// Claims that need devices.
     pub fn own(&self) -> Vec<ClaimId> {
         self.open.iter().map(|state| state.wish.id.clone()).collect()
     }

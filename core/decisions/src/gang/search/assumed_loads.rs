@@ -5,33 +5,33 @@ use placement::Load;
 
 use crate::cycle::Cycle;
 use crate::gang::members::cast::Cast;
-use crate::gang::search::joint::Step;
+use crate::gang::search::joint_devices::NodeDevices;
 
 /// What is assumed of members.
 #[derive(Debug)]
-pub(crate) struct Across {
+pub(crate) struct AssumedLoads {
     /// Whether devices of members on one node can be in the way of those on another.
     pub(crate) devices_cross: bool,
-    /// Whether devices have to be planned for other reasons: they take of the node.
+    /// Whether devices have to be found one node after the other for another reason: they take of the node.
     has_footings: bool,
     pub(crate) loads: Vec<(NodeIdx, Load)>,
     /// How many of each kind are assumed.
     pub(crate) seated: Vec<u32>,
     /// The devices of each load that is assumed, if they cross nodes.
-    pub(crate) plan: Vec<Step>,
+    pub(crate) devices: Vec<NodeDevices>,
 }
 
-impl Across {
-    pub fn new(cycle: &Cycle<'_>, cast: &Cast) -> Across {
+impl AssumedLoads {
+    pub fn new(cycle: &Cycle<'_>, cast: &Cast) -> AssumedLoads {
         let follows = cast.is_apart && cast.examples().any(|member| !member.follows.is_empty());
         let mut examples = cast.examples();
         let is_shared = cast.is_apart && examples.any(|member| cycle.may_share_with_others(member));
-        Across {
+        AssumedLoads {
             devices_cross: follows || is_shared,
             has_footings: cast.is_apart && cast.examples().any(|member| member.claims.footing.is_some()),
             loads: Vec::new(),
             seated: vec![0; cast.kinds.len()],
-            plan: Vec::new(),
+            devices: Vec::new(),
         }
     }
 
@@ -40,8 +40,8 @@ impl Across {
         self.devices_cross
     }
 
-    /// Whether devices have to be planned.
-    pub fn plans(&self) -> bool {
+    /// Whether devices of a load have to be found beside those of other loads, or with what they take of the node.
+    pub fn needs_joint_devices(&self) -> bool {
         self.devices_cross || self.has_footings
     }
 }

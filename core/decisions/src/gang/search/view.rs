@@ -10,15 +10,15 @@ use rustc_hash::FxHashMap;
 use crate::cycle::Cycle;
 use crate::filters;
 use crate::gang::members::cast::Cast;
-use crate::gang::members::member::{Member, Unit};
-use crate::gang::search::across::Across;
+use crate::gang::members::member::{Bundle, Member};
+use crate::gang::search::assumed_loads::AssumedLoads;
 use crate::gang::search::likeness::Likenesses;
 use crate::gang::search::rules::Rules;
 use crate::profile::Profile;
 use crate::values::work;
 
 /// The cluster, for the members of a cast.
-pub(crate) struct Ground<'g, 'c> {
+pub(crate) struct ClusterView<'g, 'c> {
     pub cycle: &'g mut Cycle<'c>,
     pub cast: &'g Cast,
     pub profile: &'g Profile,
@@ -26,7 +26,7 @@ pub(crate) struct Ground<'g, 'c> {
     /// What members mean for each other, if there are rules.
     pub(crate) rules: Option<Rules>,
     /// What is assumed of members, if something crosses nodes.
-    pub(crate) across: Across,
+    pub(crate) assumed: AssumedLoads,
     /// Which kinds a node as such will do for, by node.
     fixed: FxHashMap<NodeIdx, Box<[bool]>>,
     /// What nodes have left.
@@ -35,18 +35,18 @@ pub(crate) struct Ground<'g, 'c> {
     pub(crate) shared: FxHashMap<Vec<NodeIdx>, Amounts>,
 }
 
-impl<'g, 'c> Ground<'g, 'c> {
-    pub fn new(cycle: &'g mut Cycle<'c>, cast: &'g Cast, profile: &'g Profile) -> Ground<'g, 'c> {
+impl<'g, 'c> ClusterView<'g, 'c> {
+    pub fn new(cycle: &'g mut Cycle<'c>, cast: &'g Cast, profile: &'g Profile) -> ClusterView<'g, 'c> {
         let likenesses = Likenesses::new(cast, &cycle.facts.classes);
         let rules = if cast.is_local { None } else { Rules::new(cycle, cast, profile) };
-        let across = Across::new(cycle, cast);
+        let assumed = AssumedLoads::new(cycle, cast);
         let (fixed, free, shared) = Default::default();
-        Ground { cycle, cast, profile, likenesses, rules, across, fixed, free, shared }
+        ClusterView { cycle, cast, profile, likenesses, rules, assumed, fixed, free, shared }
     }
 
     /// Which kinds a node will do for, whatever becomes of members.
     pub(crate) fn fixed(&mut self, at: NodeIdx) -> &[bool] {
-        let Ground { cycle, cast, profile, rules, .. } = self;
+        let ClusterView { cycle, cast, profile, rules, .. } = self;
         self.fixed.entry(at).or_insert_with(|| {
             let node = filters::node_of(cycle.facts.nodes.get(at));
             let will_do = |member: &Member| {
@@ -57,9 +57,9 @@ impl<'g, 'c> Ground<'g, 'c> {
                     && claims.settled.iter().all(|state| state.is_usable_on(node))
                     && claims.pending.iter().all(|pending| pending.refuses(node).is_none())
             };
-            let admits = |(kind, units): (usize, &Vec<Unit>)| {
-                let admit = |rules: &Rules| rules.admit(cycle, kind, &units[0].members[0], at, profile);
-                units[0].members.iter().all(will_do) && rules.as_ref().is_none_or(admit)
+            let admits = |(kind, bundles): (usize, &Vec<Bundle>)| {
+                let admit = |rules: &Rules| rules.admit(cycle, kind, &bundles[0].members[0], at, profile);
+                bundles[0].members.iter().all(will_do) && rules.as_ref().is_none_or(admit)
             };
             cast.kinds.iter().enumerate().map(admits).collect()
         })
@@ -74,8 +74,8 @@ impl<'g, 'c> Ground<'g, 'c> {
     /// Members of a load: of each kind the first that are there.
     pub(crate) fn members(&self, load: &Load) -> Vec<&'g Member> {
         let cast = self.cast;
-        let units = load.present().flat_map(|(kind, count)| &cast.kinds[kind][..count as usize]);
-        units.flat_map(|unit| &unit.members).collect()
+        let bundles = load.present().flat_map(|(kind, count)| &cast.kinds[kind][..count as usize]);
+        bundles.flat_map(|bundle| &bundle.members).collect()
     }
 
     /// Whether what a node has left will do for all of these.
@@ -109,7 +109,7 @@ impl<'g, 'c> Ground<'g, 'c> {
     }
 }
 
-impl Ground<'_, '_> {
+impl ClusterView<'_, '_> {
     /// What a node has left, counted anew.
     pub(crate) fn count_free(&mut self, at: NodeIdx) -> Amounts {
         let name = filters::node_of(self.cycle.facts.nodes.get(at)).name.clone();
