@@ -6,6 +6,7 @@
 
 mod allowances;
 mod architecture;
+mod circles;
 mod clippy_files;
 mod commands;
 mod dependencies;
@@ -52,6 +53,7 @@ fn check(tree: &Tree, workspace: &Workspace) -> Vec<Violation> {
     let mut violations = Vec::new();
     violations.extend(room_order::check(tree, workspace));
     violations.extend(engine_doors::check(tree, workspace));
+    violations.extend(circles::check(tree));
     violations.extend(dependencies::check(tree, workspace));
     violations.extend(manifests::check(tree, workspace));
     violations.extend(clippy_files::check(tree, workspace));

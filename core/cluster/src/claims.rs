@@ -6,75 +6,18 @@
 //! What somebody takes or gives back besides, for a trial or for a pod that waits, has holders of its own or is undone.
 
 mod arrival;
+mod state;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::claim::{Claim, ClaimControl, ClaimId};
-use model::device::DeviceId;
-use model::node::{Node, NodeSelector};
+use model::claim::ClaimId;
 
-use crate::ledger::{Holding, Ledger, ShareId};
-use crate::preparation::Preparation;
+use crate::ledger::Ledger;
 
-use arrival::Arrival;
+use arrival::Arrivals;
 pub use arrival::{Clash, Shown};
-
-/// A claim as the API has it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ClaimState {
-    /// Tells it from others that had or will have its name.
-    pub uid: Arc<str>,
-    /// Its version, for writes that must not overwrite what we have not seen.
-    pub version: Arc<str>,
-    /// What it asks for.
-    pub wish: Arc<Claim>,
-    /// What it has.
-    pub allocation: Option<Arc<Allocated>>,
-    /// Who uses it, by uid.
-    pub reserved_for: Vec<Arc<str>>,
-    /// The uid of the pod or group that it was made for.
-    pub owner: Option<Arc<str>>,
-    /// It was made by a scheduler for resources that its owner asks for by name.
-    pub extended: bool,
-    /// It is being deleted.
-    pub deleting: bool,
-    /// It cannot vanish while devices are allocated to it.
-    pub protected: bool,
-    /// How far its devices have come, if some have to be made ready before a pod is bound.
-    pub preparation: Option<Arc<Preparation>>,
-    /// How it stands with the controller of a driver.
-    pub control: ClaimControl,
-}
-
-impl ClaimState {
-    /// Whether the devices that it has can be used from a node. Without devices, it may get some.
-    #[must_use]
-    pub fn is_usable_on(&self, node: &Node) -> bool {
-        let nodes = self.allocation.as_ref().and_then(|allocated| allocated.nodes.as_ref());
-        nodes.is_none_or(|nodes| nodes.picks(node).unwrap_or(false))
-    }
-}
-
-/// What is allocated to a claim.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Allocated {
-    /// The nodes that can use all of it; every node if absent.
-    pub nodes: Option<NodeSelector>,
-    /// The devices that it holds. Devices that it only looks after are not among them.
-    pub held: Vec<Held>,
-}
-
-/// One device, or one share of it, that a claim holds.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Held {
-    /// The device.
-    pub device: DeviceId,
-    /// Which share.
-    pub share: Option<ShareId>,
-    /// As the ledger has it.
-    pub holding: Holding,
-}
+pub use state::{Allocated, ClaimState, Held};
 
 /// What a change of a claim means for others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -92,7 +35,7 @@ pub struct Claims {
     /// Allocations that are on their way to the API.
     decided: BTreeMap<ClaimId, Decision>,
     /// When the claims that have devices by the API got them.
-    arrived: BTreeMap<ClaimId, Arrival>,
+    arrived: Arrivals,
     /// Claims that were looked for and are not there, by uid, until a watch says so too.
     missing: BTreeMap<ClaimId, Arc<str>>,
     ledger: Ledger,
@@ -156,6 +99,28 @@ impl Claims {
         &self.ledger
     }
 
+    /// Devices that a claim has by the API and that others have by the API as well.
+    pub fn clashes(&self, id: &ClaimId) -> impl Iterator<Item = Clash> {
+        let allocated = self.known.get(id).and_then(|known| known.allocation.as_ref());
+        let held = allocated.into_iter().flat_map(|allocated| &allocated.held);
+        held.flat_map(move |one| {
+            let holdings = self.ledger.holdings(&one.device);
+            let rivals = holdings.into_iter().flat_map(|all| all.rivals_of(id, one.share.is_some()));
+            rivals.filter_map(move |rival| {
+                // What we are about to give somebody is not out of our hands.
+                let rival_was_first = self.arrived.was_first(rival, id)?;
+                Some(Clash { device: one.device.clone(), rival: rival.clone(), rival_was_first })
+            })
+        })
+    }
+
+    /// Whether a watch or a list has told of the devices that the API has given to a claim. If a watch has, it has told of
+    /// everything that was given out before.
+    #[must_use]
+    pub fn is_told(&self, id: &ClaimId) -> bool {
+        self.arrived.is_told(id)
+    }
+
     /// Takes note of a claim that a watch shows.
     pub fn apply(&mut self, state: ClaimState) -> ClaimTouched {
         self.show(state, Shown::Watch)
@@ -178,8 +143,9 @@ impl Claims {
         if is_over {
             self.decided.remove(&id);
         }
-        self.note_arrival(&id, &state, shown);
-        if !self.known.get(&id).is_some_and(|known| is_older(&state, known)) {
+        let known = self.known.get(&id);
+        self.arrived.note(known.map(|known| &**known), &state, shown);
+        if !known.is_some_and(|known| state.is_older_than(known)) {
             self.known.insert(id.clone(), Arc::new(state));
         }
         self.follow(&id, &before)
@@ -283,19 +249,13 @@ impl Claims {
     }
 }
 
-/// The version of a claim, if it is a number.
-fn number(state: &ClaimState) -> Option<u64> {
-    state.version.parse().ok()
-}
-
-/// Whether a state of a claim came before another. Versions that are no numbers cannot be compared.
-fn is_older(state: &ClaimState, known: &ClaimState) -> bool {
-    state.uid == known.uid && number(state).zip(number(known)).is_some_and(|(this, that)| this < that)
-}
-
 #[cfg(test)]
 mod tests {
+    use model::claim::Claim;
+    use model::device::DeviceId;
+
     use super::*;
+    use crate::ledger::Holding;
 
     fn id() -> ClaimId {
         ClaimId { namespace: "default".into(), name: "claim".into() }

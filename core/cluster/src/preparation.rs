@@ -44,7 +44,7 @@ pub struct Failed {
 
 /// What is to be thought of devices that are being made ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict<'p> {
+pub enum PreparationState<'p> {
     /// All of them are ready.
     Ready,
     /// One is not, and may become so until then.
@@ -69,22 +69,26 @@ impl Preparation {
     /// How it stands. `began` counts where nobody wrote down when it began, `timeout_ms` for devices of which the claim does
     /// not say how long they may take.
     #[must_use]
-    pub fn verdict(
+    pub fn state(
         &self,
         now: Timestamp,
         began: Timestamp,
         timeout_ms: &dyn Fn(&DeviceId) -> i64,
-    ) -> Verdict<'_> {
+    ) -> PreparationState<'_> {
         let failed = self.devices.iter().find_map(|one| Some((one, one.failed.as_ref()?)));
         if let Some((device, failed)) = failed {
-            return Verdict::Failed(device, failed);
+            return PreparationState::Failed(device, failed);
         }
         let since = self.since.unwrap_or(began);
         let allowed = |one: &Progress| one.timeout_ms.unwrap_or_else(|| timeout_ms(&one.device));
         let pending = self.devices.iter().filter(|one| !one.missing.is_empty());
-        let Some(device) = pending.min_by_key(|one| allowed(one)) else { return Verdict::Ready };
+        let Some(device) = pending.min_by_key(|one| allowed(one)) else { return PreparationState::Ready };
         let (after_ms, until) = (allowed(device), since.plus_millis(allowed(device)));
-        if until <= now { Verdict::TimedOut { device, after_ms } } else { Verdict::Pending { until, device } }
+        if until <= now {
+            PreparationState::TimedOut { device, after_ms }
+        } else {
+            PreparationState::Pending { until, device }
+        }
     }
 }
 
@@ -128,14 +132,15 @@ mod tests {
     fn all_devices_must_be_ready_and_the_shortest_time_counts() {
         let devices = vec![progress("a", &["Attached"], None), progress("b", &["Attached"], Some(30_000))];
         let preparation = Preparation { since: Some(at(100)), devices };
-        let Verdict::Pending { until, device } = preparation.verdict(at(110), at(0), &|_| 60_000) else {
+        let PreparationState::Pending { until, device } = preparation.state(at(110), at(0), &|_| 60_000)
+        else {
             panic!("neither is ready, and there is time");
         };
         assert_eq!((until, &*device.device.device), (at(130), "b"));
-        let late = preparation.verdict(at(130), at(0), &|_| 60_000);
-        assert!(matches!(late, Verdict::TimedOut { after_ms: 30_000, .. }), "{late:?}");
+        let late = preparation.state(at(130), at(0), &|_| 60_000);
+        assert!(matches!(late, PreparationState::TimedOut { after_ms: 30_000, .. }), "{late:?}");
         let ready = Preparation { devices: vec![progress("a", &[], None)], ..preparation };
-        assert_eq!(ready.verdict(at(1_000_000), at(0), &|_| 1), Verdict::Ready, "late, but ready");
+        assert_eq!(ready.state(at(1_000_000), at(0), &|_| 1), PreparationState::Ready, "late, but ready");
     }
 
     #[test]
@@ -145,7 +150,7 @@ mod tests {
         let broken = Progress { failed: Some(failed), ..progress("b", &["Attached"], None) };
         let preparation =
             Preparation { since: None, devices: vec![progress("a", &["Attached"], None), broken] };
-        let Verdict::Failed(device, why) = preparation.verdict(at(5), at(5), &|_| 60_000) else {
+        let PreparationState::Failed(device, why) = preparation.state(at(5), at(5), &|_| 60_000) else {
             panic!("b failed")
         };
         assert_eq!(&*device.device.device, "b");
@@ -155,7 +160,10 @@ mod tests {
     #[test]
     fn without_a_time_written_down_the_wait_counts_from_its_beginning() {
         let preparation = Preparation { since: None, devices: vec![progress("a", &["Attached"], None)] };
-        let pending = preparation.verdict(at(50), at(40), &|_| 60_000);
-        assert!(matches!(pending, Verdict::Pending { until, .. } if until == at(100)), "{pending:?}");
+        let pending = preparation.state(at(50), at(40), &|_| 60_000);
+        assert!(
+            matches!(pending, PreparationState::Pending { until, .. } if until == at(100)),
+            "{pending:?}"
+        );
     }
 }

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use allocation::Expressions;
 use cluster::claims::ClaimState;
 use cluster::facts::Facts;
 use cluster::trial::Trial;
@@ -14,42 +13,15 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use crate::alike::Alike;
-use crate::gang::Tried;
 use crate::giving_back::{Why, kept};
 use crate::plans::Plans;
 use crate::readiness::Readiness;
-use crate::scopes::Scopes;
 use crate::settings::Settings;
-use crate::work::Work;
+use crate::values::tried::Tried;
+use crate::values::work::Work;
 
-/// What is being written, as far as it counts in a decision.
-pub trait Underway {
-    /// Whether a pod is on its way to a node, or is being taken back from there.
-    fn is_on_its_way(&self, pod: &str) -> bool;
-
-    /// Whether a pod on its way is about to use a claim, besides this one.
-    fn is_being_reserved(&self, claim: &ClaimId, besides: Option<&str>) -> bool;
-
-    /// Whether a claim is about to lose its devices, or to go.
-    fn is_given_up(&self, claim: &ClaimId) -> bool;
-
-    /// Whether a claim is being made for what a pod asks for by name.
-    fn is_being_made(&self, pod: &str) -> bool;
-}
-
-/// What was found out and could be found out again.
-#[derive(Debug, Default)]
-pub struct Caches {
-    /// Expressions that were parsed, and what they said of devices.
-    pub expressions: Expressions,
-    /// How much may still be done for what is being decided.
-    pub work: Work,
-    /// What claims could get.
-    pub scopes: Scopes,
-    /// Answers about nodes for kinds of pods, the youngest last.
-    pub(crate) kinds: Vec<Alike>,
-}
+pub use crate::caches::Caches;
+pub use crate::underway::Underway;
 
 /// A decision that is being made.
 pub struct Cycle<'c> {

@@ -1,37 +1,41 @@
-//! What should be: a node for a pod, seats for a gang or a tree of groups, who would have to make way, and what drivers' controllers
-//! are to be asked. Or why there is nothing of that.
+//! What should be: a node for a pod, seats for a gang or a tree of groups, which pods would have to make way, and what drivers'
+//! controllers are to be asked. Or why there is nothing of that.
 //!
 //! Everything here is a function of facts, plans and settings. It answers with a choice or a refusal, both plain values, and never
 //! writes, queues or keeps the state of a pod.
+//!
+//! From the bottom up; no module uses one that stands below it in this list:
+//! - `values`: choices, refusals and reasons, and what they are counted by;
+//! - `filters` and `scores`: which nodes will do for a pod, and which are better;
+//! - `profile`, `settings`, `plans`, `underway`, `caches`, `readiness`: what a scheduling cycle sees besides facts;
+//! - `cycle`: one scheduling cycle, on which all decisions below are methods;
+//! - `devices`: the claims of a pod, and devices for them;
+//! - `pod`: one pod against all nodes;
+//! - `preempt`: pods that would have to go for a pod;
+//! - `negotiation`: what drivers' controllers are to be asked;
+//! - `gang`: seats for pods that are placed together, as a gang or as a tree of groups.
 
-mod alike;
-mod alternatives;
-pub mod certainty;
-mod companions;
-pub mod comparison;
+mod caches;
 pub mod cycle;
-mod device_search;
-pub mod extended;
+mod devices;
 pub mod filters;
-pub mod footprint;
 pub mod gang;
 pub mod giving_back;
-pub mod holding;
-pub mod in_the_way;
 pub mod negotiation;
-pub mod node_refusal;
-pub mod placement_scores;
 pub mod plans;
 pub mod pod;
 pub mod preempt;
 pub mod profile;
 pub mod readiness;
-mod reason;
-mod scopes;
 pub mod scores;
 pub mod settings;
-pub mod wake;
-pub mod work;
+mod underway;
+mod values;
 
 #[cfg(test)]
 mod sample;
+
+pub use devices::{extended, footprint, holding};
+pub use pod::comparison;
+pub use scores::placement as placement_scores;
+pub use values::{certainty, in_the_way, node_refusal, wake, work};

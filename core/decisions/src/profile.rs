@@ -7,9 +7,11 @@ use std::sync::Arc;
 use model::group::BindingFailure;
 
 use crate::filters::FilterSettings;
-use crate::placement_scores::PlacementSettings;
-use crate::preempt::PreemptionSettings;
 use crate::scores::ScoreSettings;
+use crate::scores::placement::PlacementSettings;
+
+/// How long devices may take to be made ready unless settings or their driver say otherwise.
+pub const BINDING_TIMEOUT_MS: i64 = 600_000;
 
 /// How the pods that ask for a scheduler by a name are placed.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,7 +22,7 @@ pub struct Profile {
     pub filters: FilterSettings,
     /// What makes nodes better.
     pub scores: ScoreSettings,
-    /// How room is made for important pods; nobody makes way if absent.
+    /// How room is made for important pods; no pod is preempted if absent.
     pub preemption: Option<PreemptionSettings>,
     /// Whether pods wait as long as they have scheduling gates.
     pub heeds_gates: bool,
@@ -31,9 +33,6 @@ pub struct Profile {
     /// How long devices may take to be made ready, in milliseconds, if they have no time of their own.
     pub binding_timeout_ms: i64,
 }
-
-/// How long devices may take to be made ready if nobody says otherwise.
-pub const BINDING_TIMEOUT_MS: i64 = 600_000;
 
 impl Profile {
     /// A profile about which nothing was said but its name.
@@ -49,5 +48,27 @@ impl Profile {
             binding_failure: BindingFailure::default(),
             binding_timeout_ms: BINDING_TIMEOUT_MS,
         }
+    }
+}
+
+/// What people may set about preemption.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PreemptionSettings {
+    /// Among how many nodes a choice is made at least, in percent of those where it could help.
+    pub candidates_percent_min: usize,
+    /// Among how many at least.
+    pub candidates_min: usize,
+}
+
+impl Default for PreemptionSettings {
+    fn default() -> Self {
+        PreemptionSettings { candidates_percent_min: 10, candidates_min: 100 }
+    }
+}
+
+impl PreemptionSettings {
+    /// Among how many a choice is made, of so many where it could help.
+    pub(crate) fn candidates(self, nodes: usize) -> usize {
+        (nodes * self.candidates_percent_min / 100).max(self.candidates_min).min(nodes)
     }
 }

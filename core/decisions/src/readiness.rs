@@ -2,16 +2,13 @@
 
 use cluster::claims::ClaimState;
 use cluster::facts::Facts;
-use cluster::preparation::Verdict;
+use cluster::preparation::PreparationState;
 use gates::Gate;
 use model::claim::ClaimId;
 use model::device::DeviceId;
 use model::duration;
-use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use crate::cycle::Cycle;
-use crate::pod::Choice;
 use crate::profile::Profile;
 use crate::settings::Settings;
 
@@ -24,7 +21,7 @@ pub enum ReadyOutcome {
     Failure,
     /// One took too long.
     Timeout,
-    /// Nobody waits any more, since the pod or a claim went.
+    /// The pod or a claim went, so that nothing waits for it any more.
     Error,
 }
 
@@ -54,16 +51,16 @@ pub struct Broken {
 }
 
 impl Broken {
-    /// What a verdict says against a claim, if it does.
-    fn of(id: &ClaimId, verdict: Verdict<'_>) -> Option<Broken> {
-        let (device, outcome, why) = match verdict {
-            Verdict::Ready | Verdict::Pending { .. } => return None,
-            Verdict::Failed(progress, failed) => {
+    /// What the state of its devices says against a claim, if it does.
+    fn of(id: &ClaimId, state: PreparationState<'_>) -> Option<Broken> {
+        let (device, outcome, why) = match state {
+            PreparationState::Ready | PreparationState::Pending { .. } => return None,
+            PreparationState::Failed(progress, failed) => {
                 let device = &progress.device;
                 let why = format!("device binding failed: claim={id}, device={device}: {failed}");
                 (device, ReadyOutcome::Failure, why)
             }
-            Verdict::TimedOut { device, after_ms } => {
+            PreparationState::TimedOut { device, after_ms } => {
                 let seconds = after_ms / 1000;
                 let why = format!("device binding timeout: claim={id}, {device} after {seconds} s");
                 (&device.device, ReadyOutcome::Timeout, why)
@@ -121,13 +118,13 @@ impl<'r> Readiness<'r> {
                 return Standing::Lost(format!("claim {id}: it lost its devices in the meantime"));
             }
             let Some(preparation) = &state.preparation else { continue };
-            match preparation.verdict(now, began, &self.timeout(profile)) {
-                Verdict::Pending { until, device }
+            match preparation.state(now, began, &self.timeout(profile)) {
+                PreparationState::Pending { until, device }
                     if pending.as_ref().is_none_or(|(first, _)| until < *first) =>
                 {
                     pending = Some((until, format!("claim {id}, {device}")));
                 }
-                verdict => broken.extend(Broken::of(id, verdict)),
+                state => broken.extend(Broken::of(id, state)),
             }
         }
         if !broken.is_empty() {
@@ -150,31 +147,17 @@ impl<'r> Readiness<'r> {
     #[must_use]
     pub fn will_not_be_ready(self, now: Timestamp, id: &ClaimId, profile: &'r Profile) -> Option<String> {
         let preparation = self.facts.claims.get(id).filter(|_| self.counts())?.preparation.as_ref()?;
-        let verdict = preparation.verdict(now, now, &self.timeout(profile));
-        Broken::of(id, verdict).map(|broken| broken.why)
+        let state = preparation.state(now, now, &self.timeout(profile));
+        Broken::of(id, state).map(|broken| broken.why)
     }
 
-    /// Whether the devices of a claim will not become ready for anybody.
+    /// Whether the devices of a claim will not become ready for any pod.
     #[must_use]
     pub fn is_broken(self, now: Timestamp, state: &ClaimState) -> bool {
         let Some(preparation) = state.preparation.as_ref().filter(|_| self.counts()) else { return false };
         let longest = self.settings.profiles.iter().max_by_key(|profile| profile.binding_timeout_ms);
         longest.is_some_and(|profile| {
-            Broken::of(&state.wish.id, preparation.verdict(now, now, &self.timeout(profile))).is_some()
+            Broken::of(&state.wish.id, preparation.state(now, now, &self.timeout(profile))).is_some()
         })
-    }
-}
-
-impl Cycle<'_> {
-    /// The best node for a pod, without the devices that failed for it before. Its own node comes first, if another device is
-    /// to be had there.
-    pub fn choose_other(&mut self, pod: &Pod) -> Option<Choice> {
-        let mark = self.facts.mark();
-        if !self.hold_shunned([pod]) {
-            return None;
-        }
-        let chosen = self.choose(pod);
-        self.facts.rewind(mark);
-        chosen.ok()
     }
 }

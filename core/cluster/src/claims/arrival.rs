@@ -4,10 +4,12 @@
 //! a watch shows is written at its very version, since a watch leaves nothing out and keeps the order of writes. Lists and
 //! answers show what was written at some time before, and answers overtake the watch.
 
+use std::collections::BTreeMap;
+
 use model::claim::ClaimId;
 use model::device::DeviceId;
 
-use super::{ClaimState, Claims, is_older, number};
+use super::state::ClaimState;
 
 /// Where a state of a claim is known from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +24,7 @@ pub enum Shown {
 
 /// When a claim got its devices.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
+struct Arrival {
     /// It had none at this version.
     after: u64,
     /// It had them at this one.
@@ -42,46 +44,43 @@ pub struct Clash {
     pub rival_was_first: bool,
 }
 
-impl Claims {
-    /// Devices that a claim has by the API and that others have by the API as well.
-    pub fn clashes(&self, id: &ClaimId) -> impl Iterator<Item = Clash> {
-        let allocated = self.known.get(id).and_then(|known| known.allocation.as_ref());
-        let held = allocated.into_iter().flat_map(|allocated| &allocated.held);
-        held.flat_map(move |one| {
-            let holdings = self.ledger.holdings(&one.device);
-            let rivals = holdings.into_iter().flat_map(|all| all.rivals_of(id, one.share.is_some()));
-            rivals.filter_map(move |rival| {
-                // What we are about to give somebody is not out of our hands.
-                let (ours, theirs) = (self.arrived.get(id)?, self.arrived.get(rival)?);
-                let (device, rival) = (one.device.clone(), rival.clone());
-                Some(Clash { device, rival, rival_was_first: theirs.after < ours.by })
-            })
-        })
+/// When the claims that have devices by the API got them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrivals(BTreeMap<ClaimId, Arrival>);
+
+impl Arrivals {
+    /// Whether a claim had its devices before another, or may have; nothing if one of them has none by the API.
+    pub(super) fn was_first(&self, one: &ClaimId, other: &ClaimId) -> Option<bool> {
+        Some(self.0.get(one)?.after < self.0.get(other)?.by)
     }
 
-    /// Whether a watch or a list has told of the devices that the API has given to a claim. If a watch has, it has told of
-    /// everything that was given out before.
-    #[must_use]
-    pub fn is_told(&self, id: &ClaimId) -> bool {
-        self.arrived.get(id).is_none_or(|arrival| arrival.told)
+    /// Whether a watch or a list has told of the devices that the API has given to a claim.
+    pub(super) fn is_told(&self, id: &ClaimId) -> bool {
+        self.0.get(id).is_none_or(|arrival| arrival.told)
     }
 
-    /// Takes note of when a claim got its devices, before its state is taken in.
-    pub(super) fn note_arrival(&mut self, id: &ClaimId, state: &ClaimState, shown: Shown) {
-        let known = self.known.get(id).filter(|known| known.uid == state.uid);
-        let is_old = known.is_some_and(|known| is_older(state, known));
-        let known_at = known.and_then(|known| number(known)).unwrap_or_default();
+    /// Forgets a claim that is gone.
+    pub(super) fn remove(&mut self, id: &ClaimId) {
+        self.0.remove(id);
+    }
+
+    /// Takes note of when a claim got its devices, given the state that is known of it and the one that is shown.
+    pub(super) fn note(&mut self, known: Option<&ClaimState>, state: &ClaimState, shown: Shown) {
+        let id = &state.wish.id;
+        let known = known.filter(|known| known.uid == state.uid);
+        let is_old = known.is_some_and(|known| state.is_older_than(known));
+        let known_at = known.and_then(ClaimState::version_number).unwrap_or_default();
         let is_same = known.is_some_and(|known| known.allocation == state.allocation);
         // What cannot be compared may have been at any time.
-        let at = number(state).unwrap_or(u64::MAX);
+        let at = state.version_number().unwrap_or(u64::MAX);
         let told = shown != Shown::Answer;
-        let arrival = self.arrived.get_mut(id);
+        let arrival = self.0.get_mut(id);
         match (arrival, &state.allocation) {
             (Some(arrival), _) if is_old && at <= arrival.after => {}
             // It had none then: what it has came later.
             (Some(arrival), None) if is_old => *arrival = Arrival { after: at, by: known_at, told: false },
             (_, None) if is_old => {}
-            (_, None) => drop(self.arrived.remove(id)),
+            (_, None) => drop(self.0.remove(id)),
             (Some(arrival), Some(_)) if is_same => {
                 arrival.told |= told;
                 if at <= arrival.by {
@@ -92,7 +91,7 @@ impl Claims {
             _ if is_old => {}
             (_, Some(_)) => {
                 let after = if shown == Shown::Watch { at.saturating_sub(1) } else { known_at };
-                self.arrived.insert(id.clone(), Arrival { after, by: at, told });
+                self.0.insert(id.clone(), Arrival { after, by: at, told });
             }
         }
     }
@@ -100,13 +99,12 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use model::claim::Claim;
 
     use super::*;
-    use crate::claims::{Allocated, Held};
+    use crate::claims::{Allocated, Claims, Held};
     use crate::ledger::Holding;
 
     fn id(name: &str) -> ClaimId {

@@ -9,11 +9,13 @@ use cluster::volumes::Volumes;
 use model::node::Node;
 use model::pod::{LabelSelector, Pod, Shape};
 
-use super::exclusive::ExclusiveClaims;
-use super::pod_affinity::PodRules;
-use super::spread::SpreadCounts;
-use super::{Filter, FilterSettings, node_of};
-use crate::node_refusal::NodeRefusal;
+use crate::filters::exclusive::ExclusiveClaims;
+use crate::filters::node::node_of;
+use crate::filters::pod_affinity::PodRules;
+use crate::filters::settings::FilterSettings;
+use crate::filters::spread::SpreadCounts;
+use crate::values::filter_set::Filter;
+use crate::values::node_refusal::NodeRefusal;
 
 /// What a pod means for pods of a shape.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -80,16 +82,16 @@ impl Around {
         self.rules.as_ref().map_or(Ok(()), |rules| rules.check(node))
     }
 
-    /// Whether nobody uses a volume of which only one pod may make use. Kubernetes tells this before what it says of volumes
+    /// Whether no pod uses a volume of which only one pod may make use. Kubernetes tells this before what it says of volumes
     /// and nodes.
     ///
     /// # Errors
-    /// Somebody does.
+    /// A pod does.
     pub fn check_volumes(&self) -> Result<(), NodeRefusal> {
         self.exclusive.as_ref().map_or(Ok(()), ExclusiveClaims::check)
     }
 
-    /// Whether the pod may come to a node as far as others can only be in its way: whoever comes besides changes nothing
+    /// Whether the pod may come to a node as far as others can only be in its way: pods that come besides change nothing
     /// about a no.
     pub(crate) fn check_apart(&self, node: &Node) -> Result<(), NodeRefusal> {
         self.check_volumes()?;

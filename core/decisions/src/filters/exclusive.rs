@@ -6,11 +6,11 @@ use cluster::nodes::Nodes;
 use cluster::volumes::Volumes;
 use model::pod::{Pod, Shape};
 
-use crate::node_refusal::NodeRefusal;
+use crate::values::node_refusal::NodeRefusal;
 
 /// The claims of a shape that only one pod may use, and how many pods use them now.
 #[derive(Clone, Debug)]
-pub(super) struct ExclusiveClaims {
+pub(crate) struct ExclusiveClaims {
     namespace: Arc<str>,
     claims: Vec<Arc<str>>,
     users: i64,
@@ -18,7 +18,7 @@ pub(super) struct ExclusiveClaims {
 
 impl ExclusiveClaims {
     /// Counts the users, if there is such a claim. Claims that are made for a pod have no other user.
-    pub(super) fn new(shape: &Shape, nodes: &Nodes, volumes: &Volumes) -> Option<ExclusiveClaims> {
+    pub(crate) fn new(shape: &Shape, nodes: &Nodes, volumes: &Volumes) -> Option<ExclusiveClaims> {
         let is_own = |name: &Arc<str>| shape.own_volume_claims.iter().any(|own| own.claim == *name);
         let is_exclusive =
             |name: &&Arc<str>| volumes.claim(&shape.namespace, name).is_some_and(|claim| claim.one_pod);
@@ -35,21 +35,21 @@ impl ExclusiveClaims {
     }
 
     /// Whether a pod uses one of them.
-    pub(super) fn uses(&self, pod: &Pod) -> bool {
+    pub(crate) fn uses(&self, pod: &Pod) -> bool {
         pod.shape.namespace == self.namespace
             && self.claims.iter().any(|name| pod.shape.volume_claims.contains(name))
     }
 
     /// Counts a pod that comes, or with a negative sign goes.
-    pub(super) fn count(&mut self, pod: &Pod, sign: i64) {
+    pub(crate) fn count(&mut self, pod: &Pod, sign: i64) {
         let uses = |name: &&Arc<str>| pod.shape.volume_claims.contains(name);
         if pod.shape.namespace == self.namespace {
             self.users += sign * self.claims.iter().filter(uses).count() as i64;
         }
     }
 
-    /// Whether nobody uses them. Where the pod would be has nothing to do with it.
-    pub(super) fn check(&self) -> Result<(), NodeRefusal> {
+    /// Whether no pod uses them. Where the pod would be has nothing to do with it.
+    pub(crate) fn check(&self) -> Result<(), NodeRefusal> {
         if self.users > 0 { Err(NodeRefusal::ClaimInUse) } else { Ok(()) }
     }
 }

@@ -3,9 +3,9 @@
 use model::node::Node;
 use model::pod::Shape;
 
-use crate::node_refusal::NodeRefusal;
+use crate::values::node_refusal::NodeRefusal;
 
-pub(super) fn check(shape: &Shape, node: &Node) -> Result<(), NodeRefusal> {
+pub(crate) fn check(shape: &Shape, node: &Node) -> Result<(), NodeRefusal> {
     match shape.required_features.iter().find(|feature| !node.declared_features.contains(feature)) {
         Some(feature) => Err(NodeRefusal::Feature { feature: feature.clone() }),
         None => Ok(()),

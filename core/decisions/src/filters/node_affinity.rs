@@ -6,8 +6,8 @@ use std::sync::Arc;
 use model::node::{NAME_FIELD, Node, NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::Shape;
 
-use super::FilterSettings;
-use crate::node_refusal::NodeRefusal;
+use crate::filters::settings::FilterSettings;
+use crate::values::node_refusal::NodeRefusal;
 
 /// The nodes that a pod wants by name, if each of its terms names some. Only these need be looked at.
 #[must_use]
@@ -26,7 +26,7 @@ fn named_by_term(term: &NodeTerm) -> Option<BTreeSet<&Arc<str>>> {
 }
 
 /// Whether a node is among those that a pod wants by name. This comes before all else.
-pub(super) fn check_name(shape: &Shape, node: &Node) -> Result<(), NodeRefusal> {
+pub(crate) fn check_name(shape: &Shape, node: &Node) -> Result<(), NodeRefusal> {
     match named_nodes(shape) {
         Some(names) if names.is_empty() => Err(NodeRefusal::NamesConflict),
         Some(names) if !names.contains(&node.name) => Err(NodeRefusal::NotNamed),
@@ -34,7 +34,7 @@ pub(super) fn check_name(shape: &Shape, node: &Node) -> Result<(), NodeRefusal> 
     }
 }
 
-pub(super) fn check(shape: &Shape, node: &Node, settings: &FilterSettings) -> Result<(), NodeRefusal> {
+pub(crate) fn check(shape: &Shape, node: &Node, settings: &FilterSettings) -> Result<(), NodeRefusal> {
     if settings.enforced_nodes.as_ref().is_some_and(|nodes| !picks(nodes, node)) {
         return Err(NodeRefusal::EnforcedNodeAffinity);
     }

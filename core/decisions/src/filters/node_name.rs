@@ -2,7 +2,7 @@
 
 use model::node::Node;
 
-use crate::node_refusal::NodeRefusal;
+use crate::values::node_refusal::NodeRefusal;
 
 /// Whether the node is the one that a pod names, if it names one.
 ///

@@ -11,15 +11,16 @@ use model::node::Node;
 use model::pod::{Pod, Shape};
 use rustc_hash::FxHashMap;
 
-use super::{OwnTerm, node_of, reaches};
-use crate::node_refusal::NodeRefusal;
+use crate::filters::node::node_of;
+use crate::filters::pod_term::{OwnTerm, reaches};
+use crate::values::node_refusal::NodeRefusal;
 
 /// How many pods are in each place, by the value of a node label.
 type Places = FxHashMap<Arc<str>, i64>;
 
 /// Where the pods are that matter to a shape, and those to which it matters.
 #[derive(Clone, Debug)]
-pub(super) struct PodRules {
+pub(crate) struct PodRules {
     near: Vec<(OwnTerm, Places)>,
     apart: Vec<(OwnTerm, Places)>,
     /// Places, by the label that tells them apart, with pods that must be apart from the shape.
@@ -31,7 +32,7 @@ pub(super) struct PodRules {
 }
 
 impl PodRules {
-    pub(super) fn new(shape: &Shape, nodes: &Nodes, namespaces: &Namespaces) -> PodRules {
+    pub(crate) fn new(shape: &Shape, nodes: &Nodes, namespaces: &Namespaces) -> PodRules {
         let own = |term| (OwnTerm::new(term, namespaces), Places::default());
         let near: Vec<_> = shape.near.iter().map(own).collect();
         let mut rules = PodRules {
@@ -53,7 +54,7 @@ impl PodRules {
     }
 
     /// Counts a pod that comes to a node, or with a negative sign goes.
-    pub(super) fn count(&mut self, shape: &Shape, pod: &Pod, node: &Node, sign: i64) {
+    pub(crate) fn count(&mut self, shape: &Shape, pod: &Pod, node: &Node, sign: i64) {
         for term in &pod.shape.apart {
             if reaches(term, shape, &self.namespace) {
                 let places = self.unwelcome.entry(term.key.clone()).or_default();
@@ -76,18 +77,18 @@ impl PodRules {
     }
 
     /// Whether the pod may come to a node.
-    pub(super) fn check(&self, node: &Node) -> Result<(), NodeRefusal> {
+    pub(crate) fn check(&self, node: &Node) -> Result<(), NodeRefusal> {
         self.check_near(node)?;
         self.check_apart(node)
     }
 
     /// Whether the pods are there that the pod must be near.
-    pub(super) fn check_near(&self, node: &Node) -> Result<(), NodeRefusal> {
+    pub(crate) fn check_near(&self, node: &Node) -> Result<(), NodeRefusal> {
         if self.is_near(node) { Ok(()) } else { Err(NodeRefusal::NotNear) }
     }
 
-    /// Whether nobody is there whom the pod must be apart from, or who must be apart from it.
-    pub(super) fn check_apart(&self, node: &Node) -> Result<(), NodeRefusal> {
+    /// Whether no pod is there that this one must be apart from, or that must be apart from it.
+    pub(crate) fn check_apart(&self, node: &Node) -> Result<(), NodeRefusal> {
         if let Some((term, _)) = self.apart.iter().find(|(term, places)| is_there(places, node, &term.key)) {
             return Err(NodeRefusal::NotApart { key: term.key.clone() });
         }
@@ -99,7 +100,7 @@ impl PodRules {
 
     /// The node labels by which a pod must be apart from the shape, or the shape from it, and whether it is one that the
     /// shape must be near.
-    pub(super) fn heeds(&self, shape: &Shape, pod: &Pod) -> (Vec<Arc<str>>, bool) {
+    pub(crate) fn heeds(&self, shape: &Shape, pod: &Pod) -> (Vec<Arc<str>>, bool) {
         let theirs = pod.shape.apart.iter().filter(|term| reaches(term, shape, &self.namespace));
         let own = self.apart.iter().filter(|(term, _)| term.means(&pod.shape));
         let mut keys: Vec<Arc<str>> = theirs.map(|term| term.key.clone()).collect();
@@ -111,22 +112,22 @@ impl PodRules {
     }
 
     /// The node labels by which places are told apart.
-    pub(super) fn keys(&self) -> impl Iterator<Item = Arc<str>> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Arc<str>> {
         self.near.iter().chain(&self.apart).map(|(term, _)| term.key.clone())
     }
 
     /// Whether the shape must be near itself, and there is no such pod anywhere.
-    pub(super) fn is_first_of_its_kind(&self) -> bool {
+    pub(crate) fn is_first_of_its_kind(&self) -> bool {
         !self.near.is_empty() && self.near_itself && self.near.iter().all(|(_, places)| places.is_empty())
     }
 
     /// The node labels by which a pod must be near others.
-    pub(super) fn near_keys(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub(crate) fn near_keys(&self) -> impl Iterator<Item = &Arc<str>> {
         self.near.iter().map(|(term, _)| &term.key)
     }
 
     /// Whether the pods that the shape must be near are in more than one place.
-    pub(super) fn is_torn(&self) -> bool {
+    pub(crate) fn is_torn(&self) -> bool {
         self.near.iter().any(|(_, places)| places.len() > 1)
     }
 

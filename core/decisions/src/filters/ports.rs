@@ -3,12 +3,12 @@
 use cluster::nodes::NodeState;
 use model::pod::{HostPort, Shape};
 
-use crate::node_refusal::NodeRefusal;
+use crate::values::node_refusal::NodeRefusal;
 
 /// All addresses of the node.
 const ALL: &str = "0.0.0.0";
 
-pub(super) fn check(shape: &Shape, state: &NodeState) -> Result<(), NodeRefusal> {
+pub(crate) fn check(shape: &Shape, state: &NodeState) -> Result<(), NodeRefusal> {
     if state.ports.is_empty() {
         return Ok(());
     }

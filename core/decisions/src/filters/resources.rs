@@ -3,10 +3,11 @@
 use cluster::nodes::NodeState;
 use model::pod::Shape;
 
-use super::{FilterSettings, node_of};
-use crate::node_refusal::{NodeRefusal, ResourceName, Shortage};
+use crate::filters::node::node_of;
+use crate::filters::settings::FilterSettings;
+use crate::values::node_refusal::{NodeRefusal, ResourceName, Shortage};
 
-pub(super) fn check(shape: &Shape, state: &NodeState, settings: &FilterSettings) -> Result<(), NodeRefusal> {
+pub(crate) fn check(shape: &Shape, state: &NodeState, settings: &FilterSettings) -> Result<(), NodeRefusal> {
     let node = node_of(state);
     let (needed, used, capacity) = (&shape.requests, &state.used, &node.allocatable);
     let mut shortages = Vec::new();
@@ -42,7 +43,7 @@ pub(super) fn check(shape: &Shape, state: &NodeState, settings: &FilterSettings)
     if shortages.is_empty() { Ok(()) } else { Err(NodeRefusal::Short(shortages)) }
 }
 
-/// Whoever needs nothing of something is not in the way of it, even where there is too little already.
+/// A pod that needs nothing of a resource is not refused for it, even where there is too little already.
 fn is_short(requested: i64, used: i64, capacity: i64) -> bool {
     requested > 0 && requested > capacity.saturating_sub(used)
 }
@@ -55,7 +56,7 @@ fn is_left_out(name: &str, capacity: i64, settings: &FilterSettings) -> bool {
     ignored || (capacity <= 0 && settings.device_resources.contains(name))
 }
 
-/// Whether somebody other than Kubernetes gave the resource its name. Only such can be ignored.
+/// Whether the resource has its name from others than Kubernetes. Only such can be ignored.
 fn is_extended(name: &str) -> bool {
     !name.contains("kubernetes.io/") && !name.starts_with("requests.")
 }

@@ -10,12 +10,15 @@ use model::node::Node;
 use model::pod::{LabelSelector, Pod, Shape, Spread};
 use rustc_hash::FxHashMap;
 
-use super::{FilterSettings, keeps_off, node_of, wants};
-use crate::node_refusal::NodeRefusal;
+use crate::filters::node::node_of;
+use crate::filters::node_affinity::wants;
+use crate::filters::settings::FilterSettings;
+use crate::filters::taints::keeps_off;
+use crate::values::node_refusal::NodeRefusal;
 
 /// How the pods of each rule that a shape must keep are spread now.
 #[derive(Clone, Debug)]
-pub(super) struct SpreadCounts {
+pub(crate) struct SpreadCounts {
     rules: Vec<RuleCounts>,
     compares_taints: bool,
 }
@@ -33,7 +36,7 @@ struct RuleCounts {
 
 impl SpreadCounts {
     /// Counts, if there is a rule that must be kept.
-    pub(super) fn new(
+    pub(crate) fn new(
         shape: &Shape,
         nodes: &Nodes,
         settings: &FilterSettings,
@@ -74,7 +77,7 @@ impl SpreadCounts {
     }
 
     /// Counts a pod that comes to a node, or with a negative sign goes.
-    pub(super) fn count(&mut self, shape: &Shape, pod: &Pod, node: &Node, sign: i64) {
+    pub(crate) fn count(&mut self, shape: &Shape, pod: &Pod, node: &Node, sign: i64) {
         if !self.has_all_labels(node) {
             return;
         }
@@ -90,7 +93,7 @@ impl SpreadCounts {
     }
 
     /// Whether the pod may come to a node.
-    pub(super) fn check(&self, node: &Node) -> Result<(), NodeRefusal> {
+    pub(crate) fn check(&self, node: &Node) -> Result<(), NodeRefusal> {
         for counts in &self.rules {
             let rule = &counts.rule;
             let Some(place) = node.labels.get(&rule.key) else {
@@ -107,29 +110,29 @@ impl SpreadCounts {
     }
 
     /// Whether a rule counts a pod.
-    pub(super) fn heeds(&self, shape: &Shape, pod: &Pod) -> bool {
+    pub(crate) fn heeds(&self, shape: &Shape, pod: &Pod) -> bool {
         self.counts(shape, pod).contains(&true)
     }
 
     /// Whether each rule counts a pod.
-    pub(super) fn counts(&self, shape: &Shape, pod: &Pod) -> Vec<bool> {
+    pub(crate) fn counts(&self, shape: &Shape, pod: &Pod) -> Vec<bool> {
         self.rules.iter().map(|counts| is_counted(&counts.rule.selector, &shape.namespace, pod)).collect()
     }
 
     /// The node labels by which places are told apart.
-    pub(super) fn keys(&self) -> impl Iterator<Item = Arc<str>> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Arc<str>> {
         self.rules.iter().map(|counts| counts.rule.key.clone())
     }
 
     /// Whether each rule counts pods on a node.
-    pub(super) fn counted_on(&self, shape: &Shape, node: &Node) -> Vec<bool> {
+    pub(crate) fn counted_on(&self, shape: &Shape, node: &Node) -> Vec<bool> {
         let counts = |rule: &Spread| counted(rule, shape, node, self.compares_taints);
         self.rules.iter().map(|one| counts(&one.rule)).collect()
     }
 
     /// How many pods like this one can be spread at the most, by the rule that allows for the fewest. Told is by node how many
     /// it takes, and how many pods of any kind that count, by rule.
-    pub(super) fn most(&self, (shape, pod): (&Shape, &Pod), rooms: &[(&Node, u32, Vec<u32>)]) -> u32 {
+    pub(crate) fn most(&self, (shape, pod): (&Shape, &Pod), rooms: &[(&Node, u32, Vec<u32>)]) -> u32 {
         let of_rule = |(number, counts): (usize, &RuleCounts)| {
             let is_counted = is_counted(&counts.rule.selector, &shape.namespace, pod);
             let mut full: FxHashMap<&Arc<str>, i64> =
@@ -161,7 +164,7 @@ impl SpreadCounts {
 
     /// Whether pods like this one are too many in the place of a node where it is: counted with those alone that were there
     /// at first, while others are as they are now and `more` come, by each rule, where that helps most.
-    pub(super) fn is_hopelessly_skewed(
+    pub(crate) fn is_hopelessly_skewed(
         &self,
         alone: &SpreadCounts,
         (shape, pod): (&Shape, &Pod),

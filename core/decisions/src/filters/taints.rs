@@ -3,10 +3,10 @@
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::{NodeToleration, Shape, TolerationOperator};
 
-use super::FilterSettings;
-use crate::node_refusal::NodeRefusal;
+use crate::filters::settings::FilterSettings;
+use crate::values::node_refusal::NodeRefusal;
 
-pub(super) fn check(shape: &Shape, node: &Node, settings: &FilterSettings) -> Result<(), NodeRefusal> {
+pub(crate) fn check(shape: &Shape, node: &Node, settings: &FilterSettings) -> Result<(), NodeRefusal> {
     match keeps_off(shape, node, settings.compares_taints) {
         Some(taint) => Err(NodeRefusal::Taint(taint.clone())),
         None => Ok(()),

@@ -1,17 +1,18 @@
-//! Nodes to which nobody new may come.
+//! Nodes that take no new pods.
 
 use std::sync::Arc;
 
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Shape;
 
-use super::{FilterSettings, tolerates};
-use crate::node_refusal::NodeRefusal;
+use crate::filters::settings::FilterSettings;
+use crate::filters::taints::tolerates;
+use crate::values::node_refusal::NodeRefusal;
 
-/// The taint that stands for a closed node; who bears it may come.
+/// The taint that stands for a closed node; a pod that tolerates it may come.
 const TAINT: &str = "node.kubernetes.io/unschedulable";
 
-pub(super) fn check(shape: &Shape, node: &Node, settings: &FilterSettings) -> Result<(), NodeRefusal> {
+pub(crate) fn check(shape: &Shape, node: &Node, settings: &FilterSettings) -> Result<(), NodeRefusal> {
     if !node.unschedulable {
         return Ok(());
     }

@@ -9,8 +9,9 @@ use model::node::{Node, NodeSelector};
 use model::pod::Shape;
 use model::volume::{Volume, VolumeClaim};
 
-use super::{Filter, FilterSettings};
-use crate::node_refusal::{NodeRefusal, VolumeRefusal};
+use crate::filters::settings::FilterSettings;
+use crate::values::filter_set::Filter;
+use crate::values::node_refusal::{NodeRefusal, VolumeRefusal};
 
 /// Labels of volumes and nodes that tell zones and regions, each with the one that replaced it.
 const ZONES: [(&str, &str); 4] = [

@@ -1,39 +1,38 @@
 //! Pods that are placed together: seats for all of them, or why there are none.
+//!
+//! From the bottom up; no module uses one that stands below it in this list:
+//! - `answer`: seats, and what came closest to them;
+//! - `members`: the pods of a gang by kind, with what their claims need;
+//! - `domains`: where a gang may be, by levels and by sets of devices;
+//! - `search`: the cluster as the search for a placement sees it;
+//! - `why`: which changes could help a gang, and why a member has no node even if it were alone;
+//! - `seats`: seats for one gang;
+//! - `tree`: seats for a tree of groups;
+//! - `party`: what gangs and trees have in common;
+//! - `preempt`: pods that would have to go for a gang or a tree;
+//! - `replicas`: seats for several gangs of a kind at once.
 
-mod across;
-mod alone;
-mod assumed;
-mod attempt;
-mod axes;
-mod cast;
-mod claims;
-mod device_sets;
+mod answer;
 mod domains;
-mod ground;
-mod helps;
-mod in_the_way;
-mod joint;
-mod likeness;
-mod order;
+mod members;
 mod party;
+mod party_seats;
+mod preempt;
 mod replicas;
-mod rules;
-mod seek;
+mod search;
+mod seats;
 mod tree;
-mod tree_choice;
-mod tree_search;
-mod tree_seats;
-mod tree_whole;
-mod tried;
-mod victims;
-mod walk;
-mod way;
+mod why;
 
-pub use attempt::Miss;
-pub use party::{Party, importance};
-pub use seek::{GangRefusal, STEPS_MAX, Seated, Sought, sort};
-pub use tree::members_here;
-pub use tree_seats::{Tree, joint};
-pub use tried::Tried;
-pub use victims::GangCandidate;
-pub use way::{GangPlan, Way};
+pub use self::answer::miss::Miss;
+pub use self::answer::refusal::GangRefusal;
+pub use self::answer::seats::{Seated, sort};
+pub use self::party::{Party, importance};
+pub use self::preempt::candidate::GangCandidate;
+pub use self::preempt::way::Way;
+pub use self::seats::seek::STEPS_MAX;
+pub use self::seats::sought::Sought;
+pub use self::tree::branch::{joint, members_here};
+pub use self::tree::sought::Tree;
+pub use crate::plans::gang::GangPlan;
+pub use crate::values::tried::Tried;

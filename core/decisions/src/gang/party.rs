@@ -1,4 +1,4 @@
-//! Who looks for seats together: the members of a gang, or those of all groups of a tree.
+//! What looks for seats together: the members of a gang, or those of all groups of a tree.
 
 use std::sync::Arc;
 
@@ -8,14 +8,12 @@ use model::pod::Pod;
 use model::workload::is_replica;
 use placement::Domain;
 
-use super::attempt::Miss;
-use super::cast::Cast;
-use super::seek::{Seated, Sought};
-use super::tree_seats::Tree;
-use crate::cycle::Cycle;
+use crate::gang::members::cast::Cast;
+use crate::gang::seats::sought::Sought;
+use crate::gang::tree::sought::Tree;
 use crate::profile::Profile;
 
-/// Who looks for seats together, and what for.
+/// What looks for seats together.
 #[derive(Clone, Copy, Debug)]
 pub enum Party<'p> {
     /// The members of a gang.
@@ -53,7 +51,7 @@ impl<'p> Party<'p> {
     }
 
     /// All members that wait.
-    pub(super) fn cast(self) -> &'p Cast {
+    pub(crate) fn cast(self) -> &'p Cast {
         match self {
             Party::Gang(sought) => &sought.cast,
             Party::Tree(tree) => &tree.cast,
@@ -86,7 +84,7 @@ impl<'p> Party<'p> {
         }
     }
 
-    /// How many seats there are for everybody, as a search counts them.
+    /// How many seats all members need, as a search counts them.
     pub fn everybody(self) -> u32 {
         match self {
             Party::Gang(sought) => sought.gang.members(),
@@ -103,7 +101,7 @@ impl<'p> Party<'p> {
         may_preempt && self.groups().iter().all(|group| group.preempts)
     }
 
-    /// How important it is to those that would make way for it: as each of its groups and as each of its members.
+    /// How important it is to pods that would be preempted for it: as each of its groups and as each of its members.
     pub fn importance(self, members: &[Arc<Pod>]) -> i32 {
         let above = match self {
             Party::Gang(_) => i32::MAX,
@@ -113,59 +111,9 @@ impl<'p> Party<'p> {
     }
 }
 
-/// How important a gang is to those that would make way for it: as its group and as each of its members. A group of our own
+/// How important a gang is to pods that would be preempted for it: as its group and as each of its members. A group of our own
 /// workloads is as important as its members.
 pub fn importance(group: &Group, members: &[Arc<Pod>]) -> i32 {
     let of_group = if is_replica(&group.id.name) { i32::MAX } else { group.priority };
     members.iter().map(|pod| pod.priority).fold(of_group, i32::min)
-}
-
-impl Cycle<'_> {
-    /// Seats for at least so many members in one of these domains, and its name, or why there are none.
-    pub(super) fn find_party_seats(
-        &mut self,
-        party: Party<'_>,
-        domains: &[Domain],
-        at_least: u32,
-        steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), Miss> {
-        if self.caches.work.is_spent() {
-            return Err(Miss::open("nothing was tried any more".to_owned()));
-        }
-        match party {
-            Party::Gang(sought) => self.find_seats(sought, domains, at_least, steps_max),
-            Party::Tree(tree) => self.find_tree_seats(tree, domains, at_least, steps_max),
-        }
-    }
-
-    /// Seats without devices that failed for members before, if there are such, or else with them.
-    pub fn find_seats_anew(
-        &mut self,
-        party: Party<'_>,
-        pods: &[Arc<Pod>],
-        steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), Miss> {
-        let kept = self.caches.work.keep_for_later();
-        let found = self.find_seats_now(party, pods, steps_max);
-        self.caches.work.restore(kept);
-        found
-    }
-
-    fn find_seats_now(
-        &mut self,
-        party: Party<'_>,
-        pods: &[Arc<Pod>],
-        steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), Miss> {
-        let (domains, at_least) = (party.domains(), party.at_least());
-        let mark = self.facts.mark();
-        if self.hold_shunned(pods.iter().map(|pod| &**pod)) {
-            let seated = self.find_party_seats(party, domains, at_least, steps_max);
-            self.facts.rewind(mark);
-            if seated.is_ok() {
-                return seated;
-            }
-        }
-        self.find_party_seats(party, domains, at_least, steps_max)
-    }
 }

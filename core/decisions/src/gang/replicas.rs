@@ -3,7 +3,7 @@
 //! Each replica is a gang with a domain of its own, and with sets of devices of its own if its claims are to be met from such. Where
 //! nothing but nodes and their devices decides, the most that fit are found plot by plot: as many replicas as one takes when they
 //! are seated as if they were one gang, those plots first that grant more wishes. Otherwise replicas are seated one after the
-//! other, until there is no room for one more. Who is left has a turn of its own.
+//! other, until there is no room for one more. A replica that is left has a turn of its own.
 //!
 //! Invariant: what is found here is what each replica could have found alone with the others in their seats.
 
@@ -17,10 +17,11 @@ use model::pod::Pod;
 use model::workload::family;
 use placement::{Answer, Domain, Gang, Placement, PlacementGenerator, ReachGenerator};
 
-use super::cast::{Cast, Member};
-use super::device_sets::Sets;
-use super::seek::Seated;
 use crate::cycle::Cycle;
+use crate::gang::answer::seats::Seated;
+use crate::gang::domains::device_sets::Sets;
+use crate::gang::members::cast::Cast;
+use crate::gang::members::member::Member;
 use crate::profile::Profile;
 
 /// On how many plots replicas are tried together; in larger clusters they are seated one after the other.
@@ -97,7 +98,7 @@ impl Plot {
 }
 
 impl Cycle<'_> {
-    /// Replicas of the same group that wait besides this one, whole and with nobody of them on a node or on the way.
+    /// Replicas of the same group that wait besides this one, whole and with no member on a node or on the way.
     pub fn siblings(&self, id: &GroupId) -> Vec<GroupId> {
         let Some(family) = family(&id.name) else { return Vec::new() };
         let first = GroupId { namespace: id.namespace.clone(), name: format!("{family}/").into() };
@@ -108,7 +109,7 @@ impl Cycle<'_> {
         same.filter(|other| *other != id && self.is_fresh(other)).take(REPLICAS_MAX - 1).cloned().collect()
     }
 
-    /// Whether a gang may be placed, and nobody of it has been so far.
+    /// Whether a gang may be placed, and no member of it has been so far.
     fn is_fresh(&self, id: &GroupId) -> bool {
         let Some(group) = self.facts.groups.get(id) else { return false };
         let waiting = self.facts.groups.waiting(id);
@@ -175,12 +176,12 @@ impl Cycle<'_> {
         let Some((first, _)) = all.first().filter(|(first, _)| *first == ids[0]) else { return Vec::new() };
         let everybody = all.iter().flat_map(|(_, members)| members.clone()).collect();
         let cast = Cast::new(self, everybody, profile);
-        if !cast.is_local || cast.kinds.iter().flatten().any(|unit| unit.members.len() > 1) {
+        if !cast.is_local || cast.kinds.iter().flatten().any(|bundle| bundle.members.len() > 1) {
             return Vec::new();
         }
         let mut counts: BTreeMap<&str, BTreeMap<usize, usize>> = BTreeMap::new();
-        for (kind, units) in cast.kinds.iter().enumerate() {
-            for pod in units.iter().flat_map(|unit| &unit.members).map(|member| &member.pod) {
+        for (kind, bundles) in cast.kinds.iter().enumerate() {
+            for pod in bundles.iter().flat_map(|bundle| &bundle.members).map(|member| &member.pod) {
                 let group = pod.group.as_deref().unwrap_or_default();
                 *counts.entry(group).or_default().entry(kind).or_default() += 1;
             }
@@ -215,7 +216,7 @@ impl Cycle<'_> {
             for (plot, known) in plots.iter().zip(&mut known) {
                 let bound = match known {
                     Known::Takes(fit) if fit.count <= pass.left.len() => continue,
-                    // Who took so many before takes no more now.
+                    // A plot that took so many before takes no more now.
                     Known::Takes(fit) => fit.count,
                     Known::AtMost(count) => *count,
                 };

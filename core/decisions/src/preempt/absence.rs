@@ -1,7 +1,7 @@
-//! The cluster as if pods had gone, for whoever looks at more than one node.
+//! The cluster as if pods were gone, while more than one node is looked at.
 //!
-//! Invariant: what is thought away is back when the absence ends, pods on their nodes and devices in the ledger. Meanwhile
-//! answers about nodes that are kept are neither used nor made.
+//! Invariant: when the absence ends, pods are back on their nodes and devices back in the ledger. Meanwhile answers about nodes that
+//! are kept are neither used nor made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,29 +12,29 @@ use cluster::trial::Mark;
 use model::claim::ClaimId;
 use model::pod::Pod;
 
-use super::units::Unit;
 use crate::cycle::Cycle;
+use crate::preempt::units::Unit;
 
 /// Pods that are thought away.
 #[derive(Debug)]
 pub(crate) struct Absence {
-    /// When everybody was there.
+    /// When all pods were there.
     start: Mark,
-    /// Claims of those that look for a place, which stay as they are.
+    /// Claims of the pods that look for a node, which stay as they are.
     own: BTreeSet<ClaimId>,
-    /// Who is away, by uid; whoever was on no node besides.
+    /// The pods that are away, by uid; nothing for a pod that was on no node.
     gone: BTreeMap<Arc<str>, Option<Arc<Pod>>>,
-    /// Claims whose devices are free while they are.
+    /// Claims whose devices are free while these pods are away.
     aside: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
 }
 
 impl Absence {
-    /// Nobody is away yet. These claims give nothing back, whoever goes.
+    /// No pod is away yet. These claims give nothing back, whichever pod goes.
     pub fn new(own: BTreeSet<ClaimId>, start: Mark) -> Absence {
         Absence { start, own, gone: BTreeMap::new(), aside: BTreeMap::new() }
     }
 
-    /// Who is away, by uid.
+    /// The pods that are away, by uid.
     pub fn gone(&self) -> BTreeSet<Arc<str>> {
         self.gone.keys().cloned().collect()
     }
@@ -59,7 +59,7 @@ impl Cycle<'_> {
         }
     }
 
-    /// Goes on as if somebody who is on no node any more had released these claims.
+    /// Goes on as if pods that are on no node any more had released these claims.
     pub(crate) fn depart_for_good(
         &mut self,
         absence: &mut Absence,
@@ -70,7 +70,7 @@ impl Cycle<'_> {
         claims.into_iter().for_each(|id| self.set_claim_aside(absence, id));
     }
 
-    /// Sets a claim aside if all who use it are gone.
+    /// Sets a claim aside if all pods that use it are gone.
     fn set_claim_aside(&mut self, absence: &mut Absence, id: ClaimId) {
         let Some(state) = self.facts.claims.get(&id) else { return };
         let users = &state.reserved_for;
@@ -105,8 +105,13 @@ impl Cycle<'_> {
         }
     }
 
-    /// Everybody is back.
+    /// All pods are back.
     pub(crate) fn end_absence(&mut self, absence: &Absence) {
         self.facts.rewind(absence.start);
+    }
+
+    /// The claims that a pod names, and the one that was made for what it asks for by name.
+    pub(crate) fn claims_used_by(&self, pod: &Pod) -> Vec<ClaimId> {
+        pod.claim_ids().chain(self.facts.made_for(&pod.uid).cloned()).collect()
     }
 }

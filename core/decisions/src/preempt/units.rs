@@ -1,7 +1,8 @@
-//! Who goes together: a single pod, or all pods of a group that is disrupted as a whole, be it a group of pods or of groups.
+//! Pods that are preempted together: a single pod, or all pods of a group that is disrupted as a whole, be it a group of pods or of
+//! groups.
 //!
-//! Invariant: a unit goes or stays as a whole, wherever its pods are, and all of it is less important than whoever it
-//! makes way for. A pod of a group counts at least as much as its group and as what is above that.
+//! Invariant: a unit goes or stays as a whole, wherever its pods are, and all of it is less important than the pod or gang that it
+//! makes way for. A pod of a group counts at least as much as its group and as the groups above that.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,6 +137,17 @@ impl Cycle<'_> {
             }
         };
         (at_least > 1).then_some((root, parts, at_least))
+    }
+
+    /// Units, and how many of the pods of each a disruption budget would keep.
+    pub(crate) fn with_violations(&self, units: Vec<Unit>) -> Vec<(Unit, usize)> {
+        let violating = self.facts.budgets.violations(pods_of(&units).map(|pod| &**pod));
+        let mut violating = violating.into_iter();
+        let count = |unit: Unit| {
+            let count = violating.by_ref().take(unit.pods.len()).filter(|it| *it).count();
+            (unit, count)
+        };
+        units.into_iter().map(count).collect()
     }
 }
 

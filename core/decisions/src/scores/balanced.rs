@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cluster::nodes::NodeState;
 use model::pod::Shape;
 
-use super::BEST;
-use super::resources::Amount;
+use crate::scores::resources::Amount;
+use crate::scores::scale::BEST;
 
 /// Whether the pod asks for any of the resources. Pods that ask for none would all go to the same node.
 #[must_use]

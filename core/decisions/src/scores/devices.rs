@@ -5,7 +5,7 @@
 use model::allocation::Allocation;
 use model::claim::{Claim, Wish};
 
-use super::normalised;
+use crate::scores::scale::normalised;
 
 /// What the first of several alternatives is worth; each further one is worth one less.
 const FIRST: i64 = 8;

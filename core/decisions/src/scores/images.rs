@@ -8,7 +8,7 @@ use cluster::images::ImageCounts;
 use model::node::Node;
 use model::pod::Shape;
 
-use super::BEST;
+use crate::scores::scale::BEST;
 
 const MEGABYTE: i64 = 1024 * 1024;
 

@@ -7,8 +7,10 @@ use model::node::Node;
 use model::pod::{Pod, Shape};
 use rustc_hash::FxHashMap;
 
-use super::{BEST, ScoreSettings, View};
 use crate::filters::{OwnTerm, node_of, reaches};
+use crate::scores::scale::BEST;
+use crate::scores::settings::ScoreSettings;
+use crate::scores::view::View;
 
 /// What each place is worth, by the label that tells places apart and its value.
 #[derive(Clone, Debug)]
@@ -17,7 +19,7 @@ pub struct PodWishes {
 }
 
 impl PodWishes {
-    /// Looks at all pods once. There is no score if nobody wishes for anything.
+    /// Looks at all pods once. There is no score if no pod wishes for anything.
     #[must_use]
     pub fn new(shape: &Shape, view: &View<'_>) -> Option<PodWishes> {
         let own: Vec<_> = shape

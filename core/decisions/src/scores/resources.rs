@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cluster::nodes::NodeState;
 use model::pod::{Resources, Shape};
 
-use super::BEST;
 use crate::filters::node_of;
+use crate::scores::scale::BEST;
 
 /// What should be left of a node.
 #[derive(Clone, PartialEq, Debug)]
@@ -83,16 +83,16 @@ fn on_curve(points: &[(i64, i64)], at: i64) -> i64 {
 
 /// How much of something there is, is used, and is asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Amount {
-    pub(super) used: i64,
-    pub(super) requested: i64,
-    pub(super) capacity: i64,
+pub(crate) struct Amount {
+    pub(crate) used: i64,
+    pub(crate) requested: i64,
+    pub(crate) capacity: i64,
 }
 
 impl Amount {
     /// The amount of a resource that counts: one of which the node has some, and unless it is processor, memory or storage,
     /// the pod wants some.
-    pub(super) fn of(
+    pub(crate) fn of(
         name: &str,
         requests: &Resources,
         used: &Resources,
@@ -106,7 +106,7 @@ impl Amount {
         (capacity > 0).then(|| Amount { used: used.get(name), requested, capacity })
     }
 
-    pub(super) fn with_pod(&self) -> i64 {
+    pub(crate) fn with_pod(&self) -> i64 {
         self.used.saturating_add(self.requested)
     }
 }

@@ -7,14 +7,10 @@ use model::node::Node;
 use model::pod::{LabelSelector, Shape, Spread};
 use rustc_hash::FxHashMap;
 
-use super::{BEST, View};
 use crate::filters::{among, counted, is_counted, node_of};
-
-/// The label that tells nodes apart.
-const HOST: &str = "kubernetes.io/hostname";
-
-/// The label that tells zones apart.
-const ZONE: &str = "topology.kubernetes.io/zone";
+use crate::scores::scale::BEST;
+use crate::scores::settings::HOST;
+use crate::scores::view::View;
 
 /// How a shape should be spread, and how its companions are spread now.
 #[derive(Clone, Debug)]
@@ -96,21 +92,6 @@ impl SpreadWishes {
     }
 }
 
-/// Over nodes and zones: how pods are spread unless somebody says otherwise.
-#[must_use]
-pub fn system_rules() -> Vec<Spread> {
-    let rule = |(key, max_skew): (&str, i32)| Spread {
-        max_skew,
-        key: key.into(),
-        required: false,
-        selector: LabelSelector::Nothing,
-        min_domains: 1,
-        honor_affinity: true,
-        honor_taints: false,
-    };
-    [(HOST, 3), (ZONE, 5)].map(rule).into()
-}
-
 impl Wish {
     fn new(rule: &Spread, scored: &[&Node]) -> Wish {
         let mut places = FxHashMap::default();
@@ -143,6 +124,7 @@ fn pods(selector: &LabelSelector, namespace: &Arc<str>, state: &NodeState) -> i6
 mod tests {
     use super::*;
     use crate::sample::{node, nodes, pod, selector, shape};
+    use crate::scores::settings::ZONE;
     use crate::scores::{Score, ScoreSettings, scores};
 
     /// Scores of a and b in zone 1, x in zone 2, and a node without a zone.

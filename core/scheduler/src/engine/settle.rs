@@ -344,7 +344,12 @@ impl Engine {
         }
         self.unmake(claim);
         self.forget_note(claim, &consumer.name);
-        let uid = self.facts.claims.get(claim)?.uid.clone();
+        let state = self.facts.claims.get(claim)?;
+        if state.allocation.is_none() && !state.reserved_for.contains(consumer.user()) {
+            // What lost its devices is reserved for no pod either.
+            return None;
+        }
+        let uid = state.uid.clone();
         Some(Write::Release { claim: claim.clone(), uid, consumers: vec![consumer], node })
     }
 }

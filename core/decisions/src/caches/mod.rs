@@ -1,0 +1,23 @@
+//! What was found out and could be found out again. A cache may be dropped at any time without changing an answer.
+
+pub(crate) mod kinds;
+pub(crate) mod scopes;
+
+use allocation::Expressions;
+
+use crate::caches::kinds::PodKind;
+use crate::caches::scopes::Scopes;
+use crate::values::work::Work;
+
+/// What was found out and could be found out again.
+#[derive(Debug, Default)]
+pub struct Caches {
+    /// Expressions that were parsed, and what they said of devices.
+    pub expressions: Expressions,
+    /// How much may still be done for what is being decided.
+    pub work: Work,
+    /// What claims could get.
+    pub scopes: Scopes,
+    /// Answers about nodes for kinds of pods, the youngest last.
+    pub(crate) kinds: Vec<PodKind>,
+}

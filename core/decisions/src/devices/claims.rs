@@ -1,0 +1,112 @@
+//! The claims of a pod: which have devices, which need some, and whether all of them can be used.
+
+use std::sync::Arc;
+
+use model::claim::ClaimId;
+use model::pod::{ClaimSource, Pod};
+
+use crate::cycle::Cycle;
+use crate::giving_back::Why;
+use crate::profile::Profile;
+use crate::values::filter_set::Filter;
+use crate::values::in_the_way::{InTheWay, Remedy};
+use crate::values::pod_claims::PodClaims;
+use crate::values::pod_refusal::PodRefusal;
+use crate::values::wake::{Wake, Wakes};
+
+/// The most pods that may share a claim.
+pub(crate) const CONSUMERS_MAX: usize = 256;
+
+impl Cycle<'_> {
+    /// The claims of a pod, if all of them can be used.
+    pub(crate) fn claims_of(&self, pod: &Pod, profile: &Profile) -> Result<PodClaims, Box<PodRefusal>> {
+        let refused = |reason: String| self.refused_by_claims(reason);
+        if !profile.filters.has(Filter::Devices) {
+            return Ok(PodClaims::default());
+        }
+        let (named, footing) = (self.facts.named_needs(pod), self.footing(pod));
+        let mut claims = PodClaims { named, footing, ..PodClaims::default() };
+        if pod.node.is_some() {
+            // Whether there is room for it was not asked either.
+            (claims.named, claims.footing) = (None, None);
+        }
+        if let Some((reason, in_the_way)) = claims.named.as_ref().and_then(|_| self.cannot_make(pod)) {
+            return Err(Box::new(PodRefusal { in_the_way, ..*refused(reason) }));
+        }
+        for claim in &pod.claims {
+            let name = match &claim.source {
+                ClaimSource::Named(name) | ClaimSource::Generated(name) => name,
+                ClaimSource::NotNeeded => continue,
+                ClaimSource::ToBeGenerated { .. } => {
+                    return Err(refused(format!("resource claim {} was not created yet", claim.name)));
+                }
+                ClaimSource::Unknown => {
+                    return Err(refused(format!(
+                        "resource claim {} names nothing that is known",
+                        claim.name
+                    )));
+                }
+            };
+            let id = ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() };
+            let Some(state) = self.assumed.get(&id).or_else(|| self.facts.claims.get(&id)) else {
+                return Err(refused(format!("resourceclaim \"{name}\" not found")));
+            };
+            if state.deleting {
+                return Err(refused(format!("resourceclaim \"{name}\" is being deleted")));
+            }
+            let user = self.facts.user_of(pod, &id);
+            let generated = matches!(claim.source, ClaimSource::Generated(_));
+            if generated && state.owner.as_ref() != Some(&user) {
+                return Err(refused(format!("resourceclaim \"{name}\" was not created for the pod")));
+            }
+            if self.facts.claims.is_decided(&id) {
+                return Err(refused(format!("resource claim {id} is in the process of being allocated")));
+            }
+            if self.underway.is_given_up(&id) {
+                return Err(refused(format!("resource claim {id} is in the process of being deallocated")));
+            }
+            let broken =
+                || Some((self.readiness().will_not_be_ready(self.now, &id, profile)?, Why::NotReady));
+            let is_kept = || !self.gives_back(Why::LostClash, &id, pod);
+            let clash = || Some((self.facts.clash(&id, false).filter(|_| !is_kept())?, Why::LostClash));
+            // What a pod on its node has there it keeps, as it is: the node may use it by now.
+            let may_use =
+                |node: &Arc<str>| state.reserved_for.contains(&user) && self.facts.may_use_at(&id, node);
+            let is_its_own = pod.node.as_ref().is_some_and(may_use);
+            if !is_its_own && let Some((reason, why)) = broken().or_else(clash) {
+                let mut refusal = refused(reason);
+                let one = InTheWay { claim: id.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };
+                refusal.in_the_way = self.gives_back(why, &id, pod).then_some(one);
+                return Err(refusal);
+            }
+            let consumers = state.reserved_for.len();
+            if state.allocation.is_some() && consumers >= CONSUMERS_MAX && !state.reserved_for.contains(&user)
+            {
+                return Err(refused(format!(
+                    "resourceclaim \"{name}\" has {consumers} consumers, the most there may be"
+                )));
+            }
+            if self.is_for_another(state, pod) {
+                return Err(refused(format!(
+                    "resourceclaim \"{name}\" has a device that is a part of its node, and cannot be shared"
+                )));
+            }
+            if let Some(pending) = self.pending(pod, claim, state, &refused)? {
+                claims.pending.push(pending);
+                continue;
+            }
+            if user != pod.uid {
+                claims.group_users.insert(id, user);
+            }
+            let is_settled = state.allocation.is_some() && !self.lifted.contains(&state.wish.id);
+            if is_settled { &mut claims.settled } else { &mut claims.open }.push(state.clone());
+        }
+        Ok(claims)
+    }
+
+    /// The refusal of a pod whose claims cannot be used anywhere.
+    pub(crate) fn refused_by_claims(&self, reason: String) -> Box<PodRefusal> {
+        let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
+        PodRefusal::everywhere(self.facts.nodes.iter().count(), reason, Some(Filter::Devices), wakes)
+    }
+}

@@ -1,0 +1,81 @@
+//! Claims that stand in the way of their own pod: they have devices, no other pod uses them, and the devices are where the pod
+//! cannot go.
+//!
+//! One claim at a time gives its devices back, and only if that lets the pod onto a node.
+
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use cluster::nodes::NodeIdx;
+use model::pod::Pod;
+
+use crate::cycle::Cycle;
+use crate::filters::node_of;
+use crate::giving_back::Why;
+use crate::values::in_the_way::{InTheWay, Remedy};
+use crate::values::lot::mix;
+use crate::values::pod_claims::PodClaims;
+
+impl Cycle<'_> {
+    /// The first claim of a pod that no other pod uses, and whose devices keep the pod off a node that would do otherwise.
+    pub(crate) fn in_the_way(
+        &mut self,
+        pod: &Pod,
+        claims: &PodClaims,
+        candidates: &[NodeIdx],
+    ) -> Option<InTheWay> {
+        let gives_back = |state: &&Arc<ClaimState>| self.gives_back(Why::BlocksOwnPod, &state.wish.id, pod);
+        let idle: Vec<&Arc<ClaimState>> = claims.settled.iter().filter(gives_back).collect();
+        if idle.is_empty() {
+            return None;
+        }
+        let open = PodClaims { settled: Vec::new(), ..claims.clone() };
+        if !claims.pending.is_empty() || idle.iter().any(|state| state.control.controller.is_some()) {
+            let idle: Vec<Arc<ClaimState>> = idle.into_iter().cloned().collect();
+            return self.one_in_the_way(pod, &idle, &open, candidates);
+        }
+        for at in candidates {
+            let node = node_of(self.facts.nodes.get(*at)).clone();
+            let away = |state: &&&Arc<ClaimState>| !state.is_usable_on(&node);
+            let Some(state) = idle.iter().find(away) else { continue };
+            // Of no use if the pod's other claims find no devices there.
+            if self.devices_on(&node, &open).is_ok() {
+                let (claim, uid) = (state.wish.id.clone(), state.uid.clone());
+                return Some(InTheWay { claim, uid, remedy: Remedy::Deallocate });
+            }
+        }
+        None
+    }
+
+    /// One of the claims whose devices keep a pod off nodes that would do otherwise, or are of no use to it as things stand. Which one follows from the pod and the state of
+    /// its claims only, and is another the next time: to ask for the same one over and over may lead nowhere.
+    pub(crate) fn one_in_the_way(
+        &mut self,
+        pod: &Pod,
+        idle: &[Arc<ClaimState>],
+        open: &PodClaims,
+        candidates: &[NodeIdx],
+    ) -> Option<InTheWay> {
+        let mut away: Vec<&Arc<ClaimState>> = Vec::new();
+        for at in candidates {
+            let node = node_of(self.facts.nodes.get(*at)).clone();
+            let there: Vec<_> = idle.iter().filter(|state| !state.is_usable_on(&node)).collect();
+            // Of no use if the pod's other claims find no devices there.
+            if !there.is_empty() && self.devices_on(&node, open).is_ok() {
+                away.extend(there);
+            }
+        }
+        if away.is_empty() && !open.pending.is_empty() && !candidates.is_empty() {
+            // What it has is of no use while the rest cannot be had anywhere, and others may wait for it while they have the
+            // rest.
+            away.extend(idle);
+        }
+        away.sort_by_key(|state| state.wish.id.clone());
+        away.dedup_by_key(|state| state.wish.id.clone());
+        let mut seed = vec![&*pod.uid];
+        seed.extend(idle.iter().map(|state| &*state.version));
+        let state = away.get((mix(&seed) % away.len().max(1) as u64) as usize)?;
+        let (claim, uid) = (state.wish.id.clone(), state.uid.clone());
+        Some(InTheWay { claim, uid, remedy: Remedy::Deallocate })
+    }
+}

@@ -1,0 +1,181 @@
+//! Devices for the claims of a pod: on one node, or on the best of several.
+//!
+//! Invariant: nothing is changed here but what is known about expressions, and how much work is left.
+
+use allocation::{Answer, DeviceOrder, Question, Reply, allocate_within};
+use cluster::nodes::NodeIdx;
+use model::allocation::Allocation;
+use model::claim::Claim;
+use model::node::Node;
+
+use crate::cycle::Cycle;
+use crate::devices::extended::wish_on;
+use crate::filters;
+use crate::values::certainty::Certainty;
+use crate::values::pod_claims::PodClaims;
+use crate::values::reason::Reason;
+use crate::values::wake::{Wake, Wakes};
+use crate::values::work;
+
+/// What could help a pod whose claims have no devices on a node.
+pub(crate) const DEVICES: Wakes = Wakes::of(&[
+    Wake::NodeAdded,
+    Wake::NodeLabels,
+    Wake::NodeAllocatable,
+    Wake::Claim,
+    Wake::Class,
+    Wake::Slice,
+    Wake::OwnClaims,
+]);
+
+/// What could help besides where devices take room of the node.
+pub(crate) const ROOM: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::PodShrunk, Wake::OwnRequests]);
+
+/// What Kubernetes says if there are no devices.
+pub(crate) const IN_VAIN: &str = "cannot allocate all claims";
+
+/// What is said of a node on which not everything was tried.
+const LIMIT_REACHED: &str = "reached the limit of the search for devices";
+
+/// Why a node has no devices for claims.
+#[derive(Debug)]
+pub(crate) struct NoDevices {
+    /// In Kubernetes' words.
+    pub reason: Reason,
+    /// In ours.
+    pub nearest: Option<Reason>,
+    pub certainty: Certainty,
+}
+
+impl<R: Into<Reason>> From<R> for NoDevices {
+    fn from(reason: R) -> NoDevices {
+        NoDevices { reason: reason.into(), nearest: None, certainty: Certainty::Proved }
+    }
+}
+
+/// Nodes with devices for claims, and what is the matter with the others that were looked at, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub nodes: Vec<(NodeIdx, Vec<Allocation>)>,
+    pub others: Vec<(NodeIdx, NoDevices)>,
+}
+
+impl Cycle<'_> {
+    /// The first of these nodes with devices for claims, at most so many.
+    ///
+    /// Each node has its share of the work first, so that one on which it is hard to tell does not keep all others from being
+    /// looked at. What is left after that goes to those on which it was not found out, the best first.
+    pub(crate) fn find_devices(&mut self, candidates: &[NodeIdx], claims: &PodClaims, most: usize) -> Found {
+        let mut found = Found::default();
+        let mut hard: Vec<(NodeIdx, usize)> = Vec::new();
+        let kept = self.caches.work.limit(self.caches.work.left() / 2);
+        for at in candidates {
+            let share = self.caches.work.limit_to_share(candidates.len());
+            match self.devices_at(*at, claims) {
+                Ok(allocations) => found.nodes.push((*at, allocations)),
+                Err(none) => {
+                    if none.certainty == Certainty::LimitReached && self.caches.work.is_spent() {
+                        hard.push((*at, found.others.len()));
+                    }
+                    found.others.push((*at, none));
+                }
+            }
+            self.caches.work.restore(share);
+            if found.nodes.len() == most {
+                break;
+            }
+        }
+        self.caches.work.restore(kept);
+        for (at, other) in hard {
+            if found.nodes.len() == most || self.caches.work.is_spent() {
+                break;
+            }
+            let share = self.caches.work.limit_to_share(2);
+            match self.devices_at(at, claims) {
+                Ok(allocations) => found.nodes.push((at, allocations)),
+                Err(none) => found.others[other].1 = none,
+            }
+            self.caches.work.restore(share);
+        }
+        found
+    }
+
+    fn devices_at(&mut self, at: NodeIdx, claims: &PodClaims) -> Result<Vec<Allocation>, NoDevices> {
+        let node = filters::node_of(self.facts.nodes.get(at)).clone();
+        self.devices_on(&node, claims)
+    }
+
+    /// Devices on a node for the claims that need some, if the node has room for what they take of it, or the reason in
+    /// Kubernetes' words and in ours.
+    pub(crate) fn devices_on(
+        &mut self,
+        node: &Node,
+        claims: &PodClaims,
+    ) -> Result<Vec<Allocation>, NoDevices> {
+        let found = self.search_devices(node, claims)?;
+        if claims.footing.is_some()
+            && let Some(at) = self.facts.nodes.find(&node.name)
+        {
+            self.check_footing(self.facts.nodes.get(at), claims, &found)?;
+        }
+        Ok(found)
+    }
+
+    /// Asks for devices for all these claims together on a node, as things stand.
+    pub(crate) fn ask_for_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, Reason> {
+        if self.caches.work.is_spent() {
+            return Ok(Reply { answer: Answer::BudgetSpent, steps: 0, work: 0 });
+        }
+        let gates = self.settings.gates;
+        let pools = self.facts.slices.pools_for(node, gates).map_err(|bad| Reason::Plain(bad.to_string()))?;
+        let question = Question {
+            node,
+            pools: &pools,
+            claims: wishes,
+            classes: &self.facts.classes,
+            ledger: self.facts.claims.ledger(),
+            gates,
+            order: DeviceOrder::PreferReady,
+            budget: self.settings.search_steps_max,
+        };
+        let reply = allocate_within(&question, &mut self.caches.expressions, self.caches.work.left());
+        self.caches.work.spend(reply.as_ref().map_or(work::QUESTION, |reply| reply.work));
+        reply.map_err(|error| Reason::broken(&error, wishes))
+    }
+
+    /// Devices on a node for the claims that need some, whatever they take of it.
+    pub(crate) fn search_devices(
+        &mut self,
+        node: &Node,
+        claims: &PodClaims,
+    ) -> Result<Vec<Allocation>, NoDevices> {
+        if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
+            return Err("resourceclaim not available on the node".into());
+        }
+        if let Some(why) = claims.pending.iter().find_map(|pending| pending.refuses(node)) {
+            return Err(why.into());
+        }
+        let made = claims.named.as_ref().and_then(|shape| wish_on(&self.facts.resources, shape, node));
+        if claims.open.is_empty() && made.is_none() {
+            return Ok(Vec::new());
+        }
+        let open = claims.open.iter().map(|state| &*state.wish);
+        let wishes: Vec<&Claim> = open.chain(made.as_ref().map(|(wish, _)| wish)).collect();
+        match self.ask_for_devices(node, &wishes)?.answer {
+            Answer::Allocated(allocations) => Ok(allocations),
+            Answer::Impossible(refusal) => Err(NoDevices {
+                reason: IN_VAIN.into(),
+                nearest: Some(Reason::nearest(&node.name, &refusal, &wishes)),
+                certainty: Certainty::Proved,
+            }),
+            Answer::BudgetSpent => Err(NoDevices {
+                reason: LIMIT_REACHED.into(),
+                nearest: Some(format!(
+                    "On node {}, the search reached its limit before it found devices or proved that there are none",
+                    node.name
+                ).into()),
+                certainty: Certainty::LimitReached,
+            }),
+        }
+    }
+}

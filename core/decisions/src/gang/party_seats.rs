@@ -1,0 +1,61 @@
+//! Seats for a gang or a tree, if possible without devices that failed for its members before.
+
+use std::sync::Arc;
+
+use model::pod::Pod;
+use placement::Domain;
+
+use crate::cycle::Cycle;
+use crate::gang::answer::miss::Miss;
+use crate::gang::answer::seats::Seated;
+use crate::gang::party::Party;
+
+impl Cycle<'_> {
+    /// Seats for at least so many members in one of these domains, and its name, or why there are none.
+    pub(crate) fn find_party_seats(
+        &mut self,
+        party: Party<'_>,
+        domains: &[Domain],
+        at_least: u32,
+        steps_max: u64,
+    ) -> Result<(Arc<str>, Seated), Miss> {
+        if self.caches.work.is_spent() {
+            return Err(Miss::open("nothing was tried any more".to_owned()));
+        }
+        match party {
+            Party::Gang(sought) => self.find_seats(sought, domains, at_least, steps_max),
+            Party::Tree(tree) => self.find_tree_seats(tree, domains, at_least, steps_max),
+        }
+    }
+
+    /// Seats without devices that failed for members before, if there are such, or else with them.
+    pub fn find_seats_anew(
+        &mut self,
+        party: Party<'_>,
+        pods: &[Arc<Pod>],
+        steps_max: u64,
+    ) -> Result<(Arc<str>, Seated), Miss> {
+        let kept = self.caches.work.keep_for_later();
+        let found = self.find_seats_now(party, pods, steps_max);
+        self.caches.work.restore(kept);
+        found
+    }
+
+    fn find_seats_now(
+        &mut self,
+        party: Party<'_>,
+        pods: &[Arc<Pod>],
+        steps_max: u64,
+    ) -> Result<(Arc<str>, Seated), Miss> {
+        let (domains, at_least) = (party.domains(), party.at_least());
+        let mark = self.facts.mark();
+        if self.hold_shunned(pods.iter().map(|pod| &**pod)) {
+            let seated = self.find_party_seats(party, domains, at_least, steps_max);
+            self.facts.rewind(mark);
+            if seated.is_ok() {
+                return seated;
+            }
+        }
+        self.find_party_seats(party, domains, at_least, steps_max)
+    }
+}

@@ -1,0 +1,252 @@
+//! Seats for members one after the other, each on the first node that will do, as if those before it were there.
+//!
+//! This is quick and will often do. It never looks back, so a member for which it finds no seat may have one. If members must
+//! be near each other, the place of the first decides; then it is tried again from other places.
+//!
+//! Invariant: nothing is counted or held afterwards that was not before.
+
+use std::collections::BTreeMap;
+
+use cluster::nodes::{NodeIdx, NodeState};
+use placement::{Budget, Load, Walk};
+use rustc_hash::FxHashMap;
+
+use crate::devices::search::IN_VAIN;
+use crate::filters;
+use crate::gang::search::joint_devices::{JointDevices, Need, NodeDevices};
+use crate::gang::search::view::ClusterView;
+use crate::values::node_refusal::NodeRefusal;
+
+/// From how many places a walk begins at the most.
+const PLACES_MAX: usize = 32;
+
+/// How far a walk has come.
+struct Path {
+    nodes: Vec<NodeIdx>,
+    /// How many members of each kind have a seat.
+    seated: Vec<u32>,
+    loads: FxHashMap<NodeIdx, Load>,
+    /// Nodes that have members, as they are with these.
+    states: FxHashMap<NodeIdx, NodeState>,
+    devices: Vec<NodeDevices>,
+    /// By kind, which nodes may still take a member.
+    open: Vec<Vec<bool>>,
+    /// By kind, the first of these.
+    first: Vec<usize>,
+}
+
+/// What a node says to one more member.
+enum Seating {
+    Seat(Option<NodeDevices>),
+    /// Not now.
+    Later(NodeRefusal),
+    /// Not while the others have their seats.
+    Never(Option<NodeRefusal>),
+}
+
+impl ClusterView<'_, '_> {
+    /// Seats for as many members as can be found, one after the other.
+    pub(crate) fn walk_over(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk {
+        let everybody: u32 = self.cast.kinds.iter().map(|kind| kind.len() as u32).sum();
+        let mut best = self.walk_once(nodes.to_vec(), budget);
+        if best.seated() == everybody || !self.rules.as_ref().is_some_and(|rules| rules.have_near()) {
+            return best;
+        }
+        let mut groups: Vec<u32> = Vec::new();
+        let of_nodes: Vec<u32> = nodes.iter().map(|at| self.group_of(*at)).collect();
+        for group in &of_nodes {
+            if !groups.contains(group) && groups.len() < PLACES_MAX {
+                groups.push(*group);
+            }
+        }
+        for group in groups.into_iter().skip(1) {
+            let (here, others): (Vec<_>, Vec<_>) =
+                nodes.iter().zip(&of_nodes).partition(|(_, of)| **of == group);
+            let order = here.into_iter().chain(others).map(|(at, _)| *at).collect();
+            let walk = self.walk_once(order, budget);
+            if walk.seated() > best.seated() {
+                best = walk;
+            }
+            if best.seated() == everybody {
+                break;
+            }
+        }
+        best
+    }
+
+    fn walk_once(&mut self, nodes: Vec<NodeIdx>, budget: &mut Budget) -> Walk {
+        let kinds = self.cast.kinds.len();
+        let mut open = vec![vec![false; nodes.len()]; kinds];
+        for (place, at) in nodes.iter().enumerate() {
+            let fixed = self.fixed(*at);
+            fixed.iter().zip(&mut open).for_each(|(will_do, open)| open[place] = *will_do);
+        }
+        let mut path = Path {
+            nodes,
+            seated: vec![0; kinds],
+            loads: FxHashMap::default(),
+            states: FxHashMap::default(),
+            devices: Vec::new(),
+            open,
+            first: vec![0; kinds],
+        };
+        let mut goes_on = true;
+        while goes_on {
+            goes_on = false;
+            for kind in 0..kinds {
+                // A member that had no seat may have one now that others are there.
+                while (path.seated[kind] as usize) < self.cast.kinds[kind].len()
+                    && budget.spend(1)
+                    && self.seat_next(kind, &mut path, budget)
+                {
+                    goes_on = true;
+                }
+            }
+        }
+        let stopped_by = self.stopped_by(&mut path, budget);
+        self.take_back(&path);
+        let Path { nodes, loads, .. } = path;
+        let loads = nodes.iter().filter_map(|at| Some((*at, loads.get(at)?.clone()))).collect();
+        Walk { loads, stopped_by }
+    }
+
+    /// Gives the next member of a kind a seat on the first node that will do.
+    fn seat_next(&mut self, kind: usize, path: &mut Path, budget: &mut Budget) -> bool {
+        while path.open[kind].get(path.first[kind]) == Some(&false) {
+            path.first[kind] += 1;
+        }
+        for place in path.first[kind]..path.nodes.len() {
+            if !path.open[kind][place] {
+                continue;
+            }
+            match self.offer(kind, path, path.nodes[place], budget) {
+                Seating::Seat(devices) => {
+                    self.take_seat(kind, path, path.nodes[place], devices);
+                    return true;
+                }
+                Seating::Later(_) => {}
+                Seating::Never(_) => path.open[kind][place] = false,
+            }
+        }
+        false
+    }
+
+    /// What a node says to the next member of a kind.
+    fn offer(&mut self, kind: usize, path: &Path, at: NodeIdx, budget: &mut Budget) -> Seating {
+        if self.has_no_time(at, 1, budget) {
+            return Seating::Never(None);
+        }
+        let member = &self.cast.kinds[kind][path.seated[kind] as usize].members[0];
+        let (pod, settings) = (&member.pod, &self.profile.filters);
+        let state = path.states.get(&at).unwrap_or_else(|| self.cycle.facts.nodes.get(at));
+        let node = filters::node_of(state);
+        if let Err(refusal) = filters::usage(&pod.shape, state, settings) {
+            return Seating::Never(Some(refusal));
+        }
+        let rest = match &self.rules {
+            None => {
+                let who = (&*pod.uid, pod.priority);
+                self.cycle.check_beside_nominees(&pod.shape, who, state, None, settings)
+            }
+            Some(rules) => {
+                if let Err(refusal) = rules.around(kind).check_apart(node) {
+                    return Seating::Never(Some(refusal));
+                }
+                rules.check(self.cycle, kind, state, self.profile)
+            }
+        };
+        if let Err(refusal) = rest {
+            return Seating::Later(refusal);
+        }
+        if !member.claims.need_devices() && member.follows.is_empty() && member.claims.footing.is_none() {
+            return Seating::Seat(None);
+        }
+        let mut state = state.clone();
+        let need = Need { at, members: vec![member] };
+        let before: Vec<&NodeDevices> = path.devices.iter().collect();
+        let found = self.cycle.devices_beside(&before, &need, &Default::default(), budget);
+        let JointDevices::Found(mut found) = found else { return Seating::Never(None) };
+        let devices = found.pop().expect("devices were found for the node");
+        match self.cycle.check_footings(&mut state, &need, &devices) {
+            Ok(()) => Seating::Seat(Some(devices)),
+            Err(_) => Seating::Never(None),
+        }
+    }
+
+    fn take_seat(&mut self, kind: usize, path: &mut Path, at: NodeIdx, devices: Option<NodeDevices>) {
+        let member = &self.cast.kinds[kind][path.seated[kind] as usize].members[0];
+        let kinds = self.cast.kinds.len();
+        let state = path.states.entry(at).or_insert_with(|| self.cycle.facts.nodes.get(at).clone());
+        if let Some(rules) = &mut self.rules {
+            rules.count(kind, filters::node_of(state), true);
+        }
+        match devices {
+            None => state.put(member.pod.clone()),
+            Some(devices) => {
+                let need = Need { at, members: vec![member] };
+                let fits = self.cycle.check_footings(state, &need, &devices);
+                assert!(fits.is_ok(), "a node has room for a member that it was just found to have room for");
+                self.cycle.facts.take(&devices.held);
+                path.devices.push(devices);
+            }
+        }
+        let load = path.loads.entry(at).or_insert_with(|| Load::none(kinds));
+        load.set(kind, load.get(kind) + 1);
+        path.seated[kind] += 1;
+    }
+
+    fn take_back(&mut self, path: &Path) {
+        path.devices.iter().rev().for_each(|devices| self.cycle.facts.give_back(&devices.held));
+        let Some(rules) = &mut self.rules else { return };
+        for (at, load) in &path.loads {
+            let node = filters::node_of(self.cycle.facts.nodes.get(*at));
+            for (kind, count) in load.present() {
+                (0..count).for_each(|_| rules.count(kind, node, false));
+            }
+        }
+    }
+
+    /// Why the next member has no seat: nodes by reason.
+    fn stopped_by(&mut self, path: &mut Path, budget: &mut Budget) -> Option<String> {
+        let kinds = self.cast.kinds.iter().enumerate();
+        let (kind, bundles) =
+            kinds.into_iter().find(|(kind, bundles)| (path.seated[*kind] as usize) < bundles.len())?;
+        let name = bundles[path.seated[kind] as usize].members[0].pod.id.name.clone();
+        let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+        for place in 0..path.nodes.len() {
+            let at = path.nodes[place];
+            let told = match self.is_fit(kind, at) {
+                Err(refusal) => refusal.reasons(),
+                Ok(()) => match self.offer(kind, path, at, budget) {
+                    // Budgets end, and a seat was not looked for any more.
+                    Seating::Seat(_) => continue,
+                    Seating::Later(refusal) | Seating::Never(Some(refusal)) => refusal.reasons(),
+                    Seating::Never(None) => vec![IN_VAIN.to_owned()],
+                },
+            };
+            told.into_iter().for_each(|reason| *reasons.entry(reason).or_default() += 1);
+        }
+        if self.cycle.caches.work.is_spent() {
+            // Not all of this was found out.
+            return None;
+        }
+        let mut reasons: Vec<(usize, String)> =
+            reasons.into_iter().map(|(reason, count)| (count, reason)).collect();
+        reasons.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+        let told: Vec<String> =
+            reasons.into_iter().map(|(count, reason)| format!("{count} {reason}")).collect();
+        (!told.is_empty()).then(|| format!("{name}: {}", told.join(", ")))
+    }
+
+    /// Whether a node as such will do for a kind, and what is wrong with it.
+    fn is_fit(&self, kind: usize, at: NodeIdx) -> Result<(), NodeRefusal> {
+        let (shape, settings) = (&self.cast.kinds[kind][0].members[0].pod.shape, &self.profile.filters);
+        let node = filters::node_of(self.cycle.facts.nodes.get(at));
+        filters::anywhere(shape, settings)?;
+        filters::fixed(shape, node, settings)?;
+        match self.rules.as_ref().and_then(|rules| rules.mounts(kind)) {
+            Some(mounts) => mounts.check(node),
+            None => Ok(()),
+        }
+    }
+}

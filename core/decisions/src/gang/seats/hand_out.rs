@@ -1,0 +1,77 @@
+//! Gives the seats of a placement to members.
+
+use std::collections::VecDeque;
+
+use cluster::nodes::NodeIdx;
+use placement::{Budget, Load, Placement};
+
+use crate::cycle::Cycle;
+use crate::filters;
+use crate::gang::answer::seats::Seated;
+use crate::gang::members::cast::Cast;
+use crate::gang::members::member::{Bundle, Member};
+use crate::gang::search::joint_devices::{JointDevices, NodeDevices, needs};
+use crate::gang::search::node_devices::Devices;
+
+/// How many steps it may take to find the devices again that seats were found with.
+const STEPS_MAX: u64 = 2_000_000;
+
+impl Cycle<'_> {
+    /// Gives the seats of a placement to members that are each by themselves. The first that has a claim which others share
+    /// brings its devices, and the others follow.
+    pub(crate) fn hand_out_apart(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
+        let loads: Vec<(NodeIdx, Load)> =
+            placement.seats.iter().map(|seats| (seats.node, seats.load.clone())).collect();
+        let needs = needs(cast, &loads);
+        let kept = self.caches.work.begin_hand_out();
+        let found = self.devices_across_nodes(&needs, &mut Budget::new(STEPS_MAX));
+        self.caches.work.end_hand_out(kept);
+        let JointDevices::Found(steps) = found else {
+            return Err("devices that were found for members are none for others like them".to_owned());
+        };
+        let mut seated = Vec::new();
+        for (need, NodeDevices { own, mut shared, .. }) in needs.iter().zip(steps) {
+            let node = filters::node_of(self.facts.nodes.get(need.at)).clone();
+            for (member, mut allocations) in need.members.iter().zip(own) {
+                let mut member = Member::clone(member);
+                let is_followed = |id| member.follows.iter().any(|state| state.wish.id == id);
+                let (brought, rest): (Vec<_>, Vec<_>) =
+                    shared.into_iter().partition(|(state, _)| is_followed(state.wish.id.clone()));
+                shared = rest;
+                for (state, allocation) in brought {
+                    member.follows.retain(|known| known.wish.id != state.wish.id);
+                    // What has yet to be made comes last.
+                    allocations.insert(member.claims.open.len(), allocation);
+                    member.claims.open.push(state);
+                }
+                seated.push((member.pod.clone(), member.seat(&node, allocations)));
+            }
+        }
+        Ok(seated)
+    }
+
+    /// Gives the seats of a placement to members.
+    pub(crate) fn hand_out(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
+        let mut left: Vec<VecDeque<&Bundle>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
+        let mut seated = Vec::new();
+        let kept = self.caches.work.begin_hand_out();
+        for seats in &placement.seats {
+            let members: Vec<&Member> = seats
+                .load
+                .present()
+                .flat_map(|(kind, count)| left[kind].drain(..count as usize).collect::<Vec<_>>())
+                .flat_map(|bundle| &bundle.members)
+                .collect();
+            let Devices::Found(found, _) = self.devices_for(seats.node, &members) else {
+                self.caches.work.end_hand_out(kept);
+                return Err("devices that were found for members are none for others like them".to_owned());
+            };
+            let node = filters::node_of(self.facts.nodes.get(seats.node));
+            for (member, allocations) in members.into_iter().zip(found) {
+                seated.push((member.pod.clone(), member.seat(node, allocations)));
+            }
+        }
+        self.caches.work.end_hand_out(kept);
+        Ok(seated)
+    }
+}

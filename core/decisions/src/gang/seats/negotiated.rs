@@ -1,0 +1,65 @@
+//! The nodes and domains that are asked about for a gang whose claims drivers' controllers give devices.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::node::Node;
+use model::pod::Pod;
+use placement::Domain;
+
+use crate::cycle::Cycle;
+use crate::filters::node_of;
+use crate::values::lot::mix;
+use crate::values::pod_claims::PodClaims;
+
+impl Cycle<'_> {
+    /// The node that is chosen for a pod.
+    pub(crate) fn selected_for(&self, pod: &Pod) -> Option<&Arc<str>> {
+        self.facts.context(pod)?.selected.as_ref()
+    }
+
+    /// Domains in the order in which they are tried for a gang that is negotiated about. The one that is being asked about
+    /// comes first of its rank. After it was given up the order is another: what drivers say of a node holds for
+    /// one member at that moment, so that they may seem to have room for all of them over and over where they have not.
+    pub(crate) fn in_turn<'d>(&self, pods: &[&Arc<Pod>], domains: &'d [Domain]) -> Vec<&'d Domain> {
+        let mut ordered: Vec<&Domain> = domains.iter().collect();
+        if !pods.iter().any(|pod| self.facts.context(pod).is_some()) {
+            return ordered;
+        }
+        let selected: BTreeSet<&Arc<str>> = pods.iter().filter_map(|pod| self.selected_for(pod)).collect();
+        let is_chosen = |domain: &Domain| {
+            let mut nodes = domain.nodes.iter().map(|at| &node_of(self.facts.nodes.get(*at)).name);
+            nodes.any(|name| selected.contains(name))
+        };
+        let failed = self.failed_rounds(pods).to_string();
+        let states = pods.iter().flat_map(|pod| pod.claim_ids()).filter_map(|id| self.facts.claims.get(&id));
+        let versions: Vec<&str> = states.map(|state| &*state.version).chain([&*failed]).collect();
+        ordered.sort_by_cached_key(|domain| {
+            let lot = mix(&[&[&*domain.name], versions.as_slice()].concat());
+            (domain.rank, !is_chosen(domain), lot)
+        });
+        ordered
+    }
+
+    /// How many rounds of negotiation about these members failed in a row.
+    fn failed_rounds(&self, pods: &[&Arc<Pod>]) -> u32 {
+        pods.first().map_or(0, |pod| self.plans.rounds.failed(&self.facts.groups.key_of(pod)))
+    }
+
+    /// The node of a domain that a member is to have in this round, by lot among those that it could have, if other rounds failed.
+    /// What search prefers is the same every time, and may be what members cannot have together though each of them could.
+    pub(crate) fn by_lot(&self, pod: &Arc<Pod>, claims: &PodClaims, domain: &Domain) -> Option<Arc<str>> {
+        // At times what is best is tried again: others may have been in the way.
+        let failed =
+            Some(self.failed_rounds(&[pod])).filter(|failed| failed % 3 > 0 && !claims.pending.is_empty())?;
+        let nodes = domain.nodes.iter().map(|at| &**node_of(self.facts.nodes.get(*at)));
+        let will_do = |node: &&Node| {
+            claims.settled.iter().all(|state| state.is_usable_on(node))
+                && claims.pending.iter().all(|pending| pending.refuses(node).is_none())
+        };
+        let nodes: Vec<&Node> = nodes.filter(will_do).collect();
+        let lot = mix(&[&*pod.uid, &*domain.name, &failed.to_string()]);
+        let node = nodes.get((lot % nodes.len().max(1) as u64) as usize)?;
+        Some(node.name.clone())
+    }
+}

@@ -1,0 +1,29 @@
+//! What a gang looks for, once that is known.
+
+use std::sync::Arc;
+
+use model::group::Group;
+use placement::{Domain, Gang};
+
+use crate::gang::members::cast::Cast;
+use crate::profile::Profile;
+use crate::values::in_the_way::InTheWay;
+
+/// What a gang looks for.
+#[derive(Debug)]
+pub struct Sought {
+    /// Its group.
+    pub group: Arc<Group>,
+    pub(crate) cast: Cast,
+    pub(crate) gang: Gang,
+    /// How many members have to be seated at once; the search may count those that share claims as one.
+    pub at_least: u32,
+    /// Where it may be.
+    pub domains: Vec<Domain>,
+    /// Levels at which no node is in any domain.
+    pub empty_levels: Vec<Arc<str>>,
+    /// What members ask of nodes, as the profile that they name says.
+    pub profile: Arc<Profile>,
+    /// Claims of members that have devices of no use to any pod, and for which pod they give them back.
+    pub in_the_way: Vec<(InTheWay, Arc<str>)>,
+}

@@ -1,0 +1,58 @@
+//! What the members of a tree of groups look for.
+
+use std::sync::Arc;
+
+use cluster::groups::Root;
+use model::group::{Composite, Group};
+use model::pod::Pod;
+use placement::Domain;
+
+use crate::cycle::Cycle;
+use crate::gang::members::cast::Cast;
+use crate::gang::tree::branch::Branch;
+use crate::profile::Profile;
+use crate::values::wake::{Wake, Wakes};
+
+/// What the members of a tree look for.
+#[derive(Debug)]
+pub struct Tree {
+    /// What is above all.
+    pub composite: Arc<Composite>,
+    /// Its groups.
+    pub groups: Vec<Arc<Group>>,
+    pub(crate) branches: Vec<Branch>,
+    /// All members that wait.
+    pub(crate) cast: Cast,
+    /// The domains in which it may be as a whole.
+    pub domains: Vec<Domain>,
+    /// What members ask of nodes, as the profile that they name says.
+    pub profile: Arc<Profile>,
+}
+
+impl Tree {
+    /// Whether groups of groups have to be in one domain of a level.
+    pub fn has_levels(&self) -> bool {
+        !self.composite.levels.is_empty() || self.branches.iter().any(Branch::has_levels)
+    }
+}
+
+impl Cycle<'_> {
+    /// What the members of a tree look for, unless a group above its groups is not known.
+    pub fn seek_tree(&mut self, root: &Root, pods: &[Arc<Pod>]) -> Option<Tree> {
+        let Branch::Inner { composite, branches } = self.branch(root)? else { return None };
+        let leaves = self.facts.groups.leaves_of(root);
+        let groups = leaves.iter().filter_map(|leaf| self.facts.groups.get(leaf).cloned()).collect();
+        let profile = self.settings.profile_of(&pods[0]);
+        let cast = Cast::new(self, self.members_of(pods, &profile), &profile);
+        let pinned = self.pins(&branches);
+        let domains = self.domains_within(&composite.levels, &pinned, &self.whole_domain(&pods[0]));
+        Some(Tree { composite, groups, branches, cast, domains, profile })
+    }
+
+    /// The changes that could help the members of a tree.
+    pub fn helps_tree(&self, tree: &Tree, pods: &[Arc<Pod>]) -> Wakes {
+        let wakes = tree.groups.iter().map(|group| self.helps(group, pods)).fold(Wakes::NONE, Wakes::or);
+        // Levels of what is above them count as well.
+        if tree.has_levels() { wakes.or(Wake::NodeLabels.into()) } else { wakes }
+    }
+}

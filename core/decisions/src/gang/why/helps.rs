@@ -1,0 +1,84 @@
+//! Which changes could help a gang that has no seats.
+//!
+//! Invariant: every change that could let it in is named. What says nothing about it is not: a taint matters only if one
+//! keeps a member off a node, and a label only if members look for labels.
+
+use std::sync::Arc;
+
+use gates::Gate;
+use model::group::Group;
+use model::pod::{Pod, Shape};
+
+use crate::cycle::Cycle;
+use crate::devices::search::DEVICES;
+use crate::filters;
+use crate::values::wake::{Wake, Wakes};
+
+/// What could help whatever members need.
+const SEATS: Wakes = Wakes::of(&[
+    Wake::NodeAdded,
+    Wake::NodeAllocatable,
+    Wake::PodRemoved,
+    Wake::PodShrunk,
+    Wake::OwnRequests,
+    Wake::OwnSpec,
+    Wake::Group,
+]);
+
+/// What could help besides where pods elsewhere or volumes count.
+const AROUND: Wakes = Wakes::of(&[
+    Wake::PodAdded,
+    Wake::PodLabels,
+    Wake::OwnLabels,
+    Wake::NodeRemoved,
+    Wake::NodeLabels,
+    Wake::NodeTaints,
+    Wake::OwnTolerations,
+    Wake::Namespace,
+    Wake::VolumeClaim,
+    Wake::Volume,
+    Wake::StorageClass,
+]);
+
+impl Cycle<'_> {
+    /// The changes that could help these members of a group.
+    pub fn helps(&self, group: &Group, pods: &[Arc<Pod>]) -> Wakes {
+        let mut wakes = SEATS;
+        let mut shapes: Vec<&Arc<Shape>> = Vec::new();
+        for pod in pods {
+            let is_same = |known: &&Arc<Shape>| Arc::ptr_eq(known, &pod.shape) || **known == pod.shape;
+            if !shapes.iter().any(is_same) {
+                shapes.push(&pod.shape);
+            }
+        }
+        let profile = pods.first().and_then(|pod| self.settings.profile(pod));
+        for shape in &shapes {
+            let Some(profile) = profile else { continue };
+            let nodes = self.facts.nodes.iter().map(|(_, state)| filters::node_of(state));
+            let refusals = nodes.filter_map(|node| filters::fixed(shape, node, &profile.filters).err());
+            wakes = refusals.fold(wakes, |wakes, refusal| wakes.or(refusal.wakes_on()));
+        }
+        let terms = self.facts.groups.terms(&group.id);
+        if terms.is_some_and(|terms| !terms.levels.is_empty()) {
+            wakes = wakes.or(Wake::NodeLabels.into());
+        }
+        if !group.levels.is_empty() && self.settings.gates.enabled(Gate::TopologyAwareWorkloadScheduling) {
+            wakes = wakes.or(Wake::NodeLabels.into());
+        }
+        if shapes.iter().any(|shape| !shape.requests.others.is_empty()) {
+            // Devices of a class may stand for it.
+            wakes = wakes.or(Wake::Class.into());
+        }
+        if pods.iter().any(|pod| self.facts.wants_devices(pod)) {
+            wakes = wakes.or(DEVICES);
+        }
+        let is_plain = |shape: &&Arc<Shape>| {
+            shape.spread.is_empty()
+                && shape.near.is_empty()
+                && shape.apart.is_empty()
+                && shape.volume_claims.is_empty()
+        };
+        let is_around = self.facts.nodes.pods_with_rules() > 0 || !shapes.iter().all(is_plain);
+        if is_around { wakes.or(AROUND) } else { wakes }
+    }
+}

@@ -1,0 +1,4 @@
+//! Why a gang has no seats, and which changes could help it.
+
+pub(crate) mod alone;
+pub(crate) mod helps;

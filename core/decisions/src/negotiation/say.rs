@@ -1,0 +1,96 @@
+//! What a pod's scheduling context is to say to drivers' controllers, by what it said, what they answered, and which nodes fit.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cluster::contexts::PodContext;
+use cluster::groups::Key;
+use model::pod::Pod;
+use rustc_hash::FxHashSet;
+
+use crate::cycle::Cycle;
+use crate::values::lot::mix;
+use crate::values::openings::{NODES_MAX, Openings};
+use crate::values::pending::Pending;
+
+/// What is to be said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Say {
+    /// The node that is chosen.
+    pub selected: Option<Arc<str>>,
+    /// The nodes that would do otherwise.
+    pub potential: Vec<Arc<str>>,
+}
+
+/// The claims without an answer, if nothing can be chosen before there is one.
+pub fn unanswered<'p>(known: Option<&PodContext>, pending: &'p [Pending]) -> Vec<&'p Pending> {
+    // With a single claim nothing can be given in vain, so the choice is the driver's first question.
+    if pending.len() < 2 {
+        return Vec::new();
+    }
+    let has_answer = |one: &&Pending| known.is_some_and(|known| known.answers.contains_key(&one.entry));
+    pending.iter().filter(|one| !has_answer(one)).collect()
+}
+
+/// What is to be said, given the node that is chosen so far, those that were chosen before it, and the nodes that fit, the best
+/// first; at least one does.
+pub(crate) fn say(
+    known: Option<&PodContext>,
+    (chosen, tried): (Option<&Arc<str>>, Option<&BTreeSet<Arc<str>>>),
+    fits: &[Arc<str>],
+    pending: &[Pending],
+) -> Say {
+    let places: FxHashSet<&Arc<str>> = fits.iter().collect();
+    let chosen = chosen.filter(|node| places.contains(node)).cloned();
+    let may_choose = unanswered(known, pending).is_empty();
+    let asked: FxHashSet<&Arc<str>> = known.into_iter().flat_map(|known| &known.potential).collect();
+    let is_new = |node: &Arc<str>| tried.is_none_or(|tried| !tried.contains(node));
+    // Of a node that was asked about the driver has said by now if it will not do.
+    let first = |will_do: &dyn Fn(&Arc<str>) -> bool| {
+        let mut known = fits.iter().filter(|node| asked.contains(node));
+        known.find(|node| will_do(node)).or_else(|| fits.iter().find(|node| will_do(node)))
+    };
+    let best = || first(&is_new).or_else(|| first(&|_| true)).cloned();
+    let selected = chosen.or_else(|| best().filter(|_| may_choose));
+    let kept = known.into_iter().flat_map(|known| &known.potential).filter(|node| places.contains(node));
+    let mut potential: BTreeSet<Arc<str>> = selected.iter().cloned().collect();
+    fill(&mut potential, kept);
+    match known.filter(|_| fits.len() > NODES_MAX) {
+        None => fill(&mut potential, fits),
+        Some(known) if potential.len() < NODES_MAX => {
+            // Drivers can name no more than so many nodes, and forget the first when they name the last. By an order that is
+            // another each time every node is asked about in the end.
+            let mut others: Vec<&Arc<str>> = fits.iter().collect();
+            others.sort_by_cached_key(|node| mix(&[node, &known.version]));
+            fill(&mut potential, others);
+        }
+        Some(_) => {}
+    }
+    if let Some(known) = known
+        && potential.iter().all(|node| asked.contains(node))
+    {
+        // A list that is longer than it has to be does no harm; to write it does.
+        return Say { selected, potential: known.potential.clone() };
+    }
+    Say { selected, potential: potential.into_iter().collect() }
+}
+
+/// Adds nodes, as many as may be named.
+fn fill<'n>(potential: &mut BTreeSet<Arc<str>>, nodes: impl IntoIterator<Item = &'n Arc<str>>) {
+    for node in nodes {
+        if potential.len() >= NODES_MAX {
+            break;
+        }
+        potential.insert(node.clone());
+    }
+}
+
+impl Cycle<'_> {
+    /// What is to be said to drivers about a pod.
+    pub fn wanted(&self, pod: &Pod, openings: &Openings) -> Say {
+        let plans = self.plans;
+        let chosen = plans.selections.of(&pod.uid);
+        let tried = plans.rounds.tried(&Key::from(pod));
+        say(self.facts.context(pod), (chosen, tried), &openings.nodes, &openings.pending)
+    }
+}

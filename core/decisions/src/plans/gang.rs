@@ -1,0 +1,15 @@
+//! Room that is being made for a gang.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::claim::ClaimId;
+
+/// What is being made free for a gang.
+#[derive(Clone, Debug, Default)]
+pub struct GangPlan {
+    /// The pods that are preempted, by uid.
+    pub victims: BTreeSet<Arc<str>>,
+    /// The claims that then give devices back, with their uids.
+    pub freeing: Vec<(ClaimId, Arc<str>)>,
+}

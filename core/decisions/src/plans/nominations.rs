@@ -1,0 +1,100 @@
+//! Nominations: pods for which room is being made on a node, and the pods that were preempted for them.
+//!
+//! Invariant: the devices that are planned for a nominee are in the ledger with the nominee as their holder, except while a pod is
+//! looked at to which they do not matter: the nominee itself, and pods that are more important.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cluster::claims::Held;
+use cluster::nodes::has_rules;
+use model::claim::ClaimId;
+use model::pod::Pod;
+
+/// Room that is being made for a pod.
+#[derive(Clone, Debug)]
+pub struct Nomination {
+    /// The node.
+    pub node: Arc<str>,
+    /// The pod.
+    pub pod: Arc<Pod>,
+    /// The devices that it will get, under holders of its own.
+    pub planned: Vec<Held>,
+    /// The pods that go for it, by uid.
+    pub victims: BTreeSet<Arc<str>>,
+    /// The claims that give devices back when these are gone, with their uids.
+    pub freeing: Vec<(ClaimId, Arc<str>)>,
+}
+
+impl Nomination {
+    /// Room on a node, with nothing known of how it is made.
+    pub fn new(node: Arc<str>, pod: Arc<Pod>) -> Nomination {
+        Nomination { node, pod, planned: Vec::new(), victims: BTreeSet::new(), freeing: Vec::new() }
+    }
+}
+
+/// All nominations.
+#[derive(Clone, Debug, Default)]
+pub struct Nominations {
+    pub(crate) by_pod: BTreeMap<Arc<str>, Nomination>,
+    by_node: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
+    /// Nominees with planned devices, by priority.
+    pub(crate) with_plans: BTreeSet<(i32, Arc<str>)>,
+    with_rules: usize,
+}
+
+impl Nominations {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_pod.is_empty()
+    }
+
+    /// The room that is being made for a pod, by its uid.
+    #[must_use]
+    pub fn get(&self, uid: &str) -> Option<&Nomination> {
+        if self.is_empty() { None } else { self.by_pod.get(uid) }
+    }
+
+    /// Whether a nominee has rules about which pods it must be near or apart from.
+    pub fn have_rules(&self) -> bool {
+        self.with_rules > 0
+    }
+
+    /// The nominees of a node.
+    pub fn on(&self, node: &str) -> impl Iterator<Item = &Nomination> {
+        let here = if self.is_empty() { None } else { self.by_node.get(node) };
+        here.into_iter().flatten().filter_map(|uid| self.by_pod.get(uid))
+    }
+
+    /// All nominees.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.by_pod.values().map(|one| &one.pod)
+    }
+
+    /// Keeps room for a pod, and no other than this.
+    pub fn insert(&mut self, nomination: Nomination) {
+        let uid = nomination.pod.uid.clone();
+        self.remove(&uid);
+        self.by_node.entry(nomination.node.clone()).or_default().insert(uid.clone());
+        if !nomination.planned.is_empty() {
+            self.with_plans.insert((nomination.pod.priority, uid.clone()));
+        }
+        self.with_rules += usize::from(has_rules(&nomination.pod));
+        self.by_pod.insert(uid, nomination);
+    }
+
+    /// Keeps no room for a pod.
+    pub fn remove(&mut self, uid: &str) -> Option<Nomination> {
+        let nomination = self.by_pod.remove(uid)?;
+        if let Some(pods) = self.by_node.get_mut(&nomination.node) {
+            pods.remove(uid);
+            if pods.is_empty() {
+                self.by_node.remove(&nomination.node);
+            }
+        }
+        self.with_plans.remove(&(nomination.pod.priority, nomination.pod.uid.clone()));
+        self.with_rules -= usize::from(has_rules(&nomination.pod));
+        Some(nomination)
+    }
+}

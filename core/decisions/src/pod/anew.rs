@@ -1,0 +1,103 @@
+//! All nodes against one pod, with nothing known about any: filters, then scores, then devices on the best.
+
+use cluster::nodes::NodeIdx;
+use model::pod::Pod;
+
+use crate::cycle::Cycle;
+use crate::devices::search::Found;
+use crate::filters::{self, Around, Mounts};
+use crate::pod::ranking::best_first;
+use crate::pod::tally::Tally;
+use crate::profile::Profile;
+use crate::values::choice::{Choice, choice};
+use crate::values::pod_claims::PodClaims;
+use crate::values::pod_refusal::PodRefusal;
+use crate::values::wake::Wake;
+use crate::values::work;
+
+impl Cycle<'_> {
+    /// The best node for a pod, with nothing known about any.
+    pub(crate) fn choose_anew(
+        &mut self,
+        pod: &Pod,
+        claims: &PodClaims,
+        profile: &Profile,
+    ) -> Result<Choice, Box<PodRefusal>> {
+        self.seats_anew(pod, claims, profile, 1).map(|mut seats| seats.swap_remove(0))
+    }
+
+    /// The nodes that will do for a pod, the best first and at most so many, with nothing known about any.
+    pub(crate) fn seats_anew(
+        &mut self,
+        pod: &Pod,
+        claims: &PodClaims,
+        profile: &Profile,
+        most: usize,
+    ) -> Result<Vec<Choice>, Box<PodRefusal>> {
+        let settings = &profile.filters;
+        let companions = self.companions_of(&pod.shape, profile);
+        let companions = companions.as_ref();
+        let around = Around::new(&pod.shape, &self.facts.nodes, &self.facts.namespaces, settings, companions);
+        let around = around.with_volumes(&self.facts.nodes, &self.facts.volumes, settings);
+        let found = filters::anywhere(&pod.shape, settings);
+        let found = found.and_then(|()| Mounts::new(&pod.shape, &self.facts.volumes, settings));
+        let mounts = found.map_err(|refusal| {
+            PodRefusal::everywhere(
+                self.facts.nodes.iter().count(),
+                refusal.text(),
+                refusal.filter(),
+                refusal.wakes_on(),
+            )
+        })?;
+        let mut tally = Tally { wakes_on: Wake::NodeAdded.into(), ..Tally::default() };
+        let mut candidates: Vec<NodeIdx> = Vec::new();
+        for (at, state) in self.facts.nodes.iter() {
+            tally.nodes += 1;
+            let node = filters::node_of(state);
+            let fits = filters::fixed(&pod.shape, node, settings)
+                .and_then(|()| filters::usage(&pod.shape, state, settings))
+                .and_then(|()| around.check_volumes())
+                .and_then(|()| mounts.check(node))
+                .and_then(|()| around.check(state))
+                .and_then(|()| {
+                    let who = (&*pod.uid, pod.priority);
+                    self.check_beside_nominees(&pod.shape, who, state, Some(&around), settings)
+                });
+            match fits {
+                Ok(()) => candidates.push(at),
+                Err(refusal) => {
+                    if !refusal.is_final() {
+                        tally.curable.push(at);
+                    }
+                    tally.refuse(refusal.filter(), refusal.reasons(), refusal.wakes_on());
+                }
+            }
+        }
+        self.caches.work.spend(tally.nodes as u64 * work::NODE);
+        let compares_devices = most == 1 && self.alternatives_weight(profile, claims) != 0;
+        let candidates = if compares_devices {
+            candidates
+        } else {
+            let scored = self.scored(pod, candidates, &[], companions, profile);
+            if claims.pending.is_empty() {
+                best_first(scored)
+            } else {
+                self.apart_from_others(pod, scored, settings)
+            }
+        };
+        let Found { nodes: mut found, others } =
+            self.find_devices(&candidates, claims, if compares_devices { usize::MAX } else { most });
+        others.into_iter().for_each(|(at, none)| tally.refuse_devices(at, none, claims));
+        if compares_devices {
+            found = self.best_of(pod, claims, found, companions, profile).into_iter().collect();
+        }
+        if !found.is_empty() {
+            let seat = |(at, allocations)| {
+                choice(pod, filters::node_of(self.facts.nodes.get(at)), claims, allocations)
+            };
+            return Ok(found.into_iter().map(seat).collect());
+        }
+        let in_the_way = self.in_the_way(pod, claims, &candidates);
+        Err(tally.refusal(claims, in_the_way))
+    }
+}

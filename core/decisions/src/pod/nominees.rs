@@ -1,0 +1,64 @@
+//! Room that nominees have to be left on a node, and devices that are planned for them.
+
+use std::sync::Arc;
+
+use cluster::nodes::NodeState;
+use model::pod::{Pod, Shape};
+
+use crate::cycle::Cycle;
+use crate::filters::{self, Around, FilterSettings};
+use crate::plans::nominations::Nomination;
+use crate::values::node_refusal::NodeRefusal;
+
+impl Cycle<'_> {
+    /// Gives back the devices of plans that do not matter to a pod until the cycle ends: its own, and those for less important
+    /// pods. Tells the uids of these pods.
+    pub fn lift_plans(&mut self, pod: &Pod) -> Vec<Arc<str>> {
+        let own = self.plans.nominations.get(&pod.uid).map(|_| pod.uid.clone());
+        self.lift_plans_below(pod.priority, own)
+    }
+
+    /// Gives back the devices of plans for pods that are less important than this, and for one besides.
+    pub fn lift_plans_below(&mut self, priority: i32, own: Option<Arc<str>>) -> Vec<Arc<str>> {
+        let nominations = &self.plans.nominations;
+        if nominations.with_plans.is_empty() {
+            return Vec::new();
+        }
+        let lower = nominations.with_plans.range(..(priority, Arc::from("")));
+        let lifted: Vec<Arc<str>> = lower.map(|(_, uid)| uid.clone()).chain(own).collect();
+        for uid in &lifted {
+            if let Some(nomination) = self.plans.nominations.by_pod.get(uid) {
+                self.facts.give_back(&nomination.planned);
+            }
+        }
+        lifted
+    }
+
+    /// Whether there is room for a pod beside the nominees of a node that are at least as important.
+    pub(crate) fn check_beside_nominees(
+        &self,
+        shape: &Shape,
+        (uid, priority): (&str, i32),
+        state: &NodeState,
+        around: Option<&Around>,
+        settings: &FilterSettings,
+    ) -> Result<(), NodeRefusal> {
+        if self.plans.nominations.is_empty() {
+            return Ok(());
+        }
+        let node = filters::node_of(state);
+        let matters = |one: &&Nomination| one.pod.priority >= priority && *one.pod.uid != *uid;
+        let nominees: Vec<&Arc<Pod>> =
+            self.plans.nominations.on(&node.name).filter(matters).map(|one| &one.pod).collect();
+        if nominees.is_empty() {
+            return Ok(());
+        }
+        let mut state = state.clone();
+        nominees.iter().for_each(|pod| state.put((*pod).clone()));
+        filters::usage(shape, &state, settings)?;
+        let Some(around) = around else { return Ok(()) };
+        let mut around = around.clone();
+        nominees.iter().for_each(|pod| around.add(pod, node));
+        around.check(&state)
+    }
+}

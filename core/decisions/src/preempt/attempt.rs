@@ -1,0 +1,106 @@
+//! The attempt to make room for a pod that was refused, by the preemption of less important pods.
+
+use std::sync::Arc;
+
+use cluster::nodes::NodeIdx;
+use model::claim::ClaimId;
+use model::pod::Pod;
+
+use crate::cycle::Cycle;
+use crate::preempt::candidate::{Candidate, least_harm};
+use crate::preempt::lack::StillRefused;
+use crate::preempt::lacks::Lacks;
+use crate::profile::Profile;
+use crate::values::hopeless::Hopeless;
+use crate::values::pod_claims::PodClaims;
+use crate::values::pod_refusal::PodRefusal;
+use crate::values::wake::Wakes;
+
+const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
+
+/// What came of looking for pods to preempt.
+pub enum Attempt {
+    /// There are no nodes at all, or the profile has no preemption.
+    Never,
+    /// The pod may not preempt, or not now. What is planned for it may have been found out only now.
+    NotEligible(&'static str, Option<Candidate>),
+    /// It would not help, as this sentence says, and this could give hope.
+    Hopeless(String, Wakes),
+    /// Pods are to be preempted.
+    Found(Candidate),
+}
+
+impl Attempt {
+    fn hopeless(hopeless: &Hopeless, own: &[ClaimId]) -> Attempt {
+        Attempt::Hopeless(hopeless.told(own), hopeless.wakes_on)
+    }
+}
+
+impl Cycle<'_> {
+    /// Looks for pods to preempt for one that was refused. Devices that are planned for less important pods, and its own, do
+    /// not matter to it.
+    pub fn attempt(&mut self, pod: &Arc<Pod>, refusal: &PodRefusal) -> Attempt {
+        let profile = self.settings.profile_of(pod);
+        let Some(settings) = profile.preemption.filter(|_| refusal.nodes() > 0) else {
+            return Attempt::Never;
+        };
+        if !pod.preempts {
+            return Attempt::NotEligible(NEVER, None);
+        }
+        if let Some((reason, planned)) = self.waits_for_victims(pod, refusal) {
+            return Attempt::NotEligible(reason, planned);
+        }
+        let curable = refusal.curable();
+        let nobody = self.facts.nodes.priority_min().is_none_or(|lowest| lowest >= pod.priority);
+        if curable.is_empty() || nobody {
+            let lacks = Lacks { without: curable.len(), ..Lacks::default() };
+            return Attempt::hopeless(&lacks.hopeless(refusal), &[]);
+        }
+        // The pod was looked at a moment ago, so its claims can be told.
+        let Ok(claims) = self.claims_of(pod, &profile) else {
+            return Attempt::hopeless(&Lacks::default().hopeless(refusal), &[]);
+        };
+        let is_alike = self.is_alike_to_others(pod, &claims, &profile);
+        if is_alike && let Some(known) = self.known_hopeless() {
+            return Attempt::hopeless(&known, &claims.own());
+        }
+        let candidates_min = settings.candidates(curable.len());
+        match self.find_victims((pod, &profile), &claims, (curable, candidates_min)) {
+            Ok(candidate) => Attempt::Found(candidate),
+            Err(lacks) => {
+                let hopeless = lacks.hopeless(refusal);
+                if is_alike {
+                    self.remember_hopeless(&hopeless);
+                }
+                Attempt::hopeless(&hopeless, &claims.own())
+            }
+        }
+    }
+
+    /// The candidate that does the least harm, or why there is none.
+    fn find_victims(
+        &mut self,
+        (pod, profile): (&Pod, &Profile),
+        claims: &PodClaims,
+        (curable, candidates_min): (&[NodeIdx], usize),
+    ) -> Result<Candidate, Lacks> {
+        let mut lacks = Lacks::default();
+        let Some(mut preemptor) = self.preemptor((pod, profile), claims) else { return Err(lacks) };
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for at in curable {
+            if self.caches.work.is_spent() {
+                lacks.not_tried += 1;
+                continue;
+            }
+            match self.try_node(&mut preemptor, *at) {
+                Ok(candidate) => candidates.push(candidate),
+                Err(StillRefused::NoVictims) => lacks.without += 1,
+                Err(StillRefused::Lacks(lack)) => lacks.add(lack),
+            }
+            if candidates.len() >= candidates_min && candidates.iter().any(|one| one.violations == 0) {
+                break;
+            }
+        }
+        least_harm(candidates, self.now).ok_or(lacks)
+    }
+}

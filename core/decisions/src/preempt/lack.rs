@@ -1,0 +1,62 @@
+//! What a pod would lack on a node even if other pods were gone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::nodes::NodeIdx;
+use model::device::PoolId;
+use model::pod::Pod;
+use model::timestamp::Timestamp;
+
+use crate::devices::search::{DEVICES, ROOM};
+use crate::filters::{Around, Mounts};
+use crate::profile::Profile;
+use crate::values::node_refusal::NodeRefusal;
+use crate::values::pod_claims::PodClaims;
+use crate::values::reason::Reason;
+use crate::values::wake::Wakes;
+
+/// What trials for one pod have in common.
+pub(crate) struct Preemptor<'p> {
+    pub pod: &'p Pod,
+    pub profile: &'p Profile,
+    pub claims: &'p PodClaims,
+    pub around: Around,
+    pub mounts: Mounts,
+    pub now: Timestamp,
+    /// The pods that hold devices which several nodes reach, by pool, as far as they were looked up.
+    pub holders: BTreeMap<PoolId, Vec<(NodeIdx, Arc<Pod>)>>,
+}
+
+/// Why a pod would not fit even then.
+#[derive(Debug)]
+pub(crate) enum StillRefused {
+    /// There is no pod that could go.
+    NoVictims,
+    /// This is lacking still.
+    Lacks(Lack),
+}
+
+/// What is lacking on a node.
+#[derive(Debug)]
+pub(crate) struct Lack {
+    pub reasons: Vec<Reason>,
+    pub wakes_on: Wakes,
+    pub(crate) is_of_devices: bool,
+}
+
+impl Lack {
+    pub(crate) fn room(refusal: &NodeRefusal) -> Lack {
+        let reasons = refusal.reasons().into_iter().map(Reason::from).collect();
+        Lack { reasons, wakes_on: refusal.wakes_on(), is_of_devices: false }
+    }
+
+    /// The node has too little for what devices take of it.
+    pub(crate) fn footing(reason: String) -> Lack {
+        Lack { reasons: vec![reason.into()], wakes_on: DEVICES.or(ROOM), is_of_devices: false }
+    }
+
+    pub(crate) fn devices(reason: Reason) -> Lack {
+        Lack { reasons: vec![reason], wakes_on: DEVICES, is_of_devices: true }
+    }
+}

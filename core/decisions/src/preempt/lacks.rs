@@ -1,0 +1,47 @@
+//! What would be lacking on nodes if pods were preempted there, counted.
+
+use std::collections::BTreeMap;
+
+use crate::preempt::lack::Lack;
+use crate::values::hopeless::Hopeless;
+use crate::values::pod_refusal::PodRefusal;
+use crate::values::reason::Reason;
+use crate::values::wake::Wakes;
+
+const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
+
+const NOT_TRIED: &str = "reached the limit of the search for pods to preempt";
+
+const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
+
+/// What would be lacking still if pods went.
+#[derive(Default)]
+pub(crate) struct Lacks {
+    /// On how many nodes there is no pod that could go.
+    pub(crate) without: usize,
+    /// On how many others it would not be enough, by reasons.
+    pub(crate) reasons: BTreeMap<Reason, usize>,
+    /// On how many others it was not tried any more.
+    pub(crate) not_tried: usize,
+    pub(crate) wakes_on: Wakes,
+}
+
+impl Lacks {
+    pub(crate) fn add(&mut self, lack: Lack) {
+        lack.reasons.into_iter().for_each(|reason| *self.reasons.entry(reason).or_default() += 1);
+        self.wakes_on = self.wakes_on.or(lack.wakes_on);
+    }
+
+    /// Why preemption would not help. Nodes that are neither without victims nor lack something are out of the question anyway.
+    pub(crate) fn hopeless(self, refusal: &PodRefusal) -> Hopeless {
+        let Lacks { without, mut reasons, not_tried, wakes_on } = self;
+        let nodes = refusal.nodes();
+        let not_helpful = nodes - refusal.curable().len();
+        for (reason, count) in [(NO_VICTIMS, without), (NOT_TRIED, not_tried), (NOT_HELPFUL, not_helpful)] {
+            if count > 0 {
+                reasons.insert(reason.into(), count);
+            }
+        }
+        Hopeless { nodes, reasons, wakes_on }
+    }
+}

@@ -1,0 +1,138 @@
+//! A node as if some of its pods were gone, with the devices that they hold free.
+//!
+//! Invariant: devices of claims that are set aside for a trial are back in the ledger when it ends, whatever came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cluster::claims::Allocated;
+use cluster::nodes::{NodeIdx, NodeState};
+use cluster::trial::Mark;
+use model::allocation::Allocation;
+use model::claim::ClaimId;
+use model::node::Node;
+use model::pod::Pod;
+
+use crate::cycle::Cycle;
+use crate::devices::search::IN_VAIN;
+use crate::filters::{self, Around};
+use crate::preempt::lack::{Lack, Preemptor};
+use crate::values::node_refusal::NodeRefusal;
+
+pub(crate) struct NodeTrial<'g> {
+    /// When no pod was taken away.
+    start: Mark,
+    pub(crate) preemptor: &'g Preemptor<'g>,
+    at: NodeIdx,
+    pub(crate) node: Arc<Node>,
+    state: NodeState,
+    around: Around,
+    /// The pods that are taken away, by uid.
+    gone: BTreeSet<Arc<str>>,
+    /// Claims whose devices are free while these pods are away.
+    pub(crate) aside: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
+    /// The devices that were found last, as long as no claim was set aside or put back since.
+    pub(crate) found: Option<Vec<Allocation>>,
+}
+
+impl Cycle<'_> {
+    pub(crate) fn trial<'g>(&self, preemptor: &'g Preemptor<'g>, at: NodeIdx) -> NodeTrial<'g> {
+        let state = self.facts.nodes.get(at).clone();
+        NodeTrial {
+            start: self.facts.mark(),
+            preemptor,
+            at,
+            node: state.node.clone().expect("only nodes that exist are tried"),
+            state,
+            around: preemptor.around.clone(),
+            gone: BTreeSet::new(),
+            aside: BTreeMap::new(),
+            found: None,
+        }
+    }
+
+    /// Goes on as if a pod were gone.
+    pub(crate) fn take_away(&mut self, trial: &mut NodeTrial<'_>, victim: &Pod) {
+        let Some((at, _)) = self.facts.nodes.pod(&victim.uid) else { return };
+        if at == trial.at {
+            trial.state.take(&victim.uid);
+        }
+        if let Some(node) = &self.facts.nodes.get(at).node {
+            trial.around.remove(victim, node);
+        }
+        trial.gone.insert(victim.uid.clone());
+        for id in self.claims_used_by(victim) {
+            self.set_aside(trial, id);
+        }
+    }
+
+    /// Sets a claim aside if all pods that use it are gone, and the pod itself does not use it.
+    fn set_aside(&mut self, trial: &mut NodeTrial<'_>, id: ClaimId) {
+        let Some(state) = self.facts.claims.get(&id) else { return };
+        let own = &trial.preemptor.claims;
+        let is_own = own.settled.iter().chain(&own.open).any(|state| state.wish.id == id);
+        let is_free =
+            !state.reserved_for.is_empty() && state.reserved_for.iter().all(|uid| trial.gone.contains(uid));
+        let Some(allocated) = state.allocation.clone().filter(|_| is_free && !is_own) else { return };
+        if trial.aside.contains_key(&id) {
+            return;
+        }
+        let uid = state.uid.clone();
+        self.facts.give_back(&allocated.held);
+        trial.found = None;
+        trial.aside.insert(id, (uid, allocated));
+    }
+
+    /// Goes on as if a pod had not gone.
+    pub(crate) fn put_back(&mut self, trial: &mut NodeTrial<'_>, victim: &Arc<Pod>) {
+        let Some((at, _)) = self.facts.nodes.pod(&victim.uid) else { return };
+        if at == trial.at {
+            trial.state.put(victim.clone());
+        }
+        if let Some(node) = &self.facts.nodes.get(at).node {
+            trial.around.add(victim, node);
+        }
+        trial.gone.remove(&victim.uid);
+        for id in self.claims_used_by(victim) {
+            if let Some((_, allocated)) = trial.aside.remove(&id) {
+                self.facts.take(&allocated.held);
+                trial.found = None;
+            }
+        }
+    }
+
+    pub(crate) fn end_trial(&mut self, trial: &NodeTrial<'_>) {
+        self.facts.rewind(trial.start);
+    }
+
+    /// Whether the pod fits as things are thought to be. Devices that were looked for in vain before are looked for again
+    /// only if some became free since.
+    pub(crate) fn check(&mut self, trial: &mut NodeTrial<'_>, was_in_vain: bool) -> Result<(), Lack> {
+        self.check_room(trial).map_err(|refusal| Lack::room(&refusal))?;
+        let own = trial.preemptor.claims;
+        let is_the_same = trial.aside.is_empty() && own.settled.is_empty() && own.footing.is_none();
+        if was_in_vain && is_the_same && trial.found.is_none() {
+            return Err(Lack::devices(IN_VAIN.into()));
+        }
+        let found = match trial.found.take() {
+            Some(found) => found,
+            None => self.search_devices(&trial.node, own).map_err(|none| Lack::devices(none.reason))?,
+        };
+        self.check_footing(&trial.state, own, &found).map_err(Lack::footing)?;
+        trial.found = Some(found);
+        Ok(())
+    }
+
+    pub(crate) fn check_room(&self, trial: &NodeTrial<'_>) -> Result<(), NodeRefusal> {
+        let NodeTrial { preemptor, state, around, .. } = trial;
+        let pod = preemptor.pod;
+        let settings = &preemptor.profile.filters;
+        filters::usage(&pod.shape, state, settings)
+            .and_then(|()| preemptor.mounts.check(&trial.node))
+            .and_then(|()| around.check(state))
+            .and_then(|()| {
+                let who = (&*pod.uid, pod.priority);
+                self.check_beside_nominees(&pod.shape, who, state, Some(around), settings)
+            })
+    }
+}

@@ -1,0 +1,22 @@
+//! The kinds of scores.
+
+/// A kind of score.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Score {
+    /// Fewer taints that the pod had better not bear.
+    Taints,
+    /// Nodes that the pod would like.
+    NodeAffinity,
+    /// More left, or less.
+    Resources,
+    /// Pods spread evenly.
+    Spread,
+    /// Pods that would like to be near or apart.
+    PodAffinity,
+    /// All resources used alike.
+    Balanced,
+    /// Images that are there already.
+    Images,
+    /// Devices that come closer to what claims would like. Told by the devices that were found, see [`devices`](super::devices).
+    Devices,
+}

@@ -1,0 +1,23 @@
+//! What scores look at.
+
+use cluster::images::ImageCounts;
+use cluster::namespaces::Namespaces;
+use cluster::nodes::Nodes;
+use model::pod::LabelSelector;
+
+use crate::scores::settings::ScoreSettings;
+
+/// What scores look at besides the pod and the candidates.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// All nodes, with the pods on them.
+    pub nodes: &'a Nodes,
+    /// All namespaces.
+    pub namespaces: &'a Namespaces,
+    /// How common images are.
+    pub images: &'a ImageCounts,
+    /// Which pods a pod without rules of its own is to be spread among: those of its services and of its owner.
+    pub companions: Option<&'a LabelSelector>,
+    /// What people have set.
+    pub settings: &'a ScoreSettings,
+}

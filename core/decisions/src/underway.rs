@@ -1,0 +1,18 @@
+//! What is being written, as far as it counts in a decision.
+
+use model::claim::ClaimId;
+
+/// What is being written, as far as it counts in a decision.
+pub trait Underway {
+    /// Whether a pod is on its way to a node, or is being taken back from there.
+    fn is_on_its_way(&self, pod: &str) -> bool;
+
+    /// Whether a pod on its way is about to use a claim, besides this one.
+    fn is_being_reserved(&self, claim: &ClaimId, besides: Option<&str>) -> bool;
+
+    /// Whether a claim is about to lose its devices, or to go.
+    fn is_given_up(&self, claim: &ClaimId) -> bool;
+
+    /// Whether a claim is being made for what a pod asks for by name.
+    fn is_being_made(&self, pod: &str) -> bool;
+}

@@ -1,0 +1,67 @@
+//! Where a pod goes, and what has to be written for its claims.
+
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use model::allocation::Allocation;
+use model::claim::ClaimId;
+use model::node::Node;
+use model::pod::Pod;
+
+use crate::values::openings::Openings;
+use crate::values::pod_claims::PodClaims;
+
+/// Where a pod goes, and what its claims need.
+#[derive(Debug)]
+pub struct Choice {
+    /// The node.
+    pub node: Arc<str>,
+    /// What each of its claims needs.
+    pub claims: Vec<Wanted>,
+    /// What drivers' controllers have to be asked first.
+    pub negotiation: Option<Box<Openings>>,
+}
+
+/// What a claim of a pod needs.
+#[derive(Debug)]
+pub enum Wanted {
+    /// Nothing: it has devices and is reserved for the pod.
+    Reserved,
+    /// A reservation; it has devices, or gets them at once with another pod.
+    Reservation {
+        /// The claim.
+        claim: ClaimId,
+        /// Its uid.
+        uid: Arc<str>,
+    },
+    /// Devices, and a reservation.
+    Allocation {
+        /// The claim.
+        state: Arc<ClaimState>,
+        /// The devices.
+        allocation: Allocation,
+    },
+    /// To be made, for resources that the pod asks for by name.
+    Claim {
+        /// The devices.
+        allocation: Allocation,
+    },
+}
+
+/// What has to be written for a pod on a node.
+pub(crate) fn choice(pod: &Pod, node: &Node, claims: &PodClaims, mut allocations: Vec<Allocation>) -> Choice {
+    // One more than there are claims is for the claim that has yet to be made.
+    let made = allocations.drain(claims.open.len().min(allocations.len())..).collect::<Vec<_>>();
+    let settled = claims.settled.iter().map(|state| {
+        let user = claims.group_users.get(&state.wish.id).unwrap_or(&pod.uid);
+        if state.reserved_for.contains(user) {
+            return Wanted::Reserved;
+        }
+        Wanted::Reservation { claim: state.wish.id.clone(), uid: state.uid.clone() }
+    });
+    let open = claims.open.iter().cloned().zip(allocations);
+    let open = open.map(|(state, allocation)| Wanted::Allocation { state, allocation });
+    let made = made.into_iter().map(|allocation| Wanted::Claim { allocation });
+    let claims = settled.chain(open).chain(made).collect();
+    Choice { node: node.name.clone(), claims, negotiation: None }
+}

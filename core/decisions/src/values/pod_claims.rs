@@ -1,0 +1,47 @@
+//! What a pod's claims ask of a node.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cluster::claims::ClaimState;
+use model::claim::ClaimId;
+use model::pod::Shape;
+
+use crate::values::pending::Pending;
+
+/// What is needed besides devices to tell what they take of a node.
+#[derive(Clone, Debug)]
+pub struct Footing {
+    pub(crate) shape: Arc<Shape>,
+    /// Which containers use which claims.
+    pub(crate) users: BTreeMap<ClaimId, Vec<Arc<str>>>,
+}
+
+/// What a pod's claims ask of a node.
+#[derive(Clone, Debug, Default)]
+pub struct PodClaims {
+    /// Claims that have devices: where they can be used, and what is left to write.
+    pub settled: Vec<Arc<ClaimState>>,
+    /// Claims that need devices.
+    pub open: Vec<Arc<ClaimState>>,
+    /// The uid of the pod's group, for claims that the group uses in its stead.
+    pub group_users: BTreeMap<ClaimId, Arc<str>>,
+    /// Claims that drivers' controllers are to give devices.
+    pub pending: Vec<Pending>,
+    /// What the pod asks for by name, if devices may stand for any of it.
+    pub named: Option<Arc<Shape>>,
+    /// What is needed to tell what devices take of the node, if that counts.
+    pub footing: Option<Footing>,
+}
+
+impl PodClaims {
+    /// Claims that need devices.
+    pub fn own(&self) -> Vec<ClaimId> {
+        self.open.iter().map(|state| state.wish.id.clone()).collect()
+    }
+
+    /// Whether devices are to be found.
+    pub fn need_devices(&self) -> bool {
+        !self.open.is_empty() || self.named.is_some()
+    }
+}
