@@ -167,7 +167,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
         Write::Release { claim, uid, consumers, node } => {
             release(seen, (claim, uid), consumers, node.as_deref())
         }
-        Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user),
+        Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user.as_deref()),
         Write::MakeClaim { pod, uid, wish, allocation: granted, shares, mappings } => {
             make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
         }
@@ -199,7 +199,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
 #[must_use]
 pub fn users(write: &Write, claim: &ResourceClaim) -> Vec<PodId> {
     let (id, users): (_, BTreeSet<&str>) = match write {
-        Write::Deallocate { claim, user, .. } => (claim, [&**user].into()),
+        Write::Deallocate { claim, user, .. } => (claim, user.as_deref().into_iter().collect()),
         Write::Release { claim, consumers, .. } => {
             (claim, consumers.iter().map(|consumer| &**consumer.user()).collect())
         }
@@ -347,12 +347,12 @@ pub(crate) fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, Re
 }
 
 /// Leaves a claim without devices; what kept it from vanishing stays, and does no harm.
-fn deallocate(seen: &Seen<'_>, uid: &str, user: &str) -> Result<Next, RequestError> {
+fn deallocate(seen: &Seen<'_>, uid: &str, user: Option<&str>) -> Result<Next, RequestError> {
     let mut claim = open_claim(seen, uid)?;
     if claim.status.allocation.is_none() {
         return Ok(Next::Done);
     }
-    let is_used = claim.status.reserved_for.iter().any(|one| one.uid != user);
+    let is_used = claim.status.reserved_for.iter().any(|one| Some(&*one.uid) != user);
     if is_used || seen.users.iter().any(|pod| is_at_work(pod, &claim)) {
         return Err(RequestError::Used);
     }

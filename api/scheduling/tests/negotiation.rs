@@ -85,7 +85,7 @@ fn claim(annotations: &Value, status: &Value) -> Value {
 
 fn ask_back() -> Write {
     let claim = ClaimId { namespace: "ns".into(), name: "c".into() };
-    Write::Deallocate { claim, uid: "u".into(), user: "pu".into() }
+    Write::Deallocate { claim, uid: "u".into(), user: Some("pu".into()) }
 }
 
 fn users() -> Value {

@@ -6,6 +6,7 @@
 //! What somebody takes or gives back besides, for a trial or for a pod that waits, has holders of its own or is undone.
 
 mod arrival;
+mod decision;
 mod state;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use crate::ledger::Ledger;
 
 use arrival::Arrivals;
 pub use arrival::{Clash, Shown};
+use decision::{Decision, Event};
 pub use state::{Allocated, ClaimState, Held};
 
 /// What a change of a claim means for others.
@@ -34,23 +36,13 @@ pub struct Claims {
     known: BTreeMap<ClaimId, Arc<ClaimState>>,
     /// Allocations that are on their way to the API.
     decided: BTreeMap<ClaimId, Decision>,
+    /// Allocations of claims that have yet to be made, by the uid of the pod that they are made for.
+    unmade: BTreeMap<Arc<str>, Arc<Allocated>>,
     /// When the claims that have devices by the API got them.
     arrived: Arrivals,
     /// Claims that were looked for and are not there, by uid, until a watch says so too.
     missing: BTreeMap<ClaimId, Arc<str>>,
     ledger: Ledger,
-}
-
-/// An allocation that is on its way to the API.
-#[derive(Clone, Debug)]
-struct Decision {
-    /// The uid of the claim.
-    uid: Arc<str>,
-    allocated: Arc<Allocated>,
-    /// The API has shown an allocation of the claim since.
-    seen: bool,
-    /// The API says that it is written, and has yet to show it.
-    written: bool,
 }
 
 impl Claims {
@@ -137,8 +129,8 @@ impl Claims {
         let before = self.held(&id);
         let mut is_over = false;
         if let Some(decision) = self.decided.get_mut(&id) {
-            decision.seen |= state.allocation.is_some();
-            is_over = decision.uid != state.uid || (decision.seen && decision.written);
+            let is_shown = state.allocation.is_some() && decision.step(Event::Shown);
+            is_over = decision.uid != state.uid || is_shown;
         }
         if is_over {
             self.decided.remove(&id);
@@ -180,20 +172,29 @@ impl Claims {
         if !free || self.decided.contains_key(id) {
             return false;
         }
-        let allocated = Arc::new(allocated);
-        let decision = Decision { uid: uid.into(), allocated, seen: false, written: false };
-        self.decided.insert(id.clone(), decision);
+        self.decided.insert(id.clone(), Decision::new(uid, allocated));
         self.follow(id, &[]);
         true
     }
 
-    /// Decides on an allocation for a claim that has yet to be made, under a name that no claim can have.
-    pub fn decide_unmade(&mut self, id: &ClaimId, uid: &str, allocated: Allocated) {
-        let before = self.held(id);
-        let allocated = Arc::new(allocated);
-        let decision = Decision { uid: uid.into(), allocated, seen: false, written: false };
-        self.decided.insert(id.clone(), decision);
-        self.follow(id, &before);
+    /// Decides on an allocation for the claim that is to be made for a pod, which has none yet.
+    pub fn decide_unmade(&mut self, pod: &Arc<str>, allocated: Allocated) {
+        self.forget_unmade(pod);
+        self.take(&allocated.held);
+        self.unmade.insert(pod.clone(), Arc::new(allocated));
+    }
+
+    /// What was decided for the claim that is to be made for a pod.
+    #[must_use]
+    pub fn unmade(&self, pod: &str) -> Option<&Arc<Allocated>> {
+        self.unmade.get(pod)
+    }
+
+    /// The claim that was to be made for a pod is known and holds its devices itself, or could not be made.
+    pub fn forget_unmade(&mut self, pod: &str) {
+        if let Some(allocated) = self.unmade.remove(pod) {
+            self.give_back(&allocated.held);
+        }
     }
 
     /// What was decided for the claim with this uid is written. It counts until the API has shown it.
@@ -202,8 +203,7 @@ impl Claims {
         let Some(decision) = self.decided.get_mut(id).filter(|decision| &*decision.uid == uid) else {
             return ClaimTouched::default();
         };
-        decision.written = true;
-        if decision.seen {
+        if decision.step(Event::Answered) {
             self.decided.remove(id);
         }
         self.follow(id, &before)

@@ -211,6 +211,12 @@ impl Facts {
         }
     }
 
+    /// Answers about the devices of a claim that is to be made for a pod may be others now.
+    pub fn touch_unmade(&mut self, pod: &str) {
+        let held = self.claims.unmade(pod).map(|allocated| allocated.held.clone()).unwrap_or_default();
+        held.iter().for_each(|one| self.touch_pool(&one.device.pool_id()));
+    }
+
     /// Takes note of a fact about volumes.
     pub fn apply_storage(&mut self, change: StorageChange) {
         match change {

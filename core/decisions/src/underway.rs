@@ -12,7 +12,4 @@ pub trait Underway {
 
     /// Whether a claim is about to lose its devices, or to go.
     fn is_given_up(&self, claim: &ClaimId) -> bool;
-
-    /// Whether a claim is being made for what a pod asks for by name.
-    fn is_being_made(&self, pod: &str) -> bool;
 }

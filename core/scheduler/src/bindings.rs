@@ -1,6 +1,9 @@
 //! Pods on their way to nodes, and what is being written for them.
+//!
+//! Invariant: when a pod goes on at the latest and which claims it waits for follow from its stage, and are found by time and by claim
+//! for as long as it is in that stage.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use decisions::cycle::Underway;
@@ -9,7 +12,9 @@ use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::claim_waits::ClaimWaits;
-use crate::engine::{Forlorn, OpenClaim, Placing};
+use crate::engine::Forlorn;
+use crate::life_cycles::binding::{Binding, Event, OpenWrite, Stage};
+use crate::life_cycles::giving_back::GivingBack;
 use crate::rivals::Rivals;
 use crate::write::{Consumer, WriteId};
 
@@ -17,9 +22,11 @@ use crate::write::{Consumer, WriteId};
 #[derive(Debug, Default)]
 pub(crate) struct Bindings {
     /// Pods on their way, by uid.
-    pub placing: FxHashMap<Arc<str>, Placing>,
-    /// Writes for claims of pods that are gone, with the claim and its user; their devices stay taken until the answer.
-    pub abandoned: FxHashMap<WriteId, (OpenClaim, Consumer)>,
+    by_pod: FxHashMap<Arc<str>, Binding>,
+    /// When each of those that wait goes on at the latest.
+    deadlines: BTreeSet<(Timestamp, Arc<str>)>,
+    /// Writes for pods that are gone, with their users; devices stay taken until the answer.
+    pub abandoned: FxHashMap<WriteId, (OpenWrite, Consumer)>,
     /// Pods that wait for something of a claim.
     pub waits: ClaimWaits,
     /// Claims with devices that nobody uses.
@@ -28,34 +35,90 @@ pub(crate) struct Bindings {
     pub rivals: Rivals,
     /// When a list told of a claim the last time.
     pub claims_listed: Option<Timestamp>,
-    /// Pods whose claims are written, by the time until which rivals or news are waited for.
-    pub settling: BTreeSet<(Timestamp, Arc<str>)>,
-    /// Claims that are about to lose their devices, or to go, and the pod for which they do.
-    pub giving_up: BTreeMap<WriteId, (Vec<ClaimId>, Arc<str>)>,
-    /// Claims that are being made for what pods ask for by name, by the pod's uid: the names under which their devices are held.
-    pub unmade: FxHashMap<Arc<str>, ClaimId>,
+    /// Claims that are to give their devices back, or to go.
+    pub giving_back: GivingBack,
+}
+
+impl Bindings {
+    /// A pod sets off.
+    pub fn begin(&mut self, binding: Binding) {
+        let before = self.by_pod.insert(binding.pod.uid.clone(), binding);
+        debug_assert!(before.is_none(), "a pod is on its way once");
+    }
+
+    /// A pod on its way goes on by an event. It is given back when it is on its way no more.
+    pub fn step(&mut self, uid: &Arc<str>, event: Event) -> Option<Binding> {
+        let binding = self.by_pod.get_mut(uid)?;
+        if let Some(time) = binding.deadline() {
+            self.deadlines.remove(&(time, uid.clone()));
+        }
+        if let Some((what, claims)) = binding.awaited() {
+            claims.iter().for_each(|claim| self.waits.remove(claim, what, uid));
+        }
+        binding.step(event);
+        if let Some(time) = binding.deadline() {
+            self.deadlines.insert((time, uid.clone()));
+        }
+        if let Some((what, claims)) = binding.awaited() {
+            claims.iter().for_each(|claim| self.waits.add(claim.clone(), what, uid));
+        }
+        if matches!(binding.stage(), Stage::Over) { self.by_pod.remove(uid) } else { None }
+    }
+
+    /// A pod on its way.
+    pub fn get(&self, uid: &str) -> Option<&Binding> {
+        self.by_pod.get(uid)
+    }
+
+    /// What is known about a pod on its way besides its stage.
+    pub fn get_mut(&mut self, uid: &str) -> Option<&mut Binding> {
+        self.by_pod.get_mut(uid)
+    }
+
+    /// All pods on their way.
+    pub fn iter(&self) -> impl Iterator<Item = &Binding> {
+        self.by_pod.values()
+    }
+
+    /// How many pods are on their way.
+    pub fn len(&self) -> usize {
+        self.by_pod.len()
+    }
+
+    /// Whether a pod is on its way, or is being taken back from there.
+    pub fn has(&self, uid: &str) -> bool {
+        self.by_pod.contains_key(uid)
+    }
+
+    /// When the next of those that wait goes on.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.deadlines.first().map(|(time, _)| *time)
+    }
+
+    /// The pods that have waited long enough, each once.
+    pub fn take_due(&mut self, now: Timestamp) -> Vec<Arc<str>> {
+        let mut due = Vec::new();
+        while self.next_deadline().is_some_and(|time| time <= now) {
+            due.extend(self.deadlines.pop_first().map(|(_, uid)| uid));
+        }
+        due
+    }
 }
 
 impl Underway for Bindings {
     fn is_on_its_way(&self, pod: &str) -> bool {
-        self.placing.contains_key(pod)
+        self.has(pod)
     }
 
     fn is_being_reserved(&self, claim: &ClaimId, besides: Option<&str>) -> bool {
         let is_other = |pod: &str| besides != Some(pod);
-        let uses = |(uid, placing): (&Arc<str>, &Placing)| {
-            let open = placing.open.values().map(|open| &open.claim);
-            is_other(uid) && open.chain(&placing.reserved).any(|one| one == claim)
-        };
-        let is_written = |(open, user): &(OpenClaim, Consumer)| is_other(&user.uid) && open.claim == *claim;
-        self.placing.iter().any(uses) || self.abandoned.values().any(is_written)
+        let uses = |binding: &Binding| is_other(&binding.pod.uid) && binding.has_part(claim);
+        let is_written =
+            |(open, user): &(OpenWrite, Consumer)| is_other(&user.uid) && open.part.claim() == Some(claim);
+        self.iter().any(uses) || self.abandoned.values().any(is_written)
     }
 
     fn is_given_up(&self, claim: &ClaimId) -> bool {
-        self.giving_up.values().any(|(known, _)| known.contains(claim))
-    }
-
-    fn is_being_made(&self, pod: &str) -> bool {
-        self.unmade.contains_key(pod)
+        self.giving_back.has(claim)
     }
 }

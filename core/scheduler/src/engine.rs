@@ -8,10 +8,10 @@ mod clash;
 mod deallocate;
 mod extended;
 pub(crate) mod fold;
-mod footprint;
 mod forlorn;
 mod gang;
 mod negotiation;
+mod outlook;
 mod preempt;
 mod readying;
 mod settle;
@@ -26,7 +26,7 @@ pub(crate) use forlorn::Forlorn;
 pub use decisions::readiness::ReadyOutcome;
 pub use decisions::settings::Settings;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::facts::Facts;
@@ -43,6 +43,7 @@ use model::timestamp::Timestamp;
 use crate::bindings::Bindings;
 use crate::engine::gang::Gangs;
 use crate::engine::negotiation::Negotiations;
+use crate::life_cycles::binding::Binding;
 pub use crate::news::Announcement;
 pub use crate::outbox::Effect;
 use crate::outbox::Outbox;
@@ -65,49 +66,6 @@ pub enum Input {
     /// whether it is done or has failed, and so is that it is missing, unless it is known to be gone by now: a watch may be
     /// late, and may never show what was undone soon after.
     Settled(WriteId, WriteOutcome),
-}
-
-/// A claim with a write that is not answered yet.
-#[derive(Clone, Debug)]
-pub(crate) struct OpenClaim {
-    pub(crate) claim: ClaimId,
-    /// The claim's uid if the write gives it devices, and nothing if it only reserves it.
-    pub(crate) decided: Option<Arc<str>>,
-}
-
-/// A pod on its way to a node.
-#[derive(Clone, Debug)]
-pub(crate) struct Placing {
-    pub(crate) pod: Arc<Pod>,
-    pub(crate) node: Arc<str>,
-    /// Claims whose writes are not answered yet.
-    pub(crate) open: BTreeMap<WriteId, OpenClaim>,
-    /// Claims that are reserved for the pod by now.
-    pub(crate) reserved: Vec<ClaimId>,
-    /// The write that binds it, once it is under way.
-    binding: Option<WriteId>,
-    /// Until when news of its claims are waited for.
-    hears_by: Option<Timestamp>,
-    /// Until when others may still give its devices away, as they cannot have heard of it before.
-    settles_at: Option<Timestamp>,
-    /// Its devices are being made ready.
-    readying: Option<readying::Readying>,
-    /// Its node is tried first when it failed there, as it is noted on the pod.
-    keeps_node: bool,
-    /// A write failed: the rest is waited for, and then all is taken back.
-    pub(crate) failed: Option<String>,
-    /// It was called back for another pod, which needs its devices.
-    displaced: bool,
-    /// Writes that take reservations back. The pod is not tried again before they are answered, or they could undo what
-    /// is written for it then.
-    releasing: BTreeSet<WriteId>,
-}
-
-impl Placing {
-    /// The write that binds it is under way.
-    pub(crate) fn is_being_bound(&self) -> bool {
-        self.binding.is_some()
-    }
 }
 
 /// The scheduler.
@@ -200,8 +158,8 @@ impl Engine {
             Input::Turn { attempts } => self.turn(now, attempts),
             Input::Settled(write, outcome) => self.settle(now, write, &outcome),
         }
-        let settles = self.bindings.settling.first().map(|(time, _)| *time);
-        let times = self.queue.next_time().into_iter().chain(settles).chain(self.next_note());
+        let deadline = self.bindings.next_deadline();
+        let times = self.queue.next_time().into_iter().chain(deadline).chain(self.next_note());
         let times = times.chain(self.bindings.forlorn.next_time());
         self.outbox.take(times.min())
     }
@@ -222,19 +180,19 @@ impl Engine {
     /// How many pods are on their way to a node.
     #[must_use]
     pub fn placing(&self) -> usize {
-        self.bindings.placing.len()
+        self.bindings.len()
     }
 
     /// How many of them wait for their devices to be made ready.
     #[must_use]
     pub fn readying(&self) -> usize {
-        self.bindings.placing.values().filter(|placing| placing.readying.is_some()).count()
+        self.bindings.iter().filter(|binding| binding.is_readying()).count()
     }
 
     /// A pod that is on its way to a node, and the node.
     #[must_use]
     pub fn on_its_way(&self, uid: &str) -> Option<(&Arc<Pod>, &Arc<str>)> {
-        self.bindings.placing.get(uid).map(|placing| (&placing.pod, &placing.node))
+        self.bindings.get(uid).map(|binding| (&binding.pod, &binding.node))
     }
 
     /// Whether a claim is there, and not another of its name.
@@ -261,7 +219,7 @@ impl Engine {
     /// Whether a pod on its way has waited long enough, and a turn lets it go on.
     #[must_use]
     pub fn ends_wait(&self, now: Timestamp) -> bool {
-        self.bindings.settling.first().is_some_and(|(time, _)| *time <= now)
+        self.bindings.next_deadline().is_some_and(|time| time <= now)
     }
 
     /// Who holds which devices, or will once what is decided is written.
@@ -281,19 +239,8 @@ impl Engine {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let counts = self.queue.counts();
-        let waits =
-            |(uid, placing): (&Arc<str>, &Placing)| placing.readying.is_some() || self.is_ready_for_gang(uid);
-        counts.ready == 0 && counts.backing_off == 0 && self.bindings.placing.iter().all(waits)
-    }
-
-    /// Whether the answer to a write of a claim for a pod is still to come.
-    pub(crate) fn is_being_written(&self, pod: &str, claim: &ClaimId) -> bool {
-        let open = self
-            .bindings
-            .placing
-            .get(pod)
-            .is_some_and(|placing| placing.open.values().any(|open| open.claim == *claim));
-        open || self.bindings.abandoned.values().any(|(open, _)| open.claim == *claim)
+        let waits = |binding: &Binding| binding.is_readying() || binding.is_held();
+        counts.ready == 0 && counts.backing_off == 0 && self.bindings.iter().all(waits)
     }
 
     /// Wakes those that a change could help.

@@ -4,6 +4,7 @@
 mod bindings;
 mod claim_waits;
 pub mod engine;
+mod life_cycles;
 pub mod news;
 pub mod outbox;
 pub mod queue;

@@ -59,8 +59,8 @@ pub enum Write {
         claim: ClaimId,
         /// Its uid.
         uid: Arc<str>,
-        /// The uid of the one pod or group that may use it.
-        user: Arc<str>,
+        /// The uid of the one pod or group that may use it, if one may.
+        user: Option<Arc<str>>,
     },
     /// Make a claim for resources that a pod asks for by name, give it its devices, reserve it for the pod, and note on the pod
     /// which container gets what. If it cannot be done to the end, what was made is deleted before it is told.

@@ -69,7 +69,7 @@ fn make_claim() -> Write {
 }
 
 fn deallocate() -> Write {
-    Write::Deallocate { claim: claim_name(), uid: "u".into(), user: "pu".into() }
+    Write::Deallocate { claim: claim_name(), uid: "u".into(), user: Some("pu".into()) }
 }
 
 fn note() -> Write {

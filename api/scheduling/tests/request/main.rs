@@ -270,7 +270,7 @@ fn a_release_takes_one_entry_of_one_claim_and_asks_for_nothing_else() {
 
 #[test]
 fn a_claim_loses_its_devices_only_if_nobody_else_uses_it() {
-    let write = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: "pu".into() };
+    let write = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: Some("pu".into()) };
     let user = |uid: &str| json!({ "resource": "pods", "name": "p", "uid": uid });
     for users in [json!([]), json!([user("pu")])] {
         let mut status = allocated(&users);
@@ -290,11 +290,11 @@ fn a_claim_loses_its_devices_only_if_nobody_else_uses_it() {
 
 #[test]
 fn a_claim_keeps_its_devices_if_somebody_bound_its_pod_meanwhile() {
-    let write = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: "pu".into() };
+    let write = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: Some("pu".into()) };
     let reserved = claim(&json!([]), &allocated(&json!([{ "resource": "pods", "name": "p", "uid": "pu" }])));
     let typed: ResourceClaim = serde_json::from_value(reserved.clone()).expect("a claim");
     assert_eq!(users(&write, &typed), [pod_id()], "the pod has to be read");
-    let stranger = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: "".into() };
+    let stranger = Write::Deallocate { claim: claim_id(), uid: "cu".into(), user: None };
     assert_eq!(users(&stranger, &typed), []);
 
     for phase in ["Pending", "Running"] {

@@ -4,6 +4,13 @@
 //! What drivers say holds for one pod and one moment, so that a gang or a pod may seem to have seats over and over where it has none. A
 //! round that failed is followed by a rest, each longer than the one before and none like that of another, so that
 //! two that are in each other's way do not meet for ever.
+//!
+//! | | Begin | Choose | Leave | Fail |
+//! |---|---|---|---|---|
+//! | Open | Open | Open | Open | Resting |
+//! | Resting | Open | - | - | - |
+//!
+//! A round that rests begins again when its time is over, and not before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,65 +31,105 @@ const LAST_REST: i64 = 6;
 #[derive(Debug, Default)]
 pub struct Rounds(BTreeMap<Key, Round>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Round {
     /// How many failed in a row.
     failed: u32,
-    /// One is under way.
-    is_open: bool,
-    /// Nodes that were chosen for a single pod in it.
-    tried: BTreeSet<Arc<str>>,
-    /// The last of them.
-    last: Option<Arc<str>>,
-    rests_until: Option<Timestamp>,
+    stage: Stage,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    /// It is under way.
+    Open {
+        /// Nodes that were chosen for a single pod.
+        tried: BTreeSet<Arc<str>>,
+        /// The last of them, while it is chosen.
+        last: Option<Arc<str>>,
+    },
+    /// It has failed, and the next begins at this time.
+    Resting(Timestamp),
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Begin,
+    Choose(Arc<str>),
+    Leave,
+    Fail { rests_until: Timestamp },
+}
+
+/// The stage after an event; none if it means nothing then.
+fn step(stage: &Stage, event: Event) -> Option<Stage> {
+    match (stage, event) {
+        (Stage::Open { tried, last }, Event::Begin) => {
+            Some(Stage::Open { tried: tried.clone(), last: last.clone() })
+        }
+        (Stage::Open { tried, .. }, Event::Choose(node)) => {
+            let mut tried = tried.clone();
+            tried.insert(node.clone());
+            Some(Stage::Open { tried, last: Some(node) })
+        }
+        (Stage::Open { tried, .. }, Event::Leave) => Some(Stage::Open { tried: tried.clone(), last: None }),
+        (Stage::Open { .. }, Event::Fail { rests_until }) => Some(Stage::Resting(rests_until)),
+        (Stage::Resting(_), Event::Begin) => Some(Stage::Open { tried: BTreeSet::new(), last: None }),
+        (Stage::Resting(_), Event::Choose(_) | Event::Leave | Event::Fail { .. }) => None,
+    }
 }
 
 impl Rounds {
     /// A round begins or goes on, or the time until which the gang rests.
     pub fn begin(&mut self, key: &Key, now: Timestamp) -> Result<(), Timestamp> {
-        let round = self.0.entry(key.clone()).or_default();
-        match round.rests_until.filter(|until| !round.is_open && now < *until) {
-            Some(until) => Err(until),
-            None => {
-                round.is_open = true;
-                Ok(())
-            }
+        let first = || Round { failed: 0, stage: Stage::Open { tried: BTreeSet::new(), last: None } };
+        let round = self.0.entry(key.clone()).or_insert_with(first);
+        match round.stage {
+            Stage::Resting(until) if now < until => return Err(until),
+            Stage::Resting(_) | Stage::Open { .. } => self.step(key, Event::Begin),
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, key: &Key, event: Event) {
+        if let Some(round) = self.0.get_mut(key)
+            && let Some(next) = step(&round.stage, event)
+        {
+            let fails = matches!((&round.stage, &next), (Stage::Open { .. }, Stage::Resting(_)));
+            round.failed = round.failed.saturating_add(u32::from(fails));
+            round.stage = next;
         }
     }
 
     /// Takes note that a node is chosen for a single pod.
     pub fn choose(&mut self, key: &Key, node: &Arc<str>) {
-        if let Some(round) = self.0.get_mut(key) {
-            round.tried.insert(node.clone());
-            round.last = Some(node.clone());
-        }
+        self.step(key, Event::Choose(node.clone()));
     }
 
     /// Nothing is chosen for a single pod any more, and the round goes on.
     pub fn leave(&mut self, key: &Key) {
-        if let Some(round) = self.0.get_mut(key) {
-            round.last = None;
-        }
+        self.step(key, Event::Leave);
     }
 
     /// The nodes that were chosen for a single pod in the round that is under way.
     pub fn tried(&self, key: &Key) -> Option<&BTreeSet<Arc<str>>> {
-        self.0.get(key).map(|round| &round.tried)
+        match &self.0.get(key)?.stage {
+            Stage::Open { tried, .. } => Some(tried),
+            Stage::Resting(_) => None,
+        }
     }
 
     /// Whether a node was chosen for a single pod in the round that is under way, and then another.
     pub fn comes_back_to(&self, key: &Key, node: &Arc<str>) -> bool {
-        self.0.get(key).is_some_and(|round| round.last.as_ref() != Some(node) && round.tried.contains(node))
+        match self.0.get(key).map(|round| &round.stage) {
+            Some(Stage::Open { tried, last }) => last.as_ref() != Some(node) && tried.contains(node),
+            Some(Stage::Resting(_)) | None => false,
+        }
     }
 
     /// A gang has no seats: the round that is under way has failed, if one is.
     pub fn fail(&mut self, key: &Key, now: Timestamp, patience: Patience) {
-        let Some(round) = self.0.get_mut(key).filter(|round| round.is_open) else { return };
-        round.is_open = false;
-        round.tried.clear();
-        round.last = None;
-        round.failed = round.failed.saturating_add(1);
-        round.rests_until = Some(now.plus_millis(rest(key, round.failed, patience)));
+        let failed = self.failed(key).saturating_add(1);
+        let rests_until = now.plus_millis(rest(key, failed, patience));
+        self.step(key, Event::Fail { rests_until });
     }
 
     /// How many rounds failed in a row.
@@ -149,6 +196,27 @@ mod tests {
         assert_eq!(rounds.begin(&key, until), Ok(()));
         rounds.forget(&key);
         assert_eq!(rounds.failed(&key), 0);
+    }
+
+    #[test]
+    fn the_table_in_the_header_is_what_the_code_does() {
+        let name = |stage: &Stage| match stage {
+            Stage::Open { .. } => "Open",
+            Stage::Resting(_) => "Resting",
+        };
+        let fail = Event::Fail { rests_until: at(9) };
+        let events = [Event::Begin, Event::Choose("a".into()), Event::Leave, fail];
+        let rows = include_str!("rounds.rs").lines().filter_map(|line| line.strip_prefix("//! | "));
+        let rows: Vec<Vec<&str>> =
+            rows.map(|row| row.trim_matches(['|', ' ']).split(" | ").collect()).collect();
+        for (stage, row) in
+            [Stage::Open { tried: BTreeSet::new(), last: None }, Stage::Resting(at(5))].iter().zip(&rows[1..])
+        {
+            let after = |event: &Event| step(stage, event.clone()).as_ref().map_or("-", name);
+            let cells: Vec<&str> = std::iter::once(name(stage)).chain(events.iter().map(after)).collect();
+            assert_eq!(row[..], cells[..]);
+        }
+        assert_eq!(rows.len(), 3);
     }
 
     #[test]

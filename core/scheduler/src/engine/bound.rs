@@ -15,6 +15,7 @@ use model::timestamp::Timestamp;
 
 use super::fold::own_changes;
 use super::{Announcement, Engine};
+use crate::life_cycles::binding::Event;
 use crate::queue::Failure;
 
 impl Engine {
@@ -75,7 +76,7 @@ impl Engine {
     }
 
     fn look_again_at(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let on_its_way = self.bindings.placing.contains_key(uid);
+        let on_its_way = self.bindings.has(uid);
         let waits_for_node = self.facts.waiting.get(uid).is_some_and(|pod| pod.node.is_none());
         if on_its_way || waits_for_node {
             return;
@@ -87,12 +88,12 @@ impl Engine {
 
     /// The claims of a pod that was on its node before are written.
     pub(super) fn served(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let Some(placing) = self.bindings.placing.remove(uid) else { return };
-        if self.lacks_devices(&placing.pod) {
+        let Some(binding) = self.bindings.step(uid, Event::Served) else { return };
+        if self.lacks_devices(&binding.pod) {
             let why = "a claim of it lost its devices or its reservation in the meantime".to_owned();
-            return self.refuse(now, &placing.pod, Failure::Failed, why, FilterSet::default());
+            return self.refuse(now, &binding.pod, Failure::Failed, why, FilterSet::default());
         }
-        self.tell_unready(now, &placing.pod);
+        self.tell_unready(now, &binding.pod);
         self.forget_waiting(uid);
     }
 
@@ -106,22 +107,5 @@ impl Engine {
         let message =
             format!("already on node {node}, so that it cannot wait for binding conditions: {what}");
         self.outbox.announce(Announcement::DevicesPending { pod: pod.clone(), node, message });
-    }
-
-    /// Why a pod on its way cannot use a claim where it is to go: since that was decided, the claim lost its devices and got
-    /// others elsewhere. A reservation does not tell, for drivers and other schedulers reserve what they give at once.
-    pub(crate) fn misplaced(&self, uid: &str) -> Option<String> {
-        let placing = self.bindings.placing.get(uid)?;
-        let is_there =
-            || self.facts.nodes.find(&placing.node).is_some_and(|at| self.facts.nodes.get(at).node.is_some());
-        // Who is on its node may use what it has, whatever became of the node.
-        let is_on_lost_node = placing.pod.node.is_some() && !is_there();
-        if is_on_lost_node || !self.settings.profile_of(&placing.pod).filters.has(Filter::Devices) {
-            return None;
-        }
-        let mut claims =
-            placing.pod.claim_ids().filter(|claim| self.facts.claims.allocation(claim).is_some());
-        let claim = claims.find(|claim| !self.facts.is_usable_at(claim, &placing.node))?;
-        Some(format!("claim {claim}: it got devices elsewhere than on {} in the meantime", placing.node))
     }
 }

@@ -14,6 +14,7 @@ use model::claim::ClaimId;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
+use crate::life_cycles::giving_back::Request;
 use crate::outbox::Owner;
 use crate::write::{Write, WriteId, WriteOutcome};
 
@@ -24,20 +25,17 @@ impl Engine {
     }
 
     /// Asks for the devices of a claim to be given back, unless somebody else uses it by now, or for it to be deleted.
-    pub(crate) fn ask_for(&mut self, one: InTheWay, user: &Arc<str>) {
-        if self.unselects_first(&one, user) {
-            return;
-        }
-        if self.releases_first(&one, user) {
+    pub(crate) fn ask_for(&mut self, one: InTheWay, user: Option<&Arc<str>>) {
+        if user.is_some_and(|user| self.unselects_first(&one, user) || self.releases_first(&one, user)) {
             return;
         }
         let InTheWay { claim, uid, remedy } = one;
         let write = match remedy {
-            Remedy::Deallocate => Write::Deallocate { claim: claim.clone(), uid, user: user.clone() },
+            Remedy::Deallocate => Write::Deallocate { claim: claim.clone(), uid, user: user.cloned() },
             Remedy::Delete => Write::DeleteClaim { claim: claim.clone(), uid },
         };
         let id = self.outbox.submit_for(Owner::GivingUp, write);
-        self.bindings.giving_up.insert(id, (vec![claim], user.clone()));
+        self.bindings.giving_back.ask(id, claim, user.cloned());
     }
 
     /// A pod that is on a node lets go of a claim that it cannot use there before the claim gives its devices back: who carries
@@ -56,59 +54,42 @@ impl Engine {
         let consumers = vec![self.consumer(&pod, &one.claim)];
         let release = Write::Release { claim, uid, consumers, node: Some(node) };
         let id = self.outbox.submit_for(Owner::GivingUp, release);
-        self.bindings.giving_up.insert(id, (vec![one.claim.clone()], user.clone()));
+        self.bindings.giving_back.ask(id, one.claim.clone(), Some(user.clone()));
         true
     }
 
     /// A claim that somebody else uses is not about to lose its devices. That it has none any more does not end it: a write
     /// that is not answered may be carried out once more, and take what the claim gets meanwhile.
     pub(crate) fn heed_users(&mut self, now: Timestamp, state: &ClaimState) {
-        if self.bindings.giving_up.is_empty() || state.extended {
+        if self.bindings.giving_back.is_empty() || state.extended {
             return;
         }
-        let is_used = |user: &Arc<str>| state.reserved_for.iter().any(|one| one != user);
-        if self.keep_where(&state.wish.id, is_used) {
+        if self.bindings.giving_back.in_use(&state.wish.id, &state.reserved_for) {
             self.rouse_users(now, &state.wish.id);
         }
-    }
-
-    /// A claim that is gone has nothing to give up, and another of its name is none of it.
-    pub(crate) fn forget_given_up(&mut self, claim: &ClaimId) {
-        self.keep_where(claim, |_| true);
-    }
-
-    /// Forgets that a claim is about to lose its devices for users of whom this says so, and says whether it was for some.
-    fn keep_where(&mut self, claim: &ClaimId, is_so: impl Fn(&Arc<str>) -> bool) -> bool {
-        let mut was_given_up = false;
-        self.bindings.giving_up.retain(|_, (claims, user)| {
-            let before = claims.len();
-            claims.retain(|known| known != claim || !is_so(user));
-            was_given_up |= claims.len() < before;
-            !claims.is_empty()
-        });
-        was_given_up
     }
 
     /// The answer to claims that were to give up their devices. Who waits for them looks again; who asked for them in vain does so
     /// after a while, as it would ask for the same.
     pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        let Some((claims, user)) = self.bindings.giving_up.remove(&write) else { return };
-        claims.iter().for_each(|claim| self.settle_claim_given_up(now, claim, &user));
+        let Some(Request { claims, user, .. }) = self.bindings.giving_back.answered(write) else { return };
+        claims.iter().for_each(|claim| self.settle_claim_given_up(now, claim, user.as_ref()));
         let is_ours = |claim: &ClaimId| {
             self.facts.claims.get(claim).is_none_or(|state| !self.facts.is_controlled(state))
         };
         let is_in_vain = *outcome != WriteOutcome::Done && claims.iter().any(is_ours);
-        let asker = self.facts.waiting.get(&user).filter(|_| is_in_vain);
+        let asker = user.and_then(|user| self.facts.waiting.get(&user)).filter(|_| is_in_vain);
         if let Some(key) = asker.map(|pod| self.facts.groups.key_of(pod)) {
             self.queue.rest(&key, now);
         }
     }
 
-    fn settle_claim_given_up(&mut self, now: Timestamp, claim: &ClaimId, user: &Arc<str>) {
+    fn settle_claim_given_up(&mut self, now: Timestamp, claim: &ClaimId, user: Option<&Arc<str>>) {
         if self.facts.claims.get(claim).is_some_and(|state| self.facts.is_controlled(state)) {
             // It has its devices until its driver takes them back, which is told to those who wait for that. Who looked at it
             // before the answer has to look again, and that is not only the pod that it was asked back for.
-            let pod = self.facts.waiting.get(user).map(|pod| self.facts.groups.key_of(pod));
+            let pod = user.and_then(|user| self.facts.waiting.get(user));
+            let pod = pod.map(|pod| self.facts.groups.key_of(pod));
             pod.into_iter().for_each(|key| self.queue.wake_one(&key, Wake::OwnClaims.into(), now));
             return self.rouse_users(now, claim);
         }

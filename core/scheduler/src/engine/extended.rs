@@ -2,7 +2,7 @@
 //!
 //! Where a node has none of such a resource itself, devices take its place: a claim is made up for the pod, gets its devices
 //! with the pod's other claims, and is made in the API when the pod goes there. Until the API's own claim is known, and its
-//! write answered, the devices are held under a name that no claim can have.
+//! write answered, the devices are held for the pod.
 //!
 //! A claim that was made for a pod and left behind is deleted before the pod is tried again; it is never used a second time.
 
@@ -20,15 +20,8 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 
 use crate::engine::Engine;
+use crate::life_cycles::binding::{OpenWrite, Part};
 use crate::write::Write;
-
-/// The name of a claim that is not made yet. No claim can have it.
-const UNMADE: &str = "<extended-resources>";
-
-/// The pod whose claim is not made yet, by the name under which its devices are held.
-fn pod_of(claim: &ClaimId) -> Option<&str> {
-    claim.name.strip_prefix(UNMADE)?.strip_prefix(' ')
-}
 
 impl Engine {
     /// Follows the classes that there are.
@@ -46,32 +39,23 @@ impl Engine {
     }
 
     /// Takes the devices of a claim that is to be made for a pod, and says what is to be written.
-    pub(crate) fn make_claim(&mut self, pod: &Pod, node: &str, allocation: Allocation) -> (ClaimId, Write) {
+    pub(crate) fn make_claim(&mut self, pod: &Pod, node: &str, allocation: Allocation) -> Write {
         let at = self.facts.nodes.find(node).and_then(|at| self.facts.nodes.get(at).node.clone());
         let wish = at.and_then(|node| wish_on(&self.facts.resources, &pod.shape, &node));
         let (wish, mappings) = wish.expect("devices were found a moment ago for what the node does not have");
-        let name = format!("{UNMADE} {}", pod.uid).into();
-        let id = ClaimId { namespace: pod.id.namespace.clone(), name };
         // The API's claim holds the same shares; ours stand beside them until it is known.
         let holder = Holder::Made(PodRef::from(pod));
         let (held, shares) = held(&holder, &pod.uid, &allocation);
-        self.facts.claims.decide_unmade(&id, &pod.uid, held);
-        self.bindings.unmade.insert(pod.uid.clone(), id.clone());
-        self.facts.touch_claim(&id);
-        let write = Write::MakeClaim {
+        self.facts.claims.decide_unmade(&pod.uid, held);
+        self.facts.touch_unmade(&pod.uid);
+        Write::MakeClaim {
             pod: pod.id.clone(),
             uid: pod.uid.clone(),
             wish: Box::new(wish),
             allocation: Box::new(allocation),
             shares,
             mappings,
-        };
-        (id, write)
-    }
-
-    /// The claim that was made, if this is the name under which its devices were held.
-    pub(crate) fn made_under(&self, claim: &ClaimId) -> Option<&ClaimId> {
-        pod_of(claim).and_then(|pod| self.facts.made_for(pod))
+        }
     }
 
     /// Takes note of a claim that was made for a pod.
@@ -92,34 +76,31 @@ impl Engine {
         known
     }
 
-    /// Once the write for a pod's claim is answered and the claim is here, it holds its devices itself; if it could not be
-    /// made, nobody does.
+    /// Once the claim that was made for a pod is here and its write answered, it holds its devices itself.
     pub(crate) fn settle_unmade(&mut self, pod: &Arc<str>) {
-        let made = self.facts.made.get(pod);
-        let is_here = made.is_some_and(|claim| self.facts.claims.allocation(claim).is_some());
-        let unmade = self.bindings.unmade.get(pod);
-        if unmade.is_some_and(|claim| is_here || !self.facts.claims.is_decided(claim)) {
+        let made = self.facts.made_for(pod);
+        if made.is_some_and(|claim| self.facts.claims.allocation(claim).is_some()) {
             self.forget_unmade(pod);
         }
     }
 
     /// Lets go of the devices of a claim that is not known yet, unless it is still on its way.
     pub(crate) fn forget_unmade(&mut self, pod: &Arc<str>) {
-        let Some(claim) = self.bindings.unmade.get(pod).cloned() else { return };
-        if !self.is_being_written(pod, &claim) {
-            self.bindings.unmade.remove(pod);
-            self.undecide(&claim);
+        let is_it = |open: &OpenWrite| open.part == Part::MadeClaim;
+        let open = self.bindings.get(pod).is_some_and(|binding| binding.open.values().any(is_it));
+        let abandoned = &self.bindings.abandoned;
+        if !open && !abandoned.values().any(|(open, user)| is_it(open) && user.uid == *pod) {
+            self.facts.touch_unmade(pod);
+            self.facts.claims.forget_unmade(pod);
         }
     }
 
-    /// Deletes the claim that was made for a pod, if this is the name under which its devices were held.
-    pub(crate) fn unmake(&mut self, claim: &ClaimId) {
-        let Some(made) = self.made_under(claim).cloned() else { return };
-        if self.bindings.is_given_up(&made) {
-            return;
-        }
-        if let Some(uid) = self.facts.claims.get(&made).map(|known| known.uid.clone()) {
-            self.ask_for(InTheWay { claim: made, uid, remedy: Remedy::Delete }, &"".into());
+    /// Deletes the claim that was made for a pod.
+    pub(crate) fn unmake(&mut self, pod: &str) {
+        let made = self.facts.made_for(pod).filter(|made| !self.bindings.is_given_up(made)).cloned();
+        let Some(claim) = made else { return };
+        if let Some(uid) = self.facts.claims.get(&claim).map(|known| known.uid.clone()) {
+            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Delete }, None);
         }
     }
 }

@@ -150,7 +150,7 @@ impl Engine {
                 self.plans.leaving.remove(&pod.uid);
             }
             // While claims are written for it, it counts with what their devices take.
-            if !self.bindings.placing.contains_key(&pod.uid) {
+            if !self.bindings.has(&pod.uid) {
                 self.facts.put_pod(pod.clone());
                 self.look_if_gang_placed(pod);
             }
@@ -175,14 +175,14 @@ impl Engine {
             return Wakes::NONE;
         };
         // The answer to a binding may overtake facts from before it, and a pod that is bound stays so.
-        if self.facts.nodes.has_pod(&pod.uid) && !self.bindings.placing.contains_key(&pod.uid) {
+        if self.facts.nodes.has_pod(&pod.uid) && !self.bindings.has(&pod.uid) {
             return Wakes::NONE;
         }
         let before = self.facts.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = self.is_gated(pod, &profile);
         self.enqueue(now, pod, gated);
         // A pod on its way is on its node already, and needs no room beside itself.
-        let is_placing = self.bindings.placing.contains_key(&pod.uid);
+        let is_placing = self.bindings.has(&pod.uid);
         let freed = if is_placing { Wakes::NONE } else { self.fold_nomination(now, before.as_deref(), pod) };
         if let Some(before) = before {
             let key = self.facts.groups.key_of(pod);
@@ -264,7 +264,7 @@ impl Engine {
     /// A claim is gone: by a watch, or since the one with this uid was not found.
     fn claim_gone(&mut self, now: Timestamp, id: &ClaimId, missing: Option<&Arc<str>>) -> Wakes {
         self.facts.touch_claim(id);
-        self.forget_given_up(id);
+        self.bindings.giving_back.gone(id);
         let was_made = self.forget_made(id);
         let known = self.facts.claims.get(id).cloned();
         let touched = match missing {

@@ -47,7 +47,7 @@ impl Engine {
             self.bindings.forlorn.due.insert(claim.clone(), now.plus_millis(ASKS_EVERY_MS));
             if self.kept(Why::Unused, &claim, None).is_none() {
                 let uid = self.facts.claims.get(&claim).map(|state| state.uid.clone()).unwrap_or_default();
-                self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &"".into());
+                self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, None);
             }
         }
     }

@@ -2,106 +2,23 @@
 //!
 //! Invariant: a pod that waits for its devices is a state with a deadline and nothing else. What lets it go on is a change of
 //! one of its claims, or the time; nobody looks at it meanwhile. When it has waited in vain, the claims that failed give
-//! their devices back in one write each, unless somebody else uses them.
+//! their devices back in one write each, unless another pod uses them.
 
 use std::sync::Arc;
 
 use decisions::giving_back::Why;
-use decisions::readiness::{Broken, ReadyOutcome, Standing};
+use decisions::readiness::{Broken, ReadyOutcome};
 use model::claim::ClaimId;
-use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::{Announcement, Engine};
 use crate::claim_waits::For;
+use crate::life_cycles::binding::{Binding, CannotBind, Event, Waited};
 use crate::write::Write;
 
-/// A pod that waits for its devices, or whose devices are ready while those of other members of its gang are not.
-#[derive(Clone, Debug)]
-pub(super) struct Readying {
-    since: Timestamp,
-    /// When its time is over; nothing while all of its devices are ready.
-    until: Option<Timestamp>,
-    claims: Vec<ClaimId>,
-}
-
 impl Engine {
-    /// Whether a pod whose claims are written waits for its devices. If it does so in vain it is taken back.
-    pub(super) fn waits_for_devices(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
-        let Some(placing) = self.bindings.placing.get(uid) else { return false };
-        let pod = placing.pod.clone();
-        let claims = self.claims_to_ready(uid, &pod);
-        if claims.is_empty() {
-            return false;
-        }
-        let began = placing.readying.as_ref().map_or(now, |readying| readying.since);
-        let profile = self.settings.profile_of(&pod);
-        match self.readiness().standing(now, began, &claims, &profile) {
-            Standing::Ready if self.is_held_for_gang(uid) => {
-                self.stay_ready(now, uid, claims);
-                false
-            }
-            Standing::Ready => {
-                self.end_readying(now, uid, ReadyOutcome::Success, &claims);
-                false
-            }
-            Standing::Pending(until, what) => {
-                self.is_not_ready(uid);
-                self.wait_for_devices(now, uid, until, claims, &what);
-                true
-            }
-            Standing::Lost(why) => {
-                self.end_readying(now, uid, ReadyOutcome::Error, &claims);
-                self.vacate(uid);
-                self.fail(now, uid, why);
-                true
-            }
-            Standing::Broken(broken) => {
-                self.give_up_on(now, uid, &claims, broken);
-                true
-            }
-        }
-    }
-
-    /// Whether a pod on its way waits for no device.
-    pub(crate) fn has_ready_devices(&self, now: Timestamp, uid: &Arc<str>) -> bool {
-        let Some(placing) = self.bindings.placing.get(uid) else { return false };
-        let claims = self.claims_to_ready(uid, &placing.pod);
-        let profile = self.settings.profile_of(&placing.pod);
-        matches!(self.readiness().standing(now, now, &claims, &profile), Standing::Ready)
-    }
-
-    /// What claims of a pod lack, if one of them lacks something.
-    pub(super) fn what_is_unready(&self, now: Timestamp, pod: &Pod, claims: &[ClaimId]) -> Option<String> {
-        if !self.readiness().counts() {
-            return None;
-        }
-        match self.readiness().standing(now, now, claims, &self.settings.profile_of(pod)) {
-            Standing::Ready | Standing::Lost(_) => None,
-            Standing::Pending(_, what) => Some(what),
-            Standing::Broken(broken) => broken.into_iter().next().map(|one| one.why),
-        }
-    }
-
-    /// The claims of a pod on its way with devices that have to be made ready, and those that it waits for already.
-    fn claims_to_ready(&self, uid: &str, pod: &Pod) -> Vec<ClaimId> {
-        let Some(placing) = self.bindings.placing.get(uid).filter(|_| self.readiness().counts()) else {
-            return Vec::new();
-        };
-        if let Some(readying) = &placing.readying {
-            return readying.claims.clone();
-        }
-        let has_conditions =
-            |id: &ClaimId| self.facts.claims.get(id).is_some_and(|state| state.preparation.is_some());
-        let mut claims: Vec<ClaimId> = pod.claim_ids().chain(self.written_claims(uid)).collect();
-        claims.sort_unstable();
-        claims.dedup();
-        claims.retain(has_conditions);
-        claims
-    }
-
-    /// Lets a pod wait, and tells so when it begins to.
-    fn wait_for_devices(
+    /// Lets a pod wait for its devices, and tells so when it begins to.
+    pub(super) fn wait_for_devices(
         &mut self,
         now: Timestamp,
         uid: &Arc<str>,
@@ -109,19 +26,13 @@ impl Engine {
         claims: Vec<ClaimId>,
         what: &str,
     ) {
-        let Some(placing) = self.bindings.placing.get_mut(uid) else { return };
-        self.bindings.settling.insert((until, uid.clone()));
-        if let Some(readying) = &mut placing.readying {
-            let before = readying.until.replace(until);
-            if let Some(before) = before.filter(|before| *before != until) {
-                self.bindings.settling.remove(&(before, uid.clone()));
-            }
+        let Some(binding) = self.bindings.get(uid) else { return };
+        let begins = !binding.is_readying();
+        let (pod, node) = (binding.pod.clone(), binding.node.clone());
+        self.bindings.step(uid, Event::Unready { now, until, claims });
+        if !begins {
             return;
         }
-        let (pod, node) = (placing.pod.clone(), placing.node.clone());
-        placing.readying = Some(Readying { since: now, until: Some(until), claims: claims.clone() });
-        placing.keeps_node = true;
-        self.await_claims(uid, claims);
         // Autoscalers look for it, and the next leader looks there first.
         let nominate = Write::Nominate { pod: pod.id.clone(), uid: uid.clone(), node: Some(node.clone()) };
         self.outbox.submit(nominate);
@@ -129,76 +40,62 @@ impl Engine {
         self.outbox.announce(Announcement::DevicesPending { pod, node, message });
     }
 
-    /// The devices of a member of a gang are ready, and are looked after until those of the others are too.
-    fn stay_ready(&mut self, now: Timestamp, uid: &Arc<str>, claims: Vec<ClaimId>) {
-        let known = self.bindings.placing.get(uid).and_then(|placing| placing.readying.as_ref());
-        if known.is_some_and(|readying| readying.until.is_none()) {
-            return;
-        }
-        let since = known.map_or(now, |readying| readying.since);
-        self.end_readying(now, uid, ReadyOutcome::Success, &claims);
-        if let Some(placing) = self.bindings.placing.get_mut(uid) {
-            placing.readying = Some(Readying { since, until: None, claims: claims.clone() });
-            self.await_claims(uid, claims);
-        }
-    }
-
-    /// Lets a pod go on whenever one of the claims changes.
-    fn await_claims(&mut self, uid: &Arc<str>, claims: Vec<ClaimId>) {
-        for claim in claims {
-            self.bindings.waits.add(claim, For::ReadyDevices, uid);
-        }
-    }
-
     /// The claims that failed give their devices back, and the pod goes back to the queue.
-    fn give_up_on(&mut self, now: Timestamp, uid: &Arc<str>, claims: &[ClaimId], broken: Vec<Broken>) {
+    pub(super) fn give_up_on(
+        &mut self,
+        now: Timestamp,
+        uid: &Arc<str>,
+        claims: &[ClaimId],
+        broken: Vec<Broken>,
+    ) {
         let Some(first) = broken.first() else { return };
-        let (outcome, why) = (first.outcome, first.why.clone());
-        self.end_readying(now, uid, outcome, claims);
+        let (message, outcome) = (first.why.clone(), first.outcome);
+        let waited = self.bindings.get(uid).and_then(Binding::waited);
+        self.tell_devices(now, uid, outcome, (claims, waited.as_ref()));
         for one in broken {
             self.plans.shunned.entry(uid.clone()).or_default().insert(one.device);
             self.give_devices_back(uid, one.claim, Why::NotReady);
         }
-        self.vacate(uid);
-        self.fail(now, uid, why);
+        self.fail_on_node(now, uid, message);
     }
 
-    /// A pod waits for its devices no more. If it is known already that they are ready, nothing more is said.
-    fn end_readying(&mut self, now: Timestamp, uid: &Arc<str>, outcome: ReadyOutcome, claims: &[ClaimId]) {
-        let readying = self.stop_readying(uid);
-        if readying.as_ref().is_some_and(|one| one.until.is_none()) && outcome != ReadyOutcome::Failure {
+    /// Takes a pod back whose devices did not become ready. Its node is tried first again, and its seat is kept open.
+    pub(super) fn fail_on_node(&mut self, now: Timestamp, uid: &Arc<str>, message: String) {
+        self.vacate(uid);
+        self.bindings.step(uid, Event::Failed(CannotBind { message, because: Why::NotBound }));
+        self.take_back(now, uid, None);
+    }
+
+    /// Tells what became of devices that were to be made ready. If it is known already that they are, nothing more is said unless
+    /// they fail.
+    pub(super) fn tell_devices(
+        &mut self,
+        now: Timestamp,
+        uid: &Arc<str>,
+        outcome: ReadyOutcome,
+        (claims, waited): (&[ClaimId], Option<&Waited>),
+    ) {
+        let Some(binding) = self.bindings.get(uid) else { return };
+        let waited = waited.filter(|waited| !waited.claims.is_empty());
+        if waited.is_some_and(|waited| waited.is_ready) && outcome != ReadyOutcome::Failure {
             return;
         }
-        let Some(placing) = self.bindings.placing.get(uid) else { return };
-        let waited_ms = readying.map_or(0, |one| (now.micros() - one.since.micros()) / 1_000);
+        let since = waited.map_or(now, |waited| waited.since);
+        let waited_ms = (now.micros() - since.micros()) / 1_000;
         let states = claims.iter().filter_map(|id| self.facts.claims.get(id)?.preparation.as_ref());
         let drivers = states.flat_map(|one| &one.devices).map(|one| one.device.driver.clone()).collect();
-        let pod = placing.pod.clone();
+        let pod = binding.pod.clone();
         self.outbox.announce(Announcement::DevicesDone { pod, outcome, waited_ms, drivers });
     }
 
-    /// Forgets that a pod waits for its devices.
-    pub(super) fn stop_readying(&mut self, uid: &Arc<str>) -> Option<Readying> {
-        let readying = self.bindings.placing.get_mut(uid)?.readying.take()?;
-        if let Some(until) = readying.until {
-            self.bindings.settling.remove(&(until, uid.clone()));
-        }
-        for claim in &readying.claims {
-            self.bindings.waits.remove(claim, For::ReadyDevices, uid);
-        }
-        Some(readying)
-    }
-
-    /// A pod that waits for its devices is gone, or is called back. Devices that nobody else wants are not made ready any
+    /// A pod that waited for its devices is gone, or is called back. Devices that nobody else wants are not made ready any
     /// further.
-    pub(super) fn abandon_readying(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let readying = self.bindings.placing.get(uid).and_then(|placing| placing.readying.clone());
-        let Some(readying) = readying else { return };
-        self.end_readying(now, uid, ReadyOutcome::Error, &readying.claims);
-        if let Some(placing) = self.bindings.placing.get_mut(uid) {
-            placing.keeps_node = false;
+    pub(super) fn abandon_readying(&mut self, now: Timestamp, uid: &Arc<str>, waited: Waited) {
+        self.tell_devices(now, uid, ReadyOutcome::Error, (&waited.claims, Some(&waited)));
+        if let Some(binding) = self.bindings.get_mut(uid) {
+            binding.keeps_node = false;
         }
-        for claim in readying.claims {
+        for claim in waited.claims {
             self.give_devices_back(uid, claim, Why::NotReady);
         }
     }

@@ -1,16 +1,20 @@
 //! What becomes of writes: when all claims of a pod are written it is bound, and when something fails all is taken back.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use decisions::filters::FilterSet;
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::readiness::ReadyOutcome;
 use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::{Announcement, Engine, OpenClaim, Placing};
+use super::outlook::Outlook;
+use super::{Announcement, Engine};
+use crate::life_cycles::binding::{Binding, CannotBind, Event, OpenWrite, Part, Stage, Waited};
 use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Consumer, Write, WriteId, WriteOutcome};
@@ -52,88 +56,123 @@ impl Engine {
         uid: Arc<str>,
         outcome: &WriteOutcome,
     ) -> Option<Arc<str>> {
-        let placing = self.bindings.placing.get_mut(&uid)?;
-        if let Some(open) = placing.open.remove(&write) {
-            match outcome {
-                WriteOutcome::Done => placing.reserved.push(open.claim.clone()),
-                WriteOutcome::Failed(reason) => {
-                    placing.failed.get_or_insert_with(|| format!("claim {}: {reason}", open.claim));
-                }
-            }
-            self.settle_claim(now, &open, outcome);
-        } else if placing.binding == Some(write) {
-            match outcome {
+        let binding = self.bindings.get_mut(&uid)?;
+        if let Some(open) = binding.open.remove(&write) {
+            let event = match outcome {
                 WriteOutcome::Done => {
-                    self.bound(&uid);
-                    return None;
+                    binding.written.push(open.part.clone());
+                    Event::Answered
                 }
                 WriteOutcome::Failed(reason) => {
-                    placing.binding = None;
-                    placing.failed = Some(format!("binding: {reason}"));
+                    let message = match &open.part {
+                        Part::Claim(claim) => format!("claim {claim}: {reason}"),
+                        Part::MadeClaim => format!("claim for extended resources: {reason}"),
+                        Part::Note(_) => format!("note of resources: {reason}"),
+                    };
+                    Event::Failed(CannotBind { message, because: Why::NotBound })
                 }
-            }
-        } else if placing.releasing.remove(&write) {
-            self.put_back(now, &uid);
-            return None;
+            };
+            self.bindings.step(&uid, event);
+            self.settle_part(now, &open, &uid, outcome);
+            self.settle_unmade(&uid);
+            return Some(uid);
         }
-        self.settle_unmade(&uid);
-        Some(uid)
+        match (binding.stage(), outcome) {
+            (Stage::Binding(known), WriteOutcome::Done) if *known == write => {
+                self.bound(&uid);
+                None
+            }
+            (Stage::Binding(known), WriteOutcome::Failed(reason)) if *known == write => {
+                let why = CannotBind { message: format!("binding: {reason}"), because: Why::NotBound };
+                self.bindings.step(&uid, Event::Failed(why));
+                Some(uid)
+            }
+            (Stage::Undoing { writes, .. }, _) if writes.contains(&write) => {
+                self.bindings.step(&uid, Event::Released(write));
+                self.put_back(now, &uid);
+                None
+            }
+            _ => None,
+        }
     }
 
-    /// Binds a pod whose claims are all written, or takes back what was done for one that cannot be.
+    /// Binds a pod whose claims are all written, lets it wait for what it lacks, or takes back what was done for it.
     pub(crate) fn go_on(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let Some(placing) = self.bindings.placing.get(uid) else { return };
-        if !placing.open.is_empty() || placing.binding.is_some() || !placing.releasing.is_empty() {
+        let Some(binding) = self.bindings.get(uid).filter(|binding| !binding.awaits_answers()) else {
             return;
-        }
+        };
         if !self.facts.waiting.contains_key(uid) {
-            // Somebody bound it meanwhile: where it is and what it uses is theirs to say.
-            self.stop_readying(uid);
-            self.bindings.placing.remove(uid);
+            // Another has bound it meanwhile: where it is and what it uses is theirs to say.
+            self.bindings.step(uid, Event::Left);
             return self.slip_from_flight(now, uid);
         }
-        if placing.failed.is_some() {
-            return self.take_back(now, uid);
+        match binding.stage() {
+            Stage::Failing(_) => self.take_back(now, uid, None),
+            Stage::Writing => {
+                let outlook = self.outlook(now, binding);
+                self.bindings.step(uid, Event::Written);
+                self.go_by(now, uid, outlook);
+            }
+            _ => self.go_by(now, uid, self.outlook(now, binding)),
         }
-        if let Some(why) = self.misplaced(uid) {
-            return self.fail(now, uid, why);
+    }
+
+    /// Does what the outlook of a pod on its way asks for.
+    fn go_by(&mut self, now: Timestamp, uid: &Arc<str>, outlook: Outlook) {
+        match outlook {
+            Outlook::Lost(why) => self.fail(now, uid, why),
+            Outlook::Clash(claim, why) => self.yield_to_rival(now, uid, claim, why),
+            Outlook::Unheard { claims, until } => {
+                self.bindings.step(uid, Event::Unsettled { claims, until });
+            }
+            Outlook::Contested { until } => {
+                if let Some(binding) = self.bindings.get_mut(uid) {
+                    binding.settles_at = Some(until);
+                }
+                self.bindings.step(uid, Event::Unsettled { claims: Vec::new(), until });
+            }
+            Outlook::Served => self.served(now, uid),
+            Outlook::Unready { until, claims, what } => self.wait_for_devices(now, uid, until, claims, &what),
+            Outlook::Broken { claims, broken } => self.give_up_on(now, uid, &claims, broken),
+            Outlook::LostDevices { claims, why } => {
+                let waited = self.bindings.get(uid).and_then(Binding::waited);
+                self.tell_devices(now, uid, ReadyOutcome::Error, (&claims, waited.as_ref()));
+                self.fail_on_node(now, uid, why);
+            }
+            Outlook::Ready { claims } => {
+                if !claims.is_empty() {
+                    let waited = self.bindings.get(uid).and_then(Binding::waited);
+                    self.tell_devices(now, uid, ReadyOutcome::Success, (&claims, waited.as_ref()));
+                }
+                if self.is_held_for_gang(uid) {
+                    self.bindings.step(uid, Event::Ready { now, claims });
+                    return self.complete_flight(now, uid);
+                }
+                self.bind(uid);
+            }
         }
-        if self.bindings.placing.get(uid).is_some_and(|placing| !placing.reserved.is_empty())
-            && !self.has_devices_alone(now, uid)
-        {
-            return;
-        }
-        // Nobody holds a pod back that is on its node already, until its devices are ready.
-        if self.bindings.placing.get(uid).is_some_and(|placing| placing.pod.node.is_some()) {
-            return self.served(now, uid);
-        }
-        if self.waits_for_devices(now, uid) {
-            return;
-        }
-        if self.waits_for_gang(now, uid) {
-            return;
-        }
-        let Some(placing) = self.bindings.placing.get(uid) else { return };
-        let (pod, node) = (placing.pod.clone(), placing.node.clone());
+    }
+
+    fn bind(&mut self, uid: &Arc<str>) {
+        let Some(binding) = self.bindings.get(uid) else { return };
+        let (pod, node) = (binding.pod.id.clone(), binding.node.clone());
         let together = self.bound_together(uid);
-        let bind = Write::Bind { pod: pod.id.clone(), uid: uid.clone(), node, together };
+        let bind = Write::Bind { pod, uid: uid.clone(), node, together };
         let write = self.outbox.submit_for(Owner::Binding(uid.clone()), bind);
-        if let Some(placing) = self.bindings.placing.get_mut(uid) {
-            placing.binding = Some(write);
-        }
+        self.bindings.step(uid, Event::Bind(write));
     }
 
     /// A pod is bound where we wanted it.
     pub(super) fn bound(&mut self, uid: &Arc<str>) {
-        let Some(placing) = self.bindings.placing.remove(uid) else { return };
-        let key = self.facts.groups.key_of(&placing.pod);
+        let Some(binding) = self.bindings.step(uid, Event::Bound) else { return };
+        let key = self.facts.groups.key_of(&binding.pod);
         self.note_landing(uid, true);
         let in_flight = self.leave_flight(uid).map(|flight| (flight.attempts, flight.since));
         let (attempts, since) =
             in_flight.unwrap_or_else(|| (self.queue.attempts(&key), self.queue.began(&key)));
         self.forget_waiting(uid);
-        self.end_negotiation(&placing.pod);
-        let (pod, node) = (placing.pod, placing.node);
+        self.end_negotiation(&binding.pod);
+        let (pod, node) = (binding.pod, binding.node);
         // Only who leads binds pods, so that it may be noted at once.
         self.look_if_gang_bound(&pod);
         self.note_placed();
@@ -143,16 +182,22 @@ impl Engine {
     /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once
     /// what is being written for it is answered.
     pub(crate) fn call_back(&mut self, now: Timestamp, uid: &Arc<str>, reason: &str) -> bool {
-        let is_on_its_way = |placing: &&mut Placing| placing.binding.is_none() && placing.pod.node.is_none();
-        let Some(placing) = self.bindings.placing.get_mut(uid).filter(is_on_its_way) else { return false };
-        placing.failed.get_or_insert_with(|| reason.to_owned());
-        placing.displaced = true;
-        self.go_on(now, uid);
+        let may_come_back = |binding: &&Binding| !binding.is_being_bound() && binding.pod.node.is_none();
+        let Some(binding) = self.bindings.get(uid).filter(may_come_back) else { return false };
+        let waited = binding.waited();
+        let why = CannotBind { message: reason.to_owned(), because: Why::Preempted };
+        self.bindings.step(uid, Event::Failed(why));
+        if self.bindings.get(uid).is_some_and(|binding| !binding.awaits_answers()) {
+            match self.facts.waiting.contains_key(uid) {
+                true => self.take_back(now, uid, waited),
+                false => self.go_on(now, uid),
+            }
+        }
         true
     }
 
     /// Undoes a placement that failed, and puts the pod back once that is done.
-    pub(super) fn take_back(&mut self, now: Timestamp, uid: &Arc<str>) {
+    pub(super) fn take_back(&mut self, now: Timestamp, uid: &Arc<str>, waited: Option<Waited>) {
         match self.facts.waiting.get(uid).filter(|pod| pod.node.is_some()).cloned() {
             // It stays where it is, without what its devices would have taken.
             Some(bound) => self.facts.put_pod(bound),
@@ -161,31 +206,33 @@ impl Engine {
                 self.plans.leaving.remove(uid);
             }
         }
-        self.abandon_readying(now, uid);
-        let Some(placing) = self.bindings.placing.get_mut(uid) else { return };
-        let (pod, mut reserved) = (placing.pod.clone(), std::mem::take(&mut placing.reserved));
-        let (displaced, keeps_node) = (placing.displaced, placing.keeps_node);
+        if let Some(waited) = waited.filter(|waited| !waited.claims.is_empty()) {
+            self.abandon_readying(now, uid, waited);
+        }
+        let Some(binding) = self.bindings.get_mut(uid) else { return };
+        let (pod, mut written) = (binding.pod.clone(), std::mem::take(&mut binding.written));
+        let keeps_node = binding.keeps_node;
+        let because = if let Stage::Failing(why) = binding.stage() { why.because } else { Why::NotBound };
         // Ready devices are kept for a pod that tries others beside them on its node.
-        if displaced || (!keeps_node && pod.node.is_none()) {
-            self.give_up_devices(&pod, &mut reserved, displaced);
+        if because == Why::Preempted || (!keeps_node && pod.node.is_none()) {
+            self.give_up_devices(&pod, &mut written, because);
         }
         if !keeps_node {
             let latest = self.facts.waiting.get(uid).unwrap_or(&pod).clone();
             self.withdraw(&latest);
         }
         let node = self.facts.waiting.get(uid).and_then(|pod| pod.node.clone());
-        for claim in reserved {
+        let mut writes = BTreeSet::new();
+        for part in written {
             // What a pod may use where it is stays its own, whatever it lacks besides.
-            if node.as_ref().is_some_and(|node| self.facts.may_use_at(&claim, node)) {
+            if self.is_of_use(&part, node.as_ref()) {
                 continue;
             }
-            let consumer = self.consumer(&pod, &claim);
-            let Some(release) = self.letting_go(&claim, consumer, node.clone()) else { continue };
-            let write = self.outbox.submit_for(Owner::Binding(uid.clone()), release);
-            if let Some(placing) = self.bindings.placing.get_mut(uid) {
-                placing.releasing.insert(write);
-            }
+            let consumer = self.consumer_of(&pod, &part);
+            let Some(release) = self.letting_go(&part, consumer, node.clone()) else { continue };
+            writes.insert(self.outbox.submit_for(Owner::Binding(uid.clone()), release));
         }
+        self.bindings.step(uid, Event::TakenBack(writes));
         self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
         self.put_back(now, uid);
         self.note_landing(uid, false);
@@ -195,28 +242,29 @@ impl Engine {
     /// A pod could not be bound, or makes way for another: its claims give their devices back if nobody else uses them. Released
     /// alone, they would keep them for the time when it is tried again, and for good if it is not. What drivers gave is
     /// given back only for another: it is negotiated about for long.
-    fn give_up_devices(&mut self, pod: &Pod, reserved: &mut Vec<ClaimId>, displaced: bool) {
-        let why = if displaced { Why::Preempted } else { Why::NotBound };
+    fn give_up_devices(&mut self, pod: &Pod, written: &mut Vec<Part>, why: Why) {
         for claim in pod.claim_ids() {
             if self.kept(why, &claim, Some(&pod.uid)).is_some() {
                 continue;
             }
             let Some(uid) = self.facts.claims.get(&claim).map(|state| state.uid.clone()) else { continue };
-            reserved.retain(|one| *one != claim);
+            written.retain(|part| *part != Part::Claim(claim.clone()));
             let user = self.consumer(pod, &claim).user().clone();
-            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, &user);
+            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, Some(&user));
         }
     }
 
     /// Puts a pod back whose placement is undone.
     fn put_back(&mut self, now: Timestamp, uid: &Arc<str>) {
-        if self.bindings.placing.get(uid).is_none_or(|placing| !placing.releasing.is_empty()) {
+        let is_undone = |stage: &Stage| matches!(stage, Stage::Undoing { writes, .. } if writes.is_empty());
+        let Some(stage) = self.bindings.get(uid).map(Binding::stage).filter(|stage| is_undone(stage)) else {
             return;
-        }
-        let Some(placing) = self.bindings.placing.remove(uid) else { return };
-        let message = placing.failed.unwrap_or_default();
-        self.refuse(now, &placing.pod, Failure::Failed, message, FilterSet::default());
-        self.rejoin_gang(now, &placing.pod);
+        };
+        let message =
+            if let Stage::Undoing { message, .. } = stage { message.clone() } else { String::new() };
+        let Some(binding) = self.bindings.step(uid, Event::PutBack) else { return };
+        self.refuse(now, &binding.pod, Failure::Failed, message, FilterSet::default());
+        self.rejoin_gang(now, &binding.pod);
         // What the API has said about its nomination meanwhile counts from now on.
         if let Some(pod) = self.facts.waiting.get(uid).cloned() {
             let freed = self.fold_nomination(now, None, &pod);
@@ -227,40 +275,47 @@ impl Engine {
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered
     /// stay taken until they are: the API may have given them to the claim by now.
     pub(super) fn abandon(&mut self, uid: &Arc<str>) {
-        self.abandon_readying(self.now, uid);
-        let Some(placing) = self.bindings.placing.remove(uid) else { return };
-        self.fail_flight(self.now, uid);
-        for (write, open) in &placing.open {
-            self.outbox.hand_over(*write, Owner::Abandoned);
-            self.bindings.abandoned.insert(*write, (open.clone(), self.consumer(&placing.pod, &open.claim)));
+        let waited = self.bindings.get(uid).and_then(Binding::waited);
+        if let Some(waited) = waited.filter(|waited| !waited.claims.is_empty()) {
+            self.abandon_readying(self.now, uid, waited);
         }
-        self.release(&placing);
+        let Some(binding) = self.bindings.step(uid, Event::Left) else { return };
+        self.fail_flight(self.now, uid);
+        self.leave_open(&binding);
+        for part in &binding.written {
+            let consumer = self.consumer_of(&binding.pod, part);
+            self.let_go_unbound(part, consumer, None);
+        }
+    }
+
+    /// Answers to writes for a pod that is on its way no more are still to come.
+    fn leave_open(&mut self, binding: &Binding) {
+        for (write, open) in &binding.open {
+            self.outbox.hand_over(*write, Owner::Abandoned);
+            let consumer = self.consumer_of(&binding.pod, &open.part);
+            self.bindings.abandoned.insert(*write, (open.clone(), consumer));
+        }
     }
 
     /// A pod on its way turns out to be bound. If that is our own binding, its answer only comes later or got lost. If
     /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same if it can use
     /// it where it is now.
     pub(super) fn found_bound(&mut self, uid: &Arc<str>, node: &Arc<str>) {
-        let Some(placing) = self.bindings.placing.get(uid) else { return };
-        if placing.pod.node.is_some() {
+        let Some(binding) = self.bindings.get(uid) else { return };
+        if binding.pod.node.is_some() {
             // It was bound before, and only its claims are being written.
             return;
         }
-        if placing.binding.is_some() && placing.node == *node {
+        if binding.is_being_bound() && binding.node == *node {
             return self.bound(uid);
         }
-        self.stop_readying(uid);
-        let Some(placing) = self.bindings.placing.remove(uid) else { return };
+        let Some(binding) = self.bindings.step(uid, Event::Left) else { return };
         self.slip_from_flight(self.now, uid);
-        for (write, open) in placing.open {
-            let consumer = self.consumer(&placing.pod, &open.claim);
-            self.outbox.hand_over(write, Owner::Abandoned);
-            self.bindings.abandoned.insert(write, (open, consumer));
-        }
-        for claim in &placing.reserved {
-            if !self.facts.may_use_at(claim, node) {
-                let consumer = self.consumer(&placing.pod, claim);
-                self.release_claim(claim, consumer, Some(node.clone()));
+        self.leave_open(&binding);
+        for part in &binding.written {
+            if !self.is_of_use(part, Some(node)) {
+                let consumer = self.consumer_of(&binding.pod, part);
+                self.release_part(part, consumer, Some(node.clone()));
             }
         }
     }
@@ -270,80 +325,103 @@ impl Engine {
         let Some((open, consumer)) = self.bindings.abandoned.remove(&write) else { return };
         let user = consumer.uid.clone();
         let node = self.facts.nodes.pod(&user).and_then(|(_, pod)| pod.node.clone());
-        let is_of_use = node.as_ref().is_some_and(|node| self.facts.may_use_at(&open.claim, node));
-        if *outcome == WriteOutcome::Done && !is_of_use {
-            self.let_go_unbound(&open.claim, consumer, node);
+        if *outcome == WriteOutcome::Done && !self.is_of_use(&open.part, node.as_ref()) {
+            self.let_go_unbound(&open.part, consumer, node);
         }
-        self.settle_claim(now, &open, outcome);
+        self.settle_part(now, &open, &user, outcome);
         self.settle_unmade(&user);
     }
 
-    /// Takes back what was decided for a claim.
-    pub(crate) fn undecide(&mut self, claim: &ClaimId) {
-        if let Some(uid) = self.facts.claims.decided_for(claim).cloned() {
-            self.facts.touch_claim(claim);
-            self.facts.claims.undecide(claim, &uid);
-        }
-    }
-
     /// What was decided for a claim is written, or is taken back.
-    fn settle_claim(&mut self, now: Timestamp, open: &OpenClaim, outcome: &WriteOutcome) {
-        if let Some(uid) = &open.decided {
-            self.facts.touch_claim(&open.claim);
-            match outcome {
-                WriteOutcome::Done => self.facts.claims.written(&open.claim, uid),
-                WriteOutcome::Failed(_) => self.facts.claims.undecide(&open.claim, uid),
-            };
-            // Devices may be free again, and pods that share the claim may be able to reserve it now.
-            if !self.facts.claims.is_decided(&open.claim) {
-                self.queue.wake(Wake::Claim.into(), now);
+    fn settle_part(&mut self, now: Timestamp, open: &OpenWrite, pod: &Arc<str>, outcome: &WriteOutcome) {
+        let Some(uid) = &open.decided else { return };
+        let is_over = match (&open.part, outcome) {
+            (Part::Claim(claim), outcome) => {
+                self.facts.touch_claim(claim);
+                match outcome {
+                    WriteOutcome::Done => self.facts.claims.written(claim, uid),
+                    WriteOutcome::Failed(_) => self.facts.claims.undecide(claim, uid),
+                };
+                !self.facts.claims.is_decided(claim)
             }
+            (Part::MadeClaim, WriteOutcome::Failed(_)) => {
+                self.facts.touch_unmade(pod);
+                self.facts.claims.forget_unmade(pod);
+                true
+            }
+            (Part::MadeClaim, WriteOutcome::Done) | (Part::Note(_), _) => false,
+        };
+        // Devices may be free again, and pods that share the claim may be able to reserve it now.
+        if is_over {
+            self.queue.wake(Wake::Claim.into(), now);
         }
     }
 
-    fn release(&mut self, placing: &Placing) {
-        for claim in &placing.reserved {
-            let consumer = self.consumer(&placing.pod, claim);
-            self.let_go_unbound(claim, consumer, None);
+    /// Whether a pod can use what is written for it on a node.
+    fn is_of_use(&self, part: &Part, node: Option<&Arc<str>>) -> bool {
+        match (part, node) {
+            (Part::Claim(claim), Some(node)) => self.facts.may_use_at(claim, node),
+            (Part::MadeClaim | Part::Note(_), _) | (_, None) => false,
+        }
+    }
+
+    /// Who uses what is written for a pod.
+    fn consumer_of(&self, pod: &Pod, part: &Part) -> Consumer {
+        match part {
+            Part::Claim(claim) => self.consumer(pod, claim),
+            Part::MadeClaim | Part::Note(_) => {
+                Consumer { name: pod.id.name.clone(), uid: pod.uid.clone(), group: None }
+            }
         }
     }
 
     /// Undoes what was written of a claim for a pod that is gone, or that is on a node where it cannot use it. Of one that is gone
     /// the claim gives its devices back at once: whoever dies after a release would leave them with it.
-    fn let_go_unbound(&mut self, claim: &ClaimId, consumer: Consumer, node: Option<Arc<str>>) {
-        let gives_back = node.is_none() && self.kept(Why::PodGone, claim, Some(&consumer.uid)).is_none();
-        match self.facts.claims.get(claim).filter(|_| gives_back) {
+    fn let_go_unbound(&mut self, part: &Part, consumer: Consumer, node: Option<Arc<str>>) {
+        let claim = part.claim();
+        let gives_back = |claim: &&ClaimId| {
+            node.is_none() && self.kept(Why::PodGone, claim, Some(&consumer.uid)).is_none()
+        };
+        match claim.filter(gives_back).and_then(|claim| self.facts.claims.get(claim)) {
             Some(state) => {
-                let one =
-                    InTheWay { claim: claim.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };
-                self.ask_for(one, &consumer.user().clone());
+                let (claim, uid) = (state.wish.id.clone(), state.uid.clone());
+                let one = InTheWay { claim, uid, remedy: Remedy::Deallocate };
+                self.ask_for(one, Some(&consumer.user().clone()));
             }
-            None => self.release_claim(claim, consumer, node),
+            None => self.release_part(part, consumer, node),
         }
     }
 
-    fn release_claim(&mut self, claim: &ClaimId, consumer: Consumer, node: Option<Arc<str>>) {
+    fn release_part(&mut self, part: &Part, consumer: Consumer, node: Option<Arc<str>>) {
         let user = consumer.uid.clone();
-        let Some(release) = self.letting_go(claim, consumer, node) else { return };
+        let Some(release) = self.letting_go(part, consumer, node) else { return };
         let write = self.outbox.submit_for(Owner::GivingUp, release);
-        if self.facts.waiting.contains_key(&user) || self.facts.nodes.has_pod(&user) {
-            // Before it is answered, it could undo a reservation that the pod gets anew.
-            self.bindings.giving_up.insert(write, (vec![claim.clone()], user));
+        let is_there = self.facts.waiting.contains_key(&user) || self.facts.nodes.has_pod(&user);
+        // Before it is answered, it could undo a reservation that the pod gets anew.
+        if let Some(claim) = part.claim().filter(|_| is_there) {
+            self.bindings.giving_back.ask(write, claim.clone(), Some(user));
         }
     }
 
-    /// Undoes what was written of a claim for a pod; a reservation is taken back by the write that this gives. What its group
-    /// uses is let go with the last member.
-    fn letting_go(&mut self, claim: &ClaimId, consumer: Consumer, node: Option<Arc<str>>) -> Option<Write> {
-        if consumer
-            .group
-            .as_ref()
-            .is_some_and(|group| self.facts.has_members_besides(&group.uid, &consumer.uid))
-        {
+    /// Undoes what was written for a pod; a reservation is taken back by the write that this gives. What its group uses is let go
+    /// with the last member.
+    fn letting_go(&mut self, part: &Part, consumer: Consumer, node: Option<Arc<str>>) -> Option<Write> {
+        let claim = match part {
+            Part::Claim(claim) => claim,
+            Part::MadeClaim => {
+                self.unmake(&consumer.uid);
+                return None;
+            }
+            Part::Note(pod) => {
+                let (pod, uid) = (pod.clone(), consumer.uid.clone());
+                self.outbox.submit(Write::NoteResources { pod, uid, claims: Vec::new() });
+                return None;
+            }
+        };
+        let group = consumer.group.as_ref();
+        if group.is_some_and(|group| self.facts.has_members_besides(&group.uid, &consumer.uid)) {
             return None;
         }
-        self.unmake(claim);
-        self.forget_note(claim, &consumer.name);
         let state = self.facts.claims.get(claim)?;
         if state.allocation.is_none() && !state.reserved_for.contains(consumer.user()) {
             // What lost its devices is reserved for no pod either.

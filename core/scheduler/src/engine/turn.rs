@@ -13,7 +13,8 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::{Announcement, Engine, OpenClaim, Placing};
+use super::{Announcement, Engine};
+use crate::life_cycles::binding::{Binding, OpenWrite, Part};
 use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Consumer, WaitReason, Write};
@@ -93,24 +94,11 @@ impl Engine {
             shape.scored.add(&extra, 1);
         }
         self.facts.put_pod(Arc::new(assumed));
-        let placing = Placing {
-            pod: pod.clone(),
-            node: choice.node.clone(),
-            open: Default::default(),
-            reserved: Vec::new(),
-            binding: None,
-            hears_by: None,
-            settles_at: None,
-            readying: None,
-            keeps_node: false,
-            failed: None,
-            displaced: false,
-            releasing: Default::default(),
-        };
-        self.bindings.placing.insert(pod.uid.clone(), placing);
+        self.bindings.begin(Binding::new(pod.clone(), choice.node.clone()));
         if !footprints.is_empty() {
-            let (note, write) = self.note_resources(pod, footprints);
-            self.submit_for(pod, OpenClaim { claim: note, decided: None }, write);
+            let note = OpenWrite { part: Part::Note(pod.id.clone()), decided: None };
+            let (id, uid) = (pod.id.clone(), pod.uid.clone());
+            self.submit_for(pod, note, Write::NoteResources { pod: id, uid, claims: footprints });
         }
         if pod.node.is_none() && choice.claims.iter().any(|wanted| matches!(wanted, Wanted::Reserved)) {
             self.offer_kept_devices(now, pod);
@@ -119,18 +107,21 @@ impl Engine {
             let (open, write) = match wanted {
                 Wanted::Reserved => continue,
                 Wanted::Reservation { claim, uid } => {
-                    let open = OpenClaim { claim: claim.clone(), decided: None };
+                    let open = OpenWrite { part: Part::Claim(claim.clone()), decided: None };
                     let consumers = vec![self.consumer(pod, &claim)];
                     (open, Write::Reserve { claim, uid, consumers })
                 }
                 Wanted::Allocation { state, allocation } => {
-                    let open = OpenClaim { claim: state.wish.id.clone(), decided: Some(state.uid.clone()) };
+                    let open = OpenWrite {
+                        part: Part::Claim(state.wish.id.clone()),
+                        decided: Some(state.uid.clone()),
+                    };
                     let consumer = self.consumer(pod, &state.wish.id);
                     (open, self.allocate(&state, allocation, consumer))
                 }
                 Wanted::Claim { allocation } => {
-                    let (claim, write) = self.make_claim(pod, &choice.node, allocation);
-                    (OpenClaim { claim, decided: Some(pod.uid.clone()) }, write)
+                    let open = OpenWrite { part: Part::MadeClaim, decided: Some(pod.uid.clone()) };
+                    (open, self.make_claim(pod, &choice.node, allocation))
                 }
             };
             self.submit_for(pod, open, write);
@@ -152,10 +143,10 @@ impl Engine {
     }
 
     /// Asks for a write that has to be done before a pod is bound.
-    pub(crate) fn submit_for(&mut self, pod: &Pod, open: OpenClaim, write: Write) {
+    pub(crate) fn submit_for(&mut self, pod: &Pod, open: OpenWrite, write: Write) {
         let id = self.outbox.submit_for(Owner::Binding(pod.uid.clone()), write);
-        if let Some(placing) = self.bindings.placing.get_mut(&pod.uid) {
-            placing.open.insert(id, open);
+        if let Some(binding) = self.bindings.get_mut(&pod.uid) {
+            binding.open.insert(id, open);
         }
     }
 

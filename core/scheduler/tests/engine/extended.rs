@@ -156,7 +156,7 @@ fn a_claim_that_could_not_be_made_holds_nothing_and_is_tried_again() {
     world.add_pod(named_pod("p", GPU, 1, &[]));
     world.turn();
     world.carry_out();
-    let told = "p: claim default/<extended-resources> uid-p: conflict";
+    let told = "p: claim for extended resources: conflict";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
     // Nothing is held: others can have both cards.
     for name in ["one", "two"] {

@@ -408,7 +408,7 @@ impl World {
                 known.reserved_for.retain(|uid| consumers.iter().all(|one| one.user() != uid));
             }
             Write::Deallocate { user, .. } => {
-                if known.reserved_for.iter().any(|uid| uid != user) {
+                if known.reserved_for.iter().any(|uid| Some(uid) != user.as_ref()) {
                     return Err("it is in use");
                 }
                 known.reserved_for.clear();

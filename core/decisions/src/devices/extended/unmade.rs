@@ -17,7 +17,7 @@ impl Cycle<'_> {
                 (!is_leaving).then_some(delete),
             ));
         }
-        let is_coming = self.underway.is_being_made(&pod.uid);
+        let is_coming = self.facts.claims.unmade(&pod.uid).is_some();
         is_coming
             .then(|| ("the pod's extended resource claim is in the process of being made".to_owned(), None))
     }

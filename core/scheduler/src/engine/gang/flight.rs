@@ -5,36 +5,15 @@
 //! it is known of all of them whether they are bound. If none is, the gang is free to go elsewhere as a whole. The seat of one
 //! whose devices failed may be kept open for it. Before the first is bound, all are looked at once more.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::groups::Root;
-use decisions::gang::joint;
 use model::group::GroupId;
 use model::timestamp::Timestamp;
 
-use crate::engine::{Engine, Placing};
-
-/// Members of a gang that found their seats at once.
-#[derive(Clone, Debug)]
-pub(crate) struct Flight {
-    /// Who is on the way.
-    pub members: BTreeSet<Arc<str>>,
-    /// Those that have all that they need.
-    pub ready: BTreeSet<Arc<str>>,
-    /// Those whose devices failed, and who are looked after again before the others are taken back.
-    pub vacant: BTreeSet<Arc<str>>,
-    /// How many have to be bound together.
-    pub at_least: usize,
-    /// They may be bound.
-    pub is_cleared: bool,
-    /// How often the gang was looked at.
-    pub attempts: u32,
-    /// When it first was ready to be placed.
-    pub since: Option<Timestamp>,
-    /// When the youngest of them was made.
-    pub youngest: Option<Timestamp>,
-}
+use crate::engine::Engine;
+use crate::life_cycles::binding::Binding;
+use crate::life_cycles::flight::{Event, Flight};
 
 /// How the flight of a member was when it left.
 #[derive(Clone, Copy, Debug)]
@@ -44,96 +23,76 @@ pub(crate) struct Departed {
 }
 
 impl Engine {
-    /// Whether a pod that could be bound waits for other members of its gang. The last one lets all of them go on.
-    pub(crate) fn waits_for_gang(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
-        let Some(flight) = self.flight_mut(uid).filter(|flight| !flight.is_cleared) else { return false };
-        flight.ready.insert(uid.clone());
-        let Some(flight) = self.flight(uid).filter(|flight| self.is_whole(flight)) else { return true };
+    /// A member has all that it needs: if it is the last one, all of them are bound.
+    pub(crate) fn complete_flight(&mut self, now: Timestamp, uid: &Arc<str>) {
+        let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
+        let flight = self.gangs.flights.get(&root).filter(|flight| self.is_whole(&root, flight));
+        let Some(flight) = flight else { return };
         let others: Vec<Arc<str>> = flight.members.iter().filter(|other| *other != uid).cloned().collect();
         // All are asked what each was asked when it became ready: a list of claims or another scheduler may have come since.
-        let is_fit = |other: &Arc<str>| {
-            self.has_ready_devices(now, other)
-                && self.keeps_devices(now, other)
-                && self.has_waited_enough(now, other)
-        };
-        let (fit, unfit): (Vec<Arc<str>>, Vec<Arc<str>>) = others.into_iter().partition(is_fit);
-        let Some(flight) = self.flight_mut(uid) else { return true };
+        let unfit: Vec<Arc<str>> =
+            others.iter().filter(|other| !self.could_be_bound(now, other)).cloned().collect();
         if unfit.is_empty() {
-            flight.is_cleared = true;
-            fit.iter().for_each(|other| self.go_on(now, other));
-            return false;
+            self.gangs.flights.step(&root, Event::Cleared);
+            others.iter().chain([uid]).for_each(|one| self.go_on(now, one));
+            return;
         }
-        // What they had is lost: they see so now, and whoever of them is fit after all lets everybody go on.
-        flight.ready.retain(|other| !unfit.contains(other));
+        // What they had is lost: they see so now.
         unfit.iter().for_each(|other| self.go_on(now, other));
-        true
     }
 
     /// Whether a pod is on its way with a gang of which nobody may be bound yet.
     pub(crate) fn is_held_for_gang(&self, uid: &Arc<str>) -> bool {
-        self.flight(uid).is_some_and(|flight| !flight.is_cleared)
-    }
-
-    /// Whether a pod on its way has all that it needs but for the other members of its gang.
-    pub(crate) fn is_ready_for_gang(&self, uid: &Arc<str>) -> bool {
-        self.flight(uid).is_some_and(|flight| !flight.is_cleared && flight.ready.contains(uid))
-    }
-
-    /// A member lacks something after all.
-    pub(crate) fn is_not_ready(&mut self, uid: &Arc<str>) {
-        if let Some(flight) = self.flight_mut(uid) {
-            flight.ready.remove(uid);
-        }
+        self.gangs.flights.of(uid).is_some_and(|flight| !flight.is_cleared())
     }
 
     /// A member is not on its way any more. What is told is how its flight was when it left.
     pub(crate) fn leave_flight(&mut self, uid: &Arc<str>) -> Option<Departed> {
-        let id = self.gangs.in_flight.remove(uid)?;
-        let flight = self.gangs.flights.get_mut(&id)?;
+        let root = self.gangs.flights.root_of(uid)?.clone();
+        let flight = self.gangs.flights.get(&root)?;
         let before = Departed { attempts: flight.attempts, since: flight.since };
-        flight.members.remove(uid);
-        flight.ready.remove(uid);
-        if flight.members.is_empty()
-            && let Some(flight) = self.gangs.flights.remove(&id)
-        {
-            self.end_landing(&id, &flight);
+        if let Some(over) = self.gangs.flights.step(&root, Event::Left(uid.clone())) {
+            self.end_landing(&root, &over);
         }
         Some(before)
     }
 
     /// A member was bound by somebody else: those who waited for it alone go on.
     pub(crate) fn slip_from_flight(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let Some(id) = self.gangs.in_flight.get(uid).cloned() else { return };
+        let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
         self.leave_flight(uid);
-        self.clear_if_ready(now, &id);
+        self.clear_if_ready(now, &root);
     }
 
     /// A member will not be bound. If too few are left, those that are not being bound yet come back as well. Whoever is bound
     /// or is being bound stays: the others are then looked a place for where these are.
     pub(crate) fn fail_flight(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let Some(id) = self.gangs.in_flight.get(uid).cloned() else { return };
+        let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
         self.leave_flight(uid);
-        let Some(flight) = self.gangs.flights.get(&id) else { return };
-        let is_binding =
-            |uid: &&Arc<str>| self.bindings.placing.get(*uid).is_some_and(Placing::is_being_bound);
-        let is_enough = if flight.is_cleared {
-            let wanted = self.facts.groups.get(&id).map_or(0, |group| group.at_least as usize);
-            let landed = |uid: &&Arc<str>| !self.bindings.placing.contains_key(*uid) || is_binding(uid);
-            self.facts.groups.seated(&id).filter(landed).count() >= wanted
+        let Some(flight) = self.gangs.flights.get(&root) else { return };
+        let is_enough = if flight.is_cleared() {
+            self.has_landed_enough(&root)
         } else {
-            flight.members.len() + flight.vacant.len() >= self.needed(flight)
+            flight.members.len() + flight.vacant() >= self.needed(&root, flight)
         };
         if is_enough {
-            return self.clear_if_ready(now, &id);
+            return self.clear_if_ready(now, &root);
         }
-        self.call_flight_back(now, &id, "another member of the pod group could not be bound");
+        self.call_flight_back(now, &root, "another member of the pod group could not be bound");
+    }
+
+    /// Whether enough members are bound or being bound. What is enough of a tree is looked at when all of it has landed.
+    fn has_landed_enough(&self, root: &Root) -> bool {
+        let Root::Group(id) = root else { return true };
+        let wanted = self.facts.groups.get(id).map_or(0, |group| group.at_least as usize);
+        let has_landed = |uid: &&Arc<str>| self.bindings.get(uid).is_none_or(Binding::is_being_bound);
+        self.facts.groups.seated(id).filter(has_landed).count() >= wanted
     }
 
     /// Takes members back that are on their way and not being bound.
-    fn call_flight_back(&mut self, now: Timestamp, id: &GroupId, why: &str) {
-        let Some(flight) = self.gangs.flights.get(id) else { return };
-        let is_binding =
-            |uid: &&Arc<str>| self.bindings.placing.get(*uid).is_some_and(Placing::is_being_bound);
+    fn call_flight_back(&mut self, now: Timestamp, root: &Root, why: &str) {
+        let Some(flight) = self.gangs.flights.get(root) else { return };
+        let is_binding = |uid: &&Arc<str>| self.bindings.get(uid).is_some_and(Binding::is_being_bound);
         let others: Vec<Arc<str>> = flight.members.iter().filter(|uid| !is_binding(uid)).cloned().collect();
         for other in &others {
             self.leave_flight(other);
@@ -145,37 +104,40 @@ impl Engine {
 
     /// Takes members on their way back if they have become too few, and nobody is bound yet.
     pub(crate) fn recount_flight(&mut self, now: Timestamp, id: &GroupId, why: &str) {
+        let root = Root::Group(id.clone());
         let is_short = |flight: &&Flight| {
-            !flight.is_cleared && flight.members.len() + flight.vacant.len() < self.needed(flight)
+            !flight.is_cleared() && flight.members.len() + flight.vacant() < self.needed(&root, flight)
         };
-        if self.gangs.flights.get(id).filter(is_short).is_some() {
-            self.call_flight_back(now, id, why);
+        if self.gangs.flights.get(&root).filter(is_short).is_some() {
+            self.call_flight_back(now, &root, why);
         }
     }
 
     /// Whether enough members are on the way, and all of them have what they need.
-    fn is_whole(&self, flight: &Flight) -> bool {
-        flight.members.len() >= self.needed(flight) && flight.ready.len() == flight.members.len()
+    fn is_whole(&self, root: &Root, flight: &Flight) -> bool {
+        let is_ready = |uid: &Arc<str>| self.bindings.get(uid).is_some_and(Binding::is_held);
+        !flight.is_cleared()
+            && flight.members.len() >= self.needed(root, flight)
+            && flight.members.iter().all(is_ready)
     }
 
     /// Whether a member on its way is being taken back: what is written for it is undone, or has yet to be answered.
     pub(super) fn is_coming_back(&self, uid: &Arc<str>) -> bool {
-        !self.facts.nodes.has_pod(uid)
-            || self.bindings.placing.get(uid).is_some_and(|placing| placing.failed.is_some())
+        !self.facts.nodes.has_pod(uid) || self.bindings.get(uid).is_some_and(Binding::is_coming_back)
     }
 
     /// How many members have to be on the way together, with those that are on nodes by now.
-    fn needed(&self, flight: &Flight) -> usize {
-        let id = flight.members.first().and_then(|uid| self.gangs.in_flight.get(uid));
-        let Some(group) = id.and_then(|id| self.facts.groups.get(id)) else { return flight.at_least };
+    fn needed(&self, root: &Root, flight: &Flight) -> usize {
+        let Root::Group(id) = root else { return flight.at_least };
+        let Some(group) = self.facts.groups.get(id) else { return flight.at_least };
         let counts = |uid: &&Arc<str>| !flight.members.contains(*uid) && !self.is_coming_back(uid);
-        let bound = self.facts.groups.seated(&group.id).filter(counts).count();
+        let bound = self.facts.groups.seated(id).filter(counts).count();
         (group.at_least as usize).saturating_sub(bound)
     }
 
     /// Lets all members go on if none of them is waited for any more.
-    fn clear_if_ready(&mut self, now: Timestamp, id: &GroupId) {
-        let whole = self.gangs.flights.get(id).filter(|flight| !flight.is_cleared && self.is_whole(flight));
+    fn clear_if_ready(&mut self, now: Timestamp, root: &Root) {
+        let whole = self.gangs.flights.get(root).filter(|flight| self.is_whole(root, flight));
         // The last one lets all others go on.
         let last = whole.and_then(|flight| flight.members.last()).cloned();
         last.iter().for_each(|last| self.go_on(now, last));
@@ -184,34 +146,7 @@ impl Engine {
     /// Whether members are being bound, and the gang or the tree has too few if that fails, or members are let go: where the others
     /// can be depends on it.
     pub(super) fn is_landing(&self, root: &Root) -> bool {
-        let flight = match root {
-            Root::Group(id) => self.gangs.flights.get(id),
-            Root::Composite(id) => self.gangs.flights.get(&joint(id)),
-        };
         self.facts.groups.leaves_of(root).iter().any(|leaf| self.has_released(leaf))
-            || (flight.is_some_and(|flight| flight.is_cleared) && !self.is_bound(root))
-    }
-
-    /// Says that members are to be bound together, and with those that are on their way already.
-    pub(super) fn begin_flight(&mut self, id: &GroupId, flight: Flight) {
-        let members = flight.members.iter().map(|uid| (uid.clone(), id.clone()));
-        self.gangs.in_flight.extend(members);
-        match self.gangs.flights.get_mut(id) {
-            Some(before) => {
-                before.members.extend(flight.members);
-                before.youngest = before.youngest.max(flight.youngest);
-                before.vacant.clear();
-            }
-            None => drop(self.gangs.flights.insert(id.clone(), flight)),
-        }
-    }
-
-    pub(super) fn flight(&self, uid: &Arc<str>) -> Option<&Flight> {
-        self.gangs.flights.get(self.gangs.in_flight.get(uid)?)
-    }
-
-    fn flight_mut(&mut self, uid: &Arc<str>) -> Option<&mut Flight> {
-        let id = self.gangs.in_flight.get(uid)?;
-        self.gangs.flights.get_mut(id)
+            || (self.gangs.flights.get(root).is_some_and(Flight::is_cleared) && !self.is_bound(root))
     }
 }

@@ -150,9 +150,8 @@ impl Engine {
             let together = root.as_ref().and_then(|root| self.lack_of_gang(root, &pods));
             let mut later = None;
             for pod in pods {
-                let is_told_otherwise = !pod.gates.is_empty()
-                    || pod.node.is_some()
-                    || self.bindings.placing.contains_key(&pod.uid);
+                let is_told_otherwise =
+                    !pod.gates.is_empty() || pod.node.is_some() || self.bindings.has(&pod.uid);
                 let lack = self.lack_of_group(&pod).or_else(|| self.lack_of_claims(&pod));
                 let Some(lack) = lack.or_else(|| together.clone()).filter(|_| !is_told_otherwise) else {
                     continue;

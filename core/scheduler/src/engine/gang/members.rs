@@ -107,7 +107,7 @@ impl Engine {
             self.queue.remove(&key);
             return;
         };
-        let mut here = members.iter().filter(|(uid, _)| !self.bindings.placing.contains_key(*uid)).peekable();
+        let mut here = members.iter().filter(|(uid, _)| !self.bindings.has(uid)).peekable();
         if here.peek().is_none() {
             self.gangs.gated.remove(&key);
             self.queue.remove(&key);

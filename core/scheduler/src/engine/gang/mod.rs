@@ -26,12 +26,11 @@ use std::sync::Arc;
 
 use decisions::gang::Tried;
 use model::group::GroupId;
-use rustc_hash::FxHashMap;
 
-use flight::Flight;
 use gated::Gated;
 use notes::Notes;
-use release::Landing;
+
+use crate::life_cycles::flight::Flights;
 
 /// What is under way with pods that are placed together.
 #[derive(Debug, Default)]
@@ -39,9 +38,7 @@ pub(crate) struct Gangs {
     /// Pods and gangs that are held back until something exists.
     pub(crate) gated: Gated,
     /// Members that are to be bound together.
-    flights: BTreeMap<GroupId, Flight>,
-    /// The gang of each of them.
-    in_flight: FxHashMap<Arc<str>, GroupId>,
+    flights: Flights,
     /// Groups of which enough members are bound, and which have yet to be told so.
     pub(crate) untold: BTreeSet<GroupId>,
     /// Those that were told, by uid.
@@ -50,8 +47,6 @@ pub(crate) struct Gangs {
     tried: Tried,
     /// Notes on groups that are not known to be written.
     notes: Notes,
-    /// What became of members that were to be bound together, as far as it is known.
-    landings: BTreeMap<GroupId, Landing>,
     /// Members that were let go since another could not be bound, and are still on their nodes.
     pub(crate) released: BTreeSet<Arc<str>>,
     /// Groups that are ignored as the feature is off, and of which that was told.

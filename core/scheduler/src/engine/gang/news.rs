@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use cluster::groups::Root;
 use decisions::gang::Tried;
 use model::group::{Group, GroupId};
 use model::pod::Pod;
@@ -81,11 +82,12 @@ impl Engine {
     /// A group of which enough members are bound and which does not say so yet, and how many are bound.
     fn is_placed(&self, id: &GroupId) -> Option<(Arc<Group>, usize)> {
         let group = self.facts.groups.get(id).filter(|_| !self.was_placed(id))?;
-        let on_the_way = match self.gangs.flights.get(id) {
+        let on_the_way = match self.gangs.flights.get(&Root::Group(id.clone())) {
             Some(flight) => flight.members.len(),
             None if group.parent.is_none() => 0,
             None => {
-                self.facts.groups.seated(id).filter(|uid| self.gangs.in_flight.contains_key(*uid)).count()
+                let is_on_its_way = |uid: &&Arc<str>| self.gangs.flights.of(uid).is_some();
+                self.facts.groups.seated(id).filter(is_on_its_way).count()
             }
         };
         let bound = self.facts.groups.seated(id).count().saturating_sub(on_the_way);

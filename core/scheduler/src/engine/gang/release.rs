@@ -6,7 +6,6 @@
 //! Invariant: only members that were bound together with the one that failed are let go, and only while their gang is not whole
 //! without it. Until they are gone nobody else of the gang is looked a place for.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::groups::Root;
@@ -14,47 +13,28 @@ use model::group::{BindingFailure, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::flight::Flight;
 use crate::engine::{Announcement, Engine};
+use crate::life_cycles::flight::{Event, Flight};
 
 /// Why a pod is let go.
 const FAILED: &str = "another pod of its group could not be bound, and the group is placed anew as a whole";
 
-/// What became of members that were to be bound together.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Landing {
-    /// Those who are bound.
-    landed: BTreeSet<Arc<str>>,
-    /// Somebody could not be.
-    is_broken: bool,
-}
-
 impl Engine {
-    /// A member on its way is about to be bound, or could not be.
+    /// A member on its way is bound, or could not be.
     pub(crate) fn note_landing(&mut self, uid: &Arc<str>, is_bound: bool) {
-        let Some(id) = self.gangs.in_flight.get(uid) else { return };
-        if self.gangs.flights.get(id).is_none_or(|flight| !flight.is_cleared) {
-            return;
-        }
-        let landing = self.gangs.landings.entry(id.clone()).or_default();
-        if is_bound {
-            landing.landed.insert(uid.clone());
-        } else {
-            landing.is_broken = true;
-        }
+        let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
+        let event = if is_bound { Event::Bound(uid.clone()) } else { Event::NotBound };
+        self.gangs.flights.step(&root, event);
     }
 
     /// It is known of all members that were to be bound together whether they are.
-    pub(super) fn end_landing(&mut self, id: &GroupId, flight: &Flight) {
-        let Some(landing) = self.gangs.landings.remove(id).filter(|landing| landing.is_broken) else {
-            return;
-        };
-        let there =
-            landing.landed.iter().filter_map(|uid| self.facts.nodes.pod(uid)).map(|(_, pod)| pod.clone());
+    pub(super) fn end_landing(&mut self, root: &Root, flight: &Flight) {
+        let Some(landed) = flight.broken_off() else { return };
+        let there = landed.iter().filter_map(|uid| self.facts.nodes.pod(uid)).map(|(_, pod)| pod.clone());
         let there: Vec<Arc<Pod>> = there.collect();
-        let gang = self.gang_of_flight(id, &there);
+        let gang = self.gang_of_flight(root, &there);
         let Some(root) = gang.and_then(|id| self.facts.groups.root_of(&id)) else {
-            if landing.landed.len() < flight.at_least {
+            if landed.len() < flight.at_least {
                 self.let_all_go(there);
             }
             return;
@@ -65,10 +45,10 @@ impl Engine {
     }
 
     /// The group of a flight, or one of those of the tree.
-    fn gang_of_flight(&self, id: &GroupId, landed: &[Arc<Pod>]) -> Option<GroupId> {
-        match self.facts.groups.get(id).is_some() {
-            true => Some(id.clone()),
-            false => self.facts.groups.gang_of(landed.first()?),
+    fn gang_of_flight(&self, root: &Root, landed: &[Arc<Pod>]) -> Option<GroupId> {
+        match root {
+            Root::Group(id) if self.facts.groups.get(id).is_some() => Some(id.clone()),
+            Root::Group(_) | Root::Composite(_) => self.facts.groups.gang_of(landed.first()?),
         }
     }
 
@@ -98,9 +78,7 @@ impl Engine {
     fn bound_last(&self, root: &Root) -> Vec<Arc<Pod>> {
         let leaves = self.facts.groups.leaves_of(root);
         let seated = leaves.iter().flat_map(|leaf| self.facts.groups.seated(leaf));
-        let bound = seated
-            .filter(|uid| !self.bindings.placing.contains_key(*uid))
-            .filter_map(|uid| self.facts.nodes.pod(uid));
+        let bound = seated.filter(|uid| !self.bindings.has(uid)).filter_map(|uid| self.facts.nodes.pod(uid));
         let mut together: Vec<Arc<Pod>> = bound.map(|(_, pod)| pod.clone()).collect();
         let last = together.iter().filter_map(|pod| youngest(pod)).max();
         together.retain(|pod| last.is_some() && youngest(pod) == last);
@@ -134,8 +112,8 @@ impl Engine {
 
     /// When the youngest was made of those on their way with a member, if that is to be noted with its binding.
     pub(crate) fn bound_together(&self, uid: &Arc<str>) -> Option<Timestamp> {
-        let (flight, placing) = (self.flight(uid)?, self.bindings.placing.get(uid)?);
-        flight.youngest.filter(|_| self.is_released_with_others(&placing.pod))
+        let (flight, binding) = (self.gangs.flights.of(uid)?, self.bindings.get(uid)?);
+        flight.youngest.filter(|_| self.is_released_with_others(&binding.pod))
     }
 
     /// Whether it is the policy of a pod's gang to let all go of which one cannot be bound.
@@ -157,7 +135,7 @@ impl Engine {
 
     /// How many members are bound.
     pub(super) fn bound_members(&self, id: &GroupId) -> usize {
-        self.facts.groups.seated(id).filter(|uid| !self.bindings.placing.contains_key(*uid)).count()
+        self.facts.groups.seated(id).filter(|uid| !self.bindings.has(uid)).count()
     }
 }
 

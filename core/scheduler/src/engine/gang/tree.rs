@@ -17,7 +17,7 @@ impl Engine {
         let key = Key::from(&tree);
         let leaves = self.facts.groups.leaves_of(&tree);
         let waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf)).flatten();
-        let mut here = waiting.filter(|(uid, _)| !self.bindings.placing.contains_key(*uid)).peekable();
+        let mut here = waiting.filter(|(uid, _)| !self.bindings.has(uid)).peekable();
         if here.peek().is_none() {
             self.gangs.gated.remove(&key);
             self.queue.remove(&key);

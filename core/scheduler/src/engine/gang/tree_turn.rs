@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use cluster::groups::{Key, Root};
 use decisions::filters::{Filter, FilterSet};
-use decisions::gang::{GangRefusal, Party, STEPS_MAX, Seated, Tried, joint};
+use decisions::gang::{GangRefusal, Party, STEPS_MAX, Seated, Tried};
 use model::group::GroupId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::flight::Flight;
 use crate::engine::Engine;
+use crate::life_cycles::flight::Flight;
 use crate::queue::Failure;
 
 impl Engine {
@@ -21,8 +21,7 @@ impl Engine {
         let (key, root) = (&Key::Tree(id.clone()), Root::Composite(id.clone()));
         let leaves = self.facts.groups.leaves_of(&root);
         let mut waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf)).flatten();
-        let is_coming_back =
-            waiting.any(|(uid, _)| self.bindings.placing.contains_key(uid) && self.is_coming_back(uid));
+        let is_coming_back = waiting.any(|(uid, _)| self.bindings.has(uid) && self.is_coming_back(uid));
         let pods = self.members_here(&root);
         if pods.is_empty() {
             return self.look_at_tree(now, id);
@@ -82,17 +81,11 @@ impl Engine {
 
     /// Sends members of all groups on their way together.
     fn take_off_tree(&mut self, now: Timestamp, key: &Key, root: &GroupId, seats: Seated, pods: &[Arc<Pod>]) {
-        let flight = Flight {
-            members: seats.iter().map(|(pod, _)| pod.uid.clone()).collect(),
-            ready: Default::default(),
-            vacant: Default::default(),
-            at_least: seats.len(),
-            is_cleared: false,
-            attempts: self.queue.attempts(key),
-            since: self.queue.began(key),
-            youngest: seats.iter().filter_map(|(pod, _)| pod.created).max(),
-        };
-        self.begin_flight(&joint(root), flight);
+        let members = seats.iter().map(|(pod, _)| pod.uid.clone()).collect();
+        let youngest = seats.iter().filter_map(|(pod, _)| pod.created).max();
+        let (attempts, since) = (self.queue.attempts(key), self.queue.began(key));
+        let flight = Flight::new(members, seats.len(), youngest).after(attempts, since);
+        self.gangs.flights.begin(&Root::Composite(root.clone()), flight);
         let mut by_group: BTreeMap<GroupId, Seated> = BTreeMap::new();
         for (pod, choice) in seats {
             if let Some(id) = self.facts.groups.gang_of(&pod) {
@@ -107,7 +100,7 @@ impl Engine {
                 self.place(now, &pod, choice);
             }
         }
-        let is_left = |pod: &&Arc<Pod>| !self.bindings.placing.contains_key(&pod.uid);
+        let is_left = |pod: &&Arc<Pod>| !self.bindings.has(&pod.uid);
         let left: Vec<Arc<Pod>> = pods.iter().filter(is_left).cloned().collect();
         let group = left.first().and_then(|pod| self.facts.groups.gang_of(pod));
         if let Some(group) = group.and_then(|id| self.facts.groups.get(&id).cloned()) {

@@ -13,8 +13,8 @@ use model::group::{Group, GroupId};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use super::flight::Flight;
 use crate::engine::{Announcement, Engine};
+use crate::life_cycles::flight::Flight;
 use crate::queue::Failure;
 use crate::write::{WaitReason, Write};
 
@@ -28,7 +28,7 @@ impl Engine {
         let (key, root) = (&Key::Gang(id.clone()), &Root::Group(id.clone()));
         let waiting = self.facts.groups.waiting(id).into_iter().flat_map(|members| members.keys());
         let (on_the_way, here): (Vec<&Arc<str>>, Vec<&Arc<str>>) =
-            waiting.partition(|uid| self.bindings.placing.contains_key(*uid));
+            waiting.partition(|uid| self.bindings.has(uid));
         // Who is being taken back counts again in a moment.
         let is_coming_back = on_the_way.iter().any(|uid| self.is_coming_back(uid));
         let mut members: Vec<Arc<Pod>> =
@@ -128,7 +128,7 @@ impl Engine {
 
     /// Claims of members that have devices of no use to anybody give them back.
     fn ask_for_all(&mut self, in_the_way: &[(InTheWay, Arc<str>)]) {
-        in_the_way.iter().for_each(|(one, user)| self.ask_for(one.clone(), user));
+        in_the_way.iter().for_each(|(one, user)| self.ask_for(one.clone(), Some(user)));
     }
 
     /// Sends replicas on their way, each by itself.
@@ -146,23 +146,18 @@ impl Engine {
     /// Sends members on their way together.
     pub(super) fn take_off(&mut self, now: Timestamp, key: &Key, group: &Group, seated: Seated) {
         let already = self.facts.groups.seated(&group.id).count();
-        let flight = Flight {
-            members: seated.iter().map(|(pod, _)| pod.uid.clone()).collect(),
-            ready: Default::default(),
-            vacant: Default::default(),
-            at_least: (group.at_least as usize).saturating_sub(already),
-            is_cleared: false,
-            attempts: self.queue.attempts(key),
-            since: self.queue.began(key),
-            youngest: seated.iter().filter_map(|(pod, _)| pod.created).max(),
-        };
-        self.begin_flight(&group.id, flight);
+        let at_least = (group.at_least as usize).saturating_sub(already);
+        let members = seated.iter().map(|(pod, _)| pod.uid.clone()).collect();
+        let youngest = seated.iter().filter_map(|(pod, _)| pod.created).max();
+        let (attempts, since) = (self.queue.attempts(key), self.queue.began(key));
+        let flight = Flight::new(members, at_least, youngest).after(attempts, since);
+        self.gangs.flights.begin(&Root::Group(group.id.clone()), flight);
         for (pod, choice) in seated {
             self.place(now, &pod, choice);
         }
         let left = self.facts.groups.waiting(&group.id).into_iter().flat_map(|members| members.keys());
         let left: Vec<Arc<Pod>> = left
-            .filter(|uid| !self.bindings.placing.contains_key(*uid))
+            .filter(|uid| !self.bindings.has(uid))
             .filter_map(|uid| self.facts.waiting.get(uid).cloned())
             .collect();
         self.leave_rest(now, key, group, &left);

@@ -6,37 +6,39 @@
 
 use std::sync::Arc;
 
+use cluster::groups::Root;
 use model::group::GroupId;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
+use crate::life_cycles::flight::Event;
 
 impl Engine {
     /// Keeps the seat of a member open that is about to be taken back, as long as it can be placed anew.
     pub(crate) fn vacate(&mut self, uid: &Arc<str>) {
-        let Some(id) = self.gangs.in_flight.get(uid) else { return };
+        let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
+        let Root::Group(id) = &root else { return };
         let waits = self.facts.groups.waiting(id).and_then(|members| members.get(uid));
-        let may_be_placed = waits == Some(&false);
-        let flight = self.gangs.flights.get_mut(id).filter(|flight| may_be_placed && !flight.is_cleared);
-        if let Some(flight) = flight {
-            flight.vacant.insert(uid.clone());
+        if waits == Some(&false) {
+            self.gangs.flights.step(&root, Event::Vacated(uid.clone()));
         }
     }
 
     /// A member will not be placed anew. If too few are left the others come back as well.
-    pub(super) fn close_seat(&mut self, now: Timestamp, id: &GroupId, uid: &str) {
-        let Some(flight) = self.gangs.flights.get_mut(id) else { return };
-        flight.vacant.remove(uid);
-        self.recount_flight(now, id, "another member of the pod group has gone");
+    pub(super) fn close_seat(&mut self, now: Timestamp, id: &GroupId, uid: &Arc<str>) {
+        let root = Root::Group(id.clone());
+        if self.gangs.flights.get(&root).is_some() {
+            self.gangs.flights.step(&root, Event::Filled(Some(uid.clone())));
+            self.recount_flight(now, id, "another member of the pod group has gone");
+        }
     }
 
     /// Open seats are not filled: those who wait for that come back.
     pub(super) fn close_seats(&mut self, now: Timestamp, id: &GroupId, why: &str) {
-        let Some(flight) = self.gangs.flights.get_mut(id) else { return };
-        if flight.is_cleared || flight.vacant.is_empty() {
-            return;
+        let root = Root::Group(id.clone());
+        if self.gangs.flights.get(&root).is_some_and(|flight| flight.vacant() > 0) {
+            self.gangs.flights.step(&root, Event::Filled(None));
+            self.recount_flight(now, id, why);
         }
-        flight.vacant.clear();
-        self.recount_flight(now, id, why);
     }
 }

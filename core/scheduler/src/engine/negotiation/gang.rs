@@ -66,7 +66,7 @@ impl Engine {
                 let Some(state) = self.facts.claims.get(&id).cloned() else { continue };
                 if self.kept(Why::NegotiationFailed, &id, Some(&pod.uid)).is_none() {
                     let one = InTheWay { claim: id, uid: state.uid.clone(), remedy: Remedy::Deallocate };
-                    self.ask_for(one, &pod.uid);
+                    self.ask_for(one, Some(&pod.uid));
                     is_asked = true;
                 }
             }
@@ -74,7 +74,7 @@ impl Engine {
             let Some(potential) = known.map(|known| known.potential.clone()).filter(|_| !is_asked) else {
                 continue;
             };
-            if !self.negotiations.is_writing(&pod.uid) {
+            if !self.negotiations.tellings.overtakes(&pod.uid) {
                 self.say(pod, None, potential);
             }
         }

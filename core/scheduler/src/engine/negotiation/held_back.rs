@@ -34,9 +34,7 @@ impl Engine {
             let Some(pod) = self.facts.waiting.get(&uid).filter(|pod| pod.node.is_none()).cloned() else {
                 continue;
             };
-            if self.bindings.placing.contains_key(&uid)
-                || !self.queue.is_gated(&self.facts.groups.key_of(&pod))
-            {
+            if self.bindings.has(&uid) || !self.queue.is_gated(&self.facts.groups.key_of(&pod)) {
                 continue;
             }
             // It may be given something yet, by who has not heard of it.

@@ -27,6 +27,7 @@ use rustc_hash::FxHashMap;
 
 use crate::claim_waits::For;
 use crate::engine::Engine;
+use crate::life_cycles::telling::{Stage, Tellings};
 use crate::news::{Await, Wait};
 use crate::outbox::Owner;
 use crate::write::{Write, WriteId, WriteOutcome};
@@ -36,8 +37,8 @@ use crate::write::{Write, WriteId, WriteOutcome};
 pub(crate) struct Negotiations {
     /// Pods that had a turn and wait, by their names, which another may have had before.
     named: BTreeMap<PodId, BTreeSet<Arc<str>>>,
-    /// Writes of contexts that are not answered.
-    writes: BTreeMap<WriteId, Writing>,
+    /// What drivers are being told.
+    tellings: Tellings,
     /// Pods that we have written a context for, by uid.
     begun: BTreeSet<Arc<str>>,
     /// What each pod waits for, by uid.
@@ -46,38 +47,15 @@ pub(crate) struct Negotiations {
     suspects: BTreeSet<Arc<str>>,
 }
 
-/// A context that is being written.
-#[derive(Debug)]
-struct Writing {
-    pod: Arc<str>,
-    /// The node that it chooses.
-    selected: Option<Arc<str>>,
-    /// The pod wanted to say something else meanwhile.
-    is_outdated: bool,
-    /// Claims that are asked to give their devices back, once no node is chosen any more.
-    then: Vec<InTheWay>,
-}
-
-impl Negotiations {
-    fn is_writing(&mut self, pod: &str) -> bool {
-        let mut open = self.writes.values_mut().filter(|writing| *writing.pod == *pod);
-        open.next().is_some_and(|writing| {
-            writing.is_outdated = true;
-            true
-        })
-    }
-}
-
 impl Engine {
     /// Takes note of the node that is chosen for a pod: by what is being written, or else by its context.
     fn note_selection(&mut self, pod: &PodId, uid: &Arc<str>) {
         let known = self.facts.contexts.get(pod).filter(|context| context.owner == *uid);
-        let written = self.negotiations.writes.values().rfind(|writing| writing.pod == *uid);
-        let selected = match written {
-            Some(writing) => writing.selected.clone(),
-            None => known.and_then(|known| known.selected.clone()),
+        let selected = match self.negotiations.tellings.selects(uid) {
+            Some(selected) => selected,
+            None => known.and_then(|known| known.selected.as_ref()),
         };
-        self.plans.selections.set(uid, selected.as_ref());
+        self.plans.selections.set(uid, selected);
     }
 
     /// How many pods wait for which driver, and for what of it.
@@ -192,24 +170,22 @@ impl Engine {
 
     /// The answer to the write of a context.
     pub(crate) fn settle_negotiation(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
-        let Some(writing) = self.negotiations.writes.remove(&write) else { return };
-        let Some(pod) = self.facts.waiting.get(&writing.pod).cloned() else {
+        let Some((uid, told)) = self.negotiations.tellings.answered(write) else { return };
+        let Some(pod) = self.facts.waiting.get(&uid).cloned() else {
             return self.keep_after_all(now, write);
         };
         let key = self.facts.groups.key_of(&pod);
-        if matches!(outcome, WriteOutcome::Failed(_)) {
-            self.note_selection(&pod.id, &pod.uid);
-        }
-        match outcome {
-            WriteOutcome::Done if !writing.then.is_empty() => {
-                self.bindings.giving_up.remove(&write);
-                writing.then.into_iter().for_each(|one| self.ask_for(one, &writing.pod));
+        match (outcome, told) {
+            (WriteOutcome::Done, Stage::Withdrawing(claims)) => {
+                self.bindings.giving_back.unselected(write);
+                claims.into_iter().for_each(|one| self.ask_for(one, Some(&uid)));
             }
-            WriteOutcome::Done if writing.is_outdated => {
+            (WriteOutcome::Done, Stage::Outdated) => {
                 self.queue.wake_one(&key, Wake::OwnClaims.into(), now);
             }
-            WriteOutcome::Done => {}
-            WriteOutcome::Failed(_) => {
+            (WriteOutcome::Done, Stage::Telling) => {}
+            (WriteOutcome::Failed(_), _) => {
+                self.note_selection(&pod.id, &pod.uid);
                 self.keep_after_all(now, write);
                 self.queue.sleep_less(&key, now);
             }
@@ -218,8 +194,8 @@ impl Engine {
 
     /// A claim is not asked to give its devices back after all. Others that use it thought so, and look again.
     fn keep_after_all(&mut self, now: Timestamp, write: WriteId) {
-        let kept = self.bindings.giving_up.remove(&write);
-        kept.into_iter().flat_map(|(claims, _)| claims).for_each(|claim| self.rouse_users(now, &claim));
+        let kept = self.bindings.giving_back.answered(write);
+        kept.into_iter().flat_map(|request| request.claims).for_each(|claim| self.rouse_users(now, &claim));
     }
 
     /// Whether no node may be chosen for the pod before a claim is asked to give its devices back, and one is. It is taken
@@ -236,18 +212,10 @@ impl Engine {
         };
         let potential = context.potential.clone();
         // One write is enough for all claims of a pod; of several all but one would come too late.
-        let is_own = |writing: &Writing| writing.pod == *user && !writing.then.is_empty();
-        let open = self.negotiations.writes.iter().find(|(_, writing)| is_own(writing)).map(|(id, _)| *id);
+        let open = self.negotiations.tellings.withdrawing(user);
         let id = open.unwrap_or_else(|| self.say(&pod, None, potential));
-        if let Some(writing) = self.negotiations.writes.get_mut(&id) {
-            writing.then.push(one.clone());
-        }
-        self.bindings
-            .giving_up
-            .entry(id)
-            .or_insert_with(|| (Vec::new(), user.clone()))
-            .0
-            .push(one.claim.clone());
+        self.negotiations.tellings.ask_back(id, one.clone());
+        self.bindings.giving_back.ask_after(id, one.claim.clone(), user);
         true
     }
 
@@ -258,9 +226,7 @@ impl Engine {
         let negotiate = Write::Negotiate { pod: id, uid, selected, potential };
         let write = self.outbox.submit_for(Owner::Context, negotiate);
         self.negotiations.begun.insert(pod.uid.clone());
-        let writing =
-            Writing { pod: pod.uid.clone(), selected: chosen, is_outdated: false, then: Vec::new() };
-        self.negotiations.writes.insert(write, writing);
+        self.negotiations.tellings.begin(write, pod.uid.clone(), chosen);
         self.note_selection(&pod.id, &pod.uid);
         write
     }

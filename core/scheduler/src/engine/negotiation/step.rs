@@ -84,7 +84,7 @@ impl Engine {
         };
         let is_said = known
             .is_some_and(|known| known.selected == wanted.selected && known.potential == wanted.potential);
-        let is_told = pod.node.is_none() && !is_said && !self.negotiations.is_writing(&pod.uid);
+        let is_told = pod.node.is_none() && !is_said && !self.negotiations.tellings.overtakes(&pod.uid);
         let told = wanted.selected.clone().filter(|_| is_told);
         if is_told {
             self.say(pod, wanted.selected, wanted.potential);

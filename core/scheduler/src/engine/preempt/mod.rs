@@ -42,7 +42,7 @@ impl Engine {
     pub(crate) fn refused(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) {
         if let Some(one) = refusal.in_the_way() {
             // Nobody has to go if a claim that nobody uses gives its devices back.
-            self.ask_for(one, &pod.uid);
+            self.ask_for(one, Some(&pod.uid));
             // A claim gives its devices back, and the pod waits for that.
             let failure = Failure::Refused(refusal.wakes_on());
             return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());

@@ -1,0 +1,85 @@
+//! An allocation that is on its way to the API. It counts from the moment in which it is decided until the API has both answered the
+//! write and shown the claim with an allocation; what is refused or belongs to another claim of the name is forgotten at once.
+//!
+//! | | Shown | Answered |
+//! |---|---|---|
+//! | Decided | Seen | Written |
+//! | Seen | Seen | over |
+//! | Written | over | Written |
+//!
+//! A write that is not answered may be carried out again. So what the API has shown meanwhile does not end it.
+
+use std::sync::Arc;
+
+use super::state::Allocated;
+
+/// An allocation that is on its way to the API.
+#[derive(Clone, Debug)]
+pub(super) struct Decision {
+    /// The uid of the claim.
+    pub uid: Arc<str>,
+    pub allocated: Arc<Allocated>,
+    stage: Stage,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// The write is not answered.
+    Decided,
+    /// The write is not answered, and the API has shown an allocation of the claim since.
+    Seen,
+    /// The write is answered, and the API has yet to show it.
+    Written,
+}
+
+/// What the API told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    /// The claim has an allocation.
+    Shown,
+    /// The write is done.
+    Answered,
+}
+
+impl Decision {
+    pub fn new(uid: &str, allocated: Allocated) -> Decision {
+        Decision { uid: uid.into(), allocated: Arc::new(allocated), stage: Stage::Decided }
+    }
+
+    /// Goes on, and says whether it is over.
+    pub fn step(&mut self, event: Event) -> bool {
+        match step(self.stage, event) {
+            Some(stage) => self.stage = stage,
+            None => return true,
+        }
+        false
+    }
+}
+
+/// The stage after an event; none when it is over.
+fn step(stage: Stage, event: Event) -> Option<Stage> {
+    match (stage, event) {
+        (Stage::Decided | Stage::Seen, Event::Shown) => Some(Stage::Seen),
+        (Stage::Decided | Stage::Written, Event::Answered) => Some(Stage::Written),
+        (Stage::Seen, Event::Answered) | (Stage::Written, Event::Shown) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_in_the_header_is_what_the_code_does() {
+        let rows = include_str!("decision.rs").lines().filter_map(|line| line.strip_prefix("//! | "));
+        let rows: Vec<Vec<&str>> =
+            rows.map(|row| row.split(" | ").map(|cell| cell.trim_matches(['|', ' '])).collect()).collect();
+        let stages = [Stage::Decided, Stage::Seen, Stage::Written];
+        assert_eq!(rows.len(), stages.len() + 1);
+        for (stage, row) in stages.into_iter().zip(&rows[1..]) {
+            let after = |event| step(stage, event).map_or("over".to_owned(), |next| format!("{next:?}"));
+            assert_eq!(row[..], [format!("{stage:?}"), after(Event::Shown), after(Event::Answered)]);
+        }
+    }
+}

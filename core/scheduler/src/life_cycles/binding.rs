@@ -1,0 +1,448 @@
+//! A pod on its way to a node: its claims are written, it is certain that it has their devices alone, these are made ready, the
+//! other members of its gang have all that they need, and it is bound. Whatever goes wrong before that undoes all of it.
+//!
+//! | | Answered | Written | Unsettled | Unready | Ready | Bind | Failed | TakenBack | Released | Bound | Served | PutBack | Left |
+//! |---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+//! | Writing | Writing | Settling | - | - | - | - | Failing | - | - | - | - | - | over |
+//! | Settling | - | - | Settling | Readying | Held | Binding | Failing | - | - | - | over | - | over |
+//! | Readying | - | - | Settling | Readying | Held | Binding | Failing | - | - | - | - | - | over |
+//! | Held | - | - | Settling | Readying | Held | Binding | Failing | - | - | - | - | - | over |
+//! | Binding | - | - | - | - | - | - | Failing | - | - | over | - | - | over |
+//! | Failing | Failing | - | - | - | - | - | Failing | Undoing | - | - | - | - | over |
+//! | Undoing | - | - | - | - | - | - | Undoing | - | Undoing | - | - | over | over |
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use decisions::giving_back::Why;
+use model::claim::ClaimId;
+use model::pod::{Pod, PodId};
+use model::timestamp::Timestamp;
+
+use crate::claim_waits::For;
+use crate::write::WriteId;
+
+/// What is written for a pod before it is bound.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// A claim of the pod.
+    Claim(ClaimId),
+    /// The claim that is made for what the pod asks for by name.
+    MadeClaim,
+    /// The note on the pod of what its devices take of its node.
+    Note(PodId),
+}
+
+impl Part {
+    /// The claim, if it is one of the pod.
+    pub fn claim(&self) -> Option<&ClaimId> {
+        match self {
+            Part::Claim(claim) => Some(claim),
+            Part::MadeClaim | Part::Note(_) => None,
+        }
+    }
+}
+
+/// A part with a write that is not answered yet.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenWrite {
+    pub part: Part,
+    /// The claim's uid if the write gives it devices, and nothing if it only reserves it.
+    pub decided: Option<Arc<str>>,
+}
+
+/// A pod on its way to a node.
+#[derive(Clone, Debug)]
+pub(crate) struct Binding {
+    pub pod: Arc<Pod>,
+    pub node: Arc<str>,
+    /// Writes that are not answered yet.
+    pub open: BTreeMap<WriteId, OpenWrite>,
+    /// What is written for the pod by now.
+    pub written: Vec<Part>,
+    /// Until when others may still give its devices away, as they cannot have heard of it before.
+    pub settles_at: Option<Timestamp>,
+    /// Its node is noted on the pod: it waited there for its devices, and the node is tried first when it fails.
+    pub keeps_node: bool,
+    stage: Stage,
+}
+
+/// How far a pod is.
+#[derive(Clone, Debug)]
+pub(crate) enum Stage {
+    /// Its claims are being written.
+    Writing,
+    /// Its claims are written. Another scheduler may have given their devices away at the same moment.
+    Settling {
+        /// Until when news of these claims are waited for.
+        hears_by: Option<Timestamp>,
+        /// The claims that the API has yet to tell of.
+        claims: Vec<ClaimId>,
+        /// When it goes on at the latest.
+        until: Option<Timestamp>,
+    },
+    /// Its devices are being made ready.
+    Readying {
+        /// Since when.
+        since: Timestamp,
+        /// When its time is over.
+        until: Timestamp,
+        /// The claims whose devices these are.
+        claims: Vec<ClaimId>,
+    },
+    /// It has all that it needs, and waits for the other members of its gang.
+    Held {
+        /// Since when it waited for its devices.
+        since: Timestamp,
+        /// The claims whose devices were made ready, and have to stay so.
+        claims: Vec<ClaimId>,
+    },
+    /// It is being bound.
+    Binding(WriteId),
+    /// It will not be bound: the writes that are open are waited for.
+    Failing(CannotBind),
+    /// What was written for it is being taken back.
+    Undoing {
+        /// Writes that take reservations back. The pod is not tried again before they are answered, or they could undo what is
+        /// written for it then.
+        writes: BTreeSet<WriteId>,
+        /// Why.
+        message: String,
+    },
+    /// It is on its way no more.
+    Over,
+}
+
+/// Why a pod is not bound.
+#[derive(Clone, Debug)]
+pub(crate) struct CannotBind {
+    pub message: String,
+    /// Why its claims give their devices back: it could not be bound, or makes way for a more important pod.
+    pub because: Why,
+}
+
+/// What happens to a pod on its way.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// A write for it is answered, and others are not.
+    Answered,
+    /// All writes for it are answered and done.
+    Written,
+    /// It is not certain yet that it has its devices alone.
+    Unsettled {
+        /// The claims that the API has yet to tell of.
+        claims: Vec<ClaimId>,
+        /// When it goes on at the latest.
+        until: Timestamp,
+    },
+    /// Its devices are not ready.
+    Unready { now: Timestamp, until: Timestamp, claims: Vec<ClaimId> },
+    /// It has all that it needs but for its gang.
+    Ready { now: Timestamp, claims: Vec<ClaimId> },
+    /// It has all that it needs, and the write that binds it is submitted.
+    Bind(WriteId),
+    /// It cannot be bound, or makes way for another.
+    Failed(CannotBind),
+    /// These writes take back what was written for it.
+    TakenBack(BTreeSet<WriteId>),
+    /// One of them is answered.
+    Released(WriteId),
+    /// It is bound.
+    Bound,
+    /// It was on its node before, and has its devices now.
+    Served,
+    /// It is back in the queue.
+    PutBack,
+    /// It is gone, or another has bound it.
+    Left,
+}
+
+/// What a pod waited for that is not bound.
+#[derive(Clone, Debug)]
+pub(crate) struct Waited {
+    pub since: Timestamp,
+    pub claims: Vec<ClaimId>,
+    /// All of them were ready.
+    pub is_ready: bool,
+}
+
+impl Binding {
+    /// A pod that goes to a node.
+    pub fn new(pod: Arc<Pod>, node: Arc<str>) -> Binding {
+        Binding {
+            pod,
+            node,
+            open: BTreeMap::new(),
+            written: Vec::new(),
+            settles_at: None,
+            keeps_node: false,
+            stage: Stage::Writing,
+        }
+    }
+
+    pub fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    /// Goes on by an event.
+    pub fn step(&mut self, event: Event) {
+        let name = event.name();
+        let before = std::mem::replace(&mut self.stage, Stage::Over);
+        let from = before.name();
+        if let Event::Unready { .. } = event {
+            self.keeps_node = true;
+        }
+        let (stage, is_expected) = step(before, event);
+        debug_assert!(is_expected, "pod {} was {from} and was told {name}", self.pod.id.name);
+        self.stage = stage;
+        self.check();
+    }
+
+    /// What has to be so in each stage.
+    fn check(&self) {
+        let all_answered = self.open.is_empty();
+        match &self.stage {
+            Stage::Writing | Stage::Failing(_) | Stage::Over => {}
+            Stage::Settling { claims, until, .. } => {
+                debug_assert!(all_answered, "writes are answered before anything else is waited for");
+                debug_assert!(claims.is_empty() || until.is_some(), "news are not waited for without end");
+            }
+            Stage::Readying { claims, .. } => {
+                debug_assert!(all_answered && !claims.is_empty() && self.keeps_node);
+            }
+            Stage::Held { .. } => debug_assert!(all_answered),
+            Stage::Binding(_) => {
+                debug_assert!(all_answered && self.pod.node.is_none(), "a pod on a node is not bound again");
+            }
+            Stage::Undoing { .. } => {
+                debug_assert!(all_answered && self.written.is_empty(), "all that was written is taken back");
+            }
+        }
+    }
+
+    /// Whether an answer is waited for before anything else counts.
+    pub fn awaits_answers(&self) -> bool {
+        match self.stage {
+            Stage::Writing | Stage::Failing(_) => !self.open.is_empty(),
+            Stage::Binding(_) | Stage::Undoing { .. } => true,
+            Stage::Settling { .. } | Stage::Readying { .. } | Stage::Held { .. } | Stage::Over => false,
+        }
+    }
+
+    /// Whether the write that binds it is under way.
+    pub fn is_being_bound(&self) -> bool {
+        matches!(self.stage, Stage::Binding(_))
+    }
+
+    /// Whether it waits for devices or, with devices that are ready, for its gang.
+    pub fn is_readying(&self) -> bool {
+        self.waited().is_some_and(|waited| !waited.claims.is_empty())
+    }
+
+    /// Whether it has all that it needs but for its gang.
+    pub fn is_held(&self) -> bool {
+        matches!(self.stage, Stage::Held { .. })
+    }
+
+    /// Whether it will not be bound.
+    pub fn is_coming_back(&self) -> bool {
+        matches!(self.stage, Stage::Failing(_) | Stage::Undoing { .. })
+    }
+
+    /// What it waits or waited for of its devices.
+    pub fn waited(&self) -> Option<Waited> {
+        match &self.stage {
+            Stage::Readying { since, claims, .. } => {
+                Some(Waited { since: *since, claims: claims.clone(), is_ready: false })
+            }
+            Stage::Held { since, claims } => {
+                Some(Waited { since: *since, claims: claims.clone(), is_ready: true })
+            }
+            _ => None,
+        }
+    }
+
+    /// When it goes on at the latest.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        match &self.stage {
+            Stage::Settling { until, .. } => *until,
+            Stage::Readying { until, .. } => Some(*until),
+            _ => None,
+        }
+    }
+
+    /// The claims whose changes let it go on, and what of them does.
+    pub fn awaited(&self) -> Option<(For, &[ClaimId])> {
+        match &self.stage {
+            Stage::Settling { claims, .. } => Some((For::News, claims)),
+            Stage::Readying { claims, .. } | Stage::Held { claims, .. } => Some((For::ReadyDevices, claims)),
+            _ => None,
+        }
+    }
+
+    /// Whether a claim is or is being written for it.
+    pub fn has_part(&self, claim: &ClaimId) -> bool {
+        let is_it = |part: &Part| part.claim() == Some(claim);
+        self.written.iter().chain(self.open.values().map(|open| &open.part)).any(is_it)
+    }
+}
+
+/// The stage after an event, and whether the table has it.
+fn step(stage: Stage, event: Event) -> (Stage, bool) {
+    use Stage::{Failing, Held, Over, Readying, Settling, Undoing, Writing};
+    let is_after_writes = matches!(stage, Settling { .. } | Readying { .. } | Held { .. });
+    let next = match (stage, event) {
+        (stage @ (Writing | Failing(_)), Event::Answered) => stage,
+        (Writing, Event::Written) => Settling { hears_by: None, claims: Vec::new(), until: None },
+        (stage, Event::Unsettled { claims, until }) if is_after_writes => {
+            let known = if let Settling { hears_by, .. } = stage { hears_by } else { None };
+            let hears_by = if claims.is_empty() { known } else { Some(known.unwrap_or(until)) };
+            Settling { hears_by, claims, until: Some(until) }
+        }
+        (Readying { since, .. } | Held { since, .. }, Event::Unready { until, claims, .. }) => {
+            Readying { since, until, claims }
+        }
+        (Settling { .. }, Event::Unready { now, until, claims }) => Readying { since: now, until, claims },
+        (Readying { since, .. } | Held { since, .. }, Event::Ready { claims, .. }) => Held { since, claims },
+        (Settling { .. }, Event::Ready { now, claims }) => Held { since: now, claims },
+        (_, Event::Bind(write)) if is_after_writes => Stage::Binding(write),
+        (Failing(first), Event::Failed(then)) => {
+            let because = if then.because == Why::Preempted { then.because } else { first.because };
+            Failing(CannotBind { because, ..first })
+        }
+        (stage @ Undoing { .. }, Event::Failed(_)) => stage,
+        (
+            Writing | Settling { .. } | Readying { .. } | Held { .. } | Stage::Binding(_),
+            Event::Failed(why),
+        ) => Failing(why),
+        (Failing(why), Event::TakenBack(writes)) => Undoing { writes, message: why.message },
+        (Undoing { mut writes, message }, Event::Released(write)) => {
+            writes.remove(&write);
+            Undoing { writes, message }
+        }
+        (Stage::Binding(_), Event::Bound)
+        | (Settling { .. }, Event::Served)
+        | (Undoing { .. }, Event::PutBack) => Over,
+        (Over, _) => return (Over, false),
+        (_, Event::Left) => Over,
+        (stage, _) => return (stage, false),
+    };
+    (next, true)
+}
+
+impl Stage {
+    fn name(&self) -> &'static str {
+        match self {
+            Stage::Writing => "Writing",
+            Stage::Settling { .. } => "Settling",
+            Stage::Readying { .. } => "Readying",
+            Stage::Held { .. } => "Held",
+            Stage::Binding(_) => "Binding",
+            Stage::Failing(_) => "Failing",
+            Stage::Undoing { .. } => "Undoing",
+            Stage::Over => "over",
+        }
+    }
+}
+
+impl Event {
+    fn name(&self) -> &'static str {
+        match self {
+            Event::Answered => "Answered",
+            Event::Written => "Written",
+            Event::Unsettled { .. } => "Unsettled",
+            Event::Unready { .. } => "Unready",
+            Event::Ready { .. } => "Ready",
+            Event::Bind(_) => "Bind",
+            Event::Failed(_) => "Failed",
+            Event::TakenBack(_) => "TakenBack",
+            Event::Released(_) => "Released",
+            Event::Bound => "Bound",
+            Event::Served => "Served",
+            Event::PutBack => "PutBack",
+            Event::Left => "Left",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::life_cycles::table;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_micros(1_000_000_000).plus_millis(millis)
+    }
+
+    fn why(message: &str, because: Why) -> CannotBind {
+        CannotBind { message: message.to_owned(), because }
+    }
+
+    fn stages() -> Vec<Stage> {
+        vec![
+            Stage::Writing,
+            Stage::Settling { hears_by: None, claims: Vec::new(), until: None },
+            Stage::Readying { since: at(0), until: at(9), claims: Vec::new() },
+            Stage::Held { since: at(0), claims: Vec::new() },
+            Stage::Binding(WriteId(1)),
+            Stage::Failing(why("first", Why::NotBound)),
+            Stage::Undoing { writes: BTreeSet::from([WriteId(2)]), message: "first".to_owned() },
+        ]
+    }
+
+    fn events() -> Vec<Event> {
+        vec![
+            Event::Answered,
+            Event::Written,
+            Event::Unsettled { claims: Vec::new(), until: at(5) },
+            Event::Unready { now: at(3), until: at(7), claims: Vec::new() },
+            Event::Ready { now: at(3), claims: Vec::new() },
+            Event::Bind(WriteId(1)),
+            Event::Failed(why("then", Why::Preempted)),
+            Event::TakenBack(BTreeSet::new()),
+            Event::Released(WriteId(2)),
+            Event::Bound,
+            Event::Served,
+            Event::PutBack,
+            Event::Left,
+        ]
+    }
+
+    #[test]
+    fn the_table_in_the_header_is_what_the_code_does() {
+        let names: Vec<&str> = events().iter().map(Event::name).collect();
+        let rows = stages().into_iter().map(|stage| {
+            let after = |event: Event| match step(stage.clone(), event) {
+                (next, true) => next.name().to_owned(),
+                (next, false) => {
+                    assert_eq!(next.name(), stage.name(), "what is not expected changes nothing");
+                    "-".to_owned()
+                }
+            };
+            (stage.name().to_owned(), events().into_iter().map(after).collect())
+        });
+        let rows: Vec<(String, Vec<String>)> = rows.collect();
+        table::assert_is_so(include_str!("binding.rs"), &names, &rows);
+    }
+
+    #[test]
+    fn a_pod_waits_for_its_devices_by_one_clock_and_for_news_until_one_time() {
+        let held = step(stages().remove(2), Event::Ready { now: at(4), claims: Vec::new() }).0;
+        let again = step(held, Event::Unready { now: at(6), until: at(20), claims: Vec::new() }).0;
+        assert!(matches!(again, Stage::Readying { since, .. } if since == at(0)), "{again:?}");
+        let claim = ClaimId { namespace: "default".into(), name: "c".into() };
+        let unheard = |until| Event::Unsettled { claims: vec![claim.clone()], until };
+        let first = step(stages().remove(1), unheard(at(30))).0;
+        let then = step(first, Event::Unsettled { claims: Vec::new(), until: at(40) }).0;
+        let Stage::Settling { hears_by, until, .. } = then else { panic!("{then:?}") };
+        assert_eq!((hears_by, until), (Some(at(30)), Some(at(40))));
+    }
+
+    #[test]
+    fn the_first_reason_is_told_and_one_that_makes_way_does_so_whatever_failed_before() {
+        let failing =
+            step(Stage::Failing(why("first", Why::NotBound)), Event::Failed(why("then", Why::Preempted))).0;
+        let Stage::Failing(told) = failing else { panic!("{failing:?}") };
+        assert_eq!((&*told.message, told.because), ("first", Why::Preempted));
+    }
+}
