@@ -153,6 +153,12 @@ impl Engine {
         }
     }
 
+    /// A gang may need another number of members: those on their way are too few now, or wait for nobody any more.
+    pub(super) fn resize_flight(&mut self, now: Timestamp, id: &GroupId) {
+        self.recount_flight(now, id, "the pod group needs more members than were on their way");
+        self.clear_if_ready(now, id);
+    }
+
     /// Whether enough members are on the way, and all of them have what they need.
     fn is_whole(&self, flight: &Flight) -> bool {
         flight.members.len() >= self.needed(flight) && flight.ready.len() == flight.members.len()
