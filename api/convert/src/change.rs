@@ -9,10 +9,7 @@ use cluster::change::{Change, GroupChange};
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::published::Published;
 use objects::Object;
-use objects::apps::{ReplicaSet, StatefulSet};
-use objects::core::kinds::{
-    Namespace, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service,
-};
+use objects::core::kinds::Namespace;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::policy::PodDisruptionBudget;
@@ -21,16 +18,15 @@ use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
-use objects::storage::StorageClass;
 use objects::supercargo::node_topology::NodeTopology;
-use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload;
 use selector::SliceRevision;
 use serde_json::Value;
 
 use crate::claim::{claim, claim_id};
 use crate::class::class;
-use crate::error::{ConvertError, ObjectName, named};
+use crate::error::{ConvertError, named};
+use crate::followed::{FOLLOWED, FollowedKind};
 use crate::group::{composite, group, group_id};
 use crate::label_selector::label_selector;
 use crate::negotiation::{claim_control, class_control};
@@ -83,50 +79,10 @@ fn fact(
     tell: impl FnOnce(&dyn Fact) -> Result<Change, ConvertError>,
 ) -> Result<Option<Change>, ConvertError> {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
-    let fact: Box<dyn Fact> = match (text("apiVersion"), text("kind")) {
-        (Node::API_VERSION, Node::KIND) => Box::new(read::<Node>(object)?),
-        (Pod::API_VERSION, Pod::KIND) => Box::new(read::<Pod>(object)?),
-        (Namespace::API_VERSION, Namespace::KIND) => Box::new(read::<Namespace>(object)?),
-        (PodDisruptionBudget::API_VERSION, PodDisruptionBudget::KIND) => {
-            Box::new(read::<PodDisruptionBudget>(object)?)
-        }
-        (ResourceSlice::API_VERSION, ResourceSlice::KIND) => Box::new(read::<ResourceSlice>(object)?),
-        (DeviceTaintRule::API_VERSION, DeviceTaintRule::KIND) => Box::new(read::<DeviceTaintRule>(object)?),
-        (DeviceClass::API_VERSION, DeviceClass::KIND) => Box::new(read::<DeviceClass>(object)?),
-        (ResourceClaim::API_VERSION, ResourceClaim::KIND) => Box::new(read::<ResourceClaim>(object)?),
-        (PodSchedulingContext::API_VERSION, PodSchedulingContext::KIND) => {
-            Box::new(read::<PodSchedulingContext>(object)?)
-        }
-        (PodGroup::API_VERSION, PodGroup::KIND) => Box::new(read::<PodGroup>(object)?),
-        (Workload::API_VERSION, Workload::KIND) => Box::new(read::<Workload>(object)?),
-        (NodeTopology::API_VERSION, NodeTopology::KIND) => Box::new(read::<NodeTopology>(object)?),
-        (CompositePodGroup::API_VERSION, CompositePodGroup::KIND) => {
-            Box::new(read::<CompositePodGroup>(object)?)
-        }
-        (PersistentVolume::API_VERSION, PersistentVolume::KIND) => {
-            Box::new(read::<PersistentVolume>(object)?)
-        }
-        (PersistentVolumeClaim::API_VERSION, PersistentVolumeClaim::KIND) => {
-            Box::new(read::<PersistentVolumeClaim>(object)?)
-        }
-        (Service::API_VERSION, Service::KIND) => Box::new(read::<Service>(object)?),
-        (ReplicationController::API_VERSION, ReplicationController::KIND) => {
-            Box::new(read::<ReplicationController>(object)?)
-        }
-        (ReplicaSet::API_VERSION, ReplicaSet::KIND) => Box::new(read::<ReplicaSet>(object)?),
-        (StatefulSet::API_VERSION, StatefulSet::KIND) => Box::new(read::<StatefulSet>(object)?),
-        (StorageClass::API_VERSION, StorageClass::KIND) => Box::new(read::<StorageClass>(object)?),
-        _ => return Ok(None),
-    };
-    tell(&*fact).map(Some)
-}
-
-/// An object of a kind, read from its JSON.
-fn read<T: Object>(object: &Value) -> Result<T, ConvertError> {
-    T::deserialize(object).map_err(|error| {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        ConvertError::Unreadable { object: ObjectName::named::<T>(name), reason: error.to_string() }
-    })
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let is_its = |row: &&FollowedKind| row.api_version == api_version && row.kind == kind;
+    let Some(row) = FOLLOWED.iter().find(is_its) else { return Ok(None) };
+    tell(&*(row.read)(object)?).map(Some)
 }
 
 fn own_name(object: &impl Object) -> Arc<str> {

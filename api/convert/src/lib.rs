@@ -11,6 +11,7 @@ mod companions;
 mod device_containers;
 mod dialect;
 mod error;
+pub mod followed;
 mod group;
 mod label_selector;
 mod negotiation;

@@ -228,6 +228,12 @@ impl Engine {
         self.facts.claims.ledger()
     }
 
+    /// Everything that it knows of the cluster.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
     /// The nodes, and the pods that are on them or on their way there.
     #[must_use]
     pub fn nodes(&self) -> &Nodes {

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use client::{Answer, Backoff, Connection, Event, Gone, Resource, Selectors, WatchOptions};
 use cluster::change::Change;
-use convert::change::Fact;
 use convert::claim_id;
+use convert::followed::{FOLLOWED, Followed, FollowedKind};
 use futures_util::{Stream, StreamExt};
-use gates::{Gate, Gates};
+use gates::Gates;
 use objects::Object;
 use objects::apps::{ReplicaSet, StatefulSet};
 use objects::core::kinds::{
@@ -48,67 +48,44 @@ type Follow = fn(&Connection, &'static Feed, Sender<Message>, &mut JoinSet<()>);
 /// A kind that the engine is told about.
 pub(crate) struct Feed {
     pub(crate) kind: &'static str,
-    api_version: &'static str,
-    plural: &'static str,
-    /// Which objects matter, as a field selector.
-    fields: &'static str,
-    /// The feature that it belongs to; without it nobody cares.
-    gate: Option<Gate>,
-    /// It may come and go while a server runs; all others are always there.
-    comes_and_goes: bool,
+    row: FollowedKind,
     follow: Follow,
     /// Follows it from when it is served.
     await_served: Follow,
     read: Follow,
 }
 
-/// Every kind that the engine is told about.
-const FEEDS: &[Feed] = &[
-    feed::<Node>("nodes", ""),
-    feed::<Namespace>("namespaces", ""),
-    // What has ended uses nothing any more.
-    feed::<Pod>("pods", "status.phase!=Succeeded,status.phase!=Failed"),
-    feed::<ResourceSlice>("resourceslices", ""),
-    feed::<DeviceClass>("deviceclasses", ""),
-    feed::<ResourceClaim>("resourceclaims", ""),
-    feed::<DeviceTaintRule>("devicetaintrules", ""),
-    feed::<PersistentVolume>("persistentvolumes", ""),
-    feed::<PersistentVolumeClaim>("persistentvolumeclaims", ""),
-    feed::<StorageClass>("storageclasses", ""),
-    feed::<PodDisruptionBudget>("poddisruptionbudgets", ""),
-    feed::<Service>("services", ""),
-    feed::<ReplicationController>("replicationcontrollers", ""),
-    feed::<ReplicaSet>("replicasets", ""),
-    feed::<StatefulSet>("statefulsets", ""),
-    passing::<PodGroup>("podgroups", Some(Gate::GenericWorkload)),
-    passing::<CompositePodGroup>("compositepodgroups", Some(Gate::CompositePodGroup)),
-    passing::<Workload>("workloads", None),
-    passing::<NodeTopology>("nodetopologies", None),
-    passing::<PodSchedulingContext>("podschedulingcontexts", Some(Gate::DRAControlPlaneController)),
+/// Every kind that the engine is told about: those of the table, in its order.
+static FEEDS: [Feed; FOLLOWED.len()] = [
+    feed::<Node>(),
+    feed::<Namespace>(),
+    feed::<Pod>(),
+    feed::<ResourceSlice>(),
+    feed::<DeviceClass>(),
+    feed::<ResourceClaim>(),
+    feed::<DeviceTaintRule>(),
+    feed::<PersistentVolume>(),
+    feed::<PersistentVolumeClaim>(),
+    feed::<StorageClass>(),
+    feed::<PodDisruptionBudget>(),
+    feed::<Service>(),
+    feed::<ReplicationController>(),
+    feed::<ReplicaSet>(),
+    feed::<StatefulSet>(),
+    feed::<PodGroup>(),
+    feed::<CompositePodGroup>(),
+    feed::<Workload>(),
+    feed::<NodeTopology>(),
+    feed::<PodSchedulingContext>(),
 ];
 
-const fn feed<K: Source>(plural: &'static str, fields: &'static str) -> Feed {
-    let (kind, api_version) = (K::KIND, K::API_VERSION);
-    Feed {
-        kind,
-        api_version,
-        plural,
-        fields,
-        gate: None,
-        comes_and_goes: false,
-        follow: follow::<K>,
-        await_served: await_served::<K>,
-        read: read::<K>,
-    }
-}
-
-/// A kind that may come and go: one of our own, which is a CRD elsewhere, or one that not every server has.
-const fn passing<K: Source>(plural: &'static str, gate: Option<Gate>) -> Feed {
-    Feed { gate, comes_and_goes: true, ..feed::<K>(plural, "") }
+const fn feed<K: Source>() -> Feed {
+    let (follow, await_served, read): (Follow, Follow, Follow) = (follow::<K>, await_served::<K>, read::<K>);
+    Feed { kind: K::KIND, row: FollowedKind::of::<K>(), follow, await_served, read }
 }
 
 /// An object that facts come from.
-trait Source: Object + Fact + Send + Sync + 'static {
+trait Source: Followed + Send + Sync + 'static {
     /// The object itself, if writes are made from it.
     fn original(self) -> Option<Original> {
         None
@@ -207,9 +184,9 @@ pub(crate) async fn feeds(
 ) -> Result<Feeds, StartError> {
     let mut feeds = Feeds { served: Vec::new(), unserved: Vec::new() };
     let mut backoff = Backoff::new(ASK_AGAIN, ASK_AGAIN_MAX);
-    for feed in FEEDS.iter().filter(|feed| feed.gate.is_none_or(|gate| gates.enabled(gate))) {
+    for feed in FEEDS.iter().filter(|feed| feed.row.matters(gates)) {
         loop {
-            match connection.serves(feed.api_version, feed.plural).await {
+            match connection.serves(feed.row.api_version, feed.row.plural).await {
                 Answer::Done(true) => feeds.served.push(feed),
                 Answer::Done(false) => {
                     listener.hear(&Notice::NotServed { kind: feed.kind });
@@ -287,8 +264,8 @@ fn stream<K: Source>(
     connection: &Connection,
     feed: &Feed,
 ) -> impl Stream<Item = Event<K>> + Send + 'static + use<K> {
-    let resource = Resource::<K>::named(feed.plural);
-    let selectors = Selectors { fields: feed.fields.to_owned(), ..Selectors::default() };
+    let resource = Resource::<K>::named(feed.row.plural);
+    let selectors = Selectors { fields: feed.row.fields.to_owned(), ..Selectors::default() };
     connection.list_and_watch(&resource, &selectors, &WatchOptions::default())
 }
 
@@ -333,7 +310,7 @@ async fn until_served(connection: &Connection, feed: &'static Feed, to: &Sender<
     loop {
         sleep(pause).await;
         // What else is wrong is told of by the kinds that are followed.
-        if let Answer::Done(true) = connection.serves(feed.api_version, feed.plural).await {
+        if let Answer::Done(true) = connection.serves(feed.row.api_version, feed.row.plural).await {
             return to.send(Message::Served(feed)).await;
         }
         pause = (pause * 2).min(ASK_LATER_MAX);
@@ -352,13 +329,15 @@ async fn tell_until_unserved<K: Source>(
     let mut there: BTreeSet<Gone> = BTreeSet::new();
     while let Some(event) = stream.next().await {
         lists = may_list(lists, &event);
-        if feed.comes_and_goes {
+        if feed.row.comes_and_goes {
             match &event {
                 Event::Applied(object) => drop(there.insert(named(object))),
                 Event::Deleted(object) => drop(there.remove(&named(object))),
                 Event::Vanished(gone) => drop(there.remove(gone)),
                 Event::Interrupted { .. } => {
-                    if let Answer::Done(false) = connection.serves(feed.api_version, feed.plural).await {
+                    if let Answer::Done(false) =
+                        connection.serves(feed.row.api_version, feed.row.plural).await
+                    {
                         for gone in there {
                             to.send(Message::Changed(vanished::<K>(gone), None)).await?;
                         }
@@ -432,4 +411,15 @@ fn vanished<K: Source>(gone: Gone) -> Change {
 fn revision(version: &str) -> u64 {
     static OURS: AtomicU64 = AtomicU64::new(1 << 63);
     version.parse().unwrap_or_else(|_| OURS.fetch_add(1, Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_the_table_is_followed_and_no_other() {
+        let fed: Vec<&str> = FEEDS.iter().map(|feed| feed.kind).collect();
+        assert_eq!(fed, FOLLOWED.map(|row| row.kind));
+    }
 }

@@ -13,6 +13,7 @@ mod component;
 mod dice;
 mod ending;
 mod errand;
+mod extras;
 mod gangs;
 mod judge;
 mod keeper;
@@ -21,11 +22,15 @@ mod lent;
 mod life;
 mod machine;
 mod machines;
+mod mislead;
 mod plan;
+mod policies;
 mod replica;
+mod rules;
 mod schedulers;
 mod stage;
 mod trace;
+mod trees;
 mod verdict;
 mod workload;
 
@@ -46,6 +51,7 @@ pub use bargain::{bargain, rebargain_command};
 pub use component::{Component, Crash, Moment};
 use dice::Dice;
 use errand::Errand;
+pub use extras::Extra;
 use judge::Judge;
 use keeper::Keeper;
 pub use lender::{Lender, Mood};
@@ -127,6 +133,8 @@ pub struct Report {
     pub arrangement: Arrangement,
     /// Whether devices had to be made ready.
     pub readied: bool,
+    /// What it has that not every world has.
+    pub extras: BTreeSet<Extra>,
     /// How many pods were bound.
     pub bound: u64,
     /// How often a gang had as many members on nodes as it needs.
@@ -211,7 +219,7 @@ impl World {
     }
 
     fn of(seed: u64, plan: Plan, keep_lines: bool) -> World {
-        let gates = if plan.gangs { gangs::gates() } else { Gates::default() };
+        let gates = gangs::gates_of(&plan);
         World::with_gates(seed, plan, gates, keep_lines)
     }
 
@@ -473,6 +481,7 @@ impl World {
             faults: self.plan.counts,
             arrangement: self.plan.arrangement,
             readied: self.plan.readied,
+            extras: self.plan.extras,
             bound: self.bound,
             gangs: self.judge.gangs.completed,
             refused: self.refused,

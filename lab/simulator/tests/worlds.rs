@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use simulator::world::{Arrangement, Report, Sabotage, play, replay_command};
+use simulator::world::{Arrangement, Extra, Report, Sabotage, play, replay_command};
 
 /// Plays worlds, and tells how to play the first one again in which something is wrong.
 fn all_is_well(seeds: Range<u64>) -> Vec<Report> {
@@ -56,68 +56,23 @@ fn all_is_well_in_worlds_with_gangs() {
 }
 
 #[test]
-fn all_is_well_where_somebody_binds_a_pod_whose_devices_are_about_to_be_taken_back() {
-    all_is_well(711..712);
+fn every_third_world_has_trees_workloads_budgets_taint_rules_volumes_neighbours_or_companions() {
+    let reports = all_is_well(400..500);
+    for extra in Extra::ALL {
+        let with: Vec<&Report> = reports.iter().filter(|report| report.extras.contains(&extra)).collect();
+        assert!(with.len() > 20, "{extra:?} occurs: {}", with.len());
+        let bound: u64 = with.iter().map(|report| report.bound).sum();
+        assert!(bound > 60, "and pods are placed there: {extra:?}: {bound}");
+    }
 }
 
 #[test]
-fn all_is_well_where_one_that_was_called_back_cannot_give_its_devices_back() {
-    all_is_well(800..801);
-}
-
-#[test]
-fn a_pod_keeps_what_it_uses_when_its_node_is_gone() {
-    // It was bound by hand while the answer to our allocation was late.
-    all_is_well(2326..2327);
-}
-
-#[test]
-fn no_room_is_kept_for_a_pod_whose_claim_somebody_deletes() {
-    all_is_well(2560..2561);
-}
-
-#[test]
-fn no_room_is_kept_for_a_gang_of_which_somebody_ends_who_had_a_node() {
-    all_is_well(3401..3402);
-    all_is_well(4780..4781);
-}
-
-#[test]
-fn a_gang_does_not_try_again_at_once_what_went_wrong_for_one_of_it() {
-    // Its claim is gone, which is heard of late.
-    all_is_well(4464..4465);
-}
-
-#[test]
-fn what_failed_for_one_of_a_gang_is_tried_again_when_the_others_have_their_nodes() {
-    all_is_well(1093..1094);
-    all_is_well(3211..3212);
-}
-
-#[test]
-fn a_gang_of_which_a_binding_was_refused_may_lose_the_place_of_that_member() {
-    // Its node was cordoned meanwhile, or somebody who matters more took the room.
-    all_is_well(4422..4423);
-    all_is_well(4461..4462);
-    all_is_well(4789..4790);
-}
-
-#[test]
-fn a_claim_that_cannot_give_its_devices_back_is_not_asked_again_at_once() {
-    // It is being deleted, which is heard of late.
-    all_is_well(7054..7055);
-}
-
-#[test]
-fn a_pod_that_has_its_node_keeps_what_is_reserved_for_it() {
-    // One of its claims could not be had, or somebody bound it by hand before we did.
-    all_is_well(6052..6053);
-    all_is_well(6344..6345);
-}
-
-#[test]
-fn a_pod_lets_go_of_what_it_cannot_use_where_somebody_put_it() {
-    all_is_well(5163..5164);
+fn all_is_well_in_worlds_of_seeds_that_went_wrong_once() {
+    // Worlds have more in them than when most of these were found, so that what each is like has changed since; the tests of the
+    // engine tell what went wrong. The last two found mistakes about trees, and about gangs that need more members meanwhile.
+    let seeds =
+        [711, 800, 1093, 2326, 2560, 3211, 3401, 4422, 4461, 4464, 4780, 4789, 5163, 6052, 6344, 7054];
+    seeds.into_iter().chain([509, 1092]).for_each(|seed| drop(all_is_well(seed..seed + 1)));
 }
 
 #[test]
@@ -141,6 +96,12 @@ fn a_seed_has_one_history() {
 fn is_noticed(sabotage: Sabotage, first: u64) {
     let is_wrong = |seed| !play(seed, sabotage, false).violations.is_empty();
     assert!((first..first + 150).any(is_wrong), "{sabotage:?} goes unnoticed");
+}
+
+/// The same, and what is found wrong is what the rule about it says.
+fn is_noticed_by(sabotage: Sabotage, words: &str) {
+    let is_wrong = |seed| play(seed, sabotage, false).violations.iter().any(|wrong| wrong.contains(words));
+    assert!((300..450).any(is_wrong), "{sabotage:?} goes unnoticed");
 }
 
 #[test]
@@ -195,4 +156,33 @@ fn nodes_that_mistake_what_is_prepared_are_noticed() {
     is_noticed(Sabotage::ReportsBeforeUndoing, 0);
     is_noticed(Sabotage::RunsUnprepared, 0);
     is_noticed(Sabotage::ForgetsCheckpoint, 0);
+}
+
+#[test]
+fn schedulers_that_are_deaf_to_a_kind_are_noticed() {
+    is_noticed_by(Sabotage::DeafToBudgets, "remembers of budgets");
+    is_noticed_by(Sabotage::DeafToTaintRules, "was told that it is tainted");
+    is_noticed_by(Sabotage::DeafToNamespaces, "have to be apart");
+    is_noticed_by(Sabotage::DeafToServices, "remembers of services");
+}
+
+#[test]
+fn a_scheduler_that_lets_important_pods_go_is_noticed() {
+    is_noticed_by(Sabotage::MistakesPriorities, "goes for pod");
+}
+
+#[test]
+fn a_scheduler_that_mistakes_volumes_is_noticed() {
+    is_noticed_by(Sabotage::ForgetsReach, "does not reach");
+    is_noticed_by(Sabotage::SharesVolumes, "which is for one pod");
+}
+
+#[test]
+fn a_scheduler_that_takes_groups_of_a_tree_for_gangs_of_their_own_is_noticed() {
+    is_noticed_by(Sabotage::ForgetsParents, "begins with");
+}
+
+#[test]
+fn a_scheduler_that_lets_pods_of_a_workload_be_anywhere_is_noticed() {
+    is_noticed_by(Sabotage::ForgetsLevels, "straddles");
 }

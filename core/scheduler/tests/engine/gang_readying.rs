@@ -425,3 +425,16 @@ fn play(seed: u64) {
 fn whatever_fails_nobody_is_bound_too_early_and_nothing_is_lost() {
     (0..80).for_each(play);
 }
+
+#[test]
+fn a_gang_that_needs_more_members_than_are_on_their_way_is_taken_back() {
+    let cards: &[(&str, &[&str])] = &[("a", &["a-0"]), ("b", &["b-0"])];
+    let mut world = waiting(cards);
+    facts(cards, 3).pop().into_iter().for_each(|resized| world.fact(resized));
+    world.settle();
+    assert_eq!(world.engine.placing(), 0, "two of three are not bound, and do not wait for ever");
+    assert!(holds_nothing(&world));
+    facts(cards, 2).pop().into_iter().for_each(|resized| world.fact(resized));
+    world.settle();
+    assert_eq!(world.engine.readying(), 2, "two are enough again: {:?}", world.told);
+}

@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use super::api::{Api, text};
 use super::dice::Dice;
+use super::extras::OWNERS;
 
-/// Claims go with the pods that they were made for.
+/// Claims go with the pods that they were made for, and pods with their owners.
 pub(crate) fn collect_garbage(api: &mut Api) {
-    let all: Vec<Arc<Value>> =
-        api.list("Pod").into_iter().chain(api.list("ResourceClaim")).map(|(_, object)| object).collect();
+    let kinds = ["Pod", "ResourceClaim"].into_iter().chain(OWNERS.map(|(kind, ..)| kind));
+    let all: Vec<Arc<Value>> = kinds.flat_map(|kind| api.list(kind)).map(|(_, object)| object).collect();
     let ties = |object: &Arc<Value>| garbage::Object {
         uid: text(&object["metadata"]["uid"]).to_owned(),
         metadata: object["metadata"].clone(),

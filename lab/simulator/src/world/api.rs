@@ -9,6 +9,7 @@ use std::sync::Arc;
 use admission::{
     Context, FieldValidation, Identity, Operation, Submission, Surroundings, admit, stored_kind,
 };
+use convert::followed::FOLLOWED;
 use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::core::node::Node;
@@ -74,7 +75,13 @@ pub(crate) struct Api {
 
 impl Api {
     pub fn new(gates: Gates, now: Timestamp) -> Api {
-        let stored = |kind: &&'static Kind| stored_kind(kind).api_version == kind.api_version;
+        // Of kinds that share a name, that which schedulers follow is meant.
+        let is_meant = |kind: &Kind| {
+            let mut named = FOLLOWED.iter().filter(|row| row.kind == kind.kind);
+            named.all(|row| row.api_version == kind.api_version)
+        };
+        let stored =
+            |kind: &&'static Kind| stored_kind(kind).api_version == kind.api_version && is_meant(kind);
         let site = |kind: &'static Kind| {
             Resource::of(kind).map(|resource| (kind.kind.as_str(), Site { kind, resource }))
         };
@@ -122,8 +129,12 @@ impl Api {
 
     /// Everything of a kind.
     pub fn list(&mut self, kind: &str) -> Vec<(Key, Arc<Value>)> {
-        let site = self.site(kind);
-        let page = self.store.list(site.resource, None, &Selection::default(), ListAt::Latest, None, None);
+        self.select(self.site(kind), &Selection::default())
+    }
+
+    /// What a selection picks of a kind.
+    pub fn select(&mut self, site: Site, selection: &Selection) -> Vec<(Key, Arc<Value>)> {
+        let page = self.store.list(site.resource, None, selection, ListAt::Latest, None, None);
         let items = page.expect("the latest is always there").items;
         items.into_iter().map(|(key, entry)| (key, self.shown(site, &entry))).collect()
     }

@@ -50,6 +50,7 @@ pub fn bargain(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
     (plan.devices, plan.acts) = (Devices::Whole, 0);
     let market = Market::new(seed);
     plan.gangs = market.gangs;
+    plan.extras.clear();
     let gates = if market.gangs { gangs::gates() } else { Gates::default() };
     let gates = gates.with(Gate::DRAControlPlaneController, true);
     let mut world = World::with_gates(seed, plan, gates, keep_lines);

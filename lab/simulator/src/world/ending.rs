@@ -1,6 +1,6 @@
 //! What must hold when nothing has gone wrong for a while: nobody waits without need, and nothing is left over.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::ledger::Ledger;
 use objects::core::pod::Pod;
@@ -115,12 +115,8 @@ impl World {
     /// An engine that was told everything there is, and nothing else.
     fn fresh(&mut self, name: &str) -> Engine {
         let mut engine = replica::engine(name, self.gates);
-        for kind in replica::followed(self.gates) {
-            for (_, object) in self.api.list(kind) {
-                if let Some(change) = replica::applied(&object) {
-                    engine.handle(self.api.now, Input::Changed(change.listed()));
-                }
-            }
+        for change in replica::everything(&mut self.api) {
+            engine.handle(self.api.now, Input::Changed(change));
         }
         engine
     }
@@ -140,6 +136,11 @@ impl World {
         let (known, there) = (usage(engine), usage(fresh));
         if known != there {
             wrong.push(format!("scheduler {at} remembers on nodes {known:?} and there is {there:?}"));
+        }
+        for ((what, known), (_, there)) in std::iter::zip(remembered(engine), remembered(fresh)) {
+            if known != there {
+                wrong.push(format!("scheduler {at} remembers of {what} {known} and there is {there}"));
+            }
         }
         if engine.placing() > 0 {
             wrong.push(format!("scheduler {at} has {} pods on their way for ever", engine.placing()));
@@ -172,6 +173,22 @@ fn usage(engine: &Engine) -> Vec<String> {
         .collect();
     nodes.sort();
     nodes
+}
+
+/// What an engine knows of the kinds that are not in its books, each with its name.
+fn remembered(engine: &Engine) -> [(&'static str, String); 6] {
+    let facts = engine.facts();
+    let topologies: Vec<_> = facts.groups.topologies().collect();
+    let slices: BTreeMap<_, _> =
+        facts.slices.iter().map(|one| (one.slice.name.clone(), &one.slice.devices)).collect();
+    [
+        ("namespaces", format!("{:?}", facts.namespaces)),
+        ("volumes", format!("{:?}", facts.volumes)),
+        ("services and owners", format!("{:?}", facts.companions)),
+        ("devices and their taints", format!("{slices:?}")),
+        ("budgets", format!("{:?}", facts.budgets)),
+        ("topologies", format!("{topologies:?}")),
+    ]
 }
 
 /// What an engine would do for the pods that wait.

@@ -9,8 +9,11 @@ use store::Key;
 
 use super::api::{Made, named, text};
 use super::dice::Dice;
+use super::extras::Extra;
 use super::judge::is_over;
 use super::plan::{Arrangement, Plan};
+use super::policies::{Policies, group_of};
+use super::trees;
 use super::workload::SCHEDULERS;
 
 /// The label that says in which rack a node is.
@@ -23,6 +26,12 @@ const GROUPS: [(&str, usize, &str, &str); 3] =
 /// The features that gangs need.
 pub(super) fn gates() -> Gates {
     Gates::default().with(Gate::GenericWorkload, true).with(Gate::TopologyAwareWorkloadScheduling, true)
+}
+
+/// The features that a world needs.
+pub(super) fn gates_of(plan: &Plan) -> Gates {
+    let gates = if plan.gangs { gates() } else { Gates::default() };
+    gates.with(Gate::CompositePodGroup, plan.has(Extra::Trees))
 }
 
 /// The rack of a node: two nodes share one.
@@ -52,9 +61,12 @@ pub(super) fn join(pod: &mut Value, plan: &Plan, dice: &mut Dice) {
     if dice.per_mille(200) || !text(&pod["spec"]["nodeName"]).is_empty() {
         return;
     }
+    let joins_other = trees::join(pod, plan, dice);
     let (name, _, priority, _) = GROUPS[at];
-    pod["spec"]["schedulingGroup"] = json!({ "podGroupName": name });
-    pod["spec"]["priorityClassName"] = json!(priority);
+    if !joins_other {
+        pod["spec"]["schedulingGroup"] = json!({ "podGroupName": name });
+        pod["spec"]["priorityClassName"] = json!(priority);
+    }
     // One member that waits for something else holds all of them back, so that few gangs would ever be placed.
     if let Some(spec) = pod["spec"].as_object_mut() {
         spec.remove("schedulingGates");
@@ -62,7 +74,7 @@ pub(super) fn join(pod: &mut Value, plan: &Plan, dice: &mut Dice) {
     }
     let own = json!([{ "name": "c0", "resourceClaimTemplateName": "one" }]);
     pod["spec"]["resourceClaims"] = if dice.per_mille(500) { own } else { json!([]) };
-    if plan.arrangement == Arrangement::Rivals {
+    if plan.arrangement == Arrangement::Rivals && !joins_other {
         // A group has one scheduler.
         pod["spec"]["schedulerName"] = json!(SCHEDULERS[at % 2]);
     }
@@ -85,80 +97,111 @@ pub(crate) struct GangRecord {
     made: BTreeMap<String, u64>,
     /// When a member of a gang went the last time, as a revision.
     left: BTreeMap<String, u64>,
+    /// What groups ask for.
+    policies: Policies,
     /// How often a gang became whole.
     pub completed: u64,
 }
 
-fn group_of(pod: &Pod) -> Option<&str> {
-    pod.spec.scheduling_group.as_ref()?.pod_group_name.as_deref()
+/// The pods of a root that have not ended.
+fn live<'p>(
+    policies: &'p Policies,
+    pods: &'p BTreeMap<Key, Pod>,
+    root: &'p str,
+) -> impl Iterator<Item = (String, &'p Pod)> {
+    let of_root = move |pod: &'p Pod| {
+        let group = group_of(pod).filter(|group| policies.root(group) == root)?;
+        (!is_over(pod)).then_some((group, pod))
+    };
+    pods.values().filter_map(of_root)
 }
 
-/// The members of a group that are on nodes.
-fn bound<'p>(pods: &'p BTreeMap<Key, Pod>, group: &str) -> Vec<&'p Pod> {
-    let is_bound =
-        |pod: &&Pod| group_of(pod) == Some(group) && !pod.spec.node_name.is_empty() && !is_over(pod);
-    pods.values().filter(is_bound).collect()
+/// The pods of a root that are on nodes.
+fn bound<'p>(policies: &'p Policies, pods: &'p BTreeMap<Key, Pod>, root: &'p str) -> Vec<(String, &'p Pod)> {
+    live(policies, pods, root).filter(|(_, pod)| !pod.spec.node_name.is_empty()).collect()
+}
+
+/// Whether so many pods make a root whole.
+fn is_whole(policies: &Policies, root: &str, pods: &[(String, &Pod)]) -> bool {
+    policies.is_whole(root, &|group| pods.iter().filter(|(of, _)| of == group).count())
 }
 
 impl GangRecord {
-    /// Takes in what happened to a pod: whoever is put on a node is in the rack of the others.
+    /// Takes in what happened to a group, a workload or a topology. Whoever binds may not have heard of it.
+    pub fn see_policy(&mut self, made: &Made, object: &Value, pods: &BTreeMap<Key, Pod>) {
+        for root in self.policies.see(made, object) {
+            self.left.insert(root.clone(), made.event.revision());
+            let is_begun = self.underway.get(&root).is_some_and(|underway| !underway.is_empty());
+            if is_begun || !bound(&self.policies, pods, &root).is_empty() {
+                self.bereft.insert(root);
+            }
+        }
+    }
+
+    /// Takes in what happened to a pod: whoever is put on a node is in the domains of the others.
     pub fn see(&mut self, made: &Made, before: Option<&Pod>, pods: &BTreeMap<Key, Pod>) -> Vec<String> {
         let now = pods.get(&made.event.key);
-        let Some(group) = now.or(before).and_then(group_of).map(str::to_owned) else { return Vec::new() };
-        let members = bound(pods, &group);
+        let Some(root) = now.or(before).and_then(group_of).map(|group| self.policies.root(&group)) else {
+            return Vec::new();
+        };
+        let members = bound(&self.policies, pods, &root);
         let revision = made.event.revision();
         if before.is_none() {
             self.made.extend(now.map(|pod| (pod.metadata.uid.clone(), revision)));
         }
         if now.is_none_or(|pod| is_over(pod) || pod.metadata.deletion_timestamp.is_some()) {
-            self.left.insert(group.clone(), revision);
+            self.left.insert(root.clone(), revision);
             if !members.is_empty() {
-                self.bereft.insert(group.clone());
+                self.bereft.insert(root.clone());
             }
         }
         let was_bound = before.is_some_and(|before| !before.spec.node_name.is_empty());
         let is_bound = now.is_some_and(|pod| !pod.spec.node_name.is_empty());
         if is_bound && !was_bound && members.len() == 1 {
-            self.whole.remove(&group);
-            self.bereft.remove(&group);
+            self.whole.remove(&root);
+            self.bereft.remove(&root);
             // Whoever joins others that go meanwhile is there alone.
             let made = now.and_then(|pod| self.made.get(&pod.metadata.uid));
-            if self.left.get(&group) > made {
-                self.bereft.insert(group.clone());
+            if self.left.get(&root) > made {
+                self.bereft.insert(root.clone());
             }
         }
-        let at_least = GROUPS.iter().find(|known| known.0 == group).map_or(1, |known| known.1);
-        if members.len() >= at_least {
-            self.completed += u64::from(self.whole.insert(group.clone()));
-            self.parted.remove(&group);
+        if is_whole(&self.policies, &root, &members) {
+            self.completed += u64::from(self.whole.insert(root.clone()));
+            self.parted.remove(&root);
         }
-        let racks: BTreeSet<String> = members.iter().map(|pod| rack_of(&pod.spec.node_name)).collect();
-        if is_bound && !was_bound && racks.len() > 1 {
-            return vec![format!("gang {group} straddles racks {racks:?}")];
+        if !is_bound || was_bound {
+            return Vec::new();
         }
-        Vec::new()
+        let seats: Vec<(String, &str)> =
+            members.into_iter().map(|(group, pod)| (group, pod.spec.node_name.as_str())).collect();
+        self.policies.torn(&seats)
+    }
+
+    fn root_of(&self, pod: &Pod) -> Option<String> {
+        group_of(pod).map(|group| self.policies.root(&group))
     }
 
     /// A member is about to be bound.
     pub fn begins(&mut self, pod: &Pod) {
-        if let Some(group) = group_of(pod) {
-            self.underway.entry(group.to_owned()).or_default().insert(pod.metadata.uid.clone());
+        if let Some(root) = self.root_of(pod) {
+            self.underway.entry(root).or_default().insert(pod.metadata.uid.clone());
         }
     }
 
     /// It is known whether a member is bound.
     pub fn ends(&mut self, pod: &Pod, is_bound: bool, pods: &BTreeMap<Key, Pod>) {
-        let Some(group) = group_of(pod) else { return };
-        let underway = self.underway.entry(group.to_owned()).or_default();
+        let Some(root) = self.root_of(pod) else { return };
+        let underway = self.underway.entry(root.clone()).or_default();
         underway.remove(&pod.metadata.uid);
         if is_bound {
             return;
         }
         // If nobody is bound, the gang begins anew as a whole.
-        if underway.is_empty() && bound(pods, group).is_empty() {
-            self.parted.remove(group);
+        if underway.is_empty() && bound(&self.policies, pods, &root).is_empty() {
+            self.parted.remove(&root);
         } else {
-            self.parted.insert(group.to_owned());
+            self.parted.insert(root);
         }
     }
 
@@ -170,29 +213,31 @@ impl GangRecord {
         pods: &BTreeMap<Key, Pod>,
         has_all: impl Fn(&Pod) -> bool,
     ) -> Option<String> {
-        let (group, at_least, ..) = *GROUPS.iter().find(|known| Some(known.0) == group_of(pod))?;
+        let root = self.root_of(pod)?;
         let made = self.made.get(&pod.metadata.uid);
-        if !bound(pods, group).is_empty() || self.bereft.contains(group) || self.left.get(group) > made {
+        let is_begun = !bound(&self.policies, pods, &root).is_empty();
+        if is_begun || self.bereft.contains(&root) || self.left.get(&root) > made {
             return None;
         }
-        let live = |other: &&Pod| group_of(other) == Some(group) && !is_over(other);
-        let ready = pods.values().filter(live).filter(|other| has_all(other)).count();
-        let name = &pod.metadata.name;
-        (ready < at_least)
-            .then(|| format!("gang {group} begins with {name}, and {ready} of {at_least} are ready"))
+        let ready: Vec<(String, &Pod)> =
+            live(&self.policies, pods, &root).filter(|(_, other)| has_all(other)).collect();
+        let (name, count) = (&pod.metadata.name, ready.len());
+        (!is_whole(&self.policies, &root, &ready))
+            .then(|| format!("gang {root} begins with {name}, and {count} are ready, which are too few"))
     }
 
     /// Gangs of which fewer are bound than have to be at once, though none of them was lost and no binding refused.
     pub fn halves(&self, pods: &BTreeMap<Key, Pod>) -> Vec<String> {
         let mut wrong = Vec::new();
-        for (group, at_least, ..) in GROUPS {
-            let count = bound(pods, group).len();
+        for root in self.policies.roots() {
+            let here = bound(&self.policies, pods, &root);
             let is_known =
-                [&self.whole, &self.bereft, &self.parted].iter().any(|known| known.contains(group));
+                [&self.whole, &self.bereft, &self.parted].iter().any(|known| known.contains(&root));
             // Who was deleted while it was being bound is missed by the others, and nobody can be unbound.
-            let live = pods.values().filter(|pod| group_of(pod) == Some(group) && !is_over(pod)).count();
-            if count > 0 && count < at_least && live >= at_least && !is_known {
-                wrong.push(format!("of gang {group} {count} are bound, and {at_least} have to be at once"));
+            let all: Vec<(String, &Pod)> = live(&self.policies, pods, &root).collect();
+            let could_be = is_whole(&self.policies, &root, &all) && self.policies.is_there(&root);
+            if !here.is_empty() && could_be && !is_whole(&self.policies, &root, &here) && !is_known {
+                wrong.push(format!("of gang {root} {} are bound, which are too few at once", here.len()));
             }
         }
         wrong

@@ -19,6 +19,7 @@ use store::{Change, Key};
 
 use super::api::Made;
 use super::gangs::GangRecord;
+use super::rules::Rules;
 
 /// The objects that matter, as the API has them.
 #[derive(Debug)]
@@ -37,6 +38,7 @@ pub(crate) struct Judge {
     /// Which scheduler gave a claim its devices.
     givers: BTreeMap<Key, Option<usize>>,
     pub gangs: GangRecord,
+    rules: Rules,
 }
 
 /// Keeps an object as it is, and gives it as it was.
@@ -83,6 +85,7 @@ impl Judge {
             bound_by_hand: BTreeSet::new(),
             givers: BTreeMap::new(),
             gangs: GangRecord::default(),
+            rules: Rules::default(),
         }
     }
 
@@ -122,7 +125,11 @@ impl Judge {
                 keep_in_row(&mut self.classes, made, object);
                 Vec::new()
             }
-            _ => Vec::new(),
+            _ => {
+                self.gangs.see_policy(made, object, &self.pods);
+                self.rules.see(made, object);
+                Vec::new()
+            }
         }
     }
 
@@ -257,12 +264,14 @@ impl Judge {
             };
             let claims: Vec<&ResourceClaim> = self.claims.iter().filter(is_its).collect();
             wrong.extend(check_binding(pod, &claims).iter().map(ToString::to_string));
+            wrong.extend(self.rules.check_reach(pod));
         }
         // Who knows nothing of a rival, or of somebody who puts pods on nodes, cannot keep room for it.
         let is_by_hand =
             |pod: &Pod| pod.spec.node_name == *node && self.bound_by_hand.contains(&pod.metadata.uid);
         if !self.rivals && !self.pods.values().any(is_by_hand) {
             wrong.extend(self.check_room(node));
+            wrong.extend(self.rules.check_company(pod, &self.pods));
         }
         wrong
     }

@@ -1,9 +1,10 @@
 //! What a world is like, and what goes wrong in it: all of it follows from the seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::dice::Dice;
+use super::extras::{self, Extra};
 
 /// Something that goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -130,11 +131,29 @@ pub enum Sabotage {
     ForgetsCheckpoint,
     /// Schedulers think that every device is ready as soon as it is chosen.
     BindsUnready,
+    /// Schedulers never hear of disruption budgets.
+    DeafToBudgets,
+    /// They never hear of rules that taint devices.
+    DeafToTaintRules,
+    /// They never hear what labels namespaces have.
+    DeafToNamespaces,
+    /// They never hear of services.
+    DeafToServices,
+    /// They think that the least important pods are the most important ones.
+    MistakesPriorities,
+    /// They think that every node reaches every volume.
+    ForgetsReach,
+    /// They think that a volume for one pod is for many.
+    SharesVolumes,
+    /// They think that groups are in no tree.
+    ForgetsParents,
+    /// They think that the pods of workloads may be anywhere.
+    ForgetsLevels,
 }
 
 impl Sabotage {
     /// Every mistake.
-    pub const ALL: [Sabotage; 18] = [
+    pub const ALL: [Sabotage; 27] = [
         Sabotage::DeafToClaims,
         Sabotage::DeafToDepartures,
         Sabotage::TrustsRefusals,
@@ -153,6 +172,15 @@ impl Sabotage {
         Sabotage::RunsUnprepared,
         Sabotage::ForgetsCheckpoint,
         Sabotage::BindsUnready,
+        Sabotage::DeafToBudgets,
+        Sabotage::DeafToTaintRules,
+        Sabotage::DeafToNamespaces,
+        Sabotage::DeafToServices,
+        Sabotage::MistakesPriorities,
+        Sabotage::ForgetsReach,
+        Sabotage::SharesVolumes,
+        Sabotage::ForgetsParents,
+        Sabotage::ForgetsLevels,
     ];
 }
 
@@ -169,6 +197,8 @@ pub(crate) struct Plan {
     pub sabotage: Sabotage,
     /// Many pods belong to gangs.
     pub gangs: bool,
+    /// What it has that not every world has.
+    pub extras: BTreeSet<Extra>,
     pub nodes: usize,
     /// How often those who use the cluster do something.
     pub acts: u32,
@@ -224,7 +254,8 @@ impl Plan {
         if sabotage == Sabotage::LeadsBlindly {
             odds.extend([(Fault::TakeOver, 120), (Fault::LateEvent, 400)]);
         }
-        let gangs = seed >= GANGS_FROM;
+        let needs_gangs = matches!(sabotage, Sabotage::ForgetsParents | Sabotage::ForgetsLevels);
+        let gangs = seed >= GANGS_FROM || needs_gangs;
         // Gangs stay in a rack, of which there are two.
         let nodes = 2 + dice.below(2) + usize::from(gangs);
         let acts = 35 + u32::try_from(dice.below(30)).unwrap_or_default();
@@ -237,6 +268,7 @@ impl Plan {
             readied: Dice::new(seed, 4).below(3) == 0 || sabotage == Sabotage::BindsUnready,
             sabotage,
             gangs,
+            extras: extras::of_world(seed, sabotage, gangs),
             nodes,
             acts,
             odds,
@@ -253,6 +285,7 @@ impl Plan {
             readied: false,
             sabotage,
             gangs: false,
+            extras: BTreeSet::new(),
             nodes: 2,
             acts: 0,
             tries_max: 3,
@@ -266,6 +299,11 @@ impl Plan {
     #[cfg(test)]
     pub fn strike_always(&mut self, fault: Fault) {
         self.odds.insert(fault, 1_000);
+    }
+
+    /// Whether it has something that not every world has.
+    pub fn has(&self, extra: Extra) -> bool {
+        self.extras.contains(&extra)
     }
 
     /// Whether a fault occurs at this chance.

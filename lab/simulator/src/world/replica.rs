@@ -7,33 +7,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::change::Change;
-use convert::change;
+use convert::followed::FollowedKind;
+use convert::{change, followed};
 use decisions::profile::Profile;
 use decisions::settings::{Patience, Settings};
-use gates::{Gate, Gates};
+use gates::Gates;
 use scheduler::engine::Engine;
 use serde_json::Value;
-use store::Key;
+use store::{FieldSelector, Key, Selection};
 
 use super::api::{Api, Site, text};
 use super::plan::Sabotage;
 
-/// The kinds that a scheduler follows, and the features without which there are none.
-const FOLLOWED: [(&str, Option<Gate>); 8] = [
-    ("Namespace", None),
-    ("DeviceClass", None),
-    ("Node", None),
-    ("ResourceSlice", None),
-    ("ResourceClaim", None),
-    ("Pod", None),
-    ("PodGroup", Some(Gate::GenericWorkload)),
-    ("PodSchedulingContext", Some(Gate::DRAControlPlaneController)),
-];
-
-/// The kinds that a scheduler follows with these features, in the order of its streams.
+/// The kinds that a scheduler follows with these features, in the order of its streams: those that a live one follows.
 pub(crate) fn followed(gates: Gates) -> impl Iterator<Item = &'static str> {
-    let is_there = move |gate: Option<Gate>| gate.is_none_or(|gate| gates.enabled(gate));
-    FOLLOWED.into_iter().filter(move |(_, gate)| is_there(*gate)).map(|(kind, _)| kind)
+    followed::followed(gates).map(|row| row.kind)
 }
 
 /// The kind of a stream.
@@ -77,6 +65,8 @@ impl News {
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub site: Site,
+    /// Which objects are told of; one that is picked no more is told to be gone.
+    selection: Selection,
     /// Everything up to this revision was told.
     pub seen: u64,
     /// The objects as they were told.
@@ -89,7 +79,21 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub fn new(site: Site) -> Stream {
-        Stream { site, seen: 0, known: BTreeMap::new(), listed: false, planned: false, broken: false }
+        Stream {
+            site,
+            selection: Selection::default(),
+            seen: 0,
+            known: BTreeMap::new(),
+            listed: false,
+            planned: false,
+            broken: false,
+        }
+    }
+
+    /// The stream by which a scheduler follows a kind.
+    fn followed(site: Site, row: &FollowedKind) -> Stream {
+        let fields = FieldSelector::parse(site.kind, row.fields).expect("a live scheduler asks for these");
+        Stream { selection: Selection { fields, ..Selection::default() }, ..Stream::new(site) }
     }
 
     /// The next facts, at most so many.
@@ -108,9 +112,10 @@ impl Stream {
         for event in api.events_after(self.site, self.seen, most) {
             self.seen = event.revision();
             let object = api.shown(self.site, &event.entry);
-            if event.change == store::Change::Deleted {
-                self.known.remove(&event.key);
-                news.push(News::Gone(object));
+            let is_picked = self.selection.picks(&event.key, &event.entry);
+            if event.change == store::Change::Deleted || !is_picked {
+                let was_known = self.known.remove(&event.key).is_some();
+                news.extend((was_known || is_picked).then_some(News::Gone(object)));
             } else {
                 self.known.insert(event.key.clone(), object.clone());
                 news.push(News::Applied(object));
@@ -121,7 +126,7 @@ impl Stream {
 
     /// Everything that there is: what went since is told first, then what is new or has changed.
     pub fn everything(&mut self, api: &mut Api) -> Vec<News> {
-        let listed: BTreeMap<Key, Arc<Value>> = api.list(&self.site.kind.kind).into_iter().collect();
+        let listed: BTreeMap<Key, Arc<Value>> = api.select(self.site, &self.selection).into_iter().collect();
         let mut news = Vec::new();
         let before = std::mem::take(&mut self.known);
         for (key, old) in &before {
@@ -211,5 +216,11 @@ impl Replica {
 }
 
 fn streams(api: &Api) -> Vec<Stream> {
-    followed(api.gates()).map(|kind| Stream::new(api.site(kind))).collect()
+    followed::followed(api.gates()).map(|row| Stream::followed(api.site(row.kind), row)).collect()
+}
+
+/// Everything that a scheduler is told when it starts.
+pub(crate) fn everything(api: &mut Api) -> Vec<Change> {
+    let mut streams = streams(api);
+    streams.iter_mut().flat_map(|stream| stream.list(api)).collect()
 }

@@ -2,18 +2,14 @@
 //!
 //! Invariant: a scheduler knows nothing but what it was told, and what was planned for an earlier life of it does not happen.
 
-use std::sync::Arc;
-
 use cluster::change::Change;
-use cluster::claims::ClaimState;
-use model::pod::Pod;
 use model::timestamp::Timestamp;
 use scheduler::engine::{Announcement, Effect, Input};
 
 use super::component::Component;
 use super::plan::{Arrangement, Fault, Sabotage};
 use super::replica::kind_of;
-use super::{Happening, START, World, carry};
+use super::{Happening, START, World, carry, mislead};
 
 impl World {
     /// Plans that a scheduler is told what is new of a kind.
@@ -85,32 +81,26 @@ impl World {
     /// Tells an engine something, and does what it wants done.
     pub(super) fn tell(&mut self, replica: usize, input: Input) {
         let is_change = matches!(input, Input::Changed(_));
-        let input = self.misled(input);
+        let input = match input {
+            Input::Changed(change) => match mislead::told(change, self.plan.sabotage) {
+                Some(change) => Input::Changed(change),
+                None => return,
+            },
+            input => input,
+        };
         let effects = self.replicas[replica].engine.handle(self.api.now, input);
         for effect in effects {
             match effect {
-                Effect::Submit(id, write) => self.submit(replica, id, write),
+                Effect::Submit(id, write) => {
+                    self.check_submission(replica, &write);
+                    self.submit(replica, id, write);
+                }
                 Effect::WakeAt(time) => self.plan_wake(replica, time),
                 Effect::Announce(announcement) => self.hear(replica, &announcement),
             }
         }
         if !(is_change && self.plan.sabotage == Sabotage::SleepsOn) {
             self.plan_turn(replica);
-        }
-    }
-
-    /// What an engine is told by whoever makes a mistake about pods.
-    fn misled(&self, input: Input) -> Input {
-        match input {
-            Input::Changed(Change::PodApplied(pod))
-                if pod.node.is_some() && self.plan.sabotage == Sabotage::LeavesBoundPods =>
-            {
-                Input::Changed(Change::PodApplied(Arc::new(Pod { running: true, ..Pod::clone(&pod) })))
-            }
-            Input::Changed(change) if self.plan.sabotage == Sabotage::BindsUnready => {
-                Input::Changed(all_ready(change))
-            }
-            input => input,
         }
     }
 
@@ -147,6 +137,7 @@ impl World {
                 self.trace.note(now, format_args!("scheduler {replica} about group {group}: {outcome}"));
             }
             Announcement::Preempted { pod, by, node, .. } => {
+                self.check_eviction(&pod.uid, &by.uid);
                 self.trace.note(
                     now,
                     format_args!("scheduler {replica} displaces {} for {} on {node}", pod.id, by.id),
@@ -186,7 +177,10 @@ impl World {
         let attempts = 1 + u32::try_from(self.chances.below(3)).unwrap_or_default();
         for effect in self.replicas[replica].engine.handle(self.api.now, Input::Turn { attempts }) {
             match effect {
-                Effect::Submit(id, write) => self.submit(replica, id, write),
+                Effect::Submit(id, write) => {
+                    self.check_submission(replica, &write);
+                    self.submit(replica, id, write);
+                }
                 Effect::WakeAt(time) => self.plan_wake(replica, time),
                 Effect::Announce(announcement) => self.hear(replica, &announcement),
             }
@@ -261,19 +255,5 @@ impl World {
         if to.alive {
             self.plan_turn(replica);
         }
-    }
-}
-
-/// A fact without what is left to do for the devices of a claim.
-fn all_ready(change: Change) -> Change {
-    let ready = |mut state: Box<ClaimState>| {
-        state.preparation = None;
-        state
-    };
-    match change {
-        Change::ClaimApplied(state) => Change::ClaimApplied(ready(state)),
-        Change::ClaimListed(state) => Change::ClaimListed(ready(state)),
-        Change::ClaimAnswered(state) => Change::ClaimAnswered(ready(state)),
-        other => other,
     }
 }

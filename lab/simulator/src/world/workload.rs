@@ -2,15 +2,16 @@
 //!
 //! Names are few, so that what is made often has the name of something that went.
 
+use objects::supercargo::annotations::WORKLOAD_LABEL;
 use scheduling::request::{ApiCall, Verb};
 use serde_json::{Value, json};
 
 use super::api::{Api, named, text};
 use super::attacher::{FAILED, READY, TIMEOUT};
 use super::dice::Dice;
-use super::gangs;
 use super::plan::{Arrangement, Devices, Plan};
 use super::trace::Trace;
+use super::{extras, gangs};
 
 /// The names that pods ask for.
 pub(crate) const SCHEDULERS: [&str; 2] = ["supercargo", "rival"];
@@ -37,6 +38,7 @@ pub(crate) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
     if plan.arrangement == Arrangement::Rivals {
         add_residents(api);
     }
+    extras::furnish(api, plan, dice);
     if plan.gangs {
         gangs::groups().iter().for_each(|group| drop(must(api.create(group))));
     }
@@ -87,6 +89,10 @@ pub(crate) fn act(
     now: i64,
 ) -> Option<String> {
     let mut told = |what: &str, name: &str| trace.note(now, format_args!("somebody {what} {name}"));
+    if !plan.extras.is_empty() && dice.per_mille(250) {
+        extras::act(api, plan, dice, &mut told);
+        return None;
+    }
     match dice.below(100) {
         0..=44 => {
             if let Some(name) = add_pod(api, plan, dice) {
@@ -177,7 +183,7 @@ fn bind_by_hand(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn FnMu
         let spec = &pod["spec"];
         let is_free = text(&spec["nodeName"]).is_empty() && spec.get("schedulingGates").is_none();
         // Whoever binds members of gangs by hand answers for where they are.
-        let is_free = is_free && spec.get("schedulingGroup").is_none();
+        let is_free = is_free && spec.get("schedulingGroup").is_none() && !in_workload(pod);
         is_free && may_be_bound_by_hand(plan, spec)
     };
     let pods: Vec<_> = api.list("Pod").into_iter().filter(|(_, pod)| waits(pod)).collect();
@@ -196,6 +202,11 @@ fn bind_by_hand(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn FnMu
     let _ = api.perform(&call);
 }
 
+/// Whether a pod belongs to a workload of our own kind.
+fn in_workload(pod: &Value) -> bool {
+    pod["metadata"]["labels"].get(WORKLOAD_LABEL).is_some()
+}
+
 /// Beside a rival, devices of a pod that is on its node already may be given away at the same moment, and nobody can hold
 /// such a pod back. So it is left to pods without claims there.
 fn may_be_bound_by_hand(plan: &Plan, spec: &Value) -> bool {
@@ -207,7 +218,7 @@ fn any_node(plan: &Plan, dice: &mut Dice) -> String {
     format!("node-{}", if dice.per_mille(100) { 99 } else { dice.below(plan.nodes) })
 }
 
-fn must<T, E: std::fmt::Debug>(made: Result<T, E>) -> T {
+pub(super) fn must<T, E: std::fmt::Debug>(made: Result<T, E>) -> T {
     made.expect("what a world is made of can be admitted")
 }
 
@@ -217,7 +228,7 @@ fn any(api: &mut Api, kind: &str, dice: &mut Dice) -> Option<String> {
     dice.pick(&all).map(|(key, _)| key.name.to_string())
 }
 
-fn change(api: &mut Api, kind: &str, namespace: &str, name: &str, with: &dyn Fn(&mut Value)) {
+pub(super) fn change(api: &mut Api, kind: &str, namespace: &str, name: &str, with: &dyn Fn(&mut Value)) {
     let Some(object) = api.get(kind, namespace, name) else { return };
     let mut object = Value::clone(&object);
     with(&mut object);
@@ -395,6 +406,7 @@ fn add_pod(api: &mut Api, plan: &Plan, dice: &mut Dice) -> Option<String> {
         pod["spec"].as_object_mut().map(|spec| spec.remove("schedulingGates"));
         pod["spec"]["nodeName"] = json!(any_node(plan, dice));
     }
+    extras::dress(api, &mut pod, plan, dice);
     if plan.gangs {
         gangs::join(&mut pod, plan, dice);
     }

@@ -8,7 +8,6 @@ use model::pod::Pod;
 use placement::{Domain, PlacementGenerator, Strictness, Topology, TopologyConstraint, TopologyGenerator};
 
 use crate::cycle::Cycle;
-use crate::filters;
 
 impl Cycle<'_> {
     /// The nodes on which members of a group are.
@@ -37,8 +36,9 @@ impl Cycle<'_> {
         let constraint =
             |level: &Arc<str>| TopologyConstraint { level: level.clone(), strictness: Strictness::Required };
         let constraints: Vec<TopologyConstraint> = levels.iter().map(constraint).collect();
-        let labels = |at: &NodeIdx| (*at, &filters::node_of(self.facts.nodes.get(*at)).labels);
-        let known = within.nodes.iter().chain(pinned).map(labels);
+        // A member may be on a node that is gone, of which no domain is known.
+        let labels = |at: &NodeIdx| Some((*at, &self.facts.nodes.get(*at).node.as_ref()?.labels));
+        let known = within.nodes.iter().chain(pinned).filter_map(labels);
         let topology = Topology::read(levels.iter().cloned(), known);
         TopologyGenerator { topology: &topology, constraints: &constraints, pinned }
             .generate(std::slice::from_ref(within))

@@ -113,6 +113,12 @@ impl Engine {
         }
     }
 
+    /// A gang may need another number of members: those on their way are too few now, or wait for nobody any more.
+    pub(super) fn resize_flight(&mut self, now: Timestamp, id: &GroupId) {
+        self.recount_flight(now, id, "the pod group needs more members than were on their way");
+        self.clear_if_ready(now, &Root::Group(id.clone()));
+    }
+
     /// Whether enough members are on the way, and all of them have what they need.
     fn is_whole(&self, root: &Root, flight: &Flight) -> bool {
         let is_ready = |uid: &Arc<str>| self.bindings.get(uid).is_some_and(Binding::is_held);

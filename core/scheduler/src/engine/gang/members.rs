@@ -36,10 +36,37 @@ impl Engine {
 
     /// Takes in what happened to a group. While there is none of a name, its members wait.
     pub(crate) fn fold_group(&mut self, now: Timestamp, change: GroupChange) -> Wakes {
+        let left = self.tree_left_by(&change);
+        let wakes = self.take_in_group(now, change);
+        // A tree without one of its groups may have too few of them, or nobody who waits.
+        if let Some(root) = left.filter(|root| self.facts.groups.composite(root).is_some()) {
+            self.look_at_tree(now, &root);
+        }
+        wakes
+    }
+
+    /// The tree that something goes from.
+    fn tree_left_by(&self, change: &GroupChange) -> Option<GroupId> {
+        let leaf = match change {
+            GroupChange::Gone(id) => id.clone(),
+            GroupChange::CompositeGone(id) => {
+                let leaves = self.facts.groups.leaves_of(&Root::Composite(id.clone()));
+                leaves.first()?.clone()
+            }
+            _ => return None,
+        };
+        match self.facts.groups.root_of(&leaf)? {
+            Root::Composite(root) => Some(root),
+            Root::Group(_) => None,
+        }
+    }
+
+    fn take_in_group(&mut self, now: Timestamp, change: GroupChange) -> Wakes {
         let id = match change {
             GroupChange::Applied(group) => {
                 let id = group.id.clone();
                 self.facts.groups.apply(*group);
+                self.resize_flight(now, &id);
                 id
             }
             GroupChange::Gone(id) => {

@@ -17,6 +17,7 @@ impl Engine {
         let WorkloadTouched { groups, went } = self.facts.groups.apply_workload(workload);
         self.forget_groups(now, went);
         for id in groups {
+            self.resize_flight(now, &id);
             self.look_at_gang(now, &id);
             self.queue.wake_one(&Key::Gang(id), Wake::Group.into(), now);
         }

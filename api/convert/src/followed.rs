@@ -1,0 +1,210 @@
+//! The kinds that a scheduler follows, in one table: whoever feeds an engine, live or in simulation, follows these.
+//!
+//! Invariant: every kind that has facts is in the table, once.
+
+use gates::{Gate, Gates};
+use objects::Object;
+use objects::apps::{ReplicaSet, StatefulSet};
+use objects::core::kinds::{
+    Namespace, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service,
+};
+use objects::core::node::Node;
+use objects::core::pod::Pod;
+use objects::policy::PodDisruptionBudget;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::{DeviceClass, DeviceTaintRule};
+use objects::resource::slice::ResourceSlice;
+use objects::scheduling::composite_pod_group::CompositePodGroup;
+use objects::scheduling::pod_group::PodGroup;
+use objects::storage::StorageClass;
+use objects::supercargo::node_topology::NodeTopology;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
+use objects::supercargo::workload::Workload;
+use serde_json::Value;
+
+use crate::change::Fact;
+use crate::error::{ConvertError, ObjectName};
+
+/// A kind that a scheduler follows, as a type.
+pub trait Followed: Object + Fact {
+    /// Its name in addresses of the API.
+    const PLURAL: &'static str;
+    /// Which objects matter, as a field selector.
+    const FIELDS: &'static str = "";
+    /// The feature that it belongs to; without it nobody cares.
+    const GATE: Option<Gate> = None;
+    /// It may come and go while a server runs: one of our own, which is a CRD elsewhere, or one that not every server has. All
+    /// others are always there.
+    const COMES_AND_GOES: bool = false;
+}
+
+/// A kind that a scheduler follows, as a value.
+#[derive(Clone, Copy, Debug)]
+pub struct FollowedKind {
+    /// Its name.
+    pub kind: &'static str,
+    /// Its group and version.
+    pub api_version: &'static str,
+    /// See [`Followed::PLURAL`].
+    pub plural: &'static str,
+    /// See [`Followed::FIELDS`].
+    pub fields: &'static str,
+    /// See [`Followed::GATE`].
+    pub gate: Option<Gate>,
+    /// See [`Followed::COMES_AND_GOES`].
+    pub comes_and_goes: bool,
+    pub(crate) read: fn(&Value) -> Result<Box<dyn Fact>, ConvertError>,
+}
+
+impl FollowedKind {
+    /// The row of a kind.
+    #[must_use]
+    pub const fn of<K: Followed + 'static>() -> FollowedKind {
+        FollowedKind {
+            kind: K::KIND,
+            api_version: K::API_VERSION,
+            plural: K::PLURAL,
+            fields: K::FIELDS,
+            gate: K::GATE,
+            comes_and_goes: K::COMES_AND_GOES,
+            read: read::<K>,
+        }
+    }
+
+    /// Whether anybody cares for it with these features.
+    #[must_use]
+    pub fn matters(&self, gates: Gates) -> bool {
+        self.gate.is_none_or(|gate| gates.enabled(gate))
+    }
+}
+
+/// Every kind that a scheduler follows.
+pub const FOLLOWED: [FollowedKind; 20] = [
+    FollowedKind::of::<Node>(),
+    FollowedKind::of::<Namespace>(),
+    FollowedKind::of::<Pod>(),
+    FollowedKind::of::<ResourceSlice>(),
+    FollowedKind::of::<DeviceClass>(),
+    FollowedKind::of::<ResourceClaim>(),
+    FollowedKind::of::<DeviceTaintRule>(),
+    FollowedKind::of::<PersistentVolume>(),
+    FollowedKind::of::<PersistentVolumeClaim>(),
+    FollowedKind::of::<StorageClass>(),
+    FollowedKind::of::<PodDisruptionBudget>(),
+    FollowedKind::of::<Service>(),
+    FollowedKind::of::<ReplicationController>(),
+    FollowedKind::of::<ReplicaSet>(),
+    FollowedKind::of::<StatefulSet>(),
+    FollowedKind::of::<PodGroup>(),
+    FollowedKind::of::<CompositePodGroup>(),
+    FollowedKind::of::<Workload>(),
+    FollowedKind::of::<NodeTopology>(),
+    FollowedKind::of::<PodSchedulingContext>(),
+];
+
+/// The kinds that are followed with these features.
+pub fn followed(gates: Gates) -> impl Iterator<Item = &'static FollowedKind> {
+    static TABLE: [FollowedKind; FOLLOWED.len()] = FOLLOWED;
+    TABLE.iter().filter(move |row| row.matters(gates))
+}
+
+/// An object of a kind, read from its JSON.
+fn read<K: Followed + 'static>(object: &Value) -> Result<Box<dyn Fact>, ConvertError> {
+    match K::deserialize(object) {
+        Ok(read) => Ok(Box::new(read)),
+        Err(error) => {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            Err(ConvertError::Unreadable { object: ObjectName::named::<K>(name), reason: error.to_string() })
+        }
+    }
+}
+
+impl Followed for Node {
+    const PLURAL: &'static str = "nodes";
+}
+
+impl Followed for Namespace {
+    const PLURAL: &'static str = "namespaces";
+}
+
+impl Followed for Pod {
+    const PLURAL: &'static str = "pods";
+    // What has ended uses nothing any more.
+    const FIELDS: &'static str = "status.phase!=Succeeded,status.phase!=Failed";
+}
+
+impl Followed for ResourceSlice {
+    const PLURAL: &'static str = "resourceslices";
+}
+
+impl Followed for DeviceClass {
+    const PLURAL: &'static str = "deviceclasses";
+}
+
+impl Followed for ResourceClaim {
+    const PLURAL: &'static str = "resourceclaims";
+}
+
+impl Followed for DeviceTaintRule {
+    const PLURAL: &'static str = "devicetaintrules";
+}
+
+impl Followed for PersistentVolume {
+    const PLURAL: &'static str = "persistentvolumes";
+}
+
+impl Followed for PersistentVolumeClaim {
+    const PLURAL: &'static str = "persistentvolumeclaims";
+}
+
+impl Followed for StorageClass {
+    const PLURAL: &'static str = "storageclasses";
+}
+
+impl Followed for PodDisruptionBudget {
+    const PLURAL: &'static str = "poddisruptionbudgets";
+}
+
+impl Followed for Service {
+    const PLURAL: &'static str = "services";
+}
+
+impl Followed for ReplicationController {
+    const PLURAL: &'static str = "replicationcontrollers";
+}
+
+impl Followed for ReplicaSet {
+    const PLURAL: &'static str = "replicasets";
+}
+
+impl Followed for StatefulSet {
+    const PLURAL: &'static str = "statefulsets";
+}
+
+impl Followed for PodGroup {
+    const PLURAL: &'static str = "podgroups";
+    const GATE: Option<Gate> = Some(Gate::GenericWorkload);
+    const COMES_AND_GOES: bool = true;
+}
+
+impl Followed for CompositePodGroup {
+    const PLURAL: &'static str = "compositepodgroups";
+    const GATE: Option<Gate> = Some(Gate::CompositePodGroup);
+    const COMES_AND_GOES: bool = true;
+}
+
+impl Followed for Workload {
+    const PLURAL: &'static str = "workloads";
+    const COMES_AND_GOES: bool = true;
+}
+
+impl Followed for NodeTopology {
+    const PLURAL: &'static str = "nodetopologies";
+    const COMES_AND_GOES: bool = true;
+}
+
+impl Followed for PodSchedulingContext {
+    const PLURAL: &'static str = "podschedulingcontexts";
+    const GATE: Option<Gate> = Some(Gate::DRAControlPlaneController);
+    const COMES_AND_GOES: bool = true;
+}

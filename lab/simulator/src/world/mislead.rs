@@ -1,0 +1,62 @@
+//! What an engine is told by whoever makes a mistake on purpose.
+
+use std::sync::Arc;
+
+use cluster::change::{Change, CompanionChange, GroupChange, StorageChange};
+use cluster::claims::ClaimState;
+use model::pod::Pod;
+
+use super::plan::Sabotage;
+
+/// A fact as it is told with a mistake; nothing, if it is not told at all.
+pub(super) fn told(change: Change, sabotage: Sabotage) -> Option<Change> {
+    Some(match (sabotage, change) {
+        (Sabotage::LeavesBoundPods, Change::PodApplied(pod)) if pod.node.is_some() => {
+            Change::PodApplied(Arc::new(Pod { running: true, ..Pod::clone(&pod) }))
+        }
+        (Sabotage::BindsUnready, change) => all_ready(change),
+        (Sabotage::MistakesPriorities, Change::PodApplied(pod)) => {
+            Change::PodApplied(Arc::new(Pod { priority: -pod.priority, ..Pod::clone(&pod) }))
+        }
+        (Sabotage::DeafToBudgets, Change::BudgetApplied(_) | Change::BudgetGone(..))
+        | (Sabotage::DeafToTaintRules, Change::TaintRuleApplied(_) | Change::TaintRuleGone(_))
+        | (Sabotage::DeafToNamespaces, Change::NamespaceApplied(..))
+        | (
+            Sabotage::DeafToServices,
+            Change::Companions(CompanionChange::ServiceApplied(..) | CompanionChange::ServiceGone(..)),
+        ) => return None,
+        (Sabotage::ForgetsReach, Change::Storage(StorageChange::VolumeApplied(mut volume))) => {
+            volume.nodes = None;
+            Change::Storage(StorageChange::VolumeApplied(volume))
+        }
+        (Sabotage::SharesVolumes, Change::Storage(StorageChange::VolumeClaimApplied(mut claim))) => {
+            claim.one_pod = false;
+            Change::Storage(StorageChange::VolumeClaimApplied(claim))
+        }
+        (Sabotage::ForgetsParents, Change::Group(GroupChange::Applied(mut group))) => {
+            group.parent = None;
+            Change::Group(GroupChange::Applied(group))
+        }
+        (Sabotage::ForgetsLevels, Change::Group(GroupChange::WorkloadApplied(mut workload))) => {
+            for group in &mut workload.groups {
+                Arc::make_mut(&mut group.terms).levels.clear();
+            }
+            Change::Group(GroupChange::WorkloadApplied(workload))
+        }
+        (_, change) => change,
+    })
+}
+
+/// A fact without what is left to do for the devices of a claim.
+fn all_ready(change: Change) -> Change {
+    let ready = |mut state: Box<ClaimState>| {
+        state.preparation = None;
+        state
+    };
+    match change {
+        Change::ClaimApplied(state) => Change::ClaimApplied(ready(state)),
+        Change::ClaimListed(state) => Change::ClaimListed(ready(state)),
+        Change::ClaimAnswered(state) => Change::ClaimAnswered(ready(state)),
+        other => other,
+    }
+}
