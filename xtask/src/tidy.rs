@@ -11,6 +11,7 @@ mod clippy_files;
 mod commands;
 mod dependencies;
 mod engine_doors;
+mod engine_shape;
 mod file_docs;
 mod leftovers;
 mod length;
@@ -53,6 +54,7 @@ fn check(tree: &Tree, workspace: &Workspace) -> Vec<Violation> {
     let mut violations = Vec::new();
     violations.extend(room_order::check(tree, workspace));
     violations.extend(engine_doors::check(tree, workspace));
+    violations.extend(engine_shape::check(tree));
     violations.extend(circles::check(tree));
     violations.extend(dependencies::check(tree, workspace));
     violations.extend(manifests::check(tree, workspace));
