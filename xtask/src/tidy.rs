@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the rules of the workspace that no compiler checks, made law.
 //!
 //! A check is a pure function from the files and cargo's description of the crates to violations, so every check is
-//! tested on a few lines of text. Only this file and the two loaders touch the disk. Violations are never fixed here,
+//! tested on a few lines of text. Only this file and the three loaders touch the disk. Violations are never fixed here,
 //! only reported: all of them, in path order, each with a hint.
 
 mod allowances;
@@ -12,6 +12,7 @@ mod commands;
 mod dependencies;
 mod engine_doors;
 mod engine_shape;
+mod features;
 mod file_docs;
 mod leftovers;
 mod length;
@@ -28,6 +29,7 @@ mod workspace;
 
 use std::path::Path;
 
+use features::Builds;
 use tree::Tree;
 use violation::Violation;
 use workspace::Workspace;
@@ -47,16 +49,18 @@ pub(crate) fn check_workspace() -> Result<Vec<Violation>, CannotLook> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace root");
     let tree = Tree::load(root)?;
     let workspace = Workspace::load(root)?;
-    Ok(check(&tree, &workspace))
+    let builds = Builds::load(root, &workspace)?;
+    Ok(check(&tree, &workspace, &builds))
 }
 
-fn check(tree: &Tree, workspace: &Workspace) -> Vec<Violation> {
+fn check(tree: &Tree, workspace: &Workspace, builds: &[Builds]) -> Vec<Violation> {
     let mut violations = Vec::new();
     violations.extend(room_order::check(tree, workspace));
     violations.extend(engine_doors::check(tree, workspace));
     violations.extend(engine_shape::check(tree));
     violations.extend(circles::check(tree));
     violations.extend(dependencies::check(tree, workspace));
+    violations.extend(features::check(builds));
     violations.extend(manifests::check(tree, workspace));
     violations.extend(clippy_files::check(tree, workspace));
     violations.extend(allowances::check(tree));

@@ -27,7 +27,7 @@ fn check_unused_versions(tree: &Tree, workspace: &Workspace) -> Vec<Violation> {
         .packages
         .iter()
         .flat_map(|package| &package.dependencies)
-        .map(|used| used.name.as_str())
+        .map(|used| used.key.as_str())
         .collect();
     let mut violations = Vec::new();
     for (name, _) in versions.into_iter().flatten().filter(|(_, version)| version.get("path").is_none()) {

@@ -2,15 +2,16 @@
 //!
 //! Tests have one exception: any room but xtask may use `lab/testkit` as a dev-dependency, since fixtures that build a
 //! cluster are worth sharing and a dev-dependency ships nowhere. Such tests belong in a crate's `tests` folder: inside
-//! `src` they would meet two copies of their own crate's types.
+//! `src` they would meet two copies of their own crate's types. The same holds for crates without code, which see to it that
+//! crates from outside have the same features in all tests.
 
 use super::rooms::Room;
 use super::tree::Tree;
 use super::violation::Violation;
 use super::workspace::{Dependency, Kind, Package, Workspace};
 
-/// The one crate of lab that tests below it may use.
-const TESTKIT: &str = "lab/testkit";
+/// The crates of lab that tests below it may use.
+const FOR_TESTS: [&str; 3] = ["lab/testkit", "lab/shared-features", "lab/shared-network-features"];
 
 pub(crate) fn check(tree: &Tree, workspace: &Workspace) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -29,7 +30,7 @@ fn check_dependency(tree: &Tree, package: &Package, dependency: &Dependency) -> 
     if from.may_use().contains(&to) {
         return None;
     }
-    if dependency.kind == Kind::Dev && folder == TESTKIT && from != Room::Xtask {
+    if dependency.kind == Kind::Dev && FOR_TESTS.contains(&folder) && from != Room::Xtask {
         return None;
     }
     let line = tree.line_of(&package.manifest, &dependency.name);
@@ -78,9 +79,11 @@ mod tests {
     }
 
     #[test]
-    fn tests_below_lab_may_use_the_testkit_and_nothing_else_of_lab() {
-        assert!(wrongs("core/selector", "lab/testkit", Dev).is_empty());
-        assert_eq!(wrongs("core/selector", "lab/testkit", Shipped).len(), 1);
+    fn tests_below_lab_may_use_what_is_made_for_tests_and_nothing_else_of_lab() {
+        for folder in FOR_TESTS {
+            assert!(wrongs("core/selector", folder, Dev).is_empty());
+            assert_eq!(wrongs("core/selector", folder, Shipped).len(), 1);
+        }
         assert_eq!(wrongs("core/selector", "lab/simulator", Dev).len(), 1);
         assert_eq!(wrongs("xtask", "lab/testkit", Dev).len(), 1);
     }

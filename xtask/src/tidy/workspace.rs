@@ -22,6 +22,8 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
+    /// What it is called in the manifest.
+    pub(crate) key: String,
     pub(crate) kind: Kind,
     /// The folder, from the workspace root, when the dependency is one of ours.
     pub(crate) folder: Option<String>,
@@ -88,6 +90,7 @@ impl Workspace {
 fn read_package(package: &Value, root: &str) -> Package {
     let dependencies = list(&package["dependencies"]).map(|dependency| Dependency {
         name: text(&dependency["name"]),
+        key: dependency["rename"].as_str().map_or_else(|| text(&dependency["name"]), str::to_owned),
         kind: if dependency["kind"] == "dev" { Kind::Dev } else { Kind::Shipped },
         folder: dependency["path"].as_str().map(|path| below(path, root)),
     });
@@ -121,7 +124,7 @@ fn last_part(folder: &str) -> String {
 #[cfg(test)]
 fn fixture_dependency(name: &str, kind: Kind) -> Dependency {
     let folder = name.contains('/').then(|| name.to_owned());
-    Dependency { name: last_part(name), kind, folder }
+    Dependency { name: last_part(name), key: last_part(name), kind, folder }
 }
 
 #[cfg(test)]
