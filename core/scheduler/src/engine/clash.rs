@@ -15,6 +15,7 @@ use std::sync::Arc;
 use cluster::claims::{ClaimState, Shown};
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
 use model::timestamp::Timestamp;
 
@@ -168,7 +169,10 @@ impl Engine {
         let placing = self.bindings.placing.get(uid)?;
         // One of ours that came second has given its own back by the end of the wait. Who has not will never do so.
         let gives_way = placing.settles_at.is_some_and(|time| now >= time);
-        claims.iter().find_map(|claim| Some((claim.clone(), self.facts.clash(claim, gives_way)?)))
+        let told = |claim: &ClaimId| {
+            Some(ClaimReason::clash(claim, self.facts.clash(claim, gives_way)?).to_string())
+        };
+        claims.iter().find_map(|claim| Some((claim.clone(), told(claim)?)))
     }
 
     /// Gives the devices of a claim back since another has them, and puts its pod back.

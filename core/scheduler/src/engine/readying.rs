@@ -47,13 +47,13 @@ impl Engine {
             }
             Standing::Pending(until, what) => {
                 self.is_not_ready(uid);
-                self.wait_for_devices(now, uid, until, claims, &what);
+                self.wait_for_devices(now, uid, until, claims, &what.to_string());
                 true
             }
             Standing::Lost(why) => {
                 self.end_readying(now, uid, ReadyOutcome::Error, &claims);
                 self.vacate(uid);
-                self.fail(now, uid, why);
+                self.fail(now, uid, why.to_string());
                 true
             }
             Standing::Broken(broken) => {
@@ -78,8 +78,8 @@ impl Engine {
         }
         match self.readiness().standing(now, now, claims, &self.settings.profile_of(pod)) {
             Standing::Ready | Standing::Lost(_) => None,
-            Standing::Pending(_, what) => Some(what),
-            Standing::Broken(broken) => broken.into_iter().next().map(|one| one.why),
+            Standing::Pending(_, what) => Some(what.to_string()),
+            Standing::Broken(broken) => broken.into_iter().next().map(|one| one.why.to_string()),
         }
     }
 
@@ -153,7 +153,7 @@ impl Engine {
     /// The claims that failed give their devices back, and the pod goes back to the queue.
     fn give_up_on(&mut self, now: Timestamp, uid: &Arc<str>, claims: &[ClaimId], broken: Vec<Broken>) {
         let Some(first) = broken.first() else { return };
-        let (outcome, why) = (first.outcome, first.why.clone());
+        let (outcome, why) = (first.outcome, first.why.to_string());
         self.end_readying(now, uid, outcome, claims);
         for one in broken {
             self.plans.shunned.entry(uid.clone()).or_default().insert(one.device);

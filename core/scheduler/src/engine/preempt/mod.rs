@@ -11,6 +11,7 @@ use std::sync::Arc;
 use decisions::certainty::Certainty;
 use decisions::pod::PodRefusal;
 use decisions::preempt::{Attempt, Candidate, Nomination, planned};
+use decisions::preemption::PodPreemption;
 use decisions::wake::{Wake, Wakes};
 use model::group::Grouping;
 use model::pod::Pod;
@@ -54,7 +55,7 @@ impl Engine {
             return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());
         }
         let mut wakes = refusal.wakes_on();
-        let mut text = String::new();
+        let mut preemption = None;
         let mut is_free_already = false;
         let mut is_room_made = false;
         match self.attempt(pod, refusal) {
@@ -63,23 +64,22 @@ impl Engine {
                 self.wake_others(freed, now);
             }
             Attempt::NotEligible(reason, planned) => {
-                reason.clone_into(&mut text);
+                preemption = Some(PodPreemption::NotEligible(reason));
                 planned.iter().for_each(|candidate| self.nominate_for(pod, candidate));
                 if self.plans.nominations.get(&pod.uid).is_some() {
                     wakes = wakes.or(GOING);
                     is_room_made = true;
                 }
             }
-            Attempt::Hopeless(why, helps) => {
-                text = why;
-                wakes = wakes.or(helps);
+            Attempt::Hopeless(why) => {
+                wakes = wakes.or(why.wakes_on);
+                preemption = Some(PodPreemption::Hopeless(why));
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
             }
             Attempt::Found(candidate) => {
-                let (node, count) = (&candidate.node, candidate.victims.len());
-                text =
-                    format!("found a potential placement for pod on node {node}, preempting {count} victims");
+                let (node, victims) = (candidate.node.clone(), candidate.victims.len());
+                preemption = Some(PodPreemption::Found { node, victims });
                 wakes = wakes.or(GOING);
                 is_room_made = true;
                 let victims = self.make_room(now, pod, candidate);
@@ -88,8 +88,8 @@ impl Engine {
             }
         }
         let mut message = refusal.to_string();
-        if !text.is_empty() {
-            let _ = write!(message, " preemption: {text}");
+        if let Some(preemption) = preemption {
+            let _ = write!(message, " preemption: {preemption}");
         }
         // If room is being made, it is known what the pod waits for.
         let failure = if is_room_made { Failure::Refused(wakes) } else { failure(refusal, wakes) };
