@@ -10,7 +10,7 @@ use model::device::{Allowed, Capacity, RequestPolicy};
 use model::quantity::Quantity;
 
 /// Why an amount cannot be given, by the device's own rules.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 pub enum CapacityFault {
     /// It cannot be rounded to a step.
     #[error("{0} cannot be rounded up to a step of the device's range; hint: ask for a smaller amount")]

@@ -10,7 +10,7 @@ use model::node::BadRequirement;
 use crate::capacity::CapacityFault;
 
 /// Why claims cannot be judged, whatever devices there are.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 pub enum AllocationError {
     /// A request uses a feature that is off.
     #[error("claim {claim}, request {request}: it uses {what}, but {} is off; hint: turn the gate on or change the claim", .gate.spec().name)]
@@ -195,7 +195,7 @@ pub enum AllocationError {
 }
 
 /// What a selector stands in.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Place {
     /// A class.
     Class(Arc<str>),
@@ -216,6 +216,30 @@ impl AllocationError {
     /// The claim that the error is about, which its text begins with.
     #[must_use]
     pub fn claim(&self) -> Option<&ClaimId> {
+        match self {
+            Self::GateOff { claim, .. }
+            | Self::SelectorEmpty { claim, .. }
+            | Self::AllOfGathering { claim, .. }
+            | Self::AllOfContradictory { claim, .. }
+            | Self::AllAgainstConstraint { claim, .. }
+            | Self::ClassUnnamed { claim, .. }
+            | Self::ClassUnknown { claim, .. }
+            | Self::TooMany { claim, .. }
+            | Self::Capacity { claim, .. }
+            | Self::Derived { claim, .. }
+            | Self::ConstraintEmpty { claim, .. }
+            | Self::Mode { claim, .. }
+            | Self::NodeSelectorTerms { claim, .. } => Some(claim),
+            Self::SelectorCompile { place, .. } | Self::SelectorRun { place, .. } => match place {
+                Place::Claim(claim, _) => Some(claim),
+                Place::Class(_) => None,
+            },
+            Self::NodeSelector { .. } => None,
+        }
+    }
+
+    /// The same, to put in the claim of another that asks for the same.
+    pub fn claim_mut(&mut self) -> Option<&mut ClaimId> {
         match self {
             Self::GateOff { claim, .. }
             | Self::SelectorEmpty { claim, .. }

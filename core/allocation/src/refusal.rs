@@ -16,7 +16,7 @@ use crate::search::Miss;
 const HOLDERS_MAX: usize = 5;
 
 /// Why there are no devices for the claims on a node.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
     /// The request that came closest to being satisfied last, and was not.
     pub nearest: Option<NearestMiss>,
@@ -27,7 +27,7 @@ pub struct Refusal {
 }
 
 /// A request for which devices ran out.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NearestMiss {
     /// The claim.
     pub claim: ClaimId,

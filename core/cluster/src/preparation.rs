@@ -19,7 +19,7 @@ pub struct Preparation {
 }
 
 /// How far a device has come.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Progress {
     /// The device.
     pub device: DeviceId,
@@ -32,7 +32,7 @@ pub struct Progress {
 }
 
 /// A failure, as the one who makes the device ready reports it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Failed {
     /// The condition that says so.
     pub condition: Arc<str>,

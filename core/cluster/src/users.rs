@@ -10,7 +10,7 @@ use model::claim::{Ask, Claim, ClaimId, Control, Wish};
 use model::group::Group;
 use model::pod::{ClaimSource, Pod, Shape};
 
-use crate::claims::ClaimState;
+use crate::claims::{ClaimState, Clash};
 use crate::facts::Facts;
 
 impl Facts {
@@ -103,10 +103,10 @@ impl Facts {
         self.resources.classes_of(&pod.shape).next().map(|_| pod.shape.clone())
     }
 
-    /// Why a claim has to give its devices back, unless pods run with it: another claim had one of them first, or is in use
+    /// The clash for which a claim has to give its devices back, unless pods run with it: another claim had one of them first, or is in use
     /// by now, or just has it.
     #[must_use]
-    pub fn clash(&self, claim: &ClaimId, gives_way: bool) -> Option<String> {
+    pub fn clash(&self, claim: &ClaimId, gives_way: bool) -> Option<Clash> {
         // Who is on its way is not there yet. Who was bound by hand may run as soon as its claims are reserved for it.
         let is_coming = |user: &str| self.waiting.get(user).is_some_and(|pod| pod.node.is_none());
         let is_there = |user: &Arc<str>| self.nodes.has_pod(user) && !is_coming(user);
@@ -119,8 +119,7 @@ impl Facts {
             return None;
         }
         let mut clashes = self.claims.clashes(claim);
-        let clash = clashes.find(|clash| gives_way || clash.rival_was_first || has_user(&clash.rival))?;
-        Some(format!("device {} of claim {claim} was given to claim {} as well", clash.device, clash.rival))
+        clashes.find(|clash| gives_way || clash.rival_was_first || has_user(&clash.rival))
     }
 }
 

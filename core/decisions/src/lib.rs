@@ -38,4 +38,7 @@ mod sample;
 pub use devices::{extended, footprint, holding};
 pub use pod::comparison;
 pub use scores::placement as placement_scores;
-pub use values::{certainty, in_the_way, node_refusal, wake, work};
+pub use values::{
+    certainty, gang_preemption, gang_reason, in_the_way, node_refusal, not_ready, preemption, reason, wake,
+    work,
+};

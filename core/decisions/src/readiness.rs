@@ -11,6 +11,7 @@ use model::timestamp::Timestamp;
 
 use crate::profile::Profile;
 use crate::settings::Settings;
+use crate::values::not_ready::{Awaited, ClaimLost, NotReady};
 
 /// How it ended that devices were made ready for a pod.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -39,6 +40,7 @@ impl ReadyOutcome {
 }
 
 /// A claim whose devices will not become ready.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broken {
     /// The claim.
     pub claim: ClaimId,
@@ -46,8 +48,8 @@ pub struct Broken {
     pub device: DeviceId,
     /// What became of it.
     pub outcome: ReadyOutcome,
-    /// In words.
-    pub why: String,
+    /// Why.
+    pub why: NotReady,
 }
 
 impl Broken {
@@ -56,13 +58,12 @@ impl Broken {
         let (device, outcome, why) = match state {
             PreparationState::Ready | PreparationState::Pending { .. } => return None,
             PreparationState::Failed(progress, failed) => {
-                let device = &progress.device;
-                let why = format!("device binding failed: claim={id}, device={device}: {failed}");
-                (device, ReadyOutcome::Failure, why)
+                let (claim, device) = (id.clone(), progress.device.clone());
+                let why = NotReady::Failed { claim, device, failed: failed.clone() };
+                (&progress.device, ReadyOutcome::Failure, why)
             }
             PreparationState::TimedOut { device, after_ms } => {
-                let seconds = after_ms / 1000;
-                let why = format!("device binding timeout: claim={id}, {device} after {seconds} s");
+                let why = NotReady::TimedOut { claim: id.clone(), device: device.clone(), after_ms };
                 (&device.device, ReadyOutcome::Timeout, why)
             }
         };
@@ -71,13 +72,14 @@ impl Broken {
 }
 
 /// How the claims of a pod stand.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// All devices are ready.
     Ready,
     /// Until when, and for what.
-    Pending(Timestamp, String),
+    Pending(Timestamp, Awaited),
     /// A claim has its devices no more.
-    Lost(String),
+    Lost(ClaimLost),
     /// Some will not become ready.
     Broken(Vec<Broken>),
 }
@@ -108,21 +110,21 @@ impl<'r> Readiness<'r> {
         claims: &[ClaimId],
         profile: &'r Profile,
     ) -> Standing {
-        let mut pending: Option<(Timestamp, String)> = None;
+        let mut pending: Option<(Timestamp, Awaited)> = None;
         let mut broken = Vec::new();
         for id in claims {
             let Some(state) = self.facts.claims.get(id) else {
-                return Standing::Lost(format!("claim {id}: it is gone"));
+                return Standing::Lost(ClaimLost::Gone(id.clone()));
             };
             if state.allocation.is_none() {
-                return Standing::Lost(format!("claim {id}: it lost its devices in the meantime"));
+                return Standing::Lost(ClaimLost::Deallocated(id.clone()));
             }
             let Some(preparation) = &state.preparation else { continue };
             match preparation.state(now, began, &self.timeout(profile)) {
                 PreparationState::Pending { until, device }
                     if pending.as_ref().is_none_or(|(first, _)| until < *first) =>
                 {
-                    pending = Some((until, format!("claim {id}, {device}")));
+                    pending = Some((until, Awaited { claim: id.clone(), device: device.clone() }));
                 }
                 state => broken.extend(Broken::of(id, state)),
             }
@@ -145,7 +147,7 @@ impl<'r> Readiness<'r> {
 
     /// Why a claim that has devices is of no use to a pod, since they will not become ready.
     #[must_use]
-    pub fn will_not_be_ready(self, now: Timestamp, id: &ClaimId, profile: &'r Profile) -> Option<String> {
+    pub fn will_not_be_ready(self, now: Timestamp, id: &ClaimId, profile: &'r Profile) -> Option<NotReady> {
         let preparation = self.facts.claims.get(id).filter(|_| self.counts())?.preparation.as_ref()?;
         let state = preparation.state(now, now, &self.timeout(profile));
         Broken::of(id, state).map(|broken| broken.why)

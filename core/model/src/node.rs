@@ -151,7 +151,7 @@ impl Operator {
 }
 
 /// A requirement that cannot be judged.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 #[error("the requirement on {key} cannot be judged: {reason}")]
 pub struct BadRequirement {
     /// The label or field.

@@ -9,13 +9,13 @@ use crate::load::Load;
 
 /// What came of a question.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Answer {
+pub enum Answer<W> {
     /// Seats for as many members as have to be seated, at least.
     Placed(Placement),
     /// No choice of seats will do, in any domain.
-    Impossible(Refusal),
+    Impossible(Refusal<W>),
     /// The search met its bound before it knew; this is what came closest.
-    BudgetSpent(Refusal),
+    BudgetSpent(Refusal<W>),
 }
 
 /// All seats of a gang.
@@ -48,31 +48,33 @@ pub struct Seats {
     pub load: Load,
 }
 
-/// Why a gang has no seats.
+/// Why a gang has no seats. `W` says why a walk stopped.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal {
+pub struct Refusal<W> {
     /// How many domains there are.
     pub domains: usize,
     /// How many members have to be seated at once.
     pub wanted: u32,
     /// The domain that came closest, unless there is none.
-    pub nearest: Option<Shortfall>,
+    pub nearest: Option<Shortfall<W>>,
+    /// What domains lack, in the order in which they were looked at; of those that are alike only the first, and not of too many.
+    pub lacks: Vec<Shortfall<W>>,
 }
 
 /// What a domain lacks.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shortfall {
+pub struct Shortfall<W> {
     /// The domain.
     pub domain: Arc<str>,
     /// For how many members it has room, as far as is known.
     pub room_for: u32,
     /// What it lacks.
-    pub lack: Lack,
+    pub lack: Lack<W>,
 }
 
 /// What is lacking.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Lack {
+pub enum Lack<W> {
     /// The sum of what is free is too small.
     Amount {
         /// Of what.
@@ -94,12 +96,12 @@ pub enum Lack {
     /// There is room for members of each kind, but not for all of them at once.
     Together,
     /// Members that have a seat leave none for the next, for these reasons.
-    Next(String),
+    Next(W),
 }
 
-impl fmt::Display for Refusal {
+impl<W: fmt::Display> fmt::Display for Refusal<W> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refusal { domains, wanted, nearest } = self;
+        let Refusal { domains, wanted, nearest, .. } = self;
         let Some(nearest) = nearest else {
             return write!(out, "there is no domain for {wanted} members");
         };
@@ -129,7 +131,7 @@ impl fmt::Display for Legible {
     }
 }
 
-impl fmt::Display for Shortfall {
+impl<W: fmt::Display> fmt::Display for Shortfall<W> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shortfall { room_for, lack, .. } = self;
         match lack {

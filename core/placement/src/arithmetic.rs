@@ -33,7 +33,7 @@ impl Amounts {
 
 /// What a domain in which so much is free lacks for so many members of a gang, if that can be told by adding up.
 #[must_use]
-pub fn shortfall(gang: &Gang, at_least: u32, domain: &Domain, free: &Amounts) -> Option<Shortfall> {
+pub fn shortfall<W>(gang: &Gang, at_least: u32, domain: &Domain, free: &Amounts) -> Option<Shortfall<W>> {
     let Short { axis, needed, free, room_for } = shortage(gang, &gang.everybody(), at_least, free)?;
     let lack = Lack::Amount { axis: gang.axes[axis].clone(), needed, free };
     Some(Shortfall { domain: domain.name.clone(), room_for, lack })

@@ -30,13 +30,16 @@ pub struct Question<'q> {
     pub scorers: &'q [Weighted<'q>],
 }
 
+/// Of how many domains it is told what they lack.
+const LACKS_MAX: usize = 64;
+
 /// Seats a gang in the best domain of the lowest rank that will do, or says why there is none. Everybody comes first: only if
 /// no domain of any rank has room for all members, one that has room for as many as have to be seated will do.
 pub fn place<S: PlacementState + ?Sized>(
     question: Question<'_>,
     state: &mut S,
     budget: &mut Budget,
-) -> Answer {
+) -> Answer<S::Stop> {
     let mut phases = Phases {
         question,
         state,
@@ -44,6 +47,7 @@ pub fn place<S: PlacementState + ?Sized>(
         tried: FxHashSet::default(),
         is_open: false,
         nearest: None,
+        lacks: Vec::new(),
     };
     let (everybody, at_least) = (question.gang.members(), question.gang.at_least);
     if at_least < everybody {
@@ -52,6 +56,7 @@ pub fn place<S: PlacementState + ?Sized>(
         }
         phases.tried.clear();
         (phases.is_open, phases.nearest) = (false, None);
+        phases.lacks.clear();
     }
     match phases.best(at_least, budget) {
         Some(best) => Answer::Placed(best),
@@ -66,7 +71,8 @@ struct Phases<'p, S: PlacementState + ?Sized> {
     /// Domains that were tried, by rank and by what their nodes are like: another of the same kind is no better.
     tried: FxHashSet<(u32, Vec<Vec<Likeness>>)>,
     is_open: bool,
-    nearest: Option<Shortfall>,
+    nearest: Option<Shortfall<S::Stop>>,
+    lacks: Vec<Shortfall<S::Stop>>,
 }
 
 impl<S: PlacementState + ?Sized> Phases<'_, S> {
@@ -148,7 +154,12 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
     /// that few are needed; and if that takes too long those nodes first that take the fewest members, as these leave the least to be tried.
     ///
     /// If something crosses nodes, members are seated one after the other before, as that will often do.
-    fn search_in(&mut self, domain: &Domain, at_least: u32, budget: &mut Budget) -> (Outcome, Option<Walk>) {
+    fn search_in(
+        &mut self,
+        domain: &Domain,
+        at_least: u32,
+        budget: &mut Budget,
+    ) -> (Outcome, Option<Walk<S::Stop>>) {
         let gang = self.question.gang;
         self.room.unsure = false;
         let alone = self.alone_in(domain, budget);
@@ -216,7 +227,7 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
     }
 
     /// What a domain lacks in which the members cannot be seated.
-    fn lack_in(&mut self, domain: &Domain, budget: &mut Budget) -> Lack {
+    fn lack_in(&mut self, domain: &Domain, budget: &mut Budget) -> Lack<S::Stop> {
         let gang = self.question.gang;
         let alone = self.alone_in(domain, budget);
         let rooms = if self.state.crosses_nodes() {
@@ -234,15 +245,20 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
         }
     }
 
-    fn came_close(&mut self, domain: &Arc<str>, room_for: u32, lack: Lack) {
+    fn came_close(&mut self, domain: &Arc<str>, room_for: u32, lack: Lack<S::Stop>) {
+        let shortfall = Shortfall { domain: domain.clone(), room_for, lack };
         if self.nearest.as_ref().is_none_or(|nearest| nearest.room_for < room_for) {
-            self.nearest = Some(Shortfall { domain: domain.clone(), room_for, lack });
+            self.nearest = Some(shortfall.clone());
+        }
+        if self.lacks.len() < LACKS_MAX {
+            self.lacks.push(shortfall);
         }
     }
 
-    fn refused(self) -> Answer {
+    fn refused(self) -> Answer<S::Stop> {
         let Question { gang, domains, .. } = self.question;
-        let refusal = Refusal { domains: domains.len(), wanted: gang.at_least, nearest: self.nearest };
+        let Phases { nearest, lacks, .. } = self;
+        let refusal = Refusal { domains: domains.len(), wanted: gang.at_least, nearest, lacks };
         if self.is_open { Answer::BudgetSpent(refusal) } else { Answer::Impossible(refusal) }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: whatever is assumed for a trial is taken back when the trial ends, in reverse order.
 
+use std::fmt;
+
 use cluster::nodes::NodeIdx;
 
 use crate::arithmetic::Amounts;
@@ -24,15 +26,15 @@ pub enum Verdict {
 }
 
 /// Seats that were found by taking what comes first, and never looking back.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Walk {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Walk<W> {
     /// The members that have a seat, by node.
     pub loads: Vec<(NodeIdx, Load)>,
-    /// Why the next member has none, in words.
-    pub stopped_by: Option<String>,
+    /// Why the next member has none.
+    pub stopped_by: Option<W>,
 }
 
-impl Walk {
+impl<W> Walk<W> {
     /// How many members have a seat.
     #[must_use]
     pub fn seated(&self) -> u32 {
@@ -45,6 +47,9 @@ impl Walk {
 /// A load is judged as a whole, with the devices of all its members chosen together. A node that takes a load also takes
 /// every smaller one, unless loads of other nodes decide about it; then [`PlacementState::crosses_nodes`] says so.
 pub trait PlacementState {
+    /// Why a walk stopped.
+    type Stop: Clone + PartialEq + fmt::Debug;
+
     /// What a node has left along the axes of the gang, at the most.
     fn free(&mut self, node: NodeIdx) -> Amounts;
 
@@ -87,9 +92,9 @@ pub trait PlacementState {
     }
 
     /// Seats for members one after the other, if something crosses nodes: quickly found, and no proof if there are too few.
-    fn walk(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk {
+    fn walk(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk<Self::Stop> {
         let _ = (nodes, budget);
-        Walk::default()
+        Walk { loads: Vec::new(), stopped_by: None }
     }
 
     /// A search begins that fills nodes in this order. Only told if something crosses nodes.

@@ -12,8 +12,8 @@ use model::pod::Shape;
 
 use crate::profile::Profile;
 use crate::scores::devices;
-use crate::values::hopeless::Hopeless;
 use crate::values::pod_refusal::PodRefusal;
+use crate::values::preemption::Hopeless;
 
 /// What is known about nodes for pods that are alike.
 #[derive(Debug)]

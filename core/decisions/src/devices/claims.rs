@@ -12,6 +12,7 @@ use crate::values::filter_set::Filter;
 use crate::values::in_the_way::{InTheWay, Remedy};
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
+use crate::values::reason::ClaimReason;
 use crate::values::wake::{Wake, Wakes};
 
 /// The most pods that may share a claim.
@@ -20,7 +21,7 @@ pub(crate) const CONSUMERS_MAX: usize = 256;
 impl Cycle<'_> {
     /// The claims of a pod, if all of them can be used.
     pub(crate) fn claims_of(&self, pod: &Pod, profile: &Profile) -> Result<PodClaims, Box<PodRefusal>> {
-        let refused = |reason: String| self.refused_by_claims(reason);
+        let refused = |reason: ClaimReason| self.refused_by_claims(reason);
         if !profile.filters.has(Filter::Devices) {
             return Ok(PodClaims::default());
         }
@@ -38,37 +39,39 @@ impl Cycle<'_> {
                 ClaimSource::Named(name) | ClaimSource::Generated(name) => name,
                 ClaimSource::NotNeeded => continue,
                 ClaimSource::ToBeGenerated { .. } => {
-                    return Err(refused(format!("resource claim {} was not created yet", claim.name)));
+                    return Err(refused(ClaimReason::NotCreated { entry: claim.name.clone() }));
                 }
                 ClaimSource::Unknown => {
-                    return Err(refused(format!(
-                        "resource claim {} names nothing that is known",
-                        claim.name
-                    )));
+                    return Err(refused(ClaimReason::SourceUnknown { entry: claim.name.clone() }));
                 }
             };
             let id = ClaimId { namespace: pod.id.namespace.clone(), name: name.clone() };
             let Some(state) = self.assumed.get(&id).or_else(|| self.facts.claims.get(&id)) else {
-                return Err(refused(format!("resourceclaim \"{name}\" not found")));
+                return Err(refused(ClaimReason::NotFound(id)));
             };
             if state.deleting {
-                return Err(refused(format!("resourceclaim \"{name}\" is being deleted")));
+                return Err(refused(ClaimReason::Deleting(id)));
             }
             let user = self.facts.user_of(pod, &id);
             let generated = matches!(claim.source, ClaimSource::Generated(_));
             if generated && state.owner.as_ref() != Some(&user) {
-                return Err(refused(format!("resourceclaim \"{name}\" was not created for the pod")));
+                return Err(refused(ClaimReason::NotOwn(id)));
             }
             if self.facts.claims.is_decided(&id) {
-                return Err(refused(format!("resource claim {id} is in the process of being allocated")));
+                return Err(refused(ClaimReason::BeingAllocated(id)));
             }
             if self.underway.is_given_up(&id) {
-                return Err(refused(format!("resource claim {id} is in the process of being deallocated")));
+                return Err(refused(ClaimReason::BeingDeallocated(id)));
             }
-            let broken =
-                || Some((self.readiness().will_not_be_ready(self.now, &id, profile)?, Why::NotReady));
+            let broken = || {
+                let why = self.readiness().will_not_be_ready(self.now, &id, profile)?;
+                Some((ClaimReason::NotReady(Box::new(why)), Why::NotReady))
+            };
             let is_kept = || !self.gives_back(Why::LostClash, &id, pod);
-            let clash = || Some((self.facts.clash(&id, false).filter(|_| !is_kept())?, Why::LostClash));
+            let clash = || {
+                let clash = self.facts.clash(&id, false).filter(|_| !is_kept())?;
+                Some((ClaimReason::clash(&id, clash), Why::LostClash))
+            };
             // What a pod on its node has there it keeps, as it is: the node may use it by now.
             let may_use =
                 |node: &Arc<str>| state.reserved_for.contains(&user) && self.facts.may_use_at(&id, node);
@@ -82,14 +85,10 @@ impl Cycle<'_> {
             let consumers = state.reserved_for.len();
             if state.allocation.is_some() && consumers >= CONSUMERS_MAX && !state.reserved_for.contains(&user)
             {
-                return Err(refused(format!(
-                    "resourceclaim \"{name}\" has {consumers} consumers, the most there may be"
-                )));
+                return Err(refused(ClaimReason::Full { claim: id, consumers }));
             }
             if self.is_for_another(state, pod) {
-                return Err(refused(format!(
-                    "resourceclaim \"{name}\" has a device that is a part of its node, and cannot be shared"
-                )));
+                return Err(refused(ClaimReason::PartOfNode(id)));
             }
             if let Some(pending) = self.pending(pod, claim, state, &refused)? {
                 claims.pending.push(pending);
@@ -105,8 +104,8 @@ impl Cycle<'_> {
     }
 
     /// The refusal of a pod whose claims cannot be used anywhere.
-    pub(crate) fn refused_by_claims(&self, reason: String) -> Box<PodRefusal> {
+    pub(crate) fn refused_by_claims(&self, reason: ClaimReason) -> Box<PodRefusal> {
         let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
-        PodRefusal::everywhere(self.facts.nodes.iter().count(), reason, Some(Filter::Devices), wakes)
+        PodRefusal::of_all_nodes(self.facts.nodes.iter().count(), reason, Some(Filter::Devices), wakes)
     }
 }

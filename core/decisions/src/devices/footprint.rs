@@ -19,6 +19,7 @@ use crate::cycle::Cycle;
 use crate::filters::node_of;
 use crate::values::choice::Wanted;
 use crate::values::pod_claims::{Footing, PodClaims};
+use crate::values::reason::{DeviceReason, ResourceName};
 
 /// What the devices of a claim take of their node.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -75,7 +76,7 @@ impl Cycle<'_> {
         state: &NodeState,
         claims: &PodClaims,
         allocations: &[Allocation],
-    ) -> Result<(), String> {
+    ) -> Result<(), DeviceReason> {
         let Some(footing) = &claims.footing else { return Ok(()) };
         let settled = claims.settled.iter().map(|state| (state.wish.id.clone(), taken_by(state)));
         let open = claims.open.iter().zip(allocations);
@@ -91,11 +92,16 @@ impl Cycle<'_> {
             let left = node.allocatable.get(name).saturating_sub(state.used.get(name));
             needed.get(name) > 0 && needed.get(name) > left
         };
-        let pages = needed.others.keys().map(|name| &**name).filter(|name| name.starts_with("hugepages-"));
-        let short = ["cpu", "memory", "ephemeral-storage"].into_iter().chain(pages);
-        let short: Vec<String> =
-            short.filter(|name| is_short(name)).map(|name| format!("Insufficient {name}")).collect();
-        if short.is_empty() { Ok(()) } else { Err(short.join(", ")) }
+        let mut short = Vec::new();
+        let named = [
+            ("cpu", ResourceName::Cpu),
+            ("memory", ResourceName::Memory),
+            ("ephemeral-storage", ResourceName::EphemeralStorage),
+        ];
+        short.extend(named.into_iter().filter(|(name, _)| is_short(name)).map(|(_, resource)| resource));
+        let pages = needed.others.keys().filter(|name| name.starts_with("hugepages-") && is_short(name));
+        short.extend(pages.cloned().map(ResourceName::Other));
+        if short.is_empty() { Ok(()) } else { Err(DeviceReason::ShortForDevices(short)) }
     }
 
     /// What the devices of a pod that has found its place take of the node, and how much that is in all.
@@ -120,7 +126,7 @@ impl Cycle<'_> {
         &self,
         footing: &Footing,
         claims: impl Iterator<Item = (ClaimId, Vec<Taken>)>,
-    ) -> Result<Vec<ClaimFootprint>, String> {
+    ) -> Result<Vec<ClaimFootprint>, DeviceReason> {
         let mut footprints = Vec::new();
         for (id, taken) in claims {
             let mut footprint = ClaimFootprint { claim: id.name.clone(), ..ClaimFootprint::default() };
@@ -141,16 +147,16 @@ impl Cycle<'_> {
         footprint: &mut ClaimFootprint,
         id: &DeviceId,
         consumed: Option<&BTreeMap<Arc<str>, Quantity>>,
-    ) -> Result<(), String> {
+    ) -> Result<(), DeviceReason> {
         let Some(device) = self.facts.slices.device(id) else { return Ok(()) };
         for (resource, share) in &device.node_resources {
             let amount = match &share.part {
                 Some(Part::Device(amount)) => Some(amount.clone()),
                 Some(Part::Capacity { key, factor }) => {
                     let Some(consumed) = consumed else {
-                        return Err(format!(
-                            "device {id} is {resource} by its capacity {key}, and is not shared by capacity"
-                        ));
+                        let (device, resource) = (Box::new(id.clone()), resource.clone());
+                        let capacity = key.clone();
+                        return Err(DeviceReason::NotSharedByCapacity { device, resource, capacity });
                     };
                     let times = |amount: &Quantity| match factor {
                         Some(factor) => amount.times(factor),
@@ -201,7 +207,7 @@ fn granted(allocation: &Allocation) -> Vec<Taken> {
 }
 
 /// How much devices take in all beyond what a pod asks for. What it asks for as a whole must cover it.
-fn extra(shape: &Shape, footprints: &[ClaimFootprint]) -> Result<Resources, String> {
+fn extra(shape: &Shape, footprints: &[ClaimFootprint]) -> Result<Resources, DeviceReason> {
     let mut sums: BTreeMap<Arc<str>, Option<Quantity>> = BTreeMap::new();
     for footprint in footprints {
         for (resource, amount) in &footprint.mapping {
@@ -221,7 +227,7 @@ fn extra(shape: &Shape, footprints: &[ClaimFootprint]) -> Result<Resources, Stri
         let whole = if &*resource == "cpu" { amount.milli_value() } else { amount.value() };
         if let Some((_, spare)) = shape.spare.iter().find(|(name, _)| *name == resource) {
             if whole > *spare {
-                return Err(format!("the pod's request for {resource} does not cover what its devices take"));
+                return Err(DeviceReason::RequestTooSmall { resource });
             }
             continue;
         }

@@ -11,16 +11,17 @@ use crate::giving_back::Why;
 use crate::values::in_the_way::{InTheWay, Remedy};
 use crate::values::pending::Pending;
 use crate::values::pod_refusal::PodRefusal;
+use crate::values::reason::ClaimReason;
 use crate::values::wake::{Wake, Wakes};
 
 /// Why a claim cannot be used now.
 struct Withheld {
-    reason: String,
+    reason: ClaimReason,
     in_the_way: Option<InTheWay>,
 }
 
-impl From<String> for Withheld {
-    fn from(reason: String) -> Withheld {
+impl From<ClaimReason> for Withheld {
+    fn from(reason: ClaimReason) -> Withheld {
         Withheld { reason, in_the_way: None }
     }
 }
@@ -32,7 +33,7 @@ impl Cycle<'_> {
         pod: &Pod,
         entry: &PodClaim,
         state: &ClaimState,
-        refused: &dyn Fn(String) -> Box<PodRefusal>,
+        refused: &dyn Fn(ClaimReason) -> Box<PodRefusal>,
     ) -> Result<Option<Pending>, Box<PodRefusal>> {
         self.to_negotiate(pod, entry, state).map_err(|withheld| {
             let wakes_on = Wakes::of(&[Wake::Class, Wake::OwnClaims]);
@@ -50,26 +51,24 @@ impl Cycle<'_> {
         state: &ClaimState,
     ) -> Result<Option<Pending>, Withheld> {
         let (id, control) = (&state.wish.id, &state.control);
-        let name = &id.name;
         if !self.facts.is_controlled(state) {
             return Ok(None);
         }
         if !self.settings.gates.enabled(Gate::DRAControlPlaneController) {
-            let why = "depends on disabled DRAControlPlaneController feature";
-            return Err(format!("resourceclaim \"{name}\" {why}").into());
+            return Err(ClaimReason::ControllerOff(id.clone()).into());
         }
         if control.leaving {
             // The scheduler that asked for it may have been stopped before the pod let go of it.
             let is_ours = pod.node.is_none() && state.reserved_for.iter().all(|user| *user == pod.uid);
             let is_held = is_ours && !state.reserved_for.is_empty();
             let one = InTheWay { claim: id.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };
-            let reason = format!("resourceclaim \"{name}\" must be reallocated");
+            let reason = ClaimReason::MustBeReallocated(id.clone());
             return Err(Withheld { reason, in_the_way: is_held.then_some(one) });
         }
         if state.allocation.is_some() {
             let is_others = !state.reserved_for.is_empty() && !state.reserved_for.contains(&pod.uid);
             if is_others && !control.shareable {
-                return Err(format!("resourceclaim \"{name}\" is in use, and cannot be shared").into());
+                return Err(ClaimReason::NotShareable(id.clone()).into());
             }
             return Ok(None);
         }
@@ -79,14 +78,10 @@ impl Cycle<'_> {
             && self.facts.controls(&state.wish).all(|control| control.controller == driver);
         let is_plain = state.wish.requests.iter().all(|one| matches!(one.wish, Wish::Exactly(_)));
         if !is_alike || !is_plain {
-            let why = "asks for devices of a driver's controller and for others, which one claim cannot do";
-            return Err(format!("resourceclaim \"{name}\" {why}").into());
+            return Err(ClaimReason::MixedControllers(id.clone()).into());
         }
         if control.immediate {
-            return Err(format!(
-                "unallocated immediate resourceclaim \"{name}\": driver {driver} is to allocate it"
-            )
-            .into());
+            return Err(ClaimReason::Immediate { claim: id.clone(), driver }.into());
         }
         let suitable =
             self.facts.controls(&state.wish).filter_map(|control| control.suitable.clone()).collect();

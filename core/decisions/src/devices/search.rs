@@ -13,7 +13,8 @@ use crate::devices::extended::wish_on;
 use crate::filters;
 use crate::values::certainty::Certainty;
 use crate::values::pod_claims::PodClaims;
-use crate::values::reason::Reason;
+use crate::values::pod_refusal::Nearest;
+use crate::values::reason::DeviceReason;
 use crate::values::wake::{Wake, Wakes};
 use crate::values::work;
 
@@ -31,25 +32,18 @@ pub(crate) const DEVICES: Wakes = Wakes::of(&[
 /// What could help besides where devices take room of the node.
 pub(crate) const ROOM: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::PodShrunk, Wake::OwnRequests]);
 
-/// What Kubernetes says if there are no devices.
-pub(crate) const IN_VAIN: &str = "cannot allocate all claims";
-
-/// What is said of a node on which not everything was tried.
-const LIMIT_REACHED: &str = "reached the limit of the search for devices";
-
 /// Why a node has no devices for claims.
 #[derive(Debug)]
 pub(crate) struct NoDevices {
-    /// In Kubernetes' words.
-    pub reason: Reason,
-    /// In ours.
-    pub nearest: Option<Reason>,
+    pub reason: DeviceReason,
+    /// What came closest.
+    pub nearest: Option<Nearest>,
     pub certainty: Certainty,
 }
 
-impl<R: Into<Reason>> From<R> for NoDevices {
-    fn from(reason: R) -> NoDevices {
-        NoDevices { reason: reason.into(), nearest: None, certainty: Certainty::Proved }
+impl From<DeviceReason> for NoDevices {
+    fn from(reason: DeviceReason) -> NoDevices {
+        NoDevices { reason, nearest: None, certainty: Certainty::Proved }
     }
 }
 
@@ -105,8 +99,7 @@ impl Cycle<'_> {
         self.devices_on(&node, claims)
     }
 
-    /// Devices on a node for the claims that need some, if the node has room for what they take of it, or the reason in
-    /// Kubernetes' words and in ours.
+    /// Devices on a node for the claims that need some, if the node has room for what they take of it, or the reason.
     pub(crate) fn devices_on(
         &mut self,
         node: &Node,
@@ -122,12 +115,12 @@ impl Cycle<'_> {
     }
 
     /// Asks for devices for all these claims together on a node, as things stand.
-    pub(crate) fn ask_for_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, Reason> {
+    pub(crate) fn ask_for_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, DeviceReason> {
         if self.caches.work.is_spent() {
             return Ok(Reply { answer: Answer::BudgetSpent, steps: 0, work: 0 });
         }
         let gates = self.settings.gates;
-        let pools = self.facts.slices.pools_for(node, gates).map_err(|bad| Reason::Plain(bad.to_string()))?;
+        let pools = self.facts.slices.pools_for(node, gates).map_err(DeviceReason::SliceSelector)?;
         let question = Question {
             node,
             pools: &pools,
@@ -140,7 +133,7 @@ impl Cycle<'_> {
         };
         let reply = allocate_within(&question, &mut self.caches.expressions, self.caches.work.left());
         self.caches.work.spend(reply.as_ref().map_or(work::QUESTION, |reply| reply.work));
-        reply.map_err(|error| Reason::broken(&error, wishes))
+        reply.map_err(|error| DeviceReason::Question(Box::new(error)))
     }
 
     /// Devices on a node for the claims that need some, whatever they take of it.
@@ -150,7 +143,7 @@ impl Cycle<'_> {
         claims: &PodClaims,
     ) -> Result<Vec<Allocation>, NoDevices> {
         if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
-            return Err("resourceclaim not available on the node".into());
+            return Err(DeviceReason::ClaimElsewhere.into());
         }
         if let Some(why) = claims.pending.iter().find_map(|pending| pending.refuses(node)) {
             return Err(why.into());
@@ -164,16 +157,13 @@ impl Cycle<'_> {
         match self.ask_for_devices(node, &wishes)?.answer {
             Answer::Allocated(allocations) => Ok(allocations),
             Answer::Impossible(refusal) => Err(NoDevices {
-                reason: IN_VAIN.into(),
-                nearest: Some(Reason::nearest(&node.name, &refusal, &wishes)),
+                reason: DeviceReason::Insufficient,
+                nearest: Some(Nearest::Refused { node: node.name.clone(), refusal }),
                 certainty: Certainty::Proved,
             }),
             Answer::BudgetSpent => Err(NoDevices {
-                reason: LIMIT_REACHED.into(),
-                nearest: Some(format!(
-                    "On node {}, the search reached its limit before it found devices or proved that there are none",
-                    node.name
-                ).into()),
+                reason: DeviceReason::LimitReached,
+                nearest: Some(Nearest::LimitReached { node: node.name.clone() }),
                 certainty: Certainty::LimitReached,
             }),
         }

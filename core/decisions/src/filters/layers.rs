@@ -104,7 +104,7 @@ mod tests {
             let settings = FilterSettings { off: off.iter().copied().collect(), ..FilterSettings::default() };
             let answer =
                 fixed(&shape, &closed, &settings).and_then(|()| usage(&shape, state(&nodes, "a"), &settings));
-            told.push(answer.map_or_else(|refusal| refusal.text(), |()| "fits".to_owned()));
+            told.push(answer.map_or_else(|refusal| refusal.to_string(), |()| "fits".to_owned()));
             off.push(filter);
         }
         let expected = [

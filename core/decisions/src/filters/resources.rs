@@ -82,8 +82,8 @@ mod tests {
         shape.requests = needs;
         match check(&shape, state(&nodes, "a"), settings) {
             Ok(()) => "fits".to_owned(),
-            Err(refusal) if refusal.is_final() => format!("{}, for good", refusal.text()),
-            Err(refusal) => refusal.text(),
+            Err(refusal) if refusal.is_final() => format!("{refusal}, for good"),
+            Err(refusal) => refusal.to_string(),
         }
     }
 
@@ -126,7 +126,7 @@ mod tests {
         let nodes = nodes([full], [pod("p", "a", shape(""))]);
         let refusal =
             check(&shape(""), state(&nodes, "a"), &FilterSettings::default()).expect_err("it is full");
-        assert_eq!((refusal.text().as_str(), refusal.is_final()), ("Too many pods", false));
+        assert_eq!((refusal.to_string().as_str(), refusal.is_final()), ("Too many pods", false));
     }
 
     #[test]

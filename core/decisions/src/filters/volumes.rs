@@ -225,7 +225,7 @@ mod tests {
         shape.volume_claims = claims.iter().map(|name| (*name).into()).collect();
         let mounts = Mounts::new(&shape, &volumes(), &settings);
         let answer = mounts.and_then(|mounts| mounts.check(&node("n", node_labels)));
-        answer.map_or_else(|refusal| refusal.text(), |()| "fits".to_owned())
+        answer.map_or_else(|refusal| refusal.to_string(), |()| "fits".to_owned())
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
             shape.volume_claims = vec![claim.into()];
             shape.own_volume_claims = vec![own];
             let mounts = Mounts::new(&shape, &volumes(), &FilterSettings::default());
-            mounts.map_or_else(|refusal| refusal.text(), |_| "fits".to_owned())
+            mounts.map_or_else(|refusal| refusal.to_string(), |_| "fits".to_owned())
         };
         assert_eq!(told("p-scratch", "u"), "fits");
         let foreign = "PVC ns/p-scratch was not created for pod ns/p (pod is not owner)";

@@ -24,8 +24,6 @@ mod seats;
 mod tree;
 mod why;
 
-pub use self::answer::miss::Miss;
-pub use self::answer::refusal::GangRefusal;
 pub use self::answer::seats::{Seated, sort};
 pub use self::party::{Party, importance};
 pub use self::preempt::candidate::GangCandidate;
@@ -35,4 +33,6 @@ pub use self::seats::sought::Sought;
 pub use self::tree::branch::{joint, members_here};
 pub use self::tree::sought::Tree;
 pub use crate::plans::gang::GangPlan;
+pub use crate::values::gang_refusal::GangRefusal;
+pub use crate::values::miss::Miss;
 pub use crate::values::tried::Tried;

@@ -6,9 +6,10 @@ use model::pod::Pod;
 use placement::Domain;
 
 use crate::cycle::Cycle;
-use crate::gang::answer::miss::Miss;
 use crate::gang::answer::seats::Seated;
 use crate::gang::party::Party;
+use crate::values::gang_reason::GangReason;
+use crate::values::miss::Miss;
 
 impl Cycle<'_> {
     /// Seats for at least so many members in one of these domains, and its name, or why there are none.
@@ -20,7 +21,7 @@ impl Cycle<'_> {
         steps_max: u64,
     ) -> Result<(Arc<str>, Seated), Miss> {
         if self.caches.work.is_spent() {
-            return Err(Miss::open("nothing was tried any more".to_owned()));
+            return Err(Miss::open(GangReason::NotTried));
         }
         match party {
             Party::Gang(sought) => self.find_seats(sought, domains, at_least, steps_max),

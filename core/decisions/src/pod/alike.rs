@@ -17,9 +17,9 @@ use crate::filters;
 use crate::profile::Profile;
 use crate::scores::{self, View};
 use crate::values::choice::{Choice, choice};
-use crate::values::hopeless::Hopeless;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
+use crate::values::preemption::Hopeless;
 use crate::values::work;
 
 /// How many kinds of pods are kept; beyond that the one that was asked for the longest ago goes.
@@ -94,7 +94,7 @@ impl Cycle<'_> {
     pub(crate) fn remember_refusal(&mut self, refusal: &PodRefusal) {
         let now = self.facts.touches.now();
         if let Some(alike) = self.caches.kinds.last_mut() {
-            alike.refused = Some((now, Box::new(refusal.for_all())));
+            alike.refused = Some((now, Box::new(refusal.clone())));
         }
     }
 

@@ -42,12 +42,8 @@ impl Cycle<'_> {
         let found = filters::anywhere(&pod.shape, settings);
         let found = found.and_then(|()| Mounts::new(&pod.shape, &self.facts.volumes, settings));
         let mounts = found.map_err(|refusal| {
-            PodRefusal::everywhere(
-                self.facts.nodes.iter().count(),
-                refusal.text(),
-                refusal.filter(),
-                refusal.wakes_on(),
-            )
+            let nodes = self.facts.nodes.iter().count();
+            PodRefusal::of_all_nodes(nodes, refusal.reason(), refusal.filter(), refusal.wakes_on())
         })?;
         let mut tally = Tally { wakes_on: Wake::NodeAdded.into(), ..Tally::default() };
         let mut candidates: Vec<NodeIdx> = Vec::new();
@@ -65,12 +61,7 @@ impl Cycle<'_> {
                 });
             match fits {
                 Ok(()) => candidates.push(at),
-                Err(refusal) => {
-                    if !refusal.is_final() {
-                        tally.curable.push(at);
-                    }
-                    tally.refuse(refusal.filter(), refusal.reasons(), refusal.wakes_on());
-                }
+                Err(refusal) => tally.refuse(at, &node.name, &refusal),
             }
         }
         self.caches.work.spend(tally.nodes as u64 * work::NODE);
@@ -87,7 +78,9 @@ impl Cycle<'_> {
         };
         let Found { nodes: mut found, others } =
             self.find_devices(&candidates, claims, if compares_devices { usize::MAX } else { most });
-        others.into_iter().for_each(|(at, none)| tally.refuse_devices(at, none, claims));
+        for (at, none) in others {
+            tally.refuse_devices(at, &filters::node_of(self.facts.nodes.get(at)).name, none, claims);
+        }
         if compares_devices {
             found = self.best_of(pod, claims, found, companions, profile).into_iter().collect();
         }

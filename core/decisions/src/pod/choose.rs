@@ -14,6 +14,7 @@ use crate::values::filter_set::Filter;
 use crate::values::openings::Openings;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
+use crate::values::reason::Reason;
 use crate::values::wake::{Wake, Wakes};
 
 impl Cycle<'_> {
@@ -46,7 +47,7 @@ impl Cycle<'_> {
             |refusal: Box<PodRefusal>| Box::new(PodRefusal { bound_to: Some(node.clone()), ..*refusal });
         let Some(at) = self.facts.nodes.find(node) else {
             let wakes = Wakes::of(&[Wake::NodeAdded]);
-            return Err(bound(PodRefusal::everywhere(0, "there is no such node".to_owned(), None, wakes)));
+            return Err(bound(PodRefusal::of_all_nodes(0, Reason::NoSuchNode, None, wakes)));
         };
         let profile = self.settings.profile_of(pod);
         let claims = self.claims_of(pod, &profile).map_err(bound)?;
@@ -57,7 +58,7 @@ impl Cycle<'_> {
             Err(why) => why,
         };
         let own = claims.own();
-        let refusal = bound(PodRefusal::everywhere(1, reason.told(&own), Some(Filter::Devices), DEVICES));
+        let refusal = bound(PodRefusal::of_all_nodes(1, reason, Some(Filter::Devices), DEVICES));
         let in_the_way = self.in_the_way(pod, &claims, &[at]);
         Err(Box::new(PodRefusal { nearest, in_the_way, own, certainty, ..*refusal }))
     }

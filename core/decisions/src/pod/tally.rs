@@ -1,6 +1,7 @@
 //! Nodes that will not do for a pod, counted by reason, and what could undo that.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 
@@ -8,8 +9,9 @@ use crate::devices::search::{DEVICES, NoDevices, ROOM};
 use crate::values::certainty::Certainty;
 use crate::values::filter_set::{Filter, FilterSet};
 use crate::values::in_the_way::InTheWay;
+use crate::values::node_refusal::NodeRefusal;
 use crate::values::pod_claims::PodClaims;
-use crate::values::pod_refusal::PodRefusal;
+use crate::values::pod_refusal::{Nearest, PodRefusal, Removed};
 use crate::values::reason::Reason;
 use crate::values::wake::Wakes;
 
@@ -17,8 +19,8 @@ use crate::values::wake::Wakes;
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) nodes: usize,
-    pub(crate) reasons: BTreeMap<Reason, usize>,
-    pub(crate) nearest: Option<Reason>,
+    pub(crate) reasons: BTreeMap<Reason, Removed>,
+    pub(crate) nearest: Option<Nearest>,
     pub(crate) curable: Vec<NodeIdx>,
     pub(crate) filters: FilterSet,
     pub(crate) wakes_on: Wakes,
@@ -26,24 +28,36 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn refuse(
-        &mut self,
-        filter: Option<Filter>,
-        reasons: impl IntoIterator<Item = impl Into<Reason>>,
-        wakes_on: Wakes,
-    ) {
-        filter.into_iter().for_each(|filter| self.filters.insert(filter));
-        reasons.into_iter().for_each(|reason| *self.reasons.entry(reason.into()).or_default() += 1);
-        self.wakes_on = self.wakes_on.or(wakes_on);
+    /// Counts a node that a filter refuses.
+    pub(crate) fn refuse(&mut self, at: NodeIdx, node: &Arc<str>, refusal: &NodeRefusal) {
+        if !refusal.is_final() {
+            self.curable.push(at);
+        }
+        refusal.filter().into_iter().for_each(|filter| self.filters.insert(filter));
+        refusal.each_reason(|reason| self.count(reason, node, Some(refusal)));
+        self.wakes_on = self.wakes_on.or(refusal.wakes_on());
     }
 
     /// Counts a node that has no devices.
-    pub(crate) fn refuse_devices(&mut self, at: NodeIdx, none: NoDevices, claims: &PodClaims) {
+    pub(crate) fn refuse_devices(
+        &mut self,
+        at: NodeIdx,
+        node: &Arc<str>,
+        none: NoDevices,
+        claims: &PodClaims,
+    ) {
         let room = if claims.footing.is_some() { ROOM } else { Wakes::NONE };
-        self.refuse(Some(Filter::Devices), [none.reason], DEVICES.or(room));
+        self.filters.insert(Filter::Devices);
+        self.count(none.reason.into(), node, None);
+        self.wakes_on = self.wakes_on.or(DEVICES.or(room));
         self.curable.push(at);
         self.nearest = self.nearest.take().or(none.nearest);
         self.certainty = self.certainty.and(none.certainty);
+    }
+
+    fn count(&mut self, reason: Reason, node: &Arc<str>, detail: Option<&NodeRefusal>) {
+        let first = || Removed { nodes: 0, example: node.clone(), detail: detail.cloned() };
+        self.reasons.entry(reason).or_insert_with(first).nodes += 1;
     }
 
     pub(crate) fn refusal(self, claims: &PodClaims, in_the_way: Option<InTheWay>) -> Box<PodRefusal> {

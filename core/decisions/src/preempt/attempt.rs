@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
-use model::claim::ClaimId;
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
@@ -11,29 +10,20 @@ use crate::preempt::candidate::{Candidate, least_harm};
 use crate::preempt::lack::StillRefused;
 use crate::preempt::lacks::Lacks;
 use crate::profile::Profile;
-use crate::values::hopeless::Hopeless;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
-use crate::values::wake::Wakes;
-
-const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
+use crate::values::preemption::{Hopeless, Ineligible};
 
 /// What came of looking for pods to preempt.
 pub enum Attempt {
     /// There are no nodes at all, or the profile has no preemption.
     Never,
     /// The pod may not preempt, or not now. What is planned for it may have been found out only now.
-    NotEligible(&'static str, Option<Candidate>),
-    /// It would not help, as this sentence says, and this could give hope.
-    Hopeless(String, Wakes),
+    NotEligible(Ineligible, Option<Candidate>),
+    /// It would not help.
+    Hopeless(Hopeless),
     /// Pods are to be preempted.
     Found(Candidate),
-}
-
-impl Attempt {
-    fn hopeless(hopeless: &Hopeless, own: &[ClaimId]) -> Attempt {
-        Attempt::Hopeless(hopeless.told(own), hopeless.wakes_on)
-    }
 }
 
 impl Cycle<'_> {
@@ -45,7 +35,7 @@ impl Cycle<'_> {
             return Attempt::Never;
         };
         if !pod.preempts {
-            return Attempt::NotEligible(NEVER, None);
+            return Attempt::NotEligible(Ineligible::Never, None);
         }
         if let Some((reason, planned)) = self.waits_for_victims(pod, refusal) {
             return Attempt::NotEligible(reason, planned);
@@ -54,25 +44,25 @@ impl Cycle<'_> {
         let nobody = self.facts.nodes.priority_min().is_none_or(|lowest| lowest >= pod.priority);
         if curable.is_empty() || nobody {
             let lacks = Lacks { without: curable.len(), ..Lacks::default() };
-            return Attempt::hopeless(&lacks.hopeless(refusal), &[]);
+            return Attempt::Hopeless(lacks.hopeless(refusal));
         }
         // The pod was looked at a moment ago, so its claims can be told.
         let Ok(claims) = self.claims_of(pod, &profile) else {
-            return Attempt::hopeless(&Lacks::default().hopeless(refusal), &[]);
+            return Attempt::Hopeless(Lacks::default().hopeless(refusal));
         };
         let is_alike = self.is_alike_to_others(pod, &claims, &profile);
         if is_alike && let Some(known) = self.known_hopeless() {
-            return Attempt::hopeless(&known, &claims.own());
+            return Attempt::Hopeless(known.for_claims(claims.own()));
         }
         let candidates_min = settings.candidates(curable.len());
         match self.find_victims((pod, &profile), &claims, (curable, candidates_min)) {
             Ok(candidate) => Attempt::Found(candidate),
             Err(lacks) => {
-                let hopeless = lacks.hopeless(refusal);
+                let hopeless = Hopeless { own: claims.own(), ..lacks.hopeless(refusal) };
                 if is_alike {
                     self.remember_hopeless(&hopeless);
                 }
-                Attempt::hopeless(&hopeless, &claims.own())
+                Attempt::Hopeless(hopeless)
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::filters::{Around, Mounts};
 use crate::profile::Profile;
 use crate::values::node_refusal::NodeRefusal;
 use crate::values::pod_claims::PodClaims;
-use crate::values::reason::Reason;
+use crate::values::reason::{DeviceReason, Reason};
 use crate::values::wake::Wakes;
 
 /// What trials for one pod have in common.
@@ -47,16 +47,15 @@ pub(crate) struct Lack {
 
 impl Lack {
     pub(crate) fn room(refusal: &NodeRefusal) -> Lack {
-        let reasons = refusal.reasons().into_iter().map(Reason::from).collect();
-        Lack { reasons, wakes_on: refusal.wakes_on(), is_of_devices: false }
+        Lack { reasons: refusal.reasons(), wakes_on: refusal.wakes_on(), is_of_devices: false }
     }
 
     /// The node has too little for what devices take of it.
-    pub(crate) fn footing(reason: String) -> Lack {
+    pub(crate) fn footing(reason: DeviceReason) -> Lack {
         Lack { reasons: vec![reason.into()], wakes_on: DEVICES.or(ROOM), is_of_devices: false }
     }
 
-    pub(crate) fn devices(reason: Reason) -> Lack {
-        Lack { reasons: vec![reason], wakes_on: DEVICES, is_of_devices: true }
+    pub(crate) fn devices(reason: DeviceReason) -> Lack {
+        Lack { reasons: vec![reason.into()], wakes_on: DEVICES, is_of_devices: true }
     }
 }

@@ -3,16 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::preempt::lack::Lack;
-use crate::values::hopeless::Hopeless;
 use crate::values::pod_refusal::PodRefusal;
-use crate::values::reason::Reason;
+use crate::values::preemption::Hopeless;
+use crate::values::reason::{PreemptionReason, Reason};
 use crate::values::wake::Wakes;
-
-const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
-
-const NOT_TRIED: &str = "reached the limit of the search for pods to preempt";
-
-const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
 
 /// What would be lacking still if pods went.
 #[derive(Default)]
@@ -37,11 +31,16 @@ impl Lacks {
         let Lacks { without, mut reasons, not_tried, wakes_on } = self;
         let nodes = refusal.nodes();
         let not_helpful = nodes - refusal.curable().len();
-        for (reason, count) in [(NO_VICTIMS, without), (NOT_TRIED, not_tried), (NOT_HELPFUL, not_helpful)] {
+        let counts = [
+            (PreemptionReason::NoVictims, without),
+            (PreemptionReason::NotTried, not_tried),
+            (PreemptionReason::NotHelpful, not_helpful),
+        ];
+        for (reason, count) in counts {
             if count > 0 {
-                reasons.insert(reason.into(), count);
+                reasons.insert(Reason::Preemption(reason), count);
             }
         }
-        Hopeless { nodes, reasons, wakes_on }
+        Hopeless { nodes, reasons, wakes_on, own: Vec::new() }
     }
 }

@@ -14,10 +14,10 @@ use model::node::Node;
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
-use crate::devices::search::IN_VAIN;
 use crate::filters::{self, Around};
 use crate::preempt::lack::{Lack, Preemptor};
 use crate::values::node_refusal::NodeRefusal;
+use crate::values::reason::DeviceReason;
 
 pub(crate) struct NodeTrial<'g> {
     /// When no pod was taken away.
@@ -112,7 +112,7 @@ impl Cycle<'_> {
         let own = trial.preemptor.claims;
         let is_the_same = trial.aside.is_empty() && own.settled.is_empty() && own.footing.is_none();
         if was_in_vain && is_the_same && trial.found.is_none() {
-            return Err(Lack::devices(IN_VAIN.into()));
+            return Err(Lack::devices(DeviceReason::Insufficient));
         }
         let found = match trial.found.take() {
             Some(found) => found,

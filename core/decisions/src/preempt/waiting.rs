@@ -10,10 +10,7 @@ use crate::cycle::Cycle;
 use crate::preempt::candidate::Candidate;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
-
-const TERMINATING: &str = "not eligible due to a terminating pod on the nominated node.";
-
-const RELEASING: &str = "not eligible due to devices of a preempted pod that are yet to be released.";
+use crate::values::preemption::Ineligible;
 
 impl Cycle<'_> {
     /// Why a nominee does not preempt again yet: pods are going for it, or have gone and their devices are not back.
@@ -21,7 +18,7 @@ impl Cycle<'_> {
         &mut self,
         pod: &Arc<Pod>,
         refusal: &PodRefusal,
-    ) -> Option<(&'static str, Option<Candidate>)> {
+    ) -> Option<(Ineligible, Option<Candidate>)> {
         let nomination = self.plans.nominations.get(&pod.uid)?;
         let at = self.facts.nodes.find(&nomination.node)?;
         // If the node is out of the question by now, it is of no use that pods go.
@@ -37,7 +34,7 @@ impl Cycle<'_> {
         if !going.is_empty() {
             let is_planned = !nomination.victims.is_empty();
             let planned = if is_planned { None } else { self.plan_again(pod, at, &going) };
-            return Some((TERMINATING, planned));
+            return Some((Ineligible::Terminating, planned));
         }
         let is_releasing = nomination.freeing.iter().any(|(claim, uid)| {
             self.facts.claims.get(claim).is_some_and(|state| {
@@ -49,7 +46,7 @@ impl Cycle<'_> {
                 state.uid == *uid && state.allocation.is_some() && is_left && !self.is_kept_waiting(state)
             })
         });
-        is_releasing.then_some((RELEASING, None))
+        is_releasing.then_some((Ineligible::Releasing, None))
     }
 
     /// Whether a claim keeps its devices for a pod that waits: it was called back, and what it had could not be given back.

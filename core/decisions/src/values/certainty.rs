@@ -18,14 +18,4 @@ impl Certainty {
             Certainty::LimitReached => Certainty::LimitReached,
         }
     }
-
-    /// The reason of a refusal, with what it is worth.
-    pub fn tell(self, reason: &str) -> String {
-        match self {
-            Certainty::Proved => reason.to_owned(),
-            Certainty::LimitReached => format!(
-                "the search reached its limit before it found a placement or proved that there is none; the closest: {reason}"
-            ),
-        }
-    }
 }

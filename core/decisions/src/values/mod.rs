@@ -2,16 +2,23 @@
 
 pub mod certainty;
 pub(crate) mod choice;
+mod codes;
 pub(crate) mod filter_set;
-pub(crate) mod hopeless;
+pub mod gang_preemption;
+pub mod gang_reason;
+pub(crate) mod gang_refusal;
 pub mod in_the_way;
 pub(crate) mod lot;
+pub(crate) mod miss;
 pub mod node_refusal;
+pub mod not_ready;
 pub(crate) mod openings;
 pub(crate) mod pending;
 pub(crate) mod pod_claims;
 pub(crate) mod pod_refusal;
-pub(crate) mod reason;
+pub mod preemption;
+pub mod reason;
+mod sentences;
 pub(crate) mod tried;
 pub mod wake;
 pub mod work;

@@ -1,6 +1,6 @@
 //! Why a pod cannot go to a node.
 //!
-//! Each refusal carries its numbers, says in Kubernetes' words what is wrong, whether making room could help, and which
+//! Each refusal carries its numbers, and says by which reasons the node is counted, whether making room could help, and which
 //! changes could undo it.
 
 use std::sync::Arc;
@@ -9,7 +9,10 @@ use model::node::NodeTaint;
 use model::pod::HostPort;
 
 use crate::values::filter_set::Filter;
+use crate::values::reason::{Reason, Rule};
 use crate::values::wake::{Wake, Wakes};
+
+pub use crate::values::reason::{ResourceName, VolumeRefusal};
 
 /// Why a pod cannot go to a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,57 +84,6 @@ pub enum NodeRefusal {
     },
 }
 
-/// Why a pod's volumes cannot be had on any node.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum VolumeRefusal {
-    /// There is no such claim.
-    NoClaim {
-        /// The claim.
-        claim: Arc<str>,
-    },
-    /// The claim has yet to be made for the pod.
-    NotMade {
-        /// The claim.
-        claim: Arc<str>,
-    },
-    /// The claim was made for another pod, and only has the name of the one for the pod.
-    NotOwn {
-        /// The claim's namespace.
-        namespace: Arc<str>,
-        /// The claim.
-        claim: Arc<str>,
-        /// The pod.
-        pod: Arc<str>,
-    },
-    /// The claim's volume is gone.
-    Lost {
-        /// The claim.
-        claim: Arc<str>,
-        /// The volume.
-        volume: Arc<str>,
-    },
-    /// The claim is being deleted.
-    Deleting {
-        /// The claim.
-        claim: Arc<str>,
-    },
-    /// The volume controller has yet to find a volume for the claim.
-    Unbound {
-        /// The claim.
-        claim: Arc<str>,
-    },
-    /// The claim gets a volume once it is known where the pod goes, which we cannot do.
-    Waits {
-        /// The claim.
-        claim: Arc<str>,
-    },
-    /// The claim has a volume that we do not know.
-    NoVolume {
-        /// The volume.
-        volume: Arc<str>,
-    },
-}
-
 /// Too little of something.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shortage {
@@ -145,107 +97,54 @@ pub struct Shortage {
     pub capacity: i64,
 }
 
-/// Something that nodes have for pods.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ResourceName {
-    /// Places for pods.
-    Pods,
-    /// Processor, in thousandths.
-    Cpu,
-    /// Memory, in bytes.
-    Memory,
-    /// Local storage, in bytes.
-    EphemeralStorage,
-    /// Another resource.
-    Other(Arc<str>),
-}
-
 impl Shortage {
     /// Whether there would be too little even if no other pod were there.
     #[must_use]
     pub fn is_final(&self) -> bool {
         self.of != ResourceName::Pods && self.requested > self.capacity
     }
-
-    /// What is wrong.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let name = match &self.of {
-            ResourceName::Pods => return "Too many pods".to_owned(),
-            ResourceName::Cpu => "cpu",
-            ResourceName::Memory => "memory",
-            ResourceName::EphemeralStorage => "ephemeral-storage",
-            ResourceName::Other(name) => name,
-        };
-        format!("Insufficient {name}")
-    }
-}
-
-impl VolumeRefusal {
-    fn text(&self) -> String {
-        match self {
-            VolumeRefusal::NoClaim { claim } => format!("persistentvolumeclaim \"{claim}\" not found"),
-            VolumeRefusal::NotMade { claim } => {
-                format!(
-                    "waiting for ephemeral volume controller to create the persistentvolumeclaim \"{claim}\""
-                )
-            }
-            VolumeRefusal::NotOwn { namespace, claim, pod } => format!(
-                "PVC {namespace}/{claim} was not created for pod {namespace}/{pod} (pod is not owner)"
-            ),
-            VolumeRefusal::Lost { claim, volume } => {
-                format!(
-                    "persistentvolumeclaim \"{claim}\" bound to non-existent persistentvolume \"{volume}\""
-                )
-            }
-            VolumeRefusal::Deleting { claim } => {
-                format!("persistentvolumeclaim \"{claim}\" is being deleted")
-            }
-            VolumeRefusal::Unbound { .. } => "pod has unbound immediate PersistentVolumeClaims".to_owned(),
-            VolumeRefusal::Waits { claim } => format!(
-                "persistentvolumeclaim \"{claim}\" waits for its first consumer, and this scheduler binds no volumes"
-            ),
-            VolumeRefusal::NoVolume { volume } => format!("persistentvolume \"{volume}\" not found"),
-        }
-    }
 }
 
 impl NodeRefusal {
-    /// What is wrong, in Kubernetes' words; several things are separated by commas.
-    #[must_use]
-    pub fn text(&self) -> String {
-        self.reasons().join(", ")
+    /// What is wrong, one by one, as nodes are counted by reasons.
+    pub fn each_reason(&self, mut tell: impl FnMut(Reason)) {
+        let rule = match self {
+            NodeRefusal::Short(shortages) => {
+                return shortages.iter().for_each(|one| tell(Reason::Rule(Rule::Short(one.of.clone()))));
+            }
+            NodeRefusal::Volume(refusal) => return tell(Reason::Volume(refusal.clone())),
+            NodeRefusal::OtherNode => Rule::OtherNode,
+            NodeRefusal::Unschedulable => Rule::Unschedulable,
+            NodeRefusal::Taint(_) => Rule::Taint,
+            NodeRefusal::NotNamed => Rule::NotNamed,
+            NodeRefusal::NamesConflict => Rule::NamesConflict,
+            NodeRefusal::NodeAffinity => Rule::NodeAffinity,
+            NodeRefusal::EnforcedNodeAffinity => Rule::EnforcedNodeAffinity,
+            NodeRefusal::ClaimInUse => Rule::VolumeInUse,
+            NodeRefusal::Port(_) => Rule::Port,
+            NodeRefusal::NoSpreadLabel { .. } => Rule::NoSpreadLabel,
+            NodeRefusal::Skewed { .. } => Rule::Skewed,
+            NodeRefusal::NotNear => Rule::NotNear,
+            NodeRefusal::NotApart { .. } => Rule::NotApart,
+            NodeRefusal::Unwelcome { .. } => Rule::Unwelcome,
+            NodeRefusal::VolumeElsewhere { .. } => Rule::VolumeElsewhere,
+            NodeRefusal::VolumeZone { .. } => Rule::VolumeZone,
+            NodeRefusal::Feature { .. } => Rule::Feature,
+        };
+        tell(Reason::Rule(rule));
     }
 
-    /// What is wrong, one by one, as nodes are counted by reasons.
+    /// The first thing that is wrong.
+    pub(crate) fn reason(&self) -> Reason {
+        self.reasons().swap_remove(0)
+    }
+
+    /// What is wrong, one by one; at least one thing.
     #[must_use]
-    pub fn reasons(&self) -> Vec<String> {
-        let text = match self {
-            NodeRefusal::Short(shortages) => return shortages.iter().map(Shortage::text).collect(),
-            NodeRefusal::Volume(refusal) => return vec![refusal.text()],
-            NodeRefusal::OtherNode => "node(s) didn't match the requested node name",
-            NodeRefusal::Unschedulable => "node(s) were unschedulable",
-            NodeRefusal::Taint(_) => "node(s) had untolerated taint(s)",
-            NodeRefusal::NotNamed => "node(s) didn't satisfy plugin(s) [NodeAffinity]",
-            NodeRefusal::NamesConflict => "pod affinity terms conflict",
-            NodeRefusal::NodeAffinity => "node(s) didn't match Pod's node affinity/selector",
-            NodeRefusal::EnforcedNodeAffinity => "node(s) didn't match scheduler-enforced node affinity",
-            NodeRefusal::ClaimInUse => {
-                "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
-            }
-            NodeRefusal::Port(_) => "node(s) didn't have free ports for the requested pod ports",
-            NodeRefusal::NoSpreadLabel { .. } => {
-                "node(s) didn't match pod topology spread constraints (missing required label)"
-            }
-            NodeRefusal::Skewed { .. } => "node(s) didn't match pod topology spread constraints",
-            NodeRefusal::NotNear => "node(s) didn't match pod affinity rules",
-            NodeRefusal::NotApart { .. } => "node(s) didn't match pod anti-affinity rules",
-            NodeRefusal::Unwelcome { .. } => "node(s) didn't satisfy existing pods anti-affinity rules",
-            NodeRefusal::VolumeElsewhere { .. } => "node(s) didn't match PersistentVolume's node affinity",
-            NodeRefusal::VolumeZone { .. } => "node(s) had no available volume zone",
-            NodeRefusal::Feature { .. } => "node(s) didn't match Pod's required features",
-        };
-        vec![text.to_owned()]
+    pub fn reasons(&self) -> Vec<Reason> {
+        let mut reasons = Vec::new();
+        self.each_reason(|reason| reasons.push(reason));
+        reasons
     }
 
     /// Whether taking pods off the node could not help.
@@ -377,16 +276,20 @@ mod tests {
         let tight = short(ResourceName::Cpu, 500, 800, 1000);
         let gpu = short(ResourceName::Other("example.com/gpu".into()), 8, 0, 4);
         let refusal = NodeRefusal::Short(vec![many.clone(), tight.clone()]);
-        assert_eq!((refusal.text().as_str(), refusal.is_final()), ("Too many pods, Insufficient cpu", false));
+        assert_eq!(
+            (refusal.to_string().as_str(), refusal.is_final()),
+            ("Too many pods, Insufficient cpu", false)
+        );
         let refusal = NodeRefusal::Short(vec![tight, gpu]);
-        assert_eq!(refusal.reasons(), ["Insufficient cpu", "Insufficient example.com/gpu"]);
+        let told: Vec<String> = refusal.reasons().iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["Insufficient cpu", "Insufficient example.com/gpu"]);
         assert!(refusal.is_final() && !many.is_final());
     }
 
     #[test]
     fn a_missing_volume_claim_is_the_same_everywhere_and_waits_for_the_claim() {
         let refusal = NodeRefusal::Volume(VolumeRefusal::NoClaim { claim: "disk".into() });
-        assert_eq!(refusal.text(), "persistentvolumeclaim \"disk\" not found");
+        assert_eq!(refusal.to_string(), "persistentvolumeclaim \"disk\" not found");
         assert!(refusal.is_final() && refusal.is_everywhere());
         assert!(
             refusal.wakes_on().contains(Wake::VolumeClaim) && !refusal.wakes_on().contains(Wake::PodRemoved)

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use model::node::{Node, NodeSelector};
 
+use crate::values::reason::DeviceReason;
+
 /// A claim of a pod that a driver's controller is to give devices.
 #[derive(Clone, Debug)]
 pub struct Pending {
@@ -24,12 +26,12 @@ impl Pending {
         self.suitable.push(NodeSelector::only(node));
     }
 
-    /// Why a node is out of the question, in Kubernetes' words.
-    pub fn refuses(&self, node: &Node) -> Option<&'static str> {
+    /// Why a node is out of the question.
+    pub fn refuses(&self, node: &Node) -> Option<DeviceReason> {
         if self.suitable.iter().any(|nodes| !nodes.picks(node).unwrap_or(false)) {
-            return Some("excluded by device class node filter");
+            return Some(DeviceReason::ExcludedByClass);
         }
         let is_out = self.unsuitable.contains(&node.name);
-        is_out.then_some("resourceclaim cannot be allocated for the node (unsuitable)")
+        is_out.then_some(DeviceReason::ExcludedByDriver)
     }
 }

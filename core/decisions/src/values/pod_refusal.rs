@@ -1,17 +1,18 @@
 //! Why no node will do for a pod.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
+use allocation::Refusal;
 use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
 
 use crate::values::certainty::Certainty;
 use crate::values::filter_set::{Filter, FilterSet};
-use crate::values::in_the_way::{InTheWay, Remedy};
+use crate::values::in_the_way::InTheWay;
+use crate::values::node_refusal::NodeRefusal;
 use crate::values::pod_claims::PodClaims;
-use crate::values::reason::Reason;
+use crate::values::reason::{Reason, Renaming};
 use crate::values::wake::Wakes;
 
 /// Why no node will do.
@@ -21,13 +22,13 @@ pub struct PodRefusal {
     /// The node that the pod is on already, and that alone was looked at.
     pub(crate) bound_to: Option<Arc<str>>,
     /// A reason that has nothing to do with nodes.
-    pub(crate) everywhere: Option<String>,
-    /// The claims of the pod that need devices, which reasons name by their places.
+    pub(crate) everywhere: Option<Reason>,
+    /// The claims of the pod that need devices.
     pub(crate) own: Vec<ClaimId>,
-    /// How many nodes have which reason.
-    pub(crate) reasons: BTreeMap<Reason, usize>,
-    /// What came closest for devices, in a sentence of ours.
-    pub(crate) nearest: Option<Reason>,
+    /// The nodes that each reason removes.
+    pub(crate) reasons: BTreeMap<Reason, Removed>,
+    /// What came closest for devices.
+    pub(crate) nearest: Option<Nearest>,
     /// A claim that has to give up its devices for the pod.
     pub(crate) in_the_way: Option<InTheWay>,
     /// The nodes on which it could help if pods went, in order.
@@ -36,6 +37,34 @@ pub struct PodRefusal {
     pub(crate) filters: FilterSet,
     pub(crate) wakes_on: Wakes,
     pub(crate) certainty: Certainty,
+}
+
+/// The nodes that a reason removes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Removed {
+    /// How many.
+    pub nodes: usize,
+    /// The name of the first of them.
+    pub example: Arc<str>,
+    /// What is particular to that one, with its numbers; nothing if it is about devices.
+    pub detail: Option<NodeRefusal>,
+}
+
+/// What came closest for devices.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Nearest {
+    /// Some are missing on this node.
+    Refused {
+        /// The node.
+        node: Arc<str>,
+        /// What is missing.
+        refusal: Box<Refusal>,
+    },
+    /// The search did not end on this node.
+    LimitReached {
+        /// The node.
+        node: Arc<str>,
+    },
 }
 
 impl PodRefusal {
@@ -47,6 +76,21 @@ impl PodRefusal {
     /// How many nodes there are.
     pub fn nodes(&self) -> usize {
         self.nodes
+    }
+
+    /// A reason that has nothing to do with nodes.
+    pub fn everywhere(&self) -> Option<&Reason> {
+        self.everywhere.as_ref()
+    }
+
+    /// The nodes that each reason removes.
+    pub fn removed(&self) -> impl Iterator<Item = (&Reason, &Removed)> {
+        self.reasons.iter()
+    }
+
+    /// What came closest for devices.
+    pub fn nearest(&self) -> Option<&Nearest> {
+        self.nearest.as_ref()
     }
 
     /// The nodes on which it could help if pods went, in order.
@@ -72,13 +116,20 @@ impl PodRefusal {
 
     /// The same refusal for a pod with other claims that ask for the same.
     pub(crate) fn for_claims(mut self: Box<Self>, claims: &PodClaims) -> Box<Self> {
-        self.own = claims.own();
+        let own = claims.own();
+        let names = Renaming { before: &self.own, after: &own };
+        let renamed = |(mut reason, removed): (Reason, Removed)| {
+            reason.rename(names);
+            (reason, removed)
+        };
+        self.reasons = std::mem::take(&mut self.reasons).into_iter().map(renamed).collect();
+        if let Some(Nearest::Refused { refusal, .. }) = &mut self.nearest
+            && let Some(miss) = &mut refusal.nearest
+        {
+            names.apply(&mut miss.claim);
+        }
+        self.own = own;
         self
-    }
-
-    /// The same refusal for every pod that is alike.
-    pub(crate) fn for_all(&self) -> PodRefusal {
-        PodRefusal { own: Vec::new(), ..self.clone() }
     }
 
     /// The same refusal, with a claim that has to give up its devices, and other changes that could undo it.
@@ -87,16 +138,16 @@ impl PodRefusal {
         self
     }
 
-    pub(crate) fn everywhere(
+    pub(crate) fn of_all_nodes(
         nodes: usize,
-        reason: String,
+        reason: impl Into<Reason>,
         filter: Option<Filter>,
         wakes_on: Wakes,
     ) -> Box<PodRefusal> {
         Box::new(PodRefusal {
             nodes,
             bound_to: None,
-            everywhere: Some(reason),
+            everywhere: Some(reason.into()),
             own: Vec::new(),
             reasons: BTreeMap::new(),
             nearest: None,
@@ -106,40 +157,5 @@ impl PodRefusal {
             wakes_on,
             certainty: Certainty::Proved,
         })
-    }
-}
-
-impl fmt::Display for PodRefusal {
-    /// Kubernetes' sentence, which tools look for, and ours after it.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.bound_to {
-            Some(node) => write!(out, "bound to node {node} without devices for its claims:")?,
-            None if self.nodes == 0 => return write!(out, "no nodes available to schedule pods"),
-            None => write!(out, "0/{} nodes are available:", self.nodes)?,
-        }
-        match &self.everywhere {
-            Some(reason) => write!(out, " {reason}.")?,
-            None => {
-                let mut counted: Vec<String> = self
-                    .reasons
-                    .iter()
-                    .map(|(reason, count)| format!("{count} {}", reason.told(&self.own)))
-                    .collect();
-                counted.sort_unstable();
-                write!(out, " {}.", counted.join(", "))?;
-            }
-        }
-        if let Some(nearest) = &self.nearest {
-            write!(out, " {}.", nearest.told(&self.own))?;
-        }
-        match &self.in_the_way {
-            Some(InTheWay { claim, remedy: Remedy::Deallocate, .. }) => {
-                write!(out, " Claim {claim} gives its devices back, since nobody uses it.")
-            }
-            Some(InTheWay { claim, remedy: Remedy::Delete, .. }) => {
-                write!(out, " Claim {claim}, which an earlier attempt left, is deleted.")
-            }
-            None => Ok(()),
-        }
     }
 }

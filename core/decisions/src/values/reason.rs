@@ -1,68 +1,311 @@
-//! Reasons in words that hold for every pod that is alike: a claim of the pod stands in them by its place.
+//! Why a pod cannot be placed, everywhere or on a node: one tree of enums with ids and numbers.
 //!
-//! Invariant: what is kept for pods that are alike names no claim of any of them. Each pod puts its own in.
+//! Nodes are counted by these, so two nodes that are refused for the same have equal reasons: what is particular to a node stands in
+//! its [`NodeRefusal`](crate::values::node_refusal::NodeRefusal). The words are made in `sentences.rs`, the codes in `codes.rs`.
 
-use allocation::{AllocationError, Refusal};
-use model::claim::{Claim, ClaimId};
+use std::sync::Arc;
 
-/// A reason in words.
+use allocation::AllocationError;
+use cluster::claims::Clash;
+use model::claim::ClaimId;
+use model::device::DeviceId;
+use model::node::BadRequirement;
+
+use crate::values::not_ready::NotReady;
+
+/// The name of a claim that is not made yet. No claim can have it.
+pub(crate) const UNMADE: &str = "<extended-resources>";
+
+/// Why a pod cannot be placed, everywhere or on a node.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {
-    /// It names no claim of the pod.
-    Plain(String),
-    /// It names one.
-    OfClaim {
-        before: String,
-        /// The claim's place among those that need devices.
-        place: usize,
-        after: String,
+    /// A rule keeps it off the node.
+    Rule(Rule),
+    /// Its volumes cannot be had on any node.
+    Volume(VolumeRefusal),
+    /// Its claims cannot be used on any node.
+    Claim(ClaimReason),
+    /// The node has no devices for its claims, or too little for what these take.
+    Devices(DeviceReason),
+    /// The preemption of other pods on the node would not help it.
+    Preemption(PreemptionReason),
+    /// It is bound to a node that does not exist.
+    NoSuchNode,
+}
+
+/// A rule that keeps a pod off a node.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Rule {
+    /// The pod names another node.
+    OtherNode,
+    /// The node takes no new pods.
+    Unschedulable,
+    /// The pod does not tolerate a taint.
+    Taint,
+    /// The pod wants other nodes by their names.
+    NotNamed,
+    /// The pod wants nodes by names of which no node can have all.
+    NamesConflict,
+    /// The pod wants other nodes.
+    NodeAffinity,
+    /// The scheduler's settings want other nodes.
+    EnforcedNodeAffinity,
+    /// A port is taken.
+    Port,
+    /// There is too little left of this.
+    Short(ResourceName),
+    /// Pods are to be spread by a label that the node does not have.
+    NoSpreadLabel,
+    /// The node's place would have too many pods more than the one with the fewest.
+    Skewed,
+    /// Pods that the pod must be near are not there.
+    NotNear,
+    /// Pods that the pod must be apart from are there.
+    NotApart,
+    /// Pods that must be apart from the pod are there.
+    Unwelcome,
+    /// Another pod uses a volume claim of which only one may make use.
+    VolumeInUse,
+    /// A volume cannot be reached from the node.
+    VolumeElsewhere,
+    /// A volume is in another zone.
+    VolumeZone,
+    /// The node's agent has not declared a feature that the pod needs.
+    Feature,
+}
+
+/// Something that nodes have for pods.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ResourceName {
+    /// Places for pods.
+    Pods,
+    /// Processor, in thousandths.
+    Cpu,
+    /// Memory, in bytes.
+    Memory,
+    /// Local storage, in bytes.
+    EphemeralStorage,
+    /// Another resource.
+    Other(Arc<str>),
+}
+
+/// Why a pod's volumes cannot be had on any node.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum VolumeRefusal {
+    /// There is no such claim.
+    NoClaim {
+        /// The claim.
+        claim: Arc<str>,
+    },
+    /// The claim has yet to be made for the pod.
+    NotMade {
+        /// The claim.
+        claim: Arc<str>,
+    },
+    /// The claim was made for another pod, and only has the name of the one for the pod.
+    NotOwn {
+        /// The claim's namespace.
+        namespace: Arc<str>,
+        /// The claim.
+        claim: Arc<str>,
+        /// The pod.
+        pod: Arc<str>,
+    },
+    /// The claim's volume is gone.
+    Lost {
+        /// The claim.
+        claim: Arc<str>,
+        /// The volume.
+        volume: Arc<str>,
+    },
+    /// The claim is being deleted.
+    Deleting {
+        /// The claim.
+        claim: Arc<str>,
+    },
+    /// The volume controller has yet to find a volume for the claim.
+    Unbound {
+        /// The claim.
+        claim: Arc<str>,
+    },
+    /// The claim gets a volume once it is known where the pod goes, which we cannot do.
+    Waits {
+        /// The claim.
+        claim: Arc<str>,
+    },
+    /// The claim has a volume that we do not know.
+    NoVolume {
+        /// The volume.
+        volume: Arc<str>,
     },
 }
 
+/// Why a pod's claims cannot be used on any node.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ClaimReason {
+    /// An earlier attempt left a claim for the pod's extended resources, which has to go first.
+    ExtendedLeft(ClaimId),
+    /// The claim for the pod's extended resources is being made.
+    ExtendedBeingMade,
+    /// The claim has yet to be made from its template.
+    NotCreated {
+        /// The pod's name for it.
+        entry: Arc<str>,
+    },
+    /// The pod refers to the claim in a way that is not known.
+    SourceUnknown {
+        /// The pod's name for it.
+        entry: Arc<str>,
+    },
+    /// There is no such claim.
+    NotFound(ClaimId),
+    /// The claim is being deleted.
+    Deleting(ClaimId),
+    /// The claim was made for another pod, and only has the name of the one for the pod.
+    NotOwn(ClaimId),
+    /// The claim's devices are being written.
+    BeingAllocated(ClaimId),
+    /// The claim is giving its devices back.
+    BeingDeallocated(ClaimId),
+    /// The claim's devices will not become ready.
+    NotReady(Box<NotReady>),
+    /// A device of the claim was given to another claim as well.
+    Clash(Box<DeviceClash>),
+    /// The claim has as many consumers as there may be.
+    Full {
+        /// The claim.
+        claim: ClaimId,
+        /// How many it has.
+        consumers: usize,
+    },
+    /// The claim would have too many consumers with the other pods of the group.
+    FullWithGroup {
+        /// The claim.
+        claim: ClaimId,
+        /// How many there may be.
+        consumers_max: usize,
+    },
+    /// The claim has a device that is a part of its node, and another pod uses it.
+    PartOfNode(ClaimId),
+    /// The claim is for a driver's controller, and the feature is off.
+    ControllerOff(ClaimId),
+    /// The driver's controller asked for the claim's devices back.
+    MustBeReallocated(ClaimId),
+    /// The claim is in use, and its driver does not allow that it is shared.
+    NotShareable(ClaimId),
+    /// The claim asks for devices of a driver's controller and for others.
+    MixedControllers(ClaimId),
+    /// The driver's controller is to allocate the claim without waiting for a pod.
+    Immediate {
+        /// The claim.
+        claim: ClaimId,
+        /// The driver.
+        driver: Arc<str>,
+    },
+}
+
+/// A device that two claims have.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct DeviceClash {
+    /// The claim that cannot be used.
+    pub claim: ClaimId,
+    /// The device.
+    pub device: DeviceId,
+    /// The other claim.
+    pub rival: ClaimId,
+}
+
+/// Why a node has no devices for a pod's claims.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DeviceReason {
+    /// A claim has devices that cannot be used from the node.
+    ClaimElsewhere,
+    /// A class does not allow the node for devices that its driver's controller gives.
+    ExcludedByClass,
+    /// A driver's controller has no devices for the node.
+    ExcludedByDriver,
+    /// No choice of devices satisfies the claims.
+    Insufficient,
+    /// The search for devices reached its limit.
+    LimitReached,
+    /// The node has too little of these for what the devices take.
+    ShortForDevices(Vec<ResourceName>),
+    /// A device is a part of the node by a capacity, and is not shared by capacity.
+    NotSharedByCapacity {
+        /// The device.
+        device: Box<DeviceId>,
+        /// What it is a part of.
+        resource: Arc<str>,
+        /// The capacity.
+        capacity: Arc<str>,
+    },
+    /// What the pod asks for as a whole does not cover what its devices take.
+    RequestTooSmall {
+        /// The resource.
+        resource: Arc<str>,
+    },
+    /// The nodes of a slice are picked in a way that cannot be judged.
+    SliceSelector(BadRequirement),
+    /// The claims cannot be judged, whatever devices there are.
+    Question(Box<AllocationError>),
+}
+
+/// Why the preemption of other pods on a node would not help.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PreemptionReason {
+    /// There is no pod that could go.
+    NoVictims,
+    /// The node was not tried any more.
+    NotTried,
+    /// The node is out of the question anyway.
+    NotHelpful,
+}
+
+impl ClaimReason {
+    /// A claim that lost a device to another.
+    #[must_use]
+    pub fn clash(claim: &ClaimId, clash: Clash) -> ClaimReason {
+        let Clash { device, rival, .. } = clash;
+        let claim = claim.clone();
+        ClaimReason::Clash(Box::new(DeviceClash { claim, device, rival }))
+    }
+}
+
 impl Reason {
-    /// What came closest on a node.
-    pub fn nearest(node: &str, refusal: &Refusal, own: &[&Claim]) -> Reason {
-        let claim = refusal.nearest.as_ref().map(|miss| &miss.claim);
-        Reason::of(format!("On node {node}, {refusal}"), claim, own)
-    }
-
-    /// Why devices cannot even be looked for.
-    pub fn broken(error: &AllocationError, own: &[&Claim]) -> Reason {
-        Reason::of(error.to_string(), error.claim(), own)
-    }
-
-    /// A sentence about one of these claims, or about none.
-    fn of(text: String, claim: Option<&ClaimId>, own: &[&Claim]) -> Reason {
-        let place = claim.and_then(|claim| own.iter().position(|one| one.id == *claim));
-        let parts = claim.and_then(|claim| text.split_once(&format!("claim {claim}")));
-        match place.zip(parts) {
-            Some((place, (before, after))) => {
-                Reason::OfClaim { before: before.to_owned(), place, after: after.to_owned() }
-            }
-            None => Reason::Plain(text),
-        }
-    }
-
-    /// The reason for a pod with these claims that need devices.
-    pub fn told(&self, own: &[ClaimId]) -> String {
-        match self {
-            Reason::Plain(text) => text.clone(),
-            Reason::OfClaim { before, place, after } => match own.get(*place) {
-                Some(claim) => format!("{before}claim {claim}{after}"),
-                None => format!("{before}a claim{after}"),
-            },
+    /// The same reason for a pod whose claims ask for the same.
+    pub(crate) fn rename(&mut self, names: Renaming<'_>) {
+        if let Reason::Devices(DeviceReason::Question(error)) = self
+            && let Some(claim) = error.claim_mut()
+        {
+            names.apply(claim);
         }
     }
 }
 
-impl From<&str> for Reason {
-    fn from(text: &str) -> Reason {
-        Reason::Plain(text.to_owned())
+/// Claims of a pod that need devices, and those of another that ask for the same, in the same order.
+#[derive(Clone, Copy)]
+pub(crate) struct Renaming<'r> {
+    pub before: &'r [ClaimId],
+    pub after: &'r [ClaimId],
+}
+
+impl Renaming<'_> {
+    pub fn apply(self, claim: &mut ClaimId) {
+        let place = self.before.iter().position(|one| one == claim);
+        if let Some(after) = place.and_then(|place| self.after.get(place)) {
+            claim.clone_from(after);
+        }
     }
 }
 
-impl From<String> for Reason {
-    fn from(text: String) -> Reason {
-        Reason::Plain(text)
+impl From<ClaimReason> for Reason {
+    fn from(reason: ClaimReason) -> Reason {
+        Reason::Claim(reason)
+    }
+}
+
+impl From<DeviceReason> for Reason {
+    fn from(reason: DeviceReason) -> Reason {
+        Reason::Devices(reason)
     }
 }

@@ -45,6 +45,8 @@ impl Fabric {
 }
 
 impl PlacementState for Fabric {
+    type Stop = String;
+
     fn free(&mut self, node: NodeIdx) -> Amounts {
         Amounts(vec![u64::from(self.places[node.0 as usize])])
     }

@@ -156,7 +156,7 @@ fn fits(instance: &Instance, kept: &[&TopologyConstraint], at_least: u32) -> boo
     })
 }
 
-fn answer(instance: &Instance) -> Answer {
+fn answer(instance: &Instance) -> Answer<String> {
     let numbered = instance.labels.iter().enumerate().map(|(at, labels)| (NodeIdx(at as u32), labels));
     let topology = Topology::read(LEVELS.map(Arc::from), numbered);
     let generator =

@@ -117,6 +117,8 @@ impl<'m> Model<'m> {
 }
 
 impl PlacementState for Model<'_> {
+    type Stop = String;
+
     fn free(&mut self, node: NodeIdx) -> Amounts {
         let node = &self.nodes[node.0 as usize];
         amounts(node.cpu, 110, |class| node.devices.iter().filter(|device| device.class == class).count())

@@ -15,12 +15,15 @@ use std::sync::Arc;
 use cluster::claims::{ClaimState, Shown};
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
 use model::timestamp::Timestamp;
 
 use super::Engine;
 use crate::claim_waits::For;
-use crate::life_cycles::binding::{Binding, CannotBind, Event, Part};
+use crate::life_cycles::binding::{Binding, CannotBind, Event};
+use crate::life_cycles::not_bound::NotBound;
+use crate::life_cycles::part::Part;
 
 impl Engine {
     /// Takes note of somebody else who gives out devices, by a claim that has some which we did not give it.
@@ -62,9 +65,15 @@ impl Engine {
     }
 
     /// Gives the devices of a claim back since another has them, and puts its pod back.
-    pub(super) fn yield_to_rival(&mut self, now: Timestamp, uid: &Arc<str>, claim: ClaimId, why: String) {
+    pub(super) fn yield_to_rival(
+        &mut self,
+        now: Timestamp,
+        uid: &Arc<str>,
+        claim: ClaimId,
+        why: ClaimReason,
+    ) {
         self.give_devices_back(uid, claim, Why::LostClash);
-        self.fail(now, uid, why);
+        self.fail(now, uid, NotBound::Clash(why));
     }
 
     /// Gives the devices of a claim back that was written for a pod. One that others want too gives them back when all of them
@@ -84,9 +93,9 @@ impl Engine {
     }
 
     /// Takes a pod on its way back, as it cannot be bound.
-    pub(super) fn fail(&mut self, now: Timestamp, uid: &Arc<str>, message: String) {
+    pub(super) fn fail(&mut self, now: Timestamp, uid: &Arc<str>, why: NotBound) {
         let waited = self.bindings.get(uid).and_then(Binding::waited);
-        self.bindings.step(uid, Event::Failed(CannotBind { message, because: Why::NotBound }));
+        self.bindings.step(uid, Event::Failed(CannotBind { why, because: Why::NotBound }));
         self.take_back(now, uid, waited);
     }
 }

@@ -20,7 +20,8 @@ use model::claim::ClaimId;
 use model::pod::Pod;
 
 use crate::engine::Engine;
-use crate::life_cycles::binding::{OpenWrite, Part};
+use crate::life_cycles::binding::OpenWrite;
+use crate::life_cycles::part::Part;
 use crate::write::Write;
 
 impl Engine {

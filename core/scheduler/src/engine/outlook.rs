@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use decisions::filters::Filter;
+use decisions::not_ready::{Awaited, ClaimLost};
 use decisions::readiness::{Broken, Standing};
+use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::Engine;
-use crate::life_cycles::binding::{Binding, Part, Stage};
+use crate::life_cycles::binding::{Binding, Stage};
+use crate::life_cycles::not_bound::NotBound;
+use crate::life_cycles::part::Part;
 
 /// How long a list of claims may take from one claim to the next.
 const LISTED_WITHIN_MS: i64 = 2_000;
@@ -20,10 +24,10 @@ const HEARS_WITHIN_MS: i64 = 30_000;
 
 /// What stands between a pod and its node.
 pub(super) enum Outlook {
-    /// It cannot go there, for this reason.
-    Lost(String),
-    /// Another claim has a device of this one, for this reason.
-    Clash(ClaimId, String),
+    /// It cannot go there.
+    Lost(NotBound),
+    /// Another claim has a device of this one.
+    Clash(ClaimId, ClaimReason),
     /// The API has yet to tell of what is written, or of what was written before.
     Unheard { claims: Vec<ClaimId>, until: Timestamp },
     /// Other schedulers may have decided on its devices before they could know of it.
@@ -31,11 +35,11 @@ pub(super) enum Outlook {
     /// It was on its node before, and nothing holds it back there.
     Served,
     /// Devices of these claims are not ready.
-    Unready { until: Timestamp, claims: Vec<ClaimId>, what: String },
+    Unready { until: Timestamp, claims: Vec<ClaimId>, what: Awaited },
     /// Devices of these claims will not become ready.
     Broken { claims: Vec<ClaimId>, broken: Vec<Broken> },
     /// One of these claims has lost the devices that were to become ready.
-    LostDevices { claims: Vec<ClaimId>, why: String },
+    LostDevices { claims: Vec<ClaimId>, why: ClaimLost },
     /// It has all that it needs. The devices of these claims were made ready.
     Ready { claims: Vec<ClaimId> },
 }
@@ -70,17 +74,16 @@ impl Engine {
         }
         let lost = claims.iter().find(|claim| self.facts.claims.allocation(claim).is_none());
         if let Some(lost) = lost {
-            return Some(Outlook::Lost(format!("claim {lost}: it lost its devices in the meantime")));
+            return Some(Outlook::Lost(NotBound::Lost(ClaimLost::Deallocated(lost.clone()))));
         }
         if lacks_made && self.facts.claims.unmade(&binding.pod.uid).is_none() {
-            let why = "the claim for its extended resources lost its devices in the meantime";
-            return Some(Outlook::Lost(why.to_owned()));
+            return Some(Outlook::Lost(NotBound::LostMade));
         }
         // One of ours that came second has given its own back by the end of the wait. Who has not will never do so.
         let gives_way = binding.settles_at.is_some_and(|time| now >= time);
         let clash = claims.iter().find_map(|claim| Some((claim, self.facts.clash(claim, gives_way)?)));
-        if let Some((claim, why)) = clash {
-            return Some(Outlook::Clash(claim.clone(), why));
+        if let Some((claim, clash)) = clash {
+            return Some(Outlook::Clash(claim.clone(), ClaimReason::clash(claim, clash)));
         }
         let settles_at = binding.settles_at.or_else(|| self.bindings.rivals.quiet_at(now));
         settles_at.filter(|until| now < *until).map(|until| Outlook::Contested { until })
@@ -106,10 +109,7 @@ impl Engine {
         let known = if let Stage::Settling { hears_by, .. } = binding.stage() { *hears_by } else { None };
         let until = known.unwrap_or_else(|| now.plus_millis(HEARS_WITHIN_MS));
         if until <= now {
-            let claim = claim.map_or_else(|| "for its extended resources".to_owned(), |id| id.to_string());
-            return Some(Outlook::Lost(format!(
-                "claim {claim}: nothing was heard of it since it was written"
-            )));
+            return Some(Outlook::Lost(NotBound::Unheard(claim)));
         }
         Some(Outlook::Unheard { claims: claim.into_iter().collect(), until })
     }
@@ -165,14 +165,14 @@ impl Engine {
         }
         match self.readiness().standing(now, now, claims, &self.settings.profile_of(pod)) {
             Standing::Ready | Standing::Lost(_) => None,
-            Standing::Pending(_, what) => Some(what),
-            Standing::Broken(broken) => broken.into_iter().next().map(|one| one.why),
+            Standing::Pending(_, what) => Some(what.to_string()),
+            Standing::Broken(broken) => broken.into_iter().next().map(|one| one.why.to_string()),
         }
     }
 
     /// Why a pod on its way cannot use a claim where it is to go: since that was decided, the claim lost its devices and got
     /// others elsewhere. A reservation does not tell, for drivers and other schedulers reserve what they give at once.
-    fn misplaced(&self, binding: &Binding) -> Option<String> {
+    fn misplaced(&self, binding: &Binding) -> Option<NotBound> {
         if binding.pod.claims.is_empty() {
             return None;
         }
@@ -186,7 +186,7 @@ impl Engine {
         let mut claims =
             binding.pod.claim_ids().filter(|claim| self.facts.claims.allocation(claim).is_some());
         let claim = claims.find(|claim| !self.facts.is_usable_at(claim, &binding.node))?;
-        Some(format!("claim {claim}: it got devices elsewhere than on {} in the meantime", binding.node))
+        Some(NotBound::Elsewhere { claim, node: binding.node.clone() })
     }
 
     /// Whether a pod on its way could be bound at once, but for its gang.

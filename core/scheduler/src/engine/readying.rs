@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use decisions::giving_back::Why;
+use decisions::not_ready::Awaited;
 use decisions::readiness::{Broken, ReadyOutcome};
 use model::claim::ClaimId;
 use model::timestamp::Timestamp;
@@ -14,6 +15,7 @@ use model::timestamp::Timestamp;
 use super::{Announcement, Engine};
 use crate::claim_waits::For;
 use crate::life_cycles::binding::{Binding, CannotBind, Event, Waited};
+use crate::life_cycles::not_bound::NotBound;
 use crate::write::Write;
 
 impl Engine {
@@ -24,7 +26,7 @@ impl Engine {
         uid: &Arc<str>,
         until: Timestamp,
         claims: Vec<ClaimId>,
-        what: &str,
+        what: &Awaited,
     ) {
         let Some(binding) = self.bindings.get(uid) else { return };
         let begins = !binding.is_readying();
@@ -49,20 +51,20 @@ impl Engine {
         broken: Vec<Broken>,
     ) {
         let Some(first) = broken.first() else { return };
-        let (message, outcome) = (first.why.clone(), first.outcome);
+        let (why, outcome) = (NotBound::NotReady(first.why.clone()), first.outcome);
         let waited = self.bindings.get(uid).and_then(Binding::waited);
         self.tell_devices(now, uid, outcome, (claims, waited.as_ref()));
         for one in broken {
             self.plans.shunned.entry(uid.clone()).or_default().insert(one.device);
             self.give_devices_back(uid, one.claim, Why::NotReady);
         }
-        self.fail_on_node(now, uid, message);
+        self.fail_on_node(now, uid, why);
     }
 
     /// Takes a pod back whose devices did not become ready. Its node is tried first again, and its seat is kept open.
-    pub(super) fn fail_on_node(&mut self, now: Timestamp, uid: &Arc<str>, message: String) {
+    pub(super) fn fail_on_node(&mut self, now: Timestamp, uid: &Arc<str>, why: NotBound) {
         self.vacate(uid);
-        self.bindings.step(uid, Event::Failed(CannotBind { message, because: Why::NotBound }));
+        self.bindings.step(uid, Event::Failed(CannotBind { why, because: Why::NotBound }));
         self.take_back(now, uid, None);
     }
 

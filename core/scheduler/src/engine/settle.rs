@@ -14,7 +14,9 @@ use model::timestamp::Timestamp;
 
 use super::outlook::Outlook;
 use super::{Announcement, Engine};
-use crate::life_cycles::binding::{Binding, CannotBind, Event, OpenWrite, Part, Stage, Waited};
+use crate::life_cycles::binding::{Binding, CannotBind, Event, OpenWrite, Stage, Waited};
+use crate::life_cycles::not_bound::NotBound;
+use crate::life_cycles::part::Part;
 use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Consumer, Write, WriteId, WriteOutcome};
@@ -64,12 +66,8 @@ impl Engine {
                     Event::Answered
                 }
                 WriteOutcome::Failed(reason) => {
-                    let message = match &open.part {
-                        Part::Claim(claim) => format!("claim {claim}: {reason}"),
-                        Part::MadeClaim => format!("claim for extended resources: {reason}"),
-                        Part::Note(_) => format!("note of resources: {reason}"),
-                    };
-                    Event::Failed(CannotBind { message, because: Why::NotBound })
+                    let why = NotBound::Refused(open.part.clone(), reason.clone());
+                    Event::Failed(CannotBind { why, because: Why::NotBound })
                 }
             };
             self.bindings.step(&uid, event);
@@ -83,7 +81,7 @@ impl Engine {
                 None
             }
             (Stage::Binding(known), WriteOutcome::Failed(reason)) if *known == write => {
-                let why = CannotBind { message: format!("binding: {reason}"), because: Why::NotBound };
+                let why = CannotBind { why: NotBound::BindRefused(reason.clone()), because: Why::NotBound };
                 self.bindings.step(&uid, Event::Failed(why));
                 Some(uid)
             }
@@ -137,7 +135,7 @@ impl Engine {
             Outlook::LostDevices { claims, why } => {
                 let waited = self.bindings.get(uid).and_then(Binding::waited);
                 self.tell_devices(now, uid, ReadyOutcome::Error, (&claims, waited.as_ref()));
-                self.fail_on_node(now, uid, why);
+                self.fail_on_node(now, uid, NotBound::Lost(why));
             }
             Outlook::Ready { claims } => {
                 if !claims.is_empty() {
@@ -181,11 +179,11 @@ impl Engine {
 
     /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once
     /// what is being written for it is answered.
-    pub(crate) fn call_back(&mut self, now: Timestamp, uid: &Arc<str>, reason: &str) -> bool {
+    pub(crate) fn call_back(&mut self, now: Timestamp, uid: &Arc<str>, why: NotBound) -> bool {
         let may_come_back = |binding: &&Binding| !binding.is_being_bound() && binding.pod.node.is_none();
         let Some(binding) = self.bindings.get(uid).filter(may_come_back) else { return false };
         let waited = binding.waited();
-        let why = CannotBind { message: reason.to_owned(), because: Why::Preempted };
+        let why = CannotBind { why, because: Why::Preempted };
         self.bindings.step(uid, Event::Failed(why));
         if self.bindings.get(uid).is_some_and(|binding| !binding.awaits_answers()) {
             match self.facts.waiting.contains_key(uid) {
@@ -256,14 +254,12 @@ impl Engine {
 
     /// Puts a pod back whose placement is undone.
     fn put_back(&mut self, now: Timestamp, uid: &Arc<str>) {
-        let is_undone = |stage: &Stage| matches!(stage, Stage::Undoing { writes, .. } if writes.is_empty());
-        let Some(stage) = self.bindings.get(uid).map(Binding::stage).filter(|stage| is_undone(stage)) else {
-            return;
+        let why = match self.bindings.get(uid).map(Binding::stage) {
+            Some(Stage::Undoing { writes, why }) if writes.is_empty() => why.to_string(),
+            _ => return,
         };
-        let message =
-            if let Stage::Undoing { message, .. } = stage { message.clone() } else { String::new() };
         let Some(binding) = self.bindings.step(uid, Event::PutBack) else { return };
-        self.refuse(now, &binding.pod, Failure::Failed, message, FilterSet::default());
+        self.refuse(now, &binding.pod, Failure::Failed, why, FilterSet::default());
         self.rejoin_gang(now, &binding.pod);
         // What the API has said about its nomination meanwhile counts from now on.
         if let Some(pod) = self.facts.waiting.get(uid).cloned() {

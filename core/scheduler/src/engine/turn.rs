@@ -14,7 +14,8 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::{Announcement, Engine};
-use crate::life_cycles::binding::{Binding, OpenWrite, Part};
+use crate::life_cycles::binding::{Binding, OpenWrite};
+use crate::life_cycles::part::Part;
 use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Consumer, WaitReason, Write};

@@ -16,32 +16,13 @@ use std::sync::Arc;
 
 use decisions::giving_back::Why;
 use model::claim::ClaimId;
-use model::pod::{Pod, PodId};
+use model::pod::Pod;
 use model::timestamp::Timestamp;
 
+use super::not_bound::NotBound;
+use super::part::Part;
 use crate::claim_waits::For;
 use crate::write::WriteId;
-
-/// What is written for a pod before it is bound.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
-    /// A claim of the pod.
-    Claim(ClaimId),
-    /// The claim that is made for what the pod asks for by name.
-    MadeClaim,
-    /// The note on the pod of what its devices take of its node.
-    Note(PodId),
-}
-
-impl Part {
-    /// The claim, if it is one of the pod.
-    pub fn claim(&self) -> Option<&ClaimId> {
-        match self {
-            Part::Claim(claim) => Some(claim),
-            Part::MadeClaim | Part::Note(_) => None,
-        }
-    }
-}
 
 /// A part with a write that is not answered yet.
 #[derive(Clone, Debug)]
@@ -107,7 +88,7 @@ pub(crate) enum Stage {
         /// written for it then.
         writes: BTreeSet<WriteId>,
         /// Why.
-        message: String,
+        why: NotBound,
     },
     /// It is on its way no more.
     Over,
@@ -116,7 +97,7 @@ pub(crate) enum Stage {
 /// Why a pod is not bound.
 #[derive(Clone, Debug)]
 pub(crate) struct CannotBind {
-    pub message: String,
+    pub why: NotBound,
     /// Why its claims give their devices back: it could not be bound, or makes way for a more important pod.
     pub because: Why,
 }
@@ -315,10 +296,10 @@ fn step(stage: Stage, event: Event) -> (Stage, bool) {
             Writing | Settling { .. } | Readying { .. } | Held { .. } | Stage::Binding(_),
             Event::Failed(why),
         ) => Failing(why),
-        (Failing(why), Event::TakenBack(writes)) => Undoing { writes, message: why.message },
-        (Undoing { mut writes, message }, Event::Released(write)) => {
+        (Failing(why), Event::TakenBack(writes)) => Undoing { writes, why: why.why },
+        (Undoing { mut writes, why }, Event::Released(write)) => {
             writes.remove(&write);
-            Undoing { writes, message }
+            Undoing { writes, why }
         }
         (Stage::Binding(_), Event::Bound)
         | (Settling { .. }, Event::Served)
@@ -374,8 +355,8 @@ mod tests {
         Timestamp::from_micros(1_000_000_000).plus_millis(millis)
     }
 
-    fn why(message: &str, because: Why) -> CannotBind {
-        CannotBind { message: message.to_owned(), because }
+    fn why(why: NotBound, because: Why) -> CannotBind {
+        CannotBind { why, because }
     }
 
     fn stages() -> Vec<Stage> {
@@ -385,8 +366,8 @@ mod tests {
             Stage::Readying { since: at(0), until: at(9), claims: Vec::new() },
             Stage::Held { since: at(0), claims: Vec::new() },
             Stage::Binding(WriteId(1)),
-            Stage::Failing(why("first", Why::NotBound)),
-            Stage::Undoing { writes: BTreeSet::from([WriteId(2)]), message: "first".to_owned() },
+            Stage::Failing(why(NotBound::LostMade, Why::NotBound)),
+            Stage::Undoing { writes: BTreeSet::from([WriteId(2)]), why: NotBound::LostMade },
         ]
     }
 
@@ -398,7 +379,7 @@ mod tests {
             Event::Unready { now: at(3), until: at(7), claims: Vec::new() },
             Event::Ready { now: at(3), claims: Vec::new() },
             Event::Bind(WriteId(1)),
-            Event::Failed(why("then", Why::Preempted)),
+            Event::Failed(why(NotBound::Preempted, Why::Preempted)),
             Event::TakenBack(BTreeSet::new()),
             Event::Released(WriteId(2)),
             Event::Bound,
@@ -440,9 +421,12 @@ mod tests {
 
     #[test]
     fn the_first_reason_is_told_and_one_that_makes_way_does_so_whatever_failed_before() {
-        let failing =
-            step(Stage::Failing(why("first", Why::NotBound)), Event::Failed(why("then", Why::Preempted))).0;
+        let failing = step(
+            Stage::Failing(why(NotBound::LostMade, Why::NotBound)),
+            Event::Failed(why(NotBound::Preempted, Why::Preempted)),
+        )
+        .0;
         let Stage::Failing(told) = failing else { panic!("{failing:?}") };
-        assert_eq!((&*told.message, told.because), ("first", Why::Preempted));
+        assert_eq!((told.why, told.because), (NotBound::LostMade, Why::Preempted));
     }
 }

@@ -10,9 +10,7 @@ use model::pod::Shape;
 
 use super::wish;
 use crate::devices::extended::mapping::RequestMapping;
-
-/// The name of a claim that is not made yet. No claim can have it.
-const UNMADE: &str = "<extended-resources>";
+use crate::values::reason::UNMADE;
 
 /// The claim for what a pod asks for and a node does not have itself, and which container gets what of it.
 pub fn wish_on(

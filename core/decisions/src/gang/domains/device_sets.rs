@@ -20,9 +20,10 @@ use model::workload::{DeviceTerm, TermClaims, Together};
 
 use crate::cycle::Cycle;
 use crate::filters;
-use crate::gang::answer::miss::Miss;
 use crate::gang::members::cast::Cast;
 use crate::gang::members::member::{Member, devices_at_least};
+use crate::values::gang_reason::{GangReason, SetShortage};
+use crate::values::miss::Miss;
 
 /// How many choices of sets are tried for a gang.
 const CHOICES_MAX: usize = 10_000;
@@ -68,10 +69,7 @@ impl Cycle<'_> {
             });
         }
         match choices {
-            Some(choices) if choices.is_empty() => {
-                let why = "no node reaches all sets of devices that its claims are to be met from";
-                Err(Miss::proved(why.to_owned()))
-            }
+            Some(choices) if choices.is_empty() => Err(Miss::proved(GangReason::SetsOutOfReach)),
             choices => Ok(choices),
         }
     }
@@ -83,7 +81,7 @@ impl Cycle<'_> {
         cast: &Cast,
         term: &DeviceTerm,
         at_least: u32,
-    ) -> Result<BTreeMap<DeviceSet, SetOffer>, String> {
+    ) -> Result<BTreeMap<DeviceSet, SetOffer>, GangReason> {
         let held = self.held_for(group, cast, term);
         let is_home = |set: &DeviceSet| held.iter().all(|id| self.may_be_in(set, id));
         let mut offers: BTreeMap<DeviceSet, SetOffer> = BTreeMap::new();
@@ -98,15 +96,15 @@ impl Cycle<'_> {
         let needed = needed(cast, term, at_least);
         let largest = offers.iter().max_by_key(|(_, offer)| offer.free);
         let short = match largest {
-            None if held.is_empty() => Some("there is no such set of devices".to_owned()),
-            None => Some("those that it has already are in no one set".to_owned()),
+            None if held.is_empty() => Some(SetShortage::Missing),
+            None => Some(SetShortage::Split),
             Some((set, offer)) if offer.free < needed => {
-                Some(format!("{set} comes closest, {needed} needed, {} free", offer.free))
+                Some(SetShortage::Short { set: set.clone(), needed, free: offer.free })
             }
             Some(_) => None,
         };
         if let Some(short) = short {
-            return Err(format!("devices of its claims are to be {}: {short}", told(&term.together)));
+            return Err(GangReason::DeviceSets { together: term.together.clone(), short });
         }
         offers.retain(|_, offer| offer.free >= needed);
         Ok(offers)
@@ -200,8 +198,7 @@ fn combined(
             choices.push(Sets { name: format!("{}, {set}", choice.name), nodes, chosen });
         }
         if choices.len() > CHOICES_MAX {
-            let why = format!("there are more than {CHOICES_MAX} choices of sets of devices");
-            return Err(Miss::open(why));
+            return Err(Miss::open(GangReason::TooManySets { choices_max: CHOICES_MAX }));
         }
     }
     Ok(choices)
@@ -268,13 +265,6 @@ fn needed(cast: &Cast, term: &DeviceTerm, at_least: u32) -> u64 {
     let mut needs: Vec<u64> = cast.members().map(need).collect();
     needs.sort_unstable();
     needs.iter().take(at_least as usize).sum()
-}
-
-fn told(together: &Together) -> String {
-    match together {
-        Together::Pool => "of one pool".to_owned(),
-        Together::Attribute(attribute) => format!("of one {attribute}"),
-    }
 }
 
 #[cfg(test)]

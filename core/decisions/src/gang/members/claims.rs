@@ -13,6 +13,7 @@ use crate::gang::members::member::Member;
 use crate::profile::Profile;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
+use crate::values::reason::ClaimReason;
 
 /// How many users claims would have with the members that were looked at so far, if more than those that they have.
 #[derive(Default)]
@@ -36,10 +37,8 @@ impl Cycle<'_> {
             users.0.get(&state.wish.id).copied().unwrap_or(state.reserved_for.len())
         };
         if let Some(full) = states.clone().find(|state| count(users, state) >= CONSUMERS_MAX) {
-            let name = &full.wish.id.name;
-            return Err(self.refused_by_claims(format!(
-                "resourceclaim \"{name}\" may have {CONSUMERS_MAX} consumers at most, and other pods of the group are as many"
-            )));
+            let (claim, consumers_max) = (full.wish.id.clone(), CONSUMERS_MAX);
+            return Err(self.refused_by_claims(ClaimReason::FullWithGroup { claim, consumers_max }));
         }
         for state in states {
             let before = count(users, state);

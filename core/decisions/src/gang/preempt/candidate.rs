@@ -37,15 +37,6 @@ pub(crate) struct Going {
     pub claims: Vec<ClaimId>,
 }
 
-/// Why preemption would not help a gang.
-#[derive(Debug)]
-pub(crate) enum Helpless {
-    /// There is no pod that could go.
-    NoVictims,
-    /// It would not be enough.
-    Lacks(String),
-}
-
 /// The harm that is done, with how many wishes are given up.
 pub(crate) type Cost = (usize, i32, usize, i64, usize, u32, Reverse<Timestamp>);
 

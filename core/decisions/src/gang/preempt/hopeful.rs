@@ -9,8 +9,9 @@ use placement::Domain;
 use crate::cycle::Cycle;
 use crate::gang::party::Party;
 use crate::gang::preempt::bounds::{DOMAINS_MAX, STEPS_MAX};
-use crate::gang::preempt::candidate::{Cost, Going, Helpless, cost};
+use crate::gang::preempt::candidate::{Cost, Going, cost};
 use crate::preempt::{Unit, harm, pods_of};
+use crate::values::gang_preemption::Helpless;
 
 /// A domain in which a gang fits if all go that could.
 pub(crate) struct Hopeful<'s> {
@@ -74,12 +75,12 @@ impl Cycle<'_> {
                     let at_least = if is_everybody { party.everybody() } else { party.at_least() };
                     hopeful.push(Hopeful { cost, domain, at_least, concerned });
                 }
-                Err(lack) => why = why.or_else(|| Some(lack.told())),
+                Err(lack) => why = why.or(Some(lack)),
             }
         }
         if hopeful.is_empty() {
             return Err(match why.filter(|_| !is_empty) {
-                Some(why) => Helpless::Lacks(format!("even without those that could go, {why}")),
+                Some(why) => Helpless::Lacks(Box::new(why)),
                 None => Helpless::NoVictims,
             });
         }

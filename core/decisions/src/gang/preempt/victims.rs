@@ -13,9 +13,10 @@ use model::timestamp::Timestamp;
 use crate::cycle::Cycle;
 use crate::gang::party::Party;
 use crate::gang::preempt::bounds::{STEPS_MAX, searches};
-use crate::gang::preempt::candidate::{Cost, GangCandidate, Going, Helpless};
+use crate::gang::preempt::candidate::{Cost, GangCandidate, Going};
 use crate::gang::preempt::hopeful::Hopeful;
 use crate::preempt::Unit;
+use crate::values::gang_preemption::Helpless;
 
 impl Cycle<'_> {
     /// Seats for a gang once the pods are gone that go anyway, if that is enough.
@@ -56,7 +57,6 @@ impl Cycle<'_> {
                 best = Some((cost, candidate));
             }
         }
-        let spent = || Helpless::Lacks("the search for pods to preempt reached its limit".to_owned());
-        best.map(|(_, candidate)| candidate).ok_or_else(spent)
+        best.map(|(_, candidate)| candidate).ok_or(Helpless::LimitReached)
     }
 }

@@ -9,8 +9,9 @@ use model::timestamp::Timestamp;
 
 use crate::cycle::Cycle;
 use crate::gang::party::Party;
-use crate::gang::preempt::candidate::{GangCandidate, Going, Helpless};
+use crate::gang::preempt::candidate::{GangCandidate, Going};
 use crate::preempt::Unit;
+use crate::values::gang_preemption::Helpless;
 
 /// What came of looking for pods to preempt for a gang.
 pub enum Way {
@@ -18,8 +19,8 @@ pub enum Way {
     Never,
     /// The gang may not preempt.
     NotEligible,
-    /// It would not help, for this reason, or there is no pod that could go.
-    Hopeless(String),
+    /// It would not help.
+    Hopeless(Helpless),
     /// These are going already, and that is enough.
     Coming(GangCandidate),
     /// Pods are to be preempted.
@@ -47,8 +48,7 @@ impl Cycle<'_> {
         }
         match self.find_gang_victims(now, party, &units, &going) {
             Ok(candidate) => Way::Found(candidate),
-            Err(Helpless::NoVictims) => Way::Hopeless(String::new()),
-            Err(Helpless::Lacks(why)) => Way::Hopeless(why),
+            Err(why) => Way::Hopeless(why),
         }
     }
 

@@ -6,6 +6,7 @@ use crate::cycle::Cycle;
 use crate::gang::members::cast::Cast;
 use crate::gang::search::view::ClusterView;
 use crate::profile::Profile;
+use crate::values::gang_reason::NextMember;
 use crate::values::work;
 
 impl Cycle<'_> {
@@ -17,7 +18,7 @@ impl Cycle<'_> {
         domains: &[Domain],
         steps: u64,
         profile: &Profile,
-    ) -> Answer {
+    ) -> Answer<NextMember> {
         let nodes: usize = domains.iter().map(|domain| domain.nodes.len()).sum();
         self.caches.work.spend(nodes as u64 * work::SURVEY + u64::from(gang.members()) * work::MEMBER);
         let scorers = profile.placement.scorers();

@@ -9,8 +9,11 @@ use crate::gang::search::joint_devices::{JointDevices, Need};
 use crate::gang::search::node_devices::{DEVICE_STEPS, Devices};
 use crate::gang::search::rules::Rules;
 use crate::gang::search::view::ClusterView;
+use crate::values::gang_reason::NextMember;
 
 impl PlacementState for ClusterView<'_, '_> {
+    type Stop = NextMember;
+
     fn free(&mut self, at: NodeIdx) -> Amounts {
         if let Some(known) = self.free.get(&at) {
             return known.clone();
@@ -116,7 +119,7 @@ impl PlacementState for ClusterView<'_, '_> {
         }
     }
 
-    fn walk(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk {
+    fn walk(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk<NextMember> {
         self.walk_over(nodes, budget)
     }
 

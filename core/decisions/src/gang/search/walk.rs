@@ -11,11 +11,12 @@ use cluster::nodes::{NodeIdx, NodeState};
 use placement::{Budget, Load, Walk};
 use rustc_hash::FxHashMap;
 
-use crate::devices::search::IN_VAIN;
 use crate::filters;
 use crate::gang::search::joint_devices::{JointDevices, Need, NodeDevices};
 use crate::gang::search::view::ClusterView;
+use crate::values::gang_reason::NextMember;
 use crate::values::node_refusal::NodeRefusal;
+use crate::values::reason::{DeviceReason, Reason};
 
 /// From how many places a walk begins at the most.
 const PLACES_MAX: usize = 32;
@@ -46,7 +47,7 @@ enum Seating {
 
 impl ClusterView<'_, '_> {
     /// Seats for as many members as can be found, one after the other.
-    pub(crate) fn walk_over(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk {
+    pub(crate) fn walk_over(&mut self, nodes: &[NodeIdx], budget: &mut Budget) -> Walk<NextMember> {
         let everybody: u32 = self.cast.kinds.iter().map(|kind| kind.len() as u32).sum();
         let mut best = self.walk_once(nodes.to_vec(), budget);
         if best.seated() == everybody || !self.rules.as_ref().is_some_and(|rules| rules.have_near()) {
@@ -74,7 +75,7 @@ impl ClusterView<'_, '_> {
         best
     }
 
-    fn walk_once(&mut self, nodes: Vec<NodeIdx>, budget: &mut Budget) -> Walk {
+    fn walk_once(&mut self, nodes: Vec<NodeIdx>, budget: &mut Budget) -> Walk<NextMember> {
         let kinds = self.cast.kinds.len();
         let mut open = vec![vec![false; nodes.len()]; kinds];
         for (place, at) in nodes.iter().enumerate() {
@@ -207,35 +208,30 @@ impl ClusterView<'_, '_> {
     }
 
     /// Why the next member has no seat: nodes by reason.
-    fn stopped_by(&mut self, path: &mut Path, budget: &mut Budget) -> Option<String> {
+    fn stopped_by(&mut self, path: &mut Path, budget: &mut Budget) -> Option<NextMember> {
         let kinds = self.cast.kinds.iter().enumerate();
         let (kind, bundles) =
             kinds.into_iter().find(|(kind, bundles)| (path.seated[*kind] as usize) < bundles.len())?;
-        let name = bundles[path.seated[kind] as usize].members[0].pod.id.name.clone();
-        let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+        let pod = bundles[path.seated[kind] as usize].members[0].pod.id.name.clone();
+        let mut reasons: BTreeMap<Reason, usize> = BTreeMap::new();
+        let mut count = |reason: Reason| *reasons.entry(reason).or_default() += 1;
         for place in 0..path.nodes.len() {
             let at = path.nodes[place];
-            let told = match self.is_fit(kind, at) {
-                Err(refusal) => refusal.reasons(),
+            match self.is_fit(kind, at) {
+                Err(refusal) => refusal.each_reason(&mut count),
                 Ok(()) => match self.offer(kind, path, at, budget) {
                     // Budgets end, and a seat was not looked for any more.
-                    Seating::Seat(_) => continue,
-                    Seating::Later(refusal) | Seating::Never(Some(refusal)) => refusal.reasons(),
-                    Seating::Never(None) => vec![IN_VAIN.to_owned()],
+                    Seating::Seat(_) => {}
+                    Seating::Later(refusal) | Seating::Never(Some(refusal)) => {
+                        refusal.each_reason(&mut count);
+                    }
+                    Seating::Never(None) => count(DeviceReason::Insufficient.into()),
                 },
-            };
-            told.into_iter().for_each(|reason| *reasons.entry(reason).or_default() += 1);
+            }
         }
-        if self.cycle.caches.work.is_spent() {
-            // Not all of this was found out.
-            return None;
-        }
-        let mut reasons: Vec<(usize, String)> =
-            reasons.into_iter().map(|(reason, count)| (count, reason)).collect();
-        reasons.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-        let told: Vec<String> =
-            reasons.into_iter().map(|(count, reason)| format!("{count} {reason}")).collect();
-        (!told.is_empty()).then(|| format!("{name}: {}", told.join(", ")))
+        // If the work is spent, not all of this was found out.
+        let is_known = !self.cycle.caches.work.is_spent() && !reasons.is_empty();
+        is_known.then_some(NextMember { pod, reasons })
     }
 
     /// Whether a node as such will do for a kind, and what is wrong with it.

@@ -7,13 +7,14 @@ use model::pod::Pod;
 use placement::{Answer, Domain, Gang, Placement, PlacementGenerator, ReachGenerator};
 
 use crate::cycle::Cycle;
-use crate::gang::answer::miss::{Miss, nearer};
 use crate::gang::answer::seats::Seated;
 use crate::gang::members::cast::Cast;
 use crate::gang::members::member::Member;
 use crate::gang::seats::sought::Sought;
 use crate::profile::Profile;
 use crate::values::certainty::Certainty;
+use crate::values::gang_reason::GangReason;
+use crate::values::miss::{Miss, nearer};
 use crate::values::work;
 
 /// How many steps a search may take at least for each choice of devices.
@@ -47,7 +48,7 @@ impl Cycle<'_> {
     ) -> Result<(Arc<str>, Seated), Miss> {
         let Sought { group, cast, profile, empty_levels, .. } = sought;
         if let (true, Some(level)) = (domains.is_empty(), empty_levels.first()) {
-            return Err(Miss::proved(format!("no node is in a domain of level {level}")));
+            return Err(Miss::proved(GangReason::EmptyLevel { level: level.clone() }));
         }
         // Members that share claims on a node are one to the search. By themselves each of them counts, and some may stay behind.
         let shares = cast.shares_claims();
@@ -77,7 +78,7 @@ impl Cycle<'_> {
         }
         match best {
             Some((found, cast)) => self.settle_seats(&cast, found),
-            None => Err(nearest.unwrap_or_else(|| Miss::proved("there is no set of devices".to_owned()))),
+            None => Err(nearest.unwrap_or_else(|| Miss::proved(GangReason::NoDeviceSet))),
         }
     }
 
@@ -147,8 +148,8 @@ impl Cycle<'_> {
                 }
             }
         }
-        let message = || format!("there is no domain for {} members", gang.at_least);
-        Err(nearest.unwrap_or_else(|| Miss::proved(message())))
+        let none = GangReason::NoDomain { members: gang.at_least };
+        Err(nearest.unwrap_or_else(|| Miss::proved(none)))
     }
 
     fn search_once(
@@ -164,9 +165,8 @@ impl Cycle<'_> {
             Answer::Impossible(refusal) => (refusal, Certainty::Proved),
             Answer::BudgetSpent(refusal) => (refusal, Certainty::LimitReached),
         };
-        let message = refusal.to_string();
-        let room_for = refusal.nearest.map_or(0, |nearest| nearest.room_for);
-        Err(Miss { room_for, message, certainty })
+        let room_for = refusal.nearest.as_ref().map_or(0, |nearest| nearest.room_for);
+        Err(Miss { room_for, why: GangReason::NoRoom(Box::new(refusal)), certainty })
     }
 
     fn settle_seats(&mut self, cast: &Cast, found: FoundSeats) -> Result<(Arc<str>, Seated), Miss> {
@@ -198,7 +198,7 @@ impl Cycle<'_> {
     ) -> Result<Seated, Miss> {
         let nodes: usize = within.iter().map(|domain| domain.nodes.len()).sum();
         self.caches.work.spend(nodes as u64 * work::NODE + pods.len() as u64 * work::MEMBER);
-        let sought = self.seek(group, pods, Some(within)).map_err(|refusal| Miss::proved(refusal.message))?;
+        let sought = self.seek(group, pods, Some(within)).map_err(|refusal| refusal.miss)?;
         self.find_seats(&sought, within, sought.gang.at_least, steps_max).map(|(_, seated)| seated)
     }
 }

@@ -12,6 +12,7 @@ use crate::gang::members::cast::Cast;
 use crate::gang::members::member::{Bundle, Member};
 use crate::gang::search::joint_devices::{JointDevices, NodeDevices, needs};
 use crate::gang::search::node_devices::Devices;
+use crate::values::gang_reason::GangReason;
 
 /// How many steps it may take to find the devices again that seats were found with.
 const STEPS_MAX: u64 = 2_000_000;
@@ -19,7 +20,11 @@ const STEPS_MAX: u64 = 2_000_000;
 impl Cycle<'_> {
     /// Gives the seats of a placement to members that are each by themselves. The first that has a claim which others share
     /// brings its devices, and the others follow.
-    pub(crate) fn hand_out_apart(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
+    pub(crate) fn hand_out_apart(
+        &mut self,
+        cast: &Cast,
+        placement: &Placement,
+    ) -> Result<Seated, GangReason> {
         let loads: Vec<(NodeIdx, Load)> =
             placement.seats.iter().map(|seats| (seats.node, seats.load.clone())).collect();
         let needs = needs(cast, &loads);
@@ -27,7 +32,7 @@ impl Cycle<'_> {
         let found = self.devices_across_nodes(&needs, &mut Budget::new(STEPS_MAX));
         self.caches.work.end_hand_out(kept);
         let JointDevices::Found(steps) = found else {
-            return Err("devices that were found for members are none for others like them".to_owned());
+            return Err(GangReason::DevicesNotFoundAgain);
         };
         let mut seated = Vec::new();
         for (need, NodeDevices { own, mut shared, .. }) in needs.iter().zip(steps) {
@@ -51,7 +56,7 @@ impl Cycle<'_> {
     }
 
     /// Gives the seats of a placement to members.
-    pub(crate) fn hand_out(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, String> {
+    pub(crate) fn hand_out(&mut self, cast: &Cast, placement: &Placement) -> Result<Seated, GangReason> {
         let mut left: Vec<VecDeque<&Bundle>> = cast.kinds.iter().map(|kind| kind.iter().collect()).collect();
         let mut seated = Vec::new();
         let kept = self.caches.work.begin_hand_out();
@@ -64,7 +69,7 @@ impl Cycle<'_> {
                 .collect();
             let Devices::Found(found, _) = self.devices_for(seats.node, &members) else {
                 self.caches.work.end_hand_out(kept);
-                return Err("devices that were found for members are none for others like them".to_owned());
+                return Err(GangReason::DevicesNotFoundAgain);
             };
             let node = filters::node_of(self.facts.nodes.get(seats.node));
             for (member, allocations) in members.into_iter().zip(found) {

@@ -7,14 +7,15 @@ use model::pod::Pod;
 use placement::Domain;
 
 use crate::cycle::Cycle;
-use crate::gang::answer::refusal::GangRefusal;
 use crate::gang::domains::levels::Domains;
 use crate::gang::members::cast::Cast;
 use crate::gang::members::claims::ClaimUsers;
 use crate::gang::members::member::Member;
 use crate::gang::seats::sought::Sought;
-use crate::values::certainty::Certainty;
 use crate::values::filter_set::FilterSet;
+use crate::values::gang_reason::{GangReason, Unplaceable};
+use crate::values::gang_refusal::GangRefusal;
+use crate::values::miss::Miss;
 
 /// How many steps the search for seats of one gang may take.
 pub const STEPS_MAX: u64 = 2_000_000;
@@ -26,7 +27,7 @@ impl Cycle<'_> {
         group: &Arc<Group>,
         pods: &[Arc<Pod>],
         within: Option<&[Domain]>,
-    ) -> Result<Sought, GangRefusal> {
+    ) -> Result<Sought, Box<GangRefusal>> {
         let profile = self.settings.profile_of(&pods[0]);
         let mut members = Vec::new();
         let mut unfit = None;
@@ -46,14 +47,18 @@ impl Cycle<'_> {
         let at_least = group.at_least.saturating_sub(seated).max(1);
         if (members.len() as u32) < at_least {
             let (why, filters) = match unfit {
-                Some((pod, refusal)) => (format!("pod {}: {refusal}", pod.id.name), refusal.filters()),
+                Some((pod, refusal)) => {
+                    let filters = refusal.filters();
+                    (GangReason::Member(Unplaceable { pod: pod.id.name.clone(), refusal }), filters)
+                }
                 None => {
-                    (format!("{} members wait, and {at_least} are needed", pods.len()), FilterSet::default())
+                    let waiting = pods.len();
+                    (GangReason::TooFewMembers { waiting, needed: at_least }, FilterSet::default())
                 }
             };
-            let message = format!("pod group is unschedulable, {why}");
-            let (wakes_on, certainty) = (self.helps(group, pods), Certainty::Proved);
-            return Err(GangRefusal { message, wakes_on, filters, certainty, in_the_way });
+            let wakes_on = self.helps(group, pods);
+            let refusal = GangRefusal::new(Miss::proved(why), wakes_on, filters);
+            return Err(Box::new(GangRefusal { in_the_way, ..refusal }));
         }
         let cast = Cast::new(self, members, &profile).counted(self);
         let gang = cast.gang(at_least);

@@ -1,18 +1,20 @@
 //! A search for seats in a tree: the seats that groups have for the moment, and how much may still be tried.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::trial::Mark;
 use model::allocation::Allocation;
-use model::group::Group;
+use model::group::{Group, GroupId};
 
 use crate::cycle::Cycle;
 use crate::devices::holding::held;
-use crate::gang::answer::miss::Miss;
 use crate::gang::answer::seats::Seated;
 use crate::values::certainty::Certainty;
 use crate::values::choice::Wanted;
+use crate::values::gang_reason::GangReason;
+use crate::values::miss::Miss;
 
 /// How often seats for a group are looked for in one search, unless it has many groups.
 const TRIES_MAX: u64 = 512;
@@ -23,6 +25,9 @@ const TRIES_PER_GROUP: u64 = 4;
 /// How many groups are tried in other domains for the sake of others. The search is as deep as there are groups.
 pub(crate) const LOOK_BACK_MAX: usize = 128;
 
+/// Of how many groups it is told what they lack.
+const GROUPS_MAX: usize = 64;
+
 /// So many steps of a search stand for one of these.
 const STEPS_PER_TRY: u64 = 4_000;
 
@@ -30,8 +35,8 @@ impl<'e, 'c> TreeSearch<'e, 'c> {
     /// A search of so many steps, for so many groups.
     pub fn new(cycle: &'e mut Cycle<'c>, steps_max: u64, groups: usize) -> TreeSearch<'e, 'c> {
         let tries = (steps_max / STEPS_PER_TRY).clamp(1, TRIES_MAX).max(TRIES_PER_GROUP * groups as u64);
-        let (seats, certainty, nearest) = Default::default();
-        TreeSearch { cycle, seats, tries_left: tries, tries, certainty, steps_max, nearest }
+        let (seats, certainty, nearest, groups) = Default::default();
+        TreeSearch { cycle, seats, tries_left: tries, tries, certainty, steps_max, nearest, groups }
     }
 
     /// Begins another way to search, with as many tries.
@@ -51,9 +56,11 @@ impl<'e, 'c> TreeSearch<'e, 'c> {
     }
 
     /// What came closest, or this if nothing was tried.
-    pub fn miss(&self, otherwise: impl FnOnce() -> String) -> Miss {
-        let message = self.nearest.as_ref().map_or_else(otherwise, |(_, why)| why.clone());
-        Miss { room_for: 0, message, certainty: self.certainty }
+    pub fn miss(self, otherwise: impl FnOnce(&Cycle<'c>) -> GangReason) -> Miss {
+        let TreeSearch { cycle, nearest, groups, certainty, .. } = self;
+        let nearest = nearest.map_or_else(|| otherwise(cycle), |(_, why)| why);
+        let groups = groups.into_iter().map(|(id, (_, why))| (id, why)).collect();
+        Miss { room_for: 0, why: GangReason::Tree { nearest: Box::new(nearest), groups }, certainty }
     }
 
     /// Goes on as if members of a group were on their nodes. Their claims have devices then, which members of other groups that name
@@ -100,16 +107,21 @@ impl<'e, 'c> TreeSearch<'e, 'c> {
     }
 
     /// There are no seats, and this is why if nothing was tried.
-    pub fn lacks(&mut self, why: impl FnOnce() -> String) {
+    pub fn lacks(&mut self, why: impl FnOnce() -> GangReason) {
         self.nearest.get_or_insert_with(|| (0, why()));
     }
 
-    pub(crate) fn came_close(&mut self, group: &Group, message: &str) {
+    /// A group has no seats beside those that have.
+    pub(crate) fn came_close(&mut self, group: &Group, why: GangReason) {
         let placed = self.seats.len();
         if self.nearest.as_ref().is_none_or(|(most, _)| *most < placed) {
-            let why = message.strip_prefix("pod group is unschedulable, ").unwrap_or(message);
-            let others = if placed == 0 { String::new() } else { format!(" beside {placed} others") };
-            self.nearest = Some((placed, format!("group {}{others}: {why}", group.id.name)));
+            let (group, why) = (group.id.clone(), Box::new(why.clone()));
+            self.nearest = Some((placed, GangReason::Group { group, beside: placed, why }));
+        }
+        let known = self.groups.get(&group.id);
+        let is_told = known.is_some() || self.groups.len() < GROUPS_MAX;
+        if is_told && known.is_none_or(|(most, _)| *most < placed) {
+            self.groups.insert(group.id.clone(), (placed, why));
         }
     }
 }
@@ -126,7 +138,9 @@ pub(crate) struct TreeSearch<'e, 'c> {
     /// How many steps each search for seats of a group may take.
     pub steps_max: u64,
     /// How many groups had seats at most, and why the next had none.
-    nearest: Option<(usize, String)>,
+    nearest: Option<(usize, GangReason)>,
+    /// How many groups had seats at most when a group had none, and why.
+    groups: BTreeMap<GroupId, (usize, GangReason)>,
 }
 
 /// The claims that get devices with members.

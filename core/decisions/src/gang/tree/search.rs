@@ -25,6 +25,7 @@ use crate::gang::tree::branch::{Branch, joint};
 use crate::gang::tree::progress::{LOOK_BACK_MAX, TreeSearch};
 use crate::gang::tree::survey::{Look, Sight, Survey};
 use crate::values::certainty::Certainty;
+use crate::values::gang_reason::GangReason;
 
 /// What is in a group of groups, and the domain in which it is to be.
 #[derive(Clone, Copy)]
@@ -165,14 +166,14 @@ impl<'e, 'c> TreeSearch<'e, 'c> {
                 Some(domain) => std::slice::from_ref(domain),
             };
             if !self.may_try() {
-                self.lacks(|| format!("group {} was not tried any more", group.id.name));
+                self.lacks(|| GangReason::GroupNotTried(group.id.clone()));
                 return false;
             }
             let seated = match self.cycle.seat_gang_in(group, pods, among, self.steps_max) {
                 Ok(seated) => seated,
                 Err(miss) => {
-                    self.came_close(group, &miss.message);
                     self.certainty = self.certainty.and(miss.certainty);
+                    self.came_close(group, miss.why);
                     if choice.is_none() {
                         break;
                     }
@@ -215,8 +216,9 @@ impl TreeSearch<'_, '_> {
                 if let Some((at, shortfall)) = nearest {
                     // For the sake of the sentence: which group would be short of what.
                     let _ = self.try_part(part(at), 2 * leaves);
-                    let refusal = Refusal { domains: domains.len(), wanted, nearest: Some(shortfall) };
-                    self.lacks(|| refusal.to_string());
+                    let lacks = vec![shortfall.clone()];
+                    let refusal = Refusal { domains: domains.len(), wanted, nearest: Some(shortfall), lacks };
+                    self.lacks(|| GangReason::NoRoom(Box::new(refusal)));
                 }
                 Vec::new()
             }

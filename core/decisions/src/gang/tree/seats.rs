@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use model::group::Composite;
 use placement::Domain;
 
 use crate::cycle::Cycle;
-use crate::gang::answer::miss::Miss;
 use crate::gang::answer::seats::Seated;
 use crate::gang::tree::progress::TreeSearch;
 use crate::gang::tree::sought::Tree;
+use crate::values::gang_reason::GangReason;
+use crate::values::miss::Miss;
 
 impl Cycle<'_> {
     /// Seats for members of enough groups, and for so many members in all, in one of these domains, or why there are none.
@@ -33,28 +33,24 @@ impl Cycle<'_> {
             found = search.seat_whole(tree, domains, wanted);
         }
         let Some((at, seated)) = found else {
-            let miss = search.miss(String::new);
-            return Err(match (&*miss.message, domains.is_empty()) {
-                ("", true) => Miss { message: self.lack_of_domains(tree), ..miss },
-                ("", false) => Miss { message: self.lack_of_groups(tree), ..miss },
-                _ => miss,
-            });
+            return Err(search.miss(|cycle| match domains.is_empty() {
+                true => cycle.lack_of_domains(tree),
+                false => cycle.lack_of_groups(tree),
+            }));
         };
         Ok((domains[at].name.clone(), seated))
     }
 
-    fn lack_of_groups(&self, tree: &Tree) -> String {
-        let Composite { at_least, .. } = *tree.composite;
+    fn lack_of_groups(&self, tree: &Tree) -> GangReason {
+        let needed = tree.composite.at_least;
         match self.least(&tree.composite, &tree.branches) {
-            None => format!("too few of its groups have enough members, {at_least} needed"),
-            Some(_) => format!("too few of its groups fit, {at_least} needed"),
+            None => GangReason::TooFewWholeGroups { needed },
+            Some(_) => GangReason::TooFewGroupsFit { needed },
         }
     }
 
-    fn lack_of_domains(&self, tree: &Tree) -> String {
-        let levels = tree.composite.levels.join(", ");
+    fn lack_of_domains(&self, tree: &Tree) -> GangReason {
         let runs = !self.pins(&tree.branches).is_empty();
-        let lack = if runs { "members that run are not all" } else { "no node is" };
-        format!("{lack} in one domain of level {levels}")
+        GangReason::NoTreeDomain { levels: tree.composite.levels.clone(), runs }
     }
 }

@@ -17,6 +17,7 @@ use crate::gang::search::view::ClusterView;
 use crate::gang::tree::branch::Branch;
 use crate::gang::tree::progress::TreeSearch;
 use crate::profile::Profile;
+use crate::values::gang_reason::NextMember;
 
 /// Domains as members see them before they come.
 pub(crate) struct Survey {
@@ -27,7 +28,7 @@ pub(crate) struct Survey {
     /// The domains that arithmetic has nothing against.
     pub(crate) sights: Vec<Sight>,
     /// The one that comes closest of those that lack something.
-    pub(crate) nearest: Option<(usize, Shortfall)>,
+    pub(crate) nearest: Option<(usize, Shortfall<NextMember>)>,
 }
 
 pub(crate) struct Sight {

@@ -17,7 +17,6 @@ use model::pod::{Pod, Resources, Shape};
 use placement::Domain;
 
 use crate::cycle::Cycle;
-use crate::gang::answer::miss::Miss;
 use crate::gang::answer::seats::{Seated, sort};
 use crate::gang::members::cast::Cast;
 use crate::gang::members::member::Member;
@@ -26,6 +25,8 @@ use crate::gang::tree::branch::{Branch, joint};
 use crate::gang::tree::progress::{LOOK_BACK_MAX, TreeSearch};
 use crate::gang::tree::sought::Tree;
 use crate::values::certainty::Certainty;
+use crate::values::gang_reason::GangReason;
+use crate::values::miss::Miss;
 
 /// A group that has a domain.
 struct GroupDomain<'t> {
@@ -179,7 +180,7 @@ impl<'s, 'e, 'c, 't> GroupDomains<'s, 'e, 'c, 't> {
             sort(&mut pods);
             let own = self.search.cycle.members_of(&pods, &self.tree.profile);
             if own.len() < chosen.missing {
-                return Err(Miss::proved("members have claims that cannot be met".to_owned()));
+                return Err(Miss::proved(GangReason::MemberClaims));
             }
             at_least += chosen.missing as u32;
             members.extend(own.into_iter().map(|one| Member { within: Some(chosen.nodes.clone()), ..one }));

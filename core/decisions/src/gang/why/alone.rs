@@ -8,7 +8,7 @@ use model::pod::{Pod, Shape};
 use crate::cycle::Cycle;
 use crate::filters;
 use crate::values::certainty::Certainty;
-use crate::values::filter_set::FilterSet;
+use crate::values::gang_reason::Unplaceable;
 
 /// How many members are asked why they have no node.
 const KINDS_MAX: usize = 4;
@@ -17,8 +17,8 @@ const KINDS_MAX: usize = 4;
 const NODES_MAX: usize = 256;
 
 impl Cycle<'_> {
-    /// Why a member has no node even if it were alone, in the words for single pods, and the filters that say so.
-    pub fn why_alone(&mut self, members: &[Arc<Pod>]) -> Option<(String, FilterSet)> {
+    /// Why a member has no node even if it were alone, as for single pods.
+    pub fn why_alone(&mut self, members: &[Arc<Pod>]) -> Option<Unplaceable> {
         let mut seen: Vec<Arc<Shape>> = Vec::new();
         for pod in members {
             let is_known = |shape: &Arc<Shape>| Arc::ptr_eq(shape, &pod.shape) || *shape == pod.shape;
@@ -37,9 +37,7 @@ impl Cycle<'_> {
             if let Err(refusal) = chosen
                 && refusal.certainty() == Certainty::Proved
             {
-                let why = refusal.to_string();
-                let why = format!("pod {}: {}", pod.id.name, why.trim_end_matches('.'));
-                return Some((why, refusal.filters()));
+                return Some(Unplaceable { pod: pod.id.name.clone(), refusal });
             }
         }
         None

@@ -14,6 +14,7 @@ use model::timestamp::Timestamp;
 use crate::engine::Engine;
 use crate::life_cycles::binding::Binding;
 use crate::life_cycles::flight::{Event, Flight};
+use crate::life_cycles::not_bound::{GangFell, NotBound};
 
 /// How the flight of a member was when it left.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +79,7 @@ impl Engine {
         if is_enough {
             return self.clear_if_ready(now, &root);
         }
-        self.call_flight_back(now, &root, "another member of the pod group could not be bound");
+        self.call_flight_back(now, &root, GangFell::MemberFailed);
     }
 
     /// Whether enough members are bound or being bound. What is enough of a tree is looked at when all of it has landed.
@@ -90,7 +91,7 @@ impl Engine {
     }
 
     /// Takes members back that are on their way and not being bound.
-    fn call_flight_back(&mut self, now: Timestamp, root: &Root, why: &str) {
+    fn call_flight_back(&mut self, now: Timestamp, root: &Root, why: GangFell) {
         let Some(flight) = self.gangs.flights.get(root) else { return };
         let is_binding = |uid: &&Arc<str>| self.bindings.get(uid).is_some_and(Binding::is_being_bound);
         let others: Vec<Arc<str>> = flight.members.iter().filter(|uid| !is_binding(uid)).cloned().collect();
@@ -98,12 +99,12 @@ impl Engine {
             self.leave_flight(other);
         }
         for other in others {
-            self.call_back(now, &other, why);
+            self.call_back(now, &other, NotBound::Gang(why));
         }
     }
 
     /// Takes members on their way back if they have become too few, and nobody is bound yet.
-    pub(crate) fn recount_flight(&mut self, now: Timestamp, id: &GroupId, why: &str) {
+    pub(crate) fn recount_flight(&mut self, now: Timestamp, id: &GroupId, why: GangFell) {
         let root = Root::Group(id.clone());
         let is_short = |flight: &&Flight| {
             !flight.is_cleared() && flight.members.len() + flight.vacant() < self.needed(&root, flight)
@@ -115,7 +116,7 @@ impl Engine {
 
     /// A gang may need another number of members: those on their way are too few now, or wait for nobody any more.
     pub(super) fn resize_flight(&mut self, now: Timestamp, id: &GroupId) {
-        self.recount_flight(now, id, "the pod group needs more members than were on their way");
+        self.recount_flight(now, id, GangFell::NeedsMore);
         self.clear_if_ready(now, &Root::Group(id.clone()));
     }
 

@@ -13,6 +13,7 @@ use model::timestamp::Timestamp;
 use model::workload::is_replica;
 
 use crate::engine::Engine;
+use crate::life_cycles::not_bound::GangFell;
 
 impl Engine {
     /// Adds a pod that waits, or takes note that it is held back or not.
@@ -159,7 +160,7 @@ impl Engine {
             self.gangs.gated.add(&key, now);
             let members: Vec<Arc<str>> = members.keys().cloned().collect();
             self.suspect_all(&members);
-            self.close_seats(now, id, "another member of the pod group is held back");
+            self.close_seats(now, id, GangFell::MemberHeldBack);
         } else {
             self.gangs.gated.remove(&key);
         }
@@ -247,7 +248,7 @@ impl Engine {
             if !self.facts.groups.has_enough(&root) {
                 self.free_room_of(&root);
             }
-            self.recount_flight(now, &id, "another member of the pod group has gone");
+            self.recount_flight(now, &id, GangFell::MemberGone);
         }
         had_node
     }

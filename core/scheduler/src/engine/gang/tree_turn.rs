@@ -61,16 +61,11 @@ impl Engine {
             }
             Err(miss) => {
                 self.give_up_gang(now, key, &pods);
-                let mut message = format!("pod group is unschedulable, {}", miss.told());
-                let mut filters: FilterSet = [Filter::Resources].into_iter().collect();
+                let filters: FilterSet = [Filter::Resources].into_iter().collect();
                 let mut cycle = self.gang_cycle(party.importance(&pods));
-                if let Some((alone, said)) = cycle.why_alone(&pods) {
-                    message = format!("{message}; {alone}");
-                    filters = said;
-                }
-                let (wakes_on, certainty) = (cycle.helps_tree(&tree, &pods), miss.certainty);
+                let (alone, wakes_on) = (cycle.why_alone(&pods), cycle.helps_tree(&tree, &pods));
                 drop(cycle);
-                let refusal = GangRefusal { message, wakes_on, filters, certainty, in_the_way: Vec::new() };
+                let refusal = GangRefusal::new(miss, wakes_on, filters).with_alone(alone);
                 self.make_way(now, (key, party), &pods, aside, refusal);
                 if !self.plans.gangs.contains_key(&root) {
                     self.release_cut_short(&root);

@@ -6,6 +6,7 @@ use cluster::groups::{Key, Root};
 use decisions::certainty::Certainty;
 use decisions::filters::{Filter, FilterSet};
 use decisions::gang::{GangRefusal, Miss, Party, STEPS_MAX, Seated, Sought, Tried, importance, sort};
+use decisions::gang_reason::GangReason;
 use decisions::in_the_way::InTheWay;
 use decisions::preempt::Nomination;
 use decisions::wake::{Wake, Wakes};
@@ -15,11 +16,9 @@ use model::timestamp::Timestamp;
 
 use crate::engine::{Announcement, Engine};
 use crate::life_cycles::flight::Flight;
+use crate::life_cycles::not_bound::GangFell;
 use crate::queue::Failure;
 use crate::write::{WaitReason, Write};
-
-/// Why members come back that wait for the seat of another.
-const NO_OTHERS: &str = "devices of another member of the pod group failed, and there are no others for it";
 
 impl Engine {
     /// Looks for seats for the members of a gang, and sends those on their way that have one.
@@ -72,9 +71,9 @@ impl Engine {
                 self.ask_for_all(&refusal.in_the_way);
                 self.give_up_gang(now, key, &members);
                 self.give_up_room(now, root, aside);
-                self.tell_refused(&group, &members[0], &refusal.message);
+                self.tell_refused(&group, &members[0], &refusal.to_string());
                 self.refuse_gang(now, key, &members, &refusal);
-                self.close_seats(now, id, NO_OTHERS);
+                self.close_seats(now, id, GangFell::NoOtherDevices);
                 self.release_cut_short(root);
             }
             Ok((sought, found)) => {
@@ -91,7 +90,7 @@ impl Engine {
                         self.take_off(now, key, &group, seated);
                         self.seat_siblings(now, &group, members[0].priority);
                     }
-                    Err(miss) => self.miss_seats(now, &sought, &members, aside, &miss),
+                    Err(miss) => self.miss_seats(now, &sought, &members, aside, miss),
                 }
             }
         }
@@ -104,24 +103,19 @@ impl Engine {
         sought: &Sought,
         members: &[Arc<Pod>],
         aside: Vec<Nomination>,
-        miss: &Miss,
+        miss: Miss,
     ) {
         let (id, group) = (&sought.group.id, &sought.group);
         let (key, root) = (&Key::Gang(id.clone()), &Root::Group(id.clone()));
         self.give_up_gang(now, key, members);
-        let mut message = format!("pod group is unschedulable, {}", miss.told());
-        let mut filters = [Filter::Resources].into_iter().collect();
+        let filters = [Filter::Resources].into_iter().collect();
         let mut cycle = self.gang_cycle(importance(group, members));
-        if let Some((alone, said)) = cycle.why_alone(members) {
-            message = format!("{message}; {alone}");
-            filters = said;
-        }
-        let (wakes_on, certainty) = (cycle.helps(group, members), miss.certainty);
+        let (alone, wakes_on) = (cycle.why_alone(members), cycle.helps(group, members));
         drop(cycle);
-        let refusal = GangRefusal { message, wakes_on, filters, certainty, in_the_way: Vec::new() };
+        let refusal = GangRefusal::new(miss, wakes_on, filters).with_alone(alone);
         self.make_way(now, (key, Party::Gang(sought)), members, aside, refusal);
         if !self.plans.gangs.contains_key(root) {
-            self.close_seats(now, id, NO_OTHERS);
+            self.close_seats(now, id, GangFell::NoOtherDevices);
             self.release_cut_short(root);
         }
     }
@@ -174,10 +168,8 @@ impl Engine {
             // They may be placed where a wish is not granted, now that the others have their seats.
             return self.queue.put_back(key, Failure::Failed, now);
         }
-        let message = "the rest of the pod group has its nodes, and there is no room for this one".to_owned();
         let (wakes_on, filters) = (self.cycle().helps(group, left), FilterSet::default());
-        let refusal =
-            GangRefusal { message, wakes_on, filters, certainty: Certainty::Proved, in_the_way: Vec::new() };
+        let refusal = GangRefusal::new(Miss::proved(GangReason::RestIsSeated), wakes_on, filters);
         self.refuse_gang(now, key, left, &refusal);
         let may_displace =
             self.facts.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left));
@@ -203,7 +195,7 @@ impl Engine {
         members: &[Arc<Pod>],
         refusal: &GangRefusal,
     ) {
-        let GangRefusal { message, filters, .. } = refusal;
+        let (message, filters) = (refusal.to_string(), &refusal.filters);
         let failure = match refusal.certainty {
             Certainty::Proved => Failure::Refused(refusal.wakes_on),
             Certainty::LimitReached => Failure::LimitReached(refusal.wakes_on),

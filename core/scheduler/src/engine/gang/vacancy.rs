@@ -12,6 +12,7 @@ use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
 use crate::life_cycles::flight::Event;
+use crate::life_cycles::not_bound::GangFell;
 
 impl Engine {
     /// Keeps the seat of a member open that is about to be taken back, as long as it can be placed anew.
@@ -29,12 +30,12 @@ impl Engine {
         let root = Root::Group(id.clone());
         if self.gangs.flights.get(&root).is_some() {
             self.gangs.flights.step(&root, Event::Filled(Some(uid.clone())));
-            self.recount_flight(now, id, "another member of the pod group has gone");
+            self.recount_flight(now, id, GangFell::MemberGone);
         }
     }
 
     /// Open seats are not filled: those who wait for that come back.
-    pub(super) fn close_seats(&mut self, now: Timestamp, id: &GroupId, why: &str) {
+    pub(super) fn close_seats(&mut self, now: Timestamp, id: &GroupId, why: GangFell) {
         let root = Root::Group(id.clone());
         if self.gangs.flights.get(&root).is_some_and(|flight| flight.vacant() > 0) {
             self.gangs.flights.step(&root, Event::Filled(None));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cluster::groups::{Key, Root};
 use decisions::gang::{GangCandidate, GangPlan, GangRefusal, Party, Seated, Way};
+use decisions::gang_preemption::GangPreemption;
 use decisions::pod::{Choice, Wanted};
 use decisions::preempt::{Nomination, planned, pods_of};
 use decisions::wake::{Wake, Wakes};
@@ -36,32 +37,32 @@ impl Engine {
     ) {
         if let Some(count) = self.clear_the_way(party, members) {
             // Nobody has to go if claims that nobody uses give their devices back.
-            refusal.message.push_str(&format!("; {count} claims that nobody uses give their devices back"));
+            refusal.preemption = Some(GangPreemption::ClaimsGiveBack { claims: count });
             refusal.waits_for(GOING);
             aside.into_iter().for_each(|nomination| self.nominate(nomination));
-            self.tell_all_refused(party, &members[0], &refusal.message);
+            self.tell_all_refused(party, &members[0], &refusal);
             return self.refuse_gang(now, key, members, &refusal);
         }
         let root = party.root();
         let mut is_free_already = false;
         let way = self.gang_cycle(party.importance(members)).look_for_way(party, members);
-        let text = match way {
+        refusal.preemption = match way {
             Way::Never => {
                 self.give_up_room(now, &root, aside);
-                String::new()
+                None
             }
             Way::NotEligible => {
                 aside.into_iter().for_each(|nomination| self.nominate(nomination));
-                "not eligible due to preemptionPolicy=Never.".to_owned()
+                Some(GangPreemption::NotEligible)
             }
-            Way::Hopeless(text) => {
+            Way::Hopeless(why) => {
                 self.give_up_room(now, &root, aside);
-                text
+                Some(GangPreemption::Hopeless(why))
             }
             Way::Coming(candidate) => {
                 refusal.waits_for(GOING);
                 self.keep_room(now, &root, candidate, &aside);
-                "ongoing preemption on nominated nodes".to_owned()
+                Some(GangPreemption::Ongoing)
             }
             Way::Found(candidate) => {
                 refusal.waits_for(GOING);
@@ -72,20 +73,18 @@ impl Engine {
                 self.keep_room(now, &root, candidate, &aside);
                 // Those that were called back at once are gone before the gang falls asleep.
                 is_free_already = victims.iter().all(|victim| !self.facts.nodes.has_pod(&victim.uid));
-                format!("found a placement for podgroup, preempting {} victims", victims.len())
+                Some(GangPreemption::Found { victims: victims.len() })
             }
         };
-        if !text.is_empty() {
-            refusal.message.push_str(&format!(", pod group preemption: {text}"));
-        }
-        self.tell_all_refused(party, &members[0], &refusal.message);
+        self.tell_all_refused(party, &members[0], &refusal);
         self.refuse_gang(now, key, members, &refusal);
         if is_free_already {
             self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
         }
     }
 
-    fn tell_all_refused(&mut self, party: Party<'_>, pod: &Pod, message: &str) {
+    fn tell_all_refused(&mut self, party: Party<'_>, pod: &Pod, refusal: &GangRefusal) {
+        let message = &refusal.to_string();
         party.groups().iter().for_each(|group| self.tell_refused(group, pod, message));
     }
 

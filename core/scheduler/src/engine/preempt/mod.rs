@@ -11,12 +11,14 @@ use std::sync::Arc;
 use decisions::certainty::Certainty;
 use decisions::pod::PodRefusal;
 use decisions::preempt::{Attempt, Candidate, Nomination, planned};
+use decisions::preemption::PodPreemption;
 use decisions::wake::{Wake, Wakes};
 use model::group::Grouping;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::engine::{Announcement, Engine};
+use crate::life_cycles::not_bound::NotBound;
 use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Preemptor, Write, WriteOutcome};
@@ -31,8 +33,6 @@ pub(crate) struct Displacer<'d> {
     /// The node or the domain where that is to be.
     pub place: &'d Arc<str>,
 }
-
-const CALLED_BACK: &str = "preempted by a higher priority pod before it was bound";
 
 /// What a pod waits for once others go for it.
 const GOING: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::Claim]);
@@ -54,7 +54,7 @@ impl Engine {
             return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());
         }
         let mut wakes = refusal.wakes_on();
-        let mut text = String::new();
+        let mut preemption = None;
         let mut is_free_already = false;
         let mut is_room_made = false;
         match self.attempt(pod, refusal) {
@@ -63,23 +63,22 @@ impl Engine {
                 self.wake_others(freed, now);
             }
             Attempt::NotEligible(reason, planned) => {
-                reason.clone_into(&mut text);
+                preemption = Some(PodPreemption::NotEligible(reason));
                 planned.iter().for_each(|candidate| self.nominate_for(pod, candidate));
                 if self.plans.nominations.get(&pod.uid).is_some() {
                     wakes = wakes.or(GOING);
                     is_room_made = true;
                 }
             }
-            Attempt::Hopeless(why, helps) => {
-                text = why;
-                wakes = wakes.or(helps);
+            Attempt::Hopeless(why) => {
+                wakes = wakes.or(why.wakes_on);
+                preemption = Some(PodPreemption::Hopeless(why));
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
             }
             Attempt::Found(candidate) => {
-                let (node, count) = (&candidate.node, candidate.victims.len());
-                text =
-                    format!("found a potential placement for pod on node {node}, preempting {count} victims");
+                let (node, victims) = (candidate.node.clone(), candidate.victims.len());
+                preemption = Some(PodPreemption::Found { node, victims });
                 wakes = wakes.or(GOING);
                 is_room_made = true;
                 let victims = self.make_room(now, pod, candidate);
@@ -88,8 +87,8 @@ impl Engine {
             }
         }
         let mut message = refusal.to_string();
-        if !text.is_empty() {
-            let _ = write!(message, " preemption: {text}");
+        if let Some(preemption) = preemption {
+            let _ = write!(message, " preemption: {preemption}");
         }
         // If room is being made, it is known what the pod waits for.
         let failure = if is_room_made { Failure::Refused(wakes) } else { failure(refusal, wakes) };
@@ -125,7 +124,7 @@ impl Engine {
         if is_here && (victim.deleting || !self.plans.leaving.insert(victim.uid.clone())) {
             return;
         }
-        if is_here && !self.call_back(now, &victim.uid, CALLED_BACK) {
+        if is_here && !self.call_back(now, &victim.uid, NotBound::Preempted) {
             self.evict(by, victim);
         }
         self.outbox.announce(Announcement::Preempted {

@@ -1,32 +1,29 @@
 //! What came closest to seats for a gang.
 
 use crate::values::certainty::Certainty;
+use crate::values::gang_reason::GangReason;
 
-/// What came closest to seats, and what is missing.
-#[derive(Debug)]
+/// What came closest to seats, and what is missing. Its words do not claim more than is known.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Miss {
     /// For how many members there is room.
     pub room_for: u32,
-    /// What is missing, in words.
-    pub message: String,
+    /// What is missing.
+    pub why: GangReason,
     /// Whether there certainly are none.
     pub certainty: Certainty,
 }
 
 impl Miss {
     /// Something that rules out seats for any member.
-    pub fn proved(message: String) -> Miss {
-        Miss { room_for: 0, message, certainty: Certainty::Proved }
+    #[must_use]
+    pub fn proved(why: GangReason) -> Miss {
+        Miss { room_for: 0, why, certainty: Certainty::Proved }
     }
 
     /// Something of which it is not known whether it rules out seats.
-    pub fn open(message: String) -> Miss {
-        Miss { room_for: 0, message, certainty: Certainty::LimitReached }
-    }
-
-    /// The reason in words that do not claim more than is known.
-    pub fn told(&self) -> String {
-        self.certainty.tell(&self.message)
+    pub(crate) fn open(why: GangReason) -> Miss {
+        Miss { room_for: 0, why, certainty: Certainty::LimitReached }
     }
 
     /// The one of two that comes closer; both have to be proved.

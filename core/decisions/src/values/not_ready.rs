@@ -1,0 +1,46 @@
+//! What is the matter with devices that have to be made ready before a pod may use them.
+
+use cluster::preparation::{Failed, Progress};
+use model::claim::ClaimId;
+use model::device::DeviceId;
+
+/// Why the devices of a claim will not become ready.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum NotReady {
+    /// One failed.
+    Failed {
+        /// The claim.
+        claim: ClaimId,
+        /// The device.
+        device: DeviceId,
+        /// What was reported.
+        failed: Failed,
+    },
+    /// One took too long.
+    TimedOut {
+        /// The claim.
+        claim: ClaimId,
+        /// The device, and what it lacks.
+        device: Progress,
+        /// How long it had.
+        after_ms: i64,
+    },
+}
+
+/// A device that a pod waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Awaited {
+    /// The claim.
+    pub claim: ClaimId,
+    /// The device, and what it lacks.
+    pub device: Progress,
+}
+
+/// Why a claim of a pod on its way is of no use to it any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ClaimLost {
+    /// The claim is gone.
+    Gone(ClaimId),
+    /// It has no devices any more.
+    Deallocated(ClaimId),
+}

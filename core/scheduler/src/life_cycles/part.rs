@@ -1,0 +1,25 @@
+//! What is written for a pod before it is bound.
+
+use model::claim::ClaimId;
+use model::pod::PodId;
+
+/// What is written for a pod before it is bound.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// A claim of the pod.
+    Claim(ClaimId),
+    /// The claim that is made for what the pod asks for by name.
+    MadeClaim,
+    /// The note on the pod of what its devices take of its node.
+    Note(PodId),
+}
+
+impl Part {
+    /// The claim, if it is one of the pod.
+    pub fn claim(&self) -> Option<&ClaimId> {
+        match self {
+            Part::Claim(claim) => Some(claim),
+            Part::MadeClaim | Part::Note(_) => None,
+        }
+    }
+}
