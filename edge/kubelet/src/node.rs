@@ -14,6 +14,7 @@ mod next;
 mod notice;
 mod reports;
 mod slices;
+mod work;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -2,13 +2,14 @@
 //!
 //! A node is simulated if it has the annotation [`SIMULATED`]; all others are left alone. What a node says and what
 //! becomes of its pods is decided by the pure functions of `controllers::simulated`; here it is carried out when its time
-//! has come: `agenda` keeps the times, `drive` hears what happens, `deeds` writes.
+//! has come: `fleet` says what that is, by the times in `agenda`; `drive` hears what happens, and `deeds` writes.
 //!
 //! Invariant: nothing is kept that the API does not have, so that it can be stopped at any time and started again.
 
 mod agenda;
 mod deeds;
 mod drive;
+mod fleet;
 
 use std::future::Future;
 use std::sync::Arc;

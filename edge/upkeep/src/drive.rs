@@ -1,9 +1,8 @@
 //! The loop: facts come in, each controller looks at what they touch, and what is to be done is done.
 //!
-//! Invariant: a controller looks at nothing before everything that was there at the start has been said of the kinds that it
-//! follows: an object that is missing may just not have been named yet.
+//! Invariant: what is looked at, and when, is for the [`Post`] of a controller to say; here it is done.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -11,11 +10,11 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::controller::{Controller, Done, Reception, Subject, Tools, Undone};
+use crate::controller::{Controller, Done, Look, Reception, Subject, Tools, Undone};
 use crate::follow::{Fact, Heard};
 use crate::kinds::{Kind, KindId};
 use crate::notice::Notice;
-use crate::queue::Queue;
+use crate::post::{Ended, Looked, Post};
 use crate::world::World;
 
 /// How many facts may wait; beyond that their streams do.
@@ -28,29 +27,16 @@ const BEAT_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Drive {
     tools: Tools,
     world: World,
-    posts: Vec<Post>,
+    posts: Vec<Posted>,
     streams: JoinSet<()>,
     inbox: Receiver<Heard>,
     working: JoinSet<Worked>,
 }
 
 /// A controller with what it has to do.
-struct Post {
+struct Posted {
     controller: Box<dyn Controller>,
-    queue: Queue<Subject>,
-    /// Kinds that it follows.
-    kinds: BTreeSet<KindId>,
-    /// Kinds of which not everything has been said yet.
-    awaits: BTreeSet<KindId>,
-    /// How many subjects waited when it was last told.
-    told: usize,
-}
-
-impl Post {
-    /// Everything is known, and not too much is under way.
-    fn may_begin(&self) -> bool {
-        self.awaits.is_empty() && self.queue.under_way() < self.controller.work_max()
-    }
+    post: Post,
 }
 
 /// What came of a piece of work, and of which controller.
@@ -72,10 +58,9 @@ impl Drive {
             (kind.follow)(&tools.connection, outbox.clone(), &mut streams);
         }
         let posts = controllers.into_iter().map(|controller| {
-            let kinds: BTreeSet<KindId> = controller.follows().iter().map(|kind| kind.id).collect();
-            let mut queue = Queue::default();
-            queue.touch_all(controller.begins_with());
-            Post { controller, queue, awaits: kinds.clone(), kinds, told: 0 }
+            let kinds = controller.follows().iter().map(|kind| kind.id).collect();
+            let post = Post::new(kinds, controller.begins_with(), controller.work_max());
+            Posted { controller, post }
         });
         let posts = posts.collect();
         Self { tools, world: World::default(), posts, streams, inbox, working: JoinSet::new() }
@@ -90,8 +75,7 @@ impl Drive {
                 beat_at = Instant::now() + BEAT_EVERY;
             }
             (0..self.posts.len()).for_each(|post| self.begin(post));
-            let waits = |post: &&Post| post.may_begin();
-            let due = self.posts.iter().filter(waits).filter_map(|post| post.queue.next_due());
+            let due = self.posts.iter().filter_map(|posted| posted.post.next_due());
             let wake_at = due.chain([beat_at]).min().expect("there is a next beat");
             tokio::select! {
                 Some(heard) = self.inbox.recv() => self.take(heard),
@@ -113,28 +97,21 @@ impl Drive {
 
     /// Lets a controller look at what waits for it.
     fn begin(&mut self, at: usize) {
-        let post = &mut self.posts[at];
-        while post.may_begin() {
+        let Posted { controller, post } = &mut self.posts[at];
+        loop {
             let now = Instant::now();
-            let Some(subject) = post.queue.begin(now) else { break };
-            let look = post.controller.look(&subject, &self.world, &self.tools);
-            if let Some(time) = look.again_at {
-                post.queue.look_at(subject.clone(), self.tools.clock.instant(time));
-            }
-            post.queue.touch_all(look.besides);
-            let Some(work) = look.work else {
-                post.queue.end(&subject);
-                continue;
-            };
+            let Some(subject) = post.begin(now) else { break };
+            let Look { work, again_at, besides } = controller.look(&subject, &self.world, &self.tools);
+            let again_at = again_at.map(|time| self.tools.clock.instant(time));
+            post.looked(&subject, Looked { works: work.is_some(), again_at, besides });
+            let Some(work) = work else { continue };
             self.working.spawn(async move {
                 let result = work.await;
                 Worked { post: at, subject, result, took: now.elapsed() }
             });
         }
-        let depth = post.queue.depth();
-        if depth != post.told {
-            post.told = depth;
-            self.tools.listener.hear(&Notice::Waiting { queue: post.controller.queue(), depth });
+        if let Some(depth) = post.new_depth() {
+            self.tools.listener.hear(&Notice::Waiting { queue: controller.queue(), depth });
         }
     }
 
@@ -143,7 +120,7 @@ impl Drive {
             Heard::Fact(fact) => self.learn(fact),
             Heard::Synced(kind) => self.whole(kind),
             Heard::NotServed(kind) => {
-                if self.posts.iter().any(|post| post.awaits.contains(&kind)) {
+                if self.posts.iter().any(|posted| posted.post.awaits(kind)) {
                     let (api_version, kind) = kind;
                     self.tools.listener.hear(&Notice::NotServed { api_version, kind });
                 }
@@ -160,17 +137,17 @@ impl Drive {
     /// Everything of a kind has been said.
     fn whole(&mut self, kind: KindId) {
         self.tune(kind, Reception::Whole);
-        for post in &mut self.posts {
-            if post.awaits.remove(&kind) && post.awaits.is_empty() {
-                self.tools.listener.hear(&Notice::Ready { controller: post.controller.name() });
+        for Posted { controller, post } in &mut self.posts {
+            if post.hear_all_of(kind) {
+                self.tools.listener.hear(&Notice::Ready { controller: controller.name() });
             }
         }
     }
 
     fn tune(&mut self, kind: KindId, reception: Reception) {
         let now = self.tools.clock.now();
-        for post in self.posts.iter_mut().filter(|post| post.kinds.contains(&kind)) {
-            post.controller.tune(kind, reception, now);
+        for posted in self.posts.iter_mut().filter(|posted| posted.post.follows(kind)) {
+            posted.controller.tune(kind, reception, now);
         }
     }
 
@@ -178,12 +155,12 @@ impl Drive {
         let now = self.tools.clock.now();
         self.world.now = now;
         let Some(change) = fact(&mut self.world) else { return };
-        for post in &mut self.posts {
-            let queue = post.controller.queue();
-            post.controller.count(&change, &*self.tools.listener);
-            post.controller.note(&change, &self.world, now);
-            for subject in post.controller.touched(&change, &self.world) {
-                if post.queue.touch(subject) {
+        for Posted { controller, post } in &mut self.posts {
+            let queue = controller.queue();
+            controller.count(&change, &*self.tools.listener);
+            controller.note(&change, &self.world, now);
+            for subject in controller.touched(&change, &self.world) {
+                if post.touch(subject) {
                     self.tools.listener.hear(&Notice::Added { queue });
                 }
             }
@@ -198,16 +175,10 @@ impl Drive {
             result.unwrap_or_else(|undone| Done { trouble: Some(undone), ..Done::default() });
         // Before the subject may be looked at again: it would be seen as it was.
         learnt.into_iter().for_each(|fact| self.learn(fact));
-        let queue = &mut self.posts[at].queue;
-        queue.touch_all(besides);
-        let (why, retry_in) = match trouble {
-            None => return queue.end(&subject),
-            Some(Undone::Hopeless(why)) => {
-                queue.end(&subject);
-                (Some(why), None)
-            }
-            Some(Undone::Failed(why)) => (Some(why), Some(queue.fail(&subject, Instant::now()))),
-            Some(Undone::Overtaken) => (None, Some(queue.fail(&subject, Instant::now()))),
+        let (why, retry_in) = match self.posts[at].post.end(Instant::now(), &subject, besides, trouble) {
+            Ended::Done => return,
+            Ended::GivenUp { why } => (Some(why), None),
+            Ended::Retried { why, retry_in } => (why, Some(retry_in)),
         };
         if retry_in.is_some() {
             self.tools.listener.hear(&Notice::Retried { queue: name });

@@ -26,6 +26,7 @@ mod notice;
 mod own_workloads;
 mod pod_garbage;
 mod pod_groups;
+mod post;
 mod queue;
 mod roster;
 mod world;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tokio::time::Instant;
+use model::timestamp::Timestamp;
 
 /// A namespace and a name.
 pub(super) type Name = (String, String);
@@ -21,15 +21,15 @@ pub(super) enum Subject {
 /// Times of subjects.
 #[derive(Default)]
 pub(super) struct Agenda {
-    due: BTreeSet<(Instant, Subject)>,
+    due: BTreeSet<(Timestamp, Subject)>,
     /// When each is due, to find it in `due`.
-    at: BTreeMap<Subject, Instant>,
+    at: BTreeMap<Subject, Timestamp>,
     busy: BTreeSet<Subject>,
 }
 
 impl Agenda {
     /// A subject is to be looked at by then; an earlier time stays. One that is busy is left alone.
-    pub(super) fn by(&mut self, subject: &Subject, time: Instant) {
+    pub(super) fn by(&mut self, subject: &Subject, time: Timestamp) {
         let is_later = self.at.get(subject).is_some_and(|known| *known <= time);
         if is_later || self.busy.contains(subject) {
             return;
@@ -47,7 +47,7 @@ impl Agenda {
     }
 
     /// A subject whose time has come; it is busy now.
-    pub(super) fn begin(&mut self, now: Instant) -> Option<Subject> {
+    pub(super) fn begin(&mut self, now: Timestamp) -> Option<Subject> {
         let (_, subject) = self.due.first().filter(|(time, _)| *time <= now)?.clone();
         self.forget(&subject);
         self.busy.insert(subject.clone());
@@ -65,21 +65,19 @@ impl Agenda {
     }
 
     /// When the next is due.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(super) fn next(&self) -> Option<Timestamp> {
         self.due.first().map(|(time, _)| *time)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn the_earliest_time_counts_and_who_is_busy_is_left_alone() {
-        let (mut agenda, start) = (Agenda::default(), Instant::now());
-        let later = |seconds: u64| start + Duration::from_secs(seconds);
+        let (mut agenda, start) = (Agenda::default(), Timestamp::from_micros(0));
+        let later = |seconds: i64| start.plus_millis(seconds * 1_000);
         let [a, b] = ["a", "b"].map(|name| Subject::Node(name.to_owned()));
         agenda.by(&a, later(5));
         agenda.by(&a, later(9));

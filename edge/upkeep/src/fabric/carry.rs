@@ -15,7 +15,8 @@ use objects::resource::claim::ResourceClaim;
 use objects::supercargo::device_attachment::DeviceAttachment;
 use parking_lot::Mutex;
 
-use super::{Sight, Site, whole};
+use super::sight::Sight;
+use super::{Site, whole};
 use crate::controller::{Done, Tools, Undone, done};
 use crate::kinds::{Followed, resource};
 
@@ -87,7 +88,7 @@ async fn attach(
 ) -> Result<Done, Undone> {
     let place = Place { host: entry.spec.host.clone(), port: entry.spec.port.clone() };
     let came = site.fabric.attach(&entry.spec.unit, &place).await;
-    sight.lock().acts += 1;
+    sight.lock().act();
     let (unit, node) = (entry.spec.unit.clone(), entry.spec.node.clone());
     let now = tools.clock.now();
     let next = match came {
@@ -114,7 +115,7 @@ async fn detach(
     entry: DeviceAttachment,
 ) -> Result<Done, Undone> {
     let came = site.fabric.detach(&entry.spec.unit, &entry.spec.host).await;
-    sight.lock().acts += 1;
+    sight.lock().act();
     let (unit, node) = (entry.spec.unit.clone(), entry.spec.node.clone());
     match came {
         Ok(()) => {

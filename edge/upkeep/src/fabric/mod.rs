@@ -3,9 +3,10 @@
 //! One subject stands for the whole: looking at it looks at everything and finds out which objects need work. Each of these is then
 //! a subject of its own, so that a device that takes minutes holds up no other.
 //!
-//! Invariant: nothing is decided by an inventory that is older than what was last done to the fabric.
+//! Invariant: nothing is decided by an inventory that is older than what was last done to the fabric; `sight` sees to that.
 
 mod carry;
+mod sight;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,8 @@ use objects::resource::class::DeviceTaintRule;
 use objects::resource::slice::ResourceSlice;
 use objects::supercargo::device_attachment::DeviceAttachment;
 use parking_lot::Mutex;
+
+use sight::Sight;
 
 use crate::controller::{Controller, Done, Look, Subject, Tools, Undone};
 use crate::kinds::{Kind, kind};
@@ -48,22 +51,6 @@ pub(crate) struct Keeper {
     plan: Mutex<Option<(u64, Timestamp, Arc<Plan>)>>,
     /// Warnings that were given, and still hold.
     warned: Mutex<Vec<Warning>>,
-}
-
-/// What was last seen of the fabric.
-#[derive(Default)]
-struct Sight {
-    seen: Option<Arc<Inventory>>,
-    /// How often something was done to the fabric, now and when it was last looked at.
-    acts: u64,
-    acts_seen: u64,
-}
-
-impl Sight {
-    /// What was seen, unless something was done since.
-    fn current(&self) -> Option<Arc<Inventory>> {
-        self.seen.clone().filter(|_| self.acts == self.acts_seen)
-    }
 }
 
 /// How many steps may be under way at once.
@@ -118,14 +105,12 @@ impl Keeper {
     /// Looks at everything, and at the fabric first if that is due.
     fn survey(&self, world: &World, tools: &Tools) -> Look {
         let now = tools.clock.now();
-        let period_ms = i64::try_from(self.site.period.as_millis()).unwrap_or(i64::MAX);
-        let current = self.sight.lock().current().filter(|seen| now < seen.as_of.plus_millis(period_ms));
-        let Some(inventory) = current else {
+        let fresh = self.sight.lock().fresh(now, self.site.period);
+        let Some((inventory, due)) = fresh else {
             return Look::work(refresh(self.site.fabric.clone(), self.sight.clone(), now));
         };
         let plan = self.plan(&inventory, world, now);
         self.warn(&plan.warnings, tools);
-        let due = inventory.as_of.plus_millis(period_ms);
         let again_at = Some(plan.again_at.map_or(due, |time| time.min(due)));
         let besides = plan.steps.iter().map(subject).collect();
         Look { work: None, again_at, besides }
@@ -139,11 +124,9 @@ fn subject(step: &decide::Step) -> Subject {
 }
 
 async fn refresh(fabric: Arc<dyn Fabric>, sight: Arc<Mutex<Sight>>, now: Timestamp) -> Result<Done, Undone> {
-    let acts = sight.lock().acts;
+    let glance = sight.lock().begin();
     let inventory = fabric.inventory(now).await.map_err(|trouble| Undone::Failed(trouble.to_string()))?;
-    let mut sight = sight.lock();
-    sight.seen = Some(Arc::new(inventory));
-    sight.acts_seen = acts;
+    sight.lock().see(glance, inventory);
     Ok(Done { besides: vec![whole()], ..Done::default() })
 }
 
