@@ -215,6 +215,7 @@ impl Engine {
         };
         self.queue.put_back(key, failure, now);
         for pod in members {
+            self.watch_users(pod);
             let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
             self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
             let (pod, message, filters) = (pod.clone(), message.clone(), *filters);
