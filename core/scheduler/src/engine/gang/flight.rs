@@ -121,7 +121,7 @@ impl Engine {
             let landed = |uid: &&Arc<str>| !self.bindings.placing.contains_key(*uid) || is_binding(uid);
             self.facts.groups.seated(&id).filter(landed).count() >= wanted
         } else {
-            flight.members.len() + flight.vacant.len() >= self.needed(flight)
+            self.has_enough(flight, flight.vacant.len())
         };
         if is_enough {
             return self.clear_if_ready(now, &id);
@@ -145,23 +145,29 @@ impl Engine {
 
     /// Takes members on their way back if they have become too few, and nobody is bound yet.
     pub(crate) fn recount_flight(&mut self, now: Timestamp, id: &GroupId, why: &str) {
-        let is_short = |flight: &&Flight| {
-            !flight.is_cleared && flight.members.len() + flight.vacant.len() < self.needed(flight)
-        };
+        let is_short = |flight: &&Flight| !flight.is_cleared && !self.has_enough(flight, flight.vacant.len());
         if self.gangs.flights.get(id).filter(is_short).is_some() {
             self.call_flight_back(now, id, why);
         }
     }
 
-    /// A gang may need another number of members: those on their way are too few now, or wait for nobody any more.
+    /// A gang or a tree may need another number of members: those on their way are too few now, or wait for nobody any more.
     pub(super) fn resize_flight(&mut self, now: Timestamp, id: &GroupId) {
         self.recount_flight(now, id, "the pod group needs more members than were on their way");
         self.clear_if_ready(now, id);
     }
 
+    /// The name under which members of a group are on their way: its own, or that of all of its tree.
+    pub(super) fn flight_id(&self, group: &GroupId) -> GroupId {
+        match self.facts.groups.root_of(group) {
+            Some(Root::Composite(root)) => joint(&root),
+            Some(Root::Group(_)) | None => group.clone(),
+        }
+    }
+
     /// Whether enough members are on the way, and all of them have what they need.
     fn is_whole(&self, flight: &Flight) -> bool {
-        flight.members.len() >= self.needed(flight) && flight.ready.len() == flight.members.len()
+        self.has_enough(flight, 0) && flight.ready.len() == flight.members.len()
     }
 
     /// Whether a member on its way is being taken back: what is written for it is undone, or has yet to be answered.
@@ -170,13 +176,39 @@ impl Engine {
             || self.bindings.placing.get(uid).is_some_and(|placing| placing.failed.is_some())
     }
 
-    /// How many members have to be on the way together, with those that are on nodes by now.
-    fn needed(&self, flight: &Flight) -> usize {
+    /// Whether enough members are on the way together, with those that are on nodes by now and so many whose seats are open.
+    fn has_enough(&self, flight: &Flight, open: usize) -> bool {
         let id = flight.members.first().and_then(|uid| self.gangs.in_flight.get(uid));
-        let Some(group) = id.and_then(|id| self.facts.groups.get(id)) else { return flight.at_least };
-        let counts = |uid: &&Arc<str>| !flight.members.contains(*uid) && !self.is_coming_back(uid);
-        let bound = self.facts.groups.seated(&group.id).filter(counts).count();
-        (group.at_least as usize).saturating_sub(bound)
+        let placing = flight.members.iter().filter_map(|uid| self.bindings.placing.get(uid));
+        let groups: BTreeSet<GroupId> =
+            placing.filter_map(|placing| self.facts.groups.gang_of(&placing.pod)).collect();
+        if id.is_some_and(|id| !groups.contains(id)) {
+            return self.is_tree_enough(flight, &groups);
+        }
+        let group = id.and_then(|id| self.facts.groups.get(id));
+        let needed = group.map_or(flight.at_least, |group| {
+            let bound = self.stays(flight, &group.id).filter(|uid| !flight.members.contains(*uid)).count();
+            (group.at_least as usize).saturating_sub(bound)
+        });
+        flight.members.len() + open >= needed
+    }
+
+    /// Whether enough groups of a tree have enough members, and so has each group of which somebody is on the way: pods of one
+    /// group do not stand for those of another.
+    fn is_tree_enough(&self, flight: &Flight, groups: &BTreeSet<GroupId>) -> bool {
+        let is_enough = |root: &Root| {
+            self.facts.groups.is_enough(root, &|leaf: &GroupId| self.stays(flight, leaf).count())
+        };
+        groups.iter().all(|group| {
+            let root = self.facts.groups.root_of(group);
+            root.as_ref().is_some_and(is_enough) && is_enough(&Root::Group(group.clone()))
+        })
+    }
+
+    /// The members of a group that are on nodes or on their way with a flight, without those that are being taken back.
+    fn stays<'e>(&'e self, flight: &'e Flight, group: &GroupId) -> impl Iterator<Item = &'e Arc<str>> {
+        let stays = |uid: &&Arc<str>| flight.members.contains(*uid) || !self.is_coming_back(uid);
+        self.facts.groups.seated(group).filter(stays)
     }
 
     /// Lets all members go on if none of them is waited for any more.

@@ -127,7 +127,7 @@ impl Engine {
     }
 
     /// Claims of members that have devices of no use to anybody give them back.
-    fn ask_for_all(&mut self, in_the_way: &[(InTheWay, Arc<str>)]) {
+    pub(super) fn ask_for_all(&mut self, in_the_way: &[(InTheWay, Arc<str>)]) {
         in_the_way.iter().for_each(|(one, user)| self.ask_for(one.clone(), user));
     }
 
