@@ -95,6 +95,11 @@ impl Nodes {
         numbered.filter(|(_, state)| state.node.is_some())
     }
 
+    /// The pods that have a node, also if it does not exist any more.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.states.iter().flat_map(|state| state.pods.values())
+    }
+
     /// A node by number.
     #[must_use]
     pub fn get(&self, at: NodeIdx) -> &NodeState {

@@ -14,7 +14,8 @@ use model::pod::Pod;
 pub(crate) enum For {
     /// That it is there.
     Existence,
-    /// That other pods use it, or do so no more: it was refused while the claim had devices.
+    /// That other pods use it, or do so no more, or that something else is reported of its devices: it was refused while the claim
+    /// had devices.
     OtherUsers,
     /// That the API has told of what was written.
     News,

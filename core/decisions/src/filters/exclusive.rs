@@ -28,9 +28,8 @@ impl ExclusiveClaims {
             return None;
         }
         let mut exclusive = ExclusiveClaims { namespace: shape.namespace.clone(), claims, users: 0 };
-        for pod in nodes.iter().flat_map(|(_, state)| state.pods.values()) {
-            exclusive.count(pod, 1);
-        }
+        // A pod uses its volume until it is gone itself, whatever became of its node.
+        nodes.pods().for_each(|pod| exclusive.count(pod, 1));
         Some(exclusive)
     }
 

@@ -222,8 +222,11 @@ impl Engine {
             self.facts.touch_claim(&id);
         }
         let known = self.facts.claims.get(&id).cloned();
-        if known.as_ref().is_some_and(|known| known.reserved_for != state.reserved_for) {
-            self.users_changed(&id, now);
+        let is_used_otherwise = |known: &ClaimState| {
+            known.reserved_for != state.reserved_for || known.preparation != state.preparation
+        };
+        if known.as_deref().is_some_and(is_used_otherwise) {
+            self.use_changed(&id, now);
         }
         self.notice_rival(&state, shown);
         self.note_made(&state);

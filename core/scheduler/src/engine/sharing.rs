@@ -1,7 +1,7 @@
-//! Pods that were refused while claims of theirs had devices: they look again when somebody else takes up or leaves such a
-//! claim, since that decides whether it is full and whether its devices can be given up.
+//! Pods that were refused while claims of theirs had devices, alone or with their gangs: they look again when another pod takes up
+//! or leaves such a claim, since that decides whether it is full and whether its devices can be given up, and when other things are
+//! reported of its devices, which may be ready after all.
 
-use cluster::groups::Key;
 use decisions::wake::Wake;
 use model::claim::ClaimId;
 use model::pod::Pod;
@@ -20,10 +20,11 @@ impl Engine {
         }
     }
 
-    /// Other pods use a claim than before.
-    pub(super) fn users_changed(&mut self, claim: &ClaimId, now: Timestamp) {
+    /// Other pods use a claim than before, or its devices are said to be ready or not.
+    pub(super) fn use_changed(&mut self, claim: &ClaimId, now: Timestamp) {
         for uid in self.bindings.waits.take(claim, For::OtherUsers) {
-            self.queue.wake_one(&Key::Pod(uid), Wake::OwnClaims.into(), now);
+            let Some(pod) = self.facts.waiting.get(&uid) else { continue };
+            self.queue.wake_one(&self.facts.groups.key_of(pod), Wake::OwnClaims.into(), now);
         }
     }
 }

@@ -9,7 +9,7 @@ use scheduler::engine::{Engine, Input};
 use scheduler::write::{Write, WriteOutcome};
 
 use crate::gangs::{gang_settings, gang_world, node_in};
-use crate::readying::{attach, fabric, fail, report, told};
+use crate::readying::{attach, fabric, fail, mend, report, told};
 use crate::turmoil::Dice;
 use crate::world::{World, claim, claim_id, gpu_class, gpus, pod};
 
@@ -437,4 +437,25 @@ fn a_gang_that_needs_more_members_than_are_on_their_way_is_taken_back() {
     facts(cards, 2).pop().into_iter().for_each(|resized| world.fact(resized));
     world.settle();
     assert_eq!(world.engine.readying(), 2, "two are enough again: {:?}", world.told);
+}
+
+#[test]
+fn a_gang_is_woken_when_devices_that_failed_and_that_another_pod_uses_are_ready_after_all() {
+    let mut world = gang_world();
+    facts(&[("a", &["a-0"])], 1).into_iter().for_each(|fact| world.fact(fact));
+    world.add_claim(claim("c"));
+    world.add_pod(pod("one", 100, &["c"]));
+    world.settle();
+    let one = world.pods["uid-one"].clone();
+    world.add_pod(Pod { node: Some("a".into()), ..one });
+    fail(&mut world, "c");
+    world.add_pod(member("m0", &["c"]));
+    world.settle();
+    world.later(20);
+    world.settle();
+    assert_eq!(told(&world, "m0: pod group is unschedulable, pod m0: 0/4"), 1, "{:?}", world.told);
+    mend(&mut world, "c");
+    world.later(20);
+    world.settle();
+    assert_eq!(world.node_of("m0").as_deref(), Some("a"), "{:?}", world.told);
 }

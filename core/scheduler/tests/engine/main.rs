@@ -38,6 +38,7 @@ mod readying;
 mod replicas;
 mod taint_rules;
 mod tree_choice;
+mod tree_flights;
 mod tree_judge;
 mod tree_losses;
 mod tree_preemption;

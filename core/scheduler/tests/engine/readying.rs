@@ -6,6 +6,7 @@ use cluster::change::Change;
 use cluster::claims::ClaimState;
 use cluster::preparation::{Failed, Preparation};
 use model::device::Binding;
+use model::pod::Pod;
 use scheduler::engine::Input;
 use scheduler::write::Write;
 
@@ -58,6 +59,16 @@ pub fn fail(world: &mut World, name: &str) {
     let failed =
         Failed { condition: "AttachFailed".into(), reason: "NoPort".into(), message: "none is free".into() };
     report(world, name, |preparation| preparation.devices[0].failed = Some(failed));
+}
+
+/// What failed is ready after all.
+pub fn mend(world: &mut World, name: &str) {
+    report(world, name, |preparation| {
+        for one in &mut preparation.devices {
+            one.failed = None;
+            one.missing.clear();
+        }
+    });
 }
 
 pub fn told(world: &World, part: &str) -> usize {
@@ -272,4 +283,21 @@ fn a_claim_that_nobody_uses_gives_devices_back_that_failed() {
     assert!(world.open.is_empty() && world.engine.wants_turn(world.now), "only who leads writes");
     world.settle();
     assert_eq!(world.devices_of("c"), [""; 0]);
+}
+
+#[test]
+fn a_pod_is_woken_when_devices_that_failed_and_that_another_pod_uses_are_ready_after_all() {
+    let mut world = waiting(&[("one", &["c"])], &["c"]);
+    let one = world.pods["uid-one"].clone();
+    world.add_pod(Pod { node: Some("a".into()), ..one });
+    fail(&mut world, "c");
+    world.add_pod(pod("two", 100, &["c"]));
+    world.settle();
+    world.later(20);
+    world.settle();
+    assert_eq!(told(&world, "two: 0/1 nodes are available: device binding failed"), 1, "{:?}", world.told);
+    mend(&mut world, "c");
+    world.later(20);
+    world.settle();
+    assert_eq!(world.node_of("two").as_deref(), Some("a"), "{:?}", world.told);
 }

@@ -90,3 +90,27 @@ fn what_is_gone_cannot_be_used() {
     world.fact(volume());
     assert!(told(&mut world).contains("persistentvolumeclaim \"disk\" not found"));
 }
+
+#[test]
+fn a_volume_for_one_pod_is_in_use_until_the_pod_is_gone_whatever_became_of_its_node() {
+    let mut world = with_volume();
+    let Change::Storage(StorageChange::VolumeClaimApplied(disk)) = claim(Some("v")) else {
+        unreachable!("a volume claim comes")
+    };
+    let disk = VolumeClaim { one_pod: true, ..disk };
+    world.fact(Change::Storage(StorageChange::VolumeClaimApplied(disk)));
+    world.fact(Change::Storage(StorageChange::VolumeApplied(Volume {
+        name: "v".into(),
+        ..Volume::default()
+    })));
+    world.settle();
+    let node = world.node_of("p").expect("there is room");
+    world.fact(Change::NodeGone(node.as_str().into()));
+    let first = world.pods["uid-p"].clone();
+    world.add_pod(Pod { shape: first.shape, ..pod("q", 100, &[]) });
+    let refused = told(&mut world);
+    assert!(refused.contains("ReadWriteOncePod access mode already in-use"), "{refused}");
+    world.remove_pod("p");
+    let on = told(&mut world);
+    assert!(on.starts_with("q on "), "{on}");
+}

@@ -11,6 +11,7 @@ use crate::cycle::Cycle;
 use crate::gang::members::cast::Cast;
 use crate::gang::tree::branch::Branch;
 use crate::profile::Profile;
+use crate::values::in_the_way::InTheWay;
 use crate::values::wake::{Wake, Wakes};
 
 /// What the members of a tree look for.
@@ -27,6 +28,8 @@ pub struct Tree {
     pub domains: Vec<Domain>,
     /// What members ask of nodes, as the profile that they name says.
     pub profile: Arc<Profile>,
+    /// Claims of members that have devices of no use to any pod, and for which pod they give them back.
+    pub in_the_way: Vec<(InTheWay, Arc<str>)>,
 }
 
 impl Tree {
@@ -46,7 +49,12 @@ impl Cycle<'_> {
         let cast = Cast::new(self, self.members_of(pods, &profile), &profile);
         let pinned = self.pins(&branches);
         let domains = self.domains_within(&composite.levels, &pinned, &self.whole_domain(&pods[0]));
-        Some(Tree { composite, groups, branches, cast, domains, profile })
+        let in_the_way = |pod: &Arc<Pod>| {
+            let refusal = self.claims_of(pod, &profile).err()?;
+            Some((refusal.in_the_way()?, pod.uid.clone()))
+        };
+        let in_the_way = pods.iter().filter_map(in_the_way).collect();
+        Some(Tree { composite, groups, branches, cast, domains, profile, in_the_way })
     }
 
     /// The changes that could help the members of a tree.

@@ -5,6 +5,7 @@
 //! it is known of all of them whether they are bound. If none is, the gang is free to go elsewhere as a whole. The seat of one
 //! whose devices failed may be kept open for it. Before the first is bound, all are looked at once more.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::groups::Root;
@@ -74,7 +75,7 @@ impl Engine {
         let is_enough = if flight.is_cleared() {
             self.has_landed_enough(&root)
         } else {
-            flight.members.len() + flight.vacant() >= self.needed(&root, flight)
+            self.has_enough(&root, flight, flight.vacant())
         };
         if is_enough {
             return self.clear_if_ready(now, &root);
@@ -104,28 +105,24 @@ impl Engine {
     }
 
     /// Takes members on their way back if they have become too few, and nobody is bound yet.
-    pub(crate) fn recount_flight(&mut self, now: Timestamp, id: &GroupId, why: GangFell) {
-        let root = Root::Group(id.clone());
-        let is_short = |flight: &&Flight| {
-            !flight.is_cleared() && flight.members.len() + flight.vacant() < self.needed(&root, flight)
-        };
-        if self.gangs.flights.get(&root).filter(is_short).is_some() {
-            self.call_flight_back(now, &root, why);
+    pub(crate) fn recount_flight(&mut self, now: Timestamp, root: &Root, why: GangFell) {
+        let is_short =
+            |flight: &&Flight| !flight.is_cleared() && !self.has_enough(root, flight, flight.vacant());
+        if self.gangs.flights.get(root).filter(is_short).is_some() {
+            self.call_flight_back(now, root, why);
         }
     }
 
-    /// A gang may need another number of members: those on their way are too few now, or wait for nobody any more.
-    pub(super) fn resize_flight(&mut self, now: Timestamp, id: &GroupId) {
-        self.recount_flight(now, id, GangFell::NeedsMore);
-        self.clear_if_ready(now, &Root::Group(id.clone()));
+    /// A gang or a tree may need another number of members: those on their way are too few now, or wait for no other any more.
+    pub(super) fn resize_flight(&mut self, now: Timestamp, root: &Root) {
+        self.recount_flight(now, root, GangFell::NeedsMore);
+        self.clear_if_ready(now, root);
     }
 
     /// Whether enough members are on the way, and all of them have what they need.
     fn is_whole(&self, root: &Root, flight: &Flight) -> bool {
         let is_ready = |uid: &Arc<str>| self.bindings.get(uid).is_some_and(Binding::is_held);
-        !flight.is_cleared()
-            && flight.members.len() >= self.needed(root, flight)
-            && flight.members.iter().all(is_ready)
+        !flight.is_cleared() && self.has_enough(root, flight, 0) && flight.members.iter().all(is_ready)
     }
 
     /// Whether a member on its way is being taken back: what is written for it is undone, or has yet to be answered.
@@ -133,13 +130,35 @@ impl Engine {
         !self.facts.nodes.has_pod(uid) || self.bindings.get(uid).is_some_and(Binding::is_coming_back)
     }
 
-    /// How many members have to be on the way together, with those that are on nodes by now.
-    fn needed(&self, root: &Root, flight: &Flight) -> usize {
-        let Root::Group(id) = root else { return flight.at_least };
-        let Some(group) = self.facts.groups.get(id) else { return flight.at_least };
-        let counts = |uid: &&Arc<str>| !flight.members.contains(*uid) && !self.is_coming_back(uid);
-        let bound = self.facts.groups.seated(id).filter(counts).count();
-        (group.at_least as usize).saturating_sub(bound)
+    /// Whether enough members are on the way together, with those that are on nodes by now and so many whose seats are open.
+    fn has_enough(&self, root: &Root, flight: &Flight, open: usize) -> bool {
+        let Root::Group(id) = root else { return self.is_tree_enough(flight) };
+        let needed = self.facts.groups.get(id).map_or(flight.at_least, |group| {
+            let bound = self.stays(flight, id).filter(|uid| !flight.members.contains(*uid)).count();
+            (group.at_least as usize).saturating_sub(bound)
+        });
+        flight.members.len() + open >= needed
+    }
+
+    /// Whether enough groups of a tree have enough members, and so has each group of which a member is on the way: pods of one
+    /// group do not stand for those of another.
+    fn is_tree_enough(&self, flight: &Flight) -> bool {
+        let members = flight.members.iter().filter_map(|uid| self.bindings.get(uid));
+        let groups: BTreeSet<GroupId> =
+            members.filter_map(|binding| self.facts.groups.gang_of(&binding.pod)).collect();
+        let is_enough = |root: &Root| {
+            self.facts.groups.is_enough(root, &|leaf: &GroupId| self.stays(flight, leaf).count())
+        };
+        groups.into_iter().all(|group| {
+            let root = self.facts.groups.root_of(&group);
+            root.as_ref().is_some_and(is_enough) && is_enough(&Root::Group(group))
+        })
+    }
+
+    /// The members of a group that are on nodes or on their way with a flight, without those that are being taken back.
+    fn stays<'e>(&'e self, flight: &'e Flight, group: &GroupId) -> impl Iterator<Item = &'e Arc<str>> {
+        let stays = |uid: &&Arc<str>| flight.members.contains(*uid) || !self.is_coming_back(uid);
+        self.facts.groups.seated(group).filter(stays)
     }
 
     /// Lets all members go on if none of them is waited for any more.

@@ -37,29 +37,34 @@ impl Engine {
 
     /// Takes in what happened to a group. While there is none of a name, its members wait.
     pub(crate) fn fold_group(&mut self, now: Timestamp, change: GroupChange) -> Wakes {
-        let left = self.tree_left_by(&change);
+        let (group, is_loss) = match &change {
+            GroupChange::Applied(group) => (Some(group.id.clone()), false),
+            GroupChange::Gone(id) => (Some(id.clone()), true),
+            GroupChange::CompositeApplied(composite) => (self.first_leaf(&composite.id), false),
+            GroupChange::CompositeGone(id) => (self.first_leaf(id), true),
+            _ => (None, false),
+        };
+        let Some(group) = group else { return self.take_in_group(now, change) };
+        let before = self.facts.groups.root_or_self(&group);
         let wakes = self.take_in_group(now, change);
+        // Those on their way as parts of what it was may be too few now, or enough.
+        self.resize_flight(now, &before);
+        let after = self.facts.groups.root_or_self(&group);
+        if after != before {
+            self.resize_flight(now, &after);
+        }
         // A tree without one of its groups may have too few of them, or nobody who waits.
-        if let Some(root) = left.filter(|root| self.facts.groups.composite(root).is_some()) {
+        if let (true, Root::Composite(root)) = (is_loss, before)
+            && self.facts.groups.composite(&root).is_some()
+        {
             self.look_at_tree(now, &root);
         }
         wakes
     }
 
-    /// The tree that something goes from.
-    fn tree_left_by(&self, change: &GroupChange) -> Option<GroupId> {
-        let leaf = match change {
-            GroupChange::Gone(id) => id.clone(),
-            GroupChange::CompositeGone(id) => {
-                let leaves = self.facts.groups.leaves_of(&Root::Composite(id.clone()));
-                leaves.first()?.clone()
-            }
-            _ => return None,
-        };
-        match self.facts.groups.root_of(&leaf)? {
-            Root::Composite(root) => Some(root),
-            Root::Group(_) => None,
-        }
+    /// One of the groups below a group of groups.
+    fn first_leaf(&self, id: &GroupId) -> Option<GroupId> {
+        self.facts.groups.leaves_of(&Root::Composite(id.clone())).first().cloned()
     }
 
     fn take_in_group(&mut self, now: Timestamp, change: GroupChange) -> Wakes {
@@ -67,7 +72,6 @@ impl Engine {
             GroupChange::Applied(group) => {
                 let id = group.id.clone();
                 self.facts.groups.apply(*group);
-                self.resize_flight(now, &id);
                 id
             }
             GroupChange::Gone(id) => {
@@ -248,7 +252,8 @@ impl Engine {
             if !self.facts.groups.has_enough(&root) {
                 self.free_room_of(&root);
             }
-            self.recount_flight(now, &id, GangFell::MemberGone);
+            let root = self.facts.groups.root_or_self(&id);
+            self.recount_flight(now, &root, GangFell::MemberGone);
         }
         had_node
     }

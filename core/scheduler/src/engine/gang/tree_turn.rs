@@ -41,6 +41,7 @@ impl Engine {
         drop(cycle);
         let Some(tree) = tree else { return self.look_at_tree(now, id) };
         pods.iter().for_each(|pod| self.watch_claims(pod));
+        self.ask_for_all(&tree.in_the_way);
         let party = Party::Tree(&tree);
         let aside = self.put_nominations_aside(&pods);
         let mut cycle = self.cycle();

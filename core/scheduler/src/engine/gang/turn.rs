@@ -121,7 +121,7 @@ impl Engine {
     }
 
     /// Claims of members that have devices of no use to anybody give them back.
-    fn ask_for_all(&mut self, in_the_way: &[(InTheWay, Arc<str>)]) {
+    pub(super) fn ask_for_all(&mut self, in_the_way: &[(InTheWay, Arc<str>)]) {
         in_the_way.iter().for_each(|(one, user)| self.ask_for(one.clone(), Some(user)));
     }
 
@@ -202,6 +202,7 @@ impl Engine {
         };
         self.queue.put_back(key, failure, now);
         for pod in members {
+            self.watch_users(pod);
             let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
             self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
             let (pod, message, filters) = (pod.clone(), message.clone(), *filters);

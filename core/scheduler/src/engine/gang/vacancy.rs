@@ -30,7 +30,7 @@ impl Engine {
         let root = Root::Group(id.clone());
         if self.gangs.flights.get(&root).is_some() {
             self.gangs.flights.step(&root, Event::Filled(Some(uid.clone())));
-            self.recount_flight(now, id, GangFell::MemberGone);
+            self.recount_flight(now, &root, GangFell::MemberGone);
         }
     }
 
@@ -39,7 +39,7 @@ impl Engine {
         let root = Root::Group(id.clone());
         if self.gangs.flights.get(&root).is_some_and(|flight| flight.vacant() > 0) {
             self.gangs.flights.step(&root, Event::Filled(None));
-            self.recount_flight(now, id, why);
+            self.recount_flight(now, &root, why);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cluster::groups::{Key, WorkloadTouched};
+use cluster::groups::{Key, Root, WorkloadTouched};
 use decisions::wake::{Wake, Wakes};
 use model::group::GroupId;
 use model::timestamp::Timestamp;
@@ -17,7 +17,7 @@ impl Engine {
         let WorkloadTouched { groups, went } = self.facts.groups.apply_workload(workload);
         self.forget_groups(now, went);
         for id in groups {
-            self.resize_flight(now, &id);
+            self.resize_flight(now, &Root::Group(id.clone()));
             self.look_at_gang(now, &id);
             self.queue.wake_one(&Key::Gang(id), Wake::Group.into(), now);
         }
