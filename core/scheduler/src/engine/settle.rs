@@ -289,6 +289,7 @@ impl Engine {
     /// What was decided for a claim is written, or is taken back.
     fn settle_claim(&mut self, now: Timestamp, open: &OpenClaim, outcome: &WriteOutcome) {
         if let Some(uid) = &open.decided {
+            let touched = self.claim_touched(&open.claim);
             self.facts.touch_claim(&open.claim);
             match outcome {
                 WriteOutcome::Done => self.facts.claims.written(&open.claim, uid),
@@ -296,7 +297,7 @@ impl Engine {
             };
             // Devices may be free again, and pods that share the claim may be able to reserve it now.
             if !self.facts.claims.is_decided(&open.claim) {
-                self.queue.wake(Wake::Claim.into(), now);
+                self.queue.wake(touched, now);
             }
         }
     }
