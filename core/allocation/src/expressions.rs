@@ -50,6 +50,12 @@ impl Expressions {
         Ok(self.matches.matches(expression, published.revision, compute))
     }
 
+    /// The only driver whose devices a selector can match, if it says so.
+    pub fn driver(&mut self, expression: &Arc<str>) -> Option<Arc<str>> {
+        let selector = compiled(&mut self.selectors, expression, ExpressionKind::Selector).ok()?;
+        selector.driver().map(Into::into)
+    }
+
     /// An expression that derives an attribute.
     pub(crate) fn derived(&mut self, expression: &Arc<str>) -> Compiled {
         compiled(&mut self.derived, expression, ExpressionKind::Derived)

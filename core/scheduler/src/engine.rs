@@ -16,6 +16,7 @@ mod preempt;
 mod readying;
 mod settle;
 mod sharing;
+mod touched;
 pub(crate) mod turn;
 
 use cluster::groups::{Key, Root};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::groups::Key;
 use decisions::settings::Patience;
-use decisions::wake::{Wake, Wakes};
+use decisions::wake::{Object, Wake, Wakes};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
@@ -94,7 +94,7 @@ pub enum Cause {
 }
 
 /// What came of an attempt that did not place a pod.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// There is no place, and these changes could make one.
     Refused(Wakes),
@@ -128,8 +128,8 @@ pub struct Queue {
     asleep: BTreeSet<(Timestamp, Rank)>,
     /// How many pods came to which place and why, since somebody asked.
     moves: BTreeMap<(Station, Cause), u64>,
-    /// Sleepers by each change that could wake them, so that a change looks at those only.
-    sleepers: BTreeMap<Wake, BTreeSet<Rank>>,
+    /// Sleepers by each change that could wake them, of any object or of one, so that a change looks at those only.
+    sleepers: BTreeMap<(Wake, Option<Object>), BTreeSet<Rank>>,
 }
 
 impl Queue {
@@ -215,7 +215,7 @@ impl Queue {
         let Some(mut waiting) = self.take(key) else { return };
         waiting.failures = waiting.failures.saturating_add(1);
         waiting.rank.since = now;
-        match failure {
+        match &failure {
             Failure::Refused(_) | Failure::LimitReached(_) => self.moved(Station::Asleep, Cause::Refused),
             Failure::Failed => self.moved(Station::BackingOff, Cause::Failed),
         }
@@ -267,20 +267,31 @@ impl Queue {
 
     /// Wakes the pods that a change could help, and says how many those are.
     pub fn wake(&mut self, changes: Wakes, now: Timestamp) -> usize {
-        let sleepers = |kind: Wake| self.sleepers.get(&kind).map(|ranks| (kind, ranks));
-        let sleepers = changes.iter().filter_map(sleepers);
-        let woken: BTreeMap<Rank, Wake> =
-            sleepers.flat_map(|(kind, ranks)| ranks.iter().map(move |rank| (rank.clone(), kind))).collect();
+        let mut woken: BTreeMap<Rank, Wake> = BTreeMap::new();
+        let mut add = |kind: Wake, ranks: &BTreeSet<Rank>| {
+            woken.extend(ranks.iter().map(|rank| (rank.clone(), kind)));
+        };
+        for kind in changes.kinds() {
+            // Whatever it is that changed, it may be the one that is waited for.
+            let all = self.sleepers.range((kind, None)..).take_while(|((other, _), _)| *other == kind);
+            all.for_each(|(_, ranks)| add(kind, ranks));
+        }
+        for (kind, object) in changes.into_named() {
+            let any = self.sleepers.get(&(kind, None));
+            let one = self.sleepers.get(&(kind, Some(object)));
+            any.into_iter().chain(one).for_each(|ranks| add(kind, ranks));
+        }
         let count = woken.len();
         woken.into_iter().for_each(|(rank, kind)| self.rouse(&rank.key, Cause::Woken(kind), now));
         count
     }
 
     /// Wakes one pod if it sleeps until one of these changes, since something of its own changed.
+    #[expect(clippy::needless_pass_by_value, reason = "as for `wake`, it is made on the spot")]
     pub fn wake_one(&mut self, key: &Key, changes: Wakes, now: Timestamp) {
         let place = self.pods.get(key).map(|waiting| &waiting.place);
         if let Some(Place::Asleep { wakes_on, .. } | Place::Exhausted { wakes_on, .. }) = place
-            && wakes_on.meets(changes)
+            && wakes_on.meets(&changes)
         {
             self.rouse(key, Cause::OwnChange, now);
         }
@@ -400,9 +411,12 @@ impl Queue {
             }
             Place::Asleep { until, wakes_on } | Place::Exhausted { until, wakes_on } => {
                 self.asleep.remove(&(*until, rank.clone()));
-                for kind in wakes_on.iter() {
-                    if let Some(sleepers) = self.sleepers.get_mut(&kind) {
+                for change in changes_of(wakes_on) {
+                    if let Some(sleepers) = self.sleepers.get_mut(&change) {
                         sleepers.remove(rank);
+                        if sleepers.is_empty() {
+                            self.sleepers.remove(&change);
+                        }
                     }
                 }
             }
@@ -425,14 +439,20 @@ impl Queue {
             }
             Place::Asleep { until, wakes_on } | Place::Exhausted { until, wakes_on } => {
                 self.asleep.insert((*until, rank.clone()));
-                for kind in wakes_on.iter() {
-                    self.sleepers.entry(kind).or_default().insert(rank.clone());
+                for change in changes_of(wakes_on) {
+                    self.sleepers.entry(change).or_default().insert(rank.clone());
                 }
             }
             Place::Gated | Place::Out => {}
         }
         self.pods.insert(rank.key, waiting);
     }
+}
+
+/// The changes that a sleeper is found by.
+fn changes_of(wakes_on: &Wakes) -> impl Iterator<Item = (Wake, Option<Object>)> {
+    let kinds = wakes_on.kinds().map(|kind| (kind, None));
+    kinds.chain(wakes_on.named().map(|(kind, object)| (*kind, Some(object.clone()))))
 }
 
 #[cfg(test)]

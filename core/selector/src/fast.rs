@@ -189,7 +189,7 @@ fn is_light(overload: &Overload) -> bool {
     )
 }
 
-fn read(node: &Node) -> Option<Read> {
+pub(crate) fn read(node: &Node) -> Option<Read> {
     match node {
         Node::Constant(constant) | Node::Prepared { value: constant, .. } => {
             Some(Read::Constant(constant.clone()))

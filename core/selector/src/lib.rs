@@ -10,6 +10,7 @@ mod declare;
 mod depends;
 mod derive;
 mod device;
+mod driver;
 mod error;
 mod fast;
 mod filed;

@@ -13,7 +13,6 @@ use crate::values::in_the_way::{InTheWay, Remedy};
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::reason::ClaimReason;
-use crate::values::wake::{Wake, Wakes};
 
 /// The most pods that may share a claim.
 pub(crate) const CONSUMERS_MAX: usize = 256;
@@ -105,7 +104,7 @@ impl Cycle<'_> {
 
     /// The refusal of a pod whose claims cannot be used anywhere.
     pub(crate) fn refused_by_claims(&self, reason: ClaimReason) -> Box<PodRefusal> {
-        let wakes = Wakes::of(&[Wake::Claim, Wake::OwnClaims]);
+        let wakes = reason.wakes_on();
         PodRefusal::of_all_nodes(self.facts.nodes.iter().count(), reason, Some(Filter::Devices), wakes)
     }
 }

@@ -9,3 +9,4 @@ pub(crate) mod in_the_way;
 pub(crate) mod pending;
 pub(crate) mod scopes;
 pub(crate) mod search;
+pub(crate) mod wakes;

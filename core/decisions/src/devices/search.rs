@@ -15,22 +15,7 @@ use crate::values::certainty::Certainty;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::Nearest;
 use crate::values::reason::DeviceReason;
-use crate::values::wake::{Wake, Wakes};
 use crate::values::work;
-
-/// What could help a pod whose claims have no devices on a node.
-pub(crate) const DEVICES: Wakes = Wakes::of(&[
-    Wake::NodeAdded,
-    Wake::NodeLabels,
-    Wake::NodeAllocatable,
-    Wake::Claim,
-    Wake::Class,
-    Wake::Slice,
-    Wake::OwnClaims,
-]);
-
-/// What could help besides where devices take room of the node.
-pub(crate) const ROOM: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::PodShrunk, Wake::OwnRequests]);
 
 /// Why a node has no devices for claims.
 #[derive(Debug)]

@@ -91,6 +91,9 @@ impl Cycle<'_> {
             return Ok(found.into_iter().map(seat).collect());
         }
         let in_the_way = self.in_the_way(pod, claims, &candidates);
+        if let Some(breadth) = tally.devices {
+            tally.wakes_on.extend(&self.device_wakes(claims, breadth));
+        }
         Err(tally.refusal(claims, in_the_way))
     }
 }

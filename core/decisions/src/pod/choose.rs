@@ -6,7 +6,8 @@ use model::node::Node;
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
-use crate::devices::search::{DEVICES, NoDevices};
+use crate::devices::search::NoDevices;
+use crate::devices::wakes::add_node;
 use crate::filters;
 use crate::profile::Profile;
 use crate::values::choice::{Choice, choice};
@@ -15,7 +16,7 @@ use crate::values::openings::Openings;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::reason::Reason;
-use crate::values::wake::{Wake, Wakes};
+use crate::values::wake::Wake;
 
 impl Cycle<'_> {
     /// The best node for a pod.
@@ -46,7 +47,7 @@ impl Cycle<'_> {
         let bound =
             |refusal: Box<PodRefusal>| Box::new(PodRefusal { bound_to: Some(node.clone()), ..*refusal });
         let Some(at) = self.facts.nodes.find(node) else {
-            let wakes = Wakes::of(&[Wake::NodeAdded]);
+            let wakes = Wake::NodeAdded.of_node(node);
             return Err(bound(PodRefusal::of_all_nodes(0, Reason::NoSuchNode, None, wakes)));
         };
         let profile = self.settings.profile_of(pod);
@@ -58,7 +59,9 @@ impl Cycle<'_> {
             Err(why) => why,
         };
         let own = claims.own();
-        let refusal = bound(PodRefusal::of_all_nodes(1, reason, Some(Filter::Devices), DEVICES));
+        let mut wakes = Wake::NodeAdded.of_node(node).or(self.device_wakes(&claims, reason.breadth()));
+        add_node(&mut wakes, node, &claims);
+        let refusal = bound(PodRefusal::of_all_nodes(1, reason, Some(Filter::Devices), wakes));
         let in_the_way = self.in_the_way(pod, &claims, &[at]);
         Err(Box::new(PodRefusal { nearest, in_the_way, own, certainty, ..*refusal }))
     }

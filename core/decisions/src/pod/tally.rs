@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 
-use crate::devices::search::{DEVICES, NoDevices, ROOM};
+use crate::devices::search::NoDevices;
+use crate::devices::wakes::{Breadth, add_node};
 use crate::values::certainty::Certainty;
 use crate::values::filter_set::{Filter, FilterSet};
 use crate::values::in_the_way::InTheWay;
@@ -23,6 +24,8 @@ pub(crate) struct Tally {
     pub(crate) nearest: Option<Nearest>,
     pub(crate) curable: Vec<NodeIdx>,
     pub(crate) filters: FilterSet,
+    /// Which devices matter, if some are missing.
+    pub(crate) devices: Option<Breadth>,
     pub(crate) wakes_on: Wakes,
     pub(crate) certainty: Certainty,
 }
@@ -35,7 +38,7 @@ impl Tally {
         }
         refusal.filter().into_iter().for_each(|filter| self.filters.insert(filter));
         refusal.each_reason(|reason| self.count(reason, node, Some(refusal)));
-        self.wakes_on = self.wakes_on.or(refusal.wakes_on());
+        refusal.add_wakes(node, &mut self.wakes_on);
     }
 
     /// Counts a node that has no devices.
@@ -46,10 +49,10 @@ impl Tally {
         none: NoDevices,
         claims: &PodClaims,
     ) {
-        let room = if claims.footing.is_some() { ROOM } else { Wakes::NONE };
         self.filters.insert(Filter::Devices);
+        self.devices = self.devices.max(Some(none.reason.breadth()));
         self.count(none.reason.into(), node, None);
-        self.wakes_on = self.wakes_on.or(DEVICES.or(room));
+        add_node(&mut self.wakes_on, node, claims);
         self.curable.push(at);
         self.nearest = self.nearest.take().or(none.nearest);
         self.certainty = self.certainty.and(none.certainty);
@@ -61,7 +64,7 @@ impl Tally {
     }
 
     pub(crate) fn refusal(self, claims: &PodClaims, in_the_way: Option<InTheWay>) -> Box<PodRefusal> {
-        let Tally { nodes, reasons, nearest, mut curable, filters, wakes_on, certainty } = self;
+        let Tally { nodes, reasons, nearest, mut curable, filters, wakes_on, certainty, .. } = self;
         curable.sort_unstable();
         let (bound_to, everywhere) = (None, None);
         Box::new(PodRefusal {

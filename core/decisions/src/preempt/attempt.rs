@@ -57,7 +57,10 @@ impl Cycle<'_> {
         let candidates_min = settings.candidates(curable.len());
         match self.find_victims((pod, &profile), &claims, (curable, candidates_min)) {
             Ok(candidate) => Attempt::Found(candidate),
-            Err(lacks) => {
+            Err(mut lacks) => {
+                if let Some(breadth) = lacks.devices {
+                    lacks.wakes_on.extend(&self.device_wakes(&claims, breadth));
+                }
                 let hopeless = Hopeless { own: claims.own(), ..lacks.hopeless(refusal) };
                 if is_alike {
                     self.remember_hopeless(&hopeless);

@@ -8,7 +8,7 @@ use model::device::PoolId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
-use crate::devices::search::{DEVICES, ROOM};
+use crate::devices::wakes::{Breadth, add_node};
 use crate::filters::{Around, Mounts};
 use crate::profile::Profile;
 use crate::values::node_refusal::NodeRefusal;
@@ -42,20 +42,27 @@ pub(crate) enum StillRefused {
 pub(crate) struct Lack {
     pub reasons: Vec<Reason>,
     pub wakes_on: Wakes,
+    /// Which devices matter, if some are missing.
+    pub devices: Option<Breadth>,
     pub(crate) is_of_devices: bool,
 }
 
 impl Lack {
-    pub(crate) fn room(refusal: &NodeRefusal) -> Lack {
-        Lack { reasons: refusal.reasons(), wakes_on: refusal.wakes_on(), is_of_devices: false }
+    pub(crate) fn room(refusal: &NodeRefusal, node: &Arc<str>) -> Lack {
+        let mut wakes_on = Wakes::NONE;
+        refusal.add_wakes(node, &mut wakes_on);
+        Lack { reasons: refusal.reasons(), wakes_on, devices: None, is_of_devices: false }
     }
 
     /// The node has too little for what devices take of it.
-    pub(crate) fn footing(reason: DeviceReason) -> Lack {
-        Lack { reasons: vec![reason.into()], wakes_on: DEVICES.or(ROOM), is_of_devices: false }
+    pub(crate) fn footing(reason: DeviceReason, node: &Arc<str>, claims: &PodClaims) -> Lack {
+        Lack { is_of_devices: false, ..Lack::devices(reason, node, claims) }
     }
 
-    pub(crate) fn devices(reason: DeviceReason) -> Lack {
-        Lack { reasons: vec![reason.into()], wakes_on: DEVICES, is_of_devices: true }
+    pub(crate) fn devices(reason: DeviceReason, node: &Arc<str>, claims: &PodClaims) -> Lack {
+        let mut wakes_on = Wakes::NONE;
+        add_node(&mut wakes_on, node, claims);
+        let devices = Some(reason.breadth());
+        Lack { reasons: vec![reason.into()], wakes_on, devices, is_of_devices: true }
     }
 }

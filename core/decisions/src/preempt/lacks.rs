@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::devices::wakes::Breadth;
 use crate::preempt::lack::Lack;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::preemption::Hopeless;
@@ -18,17 +19,20 @@ pub(crate) struct Lacks {
     /// On how many others it was not tried any more.
     pub(crate) not_tried: usize,
     pub(crate) wakes_on: Wakes,
+    /// Which devices matter, if some are missing.
+    pub(crate) devices: Option<Breadth>,
 }
 
 impl Lacks {
     pub(crate) fn add(&mut self, lack: Lack) {
         lack.reasons.into_iter().for_each(|reason| *self.reasons.entry(reason).or_default() += 1);
-        self.wakes_on = self.wakes_on.or(lack.wakes_on);
+        self.wakes_on.extend(&lack.wakes_on);
+        self.devices = self.devices.max(lack.devices);
     }
 
     /// Why preemption would not help. Nodes that are neither without victims nor lack something are out of the question anyway.
     pub(crate) fn hopeless(self, refusal: &PodRefusal) -> Hopeless {
-        let Lacks { without, mut reasons, not_tried, wakes_on } = self;
+        let Lacks { without, mut reasons, not_tried, wakes_on, .. } = self;
         let nodes = refusal.nodes();
         let not_helpful = nodes - refusal.curable().len();
         let counts = [

@@ -108,17 +108,21 @@ impl Cycle<'_> {
     /// Whether the pod fits as things are thought to be. Devices that were looked for in vain before are looked for again
     /// only if some became free since.
     pub(crate) fn check(&mut self, trial: &mut NodeTrial<'_>, was_in_vain: bool) -> Result<(), Lack> {
-        self.check_room(trial).map_err(|refusal| Lack::room(&refusal))?;
-        let own = trial.preemptor.claims;
+        let (own, name) = (trial.preemptor.claims, &trial.node.name.clone());
+        self.check_room(trial).map_err(|refusal| Lack::room(&refusal, name))?;
         let is_the_same = trial.aside.is_empty() && own.settled.is_empty() && own.footing.is_none();
         if was_in_vain && is_the_same && trial.found.is_none() {
-            return Err(Lack::devices(DeviceReason::Insufficient));
+            return Err(Lack::devices(DeviceReason::Insufficient, name, own));
         }
         let found = match trial.found.take() {
             Some(found) => found,
-            None => self.search_devices(&trial.node, own).map_err(|none| Lack::devices(none.reason))?,
+            None => {
+                let found = self.search_devices(&trial.node, own);
+                found.map_err(|none| Lack::devices(none.reason, name, own))?
+            }
         };
-        self.check_footing(&trial.state, own, &found).map_err(Lack::footing)?;
+        let fits = self.check_footing(&trial.state, own, &found);
+        fits.map_err(|reason| Lack::footing(reason, name, own))?;
         trial.found = Some(found);
         Ok(())
     }

@@ -18,6 +18,7 @@ pub(crate) mod pod_claims;
 pub(crate) mod pod_refusal;
 pub mod preemption;
 pub mod reason;
+pub(crate) mod renaming;
 mod sentences;
 pub(crate) mod tried;
 pub mod wake;

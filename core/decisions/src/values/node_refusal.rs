@@ -10,7 +10,7 @@ use model::pod::HostPort;
 
 use crate::values::filter_set::Filter;
 use crate::values::reason::{Reason, Rule};
-use crate::values::wake::{Wake, Wakes};
+use crate::values::wake::{Object, Wake, Wakes};
 
 pub use crate::values::reason::{ResourceName, VolumeRefusal};
 
@@ -203,40 +203,54 @@ impl NodeRefusal {
         })
     }
 
-    /// The changes that could undo it.
+    /// Adds the changes that could undo it on a node.
+    pub(crate) fn add_wakes(&self, node: &Arc<str>, wakes: &mut Wakes) {
+        let (here, anywhere) = self.wakes();
+        wakes.extend(&Wakes::of(anywhere));
+        for kind in here {
+            if !wakes.contains(*kind) {
+                wakes.add(*kind, &Object::Node(node.clone()));
+            }
+        }
+    }
+
+    /// The changes that could undo it, if it is on every node.
     #[must_use]
     pub fn wakes_on(&self) -> Wakes {
+        let (here, anywhere) = self.wakes();
+        Wakes::of(here).or(Wakes::of(anywhere))
+    }
+
+    /// The kinds of changes to the node that could undo it, and those that could wherever they happen. What pods elsewhere are
+    /// or what volumes there are does not depend on the node alone.
+    fn wakes(&self) -> (&'static [Wake], &'static [Wake]) {
         match self {
-            NodeRefusal::OtherNode => Wakes::of(&[Wake::NodeAdded]),
+            NodeRefusal::OtherNode => (&[], &[Wake::NodeAdded]),
             NodeRefusal::Unschedulable | NodeRefusal::Taint(_) => {
-                Wakes::of(&[Wake::NodeAdded, Wake::NodeTaints, Wake::OwnTolerations])
+                (&[Wake::NodeTaints], &[Wake::NodeAdded, Wake::OwnTolerations])
             }
             NodeRefusal::NotNamed
             | NodeRefusal::NamesConflict
             | NodeRefusal::NodeAffinity
-            | NodeRefusal::EnforcedNodeAffinity => Wakes::of(&[Wake::NodeAdded, Wake::NodeLabels]),
-            NodeRefusal::ClaimInUse => Wakes::of(&[Wake::PodRemoved, Wake::VolumeClaim]),
-            NodeRefusal::Port(_) => Wakes::of(&[Wake::PodRemoved, Wake::NodeAdded]),
-            NodeRefusal::Short(_) => SHORT,
-            NodeRefusal::NoSpreadLabel { .. } | NodeRefusal::Skewed { .. } => SPREAD,
-            NodeRefusal::NotNear | NodeRefusal::NotApart { .. } | NodeRefusal::Unwelcome { .. } => PODS,
-            NodeRefusal::Volume(_) => Wakes::of(&[Wake::StorageClass, Wake::VolumeClaim, Wake::Volume]),
-            NodeRefusal::VolumeElsewhere { .. } | NodeRefusal::VolumeZone { .. } => VOLUMES,
-            NodeRefusal::Feature { .. } => Wakes::of(&[Wake::NodeAdded, Wake::NodeFeatures, Wake::OwnSpec]),
+            | NodeRefusal::EnforcedNodeAffinity => (&[Wake::NodeLabels], &[Wake::NodeAdded]),
+            NodeRefusal::ClaimInUse => (&[], &[Wake::PodRemoved, Wake::VolumeClaim]),
+            NodeRefusal::Port(_) => (&[Wake::PodRemoved], &[Wake::NodeAdded]),
+            NodeRefusal::Short(_) => (
+                &[Wake::PodRemoved, Wake::PodShrunk, Wake::NodeAllocatable],
+                &[Wake::OwnRequests, Wake::NodeAdded, Wake::Class],
+            ),
+            NodeRefusal::NoSpreadLabel { .. } | NodeRefusal::Skewed { .. } => (&[], SPREAD),
+            NodeRefusal::NotNear | NodeRefusal::NotApart { .. } | NodeRefusal::Unwelcome { .. } => {
+                (&[], PODS)
+            }
+            NodeRefusal::Volume(_) => (&[], &[Wake::StorageClass, Wake::VolumeClaim, Wake::Volume]),
+            NodeRefusal::VolumeElsewhere { .. } | NodeRefusal::VolumeZone { .. } => (&[], VOLUMES),
+            NodeRefusal::Feature { .. } => (&[Wake::NodeFeatures], &[Wake::NodeAdded, Wake::OwnSpec]),
         }
     }
 }
 
-const SHORT: Wakes = Wakes::of(&[
-    Wake::PodRemoved,
-    Wake::PodShrunk,
-    Wake::OwnRequests,
-    Wake::NodeAdded,
-    Wake::NodeAllocatable,
-    Wake::Class,
-]);
-
-const SPREAD: Wakes = Wakes::of(&[
+const SPREAD: &[Wake] = &[
     Wake::PodAdded,
     Wake::PodLabels,
     Wake::PodRemoved,
@@ -246,10 +260,10 @@ const SPREAD: Wakes = Wakes::of(&[
     Wake::NodeRemoved,
     Wake::NodeLabels,
     Wake::NodeTaints,
-]);
+];
 
 // Kubernetes does not look again when a namespace gets other labels, and leaves the pod to the clock.
-const PODS: Wakes = Wakes::of(&[
+const PODS: &[Wake] = &[
     Wake::PodAdded,
     Wake::PodLabels,
     Wake::PodRemoved,
@@ -257,10 +271,10 @@ const PODS: Wakes = Wakes::of(&[
     Wake::NodeAdded,
     Wake::NodeLabels,
     Wake::Namespace,
-]);
+];
 
-const VOLUMES: Wakes =
-    Wakes::of(&[Wake::StorageClass, Wake::VolumeClaim, Wake::Volume, Wake::NodeAdded, Wake::NodeLabels]);
+const VOLUMES: &[Wake] =
+    &[Wake::StorageClass, Wake::VolumeClaim, Wake::Volume, Wake::NodeAdded, Wake::NodeLabels];
 
 #[cfg(test)]
 mod tests {

@@ -27,6 +27,15 @@ pub enum NotReady {
     },
 }
 
+impl NotReady {
+    /// The claim.
+    #[must_use]
+    pub fn claim(&self) -> &ClaimId {
+        let (NotReady::Failed { claim, .. } | NotReady::TimedOut { claim, .. }) = self;
+        claim
+    }
+}
+
 /// A device that a pod waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Awaited {

@@ -12,7 +12,8 @@ use crate::values::filter_set::{Filter, FilterSet};
 use crate::values::in_the_way::InTheWay;
 use crate::values::node_refusal::NodeRefusal;
 use crate::values::pod_claims::PodClaims;
-use crate::values::reason::{Reason, Renaming};
+use crate::values::reason::Reason;
+use crate::values::renaming::Renaming;
 use crate::values::wake::Wakes;
 
 /// Why no node will do.
@@ -106,7 +107,7 @@ impl PodRefusal {
     /// The changes that could undo it.
     #[must_use]
     pub fn wakes_on(&self) -> Wakes {
-        self.wakes_on
+        self.wakes_on.clone()
     }
 
     /// The claim that has to give up its devices for the pod.
@@ -128,6 +129,7 @@ impl PodRefusal {
         {
             names.apply(&mut miss.claim);
         }
+        self.wakes_on.rename(names);
         self.own = own;
         self
     }

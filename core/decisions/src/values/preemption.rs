@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use model::claim::ClaimId;
 
-use crate::values::reason::{Reason, Renaming};
+use crate::values::reason::Reason;
+use crate::values::renaming::Renaming;
 use crate::values::wake::Wakes;
 
 /// What came of looking for pods to preempt for a pod.
@@ -57,6 +58,7 @@ impl Hopeless {
             (reason, count)
         };
         self.reasons = std::mem::take(&mut self.reasons).into_iter().map(renamed).collect();
+        self.wakes_on.rename(names);
         Hopeless { own, ..self }
     }
 }

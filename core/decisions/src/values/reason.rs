@@ -12,6 +12,8 @@ use model::device::DeviceId;
 use model::node::BadRequirement;
 
 use crate::values::not_ready::NotReady;
+use crate::values::renaming::Renaming;
+use crate::values::wake::{Object, Wake, Wakes};
 
 /// The name of a claim that is not made yet. No claim can have it.
 pub(crate) const UNMADE: &str = "<extended-resources>";
@@ -262,6 +264,35 @@ pub enum PreemptionReason {
 }
 
 impl ClaimReason {
+    /// The changes that could undo it.
+    pub(crate) fn wakes_on(&self) -> Wakes {
+        let changed = |claims: &[&ClaimId]| {
+            Wake::Claim.of(claims.iter().map(|claim| Object::Claim(ClaimId::clone(claim))))
+        };
+        let of_claims = match self {
+            ClaimReason::ExtendedBeingMade => Wake::Claim.into(),
+            // The pod itself says which claim it is.
+            ClaimReason::NotCreated { .. } | ClaimReason::SourceUnknown { .. } => Wakes::NONE,
+            ClaimReason::Clash(clash) => changed(&[&clash.claim, &clash.rival]),
+            ClaimReason::NotReady(why) => changed(&[why.claim()]),
+            ClaimReason::ExtendedLeft(claim)
+            | ClaimReason::NotFound(claim)
+            | ClaimReason::Deleting(claim)
+            | ClaimReason::NotOwn(claim)
+            | ClaimReason::BeingAllocated(claim)
+            | ClaimReason::BeingDeallocated(claim)
+            | ClaimReason::Full { claim, .. }
+            | ClaimReason::FullWithGroup { claim, .. }
+            | ClaimReason::PartOfNode(claim)
+            | ClaimReason::ControllerOff(claim)
+            | ClaimReason::MustBeReallocated(claim)
+            | ClaimReason::NotShareable(claim)
+            | ClaimReason::MixedControllers(claim)
+            | ClaimReason::Immediate { claim, .. } => changed(&[claim]),
+        };
+        of_claims.or(Wake::OwnClaims.into())
+    }
+
     /// A claim that lost a device to another.
     #[must_use]
     pub fn clash(claim: &ClaimId, clash: Clash) -> ClaimReason {
@@ -278,22 +309,6 @@ impl Reason {
             && let Some(claim) = error.claim_mut()
         {
             names.apply(claim);
-        }
-    }
-}
-
-/// Claims of a pod that need devices, and those of another that ask for the same, in the same order.
-#[derive(Clone, Copy)]
-pub(crate) struct Renaming<'r> {
-    pub before: &'r [ClaimId],
-    pub after: &'r [ClaimId],
-}
-
-impl Renaming<'_> {
-    pub fn apply(self, claim: &mut ClaimId) {
-        let place = self.before.iter().position(|one| one == claim);
-        if let Some(after) = place.and_then(|place| self.after.get(place)) {
-            claim.clone_from(after);
         }
     }
 }

@@ -1,6 +1,15 @@
-//! Kinds of changes that may let a pod in that was refused.
+//! Changes that may let a pod in that was refused: by kind, and where that is enough only for one object.
+//!
+//! A refusal names an object only if it is certain that changes of this kind to other objects are of no use. A change names every
+//! object that it touches, by each sort of object by which a refusal may name it.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
+
+use model::claim::ClaimId;
+
+use crate::values::renaming::Renaming;
 
 /// A kind of change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -84,17 +93,58 @@ impl Wake {
         Wake::Namespace,
         Wake::Group,
     ];
+
+    /// This kind of change, of these objects alone.
+    pub fn of(self, objects: impl IntoIterator<Item = Object>) -> Wakes {
+        let mut wakes = Wakes::NONE;
+        objects.into_iter().for_each(|object| wakes.add(self, &object));
+        wakes
+    }
+
+    /// This kind of change of a node.
+    #[must_use]
+    pub fn of_node(self, node: &Arc<str>) -> Wakes {
+        self.of([Object::Node(node.clone())])
+    }
 }
 
-/// A set of kinds of changes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Wakes(u32);
+/// An object that changes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Object {
+    /// A node, or what is on it.
+    Node(Arc<str>),
+    /// A claim.
+    Claim(ClaimId),
+    /// A driver: its devices, as published, or as given to claims.
+    Driver(Arc<str>),
+}
+
+impl Object {
+    /// How many objects of this sort are named for a kind of change; with more of them, all count.
+    fn named_max(&self) -> usize {
+        match self {
+            // Pods that no node takes would name all of them.
+            Object::Node(_) => 8,
+            Object::Claim(_) => 32,
+            Object::Driver(_) => 16,
+        }
+    }
+}
+
+/// A set of kinds of changes, and of changes to single objects.
+///
+/// Invariant: no object is named for a kind of which every change is in the set.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct Wakes {
+    kinds: u32,
+    named: BTreeSet<(Wake, Object)>,
+}
 
 impl Wakes {
     /// None of them.
-    pub const NONE: Wakes = Wakes(0);
+    pub const NONE: Wakes = Wakes { kinds: 0, named: BTreeSet::new() };
 
-    /// These.
+    /// All changes of these kinds.
     #[must_use]
     pub const fn of(kinds: &[Wake]) -> Wakes {
         let mut bits = 0;
@@ -103,37 +153,99 @@ impl Wakes {
             bits |= 1 << kinds[at] as u32;
             at += 1;
         }
-        Wakes(bits)
+        Wakes { kinds: bits, named: BTreeSet::new() }
     }
 
     /// Those of either set.
     #[must_use]
-    pub const fn or(self, other: Wakes) -> Wakes {
-        Wakes(self.0 | other.0)
+    pub fn or(mut self, other: Wakes) -> Wakes {
+        self.add_kinds(other.kinds);
+        other.named.into_iter().for_each(|(kind, object)| self.insert(kind, object));
+        self
     }
 
-    /// Whether a kind is in the set.
-    #[must_use]
-    pub const fn contains(self, kind: Wake) -> bool {
-        self.0 & (1 << kind as u32) != 0
+    /// Adds those of another set.
+    pub fn extend(&mut self, other: &Wakes) {
+        self.add_kinds(other.kinds);
+        other.named.iter().for_each(|(kind, object)| self.add(*kind, object));
     }
 
-    /// Whether the sets have a kind in common.
+    /// Adds a kind of change to one object.
+    pub fn add(&mut self, kind: Wake, object: &Object) {
+        if !self.contains(kind) {
+            self.insert(kind, object.clone());
+        }
+    }
+
+    fn insert(&mut self, kind: Wake, object: Object) {
+        if self.contains(kind) {
+            return;
+        }
+        let (sort, named_max) = (std::mem::discriminant(&object), object.named_max());
+        self.named.insert((kind, object));
+        let same = |(one, other): &&(Wake, Object)| *one == kind && std::mem::discriminant(other) == sort;
+        if self.named.iter().filter(same).count() > named_max {
+            self.add_kinds(bit(kind));
+        }
+    }
+
+    fn add_kinds(&mut self, kinds: u32) {
+        if kinds & !self.kinds != 0 {
+            self.kinds |= kinds;
+            self.named.retain(|(kind, _)| kinds & bit(*kind) == 0);
+        }
+    }
+
+    /// Whether every change of a kind is in the set.
     #[must_use]
-    pub const fn meets(self, other: Wakes) -> bool {
-        self.0 & other.0 != 0
+    pub const fn contains(&self, kind: Wake) -> bool {
+        self.kinds & bit(kind) != 0
+    }
+
+    /// Whether a change that touched these could be one of the set.
+    #[must_use]
+    pub fn meets(&self, touched: &Wakes) -> bool {
+        self.kinds & touched.kinds != 0
+            || self.named.iter().any(|one| touched.contains(one.0) || touched.named.contains(one))
+            || touched.named.iter().any(|(kind, _)| self.contains(*kind))
     }
 
     /// Whether there is none.
     #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
+    pub fn is_empty(&self) -> bool {
+        self.kinds == 0 && self.named.is_empty()
     }
 
-    /// The kinds in the set.
-    pub fn iter(self) -> impl Iterator<Item = Wake> {
-        Wake::ALL.into_iter().filter(move |kind| self.contains(*kind))
+    /// The kinds of which every change is in the set.
+    pub fn kinds(&self) -> impl Iterator<Item = Wake> + use<> {
+        let kinds = self.kinds;
+        Wake::ALL.into_iter().filter(move |kind| kinds & bit(*kind) != 0)
     }
+
+    /// The changes to single objects.
+    pub fn named(&self) -> impl Iterator<Item = &(Wake, Object)> {
+        self.named.iter()
+    }
+
+    /// The changes to single objects, and nothing else.
+    pub fn into_named(self) -> impl Iterator<Item = (Wake, Object)> {
+        self.named.into_iter()
+    }
+
+    /// The same for a pod whose claims ask for the same.
+    pub(crate) fn rename(&mut self, names: Renaming<'_>) {
+        let renamed = |(kind, mut object): (Wake, Object)| {
+            if let Object::Claim(claim) = &mut object {
+                names.apply(claim);
+            }
+            (kind, object)
+        };
+        self.named = std::mem::take(&mut self.named).into_iter().map(renamed).collect();
+    }
+}
+
+const fn bit(kind: Wake) -> u32 {
+    1 << kind as u32
 }
 
 impl From<Wake> for Wakes {
@@ -144,7 +256,7 @@ impl From<Wake> for Wakes {
 
 impl fmt::Debug for Wakes {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_set().entries(self.iter()).finish()
+        out.debug_set().entries(self.kinds()).entries(self.named()).finish()
     }
 }
 
@@ -152,15 +264,50 @@ impl fmt::Debug for Wakes {
 mod tests {
     use super::*;
 
+    fn node(name: &str) -> Object {
+        Object::Node(name.into())
+    }
+
     #[test]
     fn a_set_holds_what_was_put_in() {
         for kind in Wake::ALL {
             let set = Wakes::from(kind);
-            assert_eq!(set.iter().collect::<Vec<_>>(), [kind]);
-            assert!(set.meets(Wakes::of(&Wake::ALL)) && !set.is_empty());
+            assert_eq!(set.kinds().collect::<Vec<_>>(), [kind]);
+            assert!(set.meets(&Wakes::of(&Wake::ALL)) && !set.is_empty());
         }
         let both = Wakes::from(Wake::Claim).or(Wakes::from(Wake::Slice));
         assert_eq!(both, Wakes::of(&[Wake::Slice, Wake::Claim]));
-        assert!(both.contains(Wake::Slice) && !both.contains(Wake::Class) && !both.meets(Wakes::NONE));
+        assert!(both.contains(Wake::Slice) && !both.contains(Wake::Class) && !both.meets(&Wakes::NONE));
+    }
+
+    #[test]
+    fn a_named_object_is_met_by_itself_and_by_changes_that_name_none() {
+        let waits = Wake::PodRemoved.of([node("a")]);
+        assert!(waits.meets(&Wake::PodRemoved.of([node("a")])));
+        assert!(waits.meets(&Wake::PodRemoved.into()), "it may be a");
+        assert!(!waits.meets(&Wake::PodRemoved.of([node("b")])));
+        assert!(!waits.meets(&Wake::NodeLabels.of([node("a")])));
+        assert!(Wakes::from(Wake::PodRemoved).meets(&waits), "any will do");
+        assert!(!Wakes::from(Wake::NodeLabels).meets(&waits));
+    }
+
+    #[test]
+    fn with_too_many_objects_all_count() {
+        let mut waits = Wake::PodRemoved.of((0..8).map(|at| node(&at.to_string())));
+        assert_eq!((waits.contains(Wake::PodRemoved), waits.named().count()), (false, 8));
+        waits.add(Wake::PodRemoved, &node("3"));
+        assert!(!waits.contains(Wake::PodRemoved), "it is known");
+        waits.add(Wake::PodRemoved, &node("8"));
+        assert!(waits.contains(Wake::PodRemoved));
+        assert_eq!(waits.named().count(), 0);
+        waits.add(Wake::PodRemoved, &node("9"));
+        assert_eq!(waits, Wake::PodRemoved.into());
+    }
+
+    #[test]
+    fn a_kind_in_either_set_leaves_no_object_of_it() {
+        let named = Wake::Claim.of([node("a")]).or(Wake::Slice.of([node("a")]));
+        let all = named.or(Wake::Claim.into());
+        assert_eq!(all, Wakes::from(Wake::Claim).or(Wake::Slice.of([node("a")])));
     }
 }

@@ -13,7 +13,7 @@ use model::claim::ClaimId;
 use model::pod::{ClaimSource, Pod, PodClaim};
 use model::timestamp::Timestamp;
 
-use super::fold::own_changes;
+use super::touched::own_changes;
 use super::{Announcement, Engine};
 use crate::life_cycles::binding::Event;
 use crate::queue::Failure;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::change::{Change, StorageChange};
+use cluster::change::Change;
 use cluster::claims::{ClaimState, Shown};
 use cluster::groups::Key;
 use cluster::taint_rules::TaintRule;
@@ -16,6 +16,7 @@ use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
 
 use super::Engine;
+use super::touched::{helped_by, node_changes, own_changes};
 use crate::claim_waits::For;
 
 impl Engine {
@@ -26,15 +27,18 @@ impl Engine {
             Change::PodApplied(pod) => self.fold_pod(now, &pod),
             Change::PodGone(uid) => self.pod_gone(now, &uid),
             Change::SliceApplied(published) => {
+                let name = published.slice.name.clone();
+                let before = self.slice_touched(&name);
                 self.facts.apply_slice(published);
                 self.caches.scopes.forget();
-                Wake::Slice.into()
+                before.or(self.slice_touched(&name))
             }
             Change::SliceGone(name) => {
+                // It may have contradicted the rest of its pool.
+                let touched = self.slice_touched(&name);
                 self.facts.remove_slice(&name);
                 self.caches.scopes.forget();
-                // It may have contradicted the rest of its pool.
-                Wake::Slice.into()
+                touched
             }
             Change::TaintRuleApplied(rule) => self.fold_taint_rule(rule),
             Change::TaintRuleGone(name) => {
@@ -101,7 +105,7 @@ impl Engine {
         if self.facts.remove_node(name) {
             self.wake_nominees_of(now, name);
         }
-        Wake::NodeRemoved.into()
+        Wake::NodeRemoved.of_node(name)
     }
 
     fn fold_node(&mut self, node: Node) -> Wakes {
@@ -109,7 +113,7 @@ impl Engine {
         let known = self.facts.apply_node(node);
         let node = self.facts.nodes.find(&name).and_then(|at| self.facts.nodes.get(at).node.as_ref());
         match known.zip(node) {
-            None => Wake::NodeAdded.into(),
+            None => Wake::NodeAdded.of_node(&name),
             Some((known, node)) => node_changes(&known, node),
         }
     }
@@ -163,9 +167,9 @@ impl Engine {
             if !known && self.facts.wants_devices(pod) {
                 // Its claims may have been told of before it, and only now to displace it can free their devices.
                 self.plans.users_changed += 1;
-                return freed.or(Wakes::of(&[Wake::PodAdded, Wake::Claim]));
+                return freed.or(Wake::PodAdded.of_node(node)).or(self.claims_touched(pod));
             }
-            return if known { freed } else { freed.or(Wake::PodAdded.into()) };
+            return if known { freed } else { freed.or(Wake::PodAdded.of_node(node)) };
         }
         if pod.deleting {
             return self.pod_gone(now, &pod.uid);
@@ -216,6 +220,7 @@ impl Engine {
             return Wakes::NONE;
         }
         let is_new = self.facts.claims.get(&id).is_none();
+        let touched_before = self.claim_touched(&id);
         let was_decided = self.facts.claims.is_decided(&id);
         let before = self.facts.claims.allocation(&id).cloned();
         if before.as_ref() != state.allocation.as_ref() {
@@ -261,7 +266,10 @@ impl Engine {
         let is_open_again =
             !was_controlled && before.is_some() && self.facts.claims.allocation(&id).is_none();
         let of_devices = touched.freed || is_open_again || touched.taken;
-        if of_devices || is_new || arrived || is_displaceable { Wake::Claim.into() } else { Wakes::NONE }
+        match of_devices || is_new || arrived || is_displaceable {
+            true => touched_before.or(self.claim_touched(&id)),
+            false => Wakes::NONE,
+        }
     }
 
     /// A claim is gone: by a watch, or since the one with this uid was not found.
@@ -270,6 +278,7 @@ impl Engine {
         self.bindings.giving_back.gone(id);
         let was_made = self.forget_made(id);
         let known = self.facts.claims.get(id).cloned();
+        let wakes = self.claim_touched(id);
         let touched = match missing {
             Some(uid) => self.facts.claims.miss(id, uid),
             None => self.facts.claims.remove(id),
@@ -280,7 +289,7 @@ impl Engine {
         self.look_if_forlorn(now, id);
         self.look_at_awaited(now, id);
         self.follow_control(now, id, known.as_deref());
-        if touched.freed || was_made { Wake::Claim.into() } else { Wakes::NONE }
+        if touched.freed || was_made { wakes } else { Wakes::NONE }
     }
 
     /// Whether somebody uses a claim no more, or somebody does where nobody did, so that to displace those who do may free
@@ -311,6 +320,7 @@ impl Engine {
             self.bereave_claims(now, &pod);
         }
         self.forget_waiting(uid);
+        let node = self.facts.nodes.pod(uid).and_then(|(_, pod)| pod.node.clone());
         // Before others of its gang look who is there.
         let had_node = self.lose_seat(now, uid);
         self.abandon(uid);
@@ -318,7 +328,11 @@ impl Engine {
         self.drop_negotiation(uid);
         self.plans.leaving.remove(uid);
         let freed = self.end_nomination(uid, None);
-        if had_node { freed.or(Wake::PodRemoved.into()) } else { freed }
+        match (had_node, node) {
+            (true, Some(node)) => freed.or(Wake::PodRemoved.of_node(&node)),
+            (true, None) => freed.or(Wake::PodRemoved.into()),
+            (false, _) => freed,
+        }
     }
 
     pub(super) fn forget_waiting(&mut self, uid: &Arc<str>) {
@@ -332,47 +346,4 @@ impl Engine {
         self.forget_negotiation(&pod);
         self.bindings.waits.forget(&pod, For::Existence);
     }
-}
-
-/// Whom a fact about volumes could help. What goes helps nobody.
-fn helped_by(change: &StorageChange) -> Wakes {
-    match change {
-        StorageChange::VolumeApplied(_) => Wake::Volume.into(),
-        StorageChange::VolumeClaimApplied(_) => Wake::VolumeClaim.into(),
-        StorageChange::StorageClassApplied(_) => Wake::StorageClass.into(),
-        StorageChange::VolumeGone(_)
-        | StorageChange::VolumeClaimGone(_)
-        | StorageChange::StorageClassGone(_) => Wakes::NONE,
-    }
-}
-
-/// What changed of a node that could help somebody.
-fn node_changes(before: &Node, after: &Node) -> Wakes {
-    let mut wakes = Wakes::NONE;
-    let mut note = |changed: bool, kind: Wake| {
-        if changed {
-            wakes = wakes.or(kind.into());
-        }
-    };
-    note(before.labels != after.labels, Wake::NodeLabels);
-    note(before.taints != after.taints || (before.unschedulable && !after.unschedulable), Wake::NodeTaints);
-    note(before.allocatable != after.allocatable || before.pods_max != after.pods_max, Wake::NodeAllocatable);
-    note(before.declared_features != after.declared_features, Wake::NodeFeatures);
-    wakes
-}
-
-/// What changed of a waiting pod that could help itself.
-pub(super) fn own_changes(before: &Pod, after: &Pod) -> Wakes {
-    let mut wakes = Wakes::NONE;
-    let mut note = |changed: bool, kind: Wake| {
-        if changed {
-            wakes = wakes.or(kind.into());
-        }
-    };
-    note(before.shape.labels != after.shape.labels, Wake::OwnLabels);
-    note(before.shape.tolerations != after.shape.tolerations, Wake::OwnTolerations);
-    note(before.shape.requests != after.shape.requests, Wake::OwnRequests);
-    note(before.shape != after.shape, Wake::OwnSpec);
-    note(before.claims != after.claims, Wake::OwnClaims);
-    wakes
 }

@@ -331,26 +331,25 @@ impl Engine {
     /// What was decided for a claim is written, or is taken back.
     fn settle_part(&mut self, now: Timestamp, open: &OpenWrite, pod: &Arc<str>, outcome: &WriteOutcome) {
         let Some(uid) = &open.decided else { return };
-        let is_over = match (&open.part, outcome) {
+        // Devices may be free again, and pods that share the claim may be able to reserve it now.
+        let touched = match (&open.part, outcome) {
             (Part::Claim(claim), outcome) => {
+                let touched = self.claim_touched(claim);
                 self.facts.touch_claim(claim);
                 match outcome {
                     WriteOutcome::Done => self.facts.claims.written(claim, uid),
                     WriteOutcome::Failed(_) => self.facts.claims.undecide(claim, uid),
                 };
-                !self.facts.claims.is_decided(claim)
+                if self.facts.claims.is_decided(claim) { Wakes::NONE } else { touched }
             }
             (Part::MadeClaim, WriteOutcome::Failed(_)) => {
                 self.facts.touch_unmade(pod);
                 self.facts.claims.forget_unmade(pod);
-                true
+                Wake::Claim.into()
             }
-            (Part::MadeClaim, WriteOutcome::Done) | (Part::Note(_), _) => false,
+            (Part::MadeClaim, WriteOutcome::Done) | (Part::Note(_), _) => Wakes::NONE,
         };
-        // Devices may be free again, and pods that share the claim may be able to reserve it now.
-        if is_over {
-            self.queue.wake(Wake::Claim.into(), now);
-        }
+        self.wake_others(touched, now);
     }
 
     /// Whether a pod can use what is written for it on a node.

@@ -7,7 +7,6 @@ use cluster::groups::Key;
 use decisions::filters::FilterSet;
 use decisions::holding::held;
 use decisions::pod::{Choice, PodRefusal, Wanted};
-use decisions::wake::Wake;
 use model::allocation::Allocation;
 use model::claim::ClaimId;
 use model::pod::Pod;
@@ -139,7 +138,7 @@ impl Engine {
         };
         if pod.claim_ids().any(is_ours) {
             self.plans.users_changed += 1;
-            self.wake_others(Wake::Claim.into(), now);
+            self.wake_others(self.claims_touched(pod), now);
         }
     }
 
@@ -177,13 +176,13 @@ impl Engine {
         message: String,
         filters: FilterSet,
     ) {
-        self.queue.put_back(&Key::from(&**pod), failure, now);
-        // It waits for no driver now. If it does so again, in the same words, that is news.
-        self.waits_for_no_driver(&pod.uid);
-        let reason = match failure {
+        let reason = match &failure {
             Failure::Refused(_) | Failure::LimitReached(_) => WaitReason::Unschedulable,
             Failure::Failed => WaitReason::SchedulerError,
         };
+        self.queue.put_back(&Key::from(&**pod), failure, now);
+        // It waits for no driver now. If it does so again, in the same words, that is news.
+        self.waits_for_no_driver(&pod.uid);
         // That a pod has a node is not taken back when it lacks devices there.
         if pod.node.is_none() {
             let (id, uid) = (pod.id.clone(), pod.uid.clone());

@@ -1,5 +1,7 @@
 //! Tests of the queue.
 
+use model::claim::ClaimId;
+
 use super::*;
 
 const START: Timestamp = Timestamp::from_micros(1_000_000_000);
@@ -202,4 +204,47 @@ fn who_was_searched_for_in_vain_up_to_the_limit_is_tried_again_ever_more_seldom(
         now = next;
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+}
+
+#[test]
+fn a_change_of_one_object_wakes_those_that_wait_for_it_or_for_any() {
+    let claim = |name: &str| Object::Claim(ClaimId { namespace: "default".into(), name: name.into() });
+    let mut queue = queue(&[("a", 0), ("b", 0), ("any", 0)]);
+    taken(&mut queue, 0);
+    queue.put_back(&key("a"), Failure::Refused(Wake::Claim.of([claim("a")])), at(0));
+    queue.put_back(&key("b"), Failure::Refused(Wake::Claim.of([claim("b")])), at(0));
+    queue.put_back(&key("any"), Failure::Refused(Wake::Claim.into()), at(0));
+    assert_eq!(queue.wake(Wake::Slice.of([claim("a")]), at(5_000)), 0, "it is another kind of change");
+    assert_eq!(queue.wake(Wake::Claim.of([claim("a")]), at(5_000)), 2);
+    assert_eq!(taken(&mut queue, 5_000), ["a", "any"]);
+    assert_eq!(queue.wake(Wake::Claim.into(), at(5_000)), 1, "it may be b");
+    assert_eq!(taken(&mut queue, 5_000), ["b"]);
+    assert!(queue.sleepers.is_empty(), "who is awake is not looked for among sleepers");
+}
+
+#[test]
+fn what_happens_to_a_pod_itself_wakes_it_whatever_object_it_waits_for() {
+    let node = |name: &str| Object::Node(name.into());
+    let mut queue = queue(&[("a", 0)]);
+    taken(&mut queue, 0);
+    queue.put_back(&key("a"), Failure::Refused(Wake::PodRemoved.of([node("x")])), at(0));
+    queue.wake_one(&key("a"), Wake::PodRemoved.of([node("y")]), at(5_000));
+    assert_eq!(queue.counts().asleep, 1);
+    queue.wake_one(&key("a"), Wakes::of(&Wake::ALL), at(5_000));
+    assert_eq!(queue.counts().ready, 1);
+}
+
+#[test]
+fn of_many_sleepers_a_change_looks_only_at_those_that_it_can_help() {
+    let node = |number: usize| Object::Node(format!("node-{}", number % 1_000).into());
+    let mut queue = Queue::new(Patience::default());
+    for number in 0..10_000 {
+        let key = key(&number.to_string());
+        queue.apply(&key, 0, false, at(0));
+        queue.next(at(0));
+        queue.put_back(&key, Failure::Refused(Wake::PodRemoved.of([node(number)])), at(0));
+    }
+    assert_eq!(queue.counts().asleep, 10_000);
+    assert_eq!(queue.wake(Wake::PodRemoved.of([node(7)]), at(5_000)), 10);
+    assert_eq!(queue.counts(), Counts { ready: 10, asleep: 9_990, ..Counts::default() });
 }

@@ -45,6 +45,8 @@ mod tree_preemption;
 mod tree_verdicts;
 mod turmoil;
 mod volumes;
+mod wakes;
+mod wakes_kept;
 mod workload_queue;
 mod world;
 

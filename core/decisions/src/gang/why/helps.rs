@@ -10,7 +10,7 @@ use model::group::Group;
 use model::pod::{Pod, Shape};
 
 use crate::cycle::Cycle;
-use crate::devices::search::DEVICES;
+use crate::devices::wakes::DEVICES;
 use crate::filters;
 use crate::values::wake::{Wake, Wakes};
 
@@ -54,9 +54,11 @@ impl Cycle<'_> {
         let profile = pods.first().and_then(|pod| self.settings.profile(pod));
         for shape in &shapes {
             let Some(profile) = profile else { continue };
-            let nodes = self.facts.nodes.iter().map(|(_, state)| filters::node_of(state));
-            let refusals = nodes.filter_map(|node| filters::fixed(shape, node, &profile.filters).err());
-            wakes = refusals.fold(wakes, |wakes, refusal| wakes.or(refusal.wakes_on()));
+            for node in self.facts.nodes.iter().map(|(_, state)| filters::node_of(state)) {
+                if let Err(refusal) = filters::fixed(shape, node, &profile.filters) {
+                    refusal.add_wakes(&node.name, &mut wakes);
+                }
+            }
         }
         let terms = self.facts.groups.terms(&group.id);
         if terms.is_some_and(|terms| !terms.levels.is_empty()) {

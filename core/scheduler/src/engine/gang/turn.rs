@@ -197,8 +197,8 @@ impl Engine {
     ) {
         let (message, filters) = (refusal.to_string(), &refusal.filters);
         let failure = match refusal.certainty {
-            Certainty::Proved => Failure::Refused(refusal.wakes_on),
-            Certainty::LimitReached => Failure::LimitReached(refusal.wakes_on),
+            Certainty::Proved => Failure::Refused(refusal.wakes_on.clone()),
+            Certainty::LimitReached => Failure::LimitReached(refusal.wakes_on.clone()),
         };
         self.queue.put_back(key, failure, now);
         for pod in members {

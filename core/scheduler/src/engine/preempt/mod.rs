@@ -71,7 +71,7 @@ impl Engine {
                 }
             }
             Attempt::Hopeless(why) => {
-                wakes = wakes.or(why.wakes_on);
+                wakes.extend(&why.wakes_on);
                 preemption = Some(PodPreemption::Hopeless(why));
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cluster::claims::Held;
 use decisions::pod::{Choice, Wanted};
 use decisions::preempt::Nomination;
-use decisions::wake::{Wake, Wakes};
+use decisions::wake::{Object, Wake, Wakes};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -58,7 +58,8 @@ impl Engine {
         if went_to == Some(&nomination.node) && nomination.planned.is_empty() {
             return Wakes::NONE;
         }
-        Wakes::of(&[Wake::PodRemoved, Wake::Claim])
+        let drivers = nomination.planned.iter().map(|held| Object::Driver(held.device.driver.clone()));
+        Wake::PodRemoved.of_node(&nomination.node).or(Wake::Claim.of(drivers))
     }
 
     /// Ends a nomination that leads to nothing, here and in the API.
