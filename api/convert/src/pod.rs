@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use model::pod::{
-    ClaimSource, HostPort, Landing, NodeToleration, OwnVolumeClaim, Pod, PodClaim, PodId, Shape,
+    ClaimSource, HostPort, Landing, NodeToleration, OwnVolumeClaim, Pod, PodClaim, PodId, Shape, Together,
     TolerationOperator,
 };
 use model::timestamp::Timestamp;
 use objects::core::affinity::Toleration;
 use objects::core::container::{Container, ContainerPort, Volume};
 use objects::core::pod::{PodCondition, PodResourceClaim};
-use objects::supercargo::annotations::BOUND_TOGETHER;
+use objects::supercargo::annotations::{BOUND_TOGETHER, NOT_BOUND_TOGETHER};
 
 use crate::companions::owner;
 use crate::device_containers::{claim_containers, device_containers};
@@ -67,12 +67,15 @@ pub fn pod(object: &objects::core::pod::Pod) -> Result<Pod, ConvertError> {
 
 /// What was noted when it was bound together with others.
 fn landing(object: &objects::core::pod::Pod) -> Option<Landing> {
-    let youngest = object.metadata.annotations.get(BOUND_TOGETHER)?;
+    let annotations = &object.metadata.annotations;
+    let youngest = Timestamp::parse(annotations.get(BOUND_TOGETHER)?).ok()?;
+    let left_out = annotations.get(NOT_BOUND_TOGETHER).into_iter().flat_map(|uids| uids.split(','));
+    let together = Together { youngest, left_out: left_out.map(Arc::from).collect() };
     let is_over = |one: &PodCondition| {
         one.type_ == DISRUPTION_TARGET && one.status == "True" && one.reason == GANG_BINDING_FAILED
     };
     let is_over = object.status.conditions.iter().any(is_over);
-    Timestamp::parse(youngest).ok().map(|youngest| Landing { youngest, is_over })
+    Some(Landing { together, is_over })
 }
 
 fn pod_claim(pod: &objects::core::pod::Pod, claim: &PodResourceClaim) -> PodClaim {

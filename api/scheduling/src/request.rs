@@ -9,7 +9,7 @@ use std::sync::Arc;
 use convert::change::CLAIM_FINALIZER;
 use convert::{ConvertError, DISRUPTION_TARGET, GANG_BINDING_FAILED, allocation, is_kept};
 use model::claim::ClaimId;
-use model::pod::PodId;
+use model::pod::{PodId, Together};
 use model::timestamp::Timestamp;
 use objects::core::kinds::Binding;
 use objects::core::pod::Pod;
@@ -17,7 +17,7 @@ use objects::resource::allocation::{AllocationResult, ResourceClaimConsumerRefer
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
-use objects::supercargo::annotations::BOUND_TOGETHER;
+use objects::supercargo::annotations::{BOUND_TOGETHER, NOT_BOUND_TOGETHER};
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::{control, noted_groups};
 use objects::{Object, Time};
@@ -176,7 +176,7 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             negotiation::negotiate(seen, (pod, uid), selected.as_deref(), potential)
         }
         Write::EndNegotiation { uid, .. } => Ok(negotiation::end(seen, uid)),
-        Write::Bind { pod, uid, node, together } => bind(seen, (pod, uid), node, *together),
+        Write::Bind { pod, uid, node, together } => bind(seen, (pod, uid), node, together.as_ref()),
         Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),
         Write::Evict { uid, scheduler, by, .. } => Ok(evict(seen, uid, scheduler, *by)),
@@ -281,7 +281,7 @@ fn bind(
     seen: &Seen<'_>,
     (pod, uid): (&PodId, &str),
     node: &str,
-    together: Option<Timestamp>,
+    together: Option<&Together>,
 ) -> Result<Next, RequestError> {
     if let Some(found) = seen.pod {
         if found.metadata.uid != uid {
@@ -301,9 +301,13 @@ fn bind(
         "metadata": { "namespace": *pod.namespace, "name": *pod.name, "uid": uid },
         "target": { "apiVersion": "v1", "kind": "Node", "name": node },
     });
-    if let Some(youngest) = together {
+    if let Some(Together { youngest, left_out }) = together {
         // The API server hands annotations of a binding on to its pod.
-        body["metadata"]["annotations"] = json!({ BOUND_TOGETHER: youngest.to_string() });
+        let annotations = &mut body["metadata"]["annotations"];
+        *annotations = json!({ BOUND_TOGETHER: youngest.to_string() });
+        if !left_out.is_empty() {
+            annotations[NOT_BOUND_TOGETHER] = json!(left_out.join(","));
+        }
     }
     Ok(Next::Last(ApiCall {
         verb: Verb::Create,

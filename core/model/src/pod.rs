@@ -26,11 +26,20 @@ impl fmt::Display for PodId {
     }
 }
 
-/// How a pod was bound together with others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Landing {
+/// With whom a pod is bound.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Together {
     /// When the youngest of them was made; the same for all of them.
     pub youngest: Timestamp,
+    /// Others of the gang that waited then and were not bound with them, by uid.
+    pub left_out: Arc<[Arc<str>]>,
+}
+
+/// How a pod was bound together with others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Landing {
+    /// With whom.
+    pub together: Together,
     /// It is to go, as another could not be bound.
     pub is_over: bool,
 }

@@ -8,8 +8,7 @@ pub use decisions::footprint::ClaimFootprint;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId};
 use model::group::GroupId;
-use model::pod::PodId;
-use model::timestamp::Timestamp;
+use model::pod::{PodId, Together};
 
 /// Tells writes apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -111,8 +110,8 @@ pub enum Write {
         uid: Arc<str>,
         /// The node.
         node: Arc<str>,
-        /// When the youngest was made of those that it is bound with, if all of these are let go unless all are bound.
-        together: Option<Timestamp>,
+        /// With whom it is bound, if all of these are let go unless all are bound.
+        together: Option<Together>,
     },
     /// Note on a pod what its devices take of its node. An empty list takes back what was noted before.
     NoteResources {

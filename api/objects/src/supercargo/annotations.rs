@@ -18,6 +18,9 @@ pub const REPLICA_LABEL: &str = "supercargo.dev/replica";
 /// made. So a scheduler that is started meanwhile knows who was bound with whom.
 pub const BOUND_TOGETHER: &str = "supercargo.dev/bound-together";
 
+/// Beside [`BOUND_TOGETHER`]: the uids of other pods of the gang that waited then and were not bound with it, separated by commas.
+pub const NOT_BOUND_TOGETHER: &str = "supercargo.dev/not-bound-together";
+
 /// On a DeviceClass, for `spec.controllerName`; on a ResourceClaim, for `status.controllerName`.
 pub const CONTROLLER_NAME: &str = "supercargo.dev/controller-name";
 

@@ -8,7 +8,7 @@ use convert::change::CLAIM_FINALIZER;
 use model::allocation::{Allocation, Grant};
 use model::claim::ClaimId;
 use model::device::{Binding, DeviceId};
-use model::pod::{Landing, PodId};
+use model::pod::{Landing, PodId, Together};
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -377,10 +377,18 @@ fn a_pod_is_bound_by_a_binding_of_its_uid() {
 #[test]
 fn who_was_bound_together_is_noted_with_the_binding_and_read_from_the_pod() {
     let youngest = Timestamp::from_micros(1_700_000_000_000_000);
-    let write = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into(), together: Some(youngest) };
-    let call = last(ask(&write, None, None));
-    let annotations = &call.body["metadata"]["annotations"];
-    assert_eq!(*annotations, json!({ "supercargo.dev/bound-together": "2023-11-14T22:13:20Z" }));
+    let bind = |together: &Together| {
+        let together = Some(together.clone());
+        let write = Write::Bind { pod: pod_id(), uid: "pu".into(), node: "n".into(), together };
+        last(ask(&write, None, None)).body["metadata"]["annotations"].clone()
+    };
+    let alone = Together { youngest, left_out: Arc::new([]) };
+    assert_eq!(bind(&alone), json!({ "supercargo.dev/bound-together": "2023-11-14T22:13:20Z" }));
+    let together = Together { youngest, left_out: ["u1".into(), "u2".into()].into() };
+    let annotations = &bind(&together);
+    let noted = json!({ "supercargo.dev/bound-together": "2023-11-14T22:13:20Z",
+        "supercargo.dev/not-bound-together": "u1,u2" });
+    assert_eq!(*annotations, noted);
     let landing = |pod: &Value| {
         let pod: Pod = serde_json::from_value(pod.clone()).expect("a pod");
         convert::pod(&pod).expect("it has a name").landing
@@ -388,13 +396,13 @@ fn who_was_bound_together_is_noted_with_the_binding_and_read_from_the_pod() {
     let mut bound = pod(&json!([]));
     assert_eq!(landing(&bound), None);
     bound["metadata"]["annotations"] = annotations.clone();
-    assert_eq!(landing(&bound), Some(Landing { youngest, is_over: false }));
+    assert_eq!(landing(&bound), Some(Landing { together: together.clone(), is_over: false }));
     // What is said of it before it is deleted is read back.
     let Ok(Next::Then(said)) = ask(&evict(Preemptor::OwnGang), None, Some(&bound)) else {
         unreachable!("two calls are due")
     };
     bound["status"]["conditions"] = said.body["status"]["conditions"].clone();
-    assert_eq!(landing(&bound), Some(Landing { youngest, is_over: true }));
+    assert_eq!(landing(&bound), Some(Landing { together, is_over: true }));
 }
 
 #[test]

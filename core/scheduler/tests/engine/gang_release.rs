@@ -129,6 +129,25 @@ fn a_gang_that_was_left_half_bound_is_let_go_and_placed_anew_if_there_is_no_room
 }
 
 #[test]
+fn what_is_left_of_a_gang_that_was_whole_is_not_let_go_for_a_pod_that_was_not_bound_with_it() {
+    for given in GIVEN {
+        let policy = BindingFailure::Release;
+        let mut world = world();
+        begin(&mut world, policy_settings(policy, given), facts(policy, given));
+        let names = ["m0", "m1", "m2", "m3"];
+        names.iter().for_each(|name| add(&mut world, "w/g/0", name));
+        world.settle();
+        let first = names.into_iter().find(|name| world.node_of(name).is_some()).expect("there is room");
+        assert_eq!(bound(&world, &names), 3, "{given:?}: {}", seats(&world));
+        world.let_go(first);
+        begin(&mut world, policy_settings(policy, given), facts(policy, given));
+        fill_up(&mut world);
+        world.settle();
+        assert_eq!(bound(&world, &names), 2, "{given:?}: {}", seats(&world));
+    }
+}
+
+#[test]
 fn a_gang_that_was_left_half_bound_waits_for_room_if_members_are_to_be_replaced() {
     for given in GIVEN {
         let mut world = half_bound(BindingFailure::Replace, given, 2);

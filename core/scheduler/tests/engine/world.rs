@@ -489,7 +489,7 @@ impl World {
             Write::Bind { uid, node, together, .. } => {
                 let pod = self.pods.get_mut(uid).ok_or("not found")?;
                 pod.node = Some(node.clone());
-                pod.landing = together.map(|youngest| Landing { youngest, is_over: false });
+                pod.landing = together.clone().map(|together| Landing { together, is_over: false });
                 // What was noted counts like what the pod asks for.
                 for claim in self.notes.get(uid).into_iter().flatten() {
                     let amounts = claim.mapping.get("cpu").into_iter();

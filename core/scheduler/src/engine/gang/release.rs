@@ -10,11 +10,14 @@ use std::sync::Arc;
 
 use cluster::groups::Root;
 use model::group::{BindingFailure, GroupId};
-use model::pod::Pod;
+use model::pod::{Landing, Pod, Together};
 use model::timestamp::Timestamp;
 
 use crate::engine::{Announcement, Engine};
 use crate::life_cycles::flight::{Event, Flight};
+
+/// How many members are named on a pod that were not bound with it.
+const LEFT_OUT_MAX: usize = 32;
 
 /// Why a pod is let go.
 const FAILED: &str = "another pod of its group could not be bound, and the group is placed anew as a whole";
@@ -68,7 +71,14 @@ impl Engine {
         let together = self.bound_last(root);
         let Some(youngest) = together.first().and_then(|pod| youngest(pod)) else { return Vec::new() };
         let came_later = |pod: &Arc<Pod>| pod.created.is_none_or(|created| created > youngest);
-        if self.was_bound(root) || self.members_here(root).iter().any(came_later) {
+        // What is left of a gang that was whole may wait for one that was there and was not bound with them.
+        let is_left_out = |pod: &Arc<Pod>| {
+            let leaves_out = |other: &Landing| other.together.left_out.contains(&pod.uid);
+            together.iter().all(|other| other.landing.as_ref().is_some_and(leaves_out))
+        };
+        let waiting = self.members_here(root);
+        let is_for_others = !waiting.is_empty() && waiting.iter().all(is_left_out);
+        if self.was_bound(root) || waiting.iter().any(came_later) || is_for_others {
             return Vec::new();
         }
         self.short_of_others(root, together)
@@ -94,7 +104,7 @@ impl Engine {
     /// Lets those go with whom others are going that were bound with them.
     pub(super) fn resume_release(&mut self, root: &Root) {
         let together = self.bound_last(root);
-        if together.iter().any(|pod| pod.landing.is_some_and(|landing| landing.is_over)) {
+        if together.iter().any(|pod| pod.landing.as_ref().is_some_and(|landing| landing.is_over)) {
             let short = self.short_of_others(root, together);
             self.let_all_go(short);
         }
@@ -110,10 +120,15 @@ impl Engine {
         }
     }
 
-    /// When the youngest was made of those on their way with a member, if that is to be noted with its binding.
-    pub(crate) fn bound_together(&self, uid: &Arc<str>) -> Option<Timestamp> {
+    /// Who is on the way with a member, if that is to be noted with its binding. Where too many are left out to be named, nothing is:
+    /// who begins anew then lets nobody go.
+    pub(crate) fn bound_together(&self, uid: &Arc<str>) -> Option<Together> {
         let (flight, binding) = (self.gangs.flights.of(uid)?, self.bindings.get(uid)?);
-        flight.youngest.filter(|_| self.is_released_with_others(&binding.pod))
+        let youngest = flight.youngest.filter(|_| self.is_released_with_others(&binding.pod))?;
+        let root = self.facts.groups.root_or_self(&self.facts.groups.gang_of(&binding.pod)?);
+        let left_out: Arc<[Arc<str>]> =
+            self.members_here(&root).into_iter().map(|pod| pod.uid.clone()).collect();
+        (left_out.len() <= LEFT_OUT_MAX).then_some(Together { youngest, left_out })
     }
 
     /// Whether it is the policy of a pod's gang to let all go of which one cannot be bound.
@@ -127,7 +142,7 @@ impl Engine {
     /// Whether members that were let go are still on their nodes.
     pub(super) fn has_released(&self, id: &GroupId) -> bool {
         let is_over = |uid: &Arc<str>| {
-            let landing = self.facts.nodes.pod(uid).and_then(|(_, pod)| pod.landing);
+            let landing = self.facts.nodes.pod(uid).and_then(|(_, pod)| pod.landing.as_ref());
             landing.is_some_and(|landing| landing.is_over)
         };
         self.facts.groups.seated(id).any(|uid| self.gangs.released.contains(uid) || is_over(uid))
@@ -141,5 +156,5 @@ impl Engine {
 
 /// When the youngest was made of those that a pod was bound with.
 fn youngest(pod: &Pod) -> Option<Timestamp> {
-    pod.landing.map(|landing| landing.youngest)
+    pod.landing.as_ref().map(|landing| landing.together.youngest)
 }
