@@ -46,7 +46,7 @@ pub fn pod(object: &objects::core::pod::Pod) -> Result<Pod, ConvertError> {
     let group = chosen.and_then(some).or_else(|| replica_of(&meta.labels));
     Ok(Pod {
         id: pod_id(object),
-        uid: named(object, &meta.uid, || "metadata.uid".to_owned())?,
+        uid: named(object, &meta.uid, || "metadata.uid".to_owned())?.into(),
         scheduler: spec.scheduler_name.as_str().into(),
         node: some(&spec.node_name),
         nominated_node: some(&status.nominated_node_name),
@@ -70,7 +70,7 @@ fn landing(object: &objects::core::pod::Pod) -> Option<Landing> {
     let annotations = &object.metadata.annotations;
     let youngest = Timestamp::parse(annotations.get(BOUND_TOGETHER)?).ok()?;
     let left_out = annotations.get(NOT_BOUND_TOGETHER).into_iter().flat_map(|uids| uids.split(','));
-    let together = Together { youngest, left_out: left_out.map(Arc::from).collect() };
+    let together = Together { youngest, left_out: left_out.map(Into::into).collect() };
     let is_over = |one: &PodCondition| {
         one.type_ == DISRUPTION_TARGET && one.status == "True" && one.reason == GANG_BINDING_FAILED
     };

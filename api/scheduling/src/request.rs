@@ -9,6 +9,7 @@ use std::sync::Arc;
 use convert::change::CLAIM_FINALIZER;
 use convert::{ConvertError, DISRUPTION_TARGET, GANG_BINDING_FAILED, allocation, is_kept};
 use model::claim::ClaimId;
+use model::identity::ConsumerUid;
 use model::pod::{PodId, Together};
 use model::timestamp::Timestamp;
 use objects::core::kinds::Binding;
@@ -198,11 +199,9 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
 /// devices or the reservations. Others bind pods too, and a node may use the devices before anybody who follows pods is told.
 #[must_use]
 pub fn users(write: &Write, claim: &ResourceClaim) -> Vec<PodId> {
-    let (id, users): (_, BTreeSet<&str>) = match write {
-        Write::Deallocate { claim, user, .. } => (claim, user.as_deref().into_iter().collect()),
-        Write::Release { claim, consumers, .. } => {
-            (claim, consumers.iter().map(|consumer| &**consumer.user()).collect())
-        }
+    let (id, users): (_, BTreeSet<ConsumerUid>) = match write {
+        Write::Deallocate { claim, user, .. } => (claim, user.iter().cloned().collect()),
+        Write::Release { claim, consumers, .. } => (claim, consumers.iter().map(Consumer::user).collect()),
         _ => return Vec::new(),
     };
     let named = |one: &ResourceClaimConsumerReference| PodId {
@@ -249,8 +248,8 @@ fn release(
     let elsewhere: BTreeSet<&str> =
         seen.users.iter().filter(is_elsewhere).map(|pod| &*pod.metadata.uid).collect();
     let entries: Vec<Value> = reserved()
-        .filter(|consumer| !elsewhere.contains(&**consumer.user()))
-        .map(|consumer| json!({ "$patch": "delete", "uid": **consumer.user() }))
+        .filter(|consumer| !elsewhere.contains(&*consumer.user()))
+        .map(|consumer| json!({ "$patch": "delete", "uid": *consumer.user() }))
         .collect();
     if entries.is_empty() {
         return Err(RequestError::Used);
@@ -320,7 +319,7 @@ fn bind(
 }
 
 fn is_reserved(claim: &ResourceClaim, consumer: &Consumer) -> bool {
-    claim.status.reserved_for.iter().any(|one| *one.uid == **consumer.user())
+    claim.status.reserved_for.iter().any(|one| *one.uid == *consumer.user())
 }
 
 /// What a claim needs before it is given devices, if it does not have it: it is protected, and says what a server may drop

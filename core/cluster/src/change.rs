@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use model::claim::{ClaimId, Class};
 use model::group::{Composite, Group, GroupId};
+use model::identity::PodUid;
 use model::node::Node;
 use model::pod::{LabelSelector, Owner, Pod, PodId};
 use model::volume::{StorageClass, Volume, VolumeClaim, VolumeClaimId};
@@ -28,7 +29,7 @@ pub enum Change {
     /// A pod is there, or is otherwise.
     PodApplied(Arc<Pod>),
     /// A pod went; the uid tells which.
-    PodGone(Arc<str>),
+    PodGone(PodUid),
     /// A slice is there, or is otherwise.
     SliceApplied(Arc<Published>),
     /// A slice went.

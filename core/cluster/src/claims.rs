@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::claim::ClaimId;
+use model::identity::PodUid;
 
 use crate::ledger::Ledger;
 
@@ -37,7 +38,7 @@ pub struct Claims {
     /// Allocations that are on their way to the API.
     decided: BTreeMap<ClaimId, Decision>,
     /// Allocations of claims that have yet to be made, by the uid of the pod that they are made for.
-    unmade: BTreeMap<Arc<str>, Arc<Allocated>>,
+    unmade: BTreeMap<PodUid, Arc<Allocated>>,
     /// When the claims that have devices by the API got them.
     arrived: Arrivals,
     /// Claims that were looked for and are not there, by uid, until a watch says so too.
@@ -178,7 +179,7 @@ impl Claims {
     }
 
     /// Decides on an allocation for the claim that is to be made for a pod, which has none yet.
-    pub fn decide_unmade(&mut self, pod: &Arc<str>, allocated: Allocated) {
+    pub fn decide_unmade(&mut self, pod: &PodUid, allocated: Allocated) {
         self.forget_unmade(pod);
         self.take(&allocated.held);
         self.unmade.insert(pod.clone(), Arc::new(allocated));

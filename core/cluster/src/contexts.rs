@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use model::identity::PodUid;
 use model::pod::PodId;
 
 /// A negotiation as the API has it.
@@ -15,7 +16,7 @@ pub struct PodContext {
     /// Its version.
     pub version: Arc<str>,
     /// The uid of the pod that it is for.
-    pub owner: Arc<str>,
+    pub owner: PodUid,
     /// The node that is chosen.
     pub selected: Option<Arc<str>>,
     /// The nodes that would do otherwise.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use gates::{Gate, Gates};
 use model::claim::{ClaimId, Class};
 use model::device::PoolId;
+use model::identity::PodUid;
 use model::node::{Node, NodeTaintEffect};
 use model::pod::{Pod, PodId};
 use rustc_hash::FxHashMap;
@@ -56,7 +57,7 @@ pub struct Facts {
     /// Claims, and the devices that they hold.
     pub claims: Claims,
     /// Claims that were made for what pods ask for by name, by the uids of these.
-    pub made: FxHashMap<Arc<str>, ClaimId>,
+    pub made: FxHashMap<PodUid, ClaimId>,
     /// What is negotiated with drivers' controllers about pods, by the names of these.
     pub contexts: BTreeMap<PodId, PodContext>,
     /// Disruption budgets.
@@ -64,7 +65,7 @@ pub struct Facts {
     /// Groups of pods, and who is a member.
     pub groups: Groups,
     /// Pods that wait for one of our profiles, by uid: for a node, or for devices on the node that they were bound to.
-    pub waiting: FxHashMap<Arc<str>, Arc<Pod>>,
+    pub waiting: FxHashMap<PodUid, Arc<Pod>>,
     /// For which nodes something changed.
     pub touches: Touches,
     /// Nodes with taints that make them worse, which is judged among all nodes.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use gates::{Gate, Gates};
 use model::group::{Composite, Group, GroupId};
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::workload::{Terms, Workload, WorkloadId, is_replica};
 use rustc_hash::FxHashMap;
@@ -44,7 +45,7 @@ pub enum Key {
     /// All members of all groups below a group of groups that wait.
     Tree(GroupId),
     /// A pod that belongs to no group, by uid.
-    Pod(Arc<str>),
+    Pod(PodUid),
 }
 
 impl Key {
@@ -101,11 +102,11 @@ pub struct Groups {
     /// How nodes are grouped, by name.
     topologies: BTreeMap<Arc<str>, NodeTopology>,
     /// Members that wait for a node, and whether something else has to be done before they may be placed.
-    waiting: BTreeMap<GroupId, BTreeMap<Arc<str>, bool>>,
+    waiting: BTreeMap<GroupId, BTreeMap<PodUid, bool>>,
     /// Members that are on a node or on their way to one.
-    seated: BTreeMap<GroupId, BTreeSet<Arc<str>>>,
+    seated: BTreeMap<GroupId, BTreeSet<PodUid>>,
     /// The group of each of these.
-    group_of: FxHashMap<Arc<str>, GroupId>,
+    group_of: FxHashMap<PodUid, GroupId>,
 }
 
 /// What a workload that is there, or otherwise, or gone means for groups.
@@ -160,7 +161,7 @@ impl Groups {
 
     /// Members that wait for a node, and whether something else has to be done before they may be placed.
     #[must_use]
-    pub fn waiting(&self, id: &GroupId) -> Option<&BTreeMap<Arc<str>, bool>> {
+    pub fn waiting(&self, id: &GroupId) -> Option<&BTreeMap<PodUid, bool>> {
         self.waiting.get(id)
     }
 
@@ -170,7 +171,7 @@ impl Groups {
     }
 
     /// The members that are on a node or on their way to one.
-    pub fn seated(&self, id: &GroupId) -> impl Iterator<Item = &Arc<str>> {
+    pub fn seated(&self, id: &GroupId) -> impl Iterator<Item = &PodUid> {
         self.seated.get(id).into_iter().flatten()
     }
 
@@ -181,7 +182,7 @@ impl Groups {
     }
 
     /// The members of the group with this uid that are on a node or on their way to one.
-    pub fn seated_by_uid(&self, uid: &str) -> impl Iterator<Item = &Arc<str>> {
+    pub fn seated_by_uid(&self, uid: &str) -> impl Iterator<Item = &PodUid> {
         self.by_uid.get(uid).into_iter().flat_map(|id| self.seated(id))
     }
 
@@ -411,7 +412,7 @@ impl Groups {
     }
 
     /// Takes note of a member that waits, and says whether that is new or it is held back otherwise than before.
-    pub fn wait(&mut self, id: &GroupId, uid: &Arc<str>, gated: bool) -> bool {
+    pub fn wait(&mut self, id: &GroupId, uid: &PodUid, gated: bool) -> bool {
         self.waiting.entry(id.clone()).or_default().insert(uid.clone(), gated) != Some(gated)
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use model::allocation::Grant;
 use model::claim::ClaimId;
 use model::device::{DeviceId, PoolId};
+use model::identity::PodUid;
 use model::pod::{Pod, PodId};
 use model::quantity::{NANOS_MAX, Quantity};
 use rustc_hash::FxHashMap;
@@ -39,7 +40,7 @@ pub struct PodRef {
     /// Its name.
     pub id: PodId,
     /// Its uid.
-    pub uid: Arc<str>,
+    pub uid: PodUid,
 }
 
 impl From<&Pod> for PodRef {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use model::identity::PodUid;
 use model::node::Node;
 use model::pod::{HostPort, Pod, Resources};
 use rustc_hash::FxHashMap;
@@ -26,7 +27,7 @@ pub struct NodeState {
     /// The ports that are taken, and by how many pods.
     pub ports: BTreeMap<HostPort, u32>,
     /// The pods, by uid.
-    pub pods: BTreeMap<Arc<str>, Arc<Pod>>,
+    pub pods: BTreeMap<PodUid, Arc<Pod>>,
     /// How many of them have rules about which pods they must be near or apart from.
     pub pods_with_rules: u32,
     /// Grows with every change of the node or of its pods.
@@ -81,7 +82,7 @@ pub struct Nodes {
     names: FxHashMap<Arc<str>, NodeIdx>,
     free: Vec<NodeIdx>,
     /// Where each pod is, by uid.
-    places: FxHashMap<Arc<str>, NodeIdx>,
+    places: FxHashMap<PodUid, NodeIdx>,
     pods_with_rules: usize,
     /// How many pods have which priority.
     priorities: BTreeMap<i32, usize>,

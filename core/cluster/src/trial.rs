@@ -8,6 +8,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use model::identity::PodUid;
 use model::pod::Pod;
 
 use crate::claims::Held;
@@ -29,9 +30,9 @@ pub struct Trial<'f> {
 enum Done {
     Took(Vec<Held>),
     GaveBack(Vec<Held>),
-    Seated(Arc<str>),
+    Seated(PodUid),
     Unseated(Arc<Pod>),
-    Reseated(Arc<str>),
+    Reseated(PodUid),
 }
 
 /// A moment of a trial, to which it can be rewound.

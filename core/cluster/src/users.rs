@@ -8,6 +8,7 @@ use std::sync::Arc;
 use gates::Gate;
 use model::claim::{Ask, Claim, ClaimId, Control, Wish};
 use model::group::Group;
+use model::identity::ConsumerUid;
 use model::pod::{ClaimSource, Pod, Shape};
 
 use crate::claims::{ClaimState, Clash};
@@ -16,8 +17,9 @@ use crate::facts::Facts;
 impl Facts {
     /// The uid under which a claim of a pod is reserved: that of the pod, or of its group.
     #[must_use]
-    pub fn user_of(&self, pod: &Pod, claim: &ClaimId) -> Arc<str> {
-        self.group_user(pod, claim).map_or_else(|| pod.uid.clone(), |group| group.uid.clone())
+    pub fn user_of(&self, pod: &Pod, claim: &ClaimId) -> ConsumerUid {
+        let group = self.group_user(pod, claim).map(|group| group.uid.clone().into());
+        group.unwrap_or_else(|| (&pod.uid).into())
     }
 
     /// The group that uses a claim in the stead of its member: the claim was made for the group, or both name it under the same
@@ -29,7 +31,7 @@ impl Facts {
         let owner = self.claims.get(claim).and_then(|state| state.owner.as_ref());
         let mut entries = pod.claims.iter().filter(|entry| pod.claim_id(entry).as_ref() == Some(claim));
         let is_used = entries.any(|entry| match &entry.source {
-            ClaimSource::Generated(_) => owner == Some(&group.uid),
+            ClaimSource::Generated(_) => owner.is_some_and(|owner| **owner == *group.uid),
             ClaimSource::Named(name) => group.claims.get(&entry.name) == Some(name),
             ClaimSource::ToBeGenerated { .. } | ClaimSource::NotNeeded | ClaimSource::Unknown => false,
         });
@@ -57,7 +59,7 @@ impl Facts {
     /// Whether a claim is reserved for others than this pod.
     #[must_use]
     pub fn has_other_users(&self, claim: &ClaimId, pod: &str) -> bool {
-        let is_other = |user: &Arc<str>| !self.is_user_alone(user, pod);
+        let is_other = |user: &ConsumerUid| !self.is_user_alone(user, pod);
         self.claims.get(claim).is_some_and(|state| state.reserved_for.iter().any(is_other))
     }
 
@@ -109,8 +111,9 @@ impl Facts {
     pub fn clash(&self, claim: &ClaimId, gives_way: bool) -> Option<Clash> {
         // Who is on its way is not there yet. Who was bound by hand may run as soon as its claims are reserved for it.
         let is_coming = |user: &str| self.waiting.get(user).is_some_and(|pod| pod.node.is_none());
-        let is_there = |user: &Arc<str>| self.nodes.has_pod(user) && !is_coming(user);
-        let is_in_use = |user: &Arc<str>| is_there(user) || self.groups.seated_by_uid(user).any(is_there);
+        let is_there = |user: &str| self.nodes.has_pod(user) && !is_coming(user);
+        let is_in_use =
+            |user: &ConsumerUid| is_there(user) || self.groups.seated_by_uid(user).any(|pod| is_there(pod));
         let has_user = |claim: &ClaimId| {
             let state = self.claims.get(claim);
             state.is_some_and(|state| state.reserved_for.iter().any(is_in_use))

@@ -17,11 +17,11 @@
 //! | DriverAsked | is given back if it is leaving | is kept unless a pod holds it |
 
 use std::fmt;
-use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::facts::Facts;
 use model::claim::ClaimId;
+use model::identity::{ConsumerUid, PodUid};
 
 use crate::cycle::Underway;
 
@@ -109,12 +109,12 @@ pub fn kept(
     underway: &dyn Underway,
     why: Why,
     claim: &ClaimId,
-    pod: Option<&Arc<str>>,
+    pod: Option<&PodUid>,
 ) -> Option<Kept> {
     let state = facts.claims.get(claim).filter(|state| state.allocation.is_some());
     let Some(state) = state else { return Some(Kept::NoDevices) };
     let of_driver = by_driver(facts, why, state);
-    let is_alone = |user: &Arc<str>| pod.is_some_and(|pod| facts.is_user_alone(user, pod));
+    let is_alone = |user: &ConsumerUid| pod.is_some_and(|pod| facts.is_user_alone(user, pod));
     if state.extended {
         Some(Kept::Made)
     } else if of_driver.is_some() {
@@ -150,7 +150,7 @@ fn by_driver(facts: &Facts, why: Why, state: &ClaimState) -> Option<Kept> {
 }
 
 /// What is reserved for a pod on a node may be in use there, whatever became of the node, unless it cannot be used there.
-fn is_used_where_its_pod_is(facts: &Facts, why: Why, state: &ClaimState, pod: Option<&Arc<str>>) -> bool {
+fn is_used_where_its_pod_is(facts: &Facts, why: Why, state: &ClaimState, pod: Option<&PodUid>) -> bool {
     let node = pod.and_then(|pod| facts.waiting.get(pod)).and_then(|pod| pod.node.as_ref());
     why == Why::BlocksOwnPod
         && !state.reserved_for.is_empty()

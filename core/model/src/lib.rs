@@ -5,6 +5,7 @@ pub mod claim;
 pub mod device;
 pub mod duration;
 pub mod group;
+pub mod identity;
 pub mod nearest;
 pub mod node;
 pub mod pod;

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::claim::ClaimId;
+use crate::identity::PodUid;
 use crate::node::{NodeSelector, NodeTerm};
 use crate::timestamp::Timestamp;
 
@@ -32,7 +33,7 @@ pub struct Together {
     /// When the youngest of them was made; the same for all of them.
     pub youngest: Timestamp,
     /// Others of the gang that waited then and were not bound with them, by uid.
-    pub left_out: Arc<[Arc<str>]>,
+    pub left_out: Arc<[PodUid]>,
 }
 
 /// How a pod was bound together with others.
@@ -50,7 +51,7 @@ pub struct Pod {
     /// Which pod it is.
     pub id: PodId,
     /// Tells it from others that had or will have its name.
-    pub uid: Arc<str>,
+    pub uid: PodUid,
     /// The scheduler that it asks for.
     pub scheduler: Arc<str>,
     /// The node that it is bound to.
@@ -187,7 +188,7 @@ pub struct OwnVolumeClaim {
     /// The name of the pod.
     pub pod: Arc<str>,
     /// The uid of the pod, which owns it.
-    pub pod_uid: Arc<str>,
+    pub pod_uid: PodUid,
 }
 
 /// What keeps a number of pods alive, in their namespace.

@@ -4,10 +4,10 @@
 //! for as long as it is in that stage.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use decisions::cycle::Underway;
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
@@ -22,9 +22,9 @@ use crate::write::{Consumer, WriteId};
 #[derive(Debug, Default)]
 pub(crate) struct Bindings {
     /// Pods on their way, by uid.
-    by_pod: FxHashMap<Arc<str>, Binding>,
+    by_pod: FxHashMap<PodUid, Binding>,
     /// When each of those that wait goes on at the latest.
-    deadlines: BTreeSet<(Timestamp, Arc<str>)>,
+    deadlines: BTreeSet<(Timestamp, PodUid)>,
     /// Writes for pods that are gone, with their users; devices stay taken until the answer.
     pub abandoned: FxHashMap<WriteId, (OpenWrite, Consumer)>,
     /// Pods that wait for something of a claim.
@@ -47,7 +47,7 @@ impl Bindings {
     }
 
     /// A pod on its way goes on by an event. It is given back when it is on its way no more.
-    pub fn step(&mut self, uid: &Arc<str>, event: Event) -> Option<Binding> {
+    pub fn step(&mut self, uid: &PodUid, event: Event) -> Option<Binding> {
         let binding = self.by_pod.get_mut(uid)?;
         if let Some(time) = binding.deadline() {
             self.deadlines.remove(&(time, uid.clone()));
@@ -96,7 +96,7 @@ impl Bindings {
     }
 
     /// The pods that have waited long enough, each once.
-    pub fn take_due(&mut self, now: Timestamp) -> Vec<Arc<str>> {
+    pub fn take_due(&mut self, now: Timestamp) -> Vec<PodUid> {
         let mut due = Vec::new();
         while self.next_deadline().is_some_and(|time| time <= now) {
             due.extend(self.deadlines.pop_first().map(|(_, uid)| uid));

@@ -4,9 +4,9 @@
 //! at no others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::pod::Pod;
 
 /// What a pod waits for of a claim.
@@ -27,22 +27,22 @@ pub(crate) enum For {
 
 /// Pods by claims, and by what of them they wait for. By uid.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ClaimWaits(BTreeMap<ClaimId, BTreeMap<For, BTreeSet<Arc<str>>>>);
+pub(crate) struct ClaimWaits(BTreeMap<ClaimId, BTreeMap<For, BTreeSet<PodUid>>>);
 
 impl ClaimWaits {
     /// A pod waits for something of a claim.
-    pub fn add(&mut self, claim: ClaimId, what: For, pod: &Arc<str>) {
+    pub fn add(&mut self, claim: ClaimId, what: For, pod: &PodUid) {
         self.0.entry(claim).or_default().entry(what).or_default().insert(pod.clone());
     }
 
     /// The pods that wait for something of a claim.
-    pub fn pods(&self, claim: &ClaimId, what: For) -> Vec<Arc<str>> {
+    pub fn pods(&self, claim: &ClaimId, what: For) -> Vec<PodUid> {
         let pods = self.0.get(claim).and_then(|waits| waits.get(&what));
         pods.into_iter().flatten().cloned().collect()
     }
 
     /// The pods that waited for something of a claim, and do so no more.
-    pub fn take(&mut self, claim: &ClaimId, what: For) -> Vec<Arc<str>> {
+    pub fn take(&mut self, claim: &ClaimId, what: For) -> Vec<PodUid> {
         let pods = self.pods(claim, what);
         pods.iter().for_each(|pod| self.remove(claim, what, pod));
         pods
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_pod_waits_for_several_things_of_a_claim_and_leaves_nothing() {
         let claim = ClaimId { namespace: "default".into(), name: "c".into() };
-        let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
+        let (a, b): (PodUid, PodUid) = ("a".into(), "b".into());
         let mut waits = ClaimWaits::default();
         for (what, pod) in [(For::News, &a), (For::News, &b), (For::Driver, &a)] {
             waits.add(claim.clone(), what, pod);

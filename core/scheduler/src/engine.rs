@@ -38,6 +38,7 @@ use decisions::gang::members_here;
 use decisions::readiness::Readiness;
 use decisions::work::Work;
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -258,19 +259,19 @@ impl Engine {
     }
 
     /// Wakes a pod that sleeps, whatever it waits for.
-    pub(crate) fn wake_nominee(&mut self, uid: &Arc<str>, now: Timestamp) {
+    pub(crate) fn wake_nominee(&mut self, uid: &PodUid, now: Timestamp) {
         let key = self.key_of_nominee(uid);
         self.queue.wake_one(&key, Wakes::of(&Wake::ALL), now);
     }
 
     /// Lets a pod that sleeps try again after a while.
-    pub(crate) fn wake_nominee_later(&mut self, uid: &Arc<str>, now: Timestamp) {
+    pub(crate) fn wake_nominee_later(&mut self, uid: &PodUid, now: Timestamp) {
         let key = self.key_of_nominee(uid);
         self.queue.sleep_less(&key, now);
     }
 
     /// What a pod waits as for which room is made.
-    fn key_of_nominee(&self, uid: &Arc<str>) -> Key {
+    fn key_of_nominee(&self, uid: &PodUid) -> Key {
         let pod = self.facts.waiting.get(uid).filter(|pod| pod.node.is_none());
         pod.map_or_else(|| Key::Pod(uid.clone()), |pod| self.facts.groups.key_of(pod))
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use model::claim::ClaimId;
 use model::group::GroupId;
+use model::identity::PodUid;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
@@ -32,7 +33,7 @@ pub enum Effect {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Owner {
     /// A pod on its way to a node, by uid.
-    Binding(Arc<str>),
+    Binding(PodUid),
     /// What was written of a claim for a pod that is gone, or that is on another node by now.
     Abandoned,
     /// Claims that are about to lose their devices, or to go.
@@ -40,9 +41,9 @@ pub(crate) enum Owner {
     /// The eviction of a pod, for the sake of another or of its own gang.
     Eviction {
         /// The uid of the pod that goes.
-        victim: Arc<str>,
+        victim: PodUid,
         /// The uid of the pod for which it does.
-        preemptor: Arc<str>,
+        preemptor: PodUid,
     },
     /// A note on a group.
     GroupNote(GroupId),

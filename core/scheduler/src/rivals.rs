@@ -4,9 +4,9 @@
 //! it decided on before it could know of ours. Nobody is waited for without end.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use cluster::groups::Key;
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
@@ -31,9 +31,9 @@ pub(crate) struct Rivals {
     /// There was one at some time.
     met: bool,
     /// Since when they wait.
-    waiting: FxHashMap<Arc<str>, Timestamp>,
+    waiting: FxHashMap<PodUid, Timestamp>,
     /// Those that wait for the scheduler that goes first.
-    ahead: BTreeSet<(Timestamp, Arc<str>)>,
+    ahead: BTreeSet<(Timestamp, PodUid)>,
     /// When the last of them was seen.
     last_seen: Option<Timestamp>,
     /// Pods, gangs and trees of ours that stand back, and since when.
@@ -65,7 +65,7 @@ impl Rivals {
     }
 
     /// Takes note of a pod that waits no longer, whoever it waited for.
-    pub(crate) fn is_done(&mut self, now: Timestamp, uid: &Arc<str>) {
+    pub(crate) fn is_done(&mut self, now: Timestamp, uid: &PodUid) {
         self.standing_back.remove(&Key::Pod(uid.clone()));
         if let Some(since) = self.waiting.remove(uid) {
             self.ahead.remove(&(since, uid.clone()));

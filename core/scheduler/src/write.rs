@@ -8,6 +8,7 @@ pub use decisions::footprint::ClaimFootprint;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId};
 use model::group::GroupId;
+use model::identity::{ConsumerUid, PodUid};
 use model::pod::{PodId, Together};
 
 /// Tells writes apart.
@@ -59,7 +60,7 @@ pub enum Write {
         /// Its uid.
         uid: Arc<str>,
         /// The uid of the one pod or group that may use it, if one may.
-        user: Option<Arc<str>>,
+        user: Option<ConsumerUid>,
     },
     /// Make a claim for resources that a pod asks for by name, give it its devices, reserve it for the pod, and note on the pod
     /// which container gets what. If it cannot be done to the end, what was made is deleted before it is told.
@@ -67,7 +68,7 @@ pub enum Write {
         /// The pod, which owns the claim.
         pod: PodId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: PodUid,
         /// What the claim asks for; its name is left to the API.
         wish: Box<Claim>,
         /// The devices.
@@ -89,7 +90,7 @@ pub enum Write {
         /// The pod.
         pod: PodId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: PodUid,
         /// The node that is chosen.
         selected: Option<Arc<str>>,
         /// The nodes that would do.
@@ -100,14 +101,14 @@ pub enum Write {
         /// The pod.
         pod: PodId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: PodUid,
     },
     /// Bind a pod to a node.
     Bind {
         /// The pod.
         pod: PodId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: PodUid,
         /// The node.
         node: Arc<str>,
         /// With whom it is bound, if all of these are let go unless all are bound.
@@ -118,7 +119,7 @@ pub enum Write {
         /// The pod.
         pod: PodId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: PodUid,
         /// By claim.
         claims: Vec<ClaimFootprint>,
     },
@@ -127,7 +128,7 @@ pub enum Write {
         /// The pod.
         pod: PodId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: PodUid,
         /// In a word, as autoscalers look for it.
         reason: WaitReason,
         /// In a sentence.
@@ -138,7 +139,7 @@ pub enum Write {
         /// The pod that goes.
         pod: PodId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: PodUid,
         /// The scheduler that does so: the one that the more important pod asks for.
         scheduler: Arc<str>,
         /// Who needs the place.
@@ -149,7 +150,7 @@ pub enum Write {
         /// The pod.
         pod: PodId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: PodUid,
         /// The node; none takes a note away.
         node: Option<Arc<str>>,
     },
@@ -188,7 +189,7 @@ pub enum About<'a> {
         /// Which pod.
         id: &'a PodId,
         /// Its uid.
-        uid: &'a Arc<str>,
+        uid: &'a PodUid,
     },
     /// A group of pods.
     Group(&'a GroupId),
@@ -197,7 +198,7 @@ pub enum About<'a> {
         /// Which pod.
         id: &'a PodId,
         /// Its uid.
-        uid: &'a Arc<str>,
+        uid: &'a PodUid,
     },
 }
 
@@ -226,7 +227,7 @@ impl Write {
 
     /// The uid of the pod that this brings nearer to its node; of several the first.
     #[must_use]
-    pub fn places(&self) -> Option<&Arc<str>> {
+    pub fn places(&self) -> Option<&PodUid> {
         match self {
             Write::Allocate { consumers, .. } | Write::Reserve { consumers, .. } => {
                 consumers.first().map(|consumer| &consumer.uid)
@@ -310,7 +311,7 @@ pub struct Consumer {
     /// Its name, in the claim's namespace.
     pub name: Arc<str>,
     /// Its uid.
-    pub uid: Arc<str>,
+    pub uid: PodUid,
     /// The group that uses the claim in its stead, with all of its members.
     pub group: Option<GroupUser>,
 }
@@ -327,8 +328,8 @@ pub struct GroupUser {
 impl Consumer {
     /// The uid under which the claim is reserved.
     #[must_use]
-    pub fn user(&self) -> &Arc<str> {
-        self.group.as_ref().map_or(&self.uid, |group| &group.uid)
+    pub fn user(&self) -> ConsumerUid {
+        self.group.as_ref().map_or_else(|| (&self.uid).into(), |group| group.uid.clone().into())
     }
 }
 

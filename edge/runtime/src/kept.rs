@@ -9,6 +9,7 @@ use cluster::change::{Change, GroupChange, NegotiationChange};
 use convert::claim_id;
 use model::claim::ClaimId;
 use model::group::GroupId;
+use model::identity::PodUid;
 use model::pod::PodId;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -38,7 +39,7 @@ pub(crate) enum Original {
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     claims: FxHashMap<ClaimId, Arc<ResourceClaim>>,
-    pods: FxHashMap<Arc<str>, Arc<Pod>>,
+    pods: FxHashMap<PodUid, Arc<Pod>>,
     groups: FxHashMap<GroupId, Arc<PodGroup>>,
     classes: Classes,
     contexts: FxHashMap<PodId, Arc<PodSchedulingContext>>,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cluster::change::Change;
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::pod::PodId;
 use rustc_hash::FxHashMap;
 use scheduler::engine::Announcement;
@@ -17,7 +18,7 @@ use crate::notice::Comparison;
 /// Decisions that are held, by the uid of the pod.
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
-    plans: FxHashMap<Arc<str>, Plan>,
+    plans: FxHashMap<PodUid, Plan>,
     /// Writes that would take a claim's devices or the claim itself.
     takings: FxHashMap<ClaimId, Vec<WriteId>>,
 }

@@ -95,8 +95,15 @@ fn let_ask(engine: &mut Engine, pods: usize) -> anyhow::Result<Vec<PodContext>> 
             let Effect::Submit(id, write) = effect else { continue };
             if let Write::Negotiate { pod, uid, selected, potential } = write {
                 let (version, answers) = ("1".into(), BTreeMap::new());
-                let context =
-                    PodContext { pod, uid: uid.clone(), version, owner: uid, selected, potential, answers };
+                let context = PodContext {
+                    pod,
+                    uid: "context".into(),
+                    version,
+                    owner: uid,
+                    selected,
+                    potential,
+                    answers,
+                };
                 tell(engine, NOW, &context);
                 contexts.push(context);
             }

@@ -254,7 +254,7 @@ pub(crate) fn written(write: &Write, run: &mut Run) -> Option<Change> {
             let allocated = Allocated { nodes: allocation.nodes.clone(), held: held.collect() };
             let mut state = claim(number(&id.name)?);
             state.allocation = Some(Arc::new(allocated));
-            state.reserved_for = vec![consumers[0].uid.clone()];
+            state.reserved_for = vec![consumers[0].user()];
             Some(Change::ClaimApplied(Box::new(state)))
         }
         Write::Bind { pod: id, node, .. } => {

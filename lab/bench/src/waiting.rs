@@ -95,7 +95,7 @@ fn let_wait(engine: &mut Engine, pods: usize) -> anyhow::Result<()> {
                 Holding { holder: claim.into(), groups: Default::default(), consumed: Default::default() };
             let held = vec![Held { device: device.clone(), share: None, holding }];
             state.allocation = Some(Arc::new(Allocated { nodes: allocation.nodes.clone(), held }));
-            state.reserved_for = vec![consumers[0].uid.clone()];
+            state.reserved_for = vec![consumers[0].user()];
             let missing = allocation.grants[0].binding.conditions.clone();
             let progress = Progress { device, timeout_ms: None, missing, failed: None };
             state.preparation = Some(Arc::new(Preparation { since: Some(NOW), devices: vec![progress] }));

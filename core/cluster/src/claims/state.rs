@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::claim::{Claim, ClaimControl};
 use model::device::DeviceId;
+use model::identity::{ConsumerUid, PodUid};
 use model::node::{Node, NodeSelector};
 
 use crate::ledger::{Holding, ShareId};
@@ -21,9 +22,9 @@ pub struct ClaimState {
     /// What it has.
     pub allocation: Option<Arc<Allocated>>,
     /// Who uses it, by uid.
-    pub reserved_for: Vec<Arc<str>>,
+    pub reserved_for: Vec<ConsumerUid>,
     /// The uid of the pod or group that it was made for.
-    pub owner: Option<Arc<str>>,
+    pub owner: Option<ConsumerUid>,
     /// It was made by a scheduler for resources that its owner asks for by name.
     pub extended: bool,
     /// It is being deleted.
@@ -37,6 +38,12 @@ pub struct ClaimState {
 }
 
 impl ClaimState {
+    /// Whether it is reserved for a pod itself, and not for its group.
+    #[must_use]
+    pub fn is_reserved_for(&self, pod: &PodUid) -> bool {
+        self.reserved_for.iter().any(|user| user.is(pod))
+    }
+
     /// Whether the devices that it has can be used from a node. Without devices, it may get some.
     #[must_use]
     pub fn is_usable_on(&self, node: &Node) -> bool {

@@ -93,7 +93,7 @@ impl Cycle<'_> {
                 claims.pending.push(pending);
                 continue;
             }
-            if user != pod.uid {
+            if !user.is(&pod.uid) {
                 claims.group_users.insert(id, user);
             }
             let is_settled = state.allocation.is_some() && !self.lifted.contains(&state.wish.id);

@@ -60,7 +60,7 @@ impl Cycle<'_> {
         if !self.settings.gates.enabled(Gate::DRANodeAllocatableResources) {
             return false;
         }
-        let is_mine = state.reserved_for.contains(&pod.uid);
+        let is_mine = state.is_reserved_for(&pod.uid);
         let is_used =
             !state.reserved_for.is_empty() || self.underway.is_being_reserved(&state.wish.id, Some(&pod.uid));
         let is_part = |device: &DeviceId| {

@@ -59,14 +59,14 @@ impl Cycle<'_> {
         }
         if control.leaving {
             // The scheduler that asked for it may have been stopped before the pod let go of it.
-            let is_ours = pod.node.is_none() && state.reserved_for.iter().all(|user| *user == pod.uid);
+            let is_ours = pod.node.is_none() && state.reserved_for.iter().all(|user| user.is(&pod.uid));
             let is_held = is_ours && !state.reserved_for.is_empty();
             let one = InTheWay { claim: id.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };
             let reason = ClaimReason::MustBeReallocated(id.clone());
             return Err(Withheld { reason, in_the_way: is_held.then_some(one) });
         }
         if state.allocation.is_some() {
-            let is_others = !state.reserved_for.is_empty() && !state.reserved_for.contains(&pod.uid);
+            let is_others = !state.reserved_for.is_empty() && !state.is_reserved_for(&pod.uid);
             if is_others && !control.shareable {
                 return Err(ClaimReason::NotShareable(id.clone()).into());
             }

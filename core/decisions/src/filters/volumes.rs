@@ -121,7 +121,7 @@ fn usable<'a>(
         return Err(VolumeRefusal::Deleting { claim: name.clone() });
     }
     match own {
-        Some(own) if claim.owner.as_ref() != Some(&own.pod_uid) => Err(VolumeRefusal::NotOwn {
+        Some(own) if claim.owner.as_deref() != Some(&*own.pod_uid) => Err(VolumeRefusal::NotOwn {
             namespace: shape.namespace.clone(),
             claim: name.clone(),
             pod: own.pod.clone(),

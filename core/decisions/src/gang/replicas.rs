@@ -13,6 +13,7 @@ use std::sync::Arc;
 use cluster::nodes::NodeIdx;
 use cluster::trial::Mark;
 use model::group::{Group, GroupId};
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::workload::family;
 use placement::{Answer, Domain, Gang, Placement, PlacementGenerator, ReachGenerator};
@@ -113,7 +114,7 @@ impl Cycle<'_> {
     fn is_fresh(&self, id: &GroupId) -> bool {
         let Some(group) = self.facts.groups.get(id) else { return false };
         let waiting = self.facts.groups.waiting(id);
-        let is_free = |(uid, gated): (&Arc<str>, &bool)| !gated && !self.underway.is_on_its_way(uid);
+        let is_free = |(uid, gated): (&PodUid, &bool)| !gated && !self.underway.is_on_its_way(uid);
         self.facts.groups.seated(id).next().is_none()
             && waiting.is_some_and(|members| {
                 members.len() >= group.at_least as usize && members.iter().all(is_free)

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::claim::ClaimId;
+use model::identity::PodUid;
 
 /// What is being made free for a gang.
 #[derive(Clone, Debug, Default)]
 pub struct GangPlan {
     /// The pods that are preempted, by uid.
-    pub victims: BTreeSet<Arc<str>>,
+    pub victims: BTreeSet<PodUid>,
     /// The claims that then give devices back, with their uids.
     pub freeing: Vec<(ClaimId, Arc<str>)>,
 }

@@ -6,12 +6,12 @@ pub(crate) mod rounds;
 pub(crate) mod selections;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use cluster::claims::Held;
 use cluster::groups::Root;
 use cluster::ledger::{Holder, Holding, PodRef};
 use model::device::DeviceId;
+use model::identity::PodUid;
 use model::pod::Pod;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -26,11 +26,11 @@ pub struct Plans {
     /// Pods for which room is being made.
     pub nominations: Nominations,
     /// Pods whose eviction was asked for and that are not seen to go yet, by uid.
-    pub leaving: FxHashSet<Arc<str>>,
+    pub leaving: FxHashSet<PodUid>,
     /// Grows when the users of a claim change, though its devices stay the same.
     pub users_changed: u64,
     /// Devices that could not be made ready for a pod, by its uid.
-    pub shunned: FxHashMap<Arc<str>, BTreeSet<DeviceId>>,
+    pub shunned: FxHashMap<PodUid, BTreeSet<DeviceId>>,
     /// What is being made free for gangs.
     pub gangs: BTreeMap<Root, GangPlan>,
     /// Which nodes are chosen for pods that are negotiated about.

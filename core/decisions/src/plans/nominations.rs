@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cluster::claims::Held;
 use cluster::nodes::has_rules;
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::pod::Pod;
 
 /// Room that is being made for a pod.
@@ -21,7 +22,7 @@ pub struct Nomination {
     /// The devices that it will get, under holders of its own.
     pub planned: Vec<Held>,
     /// The pods that go for it, by uid.
-    pub victims: BTreeSet<Arc<str>>,
+    pub victims: BTreeSet<PodUid>,
     /// The claims that give devices back when these are gone, with their uids.
     pub freeing: Vec<(ClaimId, Arc<str>)>,
 }
@@ -36,10 +37,10 @@ impl Nomination {
 /// All nominations.
 #[derive(Clone, Debug, Default)]
 pub struct Nominations {
-    pub(crate) by_pod: BTreeMap<Arc<str>, Nomination>,
-    by_node: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
+    pub(crate) by_pod: BTreeMap<PodUid, Nomination>,
+    by_node: BTreeMap<Arc<str>, BTreeSet<PodUid>>,
     /// Nominees with planned devices, by priority.
-    pub(crate) with_plans: BTreeSet<(i32, Arc<str>)>,
+    pub(crate) with_plans: BTreeSet<(i32, PodUid)>,
     with_rules: usize,
 }
 

@@ -1,5 +1,6 @@
 //! The node that is selected for each pod whose claims are negotiated about, and the pods of each node.
 
+use model::identity::PodUid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -7,14 +8,14 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Selections {
     /// The node of each pod, by its uid.
-    of: BTreeMap<Arc<str>, Arc<str>>,
+    of: BTreeMap<PodUid, Arc<str>>,
     /// Uids of pods by their node.
-    at: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
+    at: BTreeMap<Arc<str>, BTreeSet<PodUid>>,
 }
 
 impl Selections {
     /// This node is chosen for a pod, or none.
-    pub fn set(&mut self, pod: &Arc<str>, node: Option<&Arc<str>>) {
+    pub fn set(&mut self, pod: &PodUid, node: Option<&Arc<str>>) {
         if let Some(before) = self.of.remove(pod)
             && let Some(pods) = self.at.get_mut(&before)
         {
@@ -35,7 +36,7 @@ impl Selections {
     }
 
     /// Uids of the other pods that a node is chosen for.
-    pub(crate) fn others_at<'s>(&'s self, node: &str, pod: &'s str) -> impl Iterator<Item = &'s Arc<str>> {
+    pub(crate) fn others_at<'s>(&'s self, node: &str, pod: &'s str) -> impl Iterator<Item = &'s PodUid> {
         self.at.get(node).into_iter().flatten().filter(move |other| ***other != *pod)
     }
 }
@@ -48,7 +49,7 @@ mod tests {
     fn a_pod_has_one_node_and_is_no_other_to_itself() {
         let mut selections = Selections::default();
         let mut choose = |pod: &str, node: Option<&str>| {
-            let (pod, node) = (Arc::from(pod), node.map(Arc::from));
+            let (pod, node) = (PodUid::from(pod), node.map(Arc::from));
             selections.set(&pod, node.as_ref());
             let count = |node: &str| selections.others_at(node, "x").count();
             (selections.of(&pod).map(ToString::to_string), count("a"), count("b"))

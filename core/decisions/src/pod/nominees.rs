@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cluster::nodes::NodeState;
+use model::identity::PodUid;
 use model::pod::{Pod, Shape};
 
 use crate::cycle::Cycle;
@@ -13,19 +14,19 @@ use crate::values::node_refusal::NodeRefusal;
 impl Cycle<'_> {
     /// Gives back the devices of plans that do not matter to a pod until the cycle ends: its own, and those for less important
     /// pods. Tells the uids of these pods.
-    pub fn lift_plans(&mut self, pod: &Pod) -> Vec<Arc<str>> {
+    pub fn lift_plans(&mut self, pod: &Pod) -> Vec<PodUid> {
         let own = self.plans.nominations.get(&pod.uid).map(|_| pod.uid.clone());
         self.lift_plans_below(pod.priority, own)
     }
 
     /// Gives back the devices of plans for pods that are less important than this, and for one besides.
-    pub fn lift_plans_below(&mut self, priority: i32, own: Option<Arc<str>>) -> Vec<Arc<str>> {
+    pub fn lift_plans_below(&mut self, priority: i32, own: Option<PodUid>) -> Vec<PodUid> {
         let nominations = &self.plans.nominations;
         if nominations.with_plans.is_empty() {
             return Vec::new();
         }
-        let lower = nominations.with_plans.range(..(priority, Arc::from("")));
-        let lifted: Vec<Arc<str>> = lower.map(|(_, uid)| uid.clone()).chain(own).collect();
+        let lower = nominations.with_plans.range(..(priority, PodUid::default()));
+        let lifted: Vec<PodUid> = lower.map(|(_, uid)| uid.clone()).chain(own).collect();
         for uid in &lifted {
             if let Some(nomination) = self.plans.nominations.by_pod.get(uid) {
                 self.facts.give_back(&nomination.planned);

@@ -10,6 +10,7 @@ use cluster::claims::Allocated;
 use cluster::nodes::NodeIdx;
 use cluster::trial::Mark;
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
@@ -23,7 +24,7 @@ pub(crate) struct Absence {
     /// Claims of the pods that look for a node, which stay as they are.
     own: BTreeSet<ClaimId>,
     /// The pods that are away, by uid; nothing for a pod that was on no node.
-    gone: BTreeMap<Arc<str>, Option<Arc<Pod>>>,
+    gone: BTreeMap<PodUid, Option<Arc<Pod>>>,
     /// Claims whose devices are free while these pods are away.
     aside: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
 }
@@ -35,7 +36,7 @@ impl Absence {
     }
 
     /// The pods that are away, by uid.
-    pub fn gone(&self) -> BTreeSet<Arc<str>> {
+    pub fn gone(&self) -> BTreeSet<PodUid> {
         self.gone.keys().cloned().collect()
     }
 
@@ -63,7 +64,7 @@ impl Cycle<'_> {
     pub(crate) fn depart_for_good(
         &mut self,
         absence: &mut Absence,
-        gone: impl IntoIterator<Item = Arc<str>>,
+        gone: impl IntoIterator<Item = PodUid>,
         claims: impl IntoIterator<Item = ClaimId>,
     ) {
         absence.gone.extend(gone.into_iter().map(|uid| (uid, None)));
@@ -74,7 +75,7 @@ impl Cycle<'_> {
     fn set_claim_aside(&mut self, absence: &mut Absence, id: ClaimId) {
         let Some(state) = self.facts.claims.get(&id) else { return };
         let users = &state.reserved_for;
-        let is_free = !users.is_empty() && users.iter().all(|uid| absence.gone.contains_key(uid));
+        let is_free = !users.is_empty() && users.iter().all(|uid| absence.gone.contains_key(&**uid));
         let is_kept = absence.own.contains(&id) || absence.aside.contains_key(&id);
         let Some(allocated) = state.allocation.clone().filter(|_| is_free && !is_kept) else { return };
         let uid = state.uid.clone();

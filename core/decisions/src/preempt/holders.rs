@@ -7,6 +7,7 @@ use cluster::nodes::NodeIdx;
 use cluster::pools::{PoolReach, PoolView, WholePool};
 use model::claim::ClaimId;
 use model::device::DeviceId;
+use model::identity::{ConsumerUid, PodUid};
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
@@ -22,7 +23,7 @@ impl Cycle<'_> {
     pub(crate) fn holders_elsewhere(&self, preemptor: &mut Preemptor<'_>, at: NodeIdx) -> Vec<Arc<Pod>> {
         let node = filters::node_of(self.facts.nodes.get(at));
         let Ok(pools) = self.facts.slices.pools_for(node, self.settings.gates) else { return Vec::new() };
-        let mut holders: BTreeMap<Arc<str>, Arc<Pod>> = BTreeMap::new();
+        let mut holders: BTreeMap<PodUid, Arc<Pod>> = BTreeMap::new();
         for pool in pools {
             let PoolView::Whole(pool) = pool else { continue };
             if self.facts.slices.node_of(&pool.id) != PoolReach::Several {
@@ -59,7 +60,7 @@ impl Cycle<'_> {
     /// The pods that use a claim and where they are, if all of them matter less than this.
     fn users(&self, claim: &ClaimId, priority: i32) -> Vec<(NodeIdx, Arc<Pod>)> {
         let Some(state) = self.facts.claims.get(claim) else { return Vec::new() };
-        let user = |uid: &Arc<str>| {
+        let user = |uid: &ConsumerUid| {
             let (at, pod) = self.facts.nodes.pod(uid)?;
             (pod.priority < priority).then(|| (at, pod.clone()))
         };

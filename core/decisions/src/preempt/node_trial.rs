@@ -10,6 +10,7 @@ use cluster::nodes::{NodeIdx, NodeState};
 use cluster::trial::Mark;
 use model::allocation::Allocation;
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::node::Node;
 use model::pod::Pod;
 
@@ -28,7 +29,7 @@ pub(crate) struct NodeTrial<'g> {
     state: NodeState,
     around: Around,
     /// The pods that are taken away, by uid.
-    gone: BTreeSet<Arc<str>>,
+    gone: BTreeSet<PodUid>,
     /// Claims whose devices are free while these pods are away.
     pub(crate) aside: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
     /// The devices that were found last, as long as no claim was set aside or put back since.
@@ -71,8 +72,8 @@ impl Cycle<'_> {
         let Some(state) = self.facts.claims.get(&id) else { return };
         let own = &trial.preemptor.claims;
         let is_own = own.settled.iter().chain(&own.open).any(|state| state.wish.id == id);
-        let is_free =
-            !state.reserved_for.is_empty() && state.reserved_for.iter().all(|uid| trial.gone.contains(uid));
+        let is_free = !state.reserved_for.is_empty()
+            && state.reserved_for.iter().all(|uid| trial.gone.contains(&**uid));
         let Some(allocated) = state.allocation.clone().filter(|_| is_free && !is_own) else { return };
         if trial.aside.contains_key(&id) {
             return;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
+use model::identity::ConsumerUid;
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
@@ -42,7 +43,7 @@ impl Cycle<'_> {
                 let is_left = state
                     .reserved_for
                     .iter()
-                    .all(|user| nomination.victims.contains(user) && !self.facts.nodes.has_pod(user));
+                    .all(|user| nomination.victims.contains(&**user) && !self.facts.nodes.has_pod(user));
                 state.uid == *uid && state.allocation.is_some() && is_left && !self.is_kept_waiting(state)
             })
         });
@@ -53,8 +54,9 @@ impl Cycle<'_> {
     /// They are not given back before the pod is placed again.
     pub(crate) fn is_kept_waiting(&self, state: &ClaimState) -> bool {
         let claim = &state.wish.id;
-        let waits =
-            |user: &Arc<str>| self.facts.waiting.contains_key(user) && !self.underway.is_on_its_way(user);
+        let waits = |user: &ConsumerUid| {
+            self.facts.waiting.contains_key(&**user) && !self.underway.is_on_its_way(user)
+        };
         let is_underway = || self.underway.is_given_up(claim) || self.underway.is_being_reserved(claim, None);
         state.reserved_for.iter().any(waits) && !is_underway()
     }

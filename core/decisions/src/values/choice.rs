@@ -53,8 +53,11 @@ pub(crate) fn choice(pod: &Pod, node: &Node, claims: &PodClaims, mut allocations
     // One more than there are claims is for the claim that has yet to be made.
     let made = allocations.drain(claims.open.len().min(allocations.len())..).collect::<Vec<_>>();
     let settled = claims.settled.iter().map(|state| {
-        let user = claims.group_users.get(&state.wish.id).unwrap_or(&pod.uid);
-        if state.reserved_for.contains(user) {
+        let is_reserved = match claims.group_users.get(&state.wish.id) {
+            Some(group) => state.reserved_for.contains(group),
+            None => state.is_reserved_for(&pod.uid),
+        };
+        if is_reserved {
             return Wanted::Reserved;
         }
         Wanted::Reservation { claim: state.wish.id.clone(), uid: state.uid.clone() }

@@ -1,6 +1,6 @@
 //! Why a gang has no seats.
 
-use std::sync::Arc;
+use model::identity::PodUid;
 
 use crate::values::certainty::Certainty;
 use crate::values::filter_set::FilterSet;
@@ -26,7 +26,7 @@ pub struct GangRefusal {
     /// Whether there certainly is no place.
     pub certainty: Certainty,
     /// Claims of members that have devices of no use to any pod, and for which pod they give them back.
-    pub in_the_way: Vec<(InTheWay, Arc<str>)>,
+    pub in_the_way: Vec<(InTheWay, PodUid)>,
 }
 
 impl GangRefusal {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use model::claim::ClaimId;
+use model::identity::ConsumerUid;
 use model::pod::Shape;
 
 use crate::values::pending::Pending;
@@ -25,7 +26,7 @@ pub struct PodClaims {
     /// Claims that need devices.
     pub open: Vec<Arc<ClaimState>>,
     /// The uid of the pod's group, for claims that the group uses in its stead.
-    pub group_users: BTreeMap<ClaimId, Arc<str>>,
+    pub group_users: BTreeMap<ClaimId, ConsumerUid>,
     /// Claims that drivers' controllers are to give devices.
     pub pending: Vec<Pending>,
     /// What the pod asks for by name, if devices may stand for any of it.

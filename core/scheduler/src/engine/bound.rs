@@ -10,6 +10,7 @@ use cluster::claims::ClaimState;
 use cluster::groups::Key;
 use decisions::filters::{Filter, FilterSet};
 use model::claim::ClaimId;
+use model::identity::{ConsumerUid, PodUid};
 use model::pod::{ClaimSource, Pod, PodClaim};
 use model::timestamp::Timestamp;
 
@@ -51,7 +52,7 @@ impl Engine {
     fn is_unserved(&self, pod: &Pod, claim: &PodClaim) -> bool {
         let id = pod.claim_id(claim);
         let state = id.as_ref().and_then(|id| self.facts.claims.get(id));
-        let user = id.as_ref().map_or_else(|| pod.uid.clone(), |id| self.facts.user_of(pod, id));
+        let user = id.as_ref().map_or_else(|| (&pod.uid).into(), |id| self.facts.user_of(pod, id));
         match claim.source {
             ClaimSource::NotNeeded | ClaimSource::Unknown => return false,
             // What was made for somebody else is theirs to use.
@@ -65,17 +66,17 @@ impl Engine {
 
     /// Other pods use a claim than before: those on nodes may have what they lacked, or lack what they had.
     pub(super) fn look_again_at_users(&mut self, now: Timestamp, id: &ClaimId, before: Option<&ClaimState>) {
-        let users = |state: Option<&ClaimState>| -> Vec<Arc<str>> {
+        let users = |state: Option<&ClaimState>| -> Vec<ConsumerUid> {
             state.map(|state| state.reserved_for.clone()).unwrap_or_default()
         };
         let (before, after) = (users(before), users(self.facts.claims.get(id).map(|state| &**state)));
         let changed = before.iter().filter(|user| !after.contains(user));
         for uid in changed.chain(after.iter().filter(|user| !before.contains(user))) {
-            self.look_again_at(now, uid);
+            self.look_again_at(now, &PodUid::from(&**uid));
         }
     }
 
-    fn look_again_at(&mut self, now: Timestamp, uid: &Arc<str>) {
+    fn look_again_at(&mut self, now: Timestamp, uid: &PodUid) {
         let on_its_way = self.bindings.has(uid);
         let waits_for_node = self.facts.waiting.get(uid).is_some_and(|pod| pod.node.is_none());
         if on_its_way || waits_for_node {
@@ -87,7 +88,7 @@ impl Engine {
     }
 
     /// The claims of a pod that was on its node before are written.
-    pub(super) fn served(&mut self, now: Timestamp, uid: &Arc<str>) {
+    pub(super) fn served(&mut self, now: Timestamp, uid: &PodUid) {
         let Some(binding) = self.bindings.step(uid, Event::Served) else { return };
         if self.lacks_devices(&binding.pod) {
             let why = "a claim of it lost its devices or its reservation in the meantime".to_owned();

@@ -10,13 +10,12 @@
 //! A pod that was bound by hand cannot be held back: its node may run it as soon as its claims are reserved. It keeps what
 //! it has, and if another has one of its devices that one gives way while it can.
 
-use std::sync::Arc;
-
 use cluster::claims::{ClaimState, Shown};
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
+use model::identity::{ConsumerUid, PodUid};
 use model::timestamp::Timestamp;
 
 use super::Engine;
@@ -37,8 +36,8 @@ impl Engine {
             return;
         }
         // Claims for pods of ours may be from an earlier life of ours, or from a replica.
-        let is_known = |user: &Arc<str>| {
-            self.facts.waiting.contains_key(user)
+        let is_known = |user: &ConsumerUid| {
+            self.facts.waiting.contains_key(&**user)
                 || self.facts.nodes.has_pod(user)
                 || self.facts.groups.by_uid(user).is_some()
         };
@@ -65,35 +64,29 @@ impl Engine {
     }
 
     /// Gives the devices of a claim back since another has them, and puts its pod back.
-    pub(super) fn yield_to_rival(
-        &mut self,
-        now: Timestamp,
-        uid: &Arc<str>,
-        claim: ClaimId,
-        why: ClaimReason,
-    ) {
+    pub(super) fn yield_to_rival(&mut self, now: Timestamp, uid: &PodUid, claim: ClaimId, why: ClaimReason) {
         self.give_devices_back(uid, claim, Why::LostClash);
         self.fail(now, uid, NotBound::Clash(why));
     }
 
     /// Gives the devices of a claim back that was written for a pod. One that others want too gives them back when all of them
     /// have let it go.
-    pub(super) fn give_devices_back(&mut self, uid: &Arc<str>, claim: ClaimId, why: Why) {
+    pub(super) fn give_devices_back(&mut self, uid: &PodUid, claim: ClaimId, why: Why) {
         if self.kept(why, &claim, Some(uid)).is_some() {
             return;
         }
         let Some(state) = self.facts.claims.get(&claim).cloned() else { return };
-        let mut user = uid.clone();
+        let mut user = ConsumerUid::from(uid);
         if let Some(binding) = self.bindings.get_mut(uid) {
             binding.written.retain(|part| *part != Part::Claim(claim.clone()));
             user = self.facts.user_of(&binding.pod, &claim);
         }
         let one = InTheWay { claim, uid: state.uid.clone(), remedy: Remedy::Deallocate };
-        self.ask_for(one, Some(&user));
+        self.ask_for(one, Some(user));
     }
 
     /// Takes a pod on its way back, as it cannot be bound.
-    pub(super) fn fail(&mut self, now: Timestamp, uid: &Arc<str>, why: NotBound) {
+    pub(super) fn fail(&mut self, now: Timestamp, uid: &PodUid, why: NotBound) {
         let waited = self.bindings.get(uid).and_then(Binding::waited);
         self.bindings.step(uid, Event::Failed(CannotBind { why, because: Why::NotBound }));
         self.take_back(now, uid, waited);

@@ -4,13 +4,12 @@
 //! One claim at a time gives its devices back, and only if that lets the pod onto a node; the pod is tried again when the
 //! API has it. Until the API has answered, no other pod gets the claim.
 
-use std::sync::Arc;
-
 use cluster::claims::ClaimState;
 use decisions::giving_back::{Kept, Why, kept};
 use decisions::in_the_way::{InTheWay, Remedy};
 use decisions::wake::Wake;
 use model::claim::ClaimId;
+use model::identity::{ConsumerUid, PodUid};
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
@@ -20,28 +19,31 @@ use crate::write::{Write, WriteId, WriteOutcome};
 
 impl Engine {
     /// Why a claim keeps its devices, if it does; they were for this pod.
-    pub(crate) fn kept(&self, why: Why, claim: &ClaimId, pod: Option<&Arc<str>>) -> Option<Kept> {
+    pub(crate) fn kept(&self, why: Why, claim: &ClaimId, pod: Option<&PodUid>) -> Option<Kept> {
         kept(&self.facts, &self.bindings, why, claim, pod)
     }
 
     /// Asks for the devices of a claim to be given back, unless somebody else uses it by now, or for it to be deleted.
-    pub(crate) fn ask_for(&mut self, one: InTheWay, user: Option<&Arc<str>>) {
-        if user.is_some_and(|user| self.unselects_first(&one, user) || self.releases_first(&one, user)) {
+    pub(crate) fn ask_for(&mut self, one: InTheWay, user: Option<ConsumerUid>) {
+        if user
+            .as_ref()
+            .is_some_and(|user| self.unselects_first(&one, user) || self.releases_first(&one, user))
+        {
             return;
         }
         let InTheWay { claim, uid, remedy } = one;
         let write = match remedy {
-            Remedy::Deallocate => Write::Deallocate { claim: claim.clone(), uid, user: user.cloned() },
+            Remedy::Deallocate => Write::Deallocate { claim: claim.clone(), uid, user: user.clone() },
             Remedy::Delete => Write::DeleteClaim { claim: claim.clone(), uid },
         };
         let id = self.outbox.submit_for(Owner::GivingUp, write);
-        self.bindings.giving_back.ask(id, claim, user.cloned());
+        self.bindings.giving_back.ask(id, claim, user);
     }
 
     /// A pod that is on a node lets go of a claim that it cannot use there before the claim gives its devices back: who carries
     /// that out takes nothing from a pod that may be at work.
-    fn releases_first(&mut self, one: &InTheWay, user: &Arc<str>) -> bool {
-        let pod = self.facts.waiting.get(user).cloned();
+    fn releases_first(&mut self, one: &InTheWay, user: &ConsumerUid) -> bool {
+        let pod = self.facts.waiting.get(&**user).cloned();
         let Some((pod, node)) = pod.and_then(|pod| pod.node.clone().map(|node| (pod, node))) else {
             return false;
         };
@@ -78,17 +80,17 @@ impl Engine {
             self.facts.claims.get(claim).is_none_or(|state| !self.facts.is_controlled(state))
         };
         let is_in_vain = *outcome != WriteOutcome::Done && claims.iter().any(is_ours);
-        let asker = user.and_then(|user| self.facts.waiting.get(&user)).filter(|_| is_in_vain);
+        let asker = user.and_then(|user| self.facts.waiting.get(&*user)).filter(|_| is_in_vain);
         if let Some(key) = asker.map(|pod| self.facts.groups.key_of(pod)) {
             self.queue.rest(&key, now);
         }
     }
 
-    fn settle_claim_given_up(&mut self, now: Timestamp, claim: &ClaimId, user: Option<&Arc<str>>) {
+    fn settle_claim_given_up(&mut self, now: Timestamp, claim: &ClaimId, user: Option<&ConsumerUid>) {
         if self.facts.claims.get(claim).is_some_and(|state| self.facts.is_controlled(state)) {
             // It has its devices until its driver takes them back, which is told to those who wait for that. Who looked at it
             // before the answer has to look again, and that is not only the pod that it was asked back for.
-            let pod = user.and_then(|user| self.facts.waiting.get(user));
+            let pod = user.and_then(|user| self.facts.waiting.get(&**user));
             let pod = pod.map(|pod| self.facts.groups.key_of(pod));
             pod.into_iter().for_each(|key| self.queue.wake_one(&key, Wake::OwnClaims.into(), now));
             return self.rouse_users(now, claim);

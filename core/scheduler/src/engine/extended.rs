@@ -17,6 +17,7 @@ use decisions::holding::held;
 use decisions::in_the_way::{InTheWay, Remedy};
 use model::allocation::Allocation;
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::pod::Pod;
 
 use crate::engine::Engine;
@@ -62,7 +63,7 @@ impl Engine {
     /// Takes note of a claim that was made for a pod.
     pub(crate) fn note_made(&mut self, state: &ClaimState) {
         if let Some(owner) = state.owner.as_ref().filter(|_| state.extended) {
-            self.facts.made.insert(owner.clone(), state.wish.id.clone());
+            self.facts.made.insert(PodUid::from(&**owner), state.wish.id.clone());
         }
     }
 
@@ -70,15 +71,15 @@ impl Engine {
     pub(crate) fn forget_made(&mut self, claim: &ClaimId) -> bool {
         let state = self.facts.claims.get(claim).filter(|state| state.extended);
         let Some(owner) = state.and_then(|state| state.owner.clone()) else { return false };
-        let known = self.facts.made.get(&owner) == Some(claim);
+        let known = self.facts.made.get(&*owner) == Some(claim);
         if known {
-            self.facts.made.remove(&owner);
+            self.facts.made.remove(&*owner);
         }
         known
     }
 
     /// Once the claim that was made for a pod is here and its write answered, it holds its devices itself.
-    pub(crate) fn settle_unmade(&mut self, pod: &Arc<str>) {
+    pub(crate) fn settle_unmade(&mut self, pod: &PodUid) {
         let made = self.facts.made_for(pod);
         if made.is_some_and(|claim| self.facts.claims.allocation(claim).is_some()) {
             self.forget_unmade(pod);
@@ -86,7 +87,7 @@ impl Engine {
     }
 
     /// Lets go of the devices of a claim that is not known yet, unless it is still on its way.
-    pub(crate) fn forget_unmade(&mut self, pod: &Arc<str>) {
+    pub(crate) fn forget_unmade(&mut self, pod: &PodUid) {
         let is_it = |open: &OpenWrite| open.part == Part::MadeClaim;
         let open = self.bindings.get(pod).is_some_and(|binding| binding.open.values().any(is_it));
         let abandoned = &self.bindings.abandoned;

@@ -11,6 +11,7 @@ use decisions::profile::Profile;
 use decisions::wake::{Wake, Wakes};
 use gates::Gate;
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::node::Node;
 use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
@@ -236,7 +237,7 @@ impl Engine {
         self.notice_rival(&state, shown);
         self.note_made(&state);
         self.heed_users(now, &state);
-        let made_for = state.owner.clone().filter(|_| state.extended);
+        let made_for = state.owner.as_ref().filter(|_| state.extended).map(|owner| PodUid::from(&**owner));
         let is_controlled = self.facts.is_controlled(&state);
         let is_displaceable = !is_controlled && self.is_displaceable(&state);
         let touched = self.facts.claims.show(state, shown);
@@ -314,7 +315,7 @@ impl Engine {
         }
     }
 
-    fn pod_gone(&mut self, now: Timestamp, uid: &Arc<str>) -> Wakes {
+    fn pod_gone(&mut self, now: Timestamp, uid: &PodUid) -> Wakes {
         self.bindings.rivals.is_done(now, uid);
         if let Some(pod) = self.facts.waiting.get(uid).cloned() {
             self.bereave_claims(now, &pod);
@@ -335,7 +336,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn forget_waiting(&mut self, uid: &Arc<str>) {
+    pub(super) fn forget_waiting(&mut self, uid: &PodUid) {
         let key = Key::Pod(uid.clone());
         self.queue.remove(&key);
         self.plans.shunned.remove(uid);

@@ -10,6 +10,7 @@ use cluster::claims::ClaimState;
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
 use model::claim::ClaimId;
+use model::identity::ConsumerUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -22,7 +23,7 @@ const ASKS_EVERY_MS: i64 = 1_000;
 #[derive(Debug, Default)]
 pub(crate) struct Forlorn {
     /// Claims that got devices for pods that are gone, with the uids of their users.
-    bereaved: BTreeMap<ClaimId, BTreeSet<Arc<str>>>,
+    bereaved: BTreeMap<ClaimId, BTreeSet<ConsumerUid>>,
     /// Claims that are to give their devices back, and when.
     due: BTreeMap<ClaimId, Timestamp>,
 }

@@ -1,12 +1,11 @@
 //! What stands between a pod whose claims are written and its node. Nothing is changed here: whoever asks twice gets the same answer.
 
-use std::sync::Arc;
-
 use decisions::filters::Filter;
 use decisions::not_ready::{Awaited, ClaimLost};
 use decisions::readiness::{Broken, Standing};
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -190,7 +189,7 @@ impl Engine {
     }
 
     /// Whether a pod on its way could be bound at once, but for its gang.
-    pub(super) fn could_be_bound(&self, now: Timestamp, uid: &Arc<str>) -> bool {
+    pub(super) fn could_be_bound(&self, now: Timestamp, uid: &PodUid) -> bool {
         let is_here = self.facts.waiting.contains_key(uid);
         let binding = self.bindings.get(uid).filter(|binding| is_here && !binding.awaits_answers());
         binding.is_some_and(|binding| matches!(self.outlook(now, binding), Outlook::Ready { .. }))

@@ -4,12 +4,11 @@
 //! one of its claims, or the time; nobody looks at it meanwhile. When it has waited in vain, the claims that failed give
 //! their devices back in one write each, unless another pod uses them.
 
-use std::sync::Arc;
-
 use decisions::giving_back::Why;
 use decisions::not_ready::Awaited;
 use decisions::readiness::{Broken, ReadyOutcome};
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::timestamp::Timestamp;
 
 use super::{Announcement, Engine};
@@ -23,7 +22,7 @@ impl Engine {
     pub(super) fn wait_for_devices(
         &mut self,
         now: Timestamp,
-        uid: &Arc<str>,
+        uid: &PodUid,
         until: Timestamp,
         claims: Vec<ClaimId>,
         what: &Awaited,
@@ -46,7 +45,7 @@ impl Engine {
     pub(super) fn give_up_on(
         &mut self,
         now: Timestamp,
-        uid: &Arc<str>,
+        uid: &PodUid,
         claims: &[ClaimId],
         broken: Vec<Broken>,
     ) {
@@ -62,7 +61,7 @@ impl Engine {
     }
 
     /// Takes a pod back whose devices did not become ready. Its node is tried first again, and its seat is kept open.
-    pub(super) fn fail_on_node(&mut self, now: Timestamp, uid: &Arc<str>, why: NotBound) {
+    pub(super) fn fail_on_node(&mut self, now: Timestamp, uid: &PodUid, why: NotBound) {
         self.vacate(uid);
         self.bindings.step(uid, Event::Failed(CannotBind { why, because: Why::NotBound }));
         self.take_back(now, uid, None);
@@ -73,7 +72,7 @@ impl Engine {
     pub(super) fn tell_devices(
         &mut self,
         now: Timestamp,
-        uid: &Arc<str>,
+        uid: &PodUid,
         outcome: ReadyOutcome,
         (claims, waited): (&[ClaimId], Option<&Waited>),
     ) {
@@ -92,7 +91,7 @@ impl Engine {
 
     /// A pod that waited for its devices is gone, or is called back. Devices that nobody else wants are not made ready any
     /// further.
-    pub(super) fn abandon_readying(&mut self, now: Timestamp, uid: &Arc<str>, waited: Waited) {
+    pub(super) fn abandon_readying(&mut self, now: Timestamp, uid: &PodUid, waited: Waited) {
         self.tell_devices(now, uid, ReadyOutcome::Error, (&waited.claims, Some(&waited)));
         if let Some(binding) = self.bindings.get_mut(uid) {
             binding.keeps_node = false;

@@ -9,6 +9,7 @@ use decisions::in_the_way::{InTheWay, Remedy};
 use decisions::readiness::ReadyOutcome;
 use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -26,7 +27,7 @@ impl Engine {
     pub(super) fn settle(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let owners = self.outbox.settle(write);
         // All of them hear of it before the first goes on, which may take the others of its gang along.
-        let pods: Vec<Arc<str>> =
+        let pods: Vec<PodUid> =
             owners.into_iter().filter_map(|(one, owner)| self.settle_one(now, one, owner, outcome)).collect();
         pods.iter().for_each(|uid| self.go_on(now, uid));
     }
@@ -38,7 +39,7 @@ impl Engine {
         write: WriteId,
         owner: Owner,
         outcome: &WriteOutcome,
-    ) -> Option<Arc<str>> {
+    ) -> Option<PodUid> {
         match owner {
             Owner::Binding(uid) => return self.settle_binding(now, write, uid, outcome),
             Owner::Abandoned => self.settle_abandoned(now, write, outcome),
@@ -55,9 +56,9 @@ impl Engine {
         &mut self,
         now: Timestamp,
         write: WriteId,
-        uid: Arc<str>,
+        uid: PodUid,
         outcome: &WriteOutcome,
-    ) -> Option<Arc<str>> {
+    ) -> Option<PodUid> {
         let binding = self.bindings.get_mut(&uid)?;
         if let Some(open) = binding.open.remove(&write) {
             let event = match outcome {
@@ -95,7 +96,7 @@ impl Engine {
     }
 
     /// Binds a pod whose claims are all written, lets it wait for what it lacks, or takes back what was done for it.
-    pub(crate) fn go_on(&mut self, now: Timestamp, uid: &Arc<str>) {
+    pub(crate) fn go_on(&mut self, now: Timestamp, uid: &PodUid) {
         let Some(binding) = self.bindings.get(uid).filter(|binding| !binding.awaits_answers()) else {
             return;
         };
@@ -116,7 +117,7 @@ impl Engine {
     }
 
     /// Does what the outlook of a pod on its way asks for.
-    fn go_by(&mut self, now: Timestamp, uid: &Arc<str>, outlook: Outlook) {
+    fn go_by(&mut self, now: Timestamp, uid: &PodUid, outlook: Outlook) {
         match outlook {
             Outlook::Lost(why) => self.fail(now, uid, why),
             Outlook::Clash(claim, why) => self.yield_to_rival(now, uid, claim, why),
@@ -151,7 +152,7 @@ impl Engine {
         }
     }
 
-    fn bind(&mut self, uid: &Arc<str>) {
+    fn bind(&mut self, uid: &PodUid) {
         let Some(binding) = self.bindings.get(uid) else { return };
         let (pod, node) = (binding.pod.id.clone(), binding.node.clone());
         let together = self.bound_together(uid);
@@ -161,7 +162,7 @@ impl Engine {
     }
 
     /// A pod is bound where we wanted it.
-    pub(super) fn bound(&mut self, uid: &Arc<str>) {
+    pub(super) fn bound(&mut self, uid: &PodUid) {
         let Some(binding) = self.bindings.step(uid, Event::Bound) else { return };
         let key = self.facts.groups.key_of(&binding.pod);
         self.note_landing(uid, true);
@@ -179,7 +180,7 @@ impl Engine {
 
     /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once
     /// what is being written for it is answered.
-    pub(crate) fn call_back(&mut self, now: Timestamp, uid: &Arc<str>, why: NotBound) -> bool {
+    pub(crate) fn call_back(&mut self, now: Timestamp, uid: &PodUid, why: NotBound) -> bool {
         let may_come_back = |binding: &&Binding| !binding.is_being_bound() && binding.pod.node.is_none();
         let Some(binding) = self.bindings.get(uid).filter(may_come_back) else { return false };
         let waited = binding.waited();
@@ -195,7 +196,7 @@ impl Engine {
     }
 
     /// Undoes a placement that failed, and puts the pod back once that is done.
-    pub(super) fn take_back(&mut self, now: Timestamp, uid: &Arc<str>, waited: Option<Waited>) {
+    pub(super) fn take_back(&mut self, now: Timestamp, uid: &PodUid, waited: Option<Waited>) {
         match self.facts.waiting.get(uid).filter(|pod| pod.node.is_some()).cloned() {
             // It stays where it is, without what its devices would have taken.
             Some(bound) => self.facts.put_pod(bound),
@@ -247,13 +248,13 @@ impl Engine {
             }
             let Some(uid) = self.facts.claims.get(&claim).map(|state| state.uid.clone()) else { continue };
             written.retain(|part| *part != Part::Claim(claim.clone()));
-            let user = self.consumer(pod, &claim).user().clone();
-            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, Some(&user));
+            let user = self.consumer(pod, &claim).user();
+            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, Some(user));
         }
     }
 
     /// Puts a pod back whose placement is undone.
-    fn put_back(&mut self, now: Timestamp, uid: &Arc<str>) {
+    fn put_back(&mut self, now: Timestamp, uid: &PodUid) {
         let why = match self.bindings.get(uid).map(Binding::stage) {
             Some(Stage::Undoing { writes, why }) if writes.is_empty() => why.to_string(),
             _ => return,
@@ -270,7 +271,7 @@ impl Engine {
 
     /// Forgets a pod on its way that is gone. What is written for it is released. Devices of writes that are not answered
     /// stay taken until they are: the API may have given them to the claim by now.
-    pub(super) fn abandon(&mut self, uid: &Arc<str>) {
+    pub(super) fn abandon(&mut self, uid: &PodUid) {
         let waited = self.bindings.get(uid).and_then(Binding::waited);
         if let Some(waited) = waited.filter(|waited| !waited.claims.is_empty()) {
             self.abandon_readying(self.now, uid, waited);
@@ -296,7 +297,7 @@ impl Engine {
     /// A pod on its way turns out to be bound. If that is our own binding, its answer only comes later or got lost. If
     /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same if it can use
     /// it where it is now.
-    pub(super) fn found_bound(&mut self, uid: &Arc<str>, node: &Arc<str>) {
+    pub(super) fn found_bound(&mut self, uid: &PodUid, node: &Arc<str>) {
         let Some(binding) = self.bindings.get(uid) else { return };
         if binding.pod.node.is_some() {
             // It was bound before, and only its claims are being written.
@@ -329,11 +330,10 @@ impl Engine {
     }
 
     /// What was decided for a claim is written, or is taken back.
-    fn settle_part(&mut self, now: Timestamp, open: &OpenWrite, pod: &Arc<str>, outcome: &WriteOutcome) {
-        let Some(uid) = &open.decided else { return };
+    fn settle_part(&mut self, now: Timestamp, open: &OpenWrite, pod: &PodUid, outcome: &WriteOutcome) {
         // Devices may be free again, and pods that share the claim may be able to reserve it now.
-        let touched = match (&open.part, outcome) {
-            (Part::Claim(claim), outcome) => {
+        let touched = match (&open.part, &open.decided, outcome) {
+            (Part::Claim(claim), Some(uid), outcome) => {
                 let touched = self.claim_touched(claim);
                 self.facts.touch_claim(claim);
                 match outcome {
@@ -342,12 +342,14 @@ impl Engine {
                 };
                 if self.facts.claims.is_decided(claim) { Wakes::NONE } else { touched }
             }
-            (Part::MadeClaim, WriteOutcome::Failed(_)) => {
+            (Part::MadeClaim, _, WriteOutcome::Failed(_)) => {
                 self.facts.touch_unmade(pod);
                 self.facts.claims.forget_unmade(pod);
                 Wake::Claim.into()
             }
-            (Part::MadeClaim, WriteOutcome::Done) | (Part::Note(_), _) => Wakes::NONE,
+            (Part::Claim(_), None, _) | (Part::MadeClaim, _, WriteOutcome::Done) | (Part::Note(_), ..) => {
+                Wakes::NONE
+            }
         };
         self.wake_others(touched, now);
     }
@@ -381,7 +383,7 @@ impl Engine {
             Some(state) => {
                 let (claim, uid) = (state.wish.id.clone(), state.uid.clone());
                 let one = InTheWay { claim, uid, remedy: Remedy::Deallocate };
-                self.ask_for(one, Some(&consumer.user().clone()));
+                self.ask_for(one, Some(consumer.user()));
             }
             None => self.release_part(part, consumer, node),
         }
@@ -394,7 +396,7 @@ impl Engine {
         let is_there = self.facts.waiting.contains_key(&user) || self.facts.nodes.has_pod(&user);
         // Before it is answered, it could undo a reservation that the pod gets anew.
         if let Some(claim) = part.claim().filter(|_| is_there) {
-            self.bindings.giving_back.ask(write, claim.clone(), Some(user));
+            self.bindings.giving_back.ask(write, claim.clone(), Some((&user).into()));
         }
     }
 
@@ -418,7 +420,7 @@ impl Engine {
             return None;
         }
         let state = self.facts.claims.get(claim)?;
-        if state.allocation.is_none() && !state.reserved_for.contains(consumer.user()) {
+        if state.allocation.is_none() && !state.reserved_for.contains(&consumer.user()) {
             // What lost its devices is reserved for no pod either.
             return None;
         }

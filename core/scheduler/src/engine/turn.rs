@@ -9,6 +9,7 @@ use decisions::holding::held;
 use decisions::pod::{Choice, PodRefusal, Wanted};
 use model::allocation::Allocation;
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -68,7 +69,7 @@ impl Engine {
     }
 
     /// Where a pod goes, or why nowhere, and whose planned devices did not matter to it.
-    fn decide(&mut self, pod: &Arc<Pod>) -> (Result<Choice, Box<PodRefusal>>, Vec<Arc<str>>) {
+    fn decide(&mut self, pod: &Arc<Pod>) -> (Result<Choice, Box<PodRefusal>>, Vec<PodUid>) {
         let mut cycle = self.cycle();
         cycle.learn_scopes(pod);
         let lifted = cycle.lift_plans(pod);
@@ -120,7 +121,7 @@ impl Engine {
                     (open, self.allocate(&state, allocation, consumer))
                 }
                 Wanted::Claim { allocation } => {
-                    let open = OpenWrite { part: Part::MadeClaim, decided: Some(pod.uid.clone()) };
+                    let open = OpenWrite { part: Part::MadeClaim, decided: None };
                     (open, self.make_claim(pod, &choice.node, allocation))
                 }
             };

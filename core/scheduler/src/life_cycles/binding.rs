@@ -28,7 +28,7 @@ use crate::write::WriteId;
 #[derive(Clone, Debug)]
 pub(crate) struct OpenWrite {
     pub part: Part,
-    /// The claim's uid if the write gives it devices, and nothing if it only reserves it.
+    /// The uid of the claim if the write gives it devices, and nothing if it only reserves it.
     pub decided: Option<Arc<str>>,
 }
 

@@ -10,9 +10,9 @@
 //! failed may be kept open. Once they land no member is taken back that is bound.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use cluster::groups::Root;
+use model::identity::PodUid;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug)]
 pub(crate) struct Flight {
     /// The members on the way.
-    pub members: BTreeSet<Arc<str>>,
+    pub members: BTreeSet<PodUid>,
     /// How many had to be bound together when they set off.
     pub at_least: usize,
     /// How often the gang was looked at.
@@ -38,19 +38,19 @@ enum Stage {
     /// None of them is bound before enough have all that they need.
     Gathering {
         /// Members whose devices failed, and which are looked a place for again before the others are taken back.
-        vacant: BTreeSet<Arc<str>>,
+        vacant: BTreeSet<PodUid>,
     },
     /// They are being bound.
     Landing {
         /// Those that are.
-        landed: BTreeSet<Arc<str>>,
+        landed: BTreeSet<PodUid>,
         /// One of them could not be.
         is_broken: bool,
     },
     /// It is known of all of them whether they are bound.
     Over {
         /// Those that are, if another could not be.
-        landed: Option<BTreeSet<Arc<str>>>,
+        landed: Option<BTreeSet<PodUid>>,
     },
 }
 
@@ -60,27 +60,27 @@ pub(crate) enum Event {
     /// More members found seats beside them; none is kept open any more.
     Joined {
         /// These members.
-        members: BTreeSet<Arc<str>>,
+        members: BTreeSet<PodUid>,
         /// When the youngest of them was made.
         youngest: Option<Timestamp>,
     },
     /// The seat of a member is kept open.
-    Vacated(Arc<str>),
+    Vacated(PodUid),
     /// The seat of a member is not kept open any more; without a member none is.
-    Filled(Option<Arc<str>>),
+    Filled(Option<PodUid>),
     /// All have what they need.
     Cleared,
     /// A member is bound.
-    Bound(Arc<str>),
+    Bound(PodUid),
     /// A member could not be bound.
     NotBound,
     /// A member is on its way no more.
-    Left(Arc<str>),
+    Left(PodUid),
 }
 
 impl Flight {
     /// Members that set off together.
-    pub fn new(members: BTreeSet<Arc<str>>, at_least: usize, youngest: Option<Timestamp>) -> Flight {
+    pub fn new(members: BTreeSet<PodUid>, at_least: usize, youngest: Option<Timestamp>) -> Flight {
         let stage = Stage::Gathering { vacant: BTreeSet::new() };
         Flight { members, at_least, attempts: 0, since: None, youngest, stage }
     }
@@ -101,7 +101,7 @@ impl Flight {
     }
 
     /// Those that are bound, if it is over and another could not be.
-    pub fn broken_off(&self) -> Option<&BTreeSet<Arc<str>>> {
+    pub fn broken_off(&self) -> Option<&BTreeSet<PodUid>> {
         if let Stage::Over { landed } = &self.stage { landed.as_ref() } else { None }
     }
 
@@ -192,7 +192,7 @@ impl Event {
 #[derive(Debug, Default)]
 pub(crate) struct Flights {
     by_root: BTreeMap<Root, Flight>,
-    of: FxHashMap<Arc<str>, Root>,
+    of: FxHashMap<PodUid, Root>,
 }
 
 impl Flights {
@@ -239,8 +239,8 @@ mod tests {
     use super::*;
     use crate::life_cycles::table;
 
-    fn landed(uids: &[&str]) -> BTreeSet<Arc<str>> {
-        uids.iter().map(|uid| Arc::from(*uid)).collect()
+    fn landed(uids: &[&str]) -> BTreeSet<PodUid> {
+        uids.iter().map(|uid| PodUid::from(*uid)).collect()
     }
 
     #[test]

@@ -10,9 +10,9 @@
 //! back when no node is selected for the pod any more: the driver would give the claim devices for it again.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use model::claim::ClaimId;
+use model::identity::ConsumerUid;
 
 use crate::write::WriteId;
 
@@ -22,7 +22,7 @@ pub(crate) struct Request {
     /// Those that have not been answered for.
     pub claims: Vec<ClaimId>,
     /// The pod or the group for which they do, by uid.
-    pub user: Option<Arc<str>>,
+    pub user: Option<ConsumerUid>,
     stage: Stage,
 }
 
@@ -79,14 +79,14 @@ pub(crate) struct GivingBack(BTreeMap<WriteId, Request>);
 
 impl GivingBack {
     /// Claims are asked for by a write.
-    pub fn ask(&mut self, write: WriteId, claim: ClaimId, user: Option<Arc<str>>) {
+    pub fn ask(&mut self, write: WriteId, claim: ClaimId, user: Option<ConsumerUid>) {
         let request = Request { claims: vec![claim], user, stage: Stage::Asked };
         let before = self.0.insert(write, request);
         debug_assert!(before.is_none(), "a write is submitted once");
     }
 
     /// A claim will be asked for once this write has taken the selected node of a pod away.
-    pub fn ask_after(&mut self, write: WriteId, claim: ClaimId, user: &Arc<str>) {
+    pub fn ask_after(&mut self, write: WriteId, claim: ClaimId, user: &ConsumerUid) {
         let new = || Request { claims: Vec::new(), user: Some(user.clone()), stage: Stage::Unselecting };
         let request = self.0.entry(write).or_insert_with(new);
         debug_assert_eq!(request.stage, Stage::Unselecting, "it is asked for already");
@@ -108,8 +108,8 @@ impl GivingBack {
     }
 
     /// Other pods use a claim than those for which it was to give its devices back, and says whether it was for one.
-    pub fn in_use(&mut self, claim: &ClaimId, users: &[Arc<str>]) -> bool {
-        let is_other = |user: Option<&Arc<str>>| users.iter().any(|one| Some(one) != user);
+    pub fn in_use(&mut self, claim: &ClaimId, users: &[ConsumerUid]) -> bool {
+        let is_other = |user: Option<&ConsumerUid>| users.iter().any(|one| Some(one) != user);
         self.drop_where(claim, Event::InUse, is_other)
     }
 
@@ -132,7 +132,7 @@ impl GivingBack {
         &mut self,
         claim: &ClaimId,
         event: Event,
-        is_so: impl Fn(Option<&Arc<str>>) -> bool,
+        is_so: impl Fn(Option<&ConsumerUid>) -> bool,
     ) -> bool {
         let mut was_asked = false;
         self.0.retain(|_, request| {
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_claim_that_another_pod_uses_is_asked_for_no_more_and_others_of_the_request_are() {
-        let (mut all, pod): (_, Arc<str>) = (GivingBack::default(), "pod".into());
+        let (mut all, pod): (_, ConsumerUid) = (GivingBack::default(), "pod".into());
         all.ask_after(WriteId(1), claim("a"), &pod);
         all.ask_after(WriteId(1), claim("b"), &pod);
         assert!(!all.in_use(&claim("a"), std::slice::from_ref(&pod)), "it is for that pod");

@@ -8,6 +8,7 @@
 //!
 //! Between two of these a negotiation is a round of nodes that were selected, or rests: see `decisions::plans`.
 
+use model::identity::PodUid;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::write::WriteId;
 #[derive(Debug)]
 pub(crate) struct Telling {
     /// The pod, by uid.
-    pub pod: Arc<str>,
+    pub pod: PodUid,
     /// The node that is selected.
     pub selected: Option<Arc<str>>,
     stage: Stage,
@@ -74,7 +75,7 @@ pub(crate) struct Tellings(BTreeMap<WriteId, Telling>);
 
 impl Tellings {
     /// Drivers are told which node is selected for a pod.
-    pub fn begin(&mut self, write: WriteId, pod: Arc<str>, selected: Option<Arc<str>>) {
+    pub fn begin(&mut self, write: WriteId, pod: PodUid, selected: Option<Arc<str>>) {
         self.0.insert(write, Telling { pod, selected, stage: Stage::Telling });
     }
 
@@ -106,7 +107,7 @@ impl Tellings {
     }
 
     /// A write is answered: what was told by it, and why.
-    pub fn answered(&mut self, write: WriteId) -> Option<(Arc<str>, Stage)> {
+    pub fn answered(&mut self, write: WriteId) -> Option<(PodUid, Stage)> {
         self.0.remove(&write).map(|telling| (telling.pod, telling.stage))
     }
 }

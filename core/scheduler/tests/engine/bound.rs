@@ -127,7 +127,7 @@ fn it_waits_for_its_claims_to_be_made() {
     early.claims[0].source = ClaimSource::Generated("one".into());
     world.add_pod(early.clone());
     let mut made = claim("one");
-    made.owner = Some(early.uid.clone());
+    made.owner = Some((&early.uid).into());
     world.add_claim(made);
     world.settle();
     assert_eq!(world.devices_of("one"), ["gpu-a"]);

@@ -7,6 +7,7 @@ use cluster::change::Change;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use model::device::DeviceId;
+use model::identity::ConsumerUid;
 use model::node::NodeSelector;
 use model::pod::Pod;
 use scheduler::engine::Input;
@@ -28,7 +29,7 @@ fn held(name: &str, node: &str, users: &[&str]) -> ClaimState {
     let nodes = Some(NodeSelector::only(&node.into()));
     ClaimState {
         allocation: Some(Arc::new(Allocated { nodes, held })),
-        reserved_for: users.iter().map(|user| Arc::from(*user)).collect(),
+        reserved_for: users.iter().map(|user| ConsumerUid::from(*user)).collect(),
         ..claim(name)
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cluster::change::Change;
 use cluster::claims::ClaimState;
+use model::identity::ConsumerUid;
 use model::pod::Pod;
 use scheduler::write::Write;
 
@@ -91,7 +92,10 @@ fn a_claim_that_another_scheduler_allocates_first_is_used_as_it_is() {
         world.settle();
         assert_eq!(world.node_of("p").as_deref(), Some("a"), "told early: {is_told_early}");
         assert_eq!(world.devices_of("one"), ["gpu-a"]);
-        assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-other"), Arc::from("uid-p")]);
+        assert_eq!(
+            world.claims[&claim_id("one")].reserved_for,
+            [ConsumerUid::from("uid-other"), ConsumerUid::from("uid-p")]
+        );
         // The card that was ours for a moment is free again.
         world.add_claim(claim("two"));
         world.add_pod(pod("q", 100, &["two"]));

@@ -7,6 +7,7 @@ use cluster::change::Change;
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use model::device::DeviceId;
+use model::identity::ConsumerUid;
 use model::node::NodeSelector;
 use model::pod::Pod;
 use scheduler::engine::Input;
@@ -28,7 +29,7 @@ pub fn held(name: &str, node: &str, users: &[&str]) -> ClaimState {
     let nodes = Some(NodeSelector::only(&node.into()));
     ClaimState {
         allocation: Some(Arc::new(Allocated { nodes, held })),
-        reserved_for: users.iter().map(|user| Arc::from(*user)).collect(),
+        reserved_for: users.iter().map(|user| ConsumerUid::from(*user)).collect(),
         ..claim(name)
     }
 }
@@ -158,7 +159,7 @@ fn a_claim_that_another_pod_is_about_to_use_keeps_its_devices() {
     world.turn();
     assert_eq!(deallocations(&world), 0, "the reservation for the first is on its way");
     world.settle();
-    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [ConsumerUid::from("uid-p")]);
     assert_eq!((world.node_of("p").as_deref(), world.node_of("q")), (Some("a"), None));
 }
 

@@ -1,8 +1,7 @@
 //! Members that share a claim which is reserved for each of them: one write reserves it for all.
 
-use std::sync::Arc;
-
 use cluster::change::Change;
+use model::identity::ConsumerUid;
 use model::node::Node;
 use model::pod::{Pod, Resources};
 use scheduler::write::Write;
@@ -26,7 +25,7 @@ fn add_members(world: &mut World, count: usize) {
     (0..count).for_each(|at| world.add_pod(member(&format!("m{at:03}"), 100, &["shared"])));
 }
 
-fn users(world: &World) -> Vec<Arc<str>> {
+fn users(world: &World) -> Vec<ConsumerUid> {
     world.claims[&claim_id("shared")].reserved_for.clone()
 }
 

@@ -6,6 +6,7 @@ use cluster::change::{Change, GroupChange};
 use gates::{Gate, Gates};
 use model::device::{PoolId, Reach, Slice};
 use model::group::{Group, GroupId};
+use model::identity::ConsumerUid;
 use model::node::{NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::{ClaimSource, Pod, PodClaim};
 use scheduler::engine::Engine;
@@ -43,7 +44,7 @@ fn member(name: &str, cpu_milli: i64, claims: &[&str]) -> Pod {
     Pod { group: Some("gang".into()), ..pod(name, cpu_milli, claims) }
 }
 
-fn users(world: &World, claim: &str) -> Vec<Arc<str>> {
+fn users(world: &World, claim: &str) -> Vec<ConsumerUid> {
     world.claims[&claim_id(claim)].reserved_for.clone()
 }
 

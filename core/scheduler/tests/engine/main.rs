@@ -58,6 +58,7 @@ use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use cluster::published::Published;
 use model::device::{DeviceId, Slice};
+use model::identity::ConsumerUid;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
 use scheduler::engine::Input;
@@ -133,7 +134,7 @@ fn a_claim_is_allocated_and_reserved_before_its_pod_is_bound() {
     world.turn();
     assert!(matches!(world.open[..], [(_, Write::Allocate { .. })]), "{:?}", world.open);
     world.carry_out();
-    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [ConsumerUid::from("uid-p")]);
     assert!(matches!(world.open[..], [(_, Write::Bind { .. })]), "{:?}", world.open);
     world.settle();
     let node = world.node_of("p").expect("it is bound");
@@ -212,7 +213,7 @@ fn a_binding_that_fails_releases_the_claim_and_the_pod_is_tried_again() {
     world.later(2);
     world.settle();
     assert!(world.node_of("p").is_some());
-    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [ConsumerUid::from("uid-p")]);
 }
 
 #[test]
@@ -233,7 +234,7 @@ fn a_pod_is_tried_again_only_when_its_devices_are_given_back() {
     world.settle();
     world.later(2);
     world.settle();
-    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [ConsumerUid::from("uid-p")]);
     assert!(world.node_of("p").is_some());
 }
 
@@ -287,7 +288,7 @@ fn a_pod_that_somebody_else_bound_stays_there_and_keeps_what_was_reserved_for_it
     world.add_pod(elsewhere);
     world.settle();
     assert_eq!(world.node_of("p").as_deref(), Some("b"));
-    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [ConsumerUid::from("uid-p")]);
     assert_eq!((world.engine.placing(), world.engine.is_idle()), (0, true));
 }
 
@@ -440,7 +441,7 @@ fn another_engine_goes_on_from_what_the_api_has() {
     world.settle();
     assert!(world.node_of("p").is_some());
     assert_eq!(world.devices_of("one"), devices);
-    assert_eq!(world.claims[&claim_id("one")].reserved_for, [Arc::from("uid-p")]);
+    assert_eq!(world.claims[&claim_id("one")].reserved_for, [ConsumerUid::from("uid-p")]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use decisions::negotiation::NODES_MAX;
 use decisions::settings::Settings;
 use gates::{Gate, Gates};
 use model::claim::{Class, Control};
+use model::identity::ConsumerUid;
 use model::node::NodeSelector;
 use model::pod::PodId;
 use scheduler::engine::{Engine, Input};
@@ -260,7 +261,7 @@ fn classic_structured_shared_and_immediate_claims_can_be_mixed() {
     world.settle();
     assert_eq!(world.node_of("p").as_deref(), Some("a"));
     assert_eq!(world.devices_of("gpu"), ["gpu-a"]);
-    assert_eq!(*world.claims[&claim_id("immediate")].reserved_for, ["uid-p".into()]);
+    assert_eq!(*world.claims[&claim_id("immediate")].reserved_for, [ConsumerUid::from("uid-p")]);
 }
 
 #[test]

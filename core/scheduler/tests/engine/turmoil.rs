@@ -21,8 +21,8 @@ impl Dice {
 pub fn collect(world: &mut World) {
     for (id, before) in world.claims.clone() {
         let mut state = before.clone();
-        state.reserved_for.retain(|uid| world.pods.contains_key(uid));
-        let is_orphan = state.owner.as_ref().is_some_and(|owner| !world.pods.contains_key(owner));
+        state.reserved_for.retain(|uid| world.pods.contains_key(&**uid));
+        let is_orphan = state.owner.as_ref().is_some_and(|owner| !world.pods.contains_key(&**owner));
         if is_orphan {
             world.claims.remove(&id);
             world.fact(Change::ClaimGone(id));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cluster::change::Change;
 use model::claim::Amount;
+use model::identity::PodUid;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::{Pod, Resources, Shape};
 
@@ -107,7 +108,7 @@ fn happen(dice: &mut Dice, world: &mut World, pods: &mut u64) {
     }
 }
 
-fn bound(world: &World) -> Vec<(Arc<str>, Option<Arc<str>>)> {
+fn bound(world: &World) -> Vec<(PodUid, Option<Arc<str>>)> {
     world.pods.values().map(|pod| (pod.uid.clone(), pod.node.clone())).collect()
 }
 

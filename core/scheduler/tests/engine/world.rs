@@ -16,6 +16,7 @@ use gates::Gates;
 use model::allocation::{Allocation, Grant};
 use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
 use model::device::{Binding, Device, DeviceId, PoolId, Reach, Slice};
+use model::identity::PodUid;
 use model::node::Node;
 use model::pod::{ClaimSource, ContainerWish, Landing, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
@@ -30,14 +31,14 @@ pub struct World {
     pub engine: Engine,
     pub now: Timestamp,
     pub claims: BTreeMap<ClaimId, ClaimState>,
-    pub pods: BTreeMap<Arc<str>, Pod>,
+    pub pods: BTreeMap<PodUid, Pod>,
     /// Writes that wait to be carried out.
     pub open: Vec<(WriteId, Write)>,
     /// The next writes of which this says so fail.
     pub fail: Vec<fn(&Write) -> bool>,
     pub told: Vec<String>,
     /// What is noted on pods about their devices, by uid.
-    pub notes: BTreeMap<Arc<str>, Vec<ClaimFootprint>>,
+    pub notes: BTreeMap<PodUid, Vec<ClaimFootprint>>,
     /// How many claims were made for resources by name.
     pub made: usize,
     /// Pods that are deleted stay until they are let go.
@@ -245,7 +246,7 @@ impl World {
                     self.told.push(format!("{}: {message}", pod.id.name));
                 }
                 Effect::Announce(Announcement::Preempted { pod, by, group, node }) => {
-                    let by = group.map_or_else(|| by.uid.clone(), |group| group.id().name.clone());
+                    let by = group.map_or_else(|| by.uid.to_string(), |group| group.id().name.to_string());
                     self.told.push(format!("{} preempted by {by} on {node}", pod.id.name));
                 }
                 Effect::Announce(Announcement::DevicesPending { pod, message, .. }) => {
@@ -296,7 +297,7 @@ impl World {
     }
 
     pub fn remove_pod(&mut self, name: &str) {
-        let uid: Arc<str> = format!("uid-{name}").into();
+        let uid: PodUid = format!("uid-{name}").into();
         self.pods.remove(&uid);
         self.fact(Change::PodGone(uid));
     }
@@ -309,16 +310,16 @@ impl World {
 
     /// Claims that a pod used are free of it, and without devices if nobody uses them any more.
     pub fn release(&mut self, name: &str) {
-        let uid: Arc<str> = format!("uid-{name}").into();
+        let uid: PodUid = format!("uid-{name}").into();
         let used: Vec<ClaimId> = self
             .claims
             .values()
-            .filter(|claim| claim.reserved_for.contains(&uid))
+            .filter(|claim| claim.is_reserved_for(&uid))
             .map(|claim| claim.wish.id.clone())
             .collect();
         for id in used {
             let Some(claim) = self.claims.get_mut(&id) else { continue };
-            claim.reserved_for.retain(|user| *user != uid);
+            claim.reserved_for.retain(|user| !user.is(&uid));
             if claim.reserved_for.is_empty() {
                 claim.allocation = None;
             }
@@ -399,13 +400,13 @@ impl World {
                 }
                 known.allocation = Some(Arc::new(held(id, allocation, shares)));
                 known.preparation = preparation(allocation, self.now);
-                known.reserved_for.extend(consumers.iter().map(|one| one.user().clone()));
+                known.reserved_for.extend(consumers.iter().map(|one| one.user()));
             }
             Write::Reserve { consumers, .. } => {
-                known.reserved_for.extend(consumers.iter().map(|one| one.user().clone()));
+                known.reserved_for.extend(consumers.iter().map(|one| one.user()));
             }
             Write::Release { consumers, .. } => {
-                known.reserved_for.retain(|uid| consumers.iter().all(|one| one.user() != uid));
+                known.reserved_for.retain(|uid| consumers.iter().all(|one| one.user() != *uid));
             }
             Write::Deallocate { user, .. } => {
                 if known.reserved_for.iter().any(|uid| Some(uid) != user.as_ref()) {
@@ -469,8 +470,8 @@ impl World {
                 let mut state = claim(&name);
                 state.wish = Arc::new(Claim { id: claim_id(&name), ..Claim::clone(wish) });
                 state.allocation = Some(Arc::new(held(&claim_id(&name), allocation, shares)));
-                state.reserved_for = vec![uid.clone()];
-                (state.owner, state.extended) = (Some(uid.clone()), true);
+                state.reserved_for = vec![uid.into()];
+                (state.owner, state.extended) = (Some(uid.into()), true);
                 self.add_claim(state);
             }
             Write::DeleteClaim { claim, uid } => {

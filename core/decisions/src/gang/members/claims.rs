@@ -30,7 +30,7 @@ impl Cycle<'_> {
         let claims = self.claims_of(pod, profile)?;
         // A group that uses a claim in its members' stead is one user, however many they are.
         let is_new_user = |state: &&Arc<ClaimState>| {
-            !claims.group_users.contains_key(&state.wish.id) && !state.reserved_for.contains(&pod.uid)
+            !claims.group_users.contains_key(&state.wish.id) && !state.is_reserved_for(&pod.uid)
         };
         let states = claims.settled.iter().chain(&claims.open).filter(is_new_user);
         let count = |users: &ClaimUsers, state: &ClaimState| {

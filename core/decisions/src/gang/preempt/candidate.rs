@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::timestamp::Timestamp;
 use placement::Domain;
 
@@ -21,7 +22,7 @@ pub struct GangCandidate {
     /// The pods that have to go, the most important first.
     pub victims: Vec<Unit>,
     /// All pods that are gone then, by uid.
-    pub gone: BTreeSet<Arc<str>>,
+    pub gone: BTreeSet<PodUid>,
     /// The claims that give devices back, with their uids.
     pub freeing: Vec<(ClaimId, Arc<str>)>,
 }
@@ -32,7 +33,7 @@ pub(crate) struct Going {
     /// Pods that are still there.
     pub units: Vec<Unit>,
     /// Pods that are gone, and whose claims have yet to give devices back.
-    pub gone: Vec<Arc<str>>,
+    pub gone: Vec<PodUid>,
     /// Those claims.
     pub claims: Vec<ClaimId>,
 }

@@ -7,9 +7,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
+use model::identity::PodUid;
 use model::timestamp::Timestamp;
 use placement::Domain;
 
@@ -67,7 +67,7 @@ impl Cycle<'_> {
         };
         let (kept, others): (Vec<_>, Vec<_>) =
             self.with_violations(units).into_iter().partition(|(_, violations)| *violations > 0);
-        let against: BTreeMap<Arc<str>, usize> =
+        let against: BTreeMap<PodUid, usize> =
             kept.iter().map(|(unit, count)| (unit.pods[0].uid.clone(), *count)).collect();
         let order: Vec<Unit> = kept.into_iter().chain(others).map(|(unit, _)| unit).collect();
         // With all of them there the gang was refused a moment ago.
@@ -125,7 +125,7 @@ impl Cycle<'_> {
         if open.is_empty() {
             return true;
         }
-        let mut seats: BTreeMap<NodeIdx, BTreeSet<Arc<str>>> = BTreeMap::new();
+        let mut seats: BTreeMap<NodeIdx, BTreeSet<PodUid>> = BTreeMap::new();
         for (pod, choice) in &reprieve.seated {
             if let Some(at) = self.facts.nodes.find(&choice.node) {
                 seats.entry(at).or_default().insert(pod.uid.clone());
@@ -163,7 +163,7 @@ impl Cycle<'_> {
     }
 
     /// Devices for members on a node that has room for them, as things are thought to be.
-    fn reseat(&mut self, party: Party<'_>, at: NodeIdx, uids: &BTreeSet<Arc<str>>) -> Option<Seated> {
+    fn reseat(&mut self, party: Party<'_>, at: NodeIdx, uids: &BTreeSet<PodUid>) -> Option<Seated> {
         let members: Vec<_> =
             party.cast().members().filter(|member| uids.contains(&member.pod.uid)).collect();
         if !ClusterView::new(self, party.cast(), party.profile()).has_room(at, &members) {

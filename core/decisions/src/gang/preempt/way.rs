@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cluster::groups::Root;
 use model::claim::ClaimId;
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -66,14 +67,14 @@ impl Cycle<'_> {
     /// The pods that go already, and claims that have yet to give devices back.
     fn going_for(&self, root: &Root, units: Vec<Unit>) -> Going {
         let Some(plan) = self.plans.gangs.get(root) else { return Going { units, ..Going::default() } };
-        let is_gone = |uid: &&Arc<str>| !self.facts.nodes.has_pod(uid);
-        let gone: Vec<Arc<str>> = plan.victims.iter().filter(is_gone).cloned().collect();
+        let is_gone = |uid: &&PodUid| !self.facts.nodes.has_pod(uid);
+        let gone: Vec<PodUid> = plan.victims.iter().filter(is_gone).cloned().collect();
         let is_releasing = |(claim, uid): &&(ClaimId, Arc<str>)| {
             let state = self.facts.claims.get(claim);
             state.is_some_and(|state| {
                 state.uid == *uid
                     && state.allocation.is_some()
-                    && state.reserved_for.iter().all(|user| gone.contains(user))
+                    && state.reserved_for.iter().all(|user| gone.iter().any(|pod| user.is(pod)))
                     && !self.is_kept_waiting(state)
             })
         };

@@ -18,10 +18,10 @@ impl Cycle<'_> {
         for wanted in &choice.claims {
             let (holder, uid, allocation) = match wanted {
                 Wanted::Allocation { state, allocation } => {
-                    (Holder::Assumed(state.wish.id.clone()), &state.uid, allocation)
+                    (Holder::Assumed(state.wish.id.clone()), &*state.uid, allocation)
                 }
                 Wanted::Claim { allocation } => {
-                    (Holder::Made(PodRef::from(&**member)), &member.uid, allocation)
+                    (Holder::Made(PodRef::from(&**member)), &*member.uid, allocation)
                 }
                 Wanted::Reserved | Wanted::Reservation { .. } => continue,
             };

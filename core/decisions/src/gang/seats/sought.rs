@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use model::group::Group;
+use model::identity::PodUid;
 use placement::{Domain, Gang};
 
 use crate::gang::members::cast::Cast;
@@ -25,5 +26,5 @@ pub struct Sought {
     /// What members ask of nodes, as the profile that they name says.
     pub profile: Arc<Profile>,
     /// Claims of members that have devices of no use to any pod, and for which pod they give them back.
-    pub in_the_way: Vec<(InTheWay, Arc<str>)>,
+    pub in_the_way: Vec<(InTheWay, PodUid)>,
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cluster::groups::Root;
 use model::group::{Composite, Group};
+use model::identity::PodUid;
 use model::pod::Pod;
 use placement::Domain;
 
@@ -29,7 +30,7 @@ pub struct Tree {
     /// What members ask of nodes, as the profile that they name says.
     pub profile: Arc<Profile>,
     /// Claims of members that have devices of no use to any pod, and for which pod they give them back.
-    pub in_the_way: Vec<(InTheWay, Arc<str>)>,
+    pub in_the_way: Vec<(InTheWay, PodUid)>,
 }
 
 impl Tree {

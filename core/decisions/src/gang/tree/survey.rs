@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
+use model::identity::PodUid;
 use model::pod::Pod;
 use placement::{Amounts, Domain, Gang, Likeness, Load, PlacementState, Seats, Shortfall, shortfall};
 use rustc_hash::FxHashMap;
@@ -24,7 +25,7 @@ pub(crate) struct Survey {
     pub(crate) profile: Arc<Profile>,
     pub(crate) gang: Gang,
     /// The kind of each member, by uid.
-    pub(crate) kinds: FxHashMap<Arc<str>, usize>,
+    pub(crate) kinds: FxHashMap<PodUid, usize>,
     /// The domains that arithmetic has nothing against.
     pub(crate) sights: Vec<Sight>,
     /// The one that comes closest of those that lack something.
@@ -89,7 +90,7 @@ impl TreeSearch<'_, '_> {
     pub(crate) fn seats_by_node(
         &self,
         gang: &Gang,
-        kinds: &FxHashMap<Arc<str>, usize>,
+        kinds: &FxHashMap<PodUid, usize>,
         seated: &Seated,
     ) -> Vec<Seats> {
         let mut loads: BTreeMap<NodeIdx, Load> = BTreeMap::new();

@@ -6,10 +6,10 @@
 //! whose devices failed may be kept open for it. Before the first is bound, all are looked at once more.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use cluster::groups::Root;
 use model::group::GroupId;
+use model::identity::PodUid;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
@@ -26,13 +26,13 @@ pub(crate) struct Departed {
 
 impl Engine {
     /// A member has all that it needs: if it is the last one, all of them are bound.
-    pub(crate) fn complete_flight(&mut self, now: Timestamp, uid: &Arc<str>) {
+    pub(crate) fn complete_flight(&mut self, now: Timestamp, uid: &PodUid) {
         let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
         let flight = self.gangs.flights.get(&root).filter(|flight| self.is_whole(&root, flight));
         let Some(flight) = flight else { return };
-        let others: Vec<Arc<str>> = flight.members.iter().filter(|other| *other != uid).cloned().collect();
+        let others: Vec<PodUid> = flight.members.iter().filter(|other| *other != uid).cloned().collect();
         // All are asked what each was asked when it became ready: a list of claims or another scheduler may have come since.
-        let unfit: Vec<Arc<str>> =
+        let unfit: Vec<PodUid> =
             others.iter().filter(|other| !self.could_be_bound(now, other)).cloned().collect();
         if unfit.is_empty() {
             self.gangs.flights.step(&root, Event::Cleared);
@@ -44,12 +44,12 @@ impl Engine {
     }
 
     /// Whether a pod is on its way with a gang of which nobody may be bound yet.
-    pub(crate) fn is_held_for_gang(&self, uid: &Arc<str>) -> bool {
+    pub(crate) fn is_held_for_gang(&self, uid: &PodUid) -> bool {
         self.gangs.flights.of(uid).is_some_and(|flight| !flight.is_cleared())
     }
 
     /// A member is not on its way any more. What is told is how its flight was when it left.
-    pub(crate) fn leave_flight(&mut self, uid: &Arc<str>) -> Option<Departed> {
+    pub(crate) fn leave_flight(&mut self, uid: &PodUid) -> Option<Departed> {
         let root = self.gangs.flights.root_of(uid)?.clone();
         let flight = self.gangs.flights.get(&root)?;
         let before = Departed { attempts: flight.attempts, since: flight.since };
@@ -60,7 +60,7 @@ impl Engine {
     }
 
     /// A member was bound by somebody else: those who waited for it alone go on.
-    pub(crate) fn slip_from_flight(&mut self, now: Timestamp, uid: &Arc<str>) {
+    pub(crate) fn slip_from_flight(&mut self, now: Timestamp, uid: &PodUid) {
         let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
         self.leave_flight(uid);
         self.clear_if_ready(now, &root);
@@ -68,7 +68,7 @@ impl Engine {
 
     /// A member will not be bound. If too few are left, those that are not being bound yet come back as well. Whoever is bound
     /// or is being bound stays: the others are then looked a place for where these are.
-    pub(crate) fn fail_flight(&mut self, now: Timestamp, uid: &Arc<str>) {
+    pub(crate) fn fail_flight(&mut self, now: Timestamp, uid: &PodUid) {
         let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
         self.leave_flight(uid);
         let Some(flight) = self.gangs.flights.get(&root) else { return };
@@ -87,15 +87,15 @@ impl Engine {
     fn has_landed_enough(&self, root: &Root) -> bool {
         let Root::Group(id) = root else { return true };
         let wanted = self.facts.groups.get(id).map_or(0, |group| group.at_least as usize);
-        let has_landed = |uid: &&Arc<str>| self.bindings.get(uid).is_none_or(Binding::is_being_bound);
+        let has_landed = |uid: &&PodUid| self.bindings.get(uid).is_none_or(Binding::is_being_bound);
         self.facts.groups.seated(id).filter(has_landed).count() >= wanted
     }
 
     /// Takes members back that are on their way and not being bound.
     fn call_flight_back(&mut self, now: Timestamp, root: &Root, why: GangFell) {
         let Some(flight) = self.gangs.flights.get(root) else { return };
-        let is_binding = |uid: &&Arc<str>| self.bindings.get(uid).is_some_and(Binding::is_being_bound);
-        let others: Vec<Arc<str>> = flight.members.iter().filter(|uid| !is_binding(uid)).cloned().collect();
+        let is_binding = |uid: &&PodUid| self.bindings.get(uid).is_some_and(Binding::is_being_bound);
+        let others: Vec<PodUid> = flight.members.iter().filter(|uid| !is_binding(uid)).cloned().collect();
         for other in &others {
             self.leave_flight(other);
         }
@@ -121,12 +121,12 @@ impl Engine {
 
     /// Whether enough members are on the way, and all of them have what they need.
     fn is_whole(&self, root: &Root, flight: &Flight) -> bool {
-        let is_ready = |uid: &Arc<str>| self.bindings.get(uid).is_some_and(Binding::is_held);
+        let is_ready = |uid: &PodUid| self.bindings.get(uid).is_some_and(Binding::is_held);
         !flight.is_cleared() && self.has_enough(root, flight, 0) && flight.members.iter().all(is_ready)
     }
 
     /// Whether a member on its way is being taken back: what is written for it is undone, or has yet to be answered.
-    pub(super) fn is_coming_back(&self, uid: &Arc<str>) -> bool {
+    pub(super) fn is_coming_back(&self, uid: &PodUid) -> bool {
         !self.facts.nodes.has_pod(uid) || self.bindings.get(uid).is_some_and(Binding::is_coming_back)
     }
 
@@ -156,8 +156,8 @@ impl Engine {
     }
 
     /// The members of a group that are on nodes or on their way with a flight, without those that are being taken back.
-    fn stays<'e>(&'e self, flight: &'e Flight, group: &GroupId) -> impl Iterator<Item = &'e Arc<str>> {
-        let stays = |uid: &&Arc<str>| flight.members.contains(*uid) || !self.is_coming_back(uid);
+    fn stays<'e>(&'e self, flight: &'e Flight, group: &GroupId) -> impl Iterator<Item = &'e PodUid> {
+        let stays = |uid: &&PodUid| flight.members.contains(*uid) || !self.is_coming_back(uid);
         self.facts.groups.seated(group).filter(stays)
     }
 

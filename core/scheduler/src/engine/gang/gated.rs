@@ -11,6 +11,7 @@ use decisions::filters::{Filter, FilterSet};
 use gates::Gate;
 use model::claim::ClaimId;
 use model::group::GroupId;
+use model::identity::PodUid;
 use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
 use model::workload::{WorkloadId, family, replica_parts};
@@ -34,7 +35,7 @@ pub(crate) struct Gated {
     since: BTreeMap<Key, (Timestamp, Timestamp)>,
     due: BTreeSet<(Timestamp, Key)>,
     /// What pods were told, by uid.
-    told: BTreeMap<Key, BTreeMap<Arc<str>, Lack>>,
+    told: BTreeMap<Key, BTreeMap<PodUid, Lack>>,
 }
 
 /// What a pod lacks.

@@ -14,7 +14,7 @@ impl Engine {
         let idle = self.gang_cycle(party.importance(pods)).claims_in_the_way(party, pods)?;
         let count = idle.len();
         for (claim, (uid, user)) in idle {
-            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, Some(&user));
+            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, Some(user));
         }
         Some(count)
     }

@@ -8,6 +8,7 @@ use cluster::groups::{Key, Root};
 use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
 use model::group::GroupId;
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use model::workload::is_replica;
@@ -162,7 +163,7 @@ impl Engine {
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
             self.gangs.gated.add(&key, now);
-            let members: Vec<Arc<str>> = members.keys().cloned().collect();
+            let members: Vec<PodUid> = members.keys().cloned().collect();
             self.suspect_all(&members);
             self.close_seats(now, id, GangFell::MemberHeldBack);
         } else {
@@ -243,7 +244,7 @@ impl Engine {
     }
 
     /// A pod is gone: if it had a node, those who are on their way may be too few without it.
-    pub(crate) fn lose_seat(&mut self, now: Timestamp, uid: &Arc<str>) -> bool {
+    pub(crate) fn lose_seat(&mut self, now: Timestamp, uid: &PodUid) -> bool {
         let gang = self.facts.groups.of_seated(uid).cloned();
         let had_node = self.facts.take_pod(uid);
         self.gangs.released.remove(uid);

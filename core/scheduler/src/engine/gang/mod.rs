@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use decisions::gang::Tried;
 use model::group::GroupId;
+use model::identity::PodUid;
 
 use gated::Gated;
 use notes::Notes;
@@ -48,7 +49,7 @@ pub(crate) struct Gangs {
     /// Notes on groups that are not known to be written.
     notes: Notes,
     /// Members that were let go since another could not be bound, and are still on their nodes.
-    pub(crate) released: BTreeSet<Arc<str>>,
+    pub(crate) released: BTreeSet<PodUid>,
     /// Groups that are ignored as the feature is off, and of which that was told.
     ignored: BTreeSet<GroupId>,
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cluster::groups::Root;
 use decisions::gang::Tried;
 use model::group::{Group, GroupId};
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::workload::is_replica;
 
@@ -86,7 +87,7 @@ impl Engine {
             Some(flight) => flight.members.len(),
             None if group.parent.is_none() => 0,
             None => {
-                let is_on_its_way = |uid: &&Arc<str>| self.gangs.flights.of(uid).is_some();
+                let is_on_its_way = |uid: &&PodUid| self.gangs.flights.of(uid).is_some();
                 self.facts.groups.seated(id).filter(is_on_its_way).count()
             }
         };

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use cluster::groups::Root;
 use model::group::{BindingFailure, GroupId};
+use model::identity::PodUid;
 use model::pod::{Landing, Pod, Together};
 use model::timestamp::Timestamp;
 
@@ -24,7 +25,7 @@ const FAILED: &str = "another pod of its group could not be bound, and the group
 
 impl Engine {
     /// A member on its way is bound, or could not be.
-    pub(crate) fn note_landing(&mut self, uid: &Arc<str>, is_bound: bool) {
+    pub(crate) fn note_landing(&mut self, uid: &PodUid, is_bound: bool) {
         let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
         let event = if is_bound { Event::Bound(uid.clone()) } else { Event::NotBound };
         self.gangs.flights.step(&root, event);
@@ -122,11 +123,11 @@ impl Engine {
 
     /// Who is on the way with a member, if that is to be noted with its binding. Where too many are left out to be named, nothing is:
     /// who begins anew then lets nobody go.
-    pub(crate) fn bound_together(&self, uid: &Arc<str>) -> Option<Together> {
+    pub(crate) fn bound_together(&self, uid: &PodUid) -> Option<Together> {
         let (flight, binding) = (self.gangs.flights.of(uid)?, self.bindings.get(uid)?);
         let youngest = flight.youngest.filter(|_| self.is_released_with_others(&binding.pod))?;
         let root = self.facts.groups.root_or_self(&self.facts.groups.gang_of(&binding.pod)?);
-        let left_out: Arc<[Arc<str>]> =
+        let left_out: Arc<[PodUid]> =
             self.members_here(&root).into_iter().map(|pod| pod.uid.clone()).collect();
         (left_out.len() <= LEFT_OUT_MAX).then_some(Together { youngest, left_out })
     }
@@ -141,7 +142,7 @@ impl Engine {
 
     /// Whether members that were let go are still on their nodes.
     pub(super) fn has_released(&self, id: &GroupId) -> bool {
-        let is_over = |uid: &Arc<str>| {
+        let is_over = |uid: &PodUid| {
             let landing = self.facts.nodes.pod(uid).and_then(|(_, pod)| pod.landing.as_ref());
             landing.is_some_and(|landing| landing.is_over)
         };

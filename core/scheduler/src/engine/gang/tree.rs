@@ -2,10 +2,9 @@
 //!
 //! Invariant: a tree of which a part above its groups is not known is not placed.
 
-use std::sync::Arc;
-
 use cluster::groups::{Key, Root};
 use model::group::GroupId;
+use model::identity::PodUid;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
@@ -31,7 +30,7 @@ impl Engine {
         if is_held_back {
             self.gangs.gated.add(&key, now);
             let waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf));
-            let members: Vec<Arc<str>> = waiting.flat_map(|members| members.keys().cloned()).collect();
+            let members: Vec<PodUid> = waiting.flat_map(|members| members.keys().cloned()).collect();
             self.suspect_all(&members);
         } else {
             self.gangs.gated.remove(&key);

@@ -11,6 +11,7 @@ use decisions::in_the_way::InTheWay;
 use decisions::preempt::Nomination;
 use decisions::wake::{Wake, Wakes};
 use model::group::{Group, GroupId};
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -26,7 +27,7 @@ impl Engine {
         self.gangs.tried = Tried::default();
         let (key, root) = (&Key::Gang(id.clone()), &Root::Group(id.clone()));
         let waiting = self.facts.groups.waiting(id).into_iter().flat_map(|members| members.keys());
-        let (on_the_way, here): (Vec<&Arc<str>>, Vec<&Arc<str>>) =
+        let (on_the_way, here): (Vec<&PodUid>, Vec<&PodUid>) =
             waiting.partition(|uid| self.bindings.has(uid));
         // Who is being taken back counts again in a moment.
         let is_coming_back = on_the_way.iter().any(|uid| self.is_coming_back(uid));
@@ -121,8 +122,8 @@ impl Engine {
     }
 
     /// Claims of members that have devices of no use to anybody give them back.
-    pub(super) fn ask_for_all(&mut self, in_the_way: &[(InTheWay, Arc<str>)]) {
-        in_the_way.iter().for_each(|(one, user)| self.ask_for(one.clone(), Some(user)));
+    pub(super) fn ask_for_all(&mut self, in_the_way: &[(InTheWay, PodUid)]) {
+        in_the_way.iter().for_each(|(one, user)| self.ask_for(one.clone(), Some(user.into())));
     }
 
     /// Sends replicas on their way, each by itself.

@@ -4,10 +4,9 @@
 //! Invariant: nobody waits for a seat that will not be filled. If no other devices are found for the member, or it is held back
 //! or gone, all are taken back.
 
-use std::sync::Arc;
-
 use cluster::groups::Root;
 use model::group::GroupId;
+use model::identity::PodUid;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
@@ -16,7 +15,7 @@ use crate::life_cycles::not_bound::GangFell;
 
 impl Engine {
     /// Keeps the seat of a member open that is about to be taken back, as long as it can be placed anew.
-    pub(crate) fn vacate(&mut self, uid: &Arc<str>) {
+    pub(crate) fn vacate(&mut self, uid: &PodUid) {
         let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
         let Root::Group(id) = &root else { return };
         let waits = self.facts.groups.waiting(id).and_then(|members| members.get(uid));
@@ -26,7 +25,7 @@ impl Engine {
     }
 
     /// A member will not be placed anew. If too few are left the others come back as well.
-    pub(super) fn close_seat(&mut self, now: Timestamp, id: &GroupId, uid: &Arc<str>) {
+    pub(super) fn close_seat(&mut self, now: Timestamp, id: &GroupId, uid: &PodUid) {
         let root = Root::Group(id.clone());
         if self.gangs.flights.get(&root).is_some() {
             self.gangs.flights.step(&root, Event::Filled(Some(uid.clone())));

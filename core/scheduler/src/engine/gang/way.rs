@@ -12,6 +12,7 @@ use decisions::gang_preemption::GangPreemption;
 use decisions::pod::{Choice, Wanted};
 use decisions::preempt::{Nomination, planned, pods_of};
 use decisions::wake::{Wake, Wakes};
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -114,8 +115,7 @@ impl Engine {
     fn keep_room(&mut self, now: Timestamp, root: &Root, candidate: GangCandidate, aside: &[Nomination]) {
         let plan = GangPlan { victims: candidate.gone, freeing: candidate.freeing };
         self.plans.gangs.insert(root.clone(), plan);
-        let mut left: BTreeMap<&Arc<str>, &Nomination> =
-            aside.iter().map(|one| (&one.pod.uid, one)).collect();
+        let mut left: BTreeMap<&PodUid, &Nomination> = aside.iter().map(|one| (&one.pod.uid, one)).collect();
         for (pod, choice) in &candidate.seated {
             let known = left.remove(&pod.uid).map(|known| &known.node);
             if known.or(pod.nominated_node.as_ref()) != Some(&choice.node) {
@@ -148,7 +148,7 @@ impl Engine {
     /// A gang has seats: room is kept only for those of it that have none.
     pub(super) fn use_room(&mut self, now: Timestamp, root: &Root, aside: Vec<Nomination>, seated: &Seated) {
         self.plans.gangs.remove(root);
-        let seats: BTreeMap<&Arc<str>, &Arc<str>> =
+        let seats: BTreeMap<&PodUid, &Arc<str>> =
             seated.iter().map(|(pod, choice)| (&pod.uid, &choice.node)).collect();
         let mut is_freed = false;
         for nomination in aside {

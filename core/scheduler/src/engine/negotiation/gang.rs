@@ -66,7 +66,7 @@ impl Engine {
                 let Some(state) = self.facts.claims.get(&id).cloned() else { continue };
                 if self.kept(Why::NegotiationFailed, &id, Some(&pod.uid)).is_none() {
                     let one = InTheWay { claim: id, uid: state.uid.clone(), remedy: Remedy::Deallocate };
-                    self.ask_for(one, Some(&pod.uid));
+                    self.ask_for(one, Some((&pod.uid).into()));
                     is_asked = true;
                 }
             }

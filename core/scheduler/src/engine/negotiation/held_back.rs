@@ -4,9 +4,8 @@
 //! Invariant: this is decided in a turn only. While facts are told one by one, after a restart for one, a gang seems too small
 //! that is not.
 
-use std::sync::Arc;
-
 use gates::Gate;
+use model::identity::PodUid;
 use model::pod::Pod;
 
 use crate::engine::Engine;
@@ -20,7 +19,7 @@ impl Engine {
     }
 
     /// The same for all of these.
-    pub(crate) fn suspect_all<'u>(&mut self, uids: impl IntoIterator<Item = &'u Arc<str>>) {
+    pub(crate) fn suspect_all<'u>(&mut self, uids: impl IntoIterator<Item = &'u PodUid>) {
         for uid in uids {
             if let Some(pod) = self.facts.waiting.get(uid).cloned() {
                 self.suspect(&pod);

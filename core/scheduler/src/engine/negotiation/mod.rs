@@ -21,6 +21,7 @@ use decisions::in_the_way::InTheWay;
 use decisions::wake::{Wake, Wakes};
 use gates::Gate;
 use model::claim::ClaimId;
+use model::identity::{ConsumerUid, PodUid};
 use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
@@ -36,20 +37,20 @@ use crate::write::{Write, WriteId, WriteOutcome};
 #[derive(Debug, Default)]
 pub(crate) struct Negotiations {
     /// Pods that had a turn and wait, by their names, which another may have had before.
-    named: BTreeMap<PodId, BTreeSet<Arc<str>>>,
+    named: BTreeMap<PodId, BTreeSet<PodUid>>,
     /// What drivers are being told.
     tellings: Tellings,
     /// Pods that we have written a context for, by uid.
-    begun: BTreeSet<Arc<str>>,
+    begun: BTreeSet<PodUid>,
     /// What each pod waits for, by uid.
-    waits: FxHashMap<Arc<str>, Wait>,
+    waits: FxHashMap<PodUid, Wait>,
     /// Pods that may be held back, and have something all the same. By uid.
-    suspects: BTreeSet<Arc<str>>,
+    suspects: BTreeSet<PodUid>,
 }
 
 impl Engine {
     /// Takes note of the node that is chosen for a pod: by what is being written, or else by its context.
-    fn note_selection(&mut self, pod: &PodId, uid: &Arc<str>) {
+    fn note_selection(&mut self, pod: &PodId, uid: &PodUid) {
         let known = self.facts.contexts.get(pod).filter(|context| context.owner == *uid);
         let selected = match self.negotiations.tellings.selects(uid) {
             Some(selected) => selected,
@@ -108,7 +109,7 @@ impl Engine {
         };
         let is_ours = |state: Option<&ClaimState>| state.is_none_or(|state| !self.facts.is_controlled(state));
         // Who waits for others to let go of it is helped by that, too; that there are more users helps nobody.
-        let stays = |user: &Arc<str>| after.is_some_and(|after| after.reserved_for.contains(user));
+        let stays = |user: &ConsumerUid| after.is_some_and(|after| after.reserved_for.contains(user));
         let is_let_go = before.is_some_and(|before| !before.reserved_for.iter().all(stays));
         if (look(before) == look(after) && !is_let_go) || (is_ours(before) && is_ours(after)) {
             return;
@@ -123,7 +124,7 @@ impl Engine {
         }
     }
 
-    fn rouse_negotiated(&mut self, now: Timestamp, uid: &Arc<str>) {
+    fn rouse_negotiated(&mut self, now: Timestamp, uid: &PodUid) {
         let Some(pod) = self.facts.waiting.get(uid).cloned() else { return };
         let key = self.facts.groups.key_of(&pod);
         self.queue.wake_one(&key, Wake::OwnClaims.into(), now);
@@ -161,7 +162,7 @@ impl Engine {
                 owner.iter().for_each(|owner| self.note_selection(&id, owner));
                 // Another pod of this name may have waited for it to go.
                 let named = self.negotiations.named.get(&id).cloned().unwrap_or_default();
-                let uids: BTreeSet<Arc<str>> = named.into_iter().chain(owner).collect();
+                let uids: BTreeSet<PodUid> = named.into_iter().chain(owner).collect();
                 uids.iter().for_each(|uid| self.rouse_negotiated(now, uid));
             }
         }
@@ -178,7 +179,7 @@ impl Engine {
         match (outcome, told) {
             (WriteOutcome::Done, Stage::Withdrawing(claims)) => {
                 self.bindings.giving_back.unselected(write);
-                claims.into_iter().for_each(|one| self.ask_for(one, Some(&uid)));
+                claims.into_iter().for_each(|one| self.ask_for(one, Some((&uid).into())));
             }
             (WriteOutcome::Done, Stage::Outdated) => {
                 self.queue.wake_one(&key, Wake::OwnClaims.into(), now);
@@ -200,11 +201,11 @@ impl Engine {
 
     /// Whether no node may be chosen for the pod before a claim is asked to give its devices back, and one is. It is taken
     /// away first then: the driver would give the claim devices for it again.
-    pub(crate) fn unselects_first(&mut self, one: &InTheWay, user: &Arc<str>) -> bool {
+    pub(crate) fn unselects_first(&mut self, one: &InTheWay, user: &ConsumerUid) -> bool {
         if self.facts.claims.get(&one.claim).is_none_or(|state| state.control.controller.is_none()) {
             return false;
         }
-        let Some(pod) = self.facts.waiting.get(user).cloned().filter(|pod| pod.node.is_none()) else {
+        let Some(pod) = self.facts.waiting.get(&**user).cloned().filter(|pod| pod.node.is_none()) else {
             return false;
         };
         let Some(context) = self.facts.context(&pod).filter(|context| context.selected.is_some()) else {
@@ -246,7 +247,7 @@ impl Engine {
 }
 
 /// Forgets a pod under one of the things that it is found by.
-fn forget<K: Ord>(pods: &mut BTreeMap<K, BTreeSet<Arc<str>>>, key: &K, uid: &str) {
+fn forget<K: Ord>(pods: &mut BTreeMap<K, BTreeSet<PodUid>>, key: &K, uid: &str) {
     let Some(known) = pods.get_mut(key) else { return };
     known.remove(uid);
     if known.is_empty() {

@@ -14,6 +14,7 @@ use decisions::preempt::{Attempt, Candidate, Nomination, planned};
 use decisions::preemption::PodPreemption;
 use decisions::wake::{Wake, Wakes};
 use model::group::Grouping;
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -42,7 +43,7 @@ impl Engine {
     pub(crate) fn refused(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) {
         if let Some(one) = refusal.in_the_way() {
             // Nobody has to go if a claim that nobody uses gives its devices back.
-            self.ask_for(one, Some(&pod.uid));
+            self.ask_for(one, Some((&pod.uid).into()));
             // A claim gives its devices back, and the pod waits for that.
             let failure = Failure::Refused(refusal.wakes_on());
             return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());
@@ -177,8 +178,8 @@ impl Engine {
     pub(crate) fn settle_eviction(
         &mut self,
         now: Timestamp,
-        victim: &Arc<str>,
-        preemptor: &Arc<str>,
+        victim: &PodUid,
+        preemptor: &PodUid,
         outcome: &WriteOutcome,
     ) {
         if let WriteOutcome::Failed(_) = outcome {

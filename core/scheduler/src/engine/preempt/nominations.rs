@@ -9,6 +9,7 @@ use cluster::claims::Held;
 use decisions::pod::{Choice, Wanted};
 use decisions::preempt::Nomination;
 use decisions::wake::{Object, Wake, Wakes};
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -74,8 +75,7 @@ impl Engine {
 
     /// The node of nominees is gone: they look for another.
     pub(crate) fn wake_nominees_of(&mut self, now: Timestamp, node: &str) {
-        let nominees: Vec<Arc<str>> =
-            self.plans.nominations.on(node).map(|one| one.pod.uid.clone()).collect();
+        let nominees: Vec<PodUid> = self.plans.nominations.on(node).map(|one| one.pod.uid.clone()).collect();
         nominees.iter().for_each(|uid| self.wake_nominee(uid, now));
     }
 
@@ -105,7 +105,7 @@ impl Engine {
     }
 
     /// Nominees whose planned devices somebody more important has now look for others.
-    pub(crate) fn wake_dispossessed(&mut self, now: Timestamp, lifted: &[Arc<str>], choice: &Choice) {
+    pub(crate) fn wake_dispossessed(&mut self, now: Timestamp, lifted: &[PodUid], choice: &Choice) {
         let grants = || {
             choice.claims.iter().flat_map(|wanted| match wanted {
                 Wanted::Allocation { allocation, .. } | Wanted::Claim { allocation } => {

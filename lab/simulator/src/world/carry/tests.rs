@@ -97,7 +97,7 @@ fn a_note_for_a_pod_that_is_gone_by_then_is_done() {
     let (mut world, _) = world();
     let pod = world.api.get("Pod", "default", "p").expect("it is there");
     let (reason, message) = (WaitReason::Unschedulable, "no room".to_owned());
-    let write = Write::Note { pod: pod_id(), uid: uid(&pod), reason, message };
+    let write = Write::Note { pod: pod_id(), uid: uid(&pod).into(), reason, message };
     let remove = |world: &mut World| {
         world.api.delete("Pod", ("default", "p"), Some(0), None).expect("it is there");
     };
@@ -112,7 +112,7 @@ fn a_claim_that_the_api_finds_a_name_for_is_not_made_twice() {
     let wish = Claim { id: claim_id(), requests: Vec::new(), constraints: Vec::new(), configs: Vec::new() };
     let write = Write::MakeClaim {
         pod: pod_id(),
-        uid: uid(&pod),
+        uid: uid(&pod).into(),
         wish: Box::new(wish),
         allocation: nothing_granted(),
         shares: Vec::new(),
