@@ -11,6 +11,7 @@ use crate::cycle::Cycle;
 use crate::gang::members::cast::Cast;
 use crate::gang::tree::branch::Branch;
 use crate::profile::Profile;
+use crate::values::miss::Miss;
 use crate::values::wake::{Wake, Wakes};
 
 /// What the members of a tree look for.
@@ -49,9 +50,11 @@ impl Cycle<'_> {
         Some(Tree { composite, groups, branches, cast, domains, profile })
     }
 
-    /// The changes that could help the members of a tree.
-    pub fn helps_tree(&self, tree: &Tree, pods: &[Arc<Pod>]) -> Wakes {
-        let wakes = tree.groups.iter().map(|group| self.helps(group, pods)).fold(Wakes::NONE, Wakes::or);
+    /// The changes that could help the members of a tree, of which this is known.
+    pub fn helps_tree(&mut self, tree: &Tree, pods: &[Arc<Pod>], miss: &Miss) -> Wakes {
+        let devices = self.device_helps(pods, Some(miss));
+        let of_groups = tree.groups.iter().map(|group| self.helps_besides_devices(group, pods));
+        let wakes = of_groups.fold(devices, Wakes::or);
         // Levels of what is above them count as well.
         if tree.has_levels() { wakes.or(Wake::NodeLabels.into()) } else { wakes }
     }

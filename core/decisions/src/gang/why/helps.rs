@@ -10,8 +10,10 @@ use model::group::Group;
 use model::pod::{Pod, Shape};
 
 use crate::cycle::Cycle;
-use crate::devices::wakes::DEVICES;
+use crate::devices::wakes::{Breadth, DEVICES, NODES};
 use crate::filters;
+use crate::values::certainty::Certainty;
+use crate::values::miss::Miss;
 use crate::values::wake::{Wake, Wakes};
 
 /// What could help whatever members need.
@@ -41,8 +43,31 @@ const AROUND: Wakes = Wakes::of(&[
 ]);
 
 impl Cycle<'_> {
-    /// The changes that could help these members of a group.
-    pub fn helps(&self, group: &Group, pods: &[Arc<Pod>]) -> Wakes {
+    /// The changes that could help these members of a group, of which this is known if anything is.
+    pub fn helps(&mut self, group: &Group, pods: &[Arc<Pod>], miss: Option<&Miss>) -> Wakes {
+        self.helps_besides_devices(group, pods).or(self.device_helps(pods, miss))
+    }
+
+    /// The changes to devices, claims and classes that could help these members.
+    pub(crate) fn device_helps(&mut self, pods: &[Arc<Pod>], miss: Option<&Miss>) -> Wakes {
+        if !pods.iter().any(|pod| self.facts.wants_devices(pod)) {
+            return Wakes::NONE;
+        }
+        let is_known = miss.is_some_and(|miss| miss.certainty == Certainty::Proved && !miss.unanswered);
+        let Some(profile) = pods.first().map(|pod| self.settings.profile_of(pod)).filter(|_| is_known) else {
+            return DEVICES;
+        };
+        let mut wakes = NODES;
+        for pod in pods {
+            // A member whose claims cannot be used may be the one with which the gang has seats.
+            let Ok(claims) = self.claims_of(pod, &profile) else { return DEVICES };
+            wakes.extend(&self.device_wakes(&claims, Breadth::OwnDrivers));
+        }
+        wakes
+    }
+
+    /// The changes to anything else that could help these members of a group.
+    pub(crate) fn helps_besides_devices(&self, group: &Group, pods: &[Arc<Pod>]) -> Wakes {
         let mut wakes = SEATS;
         let mut shapes: Vec<&Arc<Shape>> = Vec::new();
         for pod in pods {
@@ -70,9 +95,6 @@ impl Cycle<'_> {
         if shapes.iter().any(|shape| !shape.requests.others.is_empty()) {
             // Devices of a class may stand for it.
             wakes = wakes.or(Wake::Class.into());
-        }
-        if pods.iter().any(|pod| self.facts.wants_devices(pod)) {
-            wakes = wakes.or(DEVICES);
         }
         let is_plain = |shape: &&Arc<Shape>| {
             shape.spread.is_empty()
