@@ -300,3 +300,33 @@ fn a_gang_that_could_not_be_judged_wakes_on_devices_of_any_driver() {
     tried_after(&mut world, |world| world.fact(slice("a", "nic.example.com", &["nic-0"], 1)));
     assert_eq!((world.node_of("one").as_deref(), world.node_of("two").as_deref()), (Some("a"), Some("a")));
 }
+
+#[test]
+fn a_gang_that_has_to_stay_in_a_rack_wakes_on_room_there() {
+    let mut world = gang_world();
+    for (rack, name) in [("r", "a"), ("r", "b"), ("s", "c"), ("s", "d")] {
+        world.fact(node_in(rack, name, 1_000));
+    }
+    world.fact(group(2, &["rack"]));
+    world.add_pod(member("one", 1_000, &[]));
+    world.add_pod(member("two", 1_000, &[]));
+    world.settle();
+    let home = world.node_of("one").expect("it is placed");
+    let (home, away) = if ["a", "b"].contains(&&*home) { ("r", "s") } else { ("s", "r") };
+    // The other rack is full as well, and one more node comes to each, which is taken at once.
+    for (rack, name) in [(home, "near"), (away, "far")] {
+        world.fact(node_in(rack, name, 1_000));
+        let plain = pod(name, 1_000, &[]);
+        let shape =
+            Shape { node_labels: [("host".into(), name.into())].into(), ..Shape::clone(&plain.shape) };
+        world.add_pod(Pod { shape: Arc::new(shape), ..plain });
+        world.settle();
+    }
+    world.add_pod(member("three", 1_000, &[]));
+    world.settle();
+    assert_eq!((world.node_of("three"), world.engine.counts().asleep), (None, 1), "{:?}", world.told);
+    let tried = tried_after(&mut world, |world| world.remove_pod("far"));
+    assert_eq!(tried, names(&[]));
+    tried_after(&mut world, |world| world.remove_pod("near"));
+    assert_eq!(world.node_of("three").as_deref(), Some("near"));
+}

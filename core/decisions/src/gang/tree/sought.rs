@@ -10,6 +10,7 @@ use placement::Domain;
 use crate::cycle::Cycle;
 use crate::gang::members::cast::Cast;
 use crate::gang::tree::branch::Branch;
+use crate::gang::why::helps::ROOM;
 use crate::profile::Profile;
 use crate::values::miss::Miss;
 use crate::values::wake::{Wake, Wakes};
@@ -54,7 +55,7 @@ impl Cycle<'_> {
     pub fn helps_tree(&mut self, tree: &Tree, pods: &[Arc<Pod>], miss: &Miss) -> Wakes {
         let devices = self.device_helps(pods, Some(miss));
         let of_groups = tree.groups.iter().map(|group| self.helps_besides_devices(group, pods));
-        let wakes = of_groups.fold(devices, Wakes::or);
+        let wakes = of_groups.fold(devices, Wakes::or).or(Wakes::of(&ROOM));
         // Levels of what is above them count as well.
         if tree.has_levels() { wakes.or(Wake::NodeLabels.into()) } else { wakes }
     }

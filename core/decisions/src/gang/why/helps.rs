@@ -3,6 +3,7 @@
 //! Invariant: every change that could let it in is named. What says nothing about it is not: a taint matters only if one
 //! keeps a member off a node, and a label only if members look for labels.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gates::Gate;
@@ -12,20 +13,16 @@ use model::pod::{Pod, Shape};
 use crate::cycle::Cycle;
 use crate::devices::wakes::{Breadth, DEVICES, NODES};
 use crate::filters;
+use crate::gang::seats::sought::Sought;
 use crate::values::certainty::Certainty;
 use crate::values::miss::Miss;
 use crate::values::wake::{Wake, Wakes};
 
 /// What could help whatever members need.
-const SEATS: Wakes = Wakes::of(&[
-    Wake::NodeAdded,
-    Wake::NodeAllocatable,
-    Wake::PodRemoved,
-    Wake::PodShrunk,
-    Wake::OwnRequests,
-    Wake::OwnSpec,
-    Wake::Group,
-]);
+const SEATS: Wakes = Wakes::of(&[Wake::NodeAdded, Wake::OwnRequests, Wake::OwnSpec, Wake::Group]);
+
+/// What could help if it happens to a node that members may be on.
+pub(crate) const ROOM: [Wake; 3] = [Wake::NodeAllocatable, Wake::PodRemoved, Wake::PodShrunk];
 
 /// What could help besides where pods elsewhere or volumes count.
 const AROUND: Wakes = Wakes::of(&[
@@ -43,9 +40,26 @@ const AROUND: Wakes = Wakes::of(&[
 ]);
 
 impl Cycle<'_> {
-    /// The changes that could help these members of a group, of which this is known if anything is.
-    pub fn helps(&mut self, group: &Group, pods: &[Arc<Pod>], miss: Option<&Miss>) -> Wakes {
-        self.helps_besides_devices(group, pods).or(self.device_helps(pods, miss))
+    /// The changes that could help these members of a group. What they looked for and what they missed is known, unless they did
+    /// not come to that.
+    pub fn helps(&mut self, group: &Group, pods: &[Arc<Pod>], known: Option<(&Sought, &Miss)>) -> Wakes {
+        let mut wakes = self.helps_besides_devices(group, pods);
+        match known.and_then(|(sought, miss)| self.nodes_for(sought, miss)) {
+            Some(nodes) => wakes.add_domain(&ROOM, &nodes),
+            None => wakes.extend(&Wakes::of(&ROOM)),
+        }
+        wakes.or(self.device_helps(pods, known.map(|(_, miss)| miss)))
+    }
+
+    /// The nodes on which room could help a gang: those of its domains, if it is certain that it has no seats as things stand and
+    /// if nothing that happens on other nodes counts.
+    fn nodes_for(&self, sought: &Sought, miss: &Miss) -> Option<BTreeSet<Arc<str>>> {
+        let is_certain = miss.certainty == Certainty::Proved && sought.cast.is_local;
+        let nodes = sought.domains.iter().filter(|_| is_certain).flat_map(|domain| &domain.nodes);
+        let nodes: BTreeSet<Arc<str>> =
+            nodes.map(|at| filters::node_of(self.facts.nodes.get(*at)).name.clone()).collect();
+        // Without a domain it may be that members run in several, of which some have to go.
+        (!nodes.is_empty()).then_some(nodes)
     }
 
     /// The changes to devices, claims and classes that could help these members.
@@ -66,7 +80,7 @@ impl Cycle<'_> {
         wakes
     }
 
-    /// The changes to anything else that could help these members of a group.
+    /// The changes to anything else that could help these members of a group, but for room on nodes.
     pub(crate) fn helps_besides_devices(&self, group: &Group, pods: &[Arc<Pod>]) -> Wakes {
         let mut wakes = SEATS;
         let mut shapes: Vec<&Arc<Shape>> = Vec::new();

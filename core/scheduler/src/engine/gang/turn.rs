@@ -112,7 +112,8 @@ impl Engine {
         self.give_up_gang(now, key, members);
         let filters = [Filter::Resources].into_iter().collect();
         let mut cycle = self.gang_cycle(importance(group, members));
-        let (alone, wakes_on) = (cycle.why_alone(members), cycle.helps(group, members, Some(&miss)));
+        let (alone, wakes_on) =
+            (cycle.why_alone(members), cycle.helps(group, members, Some((sought, &miss))));
         drop(cycle);
         let refusal = GangRefusal::new(miss, wakes_on, filters).with_alone(alone);
         self.make_way(now, (key, Party::Gang(sought)), members, aside, refusal);
