@@ -37,6 +37,8 @@ pub struct Cycle<'c> {
     pub(crate) assumed: BTreeMap<ClaimId, Arc<ClaimState>>,
     /// How many placements were looked at.
     pub(crate) tried: Tried,
+    /// A node could not be asked for devices.
+    pub(crate) unanswered: bool,
 }
 
 impl<'c> Cycle<'c> {
@@ -58,6 +60,7 @@ impl<'c> Cycle<'c> {
             lifted: BTreeSet::new(),
             assumed: BTreeMap::new(),
             tried: Tried::default(),
+            unanswered: false,
         }
     }
 

@@ -101,6 +101,12 @@ impl Cycle<'_> {
 
     /// Asks for devices for all these claims together on a node, as things stand.
     pub(crate) fn ask_for_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, DeviceReason> {
+        let reply = self.question_devices(node, wishes);
+        self.unanswered |= reply.is_err();
+        reply
+    }
+
+    fn question_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, DeviceReason> {
         if self.caches.work.is_spent() {
             return Ok(Reply { answer: Answer::BudgetSpent, steps: 0, work: 0 });
         }

@@ -17,7 +17,7 @@ use crate::values::pod_claims::PodClaims;
 use crate::values::reason::DeviceReason;
 use crate::values::wake::{Object, Wake, Wakes};
 
-/// What could help a gang whose claims have no devices.
+/// What could help a gang whose claims have no devices, if no more is known.
 pub(crate) const DEVICES: Wakes = Wakes::of(&[
     Wake::NodeAdded,
     Wake::NodeLabels,
@@ -27,6 +27,9 @@ pub(crate) const DEVICES: Wakes = Wakes::of(&[
     Wake::Slice,
     Wake::OwnClaims,
 ]);
+
+/// What of nodes could help a gang whose claims have no devices.
+pub(crate) const NODES: Wakes = Wakes::of(&[Wake::NodeAdded, Wake::NodeLabels, Wake::NodeAllocatable]);
 
 /// What could help wherever it happens.
 const ANYWHERE: Wakes = Wakes::of(&[Wake::Class, Wake::OwnClaims]);

@@ -37,9 +37,10 @@ impl Cycle<'_> {
         steps_max: u64,
     ) -> Result<(Arc<str>, Seated), Miss> {
         let kept = self.caches.work.keep_for_later();
+        self.unanswered = false;
         let found = self.find_seats_now(party, pods, steps_max);
         self.caches.work.restore(kept);
-        found
+        found.map_err(|miss| Miss { unanswered: self.unanswered, ..miss })
     }
 
     fn find_seats_now(

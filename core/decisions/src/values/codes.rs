@@ -6,6 +6,7 @@ use allocation::AllocationError;
 
 use crate::values::gang_preemption::{GangPreemption, Helpless};
 use crate::values::gang_reason::{GangReason, SetShortage};
+use crate::values::lacking::Lacking;
 use crate::values::not_ready::NotReady;
 use crate::values::preemption::{Ineligible, PodPreemption};
 use crate::values::reason::{
@@ -48,7 +49,8 @@ impl Reason {
     pub fn codes() -> impl Iterator<Item = &'static str> {
         let lists =
             [RULES, VOLUMES, CLAIMS, NOT_READY, DEVICES, QUESTIONS, PREEMPTION, INELIGIBLE, POD_PREEMPTION];
-        let lists = lists.into_iter().chain([GANGS, SETS, GANG_PREEMPTION, HELPLESS, &[NO_SUCH_NODE]]);
+        let lists =
+            lists.into_iter().chain([LACKING, GANGS, SETS, GANG_PREEMPTION, HELPLESS, &[NO_SUCH_NODE]]);
         lists.flatten().copied()
     }
 }
@@ -169,6 +171,21 @@ codes! { GangReason, GANGS:
     TooFewWholeGroups { .. } => "TooFewGroupsWithMembers",
     TooFewGroupsFit { .. } => "TooFewGroupsFit",
     NoTreeDomain { .. } => "NoDomainForGroups",
+}
+
+codes! { Lacking, LACKING:
+    Claim(_) => "WaitingForClaim",
+    Template { .. } => "WaitingForClaimFromTemplate",
+    Gates => "SchedulingGates",
+    Group(_) => "WaitingForGroup",
+    Workload { .. } => "WaitingForWorkload",
+    GroupOfWorkload { .. } => "WaitingForGroupOfWorkload",
+    Replica { .. } => "WaitingForReplica",
+    Composite { .. } => "WaitingForCompositeGroup",
+    CompositeCycle { .. } => "CompositeGroupWithinItself",
+    Member { .. } => "WaitingForMember",
+    Members { .. } => "WaitingForMembers",
+    Groups { .. } => "WaitingForGroups",
 }
 
 codes! { SetShortage, SETS:

@@ -12,18 +12,20 @@ pub struct Miss {
     pub why: GangReason,
     /// Whether there certainly are none.
     pub certainty: Certainty,
+    /// Some nodes could not even be asked for devices, for whatever is wrong with devices there.
+    pub unanswered: bool,
 }
 
 impl Miss {
     /// Something that rules out seats for any member.
     #[must_use]
     pub fn proved(why: GangReason) -> Miss {
-        Miss { room_for: 0, why, certainty: Certainty::Proved }
+        Miss { room_for: 0, why, certainty: Certainty::Proved, unanswered: false }
     }
 
     /// Something of which it is not known whether it rules out seats.
     pub(crate) fn open(why: GangReason) -> Miss {
-        Miss { room_for: 0, why, certainty: Certainty::LimitReached }
+        Miss { room_for: 0, why, certainty: Certainty::LimitReached, unanswered: false }
     }
 
     /// The one of two that comes closer; both have to be proved.

@@ -8,6 +8,7 @@ pub mod gang_preemption;
 pub mod gang_reason;
 pub(crate) mod gang_refusal;
 pub mod in_the_way;
+pub mod lacking;
 pub(crate) mod lot;
 pub(crate) mod miss;
 pub mod node_refusal;

@@ -131,6 +131,9 @@ impl Object {
     }
 }
 
+/// How many nodes are named that belong together. There are far fewer gangs than pods.
+const DOMAIN_MAX: usize = 64;
+
 /// A set of kinds of changes, and of changes to single objects.
 ///
 /// Invariant: no object is named for a kind of which every change is in the set.
@@ -174,6 +177,17 @@ impl Wakes {
     pub fn add(&mut self, kind: Wake, object: &Object) {
         if !self.contains(kind) {
             self.insert(kind, object.clone());
+        }
+    }
+
+    /// Adds kinds of changes to nodes that belong together, if these are not too many, and otherwise to all.
+    pub fn add_domain(&mut self, kinds: &[Wake], nodes: &BTreeSet<Arc<str>>) {
+        for kind in kinds.iter().filter(|kind| !self.contains(**kind)).copied().collect::<Vec<_>>() {
+            if nodes.len() > DOMAIN_MAX {
+                self.add_kinds(bit(kind));
+            } else {
+                self.named.extend(nodes.iter().map(|node| (kind, Object::Node(node.clone()))));
+            }
         }
     }
 
@@ -302,6 +316,17 @@ mod tests {
         assert_eq!(waits.named().count(), 0);
         waits.add(Wake::PodRemoved, &node("9"));
         assert_eq!(waits, Wake::PodRemoved.into());
+    }
+
+    #[test]
+    fn all_nodes_of_a_domain_are_named_unless_they_are_too_many() {
+        let nodes = |count: usize| (0..count).map(|at| at.to_string().into()).collect();
+        let mut waits = Wakes::NONE;
+        waits.add_domain(&[Wake::PodRemoved], &nodes(DOMAIN_MAX));
+        assert!(waits.meets(&Wake::PodRemoved.of([node("63")])));
+        assert!(!waits.meets(&Wake::PodRemoved.of([node("64")])));
+        waits.add_domain(&[Wake::PodShrunk], &nodes(DOMAIN_MAX + 1));
+        assert!(waits.contains(Wake::PodShrunk) && !waits.contains(Wake::PodRemoved));
     }
 
     #[test]

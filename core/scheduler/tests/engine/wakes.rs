@@ -12,6 +12,7 @@ use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::{Pod, Resources, Shape};
 use selector::SliceRevision;
 
+use crate::gangs::{gang_world, group, member, node_in};
 use crate::world::{World, claim, claim_id, gpu_class, gpus, node, pod, world};
 
 /// The pods that are tried again after something happened.
@@ -256,4 +257,76 @@ fn a_pod_that_is_bound_to_a_node_that_is_not_there_waits_for_that_node() {
     assert_eq!(tried, names(&[]));
     let tried = tried_after(&mut world, |world| world.fact(node("b", 4_000)));
     assert_eq!(tried, names(&["p"]));
+}
+
+#[test]
+fn a_gang_wakes_on_devices_of_the_drivers_that_its_members_may_get_devices_of() {
+    let mut world = gang_world();
+    [class("gpu", Some("gpu.example.com")), node_in("r", "a", 4_000)]
+        .into_iter()
+        .for_each(|fact| world.fact(fact));
+    world.fact(slice("a", "gpu.example.com", &["gpu-0"], 1));
+    world.fact(group(2, &[]));
+    for name in ["one", "two"] {
+        world.add_claim(claim(name));
+        world.add_pod(member(name, 100, &[name]));
+    }
+    world.settle();
+    assert_eq!(world.engine.counts().asleep, 1, "{:?}", world.told);
+    let tried = tried_after(&mut world, |world| world.fact(slice("a", "nic.example.com", &["nic-0"], 1)));
+    assert_eq!(tried, names(&[]));
+    let tried = tried_after(&mut world, |world| world.add_claim(claim("another")));
+    assert_eq!(tried, names(&[]));
+    let devices = ["gpu-0", "gpu-1"];
+    let tried = tried_after(&mut world, |world| world.fact(slice("a", "gpu.example.com", &devices, 1)));
+    assert!(tried.contains("one") && tried.contains("two"), "{tried:?}");
+    assert_eq!((world.node_of("one").as_deref(), world.node_of("two").as_deref()), (Some("a"), Some("a")));
+}
+
+#[test]
+fn a_gang_that_could_not_be_judged_wakes_on_devices_of_any_driver() {
+    let mut world = gang_world();
+    [class("gpu", Some("gpu.example.com")), node_in("r", "a", 4_000)]
+        .into_iter()
+        .for_each(|fact| world.fact(fact));
+    world.fact(slice("a", "nic.example.com", &["nic-0"], 2));
+    world.fact(slice("a", "gpu.example.com", &["gpu-0", "gpu-1"], 1));
+    world.fact(group(2, &[]));
+    world.add_claim(claim_of("one", "gpu", Amount::All));
+    world.add_pod(member("one", 100, &["one"]));
+    world.add_pod(member("two", 100, &[]));
+    world.settle();
+    assert_eq!(world.node_of("one"), None);
+    tried_after(&mut world, |world| world.fact(slice("a", "nic.example.com", &["nic-0"], 1)));
+    assert_eq!((world.node_of("one").as_deref(), world.node_of("two").as_deref()), (Some("a"), Some("a")));
+}
+
+#[test]
+fn a_gang_that_has_to_stay_in_a_rack_wakes_on_room_there() {
+    let mut world = gang_world();
+    for (rack, name) in [("r", "a"), ("r", "b"), ("s", "c"), ("s", "d")] {
+        world.fact(node_in(rack, name, 1_000));
+    }
+    world.fact(group(2, &["rack"]));
+    world.add_pod(member("one", 1_000, &[]));
+    world.add_pod(member("two", 1_000, &[]));
+    world.settle();
+    let home = world.node_of("one").expect("it is placed");
+    let (home, away) = if ["a", "b"].contains(&&*home) { ("r", "s") } else { ("s", "r") };
+    // The other rack is full as well, and one more node comes to each, which is taken at once.
+    for (rack, name) in [(home, "near"), (away, "far")] {
+        world.fact(node_in(rack, name, 1_000));
+        let plain = pod(name, 1_000, &[]);
+        let shape =
+            Shape { node_labels: [("host".into(), name.into())].into(), ..Shape::clone(&plain.shape) };
+        world.add_pod(Pod { shape: Arc::new(shape), ..plain });
+        world.settle();
+    }
+    world.add_pod(member("three", 1_000, &[]));
+    world.settle();
+    assert_eq!((world.node_of("three"), world.engine.counts().asleep), (None, 1), "{:?}", world.told);
+    let tried = tried_after(&mut world, |world| world.remove_pod("far"));
+    assert_eq!(tried, names(&[]));
+    tried_after(&mut world, |world| world.remove_pod("near"));
+    assert_eq!(world.node_of("three").as_deref(), Some("near"));
 }

@@ -8,14 +8,16 @@ use std::sync::Arc;
 
 use cluster::change::Change;
 use model::claim::Amount;
+use model::group::{Disruption, Group};
 use model::identity::PodUid;
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::{Pod, Resources, Shape};
 
 use crate::GPUS_BY_CLASS;
+use crate::gangs::{applied, gang, gang_world};
 use crate::turmoil::{Dice, collect};
 use crate::wakes::{claim_of, class, slice};
-use crate::world::{World, claim_id, named_pod, pod, world};
+use crate::world::{World, claim_id, named_pod, pod};
 
 const NODES: [&str; 3] = ["a", "b", "c"];
 const DRIVERS: [&str; 2] = ["gpu.example.com", "nic.example.com"];
@@ -49,7 +51,19 @@ fn random_class(dice: &mut Dice, name: &str) -> Change {
     class(name, driver)
 }
 
-fn random_pod(dice: &mut Dice, world: &mut World, number: u64) {
+/// Pods that are placed together.
+fn random_gang(dice: &mut Dice, world: &mut World, pods: &mut u64) {
+    let (name, count) = (format!("g{pods}"), 2 + dice.below(2));
+    let group = gang(&name, count as u32, 0, Disruption::default());
+    let levels = if dice.below(2) == 0 { vec!["name".into()] } else { Vec::new() };
+    world.fact(applied(Group { levels, preempts: dice.below(2) == 0, ..group }));
+    for _ in 0..count {
+        random_pod(dice, world, *pods, Some(&name));
+        *pods += 1;
+    }
+}
+
+fn random_pod(dice: &mut Dice, world: &mut World, number: u64, group: Option<&str>) {
     let name = format!("p{number}");
     let mut claims = Vec::new();
     for _ in 0..dice.below(3) {
@@ -74,16 +88,18 @@ fn random_pod(dice: &mut Dice, world: &mut World, number: u64) {
         let node_labels = BTreeMap::from([("name".into(), pick(dice, &NODES).into())]);
         made.shape = Arc::new(Shape { node_labels, ..Shape::clone(&made.shape) });
     }
-    world.add_pod(Pod { priority: [0, 0, 0, 5][dice.below(4) as usize], ..made });
+    let priority = if group.is_some() { 0 } else { [0, 0, 0, 5][dice.below(4) as usize] };
+    world.add_pod(Pod { priority, group: group.map(Into::into), ..made });
 }
 
 fn happen(dice: &mut Dice, world: &mut World, pods: &mut u64) {
     let node = pick(dice, &NODES);
     match dice.below(14) {
-        0..=4 => {
-            random_pod(dice, world, *pods);
+        0..=3 => {
+            random_pod(dice, world, *pods, None);
             *pods += 1;
         }
+        4 => random_gang(dice, world, pods),
         5 | 6 if *pods > 0 => world.let_go(&format!("p{}", dice.below(*pods))),
         7 if *pods > 0 => {
             world.remove_pod(&format!("p{}", dice.below(*pods)));
@@ -113,7 +129,7 @@ fn bound(world: &World) -> Vec<(PodUid, Option<Arc<str>>)> {
 }
 
 fn play(seed: u64) {
-    let (mut world, mut dice) = (world(), Dice(seed));
+    let (mut world, mut dice) = (gang_world(), Dice(seed));
     for name in CLASSES {
         let change = random_class(&mut dice, name);
         world.fact(change);
@@ -139,5 +155,5 @@ fn play(seed: u64) {
 
 #[test]
 fn the_clock_alone_helps_no_pod() {
-    (0..150).for_each(play);
+    (0..60).for_each(play);
 }

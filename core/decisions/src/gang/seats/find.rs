@@ -166,7 +166,7 @@ impl Cycle<'_> {
             Answer::BudgetSpent(refusal) => (refusal, Certainty::LimitReached),
         };
         let room_for = refusal.nearest.as_ref().map_or(0, |nearest| nearest.room_for);
-        Err(Miss { room_for, why: GangReason::NoRoom(Box::new(refusal)), certainty })
+        Err(Miss { room_for, certainty, ..Miss::proved(GangReason::NoRoom(Box::new(refusal))) })
     }
 
     fn settle_seats(&mut self, cast: &Cast, found: FoundSeats) -> Result<(Arc<str>, Seated), Miss> {

@@ -56,7 +56,7 @@ impl Cycle<'_> {
                     (GangReason::TooFewMembers { waiting, needed: at_least }, FilterSet::default())
                 }
             };
-            let wakes_on = self.helps(group, pods);
+            let wakes_on = self.helps(group, pods, None);
             let refusal = GangRefusal::new(Miss::proved(why), wakes_on, filters);
             return Err(Box::new(GangRefusal { in_the_way, ..refusal }));
         }

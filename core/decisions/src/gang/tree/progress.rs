@@ -60,7 +60,7 @@ impl<'e, 'c> TreeSearch<'e, 'c> {
         let TreeSearch { cycle, nearest, groups, certainty, .. } = self;
         let nearest = nearest.map_or_else(|| otherwise(cycle), |(_, why)| why);
         let groups = groups.into_iter().map(|(id, (_, why))| (id, why)).collect();
-        Miss { room_for: 0, why: GangReason::Tree { nearest: Box::new(nearest), groups }, certainty }
+        Miss { certainty, ..Miss::proved(GangReason::Tree { nearest: Box::new(nearest), groups }) }
     }
 
     /// Goes on as if members of a group were on their nodes. Their claims have devices then, which members of other groups that name

@@ -11,8 +11,10 @@ use placement::Domain;
 use crate::cycle::Cycle;
 use crate::gang::members::cast::Cast;
 use crate::gang::tree::branch::Branch;
+use crate::gang::why::helps::ROOM;
 use crate::profile::Profile;
 use crate::values::in_the_way::InTheWay;
+use crate::values::miss::Miss;
 use crate::values::wake::{Wake, Wakes};
 
 /// What the members of a tree look for.
@@ -58,9 +60,11 @@ impl Cycle<'_> {
         Some(Tree { composite, groups, branches, cast, domains, profile, in_the_way })
     }
 
-    /// The changes that could help the members of a tree.
-    pub fn helps_tree(&self, tree: &Tree, pods: &[Arc<Pod>]) -> Wakes {
-        let wakes = tree.groups.iter().map(|group| self.helps(group, pods)).fold(Wakes::NONE, Wakes::or);
+    /// The changes that could help the members of a tree, of which this is known.
+    pub fn helps_tree(&mut self, tree: &Tree, pods: &[Arc<Pod>], miss: &Miss) -> Wakes {
+        let devices = self.device_helps(pods, Some(miss));
+        let of_groups = tree.groups.iter().map(|group| self.helps_besides_devices(group, pods));
+        let wakes = of_groups.fold(devices, Wakes::or).or(Wakes::of(&ROOM));
         // Levels of what is above them count as well.
         if tree.has_levels() { wakes.or(Wake::NodeLabels.into()) } else { wakes }
     }

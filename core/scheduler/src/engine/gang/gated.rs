@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use cluster::groups::{Key, Root};
 use decisions::filters::{Filter, FilterSet};
+use decisions::lacking::Lacking;
 use gates::Gate;
-use model::claim::ClaimId;
 use model::group::GroupId;
 use model::identity::PodUid;
 use model::pod::{ClaimSource, Pod};
@@ -35,65 +35,35 @@ pub(crate) struct Gated {
     since: BTreeMap<Key, (Timestamp, Timestamp)>,
     due: BTreeSet<(Timestamp, Key)>,
     /// What pods were told, by uid.
-    told: BTreeMap<Key, BTreeMap<PodUid, Lack>>,
+    told: BTreeMap<Key, BTreeMap<PodUid, Lacking>>,
 }
 
-/// What a pod lacks.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Lack {
-    /// Its group, or what is above that, as this says.
-    Group(String),
-    /// A claim that it names.
-    Claim(ClaimId),
-    /// A claim that is to be made from a template.
-    Template { namespace: Arc<str>, template: Arc<str> },
-    /// Another member of its gang is held back. Whatever that lacks, it is said once.
-    Member(String),
-    /// Enough members of its gang, as this says.
-    Members(String),
+/// How long it may take for something to turn up before it is worth a word.
+fn patience_ms(lack: &Lacking) -> i64 {
+    match lack {
+        Lacking::Claim(_)
+        | Lacking::Group(_)
+        | Lacking::Workload { .. }
+        | Lacking::GroupOfWorkload { .. }
+        | Lacking::Replica { .. }
+        | Lacking::Composite { .. }
+        | Lacking::CompositeCycle { .. } => HEARD_WITHIN_MS,
+        Lacking::Template { .. }
+        | Lacking::Gates
+        | Lacking::Member { .. }
+        | Lacking::Members { .. }
+        | Lacking::Groups { .. } => MADE_WITHIN_MS,
+    }
 }
 
-impl Lack {
-    /// How long it may take to turn up before it is worth a word.
-    fn patience_ms(&self) -> i64 {
-        match self {
-            Lack::Group(_) | Lack::Claim(_) => HEARD_WITHIN_MS,
-            Lack::Template { .. } | Lack::Member(_) | Lack::Members(_) => MADE_WITHIN_MS,
-        }
-    }
+/// Whether a pod that was told of one was told of the other. Whatever another member lacks, it is said once.
+fn is_as(one: &Lacking, other: &Lacking) -> bool {
+    one == other || matches!((one, other), (Lacking::Member { .. }, Lacking::Member { .. }))
+}
 
-    /// Whether a pod that was told of one was told of the other.
-    fn is_as(&self, other: &Lack) -> bool {
-        self == other || matches!((self, other), (Lack::Member(_), Lack::Member(_)))
-    }
-
-    /// What is lacking, and what can be done about it.
-    fn message(&self) -> String {
-        let hint = match self {
-            Lack::Claim(claim) => format!("create ResourceClaim {claim}"),
-            Lack::Template { namespace, template } => format!(
-                "check that ResourceClaimTemplate {namespace}/{template} exists and that the resource claim controller runs"
-            ),
-            Lack::Members(_) => "create the missing pods, or lower minCount".to_owned(),
-            Lack::Group(_) | Lack::Member(_) => return self.what(),
-        };
-        format!("{}; hint: {hint}", self.what())
-    }
-
-    fn what(&self) -> String {
-        match self {
-            Lack::Group(text) | Lack::Member(text) | Lack::Members(text) => text.clone(),
-            Lack::Claim(claim) => format!("resourceclaim \"{}\" not found", claim.name),
-            Lack::Template { template, .. } => {
-                format!("waiting for a resourceclaim to be created from resourceclaimtemplate \"{template}\"")
-            }
-        }
-    }
-
-    fn filters(&self) -> FilterSet {
-        let is_of_claims = matches!(self, Lack::Claim(_) | Lack::Template { .. });
-        is_of_claims.then_some(Filter::Devices).into_iter().collect()
-    }
+fn filters(lack: &Lacking) -> FilterSet {
+    let is_of_claims = matches!(lack, Lacking::Claim(_) | Lacking::Template { .. });
+    is_of_claims.then_some(Filter::Devices).into_iter().collect()
 }
 
 impl Gated {
@@ -157,7 +127,7 @@ impl Engine {
                 let Some(lack) = lack.or_else(|| together.clone()).filter(|_| !is_told_otherwise) else {
                     continue;
                 };
-                let due = since.plus_millis(lack.patience_ms());
+                let due = since.plus_millis(patience_ms(&lack));
                 if now < due {
                     later = Some(later.map_or(due, |time: Timestamp| time.min(due)));
                     continue;
@@ -170,74 +140,60 @@ impl Engine {
         }
     }
 
-    fn tell_lack(&mut self, key: &Key, pod: Arc<Pod>, lack: Lack) {
+    fn tell_lack(&mut self, key: &Key, pod: Arc<Pod>, lack: Lacking) {
         let told = self.gangs.gated.told.entry(key.clone()).or_default();
-        if told.get(&pod.uid).is_some_and(|known| known.is_as(&lack)) {
+        if told.get(&pod.uid).is_some_and(|known| is_as(known, &lack)) {
             return;
         }
-        let (message, filters) = (lack.message(), lack.filters());
+        let (message, filters) = (lack.with_hint(), filters(&lack));
         told.insert(pod.uid.clone(), lack);
         let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
         self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
         self.outbox.announce(Announcement::FailedScheduling { pod, message, filters });
     }
 
-    fn lack_of_group(&self, pod: &Pod) -> Option<Lack> {
-        self.facts.groups.gang_of(pod).and_then(|id| self.what_is_missing(&id)).map(Lack::Group)
+    fn lack_of_group(&self, pod: &Pod) -> Option<Lacking> {
+        self.facts.groups.gang_of(pod).and_then(|id| self.what_is_missing(&id))
     }
 
     /// A claim that a pod names, or that is to be made for it, and that is not there.
-    fn lack_of_claims(&self, pod: &Pod) -> Option<Lack> {
+    fn lack_of_claims(&self, pod: &Pod) -> Option<Lacking> {
         if !self.settings.profile(pod)?.filters.has(Filter::Devices) {
             return None;
         }
         pod.claims.iter().find_map(|claim| match &claim.source {
             ClaimSource::ToBeGenerated { template } => {
                 let (namespace, template) = (pod.id.namespace.clone(), template.clone());
-                Some(Lack::Template { namespace, template })
+                Some(Lacking::Template { namespace, template })
             }
-            _ => pod.claim_id(claim).filter(|id| self.facts.claims.get(id).is_none()).map(Lack::Claim),
+            _ => pod.claim_id(claim).filter(|id| self.facts.claims.get(id).is_none()).map(Lacking::Claim),
         })
     }
 
     /// What keeps all members of a gang or of a tree back: one of them that is held back, or that they are too few.
-    fn lack_of_gang(&self, root: &Root, pods: &[Arc<Pod>]) -> Option<Lack> {
+    fn lack_of_gang(&self, root: &Root, pods: &[Arc<Pod>]) -> Option<Lacking> {
         let kept = pods.iter().find_map(|pod| {
-            let why = match self.lack_of_claims(pod) {
-                Some(lack) => lack.what(),
-                None if !pod.gates.is_empty() => "it has scheduling gates".to_owned(),
-                None => return None,
-            };
-            Some(Lack::Member(format!("waiting for pod {} of the same pod group: {why}", pod.id.name)))
+            let gates = || (!pod.gates.is_empty()).then_some(Lacking::Gates);
+            let lacks = Box::new(self.lack_of_claims(pod).or_else(gates)?);
+            Some(Lacking::Member { pod: pod.id.name.clone(), lacks })
         });
         kept.or_else(|| self.lack_of_members(root))
     }
 
-    fn lack_of_members(&self, root: &Root) -> Option<Lack> {
+    fn lack_of_members(&self, root: &Root) -> Option<Lacking> {
         if self.facts.groups.has_enough(root) {
             return None;
         }
-        let name = &root.id().name;
-        let text = match root {
-            Root::Composite(_) => {
-                format!("waiting for enough pod groups of composite pod group {name} to have enough pods")
-            }
+        Some(match root {
+            Root::Composite(id) => Lacking::Groups { composite: id.clone() },
             Root::Group(id) => {
-                let at_least = self.facts.groups.get(id)?.at_least;
-                let group = match replica_parts(name) {
-                    Some((workload, group, replica)) => {
-                        format!("replica {replica} of pod group {group} of workload {workload}")
-                    }
-                    None => format!("pod group {name}"),
-                };
-                format!("waiting for {group} to have at least {at_least} pods")
+                Lacking::Members { group: id.clone(), at_least: self.facts.groups.get(id)?.at_least }
             }
-        };
-        Some(Lack::Members(text))
+        })
     }
 
     /// What the members of a group wait for, if it is not there.
-    fn what_is_missing(&self, id: &GroupId) -> Option<String> {
+    fn what_is_missing(&self, id: &GroupId) -> Option<Lacking> {
         if let Some(group) = self.facts.groups.get(id) {
             let is_on = self.settings.gates.enabled(Gate::CompositePodGroup);
             let mut above =
@@ -246,33 +202,24 @@ impl Engine {
             while seen.insert(above.clone()) {
                 let at = GroupId { namespace: id.namespace.clone(), name: above };
                 match self.facts.groups.composite(&at) {
-                    None => {
-                        return Some(format!(
-                            "pod group {} waits for composite pod group {}, which does not exist",
-                            id.name, at.name
-                        ));
-                    }
+                    None => return Some(Lacking::Composite { group: id.clone(), composite: at.name }),
                     Some(known) => above = known.parent.clone()?,
                 }
             }
-            return Some(format!(
-                "pod group {} is in composite pod group {above}, which is within itself",
-                id.name
-            ));
+            return Some(Lacking::CompositeCycle { group: id.clone(), composite: above });
         }
         let Some((workload, group, replica)) = replica_parts(&id.name) else {
-            return Some(format!("waiting for pod group {}, which does not exist", id.name));
+            return Some(Lacking::Group(id.clone()));
         };
         let known = WorkloadId { namespace: id.namespace.clone(), name: workload.into() };
         let Some(groups) = self.facts.groups.of_workload(&known) else {
-            return Some(format!("waiting for workload {workload}, which does not exist"));
+            return Some(Lacking::Workload { workload: known.name });
         };
         let replicas = groups.iter().filter(|one| family(&one.name) == family(&id.name)).count();
+        let (workload, group) = (known.name, group.into());
         Some(match replicas {
-            0 => format!("waiting for pod group {group} of workload {workload}, which has no such group"),
-            _ => format!(
-                "waiting for replica {replica} of pod group {group} of workload {workload}, which has {replicas}, counted from 0"
-            ),
+            0 => Lacking::GroupOfWorkload { workload, group },
+            _ => Lacking::Replica { workload, group, replica: replica.into(), replicas },
         })
     }
 }

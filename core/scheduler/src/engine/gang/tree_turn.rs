@@ -64,7 +64,7 @@ impl Engine {
                 self.give_up_gang(now, key, &pods);
                 let filters: FilterSet = [Filter::Resources].into_iter().collect();
                 let mut cycle = self.gang_cycle(party.importance(&pods));
-                let (alone, wakes_on) = (cycle.why_alone(&pods), cycle.helps_tree(&tree, &pods));
+                let (alone, wakes_on) = (cycle.why_alone(&pods), cycle.helps_tree(&tree, &pods, &miss));
                 drop(cycle);
                 let refusal = GangRefusal::new(miss, wakes_on, filters).with_alone(alone);
                 self.make_way(now, (key, party), &pods, aside, refusal);

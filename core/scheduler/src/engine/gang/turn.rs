@@ -111,7 +111,8 @@ impl Engine {
         self.give_up_gang(now, key, members);
         let filters = [Filter::Resources].into_iter().collect();
         let mut cycle = self.gang_cycle(importance(group, members));
-        let (alone, wakes_on) = (cycle.why_alone(members), cycle.helps(group, members));
+        let (alone, wakes_on) =
+            (cycle.why_alone(members), cycle.helps(group, members, Some((sought, &miss))));
         drop(cycle);
         let refusal = GangRefusal::new(miss, wakes_on, filters).with_alone(alone);
         self.make_way(now, (key, Party::Gang(sought)), members, aside, refusal);
@@ -169,7 +170,7 @@ impl Engine {
             // They may be placed where a wish is not granted, now that the others have their seats.
             return self.queue.put_back(key, Failure::Failed, now);
         }
-        let (wakes_on, filters) = (self.cycle().helps(group, left), FilterSet::default());
+        let (wakes_on, filters) = (self.cycle().helps(group, left, None), FilterSet::default());
         let refusal = GangRefusal::new(Miss::proved(GangReason::RestIsSeated), wakes_on, filters);
         self.refuse_gang(now, key, left, &refusal);
         let may_displace =
