@@ -317,7 +317,10 @@ impl Engine {
 
     fn pod_gone(&mut self, now: Timestamp, uid: &PodUid) -> Wakes {
         self.bindings.rivals.is_done(now, uid);
-        if let Some(pod) = self.facts.waiting.get(uid).cloned() {
+        // What was written for it may have arrived after whoever looks after claims has taken back what it used.
+        let waiting = self.facts.waiting.get(uid);
+        let known = waiting.or_else(|| self.facts.nodes.pod(uid).map(|(_, pod)| pod)).cloned();
+        if let Some(pod) = known.filter(|pod| self.settings.profile(pod).is_some()) {
             self.bereave_claims(now, &pod);
         }
         self.forget_waiting(uid);

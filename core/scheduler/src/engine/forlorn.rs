@@ -1,5 +1,5 @@
 //! Claims that have devices and that nobody uses or will use, so that nobody else can have them: their devices failed, or were
-//! for a pod that went before it ran. They give their devices back when there is time.
+//! for a pod that went before it ran, or before they were written. They give their devices back when there is time.
 //!
 //! Invariant: only who decides about pods asks for that. Who merely follows takes note, and goes on from there when it decides.
 
@@ -53,7 +53,8 @@ impl Engine {
         }
     }
 
-    /// Takes note that a pod is gone before it ran. What its claims got for it would stay theirs, with nobody to use it.
+    /// Takes note that a pod is gone. What its claims got for it would stay theirs, with nobody to use it, unless whoever looks after
+    /// claims takes it back: that is so for a pod that ran, but for what was written for it after it went.
     pub(super) fn bereave_claims(&mut self, now: Timestamp, pod: &Pod) {
         for claim in pod.claim_ids() {
             let state = self.facts.claims.get(&claim).filter(|state| !state.extended);

@@ -288,17 +288,13 @@ fn a_claim_gives_back_what_is_written_while_two_pods_of_a_name_come_and_go() {
 }
 
 #[test]
-fn a_claim_gives_back_what_is_written_for_a_pod_that_was_bound_and_went_before_the_watch_told_of_it() {
+fn a_claim_gives_back_what_was_written_for_a_pod_that_ran_after_it_was_released() {
     let mut world = with_gpus();
-    world.add_claim(claim("one"));
-    let p = pod("p", 100, &["one"]);
-    world.add_pod(p.clone());
-    world.turn();
-    world.carry_out();
-    let (id, _) = world.open.pop().expect("it is to be bound");
-    world.tell(Input::Settled(id, WriteOutcome::Failed("it is gone".to_owned())));
-    world.carry_out();
-    world.add_pod(Pod { node: Some("b".into()), ..p });
+    world.add_pod(Pod { node: Some("b".into()), running: true, ..pod("p", 100, &["one"]) });
+    // The pod is gone, and what it used was taken back; the watch of pods has yet to tell so.
+    world.add_claim(held("one", "b", &[]));
+    world.settle();
+    assert_eq!(world.devices_of("one").len(), 1);
     world.remove_pod("p");
     world.settle();
     assert!(world.devices_of("one").is_empty(), "{:?}", world.told);

@@ -13,8 +13,9 @@ use super::{CLOSE_MS, World, replica, workload};
 /// How often an attempt for a pod may fail after everything has come to rest.
 const ATTEMPTS_MAX: u32 = 12;
 
-/// The same where gangs come and go, which wake the others as often as they have members.
-const ATTEMPTS_MAX_WITH_GANGS: u32 = 30;
+/// The same where gangs come and go, which wake the others as often as they have members, or where devices are made ready: a claim
+/// then gets them, loses them when their time is over and gets them again, and each of these may free what others wait for.
+const ATTEMPTS_MAX_WHERE_MUCH_CHANGES: u32 = 30;
 
 impl World {
     pub(super) fn check_ending(&mut self) {
@@ -26,7 +27,8 @@ impl World {
         if !self.errands.is_empty() {
             wrong.push(format!("{} writes never end", self.errands.len()));
         }
-        let attempts_max = if self.plan.gangs { ATTEMPTS_MAX_WITH_GANGS } else { ATTEMPTS_MAX };
+        let much_changes = self.plan.gangs || self.plan.readied;
+        let attempts_max = if much_changes { ATTEMPTS_MAX_WHERE_MUCH_CHANGES } else { ATTEMPTS_MAX };
         for (pod, attempts) in &self.attempts {
             if *attempts > attempts_max {
                 wrong.push(format!("{attempts} attempts for {pod} failed although nothing goes wrong"));

@@ -89,8 +89,8 @@ pub(crate) struct GangRecord {
     bereft: BTreeSet<String>,
     /// Members whose bindings are under way, by gang and uid.
     underway: BTreeMap<String, BTreeSet<String>>,
-    /// Those of which a binding was refused by chance while another member was bound or about to be: nobody can be unbound for
-    /// that, and until the one that is left is tried again its node may be cordoned, or its room taken by who matters more.
+    /// Those of which a binding was refused by chance, or was lost with its scheduler, while another member was bound or about to
+    /// be: nobody can be unbound for that, and until the one that is left is tried again its node may be cordoned, or its room taken by who matters more.
     /// That it is placed if it could be is judged like that of any other pod.
     parted: BTreeSet<String>,
     /// When pods were made, by uid, as a revision.

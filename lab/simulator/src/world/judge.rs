@@ -307,6 +307,12 @@ impl Judge {
         }
     }
 
+    /// A scheduler died that was about to bind a pod. If that does not arrive after all, the pod is not bound.
+    pub fn lose_binding(&mut self, key: &Key, uid: &str) {
+        let is_bound = self.pods.get(key).is_some_and(|pod| !pod.spec.node_name.is_empty());
+        self.see_binding(key, uid, is_bound);
+    }
+
     fn check_room(&self, name: &str) -> Vec<String> {
         let Some(node) = self.nodes.get(&Key::new("", name)) else { return Vec::new() };
         let pods: Vec<&Pod> =

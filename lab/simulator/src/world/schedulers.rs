@@ -2,11 +2,16 @@
 //!
 //! Invariant: a scheduler knows nothing but what it was told, and what was planned for an earlier life of it does not happen.
 
+use std::collections::BTreeMap;
+
 use cluster::change::Change;
 use model::timestamp::Timestamp;
 use scheduler::engine::{Announcement, Effect, Input};
+use scheduler::write::Write;
+use store::Key;
 
 use super::component::Component;
+use super::errand::Errand;
 use super::plan::{Arrangement, Fault, Sabotage};
 use super::replica::kind_of;
 use super::{Happening, START, World, carry, mislead};
@@ -48,6 +53,10 @@ impl World {
         let mut news = to.follow(&mut self.api, most);
         if self.plan.sabotage == Sabotage::DeafToClaims && kind == "ResourceClaim" {
             news.clear();
+        }
+        if news.is_empty() && self.plan.sabotage != Sabotage::SleepsOn {
+            // Whoever waited to have seen all of it may decide now, though nothing of it was to be told.
+            self.plan_turn(replica);
         }
         for change in news {
             let is_departure = matches!(change, Change::PodGone(_));
@@ -227,12 +236,24 @@ impl World {
         to.alive = false;
         to.life += 1;
         let led = std::mem::replace(&mut to.leads, self.plan.arrangement != Arrangement::Replicas);
-        self.errands.retain(|_, errand| errand.replica != replica);
+        let (lost, others) =
+            std::mem::take(&mut self.errands).into_iter().partition(|(_, errand)| errand.replica == replica);
+        self.errands = others;
+        self.lose(lost);
         let pause = self.chances.millis(carry::LATE_MS_MAX + 100, carry::LATE_MS_MAX + 6_000);
         self.agenda.after(pause, Happening::Start { replica });
         if led && self.plan.arrangement == Arrangement::Replicas {
             let pause = self.chances.millis(carry::LATE_MS_MAX + 100, carry::LATE_MS_MAX + 4_000);
             self.agenda.after(pause, Happening::Lead { replica: 1 - replica });
+        }
+    }
+
+    /// Errands end with their scheduler. Members of gangs that it was about to bind are bound already, or have to be bound by another.
+    fn lose(&mut self, errands: BTreeMap<u64, Errand>) {
+        for (_, errand) in errands {
+            if let Write::Bind { pod, uid, .. } = errand.delivery.into_write() {
+                self.judge.lose_binding(&Key::new(&pod.namespace, &pod.name), &uid);
+            }
         }
     }
 
