@@ -100,7 +100,7 @@ impl Fact for Node {
     }
 
     fn gone(&self) -> Change {
-        Change::NodeGone(own_name(self))
+        Change::NodeGone(own_name(self).into())
     }
 }
 

@@ -16,7 +16,6 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use crate::change::Fact;
 use crate::error::{ConvertError, ObjectName};
 use crate::node::node_selector;
-use crate::text::shared;
 
 impl Fact for PodSchedulingContext {
     fn applied(&self, _: u64) -> Result<Change, ConvertError> {
@@ -25,8 +24,8 @@ impl Fact for PodSchedulingContext {
             uid: self.metadata.uid.as_str().into(),
             version: self.metadata.resource_version.as_str().into(),
             owner: owner(self).unwrap_or_default().into(),
-            selected: Some(self.spec.selected_node.as_str()).filter(|node| !node.is_empty()).map(Arc::from),
-            potential: shared(&self.spec.potential_nodes),
+            selected: Some(self.spec.selected_node.as_str()).filter(|node| !node.is_empty()).map(Into::into),
+            potential: self.spec.potential_nodes.iter().map(|node| node.as_str().into()).collect(),
             answers: {
                 let answers = self.status.resource_claims.iter();
                 let nodes = |nodes: &[String]| nodes.iter().map(|node| node.as_str().into()).collect();

@@ -3,9 +3,8 @@
 //! Invariant: a context is written for the pod that owns it and no other of its name, and is deleted only as the one that
 //! was looked at.
 
-use std::sync::Arc;
-
 use convert::context_owner;
+use model::identity::NodeName;
 use model::pod::PodId;
 use objects::Object;
 use objects::supercargo::control;
@@ -19,7 +18,7 @@ pub(crate) fn negotiate(
     seen: &Seen<'_>,
     (pod, uid): (&PodId, &str),
     selected: Option<&str>,
-    potential: &[Arc<str>],
+    potential: &[NodeName],
 ) -> Result<Next, RequestError> {
     let mut context = match seen.context {
         Some(known) if context_owner(known) != Some(uid) => return Err(RequestError::AnotherPods),

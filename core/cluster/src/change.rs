@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::claim::{ClaimId, Class};
 use model::group::{Composite, Group, GroupId};
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::node::Node;
 use model::pod::{LabelSelector, Owner, Pod, PodId};
 use model::volume::{StorageClass, Volume, VolumeClaim, VolumeClaimId};
@@ -25,7 +25,7 @@ pub enum Change {
     /// A node is there, or is otherwise.
     NodeApplied(Box<Node>),
     /// A node went.
-    NodeGone(Arc<str>),
+    NodeGone(NodeName),
     /// A pod is there, or is otherwise.
     PodApplied(Arc<Pod>),
     /// A pod went; the uid tells which.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::pod::PodId;
 
 /// A negotiation as the API has it.
@@ -18,9 +18,9 @@ pub struct PodContext {
     /// The uid of the pod that it is for.
     pub owner: PodUid,
     /// The node that is chosen.
-    pub selected: Option<Arc<str>>,
+    pub selected: Option<NodeName>,
     /// The nodes that would do otherwise.
-    pub potential: Vec<Arc<str>>,
+    pub potential: Vec<NodeName>,
     /// The nodes that will not do, by the pod's name for the claim. A claim that is not here has no answer yet.
     pub answers: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
 }

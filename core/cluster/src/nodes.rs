@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::node::Node;
 use model::pod::{HostPort, Pod, Resources};
 use rustc_hash::FxHashMap;
@@ -79,7 +79,7 @@ pub fn has_rules(pod: &Pod) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
     states: Vec<NodeState>,
-    names: FxHashMap<Arc<str>, NodeIdx>,
+    names: FxHashMap<NodeName, NodeIdx>,
     free: Vec<NodeIdx>,
     /// Where each pod is, by uid.
     places: FxHashMap<PodUid, NodeIdx>,
@@ -190,7 +190,7 @@ impl Nodes {
         state
     }
 
-    fn place(&mut self, name: &Arc<str>) -> NodeIdx {
+    fn place(&mut self, name: &NodeName) -> NodeIdx {
         if let Some(at) = self.names.get(name) {
             return *at;
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use gates::{Gate, Gates};
 use model::device::{Device, DeviceId, PoolId, Reach};
+use model::identity::NodeName;
 use model::node::{BadRequirement, Node};
 
 use crate::published::Published;
@@ -41,7 +42,7 @@ pub enum PoolReach<'s> {
     /// The pool is not published.
     Nowhere,
     /// From one node.
-    Node(&'s Arc<str>),
+    Node(&'s NodeName),
     /// From several nodes.
     Several,
 }
@@ -113,7 +114,7 @@ pub struct Slices {
     free: BTreeSet<usize>,
     places: BTreeMap<Arc<str>, usize>,
     of_pool: BTreeMap<PoolId, BTreeSet<usize>>,
-    of_node: BTreeMap<Arc<str>, BTreeSet<usize>>,
+    of_node: BTreeMap<NodeName, BTreeSet<usize>>,
     shared: BTreeSet<usize>,
     with_parts: BTreeSet<usize>,
 }

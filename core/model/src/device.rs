@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::identity::NodeName;
 use crate::node::NodeSelector;
 use crate::quantity::Quantity;
 
@@ -75,7 +76,7 @@ pub struct Slice {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Reach {
     /// From one node.
-    Node(Arc<str>),
+    Node(NodeName),
     /// From the nodes that a selector picks.
     Matching(NodeSelector),
     /// From everywhere.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::identity::NodeName;
 use crate::pod::Resources;
 
 /// A node.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Node {
     /// Its name.
-    pub name: Arc<str>,
+    pub name: NodeName,
     /// Its labels.
     pub labels: BTreeMap<Arc<str>, Arc<str>>,
     /// Features that its agent declared.
@@ -166,8 +167,9 @@ pub const NAME_FIELD: &str = "metadata.name";
 impl NodeSelector {
     /// Picks a single node by name.
     #[must_use]
-    pub fn only(node: &Arc<str>) -> NodeSelector {
-        let name = Requirement { key: NAME_FIELD.into(), operator: Operator::In, values: vec![node.clone()] };
+    pub fn only(node: &NodeName) -> NodeSelector {
+        let name =
+            Requirement { key: NAME_FIELD.into(), operator: Operator::In, values: vec![(**node).into()] };
         NodeSelector { terms: vec![NodeTerm { fields: vec![name], labels: Vec::new() }] }
     }
 
@@ -233,9 +235,9 @@ impl Requirement {
         }
     }
 
-    fn holds_for_field(&self, name: &Arc<str>) -> Result<bool, BadRequirement> {
+    fn holds_for_field(&self, name: &NodeName) -> Result<bool, BadRequirement> {
         let [wanted] = &*self.values else { return Err(self.bad("a field takes exactly one value")) };
-        let equal = &*self.key == NAME_FIELD && wanted == name;
+        let equal = &*self.key == NAME_FIELD && **wanted == **name;
         match self.operator {
             Operator::In => Ok(equal),
             Operator::NotIn => Ok(!equal),

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::claim::ClaimId;
-use crate::identity::PodUid;
+use crate::identity::{NodeName, PodUid};
 use crate::node::{NodeSelector, NodeTerm};
 use crate::timestamp::Timestamp;
 
@@ -55,9 +55,9 @@ pub struct Pod {
     /// The scheduler that it asks for.
     pub scheduler: Arc<str>,
     /// The node that it is bound to.
-    pub node: Option<Arc<str>>,
+    pub node: Option<NodeName>,
     /// The node that is being made free for it.
-    pub nominated_node: Option<Arc<str>>,
+    pub nominated_node: Option<NodeName>,
     /// Its containers run, so that its node has its devices ready.
     pub running: bool,
     /// It will not run any more.

@@ -38,7 +38,7 @@ use decisions::gang::members_here;
 use decisions::readiness::Readiness;
 use decisions::work::Work;
 use model::claim::ClaimId;
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -193,7 +193,7 @@ impl Engine {
 
     /// A pod that is on its way to a node, and the node.
     #[must_use]
-    pub fn on_its_way(&self, uid: &str) -> Option<(&Arc<Pod>, &Arc<str>)> {
+    pub fn on_its_way(&self, uid: &str) -> Option<(&Arc<Pod>, &NodeName)> {
         self.bindings.get(uid).map(|binding| (&binding.pod, &binding.node))
     }
 

@@ -8,6 +8,7 @@ use decisions::filters::FilterSet;
 use decisions::gang::Tried;
 use decisions::readiness::ReadyOutcome;
 use model::group::{GroupId, Grouping};
+use model::identity::NodeName;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -19,7 +20,7 @@ pub enum Announcement {
         /// The pod, as it was when it was looked at.
         pod: Arc<Pod>,
         /// The node.
-        node: Arc<str>,
+        node: NodeName,
         /// How often it was looked at.
         attempts: u32,
         /// When it first was ready to be placed.
@@ -39,7 +40,7 @@ pub enum Announcement {
         /// The pod.
         pod: Arc<Pod>,
         /// Its node.
-        node: Arc<str>,
+        node: NodeName,
         /// For what it waits.
         message: String,
     },
@@ -166,7 +167,7 @@ pub struct Wait {
     /// What is awaited.
     pub what: Await,
     /// The node that is chosen.
-    pub node: Option<Arc<str>>,
+    pub node: Option<NodeName>,
     /// The claims, and the driver of each.
     pub claims: Vec<(Arc<str>, Arc<str>)>,
 }

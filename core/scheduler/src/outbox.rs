@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use model::claim::ClaimId;
 use model::group::GroupId;
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
@@ -146,7 +146,7 @@ enum Kind {
     /// They give it devices, or reserve it.
     Taking,
     /// They take reservations back that are of no use on a node.
-    Letting(Option<Arc<str>>),
+    Letting(Option<NodeName>),
 }
 
 /// What a write can be one with: its kind, the claim and the claim's uid.

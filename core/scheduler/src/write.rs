@@ -8,7 +8,7 @@ pub use decisions::footprint::ClaimFootprint;
 use model::allocation::Allocation;
 use model::claim::{Claim, ClaimId};
 use model::group::GroupId;
-use model::identity::{ConsumerUid, PodUid};
+use model::identity::{ConsumerUid, NodeName, PodUid};
 use model::pod::{PodId, Together};
 
 /// Tells writes apart.
@@ -51,7 +51,7 @@ pub enum Write {
         /// Whose; at least one.
         consumers: Vec<Consumer>,
         /// The node on which the pods cannot use the claim; none if they are on no node, or are gone.
-        node: Option<Arc<str>>,
+        node: Option<NodeName>,
     },
     /// Take a claim's devices back, unless somebody else uses it by now.
     Deallocate {
@@ -92,9 +92,9 @@ pub enum Write {
         /// Its uid.
         uid: PodUid,
         /// The node that is chosen.
-        selected: Option<Arc<str>>,
+        selected: Option<NodeName>,
         /// The nodes that would do.
-        potential: Vec<Arc<str>>,
+        potential: Vec<NodeName>,
     },
     /// Take away what was told about a pod, since it has its node.
     EndNegotiation {
@@ -110,7 +110,7 @@ pub enum Write {
         /// Its uid.
         uid: PodUid,
         /// The node.
-        node: Arc<str>,
+        node: NodeName,
         /// With whom it is bound, if all of these are let go unless all are bound.
         together: Option<Together>,
     },
@@ -152,7 +152,7 @@ pub enum Write {
         /// Its uid.
         uid: PodUid,
         /// The node; none takes a note away.
-        node: Option<Arc<str>>,
+        node: Option<NodeName>,
     },
     /// Note on a group whether enough of its pods are placed.
     NoteGroup {

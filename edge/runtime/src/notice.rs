@@ -7,6 +7,7 @@ use std::time::Duration;
 use decisions::filters::FilterSet;
 use decisions::readiness::ReadyOutcome;
 use model::group::Grouping;
+use model::identity::NodeName;
 use model::pod::{Pod, PodId};
 use scheduler::news::{Await, GangNews, Wait};
 use scheduler::queue::{Cause, Counts, Station};
@@ -42,7 +43,7 @@ pub enum Comparison {
     /// Another node than ours.
     Other {
         /// What we had chosen.
-        ours: Arc<str>,
+        ours: NodeName,
     },
     /// We had found no node.
     Refused {

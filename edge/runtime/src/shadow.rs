@@ -3,11 +3,9 @@
 //! Invariant: no write leaves the process. A decision is held, with everything that it takes, until its pod is bound or
 //! gone; then the engine is told that it came to nothing, and knows no more than what the API has.
 
-use std::sync::Arc;
-
 use cluster::change::Change;
 use model::claim::ClaimId;
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::pod::PodId;
 use rustc_hash::FxHashMap;
 use scheduler::engine::Announcement;
@@ -25,7 +23,7 @@ pub(crate) struct Shadow {
 
 #[derive(Debug, Default)]
 struct Plan {
-    node: Option<Arc<str>>,
+    node: Option<NodeName>,
     refused: Option<String>,
     writes: Vec<WriteId>,
 }
@@ -36,12 +34,12 @@ pub(crate) struct Outcome {
     /// Writes that the engine waits for, and that will never be carried out.
     pub(crate) writes: Vec<WriteId>,
     /// If it was bound: which pod, where, and how that compares.
-    pub(crate) compared: Option<(PodId, Arc<str>, Comparison)>,
+    pub(crate) compared: Option<(PodId, NodeName, Comparison)>,
 }
 
 impl Shadow {
     /// Holds a write; `node` is where its pod would go.
-    pub(crate) fn hold(&mut self, id: WriteId, write: &Write, node: Option<&Arc<str>>) {
+    pub(crate) fn hold(&mut self, id: WriteId, write: &Write, node: Option<&NodeName>) {
         if let Write::Deallocate { claim, .. } | Write::DeleteClaim { claim, .. } = write {
             return self.takings.entry(claim.clone()).or_default().push(id);
         }

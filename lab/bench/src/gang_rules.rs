@@ -104,7 +104,7 @@ fn cluster(case: Case) -> Engine {
         let mut node = node(number);
         let rack = number / per_rack;
         node.labels.insert("rack".into(), format!("rack-{rack}").into());
-        node.labels.insert("host".into(), node.name.clone());
+        node.labels.insert("host".into(), (*node.name).into());
         fact(Change::NodeApplied(Box::new(node)));
         if case.rule != Rule::Links && rack >= case.bare {
             fact(Change::SliceApplied(Arc::new(slice(number, case.devices))));

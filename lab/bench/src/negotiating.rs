@@ -122,7 +122,8 @@ fn tell(engine: &mut Engine, now: Timestamp, context: &PodContext) {
 /// The driver will not have a pod on a node, another one each time and never the one that was chosen.
 fn answer(engine: &mut Engine, now: Timestamp, context: &mut PodContext, round: usize) {
     let mut others = context.potential.iter().filter(|node| Some(*node) != context.selected.as_ref());
-    let unsuitable: BTreeSet<Arc<str>> = others.nth(round % 100).cloned().into_iter().collect();
+    let unsuitable: BTreeSet<Arc<str>> =
+        others.nth(round % 100).map(|node| (**node).into()).into_iter().collect();
     context.answers.insert("lent".into(), unsuitable);
     context.version = (round + 2).to_string().into();
     tell(engine, now, context);

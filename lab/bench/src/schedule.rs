@@ -107,7 +107,7 @@ pub(crate) fn slice(number: usize, devices: usize) -> Published {
         pool: PoolId { driver: DRIVER.into(), pool: name.clone() },
         generation: 1,
         slices_in_pool: 1,
-        reach: Reach::Node(name),
+        reach: Reach::Node(name.into()),
         devices: (0..devices).map(device).collect(),
         counter_sets: Vec::new(),
         skip_node_operations: Vec::new(),

@@ -120,7 +120,7 @@ fn fabric(number: usize) -> Published {
         pool: PoolId { driver: DRIVER.into(), pool: node.clone() },
         generation: 1,
         slices_in_pool: 1,
-        reach: Reach::Node(node),
+        reach: Reach::Node(node.into()),
         devices: vec![Device { name: "gpu".into(), binding, ..Device::default() }],
         counter_sets: Vec::new(),
         skip_node_operations: Vec::new(),

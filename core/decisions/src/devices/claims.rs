@@ -1,8 +1,7 @@
 //! The claims of a pod: which have devices, which need some, and whether all of them can be used.
 
-use std::sync::Arc;
-
 use model::claim::ClaimId;
+use model::identity::NodeName;
 use model::pod::{ClaimSource, Pod};
 
 use crate::cycle::Cycle;
@@ -73,7 +72,7 @@ impl Cycle<'_> {
             };
             // What a pod on its node has there it keeps, as it is: the node may use it by now.
             let may_use =
-                |node: &Arc<str>| state.reserved_for.contains(&user) && self.facts.may_use_at(&id, node);
+                |node: &NodeName| state.reserved_for.contains(&user) && self.facts.may_use_at(&id, node);
             let is_its_own = pod.node.as_ref().is_some_and(may_use);
             if !is_its_own && let Some((reason, why)) = broken().or_else(clash) {
                 let mut refusal = refused(reason);

@@ -3,6 +3,7 @@
 //! Invariant: drivers are named only if no device of another can be given to any of the claims, and only if that was all that was
 //! wrong. If an error or a limit kept devices from being found, every slice and every claim may matter.
 
+use model::identity::NodeName;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -68,7 +69,7 @@ impl DeviceReason {
 }
 
 /// Adds what of a node could help claims that have no devices there.
-pub(crate) fn add_node(wakes: &mut Wakes, node: &Arc<str>, claims: &PodClaims) {
+pub(crate) fn add_node(wakes: &mut Wakes, node: &NodeName, claims: &PodClaims) {
     let object = Object::Node(node.clone());
     HERE.into_iter().for_each(|kind| wakes.add(kind, &object));
     if claims.footing.is_some() {

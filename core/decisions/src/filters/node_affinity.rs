@@ -1,7 +1,6 @@
 //! Nodes that a pod wants by labels and names.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use model::node::{NAME_FIELD, Node, NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::Shape;
@@ -11,7 +10,7 @@ use crate::values::node_refusal::NodeRefusal;
 
 /// The nodes that a pod wants by name, if each of its terms names some. Only these need be looked at.
 #[must_use]
-pub fn named_nodes(shape: &Shape) -> Option<BTreeSet<&Arc<str>>> {
+pub fn named_nodes(shape: &Shape) -> Option<BTreeSet<&str>> {
     let terms = shape.node_affinity.as_ref().map(|nodes| &nodes.terms).filter(|terms| !terms.is_empty())?;
     terms.iter().map(named_by_term).try_fold(BTreeSet::new(), |mut all, names| {
         all.extend(names?);
@@ -19,9 +18,13 @@ pub fn named_nodes(shape: &Shape) -> Option<BTreeSet<&Arc<str>>> {
     })
 }
 
-fn named_by_term(term: &NodeTerm) -> Option<BTreeSet<&Arc<str>>> {
+fn named_by_term(term: &NodeTerm) -> Option<BTreeSet<&str>> {
     let names = |field: &&Requirement| &*field.key == NAME_FIELD && field.operator == Operator::In;
-    let lists = term.fields.iter().filter(names).map(|field| field.values.iter().collect::<BTreeSet<_>>());
+    let lists = term
+        .fields
+        .iter()
+        .filter(names)
+        .map(|field| field.values.iter().map(|name| &**name).collect::<BTreeSet<_>>());
     lists.reduce(|left, right| left.intersection(&right).copied().collect())
 }
 
@@ -29,7 +32,7 @@ fn named_by_term(term: &NodeTerm) -> Option<BTreeSet<&Arc<str>>> {
 pub(crate) fn check_name(shape: &Shape, node: &Node) -> Result<(), NodeRefusal> {
     match named_nodes(shape) {
         Some(names) if names.is_empty() => Err(NodeRefusal::NamesConflict),
-        Some(names) if !names.contains(&node.name) => Err(NodeRefusal::NotNamed),
+        Some(names) if !names.contains(&*node.name) => Err(NodeRefusal::NotNamed),
         _ => Ok(()),
     }
 }

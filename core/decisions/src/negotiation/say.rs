@@ -1,10 +1,10 @@
 //! What a pod's scheduling context is to say to drivers' controllers, by what it said, what they answered, and which nodes fit.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use cluster::contexts::PodContext;
 use cluster::groups::Key;
+use model::identity::NodeName;
 use model::pod::Pod;
 use rustc_hash::FxHashSet;
 
@@ -17,9 +17,9 @@ use crate::values::pending::Pending;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Say {
     /// The node that is chosen.
-    pub selected: Option<Arc<str>>,
+    pub selected: Option<NodeName>,
     /// The nodes that would do otherwise.
-    pub potential: Vec<Arc<str>>,
+    pub potential: Vec<NodeName>,
 }
 
 /// The claims without an answer, if nothing can be chosen before there is one.
@@ -36,31 +36,31 @@ pub fn unanswered<'p>(known: Option<&PodContext>, pending: &'p [Pending]) -> Vec
 /// first; at least one does.
 pub(crate) fn say(
     known: Option<&PodContext>,
-    (chosen, tried): (Option<&Arc<str>>, Option<&BTreeSet<Arc<str>>>),
-    fits: &[Arc<str>],
+    (chosen, tried): (Option<&NodeName>, Option<&BTreeSet<NodeName>>),
+    fits: &[NodeName],
     pending: &[Pending],
 ) -> Say {
-    let places: FxHashSet<&Arc<str>> = fits.iter().collect();
+    let places: FxHashSet<&NodeName> = fits.iter().collect();
     let chosen = chosen.filter(|node| places.contains(node)).cloned();
     let may_choose = unanswered(known, pending).is_empty();
-    let asked: FxHashSet<&Arc<str>> = known.into_iter().flat_map(|known| &known.potential).collect();
-    let is_new = |node: &Arc<str>| tried.is_none_or(|tried| !tried.contains(node));
+    let asked: FxHashSet<&NodeName> = known.into_iter().flat_map(|known| &known.potential).collect();
+    let is_new = |node: &NodeName| tried.is_none_or(|tried| !tried.contains(node));
     // Of a node that was asked about the driver has said by now if it will not do.
-    let first = |will_do: &dyn Fn(&Arc<str>) -> bool| {
+    let first = |will_do: &dyn Fn(&NodeName) -> bool| {
         let mut known = fits.iter().filter(|node| asked.contains(node));
         known.find(|node| will_do(node)).or_else(|| fits.iter().find(|node| will_do(node)))
     };
     let best = || first(&is_new).or_else(|| first(&|_| true)).cloned();
     let selected = chosen.or_else(|| best().filter(|_| may_choose));
     let kept = known.into_iter().flat_map(|known| &known.potential).filter(|node| places.contains(node));
-    let mut potential: BTreeSet<Arc<str>> = selected.iter().cloned().collect();
+    let mut potential: BTreeSet<NodeName> = selected.iter().cloned().collect();
     fill(&mut potential, kept);
     match known.filter(|_| fits.len() > NODES_MAX) {
         None => fill(&mut potential, fits),
         Some(known) if potential.len() < NODES_MAX => {
             // Drivers can name no more than so many nodes, and forget the first when they name the last. By an order that is
             // another each time every node is asked about in the end.
-            let mut others: Vec<&Arc<str>> = fits.iter().collect();
+            let mut others: Vec<&NodeName> = fits.iter().collect();
             others.sort_by_cached_key(|node| mix(&[node, &known.version]));
             fill(&mut potential, others);
         }
@@ -76,7 +76,7 @@ pub(crate) fn say(
 }
 
 /// Adds nodes, as many as may be named.
-fn fill<'n>(potential: &mut BTreeSet<Arc<str>>, nodes: impl IntoIterator<Item = &'n Arc<str>>) {
+fn fill<'n>(potential: &mut BTreeSet<NodeName>, nodes: impl IntoIterator<Item = &'n NodeName>) {
     for node in nodes {
         if potential.len() >= NODES_MAX {
             break;

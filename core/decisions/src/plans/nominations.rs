@@ -9,14 +9,14 @@ use std::sync::Arc;
 use cluster::claims::Held;
 use cluster::nodes::has_rules;
 use model::claim::ClaimId;
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::pod::Pod;
 
 /// Room that is being made for a pod.
 #[derive(Clone, Debug)]
 pub struct Nomination {
     /// The node.
-    pub node: Arc<str>,
+    pub node: NodeName,
     /// The pod.
     pub pod: Arc<Pod>,
     /// The devices that it will get, under holders of its own.
@@ -29,7 +29,7 @@ pub struct Nomination {
 
 impl Nomination {
     /// Room on a node, with nothing known of how it is made.
-    pub fn new(node: Arc<str>, pod: Arc<Pod>) -> Nomination {
+    pub fn new(node: NodeName, pod: Arc<Pod>) -> Nomination {
         Nomination { node, pod, planned: Vec::new(), victims: BTreeSet::new(), freeing: Vec::new() }
     }
 }
@@ -38,7 +38,7 @@ impl Nomination {
 #[derive(Clone, Debug, Default)]
 pub struct Nominations {
     pub(crate) by_pod: BTreeMap<PodUid, Nomination>,
-    by_node: BTreeMap<Arc<str>, BTreeSet<PodUid>>,
+    by_node: BTreeMap<NodeName, BTreeSet<PodUid>>,
     /// Nominees with planned devices, by priority.
     pub(crate) with_plans: BTreeSet<(i32, PodUid)>,
     with_rules: usize,

@@ -13,9 +13,9 @@
 //! A round that rests begins again when its time is over, and not before.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use cluster::groups::Key;
+use model::identity::NodeName;
 use model::timestamp::Timestamp;
 
 use crate::settings::Patience;
@@ -43,9 +43,9 @@ enum Stage {
     /// It is under way.
     Open {
         /// Nodes that were chosen for a single pod.
-        tried: BTreeSet<Arc<str>>,
+        tried: BTreeSet<NodeName>,
         /// The last of them, while it is chosen.
-        last: Option<Arc<str>>,
+        last: Option<NodeName>,
     },
     /// It has failed, and the next begins at this time.
     Resting(Timestamp),
@@ -54,7 +54,7 @@ enum Stage {
 #[derive(Clone, Debug)]
 enum Event {
     Begin,
-    Choose(Arc<str>),
+    Choose(NodeName),
     Leave,
     Fail { rests_until: Timestamp },
 }
@@ -100,7 +100,7 @@ impl Rounds {
     }
 
     /// Takes note that a node is chosen for a single pod.
-    pub fn choose(&mut self, key: &Key, node: &Arc<str>) {
+    pub fn choose(&mut self, key: &Key, node: &NodeName) {
         self.step(key, Event::Choose(node.clone()));
     }
 
@@ -110,7 +110,7 @@ impl Rounds {
     }
 
     /// The nodes that were chosen for a single pod in the round that is under way.
-    pub fn tried(&self, key: &Key) -> Option<&BTreeSet<Arc<str>>> {
+    pub fn tried(&self, key: &Key) -> Option<&BTreeSet<NodeName>> {
         match &self.0.get(key)?.stage {
             Stage::Open { tried, .. } => Some(tried),
             Stage::Resting(_) => None,
@@ -118,7 +118,7 @@ impl Rounds {
     }
 
     /// Whether a node was chosen for a single pod in the round that is under way, and then another.
-    pub fn comes_back_to(&self, key: &Key, node: &Arc<str>) -> bool {
+    pub fn comes_back_to(&self, key: &Key, node: &NodeName) -> bool {
         match self.0.get(key).map(|round| &round.stage) {
             Some(Stage::Open { tried, last }) => last.as_ref() != Some(node) && tried.contains(node),
             Some(Stage::Resting(_)) | None => false,
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_round_comes_to_each_node_once() {
         let (mut rounds, key, patience) = (Rounds::default(), Key::Pod("pod".into()), Patience::default());
-        let (a, b) = (Arc::from("a"), Arc::from("b"));
+        let (a, b) = (NodeName::from("a"), NodeName::from("b"));
         assert_eq!(rounds.begin(&key, at(0)), Ok(()));
         rounds.choose(&key, &a);
         assert!(!rounds.comes_back_to(&key, &a), "it stays there");

@@ -1,21 +1,20 @@
 //! The node that is selected for each pod whose claims are negotiated about, and the pods of each node.
 
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// Nodes that are chosen, in contexts as the API has them or as they are being written.
 #[derive(Debug, Default)]
 pub struct Selections {
     /// The node of each pod, by its uid.
-    of: BTreeMap<PodUid, Arc<str>>,
+    of: BTreeMap<PodUid, NodeName>,
     /// Uids of pods by their node.
-    at: BTreeMap<Arc<str>, BTreeSet<PodUid>>,
+    at: BTreeMap<NodeName, BTreeSet<PodUid>>,
 }
 
 impl Selections {
     /// This node is chosen for a pod, or none.
-    pub fn set(&mut self, pod: &PodUid, node: Option<&Arc<str>>) {
+    pub fn set(&mut self, pod: &PodUid, node: Option<&NodeName>) {
         if let Some(before) = self.of.remove(pod)
             && let Some(pods) = self.at.get_mut(&before)
         {
@@ -31,7 +30,7 @@ impl Selections {
     }
 
     /// The node that is chosen for a pod.
-    pub fn of(&self, pod: &str) -> Option<&Arc<str>> {
+    pub fn of(&self, pod: &str) -> Option<&NodeName> {
         self.of.get(pod)
     }
 
@@ -49,7 +48,7 @@ mod tests {
     fn a_pod_has_one_node_and_is_no_other_to_itself() {
         let mut selections = Selections::default();
         let mut choose = |pod: &str, node: Option<&str>| {
-            let (pod, node) = (PodUid::from(pod), node.map(Arc::from));
+            let (pod, node) = (PodUid::from(pod), node.map(NodeName::from));
             selections.set(&pod, node.as_ref());
             let count = |node: &str| selections.others_at(node, "x").count();
             (selections.of(&pod).map(ToString::to_string), count("a"), count("b"))

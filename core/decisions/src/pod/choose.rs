@@ -1,7 +1,6 @@
 //! The best node for a pod: the one that it is nominated for, the one that is known for pods like it, or one that is found anew.
 
-use std::sync::Arc;
-
+use model::identity::NodeName;
 use model::node::Node;
 use model::pod::Pod;
 
@@ -43,7 +42,7 @@ impl Cycle<'_> {
     }
 
     /// Devices for the claims of a pod that is on a node already. Nothing else about the node is asked.
-    pub fn choose_there(&mut self, pod: &Pod, node: &Arc<str>) -> Result<Choice, Box<PodRefusal>> {
+    pub fn choose_there(&mut self, pod: &Pod, node: &NodeName) -> Result<Choice, Box<PodRefusal>> {
         let bound =
             |refusal: Box<PodRefusal>| Box::new(PodRefusal { bound_to: Some(node.clone()), ..*refusal });
         let Some(at) = self.facts.nodes.find(node) else {

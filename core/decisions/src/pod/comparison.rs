@@ -1,9 +1,8 @@
 //! The scores of all nodes that would do for a pod, for people who want to know why one was chosen.
 
-use std::sync::Arc;
-
 use cluster::facts::Facts;
 use cluster::nodes::NodeIdx;
+use model::identity::NodeName;
 use model::pod::Pod;
 
 use crate::filters::{self, Around, Mounts};
@@ -15,7 +14,7 @@ use crate::settings::Settings;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeScores {
     /// The node.
-    pub node: Arc<str>,
+    pub node: NodeName,
     /// The score of each kind that counts and about which the pod says something.
     pub scores: Vec<(Score, i64)>,
     /// Their weighted sum.

@@ -1,7 +1,7 @@
 //! Nodes that will not do for a pod, counted by reason, and what could undo that.
 
+use model::identity::NodeName;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 
@@ -32,7 +32,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Counts a node that a filter refuses.
-    pub(crate) fn refuse(&mut self, at: NodeIdx, node: &Arc<str>, refusal: &NodeRefusal) {
+    pub(crate) fn refuse(&mut self, at: NodeIdx, node: &NodeName, refusal: &NodeRefusal) {
         if !refusal.is_final() {
             self.curable.push(at);
         }
@@ -45,7 +45,7 @@ impl Tally {
     pub(crate) fn refuse_devices(
         &mut self,
         at: NodeIdx,
-        node: &Arc<str>,
+        node: &NodeName,
         none: NoDevices,
         claims: &PodClaims,
     ) {
@@ -58,7 +58,7 @@ impl Tally {
         self.certainty = self.certainty.and(none.certainty);
     }
 
-    fn count(&mut self, reason: Reason, node: &Arc<str>, detail: Option<&NodeRefusal>) {
+    fn count(&mut self, reason: Reason, node: &NodeName, detail: Option<&NodeRefusal>) {
         let first = || Removed { nodes: 0, example: node.clone(), detail: detail.cloned() };
         self.reasons.entry(reason).or_insert_with(first).nodes += 1;
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use model::allocation::Allocation;
 use model::claim::ClaimId;
+use model::identity::NodeName;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -12,7 +13,7 @@ use model::timestamp::Timestamp;
 #[derive(Debug)]
 pub struct Candidate {
     /// The node.
-    pub node: Arc<str>,
+    pub node: NodeName,
     /// The pods that would have to go, the most important first.
     pub victims: Vec<Arc<Pod>>,
     /// How many of them a disruption budget would keep.

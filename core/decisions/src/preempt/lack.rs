@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 use model::device::PoolId;
+use model::identity::NodeName;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -48,18 +49,18 @@ pub(crate) struct Lack {
 }
 
 impl Lack {
-    pub(crate) fn room(refusal: &NodeRefusal, node: &Arc<str>) -> Lack {
+    pub(crate) fn room(refusal: &NodeRefusal, node: &NodeName) -> Lack {
         let mut wakes_on = Wakes::NONE;
         refusal.add_wakes(node, &mut wakes_on);
         Lack { reasons: refusal.reasons(), wakes_on, devices: None, is_of_devices: false }
     }
 
     /// The node has too little for what devices take of it.
-    pub(crate) fn footing(reason: DeviceReason, node: &Arc<str>, claims: &PodClaims) -> Lack {
+    pub(crate) fn footing(reason: DeviceReason, node: &NodeName, claims: &PodClaims) -> Lack {
         Lack { is_of_devices: false, ..Lack::devices(reason, node, claims) }
     }
 
-    pub(crate) fn devices(reason: DeviceReason, node: &Arc<str>, claims: &PodClaims) -> Lack {
+    pub(crate) fn devices(reason: DeviceReason, node: &NodeName, claims: &PodClaims) -> Lack {
         let mut wakes_on = Wakes::NONE;
         add_node(&mut wakes_on, node, claims);
         let devices = Some(reason.breadth());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cluster::claims::ClaimState;
 use model::allocation::Allocation;
 use model::claim::ClaimId;
+use model::identity::NodeName;
 use model::node::Node;
 use model::pod::Pod;
 
@@ -15,7 +16,7 @@ use crate::values::pod_claims::PodClaims;
 #[derive(Debug)]
 pub struct Choice {
     /// The node.
-    pub node: Arc<str>,
+    pub node: NodeName,
     /// What each of its claims needs.
     pub claims: Vec<Wanted>,
     /// What drivers' controllers have to be asked first.

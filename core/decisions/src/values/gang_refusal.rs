@@ -1,7 +1,5 @@
 //! Why a gang has no seats.
 
-use model::identity::PodUid;
-
 use crate::values::certainty::Certainty;
 use crate::values::filter_set::FilterSet;
 use crate::values::gang_preemption::GangPreemption;
@@ -9,6 +7,7 @@ use crate::values::gang_reason::Unplaceable;
 use crate::values::in_the_way::InTheWay;
 use crate::values::miss::Miss;
 use crate::values::wake::Wakes;
+use model::identity::PodUid;
 
 /// Why a gang has no seats.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use model::identity::NodeName;
 use model::node::NodeTaint;
 use model::pod::HostPort;
 
@@ -204,7 +205,7 @@ impl NodeRefusal {
     }
 
     /// Adds the changes that could undo it on a node.
-    pub(crate) fn add_wakes(&self, node: &Arc<str>, wakes: &mut Wakes) {
+    pub(crate) fn add_wakes(&self, node: &NodeName, wakes: &mut Wakes) {
         let (here, anywhere) = self.wakes();
         wakes.extend(&Wakes::of(anywhere));
         for kind in here {

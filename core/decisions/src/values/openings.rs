@@ -1,7 +1,6 @@
 //! Claims that drivers' controllers are to give devices, and the nodes that would do for them.
 
-use std::sync::Arc;
-
+use model::identity::NodeName;
 use model::node::Node;
 
 use crate::values::pending::Pending;
@@ -16,7 +15,7 @@ pub struct Openings {
     /// The claims.
     pub pending: Vec<Pending>,
     /// The nodes, the best first.
-    pub nodes: Vec<Arc<str>>,
+    pub nodes: Vec<NodeName>,
 }
 
 impl Openings {

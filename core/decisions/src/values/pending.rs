@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use model::identity::NodeName;
 use model::node::{Node, NodeSelector};
 
 use crate::values::reason::DeviceReason;
@@ -22,7 +23,7 @@ pub struct Pending {
 
 impl Pending {
     /// Asks for no other node than this one.
-    pub fn stay_on(&mut self, node: &Arc<str>) {
+    pub fn stay_on(&mut self, node: &NodeName) {
         self.suitable.push(NodeSelector::only(node));
     }
 
@@ -31,7 +32,7 @@ impl Pending {
         if self.suitable.iter().any(|nodes| !nodes.picks(node).unwrap_or(false)) {
             return Some(DeviceReason::ExcludedByClass);
         }
-        let is_out = self.unsuitable.contains(&node.name);
+        let is_out = self.unsuitable.contains(&*node.name);
         is_out.then_some(DeviceReason::ExcludedByDriver)
     }
 }

@@ -1,11 +1,11 @@
 //! Why no node will do for a pod.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use allocation::Refusal;
 use cluster::nodes::NodeIdx;
 use model::claim::ClaimId;
+use model::identity::NodeName;
 
 use crate::values::certainty::Certainty;
 use crate::values::filter_set::{Filter, FilterSet};
@@ -21,7 +21,7 @@ use crate::values::wake::Wakes;
 pub struct PodRefusal {
     pub(crate) nodes: usize,
     /// The node that the pod is on already, and that alone was looked at.
-    pub(crate) bound_to: Option<Arc<str>>,
+    pub(crate) bound_to: Option<NodeName>,
     /// A reason that has nothing to do with nodes.
     pub(crate) everywhere: Option<Reason>,
     /// The claims of the pod that need devices.
@@ -46,7 +46,7 @@ pub struct Removed {
     /// How many.
     pub nodes: usize,
     /// The name of the first of them.
-    pub example: Arc<str>,
+    pub example: NodeName,
     /// What is particular to that one, with its numbers; nothing if it is about devices.
     pub detail: Option<NodeRefusal>,
 }
@@ -57,14 +57,14 @@ pub enum Nearest {
     /// Some are missing on this node.
     Refused {
         /// The node.
-        node: Arc<str>,
+        node: NodeName,
         /// What is missing.
         refusal: Box<Refusal>,
     },
     /// The search did not end on this node.
     LimitReached {
         /// The node.
-        node: Arc<str>,
+        node: NodeName,
     },
 }
 

@@ -1,9 +1,9 @@
 //! What came of looking for pods to preempt for a pod, as it is told.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use model::claim::ClaimId;
+use model::identity::NodeName;
 
 use crate::values::reason::Reason;
 use crate::values::renaming::Renaming;
@@ -19,7 +19,7 @@ pub enum PodPreemption {
     /// Pods are preempted.
     Found {
         /// The node.
-        node: Arc<str>,
+        node: NodeName,
         /// How many pods.
         victims: usize,
     },

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use model::claim::ClaimId;
+use model::identity::NodeName;
 
 use crate::values::renaming::Renaming;
 
@@ -103,7 +104,7 @@ impl Wake {
 
     /// This kind of change of a node.
     #[must_use]
-    pub fn of_node(self, node: &Arc<str>) -> Wakes {
+    pub fn of_node(self, node: &NodeName) -> Wakes {
         self.of([Object::Node(node.clone())])
     }
 }
@@ -112,7 +113,7 @@ impl Wake {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Object {
     /// A node, or what is on it.
-    Node(Arc<str>),
+    Node(NodeName),
     /// A claim.
     Claim(ClaimId),
     /// A driver: its devices, as published, or as given to claims.
@@ -181,7 +182,7 @@ impl Wakes {
     }
 
     /// Adds kinds of changes to nodes that belong together, if these are not too many, and otherwise to all.
-    pub fn add_domain(&mut self, kinds: &[Wake], nodes: &BTreeSet<Arc<str>>) {
+    pub fn add_domain(&mut self, kinds: &[Wake], nodes: &BTreeSet<NodeName>) {
         for kind in kinds.iter().filter(|kind| !self.contains(**kind)).copied().collect::<Vec<_>>() {
             if nodes.len() > DOMAIN_MAX {
                 self.add_kinds(bit(kind));

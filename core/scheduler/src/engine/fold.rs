@@ -11,7 +11,7 @@ use decisions::profile::Profile;
 use decisions::wake::{Wake, Wakes};
 use gates::Gate;
 use model::claim::ClaimId;
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::node::Node;
 use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
@@ -102,7 +102,7 @@ impl Engine {
         self.queue.wake(wakes, now);
     }
 
-    fn node_gone(&mut self, now: Timestamp, name: &Arc<str>) -> Wakes {
+    fn node_gone(&mut self, now: Timestamp, name: &NodeName) -> Wakes {
         if self.facts.remove_node(name) {
             self.wake_nominees_of(now, name);
         }

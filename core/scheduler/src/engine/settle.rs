@@ -1,7 +1,6 @@
 //! What becomes of writes: when all claims of a pod are written it is bound, and when something fails all is taken back.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use decisions::filters::FilterSet;
 use decisions::giving_back::Why;
@@ -9,7 +8,7 @@ use decisions::in_the_way::{InTheWay, Remedy};
 use decisions::readiness::ReadyOutcome;
 use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -297,7 +296,7 @@ impl Engine {
     /// A pod on its way turns out to be bound. If that is our own binding, its answer only comes later or got lost. If
     /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same if it can use
     /// it where it is now.
-    pub(super) fn found_bound(&mut self, uid: &PodUid, node: &Arc<str>) {
+    pub(super) fn found_bound(&mut self, uid: &PodUid, node: &NodeName) {
         let Some(binding) = self.bindings.get(uid) else { return };
         if binding.pod.node.is_some() {
             // It was bound before, and only its claims are being written.
@@ -355,7 +354,7 @@ impl Engine {
     }
 
     /// Whether a pod can use what is written for it on a node.
-    fn is_of_use(&self, part: &Part, node: Option<&Arc<str>>) -> bool {
+    fn is_of_use(&self, part: &Part, node: Option<&NodeName>) -> bool {
         match (part, node) {
             (Part::Claim(claim), Some(node)) => self.facts.may_use_at(claim, node),
             (Part::MadeClaim | Part::Note(_), _) | (_, None) => false,
@@ -374,7 +373,7 @@ impl Engine {
 
     /// Undoes what was written of a claim for a pod that is gone, or that is on a node where it cannot use it. Of one that is gone
     /// the claim gives its devices back at once: whoever dies after a release would leave them with it.
-    fn let_go_unbound(&mut self, part: &Part, consumer: Consumer, node: Option<Arc<str>>) {
+    fn let_go_unbound(&mut self, part: &Part, consumer: Consumer, node: Option<NodeName>) {
         let claim = part.claim();
         let gives_back = |claim: &&ClaimId| {
             node.is_none() && self.kept(Why::PodGone, claim, Some(&consumer.uid)).is_none()
@@ -389,7 +388,7 @@ impl Engine {
         }
     }
 
-    fn release_part(&mut self, part: &Part, consumer: Consumer, node: Option<Arc<str>>) {
+    fn release_part(&mut self, part: &Part, consumer: Consumer, node: Option<NodeName>) {
         let user = consumer.uid.clone();
         let Some(release) = self.letting_go(part, consumer, node) else { return };
         let write = self.outbox.submit_for(Owner::GivingUp, release);
@@ -402,7 +401,7 @@ impl Engine {
 
     /// Undoes what was written for a pod; a reservation is taken back by the write that this gives. What its group uses is let go
     /// with the last member.
-    fn letting_go(&mut self, part: &Part, consumer: Consumer, node: Option<Arc<str>>) -> Option<Write> {
+    fn letting_go(&mut self, part: &Part, consumer: Consumer, node: Option<NodeName>) -> Option<Write> {
         let claim = match part {
             Part::Claim(claim) => claim,
             Part::MadeClaim => {

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use decisions::giving_back::Why;
 use model::claim::ClaimId;
+use model::identity::NodeName;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -36,7 +37,7 @@ pub(crate) struct OpenWrite {
 #[derive(Clone, Debug)]
 pub(crate) struct Binding {
     pub pod: Arc<Pod>,
-    pub node: Arc<str>,
+    pub node: NodeName,
     /// Writes that are not answered yet.
     pub open: BTreeMap<WriteId, OpenWrite>,
     /// What is written for the pod by now.
@@ -149,7 +150,7 @@ pub(crate) struct Waited {
 
 impl Binding {
     /// A pod that goes to a node.
-    pub fn new(pod: Arc<Pod>, node: Arc<str>) -> Binding {
+    pub fn new(pod: Arc<Pod>, node: NodeName) -> Binding {
         Binding {
             pod,
             node,

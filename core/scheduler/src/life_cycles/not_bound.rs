@@ -1,11 +1,11 @@
 //! Why a pod on its way to a node is not bound, as a value, and in words.
 
 use std::fmt;
-use std::sync::Arc;
 
 use decisions::not_ready::{ClaimLost, NotReady};
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
+use model::identity::NodeName;
 
 use super::part::Part;
 
@@ -21,7 +21,7 @@ pub(crate) enum NotBound {
     /// The claim that was made for it has no devices any more.
     LostMade,
     /// A claim got devices where they cannot be used on the node.
-    Elsewhere { claim: ClaimId, node: Arc<str> },
+    Elsewhere { claim: ClaimId, node: NodeName },
     /// The API told nothing of a claim since it was written; without a name it is the one that was made for the pod.
     Unheard(Option<ClaimId>),
     /// Another claim has one of its devices.

@@ -8,9 +8,8 @@
 //!
 //! Between two of these a negotiation is a round of nodes that were selected, or rests: see `decisions::plans`.
 
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use decisions::in_the_way::InTheWay;
 
@@ -22,7 +21,7 @@ pub(crate) struct Telling {
     /// The pod, by uid.
     pub pod: PodUid,
     /// The node that is selected.
-    pub selected: Option<Arc<str>>,
+    pub selected: Option<NodeName>,
     stage: Stage,
 }
 
@@ -75,7 +74,7 @@ pub(crate) struct Tellings(BTreeMap<WriteId, Telling>);
 
 impl Tellings {
     /// Drivers are told which node is selected for a pod.
-    pub fn begin(&mut self, write: WriteId, pod: PodUid, selected: Option<Arc<str>>) {
+    pub fn begin(&mut self, write: WriteId, pod: PodUid, selected: Option<NodeName>) {
         self.0.insert(write, Telling { pod, selected, stage: Stage::Telling });
     }
 
@@ -101,7 +100,7 @@ impl Tellings {
     }
 
     /// The node that is being selected for a pod, by what is told last; none if nothing is.
-    pub fn selects(&self, pod: &str) -> Option<Option<&Arc<str>>> {
+    pub fn selects(&self, pod: &str) -> Option<Option<&NodeName>> {
         let last = self.0.values().rfind(|telling| *telling.pod == *pod);
         last.map(|telling| telling.selected.as_ref())
     }

@@ -10,7 +10,7 @@ use decisions::negotiation::NODES_MAX;
 use decisions::settings::Settings;
 use gates::{Gate, Gates};
 use model::claim::{Class, Control};
-use model::identity::ConsumerUid;
+use model::identity::{ConsumerUid, NodeName};
 use model::node::NodeSelector;
 use model::pod::PodId;
 use scheduler::engine::{Engine, Input};
@@ -53,7 +53,7 @@ fn id(pod: &str) -> PodId {
     PodId { namespace: "default".into(), name: pod.into() }
 }
 
-fn texts(nodes: &[Arc<str>]) -> Vec<&str> {
+fn texts(nodes: &[NodeName]) -> Vec<&str> {
     nodes.iter().map(|node| &**node).collect()
 }
 

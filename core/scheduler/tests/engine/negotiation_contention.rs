@@ -2,10 +2,10 @@
 //! rests before the next round.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use cluster::change::{Change, NegotiationChange};
 use cluster::contexts::PodContext;
+use model::identity::NodeName;
 use model::pod::PodId;
 
 use crate::negotiation::{DRIVER, lent, negotiating};
@@ -126,8 +126,8 @@ fn context(owner: &str, selected: Option<&str>, version: &str) -> Change {
         uid: format!("uid-of-context-{owner}").into(),
         version: version.into(),
         owner: format!("uid-{owner}").into(),
-        selected: selected.map(Arc::from),
-        potential: selected.map(Arc::from).into_iter().collect(),
+        selected: selected.map(NodeName::from),
+        potential: selected.map(NodeName::from).into_iter().collect(),
         answers: BTreeMap::new(),
     };
     Change::Negotiation(NegotiationChange::Applied(Box::new(context)))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cluster::change::Change;
 use model::claim::Amount;
 use model::group::{Disruption, Group};
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::node::{Node, NodeTaint, NodeTaintEffect};
 use model::pod::{Pod, Resources, Shape};
 
@@ -124,7 +124,7 @@ fn happen(dice: &mut Dice, world: &mut World, pods: &mut u64) {
     }
 }
 
-fn bound(world: &World) -> Vec<(PodUid, Option<Arc<str>>)> {
+fn bound(world: &World) -> Vec<(PodUid, Option<NodeName>)> {
     world.pods.values().map(|pod| (pod.uid.clone(), pod.node.clone())).collect()
 }
 

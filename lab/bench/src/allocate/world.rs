@@ -13,6 +13,7 @@ use cluster::published::Published;
 use gates::Gates;
 use model::claim::{Amount, Ask, Claim, ClaimId, Class, Constraint, Request, Rule, Wish};
 use model::device::{CounterSet, Device, DeviceId, PoolId, Reach, Slice};
+use model::identity::NodeName;
 use model::node::Node;
 use model::quantity::{Format, Quantity};
 use selector::SliceRevision;
@@ -77,10 +78,10 @@ impl World {
 }
 
 /// A slice of a pool that a node has for itself, which is all of the pool.
-pub(super) fn slice(node: &Arc<str>, devices: Vec<Device>) -> Slice {
+pub(super) fn slice(node: &NodeName, devices: Vec<Device>) -> Slice {
     Slice {
         name: format!("{node}-slice").into(),
-        pool: PoolId { driver: DRIVER.into(), pool: node.clone() },
+        pool: PoolId { driver: DRIVER.into(), pool: (**node).into() },
         generation: 1,
         slices_in_pool: 1,
         reach: Reach::Node(node.clone()),
@@ -91,8 +92,8 @@ pub(super) fn slice(node: &Arc<str>, devices: Vec<Device>) -> Slice {
 }
 
 /// Takes a device of a node for some claim.
-pub(super) fn take(ledger: &mut Ledger, node: &Arc<str>, device: &str) {
-    let id = DeviceId { driver: DRIVER.into(), pool: node.clone(), device: device.into() };
+pub(super) fn take(ledger: &mut Ledger, node: &NodeName, device: &str) {
+    let id = DeviceId { driver: DRIVER.into(), pool: (**node).into(), device: device.into() };
     let name = format!("{node}-{device}").into();
     let holder = ClaimId { namespace: "default".into(), name };
     ledger.take(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use model::claim::ClaimId;
+use model::identity::NodeName;
 use model::pod::{Resources, Shape};
 use placement::{Amounts, Gang, Kind};
 use rustc_hash::FxHashSet;
@@ -68,7 +69,7 @@ impl Cast {
     }
 
     /// The same cast with claims that drivers' controllers are to give devices for one node only, for members that have one.
-    pub fn staying(&self, node_of: impl Fn(&Member) -> Option<Arc<str>>) -> Cast {
+    pub fn staying(&self, node_of: impl Fn(&Member) -> Option<NodeName>) -> Cast {
         let mut cast = self.clone();
         for member in cast.kinds.iter_mut().flatten().flat_map(|bundle| &mut bundle.members) {
             if let Some(node) = node_of(member) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use model::identity::NodeName;
 use model::node::Node;
 use model::pod::Pod;
 use placement::Domain;
@@ -14,7 +15,7 @@ use crate::values::pod_claims::PodClaims;
 
 impl Cycle<'_> {
     /// The node that is chosen for a pod.
-    pub(crate) fn selected_for(&self, pod: &Pod) -> Option<&Arc<str>> {
+    pub(crate) fn selected_for(&self, pod: &Pod) -> Option<&NodeName> {
         self.facts.context(pod)?.selected.as_ref()
     }
 
@@ -26,7 +27,7 @@ impl Cycle<'_> {
         if !pods.iter().any(|pod| self.facts.context(pod).is_some()) {
             return ordered;
         }
-        let selected: BTreeSet<&Arc<str>> = pods.iter().filter_map(|pod| self.selected_for(pod)).collect();
+        let selected: BTreeSet<&NodeName> = pods.iter().filter_map(|pod| self.selected_for(pod)).collect();
         let is_chosen = |domain: &Domain| {
             let mut nodes = domain.nodes.iter().map(|at| &node_of(self.facts.nodes.get(*at)).name);
             nodes.any(|name| selected.contains(name))
@@ -48,7 +49,7 @@ impl Cycle<'_> {
 
     /// The node of a domain that a member is to have in this round, by lot among those that it could have, if other rounds failed.
     /// What search prefers is the same every time, and may be what members cannot have together though each of them could.
-    pub(crate) fn by_lot(&self, pod: &Arc<Pod>, claims: &PodClaims, domain: &Domain) -> Option<Arc<str>> {
+    pub(crate) fn by_lot(&self, pod: &Arc<Pod>, claims: &PodClaims, domain: &Domain) -> Option<NodeName> {
         // At times what is best is tried again: others may have been in the way.
         let failed =
             Some(self.failed_rounds(&[pod])).filter(|failed| failed % 3 > 0 && !claims.pending.is_empty())?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use gates::Gate;
 use model::group::Group;
+use model::identity::NodeName;
 use model::pod::{Pod, Shape};
 
 use crate::cycle::Cycle;
@@ -53,10 +54,10 @@ impl Cycle<'_> {
 
     /// The nodes on which room could help a gang: those of its domains, if it is certain that it has no seats as things stand and
     /// if nothing that happens on other nodes counts.
-    fn nodes_for(&self, sought: &Sought, miss: &Miss) -> Option<BTreeSet<Arc<str>>> {
+    fn nodes_for(&self, sought: &Sought, miss: &Miss) -> Option<BTreeSet<NodeName>> {
         let is_certain = miss.certainty == Certainty::Proved && sought.cast.is_local;
         let nodes = sought.domains.iter().filter(|_| is_certain).flat_map(|domain| &domain.nodes);
-        let nodes: BTreeSet<Arc<str>> =
+        let nodes: BTreeSet<NodeName> =
             nodes.map(|at| filters::node_of(self.facts.nodes.get(*at)).name.clone()).collect();
         // Without a domain it may be that members run in several, of which some have to go.
         (!nodes.is_empty()).then_some(nodes)

@@ -12,7 +12,7 @@ use decisions::gang_preemption::GangPreemption;
 use decisions::pod::{Choice, Wanted};
 use decisions::preempt::{Nomination, planned, pods_of};
 use decisions::wake::{Wake, Wakes};
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -96,7 +96,7 @@ impl Engine {
         member: &Arc<Pod>,
         candidate: &GangCandidate,
     ) {
-        let nodes: BTreeSet<&Arc<str>> = candidate.seated.iter().map(|(_, choice)| &choice.node).collect();
+        let nodes: BTreeSet<&NodeName> = candidate.seated.iter().map(|(_, choice)| &choice.node).collect();
         for node in nodes {
             self.withdraw_less_important(now, member, node);
         }
@@ -148,7 +148,7 @@ impl Engine {
     /// A gang has seats: room is kept only for those of it that have none.
     pub(super) fn use_room(&mut self, now: Timestamp, root: &Root, aside: Vec<Nomination>, seated: &Seated) {
         self.plans.gangs.remove(root);
-        let seats: BTreeMap<&PodUid, &Arc<str>> =
+        let seats: BTreeMap<&PodUid, &NodeName> =
             seated.iter().map(|(pod, choice)| (&pod.uid, &choice.node)).collect();
         let mut is_freed = false;
         for nomination in aside {

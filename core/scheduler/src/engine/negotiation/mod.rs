@@ -21,7 +21,7 @@ use decisions::in_the_way::InTheWay;
 use decisions::wake::{Wake, Wakes};
 use gates::Gate;
 use model::claim::ClaimId;
-use model::identity::{ConsumerUid, PodUid};
+use model::identity::{ConsumerUid, NodeName, PodUid};
 use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
@@ -221,7 +221,7 @@ impl Engine {
     }
 
     /// Tells drivers where a pod may go and is to go.
-    fn say(&mut self, pod: &Pod, selected: Option<Arc<str>>, potential: Vec<Arc<str>>) -> WriteId {
+    fn say(&mut self, pod: &Pod, selected: Option<NodeName>, potential: Vec<NodeName>) -> WriteId {
         let (id, uid) = (pod.id.clone(), pod.uid.clone());
         let chosen = selected.clone();
         let negotiate = Write::Negotiate { pod: id, uid, selected, potential };

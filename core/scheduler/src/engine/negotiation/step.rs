@@ -7,6 +7,7 @@ use decisions::cycle::Underway as _;
 use decisions::negotiation::{Openings, Pending, Say, unanswered};
 use decisions::pod::PodRefusal;
 use decisions::wake::{Wake, Wakes};
+use model::identity::NodeName;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -71,7 +72,7 @@ impl Engine {
     }
 
     /// Says what is wanted about a pod, to drivers and to people. Gives the node that drivers are told, if they are told one.
-    fn tell(&mut self, pod: &Arc<Pod>, pending: &[Pending], wanted: Say) -> Option<Arc<str>> {
+    fn tell(&mut self, pod: &Arc<Pod>, pending: &[Pending], wanted: Say) -> Option<NodeName> {
         let known = self.facts.context(pod);
         let lacking = unanswered(known, pending);
         // Who is on a node has been told of by those who look after such pods.

@@ -32,7 +32,7 @@ pub(crate) struct Displacer<'d> {
     /// The group, if it is one.
     pub group: Option<&'d Grouping>,
     /// The node or the domain where that is to be.
-    pub place: &'d Arc<str>,
+    pub place: &'d str,
 }
 
 /// What a pod waits for once others go for it.
@@ -132,7 +132,7 @@ impl Engine {
             pod: victim.clone(),
             by: by.pod.clone(),
             group: by.group.cloned(),
-            node: by.place.clone(),
+            node: by.place.into(),
         });
     }
 

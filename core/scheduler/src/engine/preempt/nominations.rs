@@ -9,7 +9,7 @@ use cluster::claims::Held;
 use decisions::pod::{Choice, Wanted};
 use decisions::preempt::Nomination;
 use decisions::wake::{Object, Wake, Wakes};
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -52,7 +52,7 @@ impl Engine {
     }
 
     /// Keeps no room for a pod any more, since it went to a node, or to none, and tells who that could help.
-    pub(crate) fn end_nomination(&mut self, uid: &str, went_to: Option<&Arc<str>>) -> Wakes {
+    pub(crate) fn end_nomination(&mut self, uid: &str, went_to: Option<&NodeName>) -> Wakes {
         let Some(nomination) = self.plans.nominations.remove(uid) else { return Wakes::NONE };
         self.facts.claims.give_back(&nomination.planned);
         self.touch_nomination(&nomination);
