@@ -115,7 +115,7 @@ fn a_scheduler_that_does_not_listen_is_noticed() {
 fn whoever_mistakes_what_became_of_a_write_is_noticed() {
     is_noticed(Sabotage::TrustsRefusals, 0);
     is_noticed(Sabotage::GivesUpUnclear, 12);
-    is_noticed(Sabotage::KeepsReservations, 4);
+    is_noticed(Sabotage::KeepsReservations, 200);
 }
 
 #[test]

@@ -13,9 +13,9 @@ use super::{CLOSE_MS, World, replica, workload};
 /// How often an attempt for a pod may fail after everything has come to rest.
 const ATTEMPTS_MAX: u32 = 12;
 
-/// The same where gangs come and go, which wake the others as often as they have members, or where devices are made ready: a claim
-/// then gets them, loses them when their time is over and gets them again, and each of these may free what others wait for.
-const ATTEMPTS_MAX_WHERE_MUCH_CHANGES: u32 = 30;
+/// How many more where gangs come and go, which wake the others as often as they have members, and where devices are made ready: a
+/// claim then gets them, loses them when their time is over and gets them again, and each of these may free what others wait for.
+const MORE_ATTEMPTS: u32 = 18;
 
 impl World {
     pub(super) fn check_ending(&mut self) {
@@ -27,8 +27,8 @@ impl World {
         if !self.errands.is_empty() {
             wrong.push(format!("{} writes never end", self.errands.len()));
         }
-        let much_changes = self.plan.gangs || self.plan.readied;
-        let attempts_max = if much_changes { ATTEMPTS_MAX_WHERE_MUCH_CHANGES } else { ATTEMPTS_MAX };
+        let reasons = u32::from(self.plan.gangs) + u32::from(self.plan.readied);
+        let attempts_max = ATTEMPTS_MAX + reasons * MORE_ATTEMPTS;
         for (pod, attempts) in &self.attempts {
             if *attempts > attempts_max {
                 wrong.push(format!("{attempts} attempts for {pod} failed although nothing goes wrong"));
