@@ -123,7 +123,7 @@ fn fact(
 
 /// An object of a kind, read from its JSON.
 fn read<T: Object>(object: &Value) -> Result<T, ConvertError> {
-    T::deserialize(object).map_err(|error| {
+    T::read_value(object).map_err(|error| {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         ConvertError::Unreadable { object: ObjectName::named::<T>(name), reason: error.to_string() }
     })
