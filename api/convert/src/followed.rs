@@ -110,7 +110,7 @@ pub fn followed(gates: Gates) -> impl Iterator<Item = &'static FollowedKind> {
 
 /// An object of a kind, read from its JSON.
 fn read<K: Followed + 'static>(object: &Value) -> Result<Box<dyn Fact>, ConvertError> {
-    match K::deserialize(object) {
+    match K::read_value(object) {
         Ok(read) => Ok(Box::new(read)),
         Err(error) => {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();

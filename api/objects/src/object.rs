@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::meta::ObjectMeta;
@@ -19,6 +20,25 @@ pub trait Object: Serialize + DeserializeOwned + Default + Clone {
 
     /// Name, labels, owners and history.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
+
+    /// Reads one object from JSON. Here and not where it is called, because the code that reads a pod is large: a crate that calls it is
+    /// compiled without it, one that calls serde's generic function has a copy of it.
+    ///
+    /// # Errors
+    /// When the JSON is broken or a field has another type than the kind says.
+    fn read(json: &[u8]) -> Result<Self, serde_json::Error>;
+
+    /// Reads one object from a JSON value.
+    ///
+    /// # Errors
+    /// When a field has another type than the kind says.
+    fn read_value(value: &Value) -> Result<Self, serde_json::Error>;
+
+    /// Reads a list of objects from JSON.
+    ///
+    /// # Errors
+    /// When the JSON is broken or a field of an object has another type than the kind says.
+    fn read_list(json: &[u8]) -> Result<List<Self>, serde_json::Error>;
 }
 
 /// JSON that is no object of the kind that was expected.
@@ -35,7 +55,7 @@ pub struct Unreadable {
 /// # Errors
 /// When the JSON is broken or a field has another type than the kind says.
 pub fn decode<T: Object>(json: &[u8]) -> Result<T, Unreadable> {
-    serde_json::from_slice(json).map_err(|source| Unreadable { kind: T::KIND, source })
+    T::read(json).map_err(|source| Unreadable { kind: T::KIND, source })
 }
 
 /// A list of objects as the API serves it.
@@ -61,13 +81,17 @@ wire! {
 /// # Errors
 /// When the JSON is broken or a field of an object has another type than the kind says.
 pub fn decode_list<T: Object>(json: &[u8]) -> Result<List<T>, Unreadable> {
+    T::read_list(json).map_err(|source| Unreadable { kind: T::KIND, source })
+}
+
+/// What [`Object::read_list`] does for every kind.
+pub(crate) fn read_list<T: DeserializeOwned>(json: &[u8]) -> Result<List<T>, serde_json::Error> {
     #[derive(serde::Deserialize)]
     struct Wire<T> {
         #[serde(default)]
         metadata: ListMeta,
         items: Option<Vec<T>>,
     }
-    let list: Wire<T> =
-        serde_json::from_slice(json).map_err(|source| Unreadable { kind: T::KIND, source })?;
+    let list: Wire<T> = serde_json::from_slice(json)?;
     Ok(List { metadata: list.metadata, items: list.items.unwrap_or_default() })
 }

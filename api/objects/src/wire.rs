@@ -238,6 +238,18 @@ macro_rules! wire {
             fn metadata_mut(&mut self) -> &mut crate::meta::ObjectMeta {
                 &mut self.metadata
             }
+
+            fn read(json: &[u8]) -> Result<Self, serde_json::Error> {
+                serde_json::from_slice(json)
+            }
+
+            fn read_value(value: &serde_json::Value) -> Result<Self, serde_json::Error> {
+                serde::Deserialize::deserialize(value)
+            }
+
+            fn read_list(json: &[u8]) -> Result<crate::object::List<Self>, serde_json::Error> {
+                crate::object::read_list(json)
+            }
         }
 
         impl<'de> crate::wire::Fields<'de> for $name {

@@ -4,10 +4,10 @@ use cluster::change::Change;
 use controllers::claims::{self, Step};
 use model::group::GroupId;
 use model::pod::PodId;
+use objects::Object;
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::control;
 use scheduler::engine::Input;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::outcome::PodOutcome;
@@ -37,7 +37,7 @@ impl Simulation {
             .collect();
         for (key, claim) in claims {
             let given =
-                ResourceClaim::deserialize(&claim).is_ok_and(|one| !control::controller(&one).is_empty());
+                ResourceClaim::read_value(&claim).is_ok_and(|one| !control::controller(&one).is_empty());
             if given {
                 self.ask_back(&key, &claim, uid);
             } else if is_owned(&claim, uid) {

@@ -31,7 +31,7 @@ impl Kept {
     pub(crate) fn read<T: Object>(&self) -> Option<T> {
         match self {
             Kept::Text(text, tree) if tree.get().is_none() => serde_json::from_str(text).ok(),
-            Kept::Tree(_) | Kept::Text(..) => T::deserialize(self.get()).ok(),
+            Kept::Tree(_) | Kept::Text(..) => T::read_value(self.get()).ok(),
         }
     }
 

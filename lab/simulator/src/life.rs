@@ -101,7 +101,7 @@ impl Simulation {
         if job.is_none() && !self.concerns(object) {
             return None;
         }
-        let pod = Pod::deserialize(object).ok()?;
+        let pod = Pod::read_value(object).ok()?;
         if let Some((wait, _)) = self.next_of(&pod) {
             let millis = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
             self.life.by(key, self.shelf.now.plus_millis(millis));
@@ -183,7 +183,7 @@ impl Simulation {
         if let Ok(Some(change)) = change::gone(&before) {
             self.tell(Input::Changed(change));
         }
-        let Ok(pod) = Pod::deserialize(&before) else { return };
+        let Ok(pod) = Pod::read_value(&before) else { return };
         if let Some((job, uid)) = job_of(&before) {
             self.life.touch(&Key::of::<Job>(&key.namespace, &job));
             if let Some(pods) = self.life.pods_of.get_mut(&uid) {

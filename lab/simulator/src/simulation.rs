@@ -13,6 +13,7 @@ use gates::{Gate, Gates};
 use model::group::Grouping;
 use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
+use objects::Object;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
@@ -21,7 +22,6 @@ use objects::supercargo::workload::Workload as OwnWorkload;
 use scheduler::engine::{Announcement, Effect, Engine, Input};
 use scheduler::write::{About, Write, WriteId, WriteOutcome};
 use scheduling::request::{self, Next, Seen, Verb};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::life::Life;
@@ -369,7 +369,7 @@ impl Simulation {
                 && let Ok(Some(change)) = change::gone(&before)
             {
                 self.tell(Input::Changed(change));
-                if let Ok(pod) = PodObject::deserialize(&before) {
+                if let Ok(pod) = PodObject::read_value(&before) {
                     self.pod_went(&pod);
                 }
             }

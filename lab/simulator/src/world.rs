@@ -39,10 +39,10 @@ use std::sync::Arc;
 
 use gates::Gates;
 use model::timestamp::Timestamp;
+use objects::Object;
 use objects::resource::class::DeviceClass;
 use scheduling::protocol::{Answer, Classes, Heard};
 use scheduling::request::ApiCall;
-use serde::Deserialize;
 
 use agenda::Agenda;
 use api::Api;
@@ -261,7 +261,7 @@ impl World {
     fn begin(&mut self, furnish: impl FnOnce(&mut Api, &Plan, &mut Dice)) {
         furnish(&mut self.api, &self.plan, &mut self.deeds);
         let classes = self.api.list("DeviceClass").into_iter().map(|(key, class)| {
-            let class = DeviceClass::deserialize(&*class).expect("what was admitted is of its kind");
+            let class = DeviceClass::read_value(&class).expect("what was admitted is of its kind");
             (key.name.to_string(), Arc::new(class))
         });
         self.classes = Arc::new(classes.collect());

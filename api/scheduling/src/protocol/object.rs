@@ -92,6 +92,6 @@ impl Source for [u8] {
 
 impl Source for Value {
     fn read<T: Kind>(&self) -> Result<T, String> {
-        T::deserialize(self).map_err(|error| error.to_string())
+        T::read_value(self).map_err(|error| error.to_string())
     }
 }

@@ -1,14 +1,10 @@
 //! One line of a watch: what happened, and to what.
 //!
-//! Servers say what happened first, so the object is read straight into its type, in one pass over the line.
-
-use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
+//! Servers say what happened first, so the object is read straight into its type, in one pass over the line. A line that begins
+//! otherwise is looked through before.
 
 use objects::Object;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Gone;
@@ -30,17 +26,18 @@ pub(crate) enum Line<K> {
 
 /// Reads a line. A line that does not even name an object is an error.
 pub(crate) fn read<K: Object>(line: &[u8]) -> Result<Line<K>, String> {
-    let mut reader = serde_json::Deserializer::from_slice(line);
-    let read = reader.deserialize_map(Envelope(PhantomData)).and_then(|read| reader.end().map(|()| read));
-    match read {
-        Ok(Some(read)) => Ok(read),
-        Ok(None) => Err("a line of the watch says nothing".to_owned()),
-        Err(error) => {
-            let named: Named = serde_json::from_slice(line).map_err(|_| error.to_string())?;
-            let (object, version) = named.object.identity();
-            Ok(Line::Unreadable { object, version, why: error.to_string() })
-        }
+    if let Some(Ok(read)) = usual(line).map(|(happened, object)| content(happened, object)) {
+        return Ok(read);
     }
+    let envelope: Envelope<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let (Some(happened), Some(object)) = (envelope.happened, envelope.object) else {
+        return Err("a line of the watch says nothing".to_owned());
+    };
+    content(happened, object.get().as_bytes()).or_else(|error| {
+        let named: NamedObject = serde_json::from_str(object.get()).map_err(|_| error.to_string())?;
+        let (object, version) = named.identity();
+        Ok(Line::Unreadable { object, version, why: error.to_string() })
+    })
 }
 
 /// Reads the objects of a page one by one, after reading them all at once has failed.
@@ -52,7 +49,7 @@ pub(crate) fn read_page<K: Object>(json: &[u8]) -> Result<(Vec<Line<K>>, objects
         items: Vec<&'a RawValue>,
     }
     let page: Page<'_> = serde_json::from_slice(json).map_err(|error| error.to_string())?;
-    let read = |raw: &&RawValue| match serde_json::from_str(raw.get()) {
+    let read = |raw: &&RawValue| match K::read(raw.get().as_bytes()) {
         Ok(object) => Ok(Line::Applied(object)),
         Err(error) => {
             let named: NamedObject = serde_json::from_str(raw.get()).map_err(|_| error.to_string())?;
@@ -65,11 +62,6 @@ pub(crate) fn read_page<K: Object>(json: &[u8]) -> Result<(Vec<Line<K>>, objects
 }
 
 /// The least that must be readable of an object.
-#[derive(Deserialize)]
-struct Named {
-    object: NamedObject,
-}
-
 #[derive(Deserialize)]
 struct NamedObject {
     metadata: Name,
@@ -123,54 +115,43 @@ struct Annotations {
     initial_events_end: String,
 }
 
-struct Envelope<K>(PhantomData<K>);
+/// What happened, and to what, which is not read yet.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(rename = "type")]
+    happened: Option<Happened>,
+    #[serde(borrow)]
+    object: Option<&'a RawValue>,
+}
 
-impl<'de, K: Object> Visitor<'de> for Envelope<K> {
-    type Value = Option<Line<K>>;
+/// How servers begin a line, and what that says.
+const BEGINNINGS: [(&[u8], Happened); 3] = [
+    (br#"{"type":"ADDED","object":"#, Happened::Added),
+    (br#"{"type":"MODIFIED","object":"#, Happened::Modified),
+    (br#"{"type":"DELETED","object":"#, Happened::Deleted),
+];
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a watch event")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut happened, mut line, mut early) = (None, None, None::<&'de RawValue>);
-        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            match (&*key, happened) {
-                ("type", _) => happened = Some(map.next_value::<Happened>()?),
-                ("object", Some(happened)) => {
-                    line = Some(map.next_value_seed(Content(happened, PhantomData))?)
-                }
-                ("object", None) => early = Some(map.next_value()?),
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        if let (None, Some(happened), Some(raw)) = (&line, happened, early) {
-            let mut reader = serde_json::Deserializer::from_str(raw.get());
-            let content = Content(happened, PhantomData).deserialize(&mut reader);
-            line = Some(content.map_err(serde::de::Error::custom)?);
-        }
-        Ok(line)
-    }
+/// The object of a line that begins as servers begin them, and what happened to it. The line is not looked through for that, so
+/// what is taken for the object may be none.
+fn usual(line: &[u8]) -> Option<(Happened, &[u8])> {
+    let (happened, object) = BEGINNINGS
+        .iter()
+        .find_map(|(beginning, happened)| Some((*happened, line.strip_prefix(*beginning)?)))?;
+    Some((happened, object.trim_ascii_end().strip_suffix(b"}")?))
 }
 
 /// Reads the object of an event of which is known what happened.
-struct Content<K>(Happened, PhantomData<K>);
-
-impl<'de, K: Object> DeserializeSeed<'de> for Content<K> {
-    type Value = Line<K>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Line<K>, D::Error> {
-        Ok(match self.0 {
-            Happened::Added | Happened::Modified => Line::Applied(K::deserialize(deserializer)?),
-            Happened::Deleted => Line::Deleted(K::deserialize(deserializer)?),
-            Happened::Error => Line::Error(Status::deserialize(deserializer)?),
-            Happened::Bookmark => {
-                let meta = BookmarkObject::deserialize(deserializer)?.metadata;
-                let initial_end = meta.annotations.is_some_and(|marks| marks.initial_events_end == "true");
-                Line::Bookmark { version: meta.resource_version, initial_end }
-            }
-        })
-    }
+fn content<K: Object>(happened: Happened, object: &[u8]) -> Result<Line<K>, serde_json::Error> {
+    Ok(match happened {
+        Happened::Added | Happened::Modified => Line::Applied(K::read(object)?),
+        Happened::Deleted => Line::Deleted(K::read(object)?),
+        Happened::Error => Line::Error(serde_json::from_slice(object)?),
+        Happened::Bookmark => {
+            let meta = serde_json::from_slice::<BookmarkObject>(object)?.metadata;
+            let initial_end = meta.annotations.is_some_and(|marks| marks.initial_events_end == "true");
+            Line::Bookmark { version: meta.resource_version, initial_end }
+        }
+    })
 }
 
 #[cfg(test)]
@@ -201,6 +182,11 @@ mod tests {
             (format!(r#"{{"type":"MODIFIED",{pod}}}"#), "applied a"),
             (format!(r#"{{"type":"DELETED",{pod}}}"#), "deleted a"),
             (format!(r#"{{{pod},"type":"DELETED"}}"#), "deleted a"),
+            (format!(r#"{{ "type": "ADDED", {pod} }}"#), "applied a"),
+            (format!("{{\"type\":\"ADDED\",{pod}}}\n"), "applied a"),
+            (format!(r#"{{"type":"ADDED",{pod},"more":{{"a":1}}}}"#), "applied a"),
+            (format!(r#"{{"type":"ADDED",{pod}}}}}"#), "broken"),
+            (format!(r#"{{"type":"ADDED",{pod}"#), "broken"),
             (r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9"}}}"#.to_owned(), "bookmark 9 false"),
             (
                 r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}"#

@@ -19,7 +19,6 @@ use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::supercargo::control::{self, Form};
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::api::{Api, named, text};
@@ -269,7 +268,7 @@ impl Market {
 }
 
 pub(super) fn all<K: Object>(api: &mut Api, kind: &str) -> Vec<K> {
-    let read = |object: &Value| K::deserialize(object).expect("what was admitted is of its kind");
+    let read = |object: &Value| K::read_value(object).expect("what was admitted is of its kind");
     api.list(kind).iter().map(|(_, object)| read(object)).collect()
 }
 
@@ -277,7 +276,7 @@ fn write(api: &mut Api, claim: &ResourceClaim, status: bool) -> Option<ResourceC
     let mut value = serde_json::to_value(claim).expect("the keys of our wire types are texts");
     (value["apiVersion"], value["kind"]) = (json!(ResourceClaim::API_VERSION), json!(ResourceClaim::KIND));
     let written = api.update(ResourceClaim::KIND, &value, status).ok()?;
-    Some(ResourceClaim::deserialize(&*written).expect("what was admitted is of its kind"))
+    Some(ResourceClaim::read_value(&written).expect("what was admitted is of its kind"))
 }
 
 impl World {
@@ -357,7 +356,7 @@ impl World {
         for context in &contexts {
             let (namespace, name) = (&context.metadata.namespace, &context.metadata.name);
             let Some(pod) = self.api.get("Pod", namespace, name) else { continue };
-            let pod = Pod::deserialize(&*pod).expect("what was admitted is of its kind");
+            let pod = Pod::read_value(&pod).expect("what was admitted is of its kind");
             if !classic::is_open(context, &pod) {
                 continue;
             }
@@ -473,7 +472,7 @@ impl World {
         for context in all::<PodSchedulingContext>(&mut self.api, "PodSchedulingContext") {
             let (namespace, name) = (&context.metadata.namespace, &context.metadata.name);
             let pod = self.api.get("Pod", namespace, name);
-            let pod = pod.map(|pod| Pod::deserialize(&*pod).expect("what was admitted is of its kind"));
+            let pod = pod.map(|pod| Pod::read_value(&pod).expect("what was admitted is of its kind"));
             if contexts::is_over(&context, pod.as_ref(), is_allocated) {
                 let uid = Some(context.metadata.uid.as_str());
                 let _ = self.api.delete("PodSchedulingContext", (namespace, name), None, uid);

@@ -47,7 +47,7 @@ fn keep<T: Object>(all: &mut BTreeMap<Key, T>, made: &Made, object: &Value) -> O
     if made.event.change == Change::Deleted {
         return all.remove(&key);
     }
-    all.insert(key, T::deserialize(object).expect("what was admitted is of its kind"))
+    all.insert(key, T::read_value(object).expect("what was admitted is of its kind"))
 }
 
 /// The same for objects that stand in a row.
@@ -57,7 +57,7 @@ fn keep_in_row<T: Object>(row: &mut Vec<T>, made: &Made, object: &Value) -> Opti
     if made.event.change == Change::Deleted {
         return at.map(|at| row.remove(at));
     }
-    let new = T::deserialize(object).expect("what was admitted is of its kind");
+    let new = T::read_value(object).expect("what was admitted is of its kind");
     match at {
         Some(at) => Some(std::mem::replace(&mut row[at], new)),
         None => {

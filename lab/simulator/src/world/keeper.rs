@@ -294,7 +294,7 @@ fn noted(pod: &Pod, made: &[(String, String)]) -> ApiCall {
 }
 
 fn typed<T: Object>(object: &Value) -> T {
-    T::deserialize(object).expect("what was admitted is of its kind")
+    T::read_value(object).expect("what was admitted is of its kind")
 }
 
 fn value(claim: &ResourceClaim) -> Value {

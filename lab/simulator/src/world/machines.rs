@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use controllers::simulated::readiness;
+use objects::Object;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use scheduling::request::{ApiCall, Verb};
@@ -215,7 +216,7 @@ fn usable_claims(api: &mut Api, pod: &Value) -> Option<Vec<Usable>> {
     let mut claims: BTreeMap<String, ResourceClaim> = BTreeMap::new();
     for name in readiness::claims_of(&pod) {
         let claim = api.get("ResourceClaim", namespace, name);
-        let claim = claim.and_then(|claim| ResourceClaim::deserialize(&*claim).ok());
+        let claim = claim.and_then(|claim| ResourceClaim::read_value(&claim).ok());
         claims.extend(claim.map(|claim| (name.to_owned(), claim)));
     }
     let is_usable = readiness::refusal(&pod, &|name| claims.get(name)).is_none();

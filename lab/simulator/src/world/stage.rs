@@ -207,7 +207,7 @@ impl Stage {
 }
 
 fn read<K: Object>(object: &Value) -> K {
-    K::deserialize(object).expect("what was admitted is of its kind")
+    K::read_value(object).expect("what was admitted is of its kind")
 }
 
 fn is_at<K: Object>(object: &K, namespace: &str, name: &str) -> bool {
