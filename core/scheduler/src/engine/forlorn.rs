@@ -53,15 +53,17 @@ impl Engine {
         }
     }
 
-    /// Takes note that a pod is gone. What its claims got for it would stay theirs, with nobody to use it, unless whoever looks after
-    /// claims takes it back: that is so for a pod that ran, but for what was written for it after it went.
+    /// Takes note that a pod is gone. What its claims got for it would stay theirs, with nobody to use it. What is reserved for a pod
+    /// that had a node is taken back by the controller that releases it.
     pub(super) fn bereave_claims(&mut self, now: Timestamp, pod: &Pod) {
         for claim in pod.claim_ids() {
             let state = self.facts.claims.get(&claim).filter(|state| !state.extended);
             // What a driver gave is taken back by who looks after claims.
             let is_ours = state.is_some_and(|state| !self.facts.is_controlled(state));
-            if is_ours && self.facts.claims.allocation(&claim).is_some() {
-                let user = self.facts.user_of(pod, &claim);
+            let user = self.facts.user_of(pod, &claim);
+            let is_released_by_others =
+                pod.node.is_some() && state.is_some_and(|state| state.reserved_for.contains(&user));
+            if is_ours && !is_released_by_others && self.facts.claims.allocation(&claim).is_some() {
                 self.bindings.forlorn.bereaved.entry(claim.clone()).or_default().insert(user);
                 self.look_if_forlorn(now, &claim);
             }
