@@ -59,8 +59,11 @@ impl Engine {
             let state = self.facts.claims.get(&claim).filter(|state| !state.extended);
             // What a driver gave is taken back by who looks after claims.
             let is_ours = state.is_some_and(|state| !self.facts.is_controlled(state));
-            if is_ours && self.facts.claims.allocation(&claim).is_some() {
-                let user = self.facts.user_of(pod, &claim);
+            let user = self.facts.user_of(pod, &claim);
+            // So is what is reserved for a pod that had all that it needs.
+            let is_served = !self.facts.waiting.contains_key(&pod.uid);
+            let is_used = is_served && state.is_some_and(|state| state.reserved_for.contains(&user));
+            if is_ours && !is_used && self.facts.claims.allocation(&claim).is_some() {
                 self.bindings.forlorn.bereaved.entry(claim.clone()).or_default().insert(user);
                 self.look_if_forlorn(now, &claim);
             }
