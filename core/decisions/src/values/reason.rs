@@ -303,6 +303,13 @@ impl ClaimReason {
 }
 
 impl Reason {
+    /// Whether a claim of the pod can be used only when other pods leave it.
+    #[must_use]
+    pub fn is_up_to_other_pods(&self) -> bool {
+        let Reason::Claim(reason) = self else { return false };
+        matches!(reason, ClaimReason::NotShareable(_) | ClaimReason::Full { .. } | ClaimReason::PartOfNode(_))
+    }
+
     /// The same reason for a pod whose claims ask for the same.
     pub(crate) fn rename(&mut self, names: Renaming<'_>) {
         if let Reason::Devices(DeviceReason::Question(error)) = self

@@ -208,3 +208,23 @@ fn a_pod_that_is_sent_from_node_to_node_and_back_rests_as_well() {
     world.settle();
     assert!(world.node_of("p").is_some(), "what it is given while it rests it takes");
 }
+
+#[test]
+fn a_pod_that_waits_for_others_to_leave_a_claim_gives_back_what_drivers_gave_it() {
+    let mut world = negotiating();
+    world.fact(node("a", 4_000));
+    for name in ["own", "shared"] {
+        world.add_claim(lent(name));
+    }
+    world.give("own", DRIVER, Some("a"), &[]);
+    world.give("shared", DRIVER, None, &["another"]);
+    world.add_pod(pod("p", 100, &["own", "shared"]));
+    world.settle();
+    assert!(world.claims[&claim_id("own")].control.leaving, "others could have it: {:?}", world.told);
+    assert!(!world.claims[&claim_id("shared")].control.leaving, "it is in use");
+    world.take_back("own");
+    world.change_claim("shared", |state| state.reserved_for.clear());
+    world.later(20);
+    world.settle();
+    assert_eq!(world.selected("p"), Some("a"), "it is asked for again when the other has left");
+}

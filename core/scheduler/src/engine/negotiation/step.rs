@@ -6,6 +6,7 @@ use cluster::groups::Key;
 use decisions::cycle::Underway as _;
 use decisions::negotiation::{Openings, Pending, Say, unanswered};
 use decisions::pod::PodRefusal;
+use decisions::reason::Reason;
 use decisions::wake::{Wake, Wakes};
 use model::identity::NodeName;
 use model::pod::Pod;
@@ -53,15 +54,19 @@ impl Engine {
 
     /// A single pod has no node: the round of negotiation that is under way has failed, if one is. It goes on while the pod gives
     /// something back that keeps it off nodes.
-    pub(crate) fn leave_node(&mut self, now: Timestamp, pod: &Pod, refusal: &PodRefusal) {
+    pub(crate) fn leave_node(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) {
         let is_leaving = |id| {
             let state = self.facts.claims.get(&id);
             state.is_some_and(|state| state.control.leaving) || self.bindings.is_given_up(&id)
         };
         if refusal.in_the_way().is_some() || pod.claim_ids().any(is_leaving) {
-            self.plans.rounds.leave(&Key::from(pod));
+            self.plans.rounds.leave(&Key::from(&**pod));
         } else {
-            self.plans.rounds.fail(&Key::from(pod), now, self.settings.patience);
+            self.plans.rounds.fail(&Key::from(&**pod), now, self.settings.patience);
+        }
+        // While it waits for other pods to leave a claim, drivers could give what it has to others.
+        if pod.node.is_none() && refusal.everywhere().is_some_and(Reason::is_up_to_other_pods) {
+            self.give_back_all(std::slice::from_ref(pod));
         }
     }
 
