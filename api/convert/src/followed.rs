@@ -1,4 +1,4 @@
-//! The kinds that a scheduler follows, in one table: whoever feeds an engine, live or in simulation, follows these.
+//! The kinds that a scheduler follows, in one table: the live scheduler and simulated ones follow these.
 //!
 //! Invariant: every kind that has facts is in the table, once.
 

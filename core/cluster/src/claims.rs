@@ -80,12 +80,6 @@ impl Claims {
         self.decided.contains_key(id)
     }
 
-    /// The uid for which an allocation of ours is on its way.
-    #[must_use]
-    pub fn decided_for(&self, id: &ClaimId) -> Option<&Arc<str>> {
-        self.decided.get(id).map(|decision| &decision.uid)
-    }
-
     /// Who holds what.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
@@ -100,7 +94,7 @@ impl Claims {
             let holdings = self.ledger.holdings(&one.device);
             let rivals = holdings.into_iter().flat_map(|all| all.rivals_of(id, one.share.is_some()));
             rivals.filter_map(move |rival| {
-                // What we are about to give somebody is not out of our hands.
+                // What is on its way to another claim is not written yet.
                 let rival_was_first = self.arrived.was_first(rival, id)?;
                 Some(Clash { device: one.device.clone(), rival: rival.clone(), rival_was_first })
             })

@@ -5,7 +5,7 @@
 //!
 //! | why | what a driver's controller gave | else |
 //! |---|---|---|
-//! | PodGone | is kept: whoever looks after claims takes it back | |
+//! | PodGone | is kept: the controller of claims releases it | |
 //! | NotBound | is kept: it is negotiated about for long | |
 //! | Preempted | is given back | |
 //! | LostClash | is given back | |

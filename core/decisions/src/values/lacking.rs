@@ -17,7 +17,7 @@ pub enum Lacking {
         /// The template.
         template: Arc<str>,
     },
-    /// It has scheduling gates, which somebody has to take away.
+    /// It has scheduling gates, which have to be removed first.
     Gates,
     /// Its group.
     Group(GroupId),

@@ -160,9 +160,6 @@ impl Engine {
                 self.look_if_gang_placed(pod);
             }
             if !known {
-                self.found_seat(now, pod);
-            }
-            if !known {
                 self.join_gang(now, pod);
             }
             if !known && self.facts.wants_devices(pod) {
@@ -317,7 +314,7 @@ impl Engine {
 
     fn pod_gone(&mut self, now: Timestamp, uid: &PodUid) -> Wakes {
         self.bindings.rivals.is_done(now, uid);
-        // What was written for it may have arrived after whoever looks after claims has taken back what it used.
+        // What was written for it may have arrived after the controller of claims has released what it used.
         let waiting = self.facts.waiting.get(uid);
         let known = waiting.or_else(|| self.facts.nodes.pod(uid).map(|(_, pod)| pod)).cloned();
         if let Some(pod) = known.filter(|pod| self.settings.profile(pod).is_some()) {

@@ -1,4 +1,4 @@
-//! What stands between a pod whose claims are written and its node. Nothing is changed here: whoever asks twice gets the same answer.
+//! What stands between a pod whose claims are written and its node. Nothing is changed here.
 
 use decisions::filters::Filter;
 use decisions::not_ready::{Awaited, ClaimLost};
@@ -119,8 +119,7 @@ impl Engine {
         if claims.is_empty() {
             return Outlook::Ready { claims };
         }
-        let began = binding.waited().filter(|waited| !waited.claims.is_empty());
-        let began = began.map_or(now, |waited| waited.since);
+        let began = binding.waited().map_or(now, |waited| waited.since);
         let profile = self.settings.profile_of(&binding.pod);
         match self.readiness().standing(now, began, &claims, &profile) {
             Standing::Ready => Outlook::Ready { claims },
@@ -135,7 +134,7 @@ impl Engine {
         if !self.readiness().counts() {
             return Vec::new();
         }
-        if let Some(waited) = binding.waited().filter(|waited| !waited.claims.is_empty()) {
+        if let Some(waited) = binding.waited() {
             return waited.claims;
         }
         let has_conditions =

@@ -77,7 +77,6 @@ impl Engine {
         (claims, waited): (&[ClaimId], Option<&Waited>),
     ) {
         let Some(binding) = self.bindings.get(uid) else { return };
-        let waited = waited.filter(|waited| !waited.claims.is_empty());
         if waited.is_some_and(|waited| waited.is_ready) && outcome != ReadyOutcome::Failure {
             return;
         }

@@ -204,7 +204,7 @@ impl Engine {
                 self.plans.leaving.remove(uid);
             }
         }
-        if let Some(waited) = waited.filter(|waited| !waited.claims.is_empty()) {
+        if let Some(waited) = waited {
             self.abandon_readying(now, uid, waited);
         }
         let Some(binding) = self.bindings.get_mut(uid) else { return };
@@ -272,7 +272,7 @@ impl Engine {
     /// stay taken until they are: the API may have given them to the claim by now.
     pub(super) fn abandon(&mut self, uid: &PodUid) {
         let waited = self.bindings.get(uid).and_then(Binding::waited);
-        if let Some(waited) = waited.filter(|waited| !waited.claims.is_empty()) {
+        if let Some(waited) = waited {
             self.abandon_readying(self.now, uid, waited);
         }
         let Some(binding) = self.bindings.step(uid, Event::Left) else { return };

@@ -44,7 +44,7 @@ pub(super) fn helped_by(change: &StorageChange) -> Wakes {
     }
 }
 
-/// What changed of a node that could help somebody.
+/// What changed of a node that could help a pod.
 pub(super) fn node_changes(before: &Node, after: &Node) -> Wakes {
     let mut wakes = Wakes::NONE;
     let mut note = |changed: bool, kind: Wake| {

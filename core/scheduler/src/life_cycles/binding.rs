@@ -218,7 +218,7 @@ impl Binding {
 
     /// Whether it waits for devices or, with devices that are ready, for its gang.
     pub fn is_readying(&self) -> bool {
-        self.waited().is_some_and(|waited| !waited.claims.is_empty())
+        self.waited().is_some()
     }
 
     /// Whether it has all that it needs but for its gang.
@@ -231,13 +231,13 @@ impl Binding {
         matches!(self.stage, Stage::Failing(_) | Stage::Undoing { .. })
     }
 
-    /// What it waits or waited for of its devices.
+    /// What it waits or waited for of its devices, if some have to be made ready.
     pub fn waited(&self) -> Option<Waited> {
         match &self.stage {
             Stage::Readying { since, claims, .. } => {
                 Some(Waited { since: *since, claims: claims.clone(), is_ready: false })
             }
-            Stage::Held { since, claims } => {
+            Stage::Held { since, claims } if !claims.is_empty() => {
                 Some(Waited { since: *since, claims: claims.clone(), is_ready: true })
             }
             _ => None,

@@ -236,13 +236,6 @@ impl Engine {
         }
     }
 
-    /// A pod was heard of that has a node: those of its gang who wait may be enough with it.
-    pub(crate) fn found_seat(&mut self, now: Timestamp, pod: &Pod) {
-        if let Some(id) = self.facts.groups.gang_of(pod) {
-            self.look_at_gang(now, &id);
-        }
-    }
-
     /// A pod is gone: if it had a node, those who are on their way may be too few without it.
     pub(crate) fn lose_seat(&mut self, now: Timestamp, uid: &PodUid) -> bool {
         let gang = self.facts.groups.of_seated(uid).cloned();
