@@ -37,6 +37,8 @@ pub(crate) struct Bindings {
     pub claims_listed: Option<Timestamp>,
     /// Claims that are to give their devices back, or to go.
     pub giving_back: GivingBack,
+    /// How often pods that were on their nodes before got devices there. One that loses them again backs off.
+    pub served: FxHashMap<PodUid, u32>,
 }
 
 impl Bindings {

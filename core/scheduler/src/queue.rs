@@ -242,6 +242,17 @@ impl Queue {
         }
     }
 
+    /// Says of a pod that comes back that it failed so many times in a row before. It is left alone as it would have been then.
+    pub fn rest_again(&mut self, key: &Key, failures: u32, now: Timestamp) {
+        let Some(mut waiting) = self.take(key) else { return };
+        if waiting.place == Place::Ready {
+            waiting.failures = failures;
+            waiting.place = Place::Resting { until: self.backed_off(failures, now) };
+            self.moved(Station::BackingOff, Cause::Failed);
+        }
+        self.put(waiting);
+    }
+
     /// Says that a pod that was taken waits for an answer to what it asked. It keeps its rank, and is ready at once when it is
     /// woken: nothing went wrong.
     pub fn wait(&mut self, key: &Key, wakes_on: Wakes, now: Timestamp) {

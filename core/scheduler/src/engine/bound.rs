@@ -28,14 +28,24 @@ impl Engine {
             // It may have waited for a node until now, which is over.
             self.forget_waiting(&pod.uid);
         }
+        if pod.running || pod.deleting {
+            self.bindings.served.remove(&pod.uid);
+        }
         if !lacks_devices {
             return;
         }
         self.facts.waiting.insert(pod.uid.clone(), pod.clone());
         let gated = self.lacks_claims(pod);
-        self.queue.apply(&Key::from(&**pod), pod.priority, gated, now);
-        if let Some(before) = before {
-            self.queue.wake_one(&Key::from(&**pod), own_changes(&before, pod), now);
+        let key = Key::from(&**pod);
+        self.queue.apply(&key, pod.priority, gated, now);
+        match before {
+            Some(before) => self.queue.wake_one(&key, own_changes(&before, pod), now),
+            None => {
+                // What it got was taken from it: a controller may know that it is gone, and take the next devices as well.
+                if let Some(times) = self.bindings.served.get(&pod.uid) {
+                    self.queue.rest_again(&key, *times, now);
+                }
+            }
         }
     }
 
@@ -95,6 +105,8 @@ impl Engine {
             return self.refuse(now, &binding.pod, Failure::Failed, why, FilterSet::default());
         }
         self.tell_unready(now, &binding.pod);
+        let times = self.bindings.served.entry(uid.clone()).or_default();
+        *times = times.saturating_add(1);
         self.forget_waiting(uid);
     }
 

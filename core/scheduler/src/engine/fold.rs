@@ -314,6 +314,7 @@ impl Engine {
 
     fn pod_gone(&mut self, now: Timestamp, uid: &PodUid) -> Wakes {
         self.bindings.rivals.is_done(now, uid);
+        self.bindings.served.remove(uid);
         // What was written for it may have arrived after the controller of claims has released what it used.
         let waiting = self.facts.waiting.get(uid);
         let known = waiting.or_else(|| self.facts.nodes.pod(uid).map(|(_, pod)| pod)).cloned();

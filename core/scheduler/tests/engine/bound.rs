@@ -223,6 +223,27 @@ fn a_reservation_that_is_lost_before_the_pod_runs_is_made_again() {
 }
 
 #[test]
+fn devices_that_are_taken_from_a_pod_over_and_over_are_allocated_ever_more_rarely() {
+    let mut world = with_gpus();
+    world.add_claim(claim("one"));
+    world.add_pod(bound("p", "a", &["one"]));
+    world.settle();
+    let mut seconds = 0;
+    for waits in [1, 2, 4, 8] {
+        world.release("p");
+        world.settle();
+        assert!(world.devices_of("one").is_empty(), "not at once, after {seconds} s");
+        world.later(waits);
+        seconds += waits;
+        world.settle();
+        assert_eq!(world.devices_of("one"), ["gpu-a"], "after {waits} s");
+    }
+    world.remove_pod("p");
+    world.settle();
+    assert!(is_at_rest(&world));
+}
+
+#[test]
 fn it_cannot_wait_for_devices_that_are_not_ready_and_says_so() {
     let mut world = with_gpus();
     world.fact(crate::readying::fabric("b", &["gpu-b"]));
