@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::groups::Key;
-use model::identity::NodeName;
+use model::identity::{NodeName, PodUid};
 use model::timestamp::Timestamp;
 
 use crate::settings::Patience;
@@ -137,6 +137,20 @@ impl Rounds {
         self.0.get(key).map_or(0, |round| round.failed)
     }
 
+    /// Members of a gang in the order in which drivers are asked for them in the round that is under way, if only some are to be
+    /// asked at first. After a round that failed no more are asked for than the gang needs, others each time: what drivers give to a
+    /// member that the gang can do without may be what the others lack. At times all are asked for again, as others may have been
+    /// in the way.
+    pub fn first_asked(&self, key: &Key, members: &[PodUid]) -> Option<Vec<PodUid>> {
+        let failed = Some(self.failed(key)).filter(|failed| failed % 3 > 0)?;
+        let times = (failed - failed / 3 - 1) as usize;
+        let mut ordered = members.to_vec();
+        let cycle = (times / members.len().max(1)).to_string();
+        ordered.sort_by_cached_key(|uid| mix(&[&**uid, &*cycle]));
+        ordered.rotate_left(times % members.len().max(1));
+        Some(ordered)
+    }
+
     /// The gang is another than it was, or has its seats.
     pub fn forget(&mut self, key: &Key) {
         self.0.remove(key);
@@ -196,6 +210,28 @@ mod tests {
         assert_eq!(rounds.begin(&key, until), Ok(()));
         rounds.forget(&key);
         assert_eq!(rounds.failed(&key), 0);
+    }
+
+    #[test]
+    fn after_a_round_that_failed_each_pair_of_three_members_comes_first_before_long() {
+        let (mut rounds, key, patience) = (Rounds::default(), gang("gang"), Patience::default());
+        let members: Vec<PodUid> = ["x", "y", "z"].map(PodUid::from).to_vec();
+        assert_eq!(rounds.first_asked(&key, &members), None, "all are asked for at first");
+        let mut pairs = BTreeSet::new();
+        for round in 1..6 {
+            assert_eq!(rounds.begin(&key, at(round * 100_000)), Ok(()));
+            rounds.fail(&key, at(round * 100_000), patience);
+            if let Some(mut ordered) = rounds.first_asked(&key, &members) {
+                assert_eq!(ordered.len(), 3);
+                ordered.truncate(2);
+                ordered.sort();
+                pairs.insert(ordered);
+            } else {
+                assert_eq!(round, 3, "and after every third round");
+            }
+        }
+        assert_eq!(pairs.len(), 3, "{pairs:?}");
+        assert_eq!(rounds.first_asked(&key, &[]), Some(Vec::new()));
     }
 
     #[test]

@@ -210,9 +210,13 @@ impl Engine {
         let Some(binding) = self.bindings.get_mut(uid) else { return };
         let (pod, mut written) = (binding.pod.clone(), std::mem::take(&mut binding.written));
         let keeps_node = binding.keeps_node;
-        let because = if let Stage::Failing(why) = binding.stage() { why.because } else { Why::NotBound };
-        // Ready devices are kept for a pod that tries others beside them on its node.
-        if because == Why::Preempted || (!keeps_node && pod.node.is_none()) {
+        let (because, is_refused) = match binding.stage() {
+            Stage::Failing(why) => (why.because, matches!(why.why, NotBound::BindRefused(_))),
+            _ => (Why::NotBound, false),
+        };
+        // Ready devices are kept for a pod that tries others beside them on its node. One that could not be bound has all that it
+        // needs, and may be gone.
+        if because == Why::Preempted || ((!keeps_node || is_refused) && pod.node.is_none()) {
             self.give_up_devices(&pod, &mut written, because);
         }
         if !keeps_node {

@@ -227,3 +227,33 @@ fn a_member_makes_room_for_another_that_has_one_node_only() {
         assert!(world.node_of("x").is_some_and(|node| node != only));
     }
 }
+
+#[test]
+fn a_gang_goes_without_a_member_that_would_be_given_what_the_others_need() {
+    let mut world = with_gang(&["x", "y", "z"], 200);
+    for _ in 0..120 {
+        // The driver serves this member first, and has nothing left for others then.
+        if let Some(node) = world.selected("z").map(str::to_owned) {
+            world.give("z", DRIVER, Some(&node), &["z"]);
+            world.settle();
+            ["x", "y"].iter().for_each(|name| world.answer(name, name, &["a", "b"]));
+            world.settle();
+            if world.claims[&claim_id("z")].control.leaving {
+                world.take_back("z");
+            }
+            ["x", "y"].iter().for_each(|name| world.answer(name, name, &[]));
+            world.settle();
+        } else {
+            for name in ["x", "y"] {
+                if let Some(node) = world.selected(name).map(str::to_owned) {
+                    world.give(name, DRIVER, Some(&node), &[name]);
+                    world.answer("z", "z", &["a", "b"]);
+                    world.settle();
+                }
+            }
+        }
+        world.later(1);
+        world.settle();
+    }
+    assert!(world.node_of("x").is_some() && world.node_of("y").is_some(), "{:?}", world.told.last());
+}

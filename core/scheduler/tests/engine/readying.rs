@@ -95,6 +95,21 @@ fn a_pod_is_bound_in_the_moment_in_which_its_device_is_reported_ready() {
 }
 
 #[test]
+fn a_pod_that_cannot_be_bound_gives_devices_back_that_were_made_ready_for_it() {
+    let mut world = waiting(&[("one", &["c"])], &["c"]);
+    world.fail.push(|write| matches!(write, Write::Bind { .. }));
+    attach(&mut world, "c");
+    world.turn();
+    world.carry_out();
+    // It may be gone, and whoever is told so may die before it gives back what was only released.
+    let deallocates = |(_, write): &(_, Write)| matches!(write, Write::Deallocate { .. });
+    assert!(world.open.iter().any(deallocates), "{:?}", world.open);
+    assert!(!world.open.iter().any(|(_, write)| matches!(write, Write::Release { .. })));
+    world.settle();
+    assert!(world.devices_of("c").is_empty());
+}
+
+#[test]
 fn a_failure_clears_the_claim_in_one_write_and_the_pod_is_placed_anew() {
     let mut world = waiting(&[("one", &["c"])], &["c"]);
     let first = world.devices_of("c");

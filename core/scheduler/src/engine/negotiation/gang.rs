@@ -7,6 +7,7 @@ use cluster::groups::Key;
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
 use decisions::pod::Choice;
+use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -24,7 +25,9 @@ impl Engine {
     ) -> bool {
         let (asked, others): (Vec<_>, Vec<_>) =
             seated.into_iter().partition(|(_, choice)| choice.negotiation.is_some());
-        let Some((first, _)) = asked.first() else { return false };
+        if asked.is_empty() {
+            return false;
+        }
         if let Err(until) = self.plans.rounds.begin(key, now) {
             // Somebody who has not heard of it may give them something yet.
             let members: Vec<Arc<Pod>> = asked.iter().chain(&others).map(|(pod, _)| pod.clone()).collect();
@@ -32,12 +35,37 @@ impl Engine {
             self.queue.wait_until(key, NODES, until);
             return true;
         }
+        let first_asked = self.asked_first(key, &asked, &others);
+        let (asked, later): (Vec<_>, Vec<_>) = asked
+            .into_iter()
+            .partition(|(pod, _)| first_asked.as_ref().is_none_or(|first| first.contains(&pod.uid)));
+        let Some((first, _)) = asked.first() else { return false };
         for (pod, choice) in &asked {
             choice.negotiation.iter().for_each(|openings| self.ask_drivers(pod, openings));
         }
-        others.into_iter().for_each(|(pod, _)| self.waits_with(pod, first));
+        others.into_iter().chain(later).for_each(|(pod, _)| self.waits_with(pod, first));
         self.queue.wait(key, NODES, now);
         true
+    }
+
+    /// The members that drivers are asked for before the others, if not all are asked for at once: as many as the gang
+    /// still needs. Those who have everything count.
+    fn asked_first(
+        &self,
+        key: &Key,
+        asked: &[&(Arc<Pod>, Choice)],
+        others: &[&(Arc<Pod>, Choice)],
+    ) -> Option<Vec<PodUid>> {
+        let Key::Gang(id) = key else { return None };
+        let already = self.facts.groups.seated(id).count() + others.len();
+        let needed = (self.facts.groups.get(id)?.at_least as usize).saturating_sub(already);
+        let is_spare_asked = needed > 0 && needed < asked.len();
+        let uid = |(pod, _): &&(Arc<Pod>, Choice)| pod.uid.clone();
+        let members: Vec<PodUid> = asked.iter().chain(others).map(uid).collect();
+        let mut ordered = self.plans.rounds.first_asked(key, &members).filter(|_| is_spare_asked)?;
+        ordered.retain(|uid| asked.iter().any(|(pod, _)| pod.uid == *uid));
+        ordered.truncate(needed);
+        Some(ordered)
     }
 
     /// Says of a member that has everything why it waits all the same.
