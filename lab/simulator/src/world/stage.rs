@@ -18,7 +18,7 @@ use super::START;
 use super::api::{Api, Refused};
 use super::keeper::Keeper;
 use super::lender::{Deed, Lender, Mood, Seen};
-use super::plan::Sabotage;
+use super::setup::Sabotage;
 
 /// Kinds that mean something to controllers here.
 const KINDS: [&str; 7] = [
