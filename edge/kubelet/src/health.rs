@@ -137,7 +137,7 @@ mod tests {
     use plugin::health::v1::DeviceIdentifier;
 
     use super::*;
-    use crate::claims::{HeldClaim, Stage};
+    use crate::claims::{HeldClaim, HeldClaimStage};
 
     fn report(device: &str, health: HealthStatus, seconds: i64, message: &str) -> DeviceHealth {
         DeviceHealth {
@@ -212,7 +212,7 @@ mod tests {
             uid: "u".into(),
             pods: BTreeSet::new(),
             drivers: BTreeMap::new(),
-            stage: Stage::Prepared,
+            stage: HeldClaimStage::Prepared,
         };
         let devices = vec![device("d1", Some("v/g=1"), "a"), device("d2", None, "b")];
         claim.drivers.entry("gpu".into()).or_default().devices = devices;

@@ -23,12 +23,12 @@ mod life;
 mod machine;
 mod machines;
 mod mislead;
+mod played_cluster;
 mod policies;
 mod replica;
 mod rules;
 mod schedulers;
 mod setup;
-mod stage;
 mod trace;
 mod trees;
 mod verdict;
@@ -58,10 +58,10 @@ pub use lender::{Lender, Mood};
 use life::Life;
 pub use life::{Kind, LifeReport, crashes, live, relive_command};
 use machine::Machine;
+pub use played_cluster::{Acted, Caretaker, PlayedCluster};
 use replica::{Replica, followed};
 use setup::WorldSetup;
 pub use setup::{Arrangement, Devices, Fault, Faults, Sabotage};
-pub use stage::{Acted, Caretaker, Stage};
 use trace::Trace;
 
 /// When every world begins.

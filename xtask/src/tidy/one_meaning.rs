@@ -11,7 +11,7 @@ use super::tree::Tree;
 use super::violation::Violation;
 
 /// The words, as names of types.
-const WORDS: [&str; 4] = ["Answer", "Entry", "Plan", "Step"];
+const WORDS: [&str; 5] = ["Answer", "Entry", "Plan", "Stage", "Step"];
 
 /// Words after which the name of a type is given.
 const TYPES: [&str; 5] = ["struct", "enum", "union", "trait", "type"];

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::held::{Calls, ClaimKey, Errand, Errands, Held, Stage};
+use super::held::{Calls, ClaimKey, Errand, Errands, Held, HeldClaimStage};
 
 /// The name of the call.
 pub(crate) const CALL: &str = "NodeUnprepareResources";
@@ -53,7 +53,7 @@ pub(crate) fn begin(held: &mut Held, pod: &str) -> Unpreparation {
             claim.pods.remove(pod);
             continue;
         }
-        claim.stage = Stage::Unpreparing;
+        claim.stage = HeldClaimStage::Unpreparing;
         errands.add(CALL, key, claim);
         claims.push(key.clone());
     }
@@ -104,7 +104,7 @@ mod tests {
             uid: "1".into(),
             pods: pods.iter().map(|&pod| pod.to_owned()).collect::<BTreeSet<_>>(),
             drivers: BTreeMap::from([("gpu".to_owned(), DriverPart::default())]),
-            stage: Stage::Prepared,
+            stage: HeldClaimStage::Prepared,
         };
         (Held(BTreeMap::from([(key.clone(), claim)])), key)
     }
@@ -113,10 +113,10 @@ mod tests {
     fn only_the_last_pod_has_a_claim_taken_back() {
         let (mut held, key) = held(&["one", "two"]);
         assert_eq!(begin(&mut held, "one"), Unpreparation::default());
-        assert_eq!(held.0[&key].stage, Stage::Prepared);
+        assert_eq!(held.0[&key].stage, HeldClaimStage::Prepared);
         let unpreparation = begin(&mut held, "two");
         assert_eq!((unpreparation.claims.len(), unpreparation.calls.errands.len()), (1, 1));
-        assert_eq!(held.0[&key].stage, Stage::Unpreparing);
+        assert_eq!(held.0[&key].stage, HeldClaimStage::Unpreparing);
         let answer = BTreeMap::from([("1".to_owned(), Ok(()))]);
         settle(&unpreparation.calls.errands[0], answer).expect("a good answer");
         finish(&mut held, &unpreparation.claims);
