@@ -20,6 +20,7 @@ mod links;
 mod manifests;
 mod markdown;
 mod names;
+mod one_meaning;
 mod room_order;
 mod rooms;
 mod rust_text;
@@ -66,6 +67,7 @@ fn check(tree: &Tree, workspace: &Workspace, builds: &[Builds]) -> Vec<Violation
     violations.extend(allowances::check(tree));
     violations.extend(length::check(tree));
     violations.extend(names::check(tree));
+    violations.extend(one_meaning::check(tree));
     violations.extend(file_docs::check(tree));
     violations.extend(leftovers::check(tree));
     violations.extend(links::check(tree));

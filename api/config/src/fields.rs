@@ -11,7 +11,7 @@ use model::nearest::nearest;
 use schema::{Path, names};
 
 use crate::fault::{Faults, Problem};
-use crate::tree::{Entry, Node, Place, Value};
+use crate::tree::{KeyedNode, Node, Place, Value};
 
 /// A value, its path, and the place where mistakes in it are told. This is where the value is or, for lists and maps,
 /// which begin on a later line, where the name of the field is.
@@ -25,7 +25,7 @@ pub(crate) struct Item<'t> {
 /// The fields of a map, all of which have known names.
 pub(crate) struct Fields<'t> {
     pub item: Item<'t>,
-    entries: &'t [Entry],
+    entries: &'t [KeyedNode],
 }
 
 impl<'t> Fields<'t> {

@@ -46,12 +46,12 @@ pub(crate) enum Value {
     Real(f64),
     Text(String),
     List(Vec<Node>),
-    Map(Vec<Entry>),
+    Map(Vec<KeyedNode>),
 }
 
 /// A key, where it is, and its value.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct KeyedNode {
     pub at: Place,
     pub key: String,
     pub node: Node,
@@ -172,7 +172,7 @@ impl<'de> Visitor<'de> for AnyValue {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut entries = Vec::new();
         while let Some((key, node)) = map.next_entry::<Spanned<String>, Node>()? {
-            entries.push(Entry { at: key.referenced.into(), key: key.value, node });
+            entries.push(KeyedNode { at: key.referenced.into(), key: key.value, node });
         }
         Ok(Value::Map(entries))
     }

@@ -11,7 +11,7 @@ use objects::scheduling::pod_group::PodGroup;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use crate::claimants::{Claimant, Entry, group_of, is_controlled_by, is_shared};
+use crate::claimants::{Claimant, ResourceClaimEntry, group_of, is_controlled_by, is_shared};
 
 /// Tells for which entry a claim was made.
 pub const ENTRY: &str = "resource.kubernetes.io/pod-claim-name";
@@ -21,7 +21,7 @@ const PREFIX_MAX: usize = 57;
 
 /// What to do about one entry.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum ClaimTemplateAction {
     /// Make this claim; the server gives it its name.
     Make {
         /// The entry.
@@ -88,17 +88,17 @@ pub struct Around<'a> {
 }
 
 /// What to do for a group; nothing if claims of groups are off.
-pub fn steps_for_group(group: &PodGroup, around: &Around<'_>) -> Vec<Step> {
+pub fn actions_for_group(group: &PodGroup, around: &Around<'_>) -> Vec<ClaimTemplateAction> {
     if !around.gates.enabled(Gate::DRAWorkloadResourceClaims) {
         return Vec::new();
     }
-    steps(group, around, |entry, template, noted| Some(own(group, around, entry, template, noted)))
+    actions(group, around, |entry, template, noted| Some(own(group, around, entry, template, noted)))
 }
 
 /// What to do for a pod.
-pub fn steps_for_pod(pod: &Pod, around: &Around<'_>) -> Vec<Step> {
-    steps(pod, around, |entry, template, noted| {
-        let wait = |why| Some(Step::Wait { entry: entry.name.to_owned(), why });
+pub fn actions_for_pod(pod: &Pod, around: &Around<'_>) -> Vec<ClaimTemplateAction> {
+    actions(pod, around, |entry, template, noted| {
+        let wait = |why| Some(ClaimTemplateAction::Wait { entry: entry.name.to_owned(), why });
         let Some(name) = group_of(pod) else { return Some(own(pod, around, entry, template, noted)) };
         let off = |gate| wait(Obstacle::Off { group: name.to_owned(), gate });
         if !around.gates.enabled(Gate::GenericWorkload) {
@@ -114,51 +114,55 @@ pub fn steps_for_pod(pod: &Pod, around: &Around<'_>) -> Vec<Step> {
             return off(Gate::DRAWorkloadResourceClaims);
         }
         let claim = made(around, &group.metadata.uid, entry.name)?.metadata.name.clone();
-        (noted != Some(claim.as_str())).then(|| Step::Note { entry: entry.name.to_owned(), claim })
+        (noted != Some(claim.as_str()))
+            .then(|| ClaimTemplateAction::Note { entry: entry.name.to_owned(), claim })
     })
 }
 
 /// What to do for each entry that wants a claim made and has none.
-fn steps<'c, T: Claimant>(
+fn actions<'c, T: Claimant>(
     claimant: &'c T,
     around: &Around<'_>,
-    step: impl Fn(Entry<'c>, &'c str, Option<&'c str>) -> Option<Step>,
-) -> Vec<Step> {
+    action: impl Fn(ResourceClaimEntry<'c>, &'c str, Option<&'c str>) -> Option<ClaimTemplateAction>,
+) -> Vec<ClaimTemplateAction> {
     let metadata = claimant.metadata();
     if metadata.deletion_timestamp.is_some() {
         return Vec::new();
     }
     let own = (around.owned)(&metadata.uid);
-    let step = |entry: Entry<'c>| {
+    let action = |entry: ResourceClaimEntry<'c>| {
         let template = entry.template?;
         let noted = claimant.notes().find(|(name, _)| *name == entry.name);
         match noted {
             // Somebody said that this entry needs no claim.
             Some((_, None)) => None,
             Some((_, Some(claim))) if own.iter().any(|own| own.metadata.name == claim) => None,
-            noted => step(entry, template, noted.and_then(|(_, claim)| claim)),
+            noted => action(entry, template, noted.and_then(|(_, claim)| claim)),
         }
     };
-    claimant.entries().filter_map(step).collect()
+    claimant.entries().filter_map(action).collect()
 }
 
 /// What to do for an entry whose claim is the claimant's own.
 fn own<T: Claimant>(
     claimant: &T,
     around: &Around<'_>,
-    entry: Entry<'_>,
+    entry: ResourceClaimEntry<'_>,
     template: &str,
     noted: Option<&str>,
-) -> Step {
+) -> ClaimTemplateAction {
     let name = entry.name.to_owned();
     if let Some(claim) = made(around, &claimant.metadata().uid, entry.name) {
-        return Step::Note { entry: name, claim: claim.metadata.name.clone() };
+        return ClaimTemplateAction::Note { entry: name, claim: claim.metadata.name.clone() };
     }
     match (around.template)(template) {
-        None => Step::Wait { entry: name, why: Obstacle::NoTemplate { template: template.to_owned() } },
+        None => ClaimTemplateAction::Wait {
+            entry: name,
+            why: Obstacle::NoTemplate { template: template.to_owned() },
+        },
         Some(template) => {
             let claim = Box::new(claim(claimant, entry.name, template));
-            Step::Make { entry: name, claim, instead_of: noted.map(str::to_owned) }
+            ClaimTemplateAction::Make { entry: name, claim, instead_of: noted.map(str::to_owned) }
         }
     }
 }

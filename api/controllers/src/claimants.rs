@@ -14,7 +14,7 @@ pub trait Claimant: Object {
     const ENTRY: &'static str;
 
     /// The claims that it wants.
-    fn entries(&self) -> impl Iterator<Item = Entry<'_>>;
+    fn entries(&self) -> impl Iterator<Item = ResourceClaimEntry<'_>>;
 
     /// What it says of claims that were made for it: the entry, and the claim unless none is needed.
     fn notes(&self) -> impl Iterator<Item = (&str, Option<&str>)>;
@@ -22,7 +22,7 @@ pub trait Claimant: Object {
 
 /// A claim that somebody wants: one that is there, or one to be made from a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct ResourceClaimEntry<'a> {
     /// The name by which containers know it.
     pub name: &'a str,
     /// The claim's own name.
@@ -34,8 +34,8 @@ pub struct Entry<'a> {
 impl Claimant for Pod {
     const ENTRY: &'static str = "PodResourceClaim";
 
-    fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.spec.resource_claims.iter().map(|entry| Entry {
+    fn entries(&self) -> impl Iterator<Item = ResourceClaimEntry<'_>> {
+        self.spec.resource_claims.iter().map(|entry| ResourceClaimEntry {
             name: &entry.name,
             claim: entry.resource_claim_name.as_deref(),
             template: entry.resource_claim_template_name.as_deref(),
@@ -51,8 +51,8 @@ impl Claimant for Pod {
 impl Claimant for PodGroup {
     const ENTRY: &'static str = "PodGroupResourceClaim";
 
-    fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.spec.resource_claims.iter().map(|entry| Entry {
+    fn entries(&self) -> impl Iterator<Item = ResourceClaimEntry<'_>> {
+        self.spec.resource_claims.iter().map(|entry| ResourceClaimEntry {
             name: &entry.name,
             claim: entry.resource_claim_name.as_deref(),
             template: entry.resource_claim_template_name.as_deref(),
@@ -71,7 +71,7 @@ pub fn claim_names<T: Claimant>(claimant: &T) -> impl Iterator<Item = &str> {
 }
 
 /// The name of an entry's claim, if it is known.
-pub fn claim_of<'a, T: Claimant>(claimant: &'a T, entry: &Entry<'a>) -> Option<&'a str> {
+pub fn claim_of<'a, T: Claimant>(claimant: &'a T, entry: &ResourceClaimEntry<'a>) -> Option<&'a str> {
     let noted = || claimant.notes().find(|(name, _)| *name == entry.name).and_then(|(_, claim)| claim);
     entry.claim.or_else(noted)
 }
@@ -88,12 +88,16 @@ pub fn group_of(pod: &Pod) -> Option<&str> {
 }
 
 /// Whether an entry of a pod is one that its group has too, so that all members share one claim.
-pub fn is_shared(group: &PodGroup, entry: &Entry<'_>) -> bool {
+pub fn is_shared(group: &PodGroup, entry: &ResourceClaimEntry<'_>) -> bool {
     group.entries().any(|shared| shared == *entry)
 }
 
 /// Who uses the claim of an entry: the pod, or its group if it shares it.
-pub fn consumer(pod: &Pod, group: Option<&PodGroup>, entry: &Entry<'_>) -> ResourceClaimConsumerReference {
+pub fn consumer(
+    pod: &Pod,
+    group: Option<&PodGroup>,
+    entry: &ResourceClaimEntry<'_>,
+) -> ResourceClaimConsumerReference {
     match group.filter(|group| is_shared(group, entry)) {
         Some(group) => reference("scheduling.k8s.io", "podgroups", group),
         None => reference("", "pods", pod),

@@ -45,7 +45,7 @@ pub enum UserKind {
 
 /// What to do about a claim.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum ClaimAction {
     /// Nothing.
     Leave,
     /// Write this status; if nothing is allocated after that, take the protection away as well.
@@ -79,7 +79,7 @@ pub struct Around<'a> {
 }
 
 /// Decides about a claim.
-pub fn decide(claim: &ResourceClaim, around: &Around<'_>) -> Step {
+pub fn decide(claim: &ResourceClaim, around: &Around<'_>) -> ClaimAction {
     let mut remaining = claim.status.reserved_for.clone();
     // Who else may use a claim is not known here, so others are left alone.
     remaining.retain(|one| !reserved(one).is_some_and(|user| (around.is_gone)(&user)));
@@ -99,7 +99,7 @@ pub fn decide(claim: &ResourceClaim, around: &Around<'_>) -> Step {
         // It is asked for first and released then, so that whoever stops in between leaves something to be done.
         let mut asked = claim.clone();
         control::note_leaving(&mut asked);
-        return Step::AskBack(Box::new(asked));
+        return ClaimAction::AskBack(Box::new(asked));
     }
     if was_used || (asks && !goes) || (frees && claim.status.allocation.is_some()) {
         let mut released = claim.clone();
@@ -110,7 +110,7 @@ pub fn decide(claim: &ResourceClaim, around: &Around<'_>) -> Step {
             // What drivers said about devices that are no longer the claim's means nothing.
             released.status.devices.clear();
         }
-        return Step::Release(Box::new(released));
+        return ClaimAction::Release(Box::new(released));
     }
     // Whoever took the devices back may have been stopped before the protection was gone, too.
     let is_left_over = remaining.is_empty()
@@ -119,11 +119,11 @@ pub fn decide(claim: &ResourceClaim, around: &Around<'_>) -> Step {
         && owner(claim).is_none()
         && !around.is_wanted;
     if frees || is_left_over {
-        return Step::Unprotect;
+        return ClaimAction::Unprotect;
     }
     match owner(claim) {
-        Some(owner) if remaining.is_empty() && !goes && (around.is_gone)(&owner) => Step::Delete,
-        _ => Step::Leave,
+        Some(owner) if remaining.is_empty() && !goes && (around.is_gone)(&owner) => ClaimAction::Delete,
+        _ => ClaimAction::Leave,
     }
 }
 

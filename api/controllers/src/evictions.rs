@@ -52,7 +52,7 @@ impl Evictor {
 
 /// What to do about a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum EvictionAction {
     /// Nothing.
     Leave,
     /// Look again then.
@@ -67,16 +67,16 @@ pub enum Step {
 }
 
 /// Decides about a pod that must go at a time, or need not go.
-pub fn step(pod: &Pod, evictor: Evictor, at: Option<Timestamp>, now: Timestamp) -> Step {
+pub fn decide(pod: &Pod, evictor: Evictor, at: Option<Timestamp>, now: Timestamp) -> EvictionAction {
     if pod.metadata.deletion_timestamp.is_some() || pod.spec.node_name.is_empty() || is_done(pod) {
-        return Step::Leave;
+        return EvictionAction::Leave;
     }
     let is_marked = mark_of(pod).is_some_and(|mark| mark.status == "True" && mark.reason == evictor.reason());
     match at {
-        None if is_marked => Step::Spare,
-        None => Step::Leave,
-        Some(at) if at > now => Step::Wait(at),
-        Some(_) => Step::Evict { mark: !is_marked },
+        None if is_marked => EvictionAction::Spare,
+        None => EvictionAction::Leave,
+        Some(at) if at > now => EvictionAction::Wait(at),
+        Some(_) => EvictionAction::Evict { mark: !is_marked },
     }
 }
 
@@ -129,30 +129,40 @@ mod tests {
         let ours = Evictor::DeviceTaint.reason();
         let later = NOW.plus_millis(1);
         let table = [
-            ("no time", plain(), None, Step::Leave),
-            ("not yet", plain(), Some(later), Step::Wait(later)),
-            ("now", plain(), Some(NOW), Step::Evict { mark: true }),
-            ("marked before a restart", with_mark("True", ours), Some(NOW), Step::Evict { mark: false }),
-            ("marked and spared", with_mark("True", ours), None, Step::Spare),
-            ("spared before", with_mark("False", ours), None, Step::Leave),
+            ("no time", plain(), None, EvictionAction::Leave),
+            ("not yet", plain(), Some(later), EvictionAction::Wait(later)),
+            ("now", plain(), Some(NOW), EvictionAction::Evict { mark: true }),
+            (
+                "marked before a restart",
+                with_mark("True", ours),
+                Some(NOW),
+                EvictionAction::Evict { mark: false },
+            ),
+            ("marked and spared", with_mark("True", ours), None, EvictionAction::Spare),
+            ("spared before", with_mark("False", ours), None, EvictionAction::Leave),
             (
                 "spared, and its time comes again",
                 with_mark("False", ours),
                 Some(NOW),
-                Step::Evict { mark: true },
+                EvictionAction::Evict { mark: true },
             ),
-            ("marked by others", with_mark("True", "PreemptionByScheduler"), None, Step::Leave),
+            ("marked by others", with_mark("True", "PreemptionByScheduler"), None, EvictionAction::Leave),
             (
                 "goes already",
                 pod(&json!({ "deletionTimestamp": "2026-01-02T03:04:05Z" }), "n", &json!({})),
                 Some(NOW),
-                Step::Leave,
+                EvictionAction::Leave,
             ),
-            ("has no node", pod(&json!({}), "", &json!({})), Some(NOW), Step::Leave),
-            ("is done", pod(&json!({}), "n", &json!({ "phase": "Succeeded" })), Some(NOW), Step::Leave),
+            ("has no node", pod(&json!({}), "", &json!({})), Some(NOW), EvictionAction::Leave),
+            (
+                "is done",
+                pod(&json!({}), "n", &json!({ "phase": "Succeeded" })),
+                Some(NOW),
+                EvictionAction::Leave,
+            ),
         ];
         for (case, pod, at, expected) in table {
-            assert_eq!(step(&pod, Evictor::DeviceTaint, at, NOW), expected, "{case}");
+            assert_eq!(decide(&pod, Evictor::DeviceTaint, at, NOW), expected, "{case}");
         }
     }
 

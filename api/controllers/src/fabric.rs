@@ -4,8 +4,8 @@
 //! model attached there, and its pod waits until that is reported. What nobody uses is offered again, and detached after a
 //! while. [`decide`] looks at everything and says what to do now; it keeps nothing.
 //!
-//! Invariant: what is done in the fabric was written down in the API before. Every step can be repeated, and whoever carries
-//! steps out may be stopped between any two of them: no device is attached twice, and none is forgotten. Only what was attached so is
+//! Invariant: what is done in the fabric was written down in the API before. Every action can be repeated, and whoever carries
+//! actions out may be stopped between any two of them: no device is attached twice, and none is forgotten. Only what was attached so is
 //! detached; what others attached is listed, and counts for the room of its host.
 
 mod choose;
@@ -126,16 +126,16 @@ pub struct View<'a> {
     pub guards: Option<&'a [&'a DeviceTaintRule]>,
 }
 
-/// Something to do. Steps of one answer do not depend on each other.
+/// Something to do. Actions of one decision do not depend on each other.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Step {
+pub enum FabricAction {
     /// Create the slice, or replace it if it has a version.
     Publish(Box<ResourceSlice>),
     /// Delete the slice.
     Withdraw(Box<ResourceSlice>),
     /// Create the entry of the ledger, or replace it if it has a version.
     Record(Box<DeviceAttachment>),
-    /// The same, for a claim that had no device before: it must not be given two at once, so the step is about the claim.
+    /// The same, for a claim that had no device before: it must not be given two at once, so the action is about the claim.
     Assign(Box<DeviceAttachment>),
     /// Delete the entry of the ledger.
     Forget(Box<DeviceAttachment>),
@@ -151,8 +151,8 @@ pub enum Step {
     Unguard(Box<DeviceTaintRule>),
 }
 
-impl Step {
-    /// The kind, the namespace and the name of what the step is about. Steps about one thing are taken one after the other.
+impl FabricAction {
+    /// The kind, the namespace and the name of what the action is about. Actions about one thing are taken one after the other.
     pub fn about(&self) -> (&'static str, &str, &str) {
         fn of<K: Object>(object: &K) -> (&'static str, &str, &str) {
             (K::KIND, &object.metadata().namespace, &object.metadata().name)
@@ -175,9 +175,9 @@ impl Step {
 
 /// What there is to do.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Plan {
+pub struct FabricDecision {
     /// What to do now.
-    pub steps: Vec<Step>,
+    pub actions: Vec<FabricAction>,
     /// When there may be more to do even if nothing changes.
     pub again_at: Option<Timestamp>,
     /// What keeps nodes from having devices, and only an administrator can mend.
@@ -193,24 +193,24 @@ pub struct Warning {
     pub why: String,
 }
 
-impl Plan {
+impl FabricDecision {
     fn at(&mut self, time: Timestamp) {
         self.again_at = Some(self.again_at.map_or(time, |first| first.min(time)));
     }
 }
 
 /// Looks at everything and says what to do.
-pub fn decide(view: &View<'_>, options: &Options) -> Plan {
+pub fn decide(view: &View<'_>, options: &Options) -> FabricDecision {
     let scene = Scene::of(view, options);
-    let mut plan = Plan::default();
+    let mut decision = FabricDecision::default();
     let mut reports = report::Reports::default();
-    tend::tend(&scene, &mut plan, &mut reports);
-    choose::choose(&scene, &mut plan, &mut reports);
-    offer::offer(&scene, &mut plan);
-    plan.steps.extend(reports.into_steps(&scene));
+    tend::tend(&scene, &mut decision, &mut reports);
+    choose::choose(&scene, &mut decision, &mut reports);
+    offer::offer(&scene, &mut decision);
+    decision.actions.extend(reports.into_actions(&scene));
     if scene.models().any(|(_, model)| options.hand_over_of(model.name) == HandOver::InPlace) {
         let warning = |node| Warning { node: String::from(node), why: report::no_identity(&scene, node) };
-        plan.warnings.extend(scene.without_identity().map(warning));
+        decision.warnings.extend(scene.without_identity().map(warning));
     }
-    plan
+    decision
 }

@@ -1,7 +1,7 @@
 //! Jobs: pods that run until enough of them have succeeded.
 //!
 //! [`reconcile`] looks at a job and its pods and says what to do next; whoever carries it out does so in the order in which
-//! [`Plan`] names things, and stops at the first that fails. What happened is seen the next time.
+//! [`JobActions`] names things, and stops at the first that fails. What happened is seen the next time.
 //!
 //! Invariant: a job is looked at again only when everything that was done for it is seen: the pods that were made, and the
 //! finalizers that were taken. Otherwise a pod would be made or counted twice.
@@ -43,7 +43,7 @@ const OURSELVES: &str = "kubernetes.io/job-controller";
 
 /// What to do about a job, in this order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
+pub struct JobActions {
     /// Pods to delete that are not to be counted: take their finalizer first.
     pub discard: Vec<PodName>,
     /// Pods to delete. They count as failed when they go.
@@ -89,15 +89,15 @@ pub struct JobEvent {
 }
 
 /// Decides about a job, given the pods that it controls and the group that new ones belong to.
-pub fn reconcile(job: &Job, pods: &[&Pod], group: Option<&PodGroup>, now: Timestamp) -> Plan {
+pub fn reconcile(job: &Job, pods: &[&Pod], group: Option<&PodGroup>, now: Timestamp) -> JobActions {
     if job.spec.managed_by.as_ref().is_some_and(|manager| manager != OURSELVES) {
-        return Plan::default();
+        return JobActions::default();
     }
     if is_finished(job) || job.metadata.deletion_timestamp.is_some() {
         return afterwards(job, pods, now);
     }
     let mut count = Count::of(job, pods);
-    let mut plan = Plan { release: names(&count.release), ..Plan::default() };
+    let mut actions = JobActions { release: names(&count.release), ..JobActions::default() };
     if count.status.start_time.is_none() && job.spec.suspend != Some(true) {
         count.status.start_time = Some(Time(now.to_seconds()));
     }
@@ -107,22 +107,22 @@ pub fn reconcile(job: &Job, pods: &[&Pod], group: Option<&PodGroup>, now: Timest
         if is_complete {
             return Some(Verdict::completions_reached());
         }
-        plan.take(change, job, group);
-        plan.note_suspension(job, &mut count.status, now);
+        actions.take(change, job, group);
+        actions.note_suspension(job, &mut count.status, now);
         let deadline = verdict::deadline(job);
-        plan.again_at = plan.again_at.into_iter().chain(deadline).min();
+        actions.again_at = actions.again_at.into_iter().chain(deadline).min();
         None
     });
     if let Some(verdict) = verdict {
-        plan.delete = names(&count.active);
+        actions.delete = names(&count.active);
         verdict.announce(&mut count.status, now);
         if count.is_settled() && count.active.is_empty() && count.terminating.is_empty() {
             verdict.finish(&mut count.status, now);
-            plan.events.push(ended(&verdict));
+            actions.events.push(ended(&verdict));
         }
     }
-    plan.state(job, count);
-    plan
+    actions.state(job, count);
+    actions
 }
 
 /// Whether a pod is kept for a job that is gone, or has ended, or is another's.
@@ -144,14 +144,14 @@ pub fn is_finished(job: &Job) -> bool {
 }
 
 /// A job that ended, or is to go, keeps no pod. One that ended goes when its time is over.
-fn afterwards(job: &Job, pods: &[&Pod], now: Timestamp) -> Plan {
+fn afterwards(job: &Job, pods: &[&Pod], now: Timestamp) -> JobActions {
     let release: Vec<&Pod> = pods.iter().copied().filter(|pod| is_tracked(pod)).collect();
     let expiry = expiry(job).filter(|_| job.metadata.deletion_timestamp.is_none());
-    Plan {
+    JobActions {
         release: names(&release),
         expire: expiry.is_some_and(|time| time <= now),
         again_at: expiry.filter(|time| *time > now),
-        ..Plan::default()
+        ..JobActions::default()
     }
 }
 
@@ -186,7 +186,7 @@ fn event(warns: bool, reason: &'static str, note: &str) -> JobEvent {
     JobEvent { warns, reason, note: note.to_owned() }
 }
 
-impl Plan {
+impl JobActions {
     fn take(&mut self, change: Change<'_>, job: &Job, group: Option<&PodGroup>) {
         match change {
             Change::None => {}
@@ -210,7 +210,7 @@ impl Plan {
         }
     }
 
-    /// Keeps the status, if it is another than before, with the numbers as they will be when the plan is carried out.
+    /// Keeps the status, if it is another than before, with the numbers as they will be when all of it is carried out.
     fn state(&mut self, job: &Job, count: Count<'_>) {
         let Count { mut status, active, terminating, .. } = count;
         let going: BTreeSet<&str> =

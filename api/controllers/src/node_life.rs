@@ -90,7 +90,7 @@ pub struct View<'a> {
 
 /// What to do about a node.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum NodeAction {
     /// Nothing, until something is heard.
     Leave,
     /// Look again then.
@@ -100,24 +100,24 @@ pub enum Step {
 }
 
 /// Decides about a node.
-pub fn step(view: &View<'_>, now: Timestamp) -> Step {
+pub fn decide(view: &View<'_>, now: Timestamp) -> NodeAction {
     let Grace { silent, starting } = view.grace;
     let grace = if ready(view.node).is_some() { silent } else { starting };
     let deadline = view.heard.max(view.listening).plus(grace);
     if now < deadline {
-        return Step::Wait(deadline);
+        return NodeAction::Wait(deadline);
     }
     let conditions = unknown(view.node, now);
     if conditions.is_empty() {
-        return Step::Leave;
+        return NodeAction::Leave;
     }
     // If nobody is heard, it is more likely us than all of them, and all have their time once more.
     let last = view.any_heard.max(view.listening);
     let deadline = last.plus(silent * 2);
     if !view.grace.is_heard(last, now) && now < deadline {
-        return Step::Wait(deadline);
+        return NodeAction::Wait(deadline);
     }
-    Step::GiveUp(conditions)
+    NodeAction::GiveUp(conditions)
 }
 
 /// What a node says of itself that nobody can know any more. Whether its network is there is said by others.
@@ -194,17 +194,19 @@ mod tests {
 
     const GRACE: Grace = Grace { silent: Duration::from_secs(50), starting: Duration::from_secs(60) };
 
-    /// A step for a node that was heard, as any was, at a time, by somebody who listens since another.
-    fn decided(node: &Node, heard: i64, any_heard: i64, listening: i64, now: i64) -> Step {
+    /// What to do about a node that was heard, as any was, at a time, by somebody who listens since another.
+    fn decided(node: &Node, heard: i64, any_heard: i64, listening: i64, now: i64) -> NodeAction {
         let (heard, any_heard, listening) = (at(heard), at(any_heard), at(listening));
-        step(&View { node, heard, any_heard, listening, grace: GRACE }, at(now))
+        decide(&View { node, heard, any_heard, listening, grace: GRACE }, at(now))
     }
 
     #[test]
     fn a_node_is_given_up_when_it_was_silent_for_all_the_time_that_we_listened() {
         let ready = node(&[("Ready", "True")]);
-        assert_eq!(decided(&ready, 100, 149, 0, 149), Step::Wait(at(150)));
-        let Step::GiveUp(conditions) = decided(&ready, 100, 149, 0, 150) else { panic!("it is silent") };
+        assert_eq!(decided(&ready, 100, 149, 0, 149), NodeAction::Wait(at(150)));
+        let NodeAction::GiveUp(conditions) = decided(&ready, 100, 149, 0, 150) else {
+            panic!("it is silent")
+        };
         let said: Vec<_> = conditions.iter().map(|one| (&*one.type_, &*one.status, &*one.reason)).collect();
         let never = |name| (name, "Unknown", "NodeStatusNeverUpdated");
         let expected = [
@@ -214,34 +216,38 @@ mod tests {
             never("PIDPressure"),
         ];
         assert_eq!(said, expected);
-        assert_eq!(decided(&ready, 100, 149, 120, 150), Step::Wait(at(170)), "we listen since a moment ago");
+        assert_eq!(
+            decided(&ready, 100, 149, 120, 150),
+            NodeAction::Wait(at(170)),
+            "we listen since a moment ago"
+        );
     }
 
     #[test]
     fn a_node_that_said_nothing_yet_has_more_time() {
-        assert_eq!(decided(&node(&[]), 100, 155, 0, 155), Step::Wait(at(160)));
-        assert!(matches!(decided(&node(&[]), 100, 155, 0, 160), Step::GiveUp(_)));
+        assert_eq!(decided(&node(&[]), 100, 155, 0, 155), NodeAction::Wait(at(160)));
+        assert!(matches!(decided(&node(&[]), 100, 155, 0, 160), NodeAction::GiveUp(_)));
     }
 
     #[test]
     fn what_is_unknown_already_is_left_alone() {
         let gone = OWN.map(|name| (name, "Unknown"));
-        assert_eq!(decided(&node(&gone), 100, 149, 0, 300), Step::Leave);
+        assert_eq!(decided(&node(&gone), 100, 149, 0, 300), NodeAction::Leave);
     }
 
     #[test]
     fn when_all_are_silent_we_listen_for_as_long_again() {
         let ready = node(&[("Ready", "True")]);
-        assert_eq!(decided(&ready, 100, 100, 0, 150), Step::Wait(at(200)));
+        assert_eq!(decided(&ready, 100, 100, 0, 150), NodeAction::Wait(at(200)));
         let spread = "nodes are not heard at the same moment";
-        assert_eq!(decided(&ready, 100, 109, 0, 150), Step::Wait(at(209)), "{spread}");
+        assert_eq!(decided(&ready, 100, 109, 0, 150), NodeAction::Wait(at(209)), "{spread}");
         assert_eq!(decided(&ready, 100, 126, 0, 150), given_up(&ready, 150), "another was heard since then");
         assert_eq!(decided(&ready, 100, 100, 0, 200), given_up(&ready, 200));
-        assert_eq!(decided(&ready, 100, 100, 120, 200), Step::Wait(at(220)), "we were deaf in between");
+        assert_eq!(decided(&ready, 100, 100, 120, 200), NodeAction::Wait(at(220)), "we were deaf in between");
     }
 
-    fn given_up(node: &Node, now: i64) -> Step {
-        Step::GiveUp(unknown(node, at(now)))
+    fn given_up(node: &Node, now: i64) -> NodeAction {
+        NodeAction::GiveUp(unknown(node, at(now)))
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Reason {
 
 /// What to do about a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PodGarbageAction {
     /// Nothing.
     Leave,
     /// Look again then.
@@ -69,18 +69,18 @@ pub enum Step {
 }
 
 /// Decides about a pod; `quarantine` is how long its node must be missing.
-pub fn step(pod: &Pod, home: Home<'_>, quarantine: Duration, now: Timestamp) -> Step {
+pub fn decide(pod: &Pod, home: Home<'_>, quarantine: Duration, now: Timestamp) -> PodGarbageAction {
     let goes = pod.metadata.deletion_timestamp.is_some();
     // It waits for somebody's finalizer, and there is nothing left to do but that.
     let is_removed = goes && pod.metadata.deletion_grace_period_seconds == Some(0) && has_ended(pod);
     match home {
-        _ if is_removed => Step::Leave,
-        Home::Nowhere if goes => Step::Remove(Reason::Unscheduled),
-        Home::On(node) if goes && is_out_of_service(node) => Step::Remove(Reason::OutOfService),
-        Home::Nowhere | Home::On(_) => Step::Leave,
+        _ if is_removed => PodGarbageAction::Leave,
+        Home::Nowhere if goes => PodGarbageAction::Remove(Reason::Unscheduled),
+        Home::On(node) if goes && is_out_of_service(node) => PodGarbageAction::Remove(Reason::OutOfService),
+        Home::Nowhere | Home::On(_) => PodGarbageAction::Leave,
         Home::Missing { since } => match since.plus(quarantine) {
-            until if until > now => Step::Wait(until),
-            _ => Step::Remove(Reason::Orphaned),
+            until if until > now => PodGarbageAction::Wait(until),
+            _ => PodGarbageAction::Remove(Reason::Orphaned),
         },
     }
 }
@@ -179,25 +179,40 @@ mod tests {
         let (off, back) = (node("Unknown", OUT_OF_SERVICE), node("True", OUT_OF_SERVICE));
         let missing = |seconds| Home::Missing { since: at(seconds) };
         let table = [
-            ("waits for a node", pod(false, "Pending"), Home::Nowhere, Step::Leave),
-            ("goes without a node", pod(true, "Pending"), Home::Nowhere, Step::Remove(Reason::Unscheduled)),
-            ("runs", pod(false, "Running"), Home::On(&well), Step::Leave),
-            ("is ended by its node", pod(true, "Running"), Home::On(&well), Step::Leave),
-            ("may still run on a lost node", pod(true, "Running"), Home::On(&lost), Step::Leave),
-            ("its node is off", pod(true, "Running"), Home::On(&off), Step::Remove(Reason::OutOfService)),
-            ("stays though its node is off", pod(false, "Running"), Home::On(&off), Step::Leave),
-            ("its node is back", pod(true, "Running"), Home::On(&back), Step::Leave),
-            ("its node is missed", pod(false, "Running"), missing(61), Step::Wait(at(101))),
-            ("its node is gone", pod(false, "Running"), missing(60), Step::Remove(Reason::Orphaned)),
+            ("waits for a node", pod(false, "Pending"), Home::Nowhere, PodGarbageAction::Leave),
+            (
+                "goes without a node",
+                pod(true, "Pending"),
+                Home::Nowhere,
+                PodGarbageAction::Remove(Reason::Unscheduled),
+            ),
+            ("runs", pod(false, "Running"), Home::On(&well), PodGarbageAction::Leave),
+            ("is ended by its node", pod(true, "Running"), Home::On(&well), PodGarbageAction::Leave),
+            ("may still run on a lost node", pod(true, "Running"), Home::On(&lost), PodGarbageAction::Leave),
+            (
+                "its node is off",
+                pod(true, "Running"),
+                Home::On(&off),
+                PodGarbageAction::Remove(Reason::OutOfService),
+            ),
+            ("stays though its node is off", pod(false, "Running"), Home::On(&off), PodGarbageAction::Leave),
+            ("its node is back", pod(true, "Running"), Home::On(&back), PodGarbageAction::Leave),
+            ("its node is missed", pod(false, "Running"), missing(61), PodGarbageAction::Wait(at(101))),
+            (
+                "its node is gone",
+                pod(false, "Running"),
+                missing(60),
+                PodGarbageAction::Remove(Reason::Orphaned),
+            ),
             (
                 "it ended on a node that is gone",
                 pod(false, "Failed"),
                 missing(60),
-                Step::Remove(Reason::Orphaned),
+                PodGarbageAction::Remove(Reason::Orphaned),
             ),
         ];
         for (case, pod, home, expected) in table {
-            assert_eq!(step(&pod, home, QUARANTINE, at(100)), expected, "{case}");
+            assert_eq!(decide(&pod, home, QUARANTINE, at(100)), expected, "{case}");
         }
     }
 
@@ -205,10 +220,13 @@ mod tests {
     fn a_removed_pod_that_a_finalizer_holds_is_left_alone() {
         let mut held = pod(true, "Failed");
         held.metadata.deletion_grace_period_seconds = Some(0);
-        assert_eq!(step(&held, Home::Missing { since: at(0) }, QUARANTINE, at(100)), Step::Leave);
+        assert_eq!(
+            decide(&held, Home::Missing { since: at(0) }, QUARANTINE, at(100)),
+            PodGarbageAction::Leave
+        );
         let unasked = pod(true, "Failed");
-        let removed = Step::Remove(Reason::Orphaned);
-        assert_eq!(step(&unasked, Home::Missing { since: at(0) }, QUARANTINE, at(100)), removed);
+        let removed = PodGarbageAction::Remove(Reason::Orphaned);
+        assert_eq!(decide(&unasked, Home::Missing { since: at(0) }, QUARANTINE, at(100)), removed);
     }
 
     #[test]

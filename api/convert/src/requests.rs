@@ -45,7 +45,7 @@ fn pod_requests(pod: &Pod, unsaid: &Amounts) -> Amounts {
     let (spec, status) = (&pod.spec, &pod.status);
     let is_placed = !spec.node_name.is_empty();
     let mut sums =
-        if is_placed { containers_at_most(pod, unsaid) } else { containers(pod, unsaid, Stage::Asked) };
+        if is_placed { containers_at_most(pod, unsaid) } else { containers(pod, unsaid, ResizeStage::Asked) };
     if is_placed {
         add(&mut sums, &of_devices(pod));
     }
@@ -92,14 +92,14 @@ pub(crate) fn spare(pod: &Pod) -> Vec<(Arc<str>, i64)> {
     let Some(asked) = pod.spec.resources.as_ref().map(|resources| &resources.requests) else {
         return Vec::new();
     };
-    let (whole, parts) = (resources(asked), resources(&containers(pod, &Amounts::new(), Stage::Asked)));
+    let (whole, parts) = (resources(asked), resources(&containers(pod, &Amounts::new(), ResizeStage::Asked)));
     let names = asked.keys().filter(|name| is_for_pods(name));
     names.map(|name| (name.as_str().into(), whole.get(name).saturating_sub(parts.get(name)))).collect()
 }
 
 /// How far a change of what a container asks for has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum ResizeStage {
     /// It is asked for.
     Asked,
     /// The node has set it aside.
@@ -118,13 +118,13 @@ fn containers_at_most(pod: &Pod, unsaid: &Amounts) -> Amounts {
             most
         }
         _ => {
-            let mut most = containers(pod, unsaid, Stage::Allocated);
-            raise(&mut most, &containers(pod, unsaid, Stage::Actual));
+            let mut most = containers(pod, unsaid, ResizeStage::Allocated);
+            raise(&mut most, &containers(pod, unsaid, ResizeStage::Actual));
             most
         }
     };
     if !is_infeasible(pod) {
-        raise(&mut most, &containers(pod, unsaid, Stage::Asked));
+        raise(&mut most, &containers(pod, unsaid, ResizeStage::Asked));
     }
     most
 }
@@ -135,7 +135,7 @@ fn is_infeasible(pod: &Pod) -> bool {
     pending.is_some_and(|condition| condition.reason == "Infeasible")
 }
 
-fn containers(pod: &Pod, unsaid: &Amounts, stage: Stage) -> Amounts {
+fn containers(pod: &Pod, unsaid: &Amounts, stage: ResizeStage) -> Amounts {
     let mut sums = Amounts::new();
     for container in &pod.spec.containers {
         add(&mut sums, &container_requests(pod, container, unsaid, stage));
@@ -157,7 +157,7 @@ fn containers(pod: &Pod, unsaid: &Amounts, stage: Stage) -> Amounts {
     sums
 }
 
-fn container_requests(pod: &Pod, container: &Container, unsaid: &Amounts, stage: Stage) -> Amounts {
+fn container_requests(pod: &Pod, container: &Container, unsaid: &Amounts, stage: ResizeStage) -> Amounts {
     let mut amounts = said(pod, container, stage).cloned().unwrap_or_default();
     for (name, amount) in unsaid {
         amounts.entry(name.clone()).or_insert_with(|| amount.clone());
@@ -165,15 +165,15 @@ fn container_requests(pod: &Pod, container: &Container, unsaid: &Amounts, stage:
     amounts
 }
 
-fn said<'a>(pod: &'a Pod, container: &'a Container, stage: Stage) -> Option<&'a Amounts> {
+fn said<'a>(pod: &'a Pod, container: &'a Container, stage: ResizeStage) -> Option<&'a Amounts> {
     let asked = &container.resources.requests;
-    if stage == Stage::Asked {
+    if stage == ResizeStage::Asked {
         return Some(asked);
     }
     let mut statuses = pod.status.container_statuses.iter().chain(&pod.status.init_container_statuses);
     let status = statuses.find(|status| status.name == container.name);
     let actual = status.and_then(|status| status.resources.as_ref()).map(|resources| &resources.requests);
-    let actual = actual.filter(|amounts| stage == Stage::Actual && !amounts.is_empty());
+    let actual = actual.filter(|amounts| stage == ResizeStage::Actual && !amounts.is_empty());
     let allocated = status.map(|status| &status.allocated_resources).filter(|amounts| !amounts.is_empty());
     actual.or(allocated).or_else(|| (!is_infeasible(pod)).then_some(asked))
 }

@@ -17,7 +17,7 @@ pub struct Server<'a> {
 
 /// The answer to a path of discovery.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum DiscoveryResponse {
     /// The document.
     Found(Document),
     /// There is a document, but in no form that the client accepts.
@@ -72,7 +72,7 @@ impl Document {
 /// The answer to a request for `path` with the header `accept`, which may be empty.
 ///
 /// `None` when the path is none of discovery's, or names a group or version that is not served.
-pub fn answer(path: &str, accept: &str, server: &Server<'_>) -> Option<Answer> {
+pub fn answer(path: &str, accept: &str, server: &Server<'_>) -> Option<DiscoveryResponse> {
     let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
     let parts = match parts.as_slice() {
         [rest @ .., ""] => rest,
@@ -92,14 +92,14 @@ pub fn answer(path: &str, accept: &str, server: &Server<'_>) -> Option<Answer> {
         (Form::Plain, _) => return None,
     };
     Some(match chosen {
-        Some((form, media)) => Answer::Found(Document { form, media, body }),
-        None => Answer::NotAcceptable,
+        Some((form, media)) => DiscoveryResponse::Found(Document { form, media, body }),
+        None => DiscoveryResponse::NotAcceptable,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Server, answer};
+    use super::{DiscoveryResponse, Server, answer};
     use crate::version::Build;
 
     const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -108,7 +108,7 @@ mod tests {
     fn check(path: &str, accept: &str, expected: &str) {
         let build = Build { version: "0", commit: "", date: "", compiler: "rustc 1", platform: "" };
         let found = match answer(path, accept, &Server { address: "127.0.0.1:6443", build }) {
-            Some(Answer::Found(document)) => {
+            Some(DiscoveryResponse::Found(document)) => {
                 let kind = document.body["kind"].as_str().unwrap_or("version").to_owned();
                 assert_eq!(
                     document.content_type().contains("as="),
@@ -117,7 +117,7 @@ mod tests {
                 );
                 kind
             }
-            Some(Answer::NotAcceptable) => "406".to_owned(),
+            Some(DiscoveryResponse::NotAcceptable) => "406".to_owned(),
             None => "404".to_owned(),
         };
         assert_eq!(found, expected, "{path} {accept}");

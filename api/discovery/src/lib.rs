@@ -12,6 +12,6 @@ mod resource;
 mod version;
 
 pub use aggregated::{aggregated_core, aggregated_groups};
-pub use answer::{Answer, Document, Form, Media, Server, answer};
+pub use answer::{DiscoveryResponse, Document, Form, Media, Server, answer};
 pub use legacy::{core_versions, group, groups, resources};
 pub use version::{Build, version};

@@ -5,7 +5,7 @@
 //! The server refuses a second writing of the same version, so one of two such calls is carried out at most; what the API
 //! is to find a name for is never sent again once its answer got lost.
 //!
-//! Whoever has a [`Delivery`] does what each [`Step`] says, and tells it what came of that:
+//! Whoever has a [`Delivery`] does what each [`DeliveryAction`] says, and tells it what came of that:
 //!
 //! | state | heard | what it means | next |
 //! |---|---|---|---|
@@ -74,7 +74,7 @@ impl Default for Terms {
 
 /// What is to be done next.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum DeliveryAction {
     /// Make this call, and tell what was answered.
     Call(Box<ApiCall>),
     /// Read this, and tell what was answered.
@@ -85,7 +85,7 @@ pub enum Step {
     Settled(Box<Settled>),
 }
 
-/// What came of a step.
+/// What came of an action.
 #[derive(Clone, Debug)]
 pub enum Heard {
     /// Nothing was done yet.
@@ -93,12 +93,12 @@ pub enum Heard {
     /// The pause is over.
     Rested,
     /// A call or a reading was answered, or will not be.
-    Answer(Answer),
+    Answer(CallOutcome),
 }
 
 /// What became of a call or a reading.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum CallOutcome {
     /// It was done, and this is the object now; nothing, if the call answers with something else: see [`ApiCall::gives_object`].
     Done(Option<Object>),
     /// It was done, and the answer cannot be read.
@@ -207,7 +207,7 @@ impl Delivery {
     ///
     /// # Panics
     /// When something is heard that nobody waits for.
-    pub fn step(&mut self, heard: Heard, now: Timestamp) -> Step {
+    pub fn step(&mut self, heard: Heard, now: Timestamp) -> DeliveryAction {
         match (std::mem::replace(&mut self.state, State::Settled), heard) {
             (State::Ready, Heard::Begun) => self.ask(now),
             (State::Calling(sent), Heard::Answer(answer)) => self.answered(sent, answer, now),
@@ -221,7 +221,7 @@ impl Delivery {
     }
 
     /// Makes the next call, or ends it if there is none.
-    fn ask(&mut self, now: Timestamp) -> Step {
+    fn ask(&mut self, now: Timestamp) -> DeliveryAction {
         if let Aim::Undo { why, calls } = &mut self.aim {
             let undo = self.sources.seen(now, self.terms, |seen| request::undo(&self.write, seen));
             return match undo {
@@ -257,20 +257,20 @@ impl Delivery {
         }
     }
 
-    fn call(&mut self, call: ApiCall, is_last: bool) -> Step {
+    fn call(&mut self, call: ApiCall, is_last: bool) -> DeliveryAction {
         let ApiCall { verb, kind, ref name, .. } = call;
         self.state = State::Calling(Sent { verb, kind, is_named: !name.is_empty(), is_last });
-        Step::Call(Box::new(call))
+        DeliveryAction::Call(Box::new(call))
     }
 
-    fn answered(&mut self, sent: Sent, answer: Answer, now: Timestamp) -> Step {
+    fn answered(&mut self, sent: Sent, answer: CallOutcome, now: Timestamp) -> DeliveryAction {
         match answer {
-            Answer::Done(object) => {
+            CallOutcome::Done(object) => {
                 self.take(sent, object);
                 self.go_on(sent, now)
             }
-            Answer::Unreadable(_) if sent.is_last => self.go_on(sent, now),
-            Answer::NotFound(why) => {
+            CallOutcome::Unreadable(_) if sent.is_last => self.go_on(sent, now),
+            CallOutcome::NotFound(why) => {
                 let is_claim = sent.kind == ResourceClaim::KIND;
                 if is_claim {
                     self.sources.lose_claim(&self.write);
@@ -281,7 +281,7 @@ impl Delivery {
                     _ => self.fail(why, now),
                 }
             }
-            Answer::Conflict(_) if self.unclear || self.tally.conflicts < self.terms.conflicts_max => {
+            CallOutcome::Conflict(_) if self.unclear || self.tally.conflicts < self.terms.conflicts_max => {
                 let doublings = self.tally.conflicts.saturating_sub(1).min(7);
                 let pause = (CONFLICT_PAUSE_FIRST * 2_u32.pow(doublings)).min(CONFLICT_PAUSE_MAX);
                 let is_first = self.tally.conflicts == 0;
@@ -289,22 +289,22 @@ impl Delivery {
                 let ahead = self.look();
                 if is_first { self.read(ahead, now) } else { self.pause(pause, ahead) }
             }
-            Answer::Lost { why, .. } if !sent.is_named => {
+            CallOutcome::Lost { why, .. } if !sent.is_named => {
                 // What the API finds a name for could be made twice.
                 self.unclear = true;
                 self.fail(why, now)
             }
-            Answer::Lost { retry_after, .. } => {
+            CallOutcome::Lost { retry_after, .. } => {
                 self.unclear = true;
                 self.try_again(retry_after)
             }
-            Answer::Unreadable(why) if !sent.is_named => self.fail(why, now),
-            Answer::Unreadable(_) if self.has_tries() => self.try_again(None),
-            Answer::Busy { retry_after, .. } if self.has_tries() => self.try_again(retry_after),
-            Answer::Unreadable(why)
-            | Answer::Busy { why, .. }
-            | Answer::Conflict(why)
-            | Answer::Refused(why) => self.fail(why, now),
+            CallOutcome::Unreadable(why) if !sent.is_named => self.fail(why, now),
+            CallOutcome::Unreadable(_) if self.has_tries() => self.try_again(None),
+            CallOutcome::Busy { retry_after, .. } if self.has_tries() => self.try_again(retry_after),
+            CallOutcome::Unreadable(why)
+            | CallOutcome::Busy { why, .. }
+            | CallOutcome::Conflict(why)
+            | CallOutcome::Refused(why) => self.fail(why, now),
         }
     }
 
@@ -313,7 +313,7 @@ impl Delivery {
     }
 
     /// A call was carried out, or there is nothing left to do it to.
-    fn go_on(&mut self, sent: Sent, now: Timestamp) -> Step {
+    fn go_on(&mut self, sent: Sent, now: Timestamp) -> DeliveryAction {
         match &mut self.aim {
             Aim::Do if sent.is_last => self.settle(WriteOutcome::Done),
             Aim::Undo { why, .. } if sent.verb == Verb::Delete => {
@@ -325,16 +325,16 @@ impl Delivery {
     }
 
     /// Looks after a while what became of a call that may have been carried out, or was not.
-    fn try_again(&mut self, retry_after: Option<Duration>) -> Step {
+    fn try_again(&mut self, retry_after: Option<Duration>) -> DeliveryAction {
         let pause = pause(retry_after, self.tally.failed);
         self.tally.failed += 1;
         let ahead = self.look();
         self.pause(pause, ahead)
     }
 
-    fn pause(&mut self, time: Duration, ahead: VecDeque<ObjectRef>) -> Step {
+    fn pause(&mut self, time: Duration, ahead: VecDeque<ObjectRef>) -> DeliveryAction {
         self.state = State::Pausing(ahead);
-        Step::Pause(time)
+        DeliveryAction::Pause(time)
     }
 
     /// What is to be read to know how things are: what was made for the object of the write, and the object.
@@ -351,10 +351,10 @@ impl Delivery {
         made.into_iter().chain([object]).collect()
     }
 
-    fn read(&mut self, mut ahead: VecDeque<ObjectRef>, now: Timestamp) -> Step {
+    fn read(&mut self, mut ahead: VecDeque<ObjectRef>, now: Timestamp) -> DeliveryAction {
         let Some(next) = ahead.pop_front() else { return self.ask(now) };
         self.state = State::Reading(next.clone(), ahead);
-        Step::Read(next)
+        DeliveryAction::Read(next)
     }
 
     /// Something was read, or could not be.
@@ -362,24 +362,26 @@ impl Delivery {
         &mut self,
         which: ObjectRef,
         mut ahead: VecDeque<ObjectRef>,
-        answer: Answer,
+        answer: CallOutcome,
         now: Timestamp,
-    ) -> Step {
+    ) -> DeliveryAction {
         match answer {
-            Answer::Done(Some(object)) => {
+            CallOutcome::Done(Some(object)) => {
                 self.see(&which, Some(object));
                 ahead.extend(self.users_after(&which));
                 self.read(ahead, now)
             }
-            Answer::NotFound(_) => {
+            CallOutcome::NotFound(_) => {
                 self.see(&which, None);
                 self.read(ahead, now)
             }
-            Answer::Unreadable(_) | Answer::Busy { .. } | Answer::Lost { .. }
+            CallOutcome::Unreadable(_) | CallOutcome::Busy { .. } | CallOutcome::Lost { .. }
                 if self.unclear || self.tally.unread < self.terms.retries_max =>
             {
                 let retry_after = match answer {
-                    Answer::Busy { retry_after, .. } | Answer::Lost { retry_after, .. } => retry_after,
+                    CallOutcome::Busy { retry_after, .. } | CallOutcome::Lost { retry_after, .. } => {
+                        retry_after
+                    }
                     _ => None,
                 };
                 let time = pause(retry_after, self.tally.unread);
@@ -387,12 +389,12 @@ impl Delivery {
                 ahead.push_front(which);
                 self.pause(time, ahead)
             }
-            Answer::Unreadable(why)
-            | Answer::Busy { why, .. }
-            | Answer::Lost { why, .. }
-            | Answer::Conflict(why)
-            | Answer::Refused(why) => self.fail(why, now),
-            Answer::Done(None) => unreachable!("a reading that is done gives its object"),
+            CallOutcome::Unreadable(why)
+            | CallOutcome::Busy { why, .. }
+            | CallOutcome::Lost { why, .. }
+            | CallOutcome::Conflict(why)
+            | CallOutcome::Refused(why) => self.fail(why, now),
+            CallOutcome::Done(None) => unreachable!("a reading that is done gives its object"),
         }
     }
 
@@ -445,7 +447,7 @@ impl Delivery {
     }
 
     /// It cannot be done: what was made is taken back before this is told.
-    fn fail(&mut self, why: String, now: Timestamp) -> Step {
+    fn fail(&mut self, why: String, now: Timestamp) -> DeliveryAction {
         match std::mem::replace(&mut self.aim, Aim::Do) {
             Aim::Do => {
                 (self.aim, self.tally) = (Aim::Undo { why, calls: 0 }, Tally::default());
@@ -455,9 +457,9 @@ impl Delivery {
         }
     }
 
-    fn settle(&mut self, outcome: WriteOutcome) -> Step {
+    fn settle(&mut self, outcome: WriteOutcome) -> DeliveryAction {
         self.state = State::Settled;
-        Step::Settled(Box::new(Settled::new(outcome, &mut self.sources)))
+        DeliveryAction::Settled(Box::new(Settled::new(outcome, &mut self.sources)))
     }
 }
 

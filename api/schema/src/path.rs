@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// A place in an object. Each step borrows its parent, so walking down allocates nothing until the path is
+/// A place in an object. Each segment borrows its parent, so walking down allocates nothing until the path is
 /// printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'a> {
     parent: Option<&'a Path<'a>>,
-    step: Step<'a>,
+    segment: PathSegment<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+enum PathSegment<'a> {
     Root,
     Field(&'a str),
     Index(usize),
@@ -20,24 +20,24 @@ enum Step<'a> {
 
 impl<'a> Path<'a> {
     /// The object itself.
-    pub const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
+    pub const ROOT: Path<'static> = Path { parent: None, segment: PathSegment::Root };
 
     /// The field `name` of this place.
     #[must_use]
     pub fn field(&'a self, name: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Field(name) }
+        Path { parent: Some(self), segment: PathSegment::Field(name) }
     }
 
     /// The element `index` of the list at this place.
     #[must_use]
     pub fn index(&'a self, index: usize) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Index(index) }
+        Path { parent: Some(self), segment: PathSegment::Index(index) }
     }
 
     /// The entry `key` of the map at this place.
     #[must_use]
     pub fn key(&'a self, key: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Key(key) }
+        Path { parent: Some(self), segment: PathSegment::Key(key) }
     }
 
     /// This is the object itself.
@@ -50,12 +50,12 @@ impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(parent) = self.parent else { return Ok(()) };
         parent.fmt(f)?;
-        match self.step {
-            Step::Root => Ok(()),
-            Step::Field(name) if matches!(parent.step, Step::Root) => f.write_str(name),
-            Step::Field(name) => write!(f, ".{name}"),
-            Step::Index(index) => write!(f, "[{index}]"),
-            Step::Key(key) => write!(f, "[{key}]"),
+        match self.segment {
+            PathSegment::Root => Ok(()),
+            PathSegment::Field(name) if matches!(parent.segment, PathSegment::Root) => f.write_str(name),
+            PathSegment::Field(name) => write!(f, ".{name}"),
+            PathSegment::Index(index) => write!(f, "[{index}]"),
+            PathSegment::Key(key) => write!(f, "[{key}]"),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::entry::{Entry, Key};
+use crate::stored_object::{Key, StoredObject};
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,15 +27,15 @@ pub struct Event {
     /// To which object.
     pub key: Key,
     /// The object after the change; for a deletion as it was, at the deletion's revision.
-    pub entry: Arc<Entry>,
+    pub object: Arc<StoredObject>,
     /// The object before the change.
-    pub before: Option<Arc<Entry>>,
+    pub before: Option<Arc<StoredObject>>,
 }
 
 impl Event {
     /// The revision of the change.
     pub fn revision(&self) -> u64 {
-        self.entry.revision()
+        self.object.revision()
     }
 }
 
@@ -58,7 +58,7 @@ const BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The objects of one resource in order of namespace and name.
 #[derive(Debug, Default)]
 pub(crate) struct Collection {
-    objects: BTreeMap<Key, Arc<Entry>>,
+    objects: BTreeMap<Key, Arc<StoredObject>>,
     events: VecDeque<Arc<Event>>,
     event_bytes: usize,
     /// Changes up to this revision are no longer in the window.
@@ -66,7 +66,7 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
-    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Entry>> {
+    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<StoredObject>> {
         self.objects.get(key)
     }
 
@@ -75,9 +75,9 @@ impl Collection {
     }
 
     /// Puts an object there without an event, when state is restored.
-    pub(crate) fn restore(&mut self, key: Key, entry: Option<Arc<Entry>>, revision: u64) {
-        match entry {
-            Some(entry) => self.objects.insert(key, entry),
+    pub(crate) fn restore(&mut self, key: Key, stored: Option<Arc<StoredObject>>, revision: u64) {
+        match stored {
+            Some(stored) => self.objects.insert(key, stored),
             None => self.objects.remove(&key),
         };
         self.forgotten = self.forgotten.max(revision);
@@ -92,15 +92,15 @@ impl Collection {
     pub(crate) fn apply(&mut self, event: Arc<Event>, settled: u64) {
         match event.change {
             Change::Added | Change::Modified => {
-                self.objects.insert(event.key.clone(), Arc::clone(&event.entry))
+                self.objects.insert(event.key.clone(), Arc::clone(&event.object))
             }
             Change::Deleted => self.objects.remove(&event.key),
         };
-        self.event_bytes += event.entry.bytes();
+        self.event_bytes += event.object.bytes();
         self.events.push_back(event);
         while self.events.len() > EVENTS_MAX || self.event_bytes > BYTES_MAX {
             let Some(oldest) = self.events.pop_front_if(|oldest| oldest.revision() <= settled) else { break };
-            self.event_bytes -= oldest.entry.bytes();
+            self.event_bytes -= oldest.object.bytes();
             self.forgotten = oldest.revision();
         }
     }
@@ -108,7 +108,7 @@ impl Collection {
     /// Takes back every change after `revision`.
     pub(crate) fn roll_back(&mut self, revision: u64) {
         while let Some(event) = self.events.pop_back_if(|event| event.revision() > revision) {
-            self.event_bytes -= event.entry.bytes();
+            self.event_bytes -= event.object.bytes();
             match &event.before {
                 Some(before) => self.objects.insert(event.key.clone(), Arc::clone(before)),
                 None => self.objects.remove(&event.key),
@@ -126,7 +126,7 @@ impl Collection {
     }
 
     /// The objects as they are now, from a key on.
-    pub(crate) fn range(&self, from: Bound<&Key>) -> impl Iterator<Item = (&Key, &Arc<Entry>)> {
+    pub(crate) fn range(&self, from: Bound<&Key>) -> impl Iterator<Item = (&Key, &Arc<StoredObject>)> {
         self.objects.range((from.cloned(), Bound::Unbounded))
     }
 
@@ -135,21 +135,21 @@ impl Collection {
         &self,
         revision: u64,
         from: Bound<&Key>,
-    ) -> Result<Vec<(Key, Arc<Entry>)>, TooOld> {
-        let mut then: BTreeMap<Key, Option<Arc<Entry>>> = BTreeMap::new();
+    ) -> Result<Vec<(Key, Arc<StoredObject>)>, TooOld> {
+        let mut then: BTreeMap<Key, Option<Arc<StoredObject>>> = BTreeMap::new();
         for event in self.events_after(revision)? {
             then.entry(event.key.clone()).or_insert_with(|| event.before.clone());
         }
         let unchanged = self.range(from).filter(|(key, _)| !then.contains_key(*key));
-        let unchanged = unchanged.map(|(key, entry)| (key.clone(), Arc::clone(entry)));
+        let unchanged = unchanged.map(|(key, stored)| (key.clone(), Arc::clone(stored)));
         let after = |key: &Key| match from {
             Bound::Unbounded => true,
             Bound::Included(from) => key >= from,
             Bound::Excluded(from) => key > from,
         };
         let changed = then.iter().filter(|(key, _)| after(key));
-        let changed = changed.filter_map(|(key, entry)| entry.clone().map(|entry| (key.clone(), entry)));
-        let mut all: Vec<(Key, Arc<Entry>)> = unchanged.chain(changed).collect();
+        let changed = changed.filter_map(|(key, stored)| stored.clone().map(|stored| (key.clone(), stored)));
+        let mut all: Vec<(Key, Arc<StoredObject>)> = unchanged.chain(changed).collect();
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         Ok(all)
     }

@@ -6,16 +6,16 @@
 pub mod binding;
 mod collection;
 pub mod deletion;
-mod entry;
 pub mod eviction;
 pub mod managed;
 pub mod patch;
 mod record;
 mod select;
 mod store;
+mod stored_object;
 
 pub use collection::{Change, Event, TooOld};
-pub use entry::{Body, Entry, Key};
 pub use record::{Record, Unreadable};
 pub use select::{BadSelector, FieldSelector, LabelSelector, Selection, selectable};
 pub use store::{Committed, Expected, ListAt, Page, Resource, Store, WriteError};
+pub use stored_object::{Body, Key, StoredObject};

@@ -16,8 +16,8 @@ mod form;
 mod last_applied;
 mod merge;
 mod owned;
+mod path_element;
 mod reset;
-mod step;
 mod tracker;
 mod walk;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use schema::table;
 use thiserror::Error;
 
-use crate::entry::{Entry, Key};
 use crate::select::selectable_count;
 use crate::store::Resource;
+use crate::stored_object::{Key, StoredObject};
 
 /// A change, or an object of a snapshot, as bytes.
 ///
@@ -20,7 +20,7 @@ pub struct Record {
     resource: Resource,
     key: Key,
     revision: u64,
-    entry: Option<Arc<Entry>>,
+    object: Option<Arc<StoredObject>>,
 }
 
 /// Bytes that are no record of ours.
@@ -39,12 +39,12 @@ const REMOVE: u8 = 2;
 
 impl Record {
     /// The record of an object that is there.
-    pub fn of(resource: Resource, key: &Key, entry: &Arc<Entry>) -> Self {
-        Self { resource, key: key.clone(), revision: entry.revision(), entry: Some(Arc::clone(entry)) }
+    pub fn of(resource: Resource, key: &Key, stored: &Arc<StoredObject>) -> Self {
+        Self { resource, key: key.clone(), revision: stored.revision(), object: Some(Arc::clone(stored)) }
     }
 
     pub(crate) fn remove(resource: Resource, key: &Key, revision: u64) -> Self {
-        Self { resource, key: key.clone(), revision, entry: None }
+        Self { resource, key: key.clone(), revision, object: None }
     }
 
     /// The kind of the object.
@@ -58,8 +58,8 @@ impl Record {
     }
 
     /// The object, unless it was removed.
-    pub fn entry(&self) -> Option<&Arc<Entry>> {
-        self.entry.as_ref()
+    pub fn object(&self) -> Option<&Arc<StoredObject>> {
+        self.object.as_ref()
     }
 
     /// The revision of the change.
@@ -70,22 +70,22 @@ impl Record {
     /// The record as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let kind = self.resource.kind();
-        let mut out = Vec::with_capacity(self.entry.as_ref().map_or(0, |entry| entry.bytes()) + 128);
-        out.push(if self.entry.is_some() { PUT } else { REMOVE });
+        let mut out = Vec::with_capacity(self.object.as_ref().map_or(0, |stored| stored.bytes()) + 128);
+        out.push(if self.object.is_some() { PUT } else { REMOVE });
         out.extend_from_slice(&self.revision.to_le_bytes());
         write_text(&mut out, &format!("{}/{}", kind.api_version, kind.kind));
         write_text(&mut out, &self.key.namespace);
         write_text(&mut out, &self.key.name);
-        if let Some(entry) = &self.entry {
-            out.push(u8::from(entry.has_ties()));
-            write_length(&mut out, entry.labels().len());
-            for (key, value) in entry.labels() {
+        if let Some(stored) = &self.object {
+            out.push(u8::from(stored.has_ties()));
+            write_length(&mut out, stored.labels().len());
+            for (key, value) in stored.labels() {
                 write_text(&mut out, key);
                 write_text(&mut out, value);
             }
-            write_length(&mut out, entry.fields().len());
-            entry.fields().iter().for_each(|field| write_text(&mut out, field));
-            out.extend_from_slice(entry.tail());
+            write_length(&mut out, stored.fields().len());
+            stored.fields().iter().for_each(|field| write_text(&mut out, field));
+            out.extend_from_slice(stored.tail());
         }
         out
     }
@@ -103,12 +103,12 @@ impl Record {
         let resource = table().kind(api_version, short).and_then(Resource::of);
         let resource = resource.ok_or_else(|| Unreadable::UnknownKind(kind.to_owned()))?;
         let key = Key::new(namespace, name);
-        let entry = match op {
-            PUT => Some(Arc::new(reader.entry(resource, revision).ok_or(Unreadable::Malformed)?)),
+        let object = match op {
+            PUT => Some(Arc::new(reader.object(resource, revision).ok_or(Unreadable::Malformed)?)),
             REMOVE => None,
             _ => return Err(Unreadable::Malformed),
         };
-        Ok(Self { resource, key, revision, entry })
+        Ok(Self { resource, key, revision, object })
     }
 }
 
@@ -146,7 +146,7 @@ impl<'b> Reader<'b> {
         std::str::from_utf8(text).ok()
     }
 
-    fn entry(&mut self, resource: Resource, revision: u64) -> Option<Entry> {
+    fn object(&mut self, resource: Resource, revision: u64) -> Option<StoredObject> {
         let (ties, rest) = self.0.split_first()?;
         self.0 = rest;
         let mut labels = BTreeMap::new();
@@ -158,8 +158,12 @@ impl<'b> Reader<'b> {
             fields.push(self.text()?.to_owned());
         }
         let kind = resource.kind();
-        let entry = Entry::restored(revision, self.0.into(), labels, fields, *ties != 0);
+        let stored = StoredObject::restored(revision, self.0.into(), labels, fields, *ties != 0);
         // A newer program may select by other fields than the one that wrote the record.
-        if entry.fields().len() == selectable_count(kind) { Some(entry) } else { entry.with_fields_of(kind) }
+        if stored.fields().len() == selectable_count(kind) {
+            Some(stored)
+        } else {
+            stored.with_fields_of(kind)
+        }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) use field::selectable_count;
 pub use field::{FieldSelector, selectable};
 pub use label::LabelSelector;
 
-use crate::entry::{Entry, Key};
+use crate::stored_object::{Key, StoredObject};
 
 /// A selector that makes no sense.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Selection {
     }
 
     /// The object is wanted.
-    pub fn picks(&self, key: &Key, entry: &Entry) -> bool {
-        self.labels.picks(entry.labels()) && self.fields.picks(key, entry.fields())
+    pub fn picks(&self, key: &Key, stored: &StoredObject) -> bool {
+        self.labels.picks(stored.labels()) && self.fields.picks(key, stored.fields())
     }
 }

@@ -7,9 +7,9 @@ use schema::{Kind, table};
 use thiserror::Error;
 
 use crate::collection::{Change, Collection, Event, TooOld};
-use crate::entry::{Body, Entry, Key};
 use crate::record::Record;
 use crate::select::Selection;
+use crate::stored_object::{Body, Key, StoredObject};
 
 /// A resource that is stored: the position of its kind in the schema table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,7 +81,7 @@ pub struct Page {
     /// The revision that the whole list shows.
     pub revision: u64,
     /// The objects.
-    pub items: Vec<(Key, Arc<Entry>)>,
+    pub items: Vec<(Key, Arc<StoredObject>)>,
     /// The last key of this part, if more objects follow.
     pub more_after: Option<Key>,
     /// How many objects follow, if no selector makes that unknown.
@@ -120,7 +120,7 @@ impl Store {
     }
 
     /// The object of a key.
-    pub fn get(&self, resource: Resource, key: &Key) -> Option<Arc<Entry>> {
+    pub fn get(&self, resource: Resource, key: &Key) -> Option<Arc<StoredObject>> {
         self.collection(resource).get(key).map(Arc::clone)
     }
 
@@ -137,10 +137,10 @@ impl Store {
     ) -> Result<Committed, WriteError> {
         let before = self.check(resource, &key, expected)?;
         let revision = self.revision + 1;
-        let entry = Arc::new(body.at(revision));
-        let record = Record::of(resource, &key, &entry);
+        let stored = Arc::new(body.at(revision));
+        let record = Record::of(resource, &key, &stored);
         let change = if before.is_some() { Change::Modified } else { Change::Added };
-        let event = Event { change, key, entry, before };
+        let event = Event { change, key, object: stored, before };
         Ok(self.commit(resource, event, record))
     }
 
@@ -157,8 +157,8 @@ impl Store {
         let before = self.check(resource, &key, expected)?.ok_or(WriteError::Missing)?;
         let revision = self.revision + 1;
         let record = Record::remove(resource, &key, revision);
-        let entry = Arc::new(before.moved_to(revision));
-        let event = Event { change: Change::Deleted, key, entry, before: Some(before) };
+        let stored = Arc::new(before.moved_to(revision));
+        let event = Event { change: Change::Deleted, key, object: stored, before: Some(before) };
         Ok(self.commit(resource, event, record))
     }
 
@@ -167,14 +167,14 @@ impl Store {
         resource: Resource,
         key: &Key,
         expected: Expected,
-    ) -> Result<Option<Arc<Entry>>, WriteError> {
+    ) -> Result<Option<Arc<StoredObject>>, WriteError> {
         let found = self.get(resource, key);
         match (expected, &found) {
             (Expected::Absent, None) => Ok(None),
             (Expected::Absent, Some(_)) => Err(WriteError::Exists),
             (Expected::Revision(_), None) => Err(WriteError::Missing),
-            (Expected::Revision(wanted), Some(entry)) if entry.revision() == wanted => Ok(found),
-            (Expected::Revision(_), Some(entry)) => Err(WriteError::Changed { now: entry.revision() }),
+            (Expected::Revision(wanted), Some(stored)) if stored.revision() == wanted => Ok(found),
+            (Expected::Revision(_), Some(stored)) => Err(WriteError::Changed { now: stored.revision() }),
         }
     }
 
@@ -200,9 +200,9 @@ impl Store {
     /// Puts back what a journal kept. Records must come in the order of their revisions.
     pub fn restore(&mut self, record: &Record) {
         let resource = record.resource();
-        let entry = record.entry().map(Arc::clone);
+        let stored = record.object().map(Arc::clone);
         self.revision = self.revision.max(record.revision());
-        self.collections[usize::from(resource.0)].restore(record.key(), entry, record.revision());
+        self.collections[usize::from(resource.0)].restore(record.key(), stored, record.revision());
     }
 
     /// Ends a restoration: nothing that happened before can be watched.
@@ -213,13 +213,13 @@ impl Store {
     }
 
     /// A record of every object, for a snapshot.
-    pub fn snapshot(&self) -> Vec<(Resource, Key, Arc<Entry>)> {
+    pub fn snapshot(&self) -> Vec<(Resource, Key, Arc<StoredObject>)> {
         let resources = (0..).map(Resource).zip(&self.collections);
         resources
             .flat_map(|(resource, collection)| {
                 collection
                     .range(Bound::Unbounded)
-                    .map(move |(key, entry)| (resource, key.clone(), Arc::clone(entry)))
+                    .map(move |(key, stored)| (resource, key.clone(), Arc::clone(stored)))
             })
             .collect()
     }
@@ -245,8 +245,8 @@ impl Store {
             (None, None) => Bound::Unbounded,
         };
         let within = |key: &Key| namespace.is_none_or(|namespace| &*key.namespace == namespace);
-        let picked = |key: &Key, entry: &Entry| selection.picks(key, entry);
-        let (revision, mut all): (u64, Vec<(Key, Arc<Entry>)>) = match at {
+        let picked = |key: &Key, stored: &StoredObject| selection.picks(key, stored);
+        let (revision, mut all): (u64, Vec<(Key, Arc<StoredObject>)>) = match at {
             ListAt::Revision(revision) if revision < self.revision => {
                 let then = collection.range_at(revision, from)?;
                 (
@@ -260,7 +260,7 @@ impl Store {
             _ => {
                 let now =
                     collection.range(from).take_while(|(key, _)| within(key)).filter(|(k, e)| picked(k, e));
-                (self.revision, now.map(|(key, entry)| (key.clone(), Arc::clone(entry))).collect())
+                (self.revision, now.map(|(key, stored)| (key.clone(), Arc::clone(stored))).collect())
             }
         };
         let left = limit.map_or(0, |limit| all.len().saturating_sub(limit));

@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 /// One command of a fence, with the lines that follow it.
 #[derive(Debug)]
-struct Step {
+struct DocumentedCommand {
     place: String,
     words: Vec<String>,
     expected: Vec<String>,
@@ -49,8 +49,8 @@ fn documents() -> Vec<PathBuf> {
 }
 
 /// The commands of one document's fences.
-fn steps(name: &str, text: &str) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+fn documented_commands(name: &str, text: &str) -> Vec<DocumentedCommand> {
+    let mut documented_commands: Vec<DocumentedCommand> = Vec::new();
     let mut fence: Option<Vec<&str>> = None;
     for (index, line) in text.lines().enumerate() {
         match (&fence, line.strip_prefix("```")) {
@@ -59,28 +59,28 @@ fn steps(name: &str, text: &str) -> Vec<Step> {
             (Some(language), _) if ["console", "sh"].contains(language.first().unwrap_or(&"")) => {
                 let is_console = language[0] == "console";
                 let command = if is_console { line.strip_prefix("$ ") } else { Some(line) };
-                match (command, steps.last_mut()) {
-                    (Some(command), _) => steps.push(Step {
+                match (command, documented_commands.last_mut()) {
+                    (Some(command), _) => documented_commands.push(DocumentedCommand {
                         place: format!("{name}:{}", index + 1),
                         words: command.split_whitespace().map(str::to_owned).collect(),
                         expected: Vec::new(),
                         is_transcript: language.get(1) == Some(&"run"),
                     }),
-                    (None, Some(step)) => step.expected.push(line.to_owned()),
+                    (None, Some(documented)) => documented.expected.push(line.to_owned()),
                     (None, None) => {}
                 }
             }
             _ => {}
         }
     }
-    steps
+    documented_commands
 }
 
-fn all_steps() -> Vec<Step> {
+fn all_documented_commands() -> Vec<DocumentedCommand> {
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).expect("a document can be read");
         let name = path.strip_prefix(root()).expect("documents lie in the workspace").display().to_string();
-        steps(&name, &text)
+        documented_commands(&name, &text)
     };
     documents().into_iter().flat_map(read).collect()
 }
@@ -116,43 +116,55 @@ fn matches(expected: &[String], actual: &[&str]) -> bool {
 
 #[test]
 fn transcripts_in_documents_are_true() {
-    let transcripts: Vec<Step> = all_steps().into_iter().filter(|step| step.is_transcript).collect();
+    let transcripts: Vec<DocumentedCommand> =
+        all_documented_commands().into_iter().filter(|documented| documented.is_transcript).collect();
     assert!(
-        transcripts.iter().any(|step| step.place.starts_with("README.md")),
+        transcripts.iter().any(|documented| documented.place.starts_with("README.md")),
         "the README shows no transcript"
     );
-    for step in transcripts {
-        let arguments = match step.words.split_first() {
+    for documented in transcripts {
+        let arguments = match documented.words.split_first() {
             Some((first, rest)) if first == "supercargo" => rest,
-            _ => panic!("{}: only `supercargo` is run from a transcript, not {:?}", step.place, step.words),
+            _ => panic!(
+                "{}: only `supercargo` is run from a transcript, not {:?}",
+                documented.place, documented.words
+            ),
         };
         let output = supercargo(arguments);
         let answer = [output.stdout, output.stderr].concat();
         let answer = String::from_utf8(answer).expect("the command writes text");
         let lines: Vec<&str> = answer.lines().collect();
-        assert!(matches(&step.expected, &lines), "{}: {:?} answers\n{answer}", step.place, step.words);
+        assert!(
+            matches(&documented.expected, &lines),
+            "{}: {:?} answers\n{answer}",
+            documented.place,
+            documented.words
+        );
     }
 }
 
 #[test]
 fn commands_in_documents_exist() {
-    for step in all_steps().into_iter().filter(|step| !step.is_transcript) {
-        let Some(arguments) = supercargo_arguments(&step.words) else { continue };
+    for documented in all_documented_commands().into_iter().filter(|documented| !documented.is_transcript) {
+        let Some(arguments) = supercargo_arguments(&documented.words) else { continue };
         let Some(command) = arguments.first().filter(|word| !word.starts_with('-')) else { continue };
         let output = supercargo(&[command.clone(), "--help".to_owned()]);
-        assert!(output.status.success(), "{}: `supercargo {command}` does not exist", step.place);
+        assert!(output.status.success(), "{}: `supercargo {command}` does not exist", documented.place);
     }
 }
 
 #[test]
 fn the_readme_shows_the_two_commands_that_do_everything() {
-    let steps: Vec<String> = all_steps()
+    let documented_commands: Vec<String> = all_documented_commands()
         .into_iter()
-        .filter(|step| step.place.starts_with("README.md"))
-        .map(|step| step.words.join(" "))
+        .filter(|documented| documented.place.starts_with("README.md"))
+        .map(|documented| documented.words.join(" "))
         .collect();
     for command in ["cargo run --release -- up", "cargo test --workspace"] {
-        assert!(steps.iter().any(|step| step == command), "the README does not show `{command}`");
+        assert!(
+            documented_commands.iter().any(|documented| documented == command),
+            "the README does not show `{command}`"
+        );
     }
     let ci = fs::read_to_string(root().join(".ci/run")).expect("the script of the checks can be read");
     assert!(ci.contains("cargo test --workspace"), "the checks do not run the README's test command");
@@ -160,10 +172,10 @@ fn the_readme_shows_the_two_commands_that_do_everything() {
 
 #[test]
 fn a_false_transcript_would_be_noticed() {
-    let step = &steps("page.md", "```console run\n$ supercargo up\na\n...\nd\n```\n")[0];
-    assert_eq!(step.place, "page.md:2");
-    assert!(matches(&step.expected, &["a", "b", "c", "d"]));
-    assert!(matches(&step.expected, &["a", "d"]));
-    assert!(!matches(&step.expected, &["a", "b"]));
-    assert!(!matches(&step.expected, &["a", "d", "e"]));
+    let documented = &documented_commands("page.md", "```console run\n$ supercargo up\na\n...\nd\n```\n")[0];
+    assert_eq!(documented.place, "page.md:2");
+    assert!(matches(&documented.expected, &["a", "b", "c", "d"]));
+    assert!(matches(&documented.expected, &["a", "d"]));
+    assert!(!matches(&documented.expected, &["a", "b"]));
+    assert!(!matches(&documented.expected, &["a", "d", "e"]));
 }

@@ -112,7 +112,7 @@ impl Numbering {
 
 /// A constraint of a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ConstraintPlan {
+pub(crate) enum ParsedConstraint {
     /// All devices have a value in common.
     Match,
     /// No two devices have a value in common.
@@ -133,17 +133,17 @@ pub(crate) enum Memory {
 
 impl Memory {
     /// What is remembered when a device is chosen too; `None` if it may not be.
-    pub fn with(&self, constraint: ConstraintPlan, found: &Found) -> Option<Memory> {
+    pub fn with(&self, constraint: ParsedConstraint, found: &Found) -> Option<Memory> {
         match (constraint, self, found) {
             (_, _, Found::Absent | Found::Broken(_)) => None,
             (_, Memory::Empty, Found::Values(values)) => Some(Memory::Values(values.clone())),
             (_, Memory::Empty, Found::Alone) => Some(Memory::Alone),
-            (ConstraintPlan::Match, Memory::Values(held), Found::Values(values)) => {
+            (ParsedConstraint::Match, Memory::Values(held), Found::Values(values)) => {
                 let common: Values = held.iter().copied().filter(|value| values.contains(value)).collect();
                 (!common.is_empty()).then_some(Memory::Values(common))
             }
-            (ConstraintPlan::Match, _, _) => None,
-            (ConstraintPlan::Distinct, Memory::Values(used), Found::Values(values)) => {
+            (ParsedConstraint::Match, _, _) => None,
+            (ParsedConstraint::Distinct, Memory::Values(used), Found::Values(values)) => {
                 if values.iter().any(|value| used.contains(value)) {
                     return None;
                 }
@@ -153,10 +153,10 @@ impl Memory {
                 Some(Memory::Values(all))
             }
             // What cannot be compared cannot repeat a value that came before it, but nothing may follow unseen.
-            (ConstraintPlan::Distinct, Memory::Alone, Found::Values(values)) => {
+            (ParsedConstraint::Distinct, Memory::Alone, Found::Values(values)) => {
                 Some(Memory::Values(values.clone()))
             }
-            (ConstraintPlan::Distinct, _, Found::Alone) => None,
+            (ParsedConstraint::Distinct, _, Found::Alone) => None,
         }
     }
 }

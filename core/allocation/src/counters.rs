@@ -12,12 +12,12 @@ use model::device::{Device, DeviceId};
 use model::quantity::NANOS_MAX;
 use smallvec::SmallVec;
 
-use crate::plan::DrawPlan;
+use crate::problem::ParsedDraw;
 
 /// All counter sets.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Counters {
-    pub sets: Vec<SetPlan>,
+    pub sets: Vec<ParsedCounterSet>,
     /// What is left in each slot, in billionths.
     pub left: Vec<i128>,
     /// How many slots of each pool are below zero.
@@ -28,7 +28,7 @@ pub(crate) struct Counters {
 
 /// A counter set.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct SetPlan {
+pub(crate) struct ParsedCounterSet {
     pub name: Arc<str>,
     pub pool: u32,
     /// Its slots, in the order of names.
@@ -83,7 +83,7 @@ impl Members {
 /// What a device draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Draws {
-    pub plans: SmallVec<[DrawPlan; 1]>,
+    pub parsed: SmallVec<[ParsedDraw; 1]>,
     /// No amount was too large to be counted, or below zero. A device for which this is not so is never given: whether the
     /// counters cover it cannot be told, or it would make room for others by being taken.
     pub counted: bool,
@@ -103,7 +103,7 @@ impl Counters {
                 value.nanos().unwrap_or(if value.signum() < 0 { -NANOS_MAX } else { NANOS_MAX })
             }));
             self.index.insert((number, set.name.clone()), self.sets.len() as u32);
-            self.sets.push(SetPlan {
+            self.sets.push(ParsedCounterSet {
                 name: set.name.clone(),
                 pool: number,
                 slots: start..self.left.len(),
@@ -129,7 +129,7 @@ impl Counters {
                 device: device.name.clone(),
             };
             let Some(holdings) = ledger.holdings(&id) else { continue };
-            for draw in self.draws(number, device).plans {
+            for draw in self.draws(number, device).parsed {
                 for (slot, amount) in &draw.amounts {
                     self.left[*slot as usize] -= amount;
                 }
@@ -147,7 +147,7 @@ impl Counters {
     }
 
     /// Counts the holders of a device among those of a counter set.
-    fn join(&mut self, draw: &DrawPlan, holdings: &Holdings, gates: Gates) {
+    fn join(&mut self, draw: &ParsedDraw, holdings: &Holdings, gates: Gates) {
         let name = self.sets[draw.set as usize].name.clone();
         for holding in holdings.iter() {
             let noted = holding.groups.get(&name).map(|groups| self.numbers(groups));
@@ -169,13 +169,13 @@ impl Counters {
 
     /// What a device of the pool draws.
     pub fn draws(&mut self, pool: u32, device: &Device) -> Draws {
-        let mut draws = Draws { plans: SmallVec::new(), counted: true };
+        let mut draws = Draws { parsed: SmallVec::new(), counted: true };
         for draw in &device.draws {
             let Some(set) = self.index.get(&(pool, draw.counter_set.clone())).copied() else { continue };
-            let plan = &self.sets[set as usize];
+            let parsed = &self.sets[set as usize];
             let mut amounts = SmallVec::new();
             // Both are in the order of names, so one walk meets all that they have in common.
-            let mut known = plan.names.iter().zip(plan.slots.clone()).peekable();
+            let mut known = parsed.names.iter().zip(parsed.slots.clone()).peekable();
             for (name, amount) in &draw.counters {
                 while known.next_if(|(known, _)| *known < name).is_some() {}
                 let Some((_, slot)) = known.next_if(|(known, _)| *known == name) else { continue };
@@ -184,14 +184,14 @@ impl Counters {
                 amounts.push((slot as u32, nanos.unwrap_or(NANOS_MAX)));
             }
             let groups = self.numbers(&draw.groups);
-            draws.plans.push(DrawPlan { set, amounts, groups });
+            draws.parsed.push(ParsedDraw { set, amounts, groups });
         }
         draws
     }
 
     /// Whether what is left covers the draws. While any counter of the pool is below zero nothing more is given that draws
     /// on any of them.
-    pub fn cover(&self, draws: &[DrawPlan], pool: u32) -> bool {
+    pub fn cover(&self, draws: &[ParsedDraw], pool: u32) -> bool {
         draws.is_empty()
             || (self.overdrawn[pool as usize] == 0
                 && draws
@@ -201,7 +201,7 @@ impl Counters {
     }
 
     /// Whether those who hold the sets let a device join.
-    pub fn admit(&self, draws: &[DrawPlan]) -> bool {
+    pub fn admit(&self, draws: &[ParsedDraw]) -> bool {
         draws.iter().all(|draw| self.sets[draw.set as usize].members.joined_by(&draw.groups).is_some())
     }
 

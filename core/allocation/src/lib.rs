@@ -14,7 +14,7 @@ mod counters;
 mod error;
 mod expressions;
 mod parse;
-mod plan;
+mod problem;
 mod refusal;
 mod render;
 mod search;
@@ -32,7 +32,7 @@ use model::node::Node;
 
 pub use error::AllocationError;
 pub use expressions::Expressions;
-pub use refusal::{Refusal, Stage, Step};
+pub use refusal::{Refusal, Stage, StageCount};
 
 /// The most devices that a claim can hold.
 pub const RESULTS_MAX: usize = 32;
@@ -73,7 +73,7 @@ pub enum DeviceOrder {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reply {
     /// The answer.
-    pub answer: Answer,
+    pub answer: AllocationAnswer,
     /// How many steps the search took.
     pub steps: u64,
     /// How much work that was, in nominal nanoseconds.
@@ -82,7 +82,7 @@ pub struct Reply {
 
 /// What came of a question.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Answer {
+pub enum AllocationAnswer {
     /// Devices for every claim, in the order of claims.
     Allocated(Vec<Allocation>),
     /// No choice of devices satisfies all claims.
@@ -114,11 +114,13 @@ pub fn allocate_within(
     let begun = work::to_begin(&problem);
     let found = search::solve(&problem, question.budget, work_max.saturating_sub(begun))?;
     let answer = match found.outcome {
-        search::Outcome::Found(solution) => Answer::Allocated(render::render(question, &problem, &solution)?),
-        search::Outcome::Impossible(miss) => {
-            Answer::Impossible(Box::new(refusal::explain(question, &problem, miss.as_ref())))
+        search::Outcome::Found(solution) => {
+            AllocationAnswer::Allocated(render::render(question, &problem, &solution)?)
         }
-        search::Outcome::Spent => Answer::BudgetSpent,
+        search::Outcome::Impossible(miss) => {
+            AllocationAnswer::Impossible(Box::new(refusal::explain(question, &problem, miss.as_ref())))
+        }
+        search::Outcome::Spent => AllocationAnswer::BudgetSpent,
     };
     Ok(Reply { answer, steps: found.steps, work: found.work.saturating_add(begun) })
 }

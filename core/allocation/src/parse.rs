@@ -15,11 +15,11 @@ use model::device::{Device, DeviceId, Reach};
 use model::quantity::NANOS_MAX;
 use smallvec::SmallVec;
 
-use crate::constraint::{ConstraintPlan, Numbering};
+use crate::constraint::{Numbering, ParsedConstraint};
 use crate::counters::Counters;
 use crate::error::{AllocationError, Place};
 use crate::expressions::Expressions;
-use crate::plan::{ClaimPlan, Plan, Problem, RequestPlan, Spot};
+use crate::problem::{Alternative, ParsedClaim, ParsedRequest, Problem, Spot};
 use crate::{DeviceOrder, Question, RESULTS_MAX};
 
 mod candidates;
@@ -36,7 +36,7 @@ pub(crate) struct Parser<'q, 'e> {
 }
 
 /// A way to satisfy a request: its name, if there are others, and what it asks for.
-type Alternative<'q> = (Option<&'q Arc<str>>, &'q Ask);
+type NamedAsk<'q> = (Option<&'q Arc<str>>, &'q Ask);
 
 /// Turns a question into numbers.
 pub(crate) fn parse<'q>(
@@ -46,7 +46,7 @@ pub(crate) fn parse<'q>(
     let (spots, counters) = spots(question);
     let problem = Problem {
         spots,
-        plans: Vec::new(),
+        alternatives: Vec::new(),
         requests: Vec::new(),
         claims: Vec::new(),
         tables: Vec::new(),
@@ -131,7 +131,7 @@ fn spot<'q>(
         charged,
         settled: charged && holdings.is_some_and(|held| held.iter().all(|one| declares(device, one))),
         counted: draws.counted,
-        draws: draws.plans,
+        draws: draws.parsed,
         capacity_left: if shareable { device.capacity.iter().map(left).collect() } else { Vec::new() },
         holdings,
         id,
@@ -158,7 +158,7 @@ fn declares(device: &Device, holding: &Holding) -> bool {
 impl<'q> Parser<'q, '_> {
     fn claim(&mut self, claim: &'q Claim) -> Result<(), AllocationError> {
         let first_request = self.problem.requests.len();
-        let first_plan = self.problem.plans.len();
+        let first_alternative = self.problem.alternatives.len();
         let mut at_least: i64 = 0;
         for request in &claim.requests {
             at_least = at_least.saturating_add(self.request(claim, request)?);
@@ -169,24 +169,24 @@ impl<'q> Parser<'q, '_> {
         let mut constraints = Vec::new();
         for (index, constraint) in claim.constraints.iter().enumerate() {
             constraints.push(match constraint.rule {
-                Rule::Match(_) => ConstraintPlan::Match,
-                Rule::Distinct(_) => ConstraintPlan::Distinct,
+                Rule::Match(_) => ParsedConstraint::Match,
+                Rule::Distinct(_) => ParsedConstraint::Distinct,
                 // Which devices are in the set is told before any is chosen, so there is nothing left to compare.
-                Rule::Within(_) | Rule::Without(_) => ConstraintPlan::Match,
+                Rule::Within(_) | Rule::Without(_) => ParsedConstraint::Match,
                 Rule::Unknown => {
                     return Err(AllocationError::ConstraintEmpty { claim: claim.id.clone(), index });
                 }
             });
         }
-        for plan in first_plan..self.problem.plans.len() {
-            self.constrain(claim, plan);
+        for alternative in first_alternative..self.problem.alternatives.len() {
+            self.constrain(claim, alternative);
         }
         let requests = claim.requests.len();
-        self.problem.claims.push(ClaimPlan { id: claim.id.clone(), first_request, requests, constraints });
+        self.problem.claims.push(ParsedClaim { id: claim.id.clone(), first_request, requests, constraints });
         Ok(())
     }
 
-    /// Makes the plans of a request, and says how many devices it needs at least.
+    /// Makes the alternatives of a request, and says how many devices it needs at least.
     fn request(&mut self, claim: &'q Claim, request: &'q Request) -> Result<i64, AllocationError> {
         let gates = self.question.gates;
         let off = |gate: Gate, name: &Arc<str>, what: &'static str| AllocationError::GateOff {
@@ -195,12 +195,12 @@ impl<'q> Parser<'q, '_> {
             what,
             gate,
         };
-        let asks: SmallVec<[Alternative<'q>; 1]> = match &request.wish {
+        let asks: SmallVec<[NamedAsk<'q>; 1]> = match &request.wish {
             Wish::Exactly(ask) => SmallVec::from_iter([(None, ask)]),
             Wish::FirstAvailable(asks) => asks.iter().map(|(name, ask)| (Some(name), ask)).collect(),
         };
-        let alternatives = matches!(request.wish, Wish::FirstAvailable(_));
-        if alternatives && !gates.enabled(Gate::DRAPrioritizedList) {
+        let first_available = matches!(request.wish, Wish::FirstAvailable(_));
+        if first_available && !gates.enabled(Gate::DRAPrioritizedList) {
             return Err(off(Gate::DRAPrioritizedList, &request.name, "alternatives"));
         }
         if !gates.enabled(Gate::DRAConsumableCapacity)
@@ -208,26 +208,26 @@ impl<'q> Parser<'q, '_> {
         {
             return Err(off(Gate::DRAConsumableCapacity, name.unwrap_or(&request.name), "capacity requests"));
         }
-        let first_plan = self.problem.plans.len() as u32;
+        let first_alternative = self.problem.alternatives.len() as u32;
         let mut least = i64::MAX;
-        for (alternative, ask) in &asks {
-            let name = match alternative {
+        for (subrequest, ask) in &asks {
+            let name = match subrequest {
                 None => request.name.clone(),
-                Some(alternative) => format!("{}/{alternative}", request.name).into(),
+                Some(subrequest) => format!("{}/{subrequest}", request.name).into(),
             };
-            least = least.min(self.plan(claim, name, alternative.unwrap_or(&request.name), ask)?);
+            least = least.min(self.alternative(claim, name, subrequest.unwrap_or(&request.name), ask)?);
         }
-        self.problem.requests.push(RequestPlan {
+        self.problem.requests.push(ParsedRequest {
             claim: self.problem.claims.len() as u32,
-            first_plan,
-            plans: asks.len() as u32,
-            alternatives,
+            first_alternative,
+            alternatives: asks.len() as u32,
+            first_available,
         });
         Ok(least)
     }
 
-    /// Makes the plan for one way to satisfy a request, and says how many devices it needs.
-    fn plan(
+    /// Makes one alternative of a request, and says how many devices it needs.
+    fn alternative(
         &mut self,
         claim: &'q Claim,
         name: Arc<str>,
@@ -236,7 +236,7 @@ impl<'q> Parser<'q, '_> {
     ) -> Result<i64, AllocationError> {
         let class = self.usable(claim, short, ask)?;
         let spots = self.problem.spots.len();
-        let mut plan = Plan {
+        let mut alternative = Alternative {
             ask,
             class,
             request: self.problem.requests.len() as u32,
@@ -249,7 +249,7 @@ impl<'q> Parser<'q, '_> {
             faults: Vec::new(),
             consumption: Vec::new(),
             constraints: SmallVec::new(),
-            steps: Vec::new(),
+            stages: Vec::new(),
             wanted_but_taken: FixedBitSet::new(),
         };
         let wanted = match &ask.amount {
@@ -264,20 +264,20 @@ impl<'q> Parser<'q, '_> {
             }
         };
         let all = ask.amount == Amount::All;
-        let selectable = self.select(claim, short, &mut plan);
-        let fitting = self.fit_capacity(claim, short, &mut plan, selectable);
+        let selectable = self.select(claim, short, &mut alternative);
+        let fitting = self.fit_capacity(claim, short, &mut alternative, selectable);
         if all {
-            if let Some((_, fault)) = plan.faults.first() {
+            if let Some((_, fault)) = alternative.faults.first() {
                 return Err(fault.clone());
             }
-            plan.all = Some(fitting.ones().map(|spot| spot as u32).collect());
+            alternative.all = Some(fitting.ones().map(|spot| spot as u32).collect());
         }
-        plan.candidates = fitting;
-        self.reject_unusable(claim, &mut plan);
-        let wanted = plan.all.as_ref().map_or(wanted, |all| all.len() as i64);
+        alternative.candidates = fitting;
+        self.reject_unusable(claim, &mut alternative);
+        let wanted = alternative.all.as_ref().map_or(wanted, |all| all.len() as i64);
         // A negative count asks for nothing, and more than a claim can hold never fits.
-        plan.need = usize::try_from(wanted.max(0)).unwrap_or(usize::MAX);
-        self.problem.plans.push(plan);
+        alternative.need = usize::try_from(wanted.max(0)).unwrap_or(usize::MAX);
+        self.problem.alternatives.push(alternative);
         Ok(wanted)
     }
 

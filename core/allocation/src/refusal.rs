@@ -9,7 +9,7 @@ use model::claim::ClaimId;
 use model::device::{DeviceId, PoolId};
 
 use crate::Question;
-use crate::plan::Problem;
+use crate::problem::Problem;
 use crate::search::Miss;
 
 /// How many holders of devices are named.
@@ -39,22 +39,22 @@ pub struct NearestMiss {
     pub wanted: usize,
     /// How many it could have had, with what was chosen for the requests before it.
     pub found: usize,
-    /// How many devices each step left.
-    pub steps: Vec<Step>,
+    /// How many devices each stage left.
+    pub stages: Vec<StageCount>,
     /// Devices that would do if they were not taken, and who holds them; at most five.
     pub holders: Vec<(DeviceId, Holder)>,
 }
 
-/// How many devices were left after a step.
+/// How many devices were left after a stage.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Step {
-    /// The step.
+pub struct StageCount {
+    /// The stage.
     pub stage: Stage,
     /// How many were left.
     pub left: usize,
 }
 
-/// A step in which devices are left out.
+/// A rule by which devices are left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// None yet: what whole pools offer to the node.
@@ -130,11 +130,12 @@ pub(crate) fn explain(question: &Question<'_>, problem: &Problem<'_>, miss: Opti
 }
 
 fn nearest(problem: &Problem<'_>, miss: &Miss) -> NearestMiss {
-    let plan = &problem.plans[miss.plan];
-    let claim = &problem.claims[problem.requests[plan.request as usize].claim as usize];
-    let mut steps = plan.steps.clone();
-    steps.extend(miss.steps.iter().cloned());
-    let in_the_way = problem.spots.iter().enumerate().filter(|(at, _)| plan.wanted_but_taken.contains(*at));
+    let alternative = &problem.alternatives[miss.alternative];
+    let claim = &problem.claims[problem.requests[alternative.request as usize].claim as usize];
+    let mut stages = alternative.stages.clone();
+    stages.extend(miss.stages.iter().cloned());
+    let in_the_way =
+        problem.spots.iter().enumerate().filter(|(at, _)| alternative.wanted_but_taken.contains(*at));
     let holders = in_the_way
         .flat_map(|(_, spot)| {
             let holdings = spot.holdings.into_iter().flat_map(Holdings::iter);
@@ -144,17 +145,17 @@ fn nearest(problem: &Problem<'_>, miss: &Miss) -> NearestMiss {
         .collect();
     NearestMiss {
         claim: claim.id.clone(),
-        request: plan.name.clone(),
-        class: plan.class.name.clone(),
-        wanted: plan.need,
+        request: alternative.name.clone(),
+        class: alternative.class.name.clone(),
+        wanted: alternative.need,
         found: miss.found,
-        steps,
+        stages,
         holders,
     }
 }
 
 impl fmt::Display for Refusal {
-    /// One sentence: what was wanted, how near it came, and the step at which most devices were lost.
+    /// One sentence: what was wanted, how near it came, and the stage at which most devices were lost.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.nearest {
             None => write!(out, "the claims cannot be satisfied")?,
@@ -172,13 +173,13 @@ impl fmt::Display for Refusal {
 
 impl fmt::Display for NearestMiss {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NearestMiss { claim, request, class, wanted, found, steps, holders } = self;
+        let NearestMiss { claim, request, class, wanted, found, stages, holders } = self;
         let noun = if *wanted == 1 { "device" } else { "devices" };
         write!(out, "claim {claim}, request {request}: wants {wanted} {noun} of class {class}, ")?;
         write!(out, "can have {found}")?;
         let mut before: Option<usize> = None;
         let mut told = false;
-        for Step { stage, left } in steps {
+        for StageCount { stage, left } in stages {
             if before.is_none_or(|before| before != *left) {
                 write!(out, "{} {left} {stage}", if told { "," } else { ":" })?;
                 told = true;

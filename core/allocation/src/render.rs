@@ -11,7 +11,7 @@ use model::node::{NodeSelector, NodeTerm, Requirement};
 
 use crate::Question;
 use crate::error::AllocationError;
-use crate::plan::{ClaimPlan, Plan, Problem, Spot};
+use crate::problem::{Alternative, ParsedClaim, Problem, Spot};
 use crate::search::Solution;
 
 /// The allocations of all claims.
@@ -26,22 +26,25 @@ pub(crate) fn render(
         let requests = known.first_request..known.first_request + known.requests;
         let mut grants = Vec::new();
         let mut spots = Vec::new();
-        while let Some((plan, spot)) =
-            chosen.next_if(|(plan, _)| requests.contains(&(problem.plans[*plan as usize].request as usize)))
-        {
-            let (plan, known) = (&problem.plans[*plan as usize], &problem.spots[*spot as usize]);
-            grants.push(grant(question, plan, known, *spot));
+        while let Some((alternative, spot)) = chosen.next_if(|(alternative, _)| {
+            requests.contains(&(problem.alternatives[*alternative as usize].request as usize))
+        }) {
+            let (alternative, known) =
+                (&problem.alternatives[*alternative as usize], &problem.spots[*spot as usize]);
+            grants.push(grant(question, alternative, known, *spot));
             spots.push(known);
         }
-        let plans: Vec<&Plan<'_>> =
-            solution.plans[requests].iter().map(|plan| &problem.plans[*plan as usize]).collect();
+        let alternatives: Vec<&Alternative<'_>> = solution.alternatives[requests]
+            .iter()
+            .map(|alternative| &problem.alternatives[*alternative as usize])
+            .collect();
         let nodes = nodes(question, known, &spots)?;
-        allocations.push(Allocation { grants, configs: configs(claim, &plans), nodes });
+        allocations.push(Allocation { grants, configs: configs(claim, &alternatives), nodes });
     }
     Ok(allocations)
 }
 
-fn grant(question: &Question<'_>, plan: &Plan<'_>, spot: &Spot<'_>, number: u32) -> Grant {
+fn grant(question: &Question<'_>, alternative: &Alternative<'_>, spot: &Spot<'_>, number: u32) -> Grant {
     let gates = question.gates;
     let conditions =
         gates.enabled(Gate::DRADeviceBindingConditions) && gates.enabled(Gate::DRAResourceClaimDeviceStatus);
@@ -52,13 +55,13 @@ fn grant(question: &Question<'_>, plan: &Plan<'_>, spot: &Spot<'_>, number: u32)
         BTreeMap::new()
     };
     Grant {
-        request: plan.name.clone(),
+        request: alternative.name.clone(),
         device: spot.id.clone(),
-        admin_access: plan.admin,
+        admin_access: alternative.admin,
         share: spot
             .shareable
-            .then(|| plan.taken(number).map(|taken| taken.amounts.clone()).unwrap_or_default()),
-        tolerations: plan.ask.tolerations.clone(),
+            .then(|| alternative.taken(number).map(|taken| taken.amounts.clone()).unwrap_or_default()),
+        tolerations: alternative.ask.tolerations.clone(),
         binding: if conditions { spot.device.binding.clone() } else { Binding::default() },
         skip_node_operations: spot.published.slice.skip_node_operations.clone(),
         groups,
@@ -67,35 +70,37 @@ fn grant(question: &Question<'_>, plan: &Plan<'_>, spot: &Spot<'_>, number: u32)
 
 /// The configurations of classes, each once and with the requests that it is for, then those of the claim. One that is for
 /// all requests names none.
-fn configs(claim: &Claim, plans: &[&Plan<'_>]) -> Vec<GrantedConfig> {
+fn configs(claim: &Claim, alternatives: &[&Alternative<'_>]) -> Vec<GrantedConfig> {
     let mut configs: Vec<GrantedConfig> = Vec::new();
     let mut seen: BTreeMap<&Arc<str>, std::ops::Range<usize>> = BTreeMap::new();
-    for plan in plans {
+    for alternative in alternatives {
         let start = configs.len();
-        let class = &plan.class.name;
+        let class = &alternative.class.name;
         match seen.get(class) {
             Some(known) => {
-                configs[known.clone()].iter_mut().for_each(|config| config.requests.push(plan.name.clone()));
+                configs[known.clone()]
+                    .iter_mut()
+                    .for_each(|config| config.requests.push(alternative.name.clone()));
             }
             None => {
-                for index in 0..plan.class.configs {
+                for index in 0..alternative.class.configs {
                     let source = ConfigSource::Class { class: class.clone(), index };
-                    configs.push(GrantedConfig { source, requests: vec![plan.name.clone()] });
+                    configs.push(GrantedConfig { source, requests: vec![alternative.name.clone()] });
                 }
                 seen.insert(class, start..configs.len());
             }
         }
     }
     let names = |config: &[Arc<str>], number: usize| {
-        config.contains(&claim.requests[number].name) || config.contains(&plans[number].name)
+        config.contains(&claim.requests[number].name) || config.contains(&alternatives[number].name)
     };
     for (index, requests) in claim.configs.iter().enumerate() {
-        if requests.is_empty() || (0..plans.len()).any(|number| names(requests, number)) {
+        if requests.is_empty() || (0..alternatives.len()).any(|number| names(requests, number)) {
             configs.push(GrantedConfig { source: ConfigSource::Claim(index), requests: requests.clone() });
         }
     }
     for config in &mut configs {
-        if (0..plans.len()).all(|number| names(&config.requests, number)) {
+        if (0..alternatives.len()).all(|number| names(&config.requests, number)) {
             config.requests.clear();
         }
     }
@@ -105,7 +110,7 @@ fn configs(claim: &Claim, plans: &[&Plan<'_>]) -> Vec<GrantedConfig> {
 /// The nodes that can use all devices of a claim; `None` for every node.
 fn nodes(
     question: &Question<'_>,
-    claim: &ClaimPlan,
+    claim: &ParsedClaim,
     spots: &[&Spot<'_>],
 ) -> Result<Option<NodeSelector>, AllocationError> {
     let mut term = NodeTerm::default();

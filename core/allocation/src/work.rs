@@ -2,7 +2,7 @@
 //!
 //! The figures were measured; `cargo run --release -p bench -- allocate` shows how far they agree with the time on a machine.
 
-use crate::plan::Problem;
+use crate::problem::Problem;
 
 /// To put a question.
 const QUESTION: u64 = 4_000;
@@ -17,11 +17,11 @@ const DEVICE_AT_STEP: u64 = 2;
 
 /// To turn a question into numbers.
 pub(crate) fn to_begin(problem: &Problem<'_>) -> u64 {
-    let (devices, plans) = (problem.spots.len() as u64, problem.plans.len() as u64);
-    QUESTION + devices * DEVICE + devices * plans * DEVICE_FOR_REQUEST
+    let (devices, alternatives) = (problem.spots.len() as u64, problem.alternatives.len() as u64);
+    QUESTION + devices * DEVICE + devices * alternatives * DEVICE_FOR_REQUEST
 }
 
-/// To take a step while so many plans are still to be looked at.
-pub(crate) fn of_step(problem: &Problem<'_>, plans_left: usize) -> u64 {
-    STEP + problem.spots.len() as u64 * plans_left as u64 * DEVICE_AT_STEP
+/// To take a step while so many alternatives are still to be looked at.
+pub(crate) fn of_step(problem: &Problem<'_>, alternatives_left: usize) -> u64 {
+    STEP + problem.spots.len() as u64 * alternatives_left as u64 * DEVICE_AT_STEP
 }

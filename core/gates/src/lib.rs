@@ -11,4 +11,4 @@ mod table;
 pub use listing::{listing, listing_of};
 pub use parse::GateError;
 pub use set::Gates;
-pub use table::{Gate, Preset, Spec, Stage};
+pub use table::{FeatureStage, Gate, Preset, Spec};

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use model::nearest::nearest;
 use thiserror::Error;
 
-use crate::{Gate, Gates, Preset, Stage};
+use crate::{FeatureStage, Gate, Gates, Preset};
 
 /// Sets all alpha gates that are not set by name.
 const ALL_ALPHA: &str = "AllAlpha";
@@ -131,9 +131,9 @@ impl Settings {
     /// What is said of a gate, by its name or by its stage.
     fn said(&self, gate: Gate) -> Option<bool> {
         let by_stage = match gate.spec().stage {
-            Stage::Alpha => self.all_alpha,
-            Stage::Beta => self.all_beta,
-            Stage::Ga => None,
+            FeatureStage::Alpha => self.all_alpha,
+            FeatureStage::Beta => self.all_beta,
+            FeatureStage::Ga => None,
         };
         self.by_name.get(&gate).copied().or(by_stage)
     }

@@ -14,7 +14,7 @@ pub struct Spec {
     /// Its name in flags and files.
     pub name: &'static str,
     /// How far it has come.
-    pub stage: Stage,
+    pub stage: FeatureStage,
     /// What it is unless somebody says otherwise.
     pub preset: Preset,
     /// The gates that must be on for this one to be on.
@@ -25,7 +25,7 @@ pub struct Spec {
 
 /// How far a feature has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
+pub enum FeatureStage {
     /// May change or go.
     Alpha,
     /// May change, with notice.
@@ -52,7 +52,7 @@ impl Preset {
     }
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for FeatureStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Alpha => "alpha",
@@ -102,7 +102,7 @@ macro_rules! gates {
         static TABLE: [Spec; Gate::ALL.len()] = [$(Spec {
             gate: Gate::$gate,
             name: stringify!($gate),
-            stage: Stage::$stage,
+            stage: FeatureStage::$stage,
             preset: Preset::$preset,
             needs: &[$(Gate::$need),*],
             meaning: $meaning,

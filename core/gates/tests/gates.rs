@@ -1,6 +1,6 @@
 //! What holds for the table of gates, and how settings are read.
 
-use gates::{Gate, GateError, Gates, Preset, Stage, listing, listing_of};
+use gates::{FeatureStage, Gate, GateError, Gates, Preset, listing, listing_of};
 
 fn parse(text: &str) -> Gates {
     text.parse().expect("the settings should be accepted")
@@ -25,9 +25,9 @@ fn alpha_is_off_and_only_stable_gates_are_locked() {
     for gate in Gate::ALL {
         let spec = gate.spec();
         match spec.stage {
-            Stage::Alpha => assert_eq!(spec.preset, Preset::Off, "{gate}"),
-            Stage::Beta => assert_ne!(spec.preset, Preset::LockedOn, "{gate}"),
-            Stage::Ga => assert!(spec.preset.is_on(), "{gate}"),
+            FeatureStage::Alpha => assert_eq!(spec.preset, Preset::Off, "{gate}"),
+            FeatureStage::Beta => assert_ne!(spec.preset, Preset::LockedOn, "{gate}"),
+            FeatureStage::Ga => assert!(spec.preset.is_on(), "{gate}"),
         }
     }
 }
@@ -36,7 +36,7 @@ fn alpha_is_off_and_only_stable_gates_are_locked() {
 fn beta_gates_are_on_but_for_four() {
     let off: Vec<_> = Gate::ALL
         .iter()
-        .filter(|gate| gate.spec().stage == Stage::Beta && !Gates::default().enabled(**gate))
+        .filter(|gate| gate.spec().stage == FeatureStage::Beta && !Gates::default().enabled(**gate))
         .map(|gate| gate.name())
         .collect();
     let expected = [

@@ -9,7 +9,7 @@ use crate::load::Load;
 
 /// What came of a question.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Answer<W> {
+pub enum PlacementAnswer<W> {
     /// Seats for as many members as have to be seated, at least.
     Placed(Placement),
     /// No choice of seats will do, in any domain.

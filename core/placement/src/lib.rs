@@ -22,7 +22,7 @@ mod search;
 mod state;
 mod topology;
 
-pub use answer::{Answer, Lack, Placement, Refusal, Seats, Shortfall};
+pub use answer::{Lack, Placement, PlacementAnswer, Refusal, Seats, Shortfall};
 pub use arithmetic::{Amounts, shortfall};
 pub use budget::Budget;
 pub use gang::{Gang, Kind};

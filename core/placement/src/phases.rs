@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cluster::nodes::NodeIdx;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::answer::{Answer, Lack, Placement, Refusal, Seats, Shortfall};
+use crate::answer::{Lack, Placement, PlacementAnswer, Refusal, Seats, Shortfall};
 use crate::arithmetic::{Amounts, shortfall};
 use crate::budget::Budget;
 use crate::gang::Gang;
@@ -39,7 +39,7 @@ pub fn place<S: PlacementState + ?Sized>(
     question: Question<'_>,
     state: &mut S,
     budget: &mut Budget,
-) -> Answer<S::Stop> {
+) -> PlacementAnswer<S::Stop> {
     let mut phases = Phases {
         question,
         state,
@@ -52,14 +52,14 @@ pub fn place<S: PlacementState + ?Sized>(
     let (everybody, at_least) = (question.gang.members(), question.gang.at_least);
     if at_least < everybody {
         if let Some(best) = budget.share(2, |budget| phases.best(everybody, budget)) {
-            return Answer::Placed(best);
+            return PlacementAnswer::Placed(best);
         }
         phases.tried.clear();
         (phases.is_open, phases.nearest) = (false, None);
         phases.lacks.clear();
     }
     match phases.best(at_least, budget) {
-        Some(best) => Answer::Placed(best),
+        Some(best) => PlacementAnswer::Placed(best),
         None => phases.refused(),
     }
 }
@@ -255,10 +255,14 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
         }
     }
 
-    fn refused(self) -> Answer<S::Stop> {
+    fn refused(self) -> PlacementAnswer<S::Stop> {
         let Question { gang, domains, .. } = self.question;
         let Phases { nearest, lacks, .. } = self;
         let refusal = Refusal { domains: domains.len(), wanted: gang.at_least, nearest, lacks };
-        if self.is_open { Answer::BudgetSpent(refusal) } else { Answer::Impossible(refusal) }
+        if self.is_open {
+            PlacementAnswer::BudgetSpent(refusal)
+        } else {
+            PlacementAnswer::Impossible(refusal)
+        }
     }
 }

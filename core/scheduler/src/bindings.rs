@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::claim_waits::ClaimWaits;
 use crate::engine::Forlorn;
-use crate::life_cycles::binding::{Binding, Event, OpenWrite, Stage};
+use crate::life_cycles::binding::{Binding, BindingStage, Event, OpenWrite};
 use crate::life_cycles::giving_back::GivingBack;
 use crate::rivals::Rivals;
 use crate::write::{Consumer, WriteId};
@@ -64,7 +64,7 @@ impl Bindings {
         if let Some((what, claims)) = binding.awaited() {
             claims.iter().for_each(|claim| self.waits.add(claim.clone(), what, uid));
         }
-        if matches!(binding.stage(), Stage::Over) { self.by_pod.remove(uid) } else { None }
+        if matches!(binding.stage(), BindingStage::Over) { self.by_pod.remove(uid) } else { None }
     }
 
     /// A pod on its way.

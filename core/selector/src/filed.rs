@@ -25,7 +25,7 @@ pub(crate) struct Layout {
     /// All names in one text.
     names: String,
     domains: Vec<Domain>,
-    entries: Vec<Entry>,
+    entries: Vec<QualifiedName>,
 }
 
 /// The number of the next layout that is shared.
@@ -71,8 +71,9 @@ struct Domain {
     last: usize,
 }
 
+/// The name of an entry: an id in a domain.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Entry {
+struct QualifiedName {
     domain: Span,
     id: Span,
 }
@@ -81,7 +82,7 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct Entries<'a, T> {
     names: &'a str,
-    entries: &'a [Entry],
+    entries: &'a [QualifiedName],
     values: &'a [T],
 }
 
@@ -156,7 +157,7 @@ impl Layout {
     }
 }
 
-fn search(names: &str, entries: &[Entry], id: &str) -> Result<usize, usize> {
+fn search(names: &str, entries: &[QualifiedName], id: &str) -> Result<usize, usize> {
     entries.binary_search_by(|known| text(names, known.id).cmp(id))
 }
 
@@ -179,7 +180,7 @@ impl<T> Filed<T> {
             Ok(place) => self.values[first + place] = value,
             Err(place) => {
                 let id = layout.add_name(id);
-                layout.entries.insert(first + place, Entry { domain: name, id });
+                layout.entries.insert(first + place, QualifiedName { domain: name, id });
                 self.values.insert(first + place, value);
                 layout.domains[at].last += 1;
                 for later in &mut layout.domains[at + 1..] {

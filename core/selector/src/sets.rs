@@ -16,9 +16,9 @@ pub(crate) struct Answers {
     pub(crate) failed: FixedBitSet,
 }
 
-/// The answer for one device.
+/// What the condition says of one device.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum DeviceVerdict {
     Yes,
     No,
     Failed,
@@ -79,9 +79,9 @@ fn leaf_answers(test: &Test, slice: &DeviceSlice) -> Option<Answers> {
         Answers { yes: FixedBitSet::with_capacity(count), failed: FixedBitSet::with_capacity(count) };
     for (row, &code) in column.codes.iter().enumerate() {
         match by_code[code as usize] {
-            Answer::Yes => found.yes.insert(row),
-            Answer::No => {}
-            Answer::Failed => found.failed.insert(row),
+            DeviceVerdict::Yes => found.yes.insert(row),
+            DeviceVerdict::No => {}
+            DeviceVerdict::Failed => found.failed.insert(row),
         }
     }
     Some(found)
@@ -89,12 +89,12 @@ fn leaf_answers(test: &Test, slice: &DeviceSlice) -> Option<Answers> {
 
 /// The answer that an outcome is; `None` for one that ends the evaluation, which sets cannot express. What is not a
 /// condition has failed: around it are only operators that refuse it, and at the top it is refused too.
-fn answer(outcome: Outcome<'_>) -> Option<Answer> {
+fn answer(outcome: Outcome<'_>) -> Option<DeviceVerdict> {
     match outcome {
-        Ok(Value::Bool(true)) => Some(Answer::Yes),
-        Ok(Value::Bool(false)) => Some(Answer::No),
-        Ok(_) => Some(Answer::Failed),
-        Err(fault) => (!Fault::ends(&fault)).then_some(Answer::Failed),
+        Ok(Value::Bool(true)) => Some(DeviceVerdict::Yes),
+        Ok(Value::Bool(false)) => Some(DeviceVerdict::No),
+        Ok(_) => Some(DeviceVerdict::Failed),
+        Err(fault) => (!Fault::ends(&fault)).then_some(DeviceVerdict::Failed),
     }
 }
 

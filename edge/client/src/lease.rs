@@ -6,5 +6,5 @@
 mod decide;
 mod elect;
 
-pub use decide::{BadTerms, Observed, Step, Terms, decide};
+pub use decide::{BadTerms, LeaseAction, Observed, Terms, decide};
 pub use elect::{Candidacy, Election, Leadership, identity, lead};

@@ -22,7 +22,9 @@ pub use clock::Clock;
 pub use connect::ConnectError;
 pub use connection::{Connection, Options};
 pub use events::{Recorder, Report, reference};
-pub use lease::{BadTerms, Candidacy, Election, Leadership, Observed, Step, Terms, decide, identity, lead};
+pub use lease::{
+    BadTerms, Candidacy, Election, Leadership, LeaseAction, Observed, Terms, decide, identity, lead,
+};
 pub use resource::Resource;
 pub use watch::{Event, Gone, Selectors, WatchOptions};
 pub use write::{Patch, Request, Verb};

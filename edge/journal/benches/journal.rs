@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use journal::{Entry, Journal, Options, Source};
+use journal::{Journal, Options, PendingRecord, Source};
 
 const OBJECTS: u64 = 1_000_000;
 const RUN: Duration = Duration::from_secs(3);
@@ -85,7 +85,7 @@ fn measure_groups(dir: &Path, group: u64) {
         let first = journal.next_revision();
         let entries = (first..first + group).map(|revision| {
             let sender = sender.clone();
-            Entry::new(revision, pod(revision), move |written| {
+            PendingRecord::new(revision, pod(revision), move |written| {
                 written.expect("the disk works");
                 sender.send(()).expect("the bench waits");
             })
@@ -127,7 +127,7 @@ fn append_one(journal: &Journal, next: &Mutex<u64>) -> Duration {
     {
         let mut next = next.lock().expect("no panic");
         let done = move |written: Result<_, _>| sender.send(written).expect("the thread waits");
-        journal.append(vec![Entry::new(*next, pod(*next), done)]).expect("in order");
+        journal.append(vec![PendingRecord::new(*next, pod(*next), done)]).expect("in order");
         *next += 1;
     }
     receiver.recv().expect("is answered").expect("the disk works");
@@ -152,7 +152,7 @@ fn measure_recovery(dir: &Path, objects: u64) {
     let began = Instant::now();
     for first in (1..=objects).step_by(256) {
         let last = (first + 255).min(objects);
-        let entries = (first..=last).map(|revision| Entry::new(revision, pod(revision), |_| ()));
+        let entries = (first..=last).map(|revision| PendingRecord::new(revision, pod(revision), |_| ()));
         journal.append(entries.collect()).expect("in order");
     }
     drop(journal);

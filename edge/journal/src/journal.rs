@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use crate::disk::{Disk, Lock, OsDisk};
 use crate::error::{JournalError, Trying};
-use crate::queue::{Bounds, Entry, Queue, WhenFull};
+use crate::queue::{Bounds, PendingRecord, Queue, WhenFull};
 use crate::recovery::{Recovered, Recovery, Refused, recover};
 use crate::snapshot::{SnapshotWritten, Snapshots};
 use crate::writer::{self, Health, Progress, Writer};
@@ -108,22 +108,22 @@ impl Journal {
     ///
     /// When this fails, no `done` is called. When a write fails, every record behind it fails too, and the first revision
     /// that failed is expected next. Hold no lock that a `done` needs: the queue may wait for that `done`.
-    pub fn append(&self, entries: Vec<Entry>) -> Result<(), JournalError> {
-        self.append_quietly(entries)?;
+    pub fn append(&self, records: Vec<PendingRecord>) -> Result<(), JournalError> {
+        self.append_quietly(records)?;
         self.queue.call_writer();
         Ok(())
     }
 
     /// Like `append`, but fails when the queue is full.
-    pub fn try_append(&self, entries: Vec<Entry>) -> Result<(), JournalError> {
-        self.queue.push(entries, WhenFull::Refuse)?;
+    pub fn try_append(&self, records: Vec<PendingRecord>) -> Result<(), JournalError> {
+        self.queue.push(records, WhenFull::Refuse)?;
         self.queue.call_writer();
         Ok(())
     }
 
     /// Like `append`, but nobody may write the records until `write` is called, which must follow.
-    pub fn append_quietly(&self, entries: Vec<Entry>) -> Result<(), JournalError> {
-        self.queue.push(entries, WhenFull::Wait)
+    pub fn append_quietly(&self, records: Vec<PendingRecord>) -> Result<(), JournalError> {
+        self.queue.push(records, WhenFull::Wait)
     }
 
     /// Lets what was appended be written: at once by the calling thread, if the disk is quick and nobody else is writing,

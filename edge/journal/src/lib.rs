@@ -27,7 +27,7 @@ mod writer;
 pub use disk::{Disk, DiskFile, Lock, OsDisk};
 pub use error::JournalError;
 pub use journal::{Journal, Options};
-pub use queue::{Done, Entry, PAYLOAD_BYTES_MAX};
+pub use queue::{Done, PAYLOAD_BYTES_MAX, PendingRecord};
 pub use recovery::{Recovered, Recovery, Source, holds_journal};
 pub use snapshot::SnapshotWritten;
 pub use writer::Health;

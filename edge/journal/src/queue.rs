@@ -12,7 +12,7 @@ pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub type Done = Box<dyn FnOnce(Result<(), JournalError>) + Send>;
 
 /// A record to append.
-pub struct Entry {
+pub struct PendingRecord {
     /// One more than the revision before.
     pub revision: u64,
     /// What to keep.
@@ -21,14 +21,14 @@ pub struct Entry {
     pub done: Done,
 }
 
-impl Entry {
-    /// An entry from its parts.
+impl PendingRecord {
+    /// A record from its parts.
     pub fn new(
         revision: u64,
         payload: Vec<u8>,
         done: impl FnOnce(Result<(), JournalError>) + Send + 'static,
-    ) -> Entry {
-        Entry { revision, payload, done: Box::new(done) }
+    ) -> PendingRecord {
+        PendingRecord { revision, payload, done: Box::new(done) }
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Queue {
 }
 
 struct Waiting {
-    entries: VecDeque<Entry>,
+    records: VecDeque<PendingRecord>,
     bytes: usize,
     /// The revision that must be appended next.
     next: u64,
@@ -64,25 +64,25 @@ struct Waiting {
 
 impl Queue {
     pub(crate) fn new(bounds: Bounds, next: u64) -> Queue {
-        let waiting = Waiting { entries: VecDeque::new(), bytes: 0, next, closed: false };
+        let waiting = Waiting { records: VecDeque::new(), bytes: 0, next, closed: false };
         Queue { bounds, waiting: Mutex::new(waiting), filled: Condvar::new(), emptied: Condvar::new() }
     }
 
-    /// Adds all entries or none. Nobody is told: see `call_writer`.
-    pub(crate) fn push(&self, entries: Vec<Entry>, when_full: WhenFull) -> Result<(), JournalError> {
-        if let Some(entry) = entries.iter().find(|entry| entry.payload.len() > PAYLOAD_BYTES_MAX) {
-            return Err(JournalError::TooLarge { bytes: entry.payload.len(), most: PAYLOAD_BYTES_MAX });
+    /// Adds all records or none. Nobody is told: see `call_writer`.
+    pub(crate) fn push(&self, records: Vec<PendingRecord>, when_full: WhenFull) -> Result<(), JournalError> {
+        if let Some(record) = records.iter().find(|record| record.payload.len() > PAYLOAD_BYTES_MAX) {
+            return Err(JournalError::TooLarge { bytes: record.payload.len(), most: PAYLOAD_BYTES_MAX });
         }
-        let bytes: usize = entries.iter().map(|entry| entry.payload.len()).sum();
+        let bytes: usize = records.iter().map(|record| record.payload.len()).sum();
         let mut waiting = self.lock();
         // What is larger than the whole queue still passes when nothing else waits, so that it cannot wait for ever.
         while !waiting.closed
-            && !waiting.entries.is_empty()
-            && (waiting.entries.len() + entries.len() > self.bounds.entries_max
+            && !waiting.records.is_empty()
+            && (waiting.records.len() + records.len() > self.bounds.entries_max
                 || waiting.bytes + bytes > self.bounds.bytes_max)
         {
             if when_full == WhenFull::Refuse {
-                return Err(JournalError::Full { entries: waiting.entries.len(), bytes: waiting.bytes });
+                return Err(JournalError::Full { entries: waiting.records.len(), bytes: waiting.bytes });
             }
             // What is there may have come quietly.
             self.filled.notify_one();
@@ -91,14 +91,14 @@ impl Queue {
         if waiting.closed {
             return Err(JournalError::Closed);
         }
-        for (expected, entry) in (waiting.next..).zip(&entries) {
-            if entry.revision != expected {
-                return Err(JournalError::OutOfOrder { expected, given: entry.revision });
+        for (expected, record) in (waiting.next..).zip(&records) {
+            if record.revision != expected {
+                return Err(JournalError::OutOfOrder { expected, given: record.revision });
             }
         }
-        waiting.next += entries.len() as u64;
+        waiting.next += records.len() as u64;
         waiting.bytes += bytes;
-        waiting.entries.extend(entries);
+        waiting.records.extend(records);
         Ok(())
     }
 
@@ -107,10 +107,10 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    /// Waits until there are entries. False when the queue is closed and empty.
+    /// Waits until there are records. False when the queue is closed and empty.
     pub(crate) fn wait(&self) -> bool {
         let mut waiting = self.lock();
-        while waiting.entries.is_empty() {
+        while waiting.records.is_empty() {
             if waiting.closed {
                 return false;
             }
@@ -120,17 +120,17 @@ impl Queue {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().entries.is_empty()
+        self.lock().records.is_empty()
     }
 
-    /// Moves as many entries as make a group, if there are any.
-    pub(crate) fn take_group(&self, group: &mut Vec<Entry>) {
+    /// Moves as many records as make a group, if there are any.
+    pub(crate) fn take_group(&self, group: &mut Vec<PendingRecord>) {
         let mut waiting = self.lock();
         let mut bytes = 0;
-        while let Some(entry) = waiting.entries.pop_front() {
-            bytes += entry.payload.len();
-            group.push(entry);
-            let next = waiting.entries.front().map_or(0, |entry| entry.payload.len());
+        while let Some(record) = waiting.records.pop_front() {
+            bytes += record.payload.len();
+            group.push(record);
+            let next = waiting.records.front().map_or(0, |record| record.payload.len());
             if bytes + next > self.bounds.group_bytes_max {
                 break;
             }
@@ -140,12 +140,12 @@ impl Queue {
     }
 
     /// Takes out everything that waits, because what came before it failed, and expects those revisions again.
-    pub(crate) fn start_over(&self, next: u64) -> Vec<Entry> {
+    pub(crate) fn start_over(&self, next: u64) -> Vec<PendingRecord> {
         let mut waiting = self.lock();
         waiting.next = next;
         waiting.bytes = 0;
         self.emptied.notify_all();
-        waiting.entries.drain(..).collect()
+        waiting.records.drain(..).collect()
     }
 
     pub(crate) fn next_revision(&self) -> u64 {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::disk::{Disk, Lock};
 use crate::error::JournalError;
-use crate::queue::{Entry, Queue};
+use crate::queue::{PendingRecord, Queue};
 use crate::segment::ActiveSegment;
 
 /// What the writer tells the rest of the journal.
@@ -96,7 +96,7 @@ pub(crate) struct Writer {
     pub(crate) segment_bytes: usize,
     pub(crate) zero_ahead_bytes: usize,
     /// Empty between groups; kept for its memory.
-    pub(crate) group: Vec<Entry>,
+    pub(crate) group: Vec<PendingRecord>,
     /// Kept here, because the thread may outlive the journal by a few writes, and nobody else may write meanwhile.
     pub(crate) _lock: Arc<dyn Lock>,
 }
@@ -150,10 +150,10 @@ impl Writer {
         };
         self.progress.end(failure.clone());
         match failure {
-            None => group.drain(..).for_each(|entry| answer(entry, Ok(()))),
+            None => group.drain(..).for_each(|record| answer(record, Ok(()))),
             Some(error) => {
                 let behind = self.queue.start_over(self.next_revision());
-                group.drain(..).chain(behind).for_each(|entry| answer(entry, Err(error.clone())));
+                group.drain(..).chain(behind).for_each(|record| answer(record, Err(error.clone())));
             }
         }
         if let Err(panic) = written {
@@ -164,16 +164,16 @@ impl Writer {
         true
     }
 
-    fn commit(&mut self, group: &[Entry]) -> Result<(), JournalError> {
+    fn commit(&mut self, group: &[PendingRecord]) -> Result<(), JournalError> {
         let mut active = self.writable_segment()?;
         let began = Instant::now();
-        let records = group.iter().map(|entry| (entry.revision, entry.payload.as_slice()));
+        let records = group.iter().map(|record| (record.revision, record.payload.as_slice()));
         if let Err(error) = active.commit(records, self.zero_ahead_bytes) {
             return Err(self.give_up(active, error));
         }
         self.progress.took(began);
         self.active = Some(active);
-        let bytes = group.iter().map(|entry| entry.payload.len() as u64).sum();
+        let bytes = group.iter().map(|record| record.payload.len() as u64).sum();
         self.progress.bytes_since_snapshot.fetch_add(bytes, Ordering::Relaxed);
         let last = group.last().expect("a group has entries").revision;
         self.progress.durable.store(last, Ordering::Release);
@@ -224,9 +224,9 @@ impl Writer {
     }
 }
 
-/// Tells an entry's owner what became of it. A panic there was reported by then, and must not stop everybody's log.
-fn answer(entry: Entry, written: Result<(), JournalError>) {
-    let _ = catch_unwind(AssertUnwindSafe(|| (entry.done)(written)));
+/// Tells a record's owner what became of it. A panic there was reported by then, and must not stop everybody's log.
+fn answer(record: PendingRecord, written: Result<(), JournalError>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| (record.done)(written)));
 }
 
 /// Closes the queue however the thread ends, and answers what waits, so that nobody waits for a writer that is gone.
@@ -239,8 +239,8 @@ impl Drop for CloseAtEnd {
     fn drop(&mut self) {
         self.queue.close();
         self.progress.end(Some(JournalError::Closed));
-        for entry in self.queue.start_over(self.queue.next_revision()) {
-            answer(entry, Err(JournalError::Closed));
+        for record in self.queue.start_over(self.queue.next_revision()) {
+            answer(record, Err(JournalError::Closed));
         }
     }
 }

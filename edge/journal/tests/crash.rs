@@ -3,20 +3,20 @@
 
 mod history;
 
-use history::{History, Step};
+use history::{History, HistoryEvent};
 use journal::simulated::Fault;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::Config;
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = HistoryEvent> {
     prop_oneof![
         // Few sizes, so that a record may end where a failed one ended and the rest of the failed ones would follow it.
-        8 => (1_usize..12, proptest::sample::select(vec![0, 16, 100, 600])).prop_map(|(records, bytes)| Step::Append { records, bytes }),
-        2 => Just(Step::Snapshot),
-        1 => proptest::option::of((0_u64..8, fault())).prop_map(Step::Kill),
+        8 => (1_usize..12, proptest::sample::select(vec![0, 16, 100, 600])).prop_map(|(records, bytes)| HistoryEvent::Append { records, bytes }),
+        2 => Just(HistoryEvent::Snapshot),
+        1 => proptest::option::of((0_u64..8, fault())).prop_map(HistoryEvent::Kill),
         2 => (any::<u64>(), proptest::option::of((0_u64..8, fault())))
-            .prop_map(|(seed, meanwhile)| Step::PowerLoss(seed, meanwhile)),
-        4 => (0_u64..40, fault()).prop_map(|(after, fault)| Step::Fail { after, fault }),
+            .prop_map(|(seed, meanwhile)| HistoryEvent::PowerLoss(seed, meanwhile)),
+        4 => (0_u64..40, fault()).prop_map(|(after, fault)| HistoryEvent::Fail { after, fault }),
     ]
 }
 
@@ -43,7 +43,7 @@ proptest::proptest! {
         for step in steps {
             history.take(step);
         }
-        history.take(Step::PowerLoss(last_seed, None));
+        history.take(HistoryEvent::PowerLoss(last_seed, None));
     }
 
     #[test]
@@ -51,7 +51,7 @@ proptest::proptest! {
         steps in proptest::collection::vec(
             prop_oneof![
                 3 => step(),
-                1 => (0_u64..10).prop_map(|after| Step::Fail { after, fault: Fault::SyncLost }),
+                1 => (0_u64..10).prop_map(|after| HistoryEvent::Fail { after, fault: Fault::SyncLost }),
             ],
             1..30,
         ),
@@ -61,6 +61,6 @@ proptest::proptest! {
         for step in steps {
             history.take(step);
         }
-        history.take(Step::PowerLoss(last_seed, None));
+        history.take(HistoryEvent::PowerLoss(last_seed, None));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use journal::simulated::{Fault, SimulatedDisk};
-use journal::{Entry, Health, Journal, JournalError, Options, Recovery};
+use journal::{Health, Journal, JournalError, Options, PendingRecord, Recovery};
 
 const DIR: &str = "/journal";
 const SMALL: Options = Options {
@@ -32,7 +32,7 @@ fn append(journal: &Journal, texts: &[&str]) -> Result<(), JournalError> {
     let (sender, receiver) = channel();
     let entries = (journal.next_revision()..).zip(texts).map(|(revision, text)| {
         let sender = sender.clone();
-        Entry::new(revision, text.as_bytes().to_vec(), move |written| {
+        PendingRecord::new(revision, text.as_bytes().to_vec(), move |written| {
             sender.send(written).expect("the test waits")
         })
     });
@@ -334,7 +334,8 @@ fn revisions_that_do_not_follow_are_refused() {
     let (journal, ..) = open(&SimulatedDisk::new()).expect("opens");
     append(&journal, &["one"]).expect("is written");
     for given in [1, 3] {
-        let error = journal.append(vec![Entry::new(given, Vec::new(), |_| ())]).expect_err("does not follow");
+        let error =
+            journal.append(vec![PendingRecord::new(given, Vec::new(), |_| ())]).expect_err("does not follow");
         assert!(
             matches!(error, JournalError::OutOfOrder { expected: 2, given: refused } if refused == given)
         );
@@ -348,14 +349,14 @@ fn a_full_queue_says_so_and_takes_more_once_the_writer_is_through() {
     let (hold, held) = channel::<()>();
     let (sender, receiver) = channel();
     // The writer waits in the first record's answer while the queue behind it fills up.
-    let first = Entry::new(1, Vec::new(), move |_| assert!(held.recv().is_err()));
+    let first = PendingRecord::new(1, Vec::new(), move |_| assert!(held.recv().is_err()));
     journal.append(vec![first]).expect("there is room");
     while journal.durable_revision() < 1 {
         std::thread::yield_now();
     }
     let entry = |revision: u64| {
         let sender = sender.clone();
-        Entry::new(revision, b"x".to_vec(), move |written| {
+        PendingRecord::new(revision, b"x".to_vec(), move |written| {
             sender.send((revision, written.is_ok())).expect("waits")
         })
     };
@@ -378,7 +379,7 @@ fn a_journal_that_is_dropped_by_its_own_answer_writes_the_rest_before_it_unlocks
     let journal = Arc::new(journal);
     let (hold, held) = channel::<()>();
     let owner = Arc::clone(&journal);
-    let last_owner = Entry::new(1, b"one".to_vec(), move |_| {
+    let last_owner = PendingRecord::new(1, b"one".to_vec(), move |_| {
         assert!(held.recv().is_err(), "the test drops its end");
         drop(owner);
     });
@@ -386,7 +387,7 @@ fn a_journal_that_is_dropped_by_its_own_answer_writes_the_rest_before_it_unlocks
     while journal.durable_revision() < 1 {
         std::thread::yield_now();
     }
-    journal.append(vec![Entry::new(2, b"two".to_vec(), |_| ())]).expect("there is room");
+    journal.append(vec![PendingRecord::new(2, b"two".to_vec(), |_| ())]).expect("there is room");
     drop(journal);
     drop(hold);
     let records = loop {
@@ -401,7 +402,7 @@ fn a_journal_that_is_dropped_by_its_own_answer_writes_the_rest_before_it_unlocks
 #[test]
 fn a_panic_in_an_answer_does_not_stop_the_log() {
     let (journal, ..) = open(&SimulatedDisk::new()).expect("opens");
-    let careless = Entry::new(1, Vec::new(), |_| panic!("part of the test"));
+    let careless = PendingRecord::new(1, Vec::new(), |_| panic!("part of the test"));
     journal.append(vec![careless]).expect("there is room");
     append(&journal, &["two"]).expect("is written");
 }

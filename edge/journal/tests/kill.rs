@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use journal::{Entry, Journal, JournalError, Options, Recovery, Source};
+use journal::{Journal, JournalError, Options, PendingRecord, Recovery, Source};
 
 const KILLS: u64 = 20;
 const CHILD_DIR: &str = "JOURNAL_KILL_TEST_DIR";
@@ -78,7 +78,7 @@ fn append_next(journal: &Journal, next: &Mutex<u64>) {
             std::process::exit(1);
         }
     };
-    journal.append(vec![Entry::new(revision, payload(revision), done)]).expect("in order");
+    journal.append(vec![PendingRecord::new(revision, payload(revision), done)]).expect("in order");
     *next += 1;
 }
 
@@ -125,7 +125,7 @@ fn run_and_kill(dir: &Path, after: Duration) -> u64 {
 fn files_and_the_directory_are_for_their_owner_only() {
     let dir = fresh_dir("modes");
     let (journal, _) = open(&dir).expect("opens");
-    journal.append(vec![Entry::new(1, payload(1), |_| ())]).expect("in order");
+    journal.append(vec![PendingRecord::new(1, payload(1), |_| ())]).expect("in order");
     drop(journal);
     let mode = |path: &Path| path.metadata().expect("is there").permissions().mode() & 0o777;
     assert_eq!(mode(&dir), 0o700);

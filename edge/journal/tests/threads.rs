@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use journal::simulated::{Fault, SimulatedDisk};
-use journal::{Entry, Journal, JournalError, Options, Source};
+use journal::{Journal, JournalError, Options, PendingRecord, Source};
 
 const SMALL: Options = Options {
     segment_bytes: 4000,
@@ -80,7 +80,7 @@ fn append(
                 }
                 sender.send(is_written).expect("the thread waits");
             };
-            let entries = vec![Entry::new(revision, payload.to_owned(), done)];
+            let entries = vec![PendingRecord::new(revision, payload.to_owned(), done)];
             if quietly { journal.append_quietly(entries) } else { journal.append(entries) }
         };
         if quietly {

@@ -18,7 +18,7 @@ pub(crate) use containers::devices_of;
 pub(crate) use desk::Desk;
 pub(crate) use held::{ClaimKey, Errand, Held, HeldDevice};
 #[cfg(test)]
-pub(crate) use held::{HeldClaim, Stage};
+pub(crate) use held::{HeldClaim, HeldClaimStage};
 pub(crate) use prepare::{PrepareError, PreparedDevice};
 pub(crate) use unprepare::UnprepareError;
 pub(crate) use wanted::{Wanted, base_request, claim_of, references};

@@ -24,9 +24,9 @@ const MESSAGE_BYTES_MAX: usize = 1024;
 
 /// What is known of devices, by driver.
 #[derive(Default)]
-pub(crate) struct Book(BTreeMap<String, BTreeMap<(String, String), Entry>>);
+pub(crate) struct Book(BTreeMap<String, BTreeMap<(String, String), KnownHealth>>);
 
-struct Entry {
+struct KnownHealth {
     health: HealthStatus,
     message: String,
     until: Instant,
@@ -49,10 +49,10 @@ impl Book {
             if before.is_none() && known.len() >= DEVICES_MAX {
                 continue;
             }
-            let entry = Entry { health, message: shortened(device.message), until: now + holds };
-            changed |= before
-                .is_none_or(|before| (before.health, &before.message) != (entry.health, &entry.message));
-            known.insert(key, entry);
+            let seen = KnownHealth { health, message: shortened(device.message), until: now + holds };
+            changed |=
+                before.is_none_or(|before| (before.health, &before.message) != (seen.health, &seen.message));
+            known.insert(key, seen);
         }
         changed
     }
@@ -66,19 +66,19 @@ impl Book {
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
         let count = |book: &Self| book.0.values().map(BTreeMap::len).sum::<usize>();
         let before = count(self);
-        self.0.values_mut().for_each(|devices| devices.retain(|_, entry| entry.until > now));
+        self.0.values_mut().for_each(|devices| devices.retain(|_, seen| seen.until > now));
         count(self) < before
     }
 
     /// When something will be too old.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
-        self.0.values().flat_map(BTreeMap::values).map(|entry| entry.until).min()
+        self.0.values().flat_map(BTreeMap::values).map(|seen| seen.until).min()
     }
 
     fn of(&self, driver: &str, device: &HeldDevice) -> Value {
         let key = (device.pool.clone(), device.device.clone());
-        let entry = self.0.get(driver).and_then(|devices| devices.get(&key));
-        let word = match entry.map_or(HealthStatus::Unknown, |entry| entry.health) {
+        let seen = self.0.get(driver).and_then(|devices| devices.get(&key));
+        let word = match seen.map_or(HealthStatus::Unknown, |seen| seen.health) {
             HealthStatus::Healthy => "Healthy",
             HealthStatus::Unhealthy => "Unhealthy",
             HealthStatus::Unknown => "Unknown",
@@ -86,8 +86,8 @@ impl Book {
         let fallback = || format!("{driver}/{}/{}", device.pool, device.device);
         let id = device.cdi_ids.first().cloned().unwrap_or_else(fallback);
         let mut said = json!({ "resourceID": id, "health": word });
-        if let Some(entry) = entry.filter(|entry| !entry.message.is_empty()) {
-            said["message"] = json!(entry.message);
+        if let Some(seen) = seen.filter(|seen| !seen.message.is_empty()) {
+            said["message"] = json!(seen.message);
         }
         said
     }
@@ -137,7 +137,7 @@ mod tests {
     use plugin::health::v1::DeviceIdentifier;
 
     use super::*;
-    use crate::claims::{HeldClaim, Stage};
+    use crate::claims::{HeldClaim, HeldClaimStage};
 
     fn report(device: &str, health: HealthStatus, seconds: i64, message: &str) -> DeviceHealth {
         DeviceHealth {
@@ -212,7 +212,7 @@ mod tests {
             uid: "u".into(),
             pods: BTreeSet::new(),
             drivers: BTreeMap::new(),
-            stage: Stage::Prepared,
+            stage: HeldClaimStage::Prepared,
         };
         let devices = vec![device("d1", Some("v/g=1"), "a"), device("d2", None, "b")];
         claim.drivers.entry("gpu".into()).or_default().devices = devices;

@@ -11,7 +11,7 @@ use objects::resource::claim::ResourceClaim;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::write::Write;
-use scheduling::protocol::{self, Delivery, Heard, Object, ObjectRef, Settled, Step};
+use scheduling::protocol::{CallOutcome, Delivery, DeliveryAction, Heard, Object, ObjectRef, Settled};
 use scheduling::request::{self, ApiCall};
 use tokio::time::sleep;
 
@@ -24,18 +24,18 @@ pub(crate) async fn carry_out(
     let mut heard = Heard::Begun;
     loop {
         heard = match delivery.step(heard, clock.now()) {
-            Step::Call(call) => Heard::Answer(perform(&connection, &call).await),
-            Step::Read(which) => Heard::Answer(read(&connection, &which).await),
-            Step::Pause(time) => {
+            DeliveryAction::Call(call) => Heard::Answer(perform(&connection, &call).await),
+            DeliveryAction::Read(which) => Heard::Answer(read(&connection, &which).await),
+            DeliveryAction::Pause(time) => {
                 sleep(time).await;
                 Heard::Rested
             }
-            Step::Settled(settled) => return (delivery.into_write(), *settled),
+            DeliveryAction::Settled(settled) => return (delivery.into_write(), *settled),
         };
     }
 }
 
-async fn perform(connection: &Connection, call: &ApiCall) -> protocol::Answer {
+async fn perform(connection: &Connection, call: &ApiCall) -> CallOutcome {
     let answer = match call.kind {
         ResourceClaim::KIND => send::<ResourceClaim>(connection, "resourceclaims", call).await,
         Pod::KIND => send::<Pod>(connection, "pods", call).await,
@@ -43,19 +43,19 @@ async fn perform(connection: &Connection, call: &ApiCall) -> protocol::Answer {
         PodSchedulingContext::KIND => {
             send::<PodSchedulingContext>(connection, "podschedulingcontexts", call).await
         }
-        other => return protocol::Answer::Refused(format!("nobody knows how to write a {other}")),
+        other => return CallOutcome::Refused(format!("nobody knows how to write a {other}")),
     };
     match answer {
-        Answer::Done(_) if !call.gives_object() => protocol::Answer::Done(None),
+        Answer::Done(_) if !call.gives_object() => CallOutcome::Done(None),
         Answer::Done(body) => match Object::decode(call.kind, &body) {
-            Ok(object) => protocol::Answer::Done(Some(object)),
-            Err(why) => protocol::Answer::Unreadable(why),
+            Ok(object) => CallOutcome::Done(Some(object)),
+            Err(why) => CallOutcome::Unreadable(why),
         },
         other => trouble(&other),
     }
 }
 
-async fn read(connection: &Connection, which: &ObjectRef) -> protocol::Answer {
+async fn read(connection: &Connection, which: &ObjectRef) -> CallOutcome {
     let (_, namespace, name) = which.named();
     match which {
         ObjectRef::Claim(_) => get(connection, "resourceclaims", namespace, name, Object::Claim).await,
@@ -73,27 +73,25 @@ async fn get<K: objects::Object>(
     namespace: &str,
     name: &str,
     object: fn(Arc<K>) -> Object,
-) -> protocol::Answer {
+) -> CallOutcome {
     match connection.get(&Resource::<K>::named(plural).within(namespace), name).await {
-        Answer::Done(found) => protocol::Answer::Done(Some(object(Arc::new(found)))),
+        Answer::Done(found) => CallOutcome::Done(Some(object(Arc::new(found)))),
         other => trouble(&other),
     }
 }
 
 /// What an answer that is no success means for whoever asked.
-fn trouble<T>(answer: &Answer<T>) -> protocol::Answer {
+fn trouble<T>(answer: &Answer<T>) -> CallOutcome {
     let (why, retry_after) = (answer.trouble().unwrap_or_default(), answer.retry_after());
     match answer {
-        Answer::Conflict(_) | Answer::AlreadyExists(_) => protocol::Answer::Conflict(why),
-        Answer::NotFound(_) => protocol::Answer::NotFound(why),
+        Answer::Conflict(_) | Answer::AlreadyExists(_) => CallOutcome::Conflict(why),
+        Answer::NotFound(_) => CallOutcome::NotFound(why),
         Answer::Unavailable(unavailable) if unavailable.may_have_happened() => {
-            protocol::Answer::Lost { why, retry_after }
+            CallOutcome::Lost { why, retry_after }
         }
-        Answer::TooManyRequests { .. } | Answer::Unavailable(_) => {
-            protocol::Answer::Busy { why, retry_after }
-        }
+        Answer::TooManyRequests { .. } | Answer::Unavailable(_) => CallOutcome::Busy { why, retry_after },
         Answer::Done(_) | Answer::Gone(_) | Answer::Invalid(_) | Answer::Forbidden(_) => {
-            protocol::Answer::Refused(why)
+            CallOutcome::Refused(why)
         }
     }
 }

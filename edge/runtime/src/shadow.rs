@@ -16,13 +16,13 @@ use crate::notice::Comparison;
 /// Decisions that are held, by the uid of the pod.
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
-    plans: FxHashMap<PodUid, Plan>,
+    decisions: FxHashMap<PodUid, HeldDecision>,
     /// Writes that would take a claim's devices or the claim itself.
     takings: FxHashMap<ClaimId, Vec<WriteId>>,
 }
 
 #[derive(Debug, Default)]
-struct Plan {
+struct HeldDecision {
     node: Option<NodeName>,
     refused: Option<String>,
     writes: Vec<WriteId>,
@@ -44,16 +44,16 @@ impl Shadow {
             return self.takings.entry(claim.clone()).or_default().push(id);
         }
         let Some(uid) = write.places() else { return };
-        let plan = self.plans.entry(uid.clone()).or_default();
-        plan.node = node.cloned();
-        plan.refused = None;
-        plan.writes.push(id);
+        let decision = self.decisions.entry(uid.clone()).or_default();
+        decision.node = node.cloned();
+        decision.refused = None;
+        decision.writes.push(id);
     }
 
     /// Takes note of a pod that has no place.
     pub(crate) fn note(&mut self, announcement: &Announcement) {
         if let Announcement::FailedScheduling { pod, message, .. } = announcement {
-            self.plans.entry(pod.uid.clone()).or_default().refused = Some(message.clone());
+            self.decisions.entry(pod.uid.clone()).or_default().refused = Some(message.clone());
         }
     }
 
@@ -61,20 +61,20 @@ impl Shadow {
     pub(crate) fn heed(&mut self, change: &Change, is_ours: impl Fn(&str) -> bool) -> Option<Outcome> {
         match change {
             Change::PodGone(uid) => {
-                let plan = self.plans.remove(uid)?;
-                Some(Outcome { writes: plan.writes, compared: None })
+                let decision = self.decisions.remove(uid)?;
+                Some(Outcome { writes: decision.writes, compared: None })
             }
             Change::PodApplied(pod) if is_ours(&pod.scheduler) => {
                 let node = pod.node.as_ref()?;
-                let plan = self.plans.remove(&pod.uid)?;
-                let comparison = match (plan.node, plan.refused) {
+                let decision = self.decisions.remove(&pod.uid)?;
+                let comparison = match (decision.node, decision.refused) {
                     (_, Some(reason)) => Comparison::Refused { reason },
                     (Some(ours), None) if ours == *node => Comparison::Same,
                     (Some(ours), None) => Comparison::Other { ours },
                     (None, None) => Comparison::Unseen,
                 };
                 Some(Outcome {
-                    writes: plan.writes,
+                    writes: decision.writes,
                     compared: Some((pod.id.clone(), node.clone(), comparison)),
                 })
             }

@@ -17,7 +17,7 @@ use crate::pods;
 use crate::present;
 use crate::read;
 use crate::registry::Registry;
-use crate::respond::{self, Answer};
+use crate::respond::{self, HttpResponse};
 use crate::route::Target;
 use crate::status::Failure;
 
@@ -32,7 +32,11 @@ struct Change<'a> {
 }
 
 /// Does what a request asks for.
-pub(crate) async fn change(registry: &Arc<Registry>, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
+pub(crate) async fn change(
+    registry: &Arc<Registry>,
+    call: &Call,
+    body: &[u8],
+) -> Result<HttpResponse, Failure> {
     let target = &Target::read(&call.path)?;
     let accepted = negotiate::accepted(call.header(&ACCEPT), target.kind.protobuf)?;
     let change = Change { registry, call, target, site: Site::of(target)?, body, accepted };
@@ -70,10 +74,10 @@ impl Change<'_> {
     }
 
     /// The answer to a change, in the form that was asked for.
-    fn done(&self, done: &Done) -> Result<Answer, Failure> {
+    fn done(&self, done: &Done) -> Result<HttpResponse, Failure> {
         let (kind, query) = (self.site.kind, &self.call.query);
         let answer = match &done.result {
-            Outcome::Stored(entry) => present::object(done.code, kind, entry, self.accepted, query)?,
+            Outcome::Stored(stored) => present::object(done.code, kind, stored, self.accepted, query)?,
             Outcome::Shown(object) | Outcome::Gone(object) => {
                 let object = admission::from_stored(kind, object.clone());
                 present::form(done.code, kind, &object, self.accepted, query)?
@@ -82,7 +86,7 @@ impl Change<'_> {
         Ok(respond::with_warnings(answer, &done.warnings))
     }
 
-    async fn create(&self) -> Result<Answer, Failure> {
+    async fn create(&self) -> Result<HttpResponse, Failure> {
         if self.is_everywhere() {
             return Err(Failure::method_not_allowed());
         }
@@ -90,12 +94,12 @@ impl Change<'_> {
         self.done(&self.registry.create(&self.site, self.document()?, &options).await?)
     }
 
-    async fn replace(&self) -> Result<Answer, Failure> {
+    async fn replace(&self) -> Result<HttpResponse, Failure> {
         let options = self.options("UpdateOptions")?;
         self.done(&self.registry.replace(&self.site, self.target, self.document()?, &options).await?)
     }
 
-    async fn patch(&self) -> Result<Answer, Failure> {
+    async fn patch(&self) -> Result<HttpResponse, Failure> {
         let options = self.options("PatchOptions")?;
         let query = &self.call.query;
         let done = match Patch::read(self.call.media_type(), self.body)? {
@@ -109,7 +113,7 @@ impl Change<'_> {
         self.done(&done)
     }
 
-    async fn delete(&self, name: &str) -> Result<Answer, Failure> {
+    async fn delete(&self, name: &str) -> Result<HttpResponse, Failure> {
         let options = self.delete_options()?;
         let done = self.registry.delete(&self.site, name, &options).await?;
         match &done.result {
@@ -121,7 +125,7 @@ impl Change<'_> {
         }
     }
 
-    async fn delete_collection(&self) -> Result<Answer, Failure> {
+    async fn delete_collection(&self) -> Result<HttpResponse, Failure> {
         let (site, query) = (&self.site, &self.call.query);
         if self.is_everywhere() || site.kind.deleted_singly {
             return Err(Failure::method_not_allowed());
@@ -137,21 +141,21 @@ impl Change<'_> {
         read::show_values(site, &shown, meta, self.accepted, query)
     }
 
-    async fn bind(&self, pod: Option<&str>) -> Result<Answer, Failure> {
+    async fn bind(&self, pod: Option<&str>) -> Result<HttpResponse, Failure> {
         let options = self.options("CreateOptions")?;
         let sent = self.document()?.value;
         let status = pods::bind(self.registry, &self.target.namespace, pod, &sent, &options).await?;
         Ok(respond::value(201, &status, self.accepted.media, false))
     }
 
-    async fn evict(&self, pod: &str) -> Result<Answer, Failure> {
+    async fn evict(&self, pod: &str) -> Result<HttpResponse, Failure> {
         let options = self.options("CreateOptions")?;
         let sent = self.document()?.value;
         let status = pods::evict(self.registry, &self.target.namespace, pod, &sent, &options).await?;
         Ok(respond::value(201, &status, self.accepted.media, false))
     }
 
-    async fn finalize(&self, name: &str) -> Result<Answer, Failure> {
+    async fn finalize(&self, name: &str) -> Result<HttpResponse, Failure> {
         let sent = self.document()?.value;
         let object = pods::finalize(self.registry, &self.site, name, &sent).await?;
         present::form(200, self.site.kind, &object, self.accepted, &self.call.query)

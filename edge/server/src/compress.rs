@@ -10,7 +10,7 @@ use hyper::HeaderMap;
 use hyper::body::Body as _;
 use hyper::header::{CONTENT_ENCODING, HeaderValue, VARY};
 
-use crate::respond::Answer;
+use crate::respond::HttpResponse;
 
 /// Below this size compression costs more than it saves.
 const BYTES_MIN: u64 = 128 * 1024;
@@ -37,7 +37,7 @@ pub(crate) fn file(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The answer, compressed if it is large and the client accepts gzip. Streams are left alone.
-pub(crate) async fn compress(answer: Answer, gzip: bool) -> Answer {
+pub(crate) async fn compress(answer: HttpResponse, gzip: bool) -> HttpResponse {
     let size = answer.body().size_hint();
     if !gzip || size.exact().is_none_or(|bytes| bytes < BYTES_MIN) {
         return answer;
@@ -45,7 +45,7 @@ pub(crate) async fn compress(answer: Answer, gzip: bool) -> Answer {
     let (mut parts, body) = answer.into_parts();
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     declare(&mut parts.headers);
-    Answer::from_parts(parts, Full::new(Bytes::from(file(&bytes))).boxed())
+    HttpResponse::from_parts(parts, Full::new(Bytes::from(file(&bytes))).boxed())
 }
 
 #[cfg(test)]

@@ -106,25 +106,25 @@ impl Registry {
     ) -> Result<Done, Failure> {
         let key = site.key(name);
         loop {
-            let Some(entry) = self.get(site.resource, &key) else {
+            let Some(stored) = self.get(site.resource, &key) else {
                 return Err(Failure::not_found(site.kind, name));
             };
-            let object = site.value(&entry);
+            let object = site.value(&stored);
             options.check(site, &object)?;
             let done = |result: Outcome| Done { code: 200, result, warnings: Vec::new() };
-            let expected = Expected::Revision(entry.revision());
+            let expected = Expected::Revision(stored.revision());
             let decided = deletion::delete(&site.stored.kind, &object, options.wish, Self::now())
                 .map_err(|protected| Failure::forbidden(site.kind, name, &protected.to_string()))?;
             if options.dry_run {
                 return Ok(done(match decided {
                     Deletion::Mark(object) => Outcome::Shown(object),
                     Deletion::MarkAndRemove(object) => Outcome::Gone(object),
-                    Deletion::Pending => Outcome::Stored(entry),
+                    Deletion::Pending => Outcome::Stored(stored),
                     Deletion::Remove => Outcome::Gone(object),
                 }));
             }
             let (marked, then_remove) = match decided {
-                Deletion::Pending => return Ok(done(Outcome::Stored(entry))),
+                Deletion::Pending => return Ok(done(Outcome::Stored(stored))),
                 Deletion::Mark(object) => (Some(object), false),
                 Deletion::MarkAndRemove(object) => (Some(object), true),
                 Deletion::Remove => (None, true),
@@ -134,14 +134,14 @@ impl Registry {
                 let body = store::Body::new(&object, store::selectable(site.stored, &object));
                 match self.commit(|store| store.put(site.resource, key.clone(), body, expected)).await? {
                     Ok(committed) if !then_remove => {
-                        return Ok(done(Outcome::Stored(Arc::clone(&committed.event.entry))));
+                        return Ok(done(Outcome::Stored(Arc::clone(&committed.event.object))));
                     }
                     Ok(committed) => expected = Expected::Revision(committed.event.revision()),
                     Err(_) => continue,
                 }
             }
             match self.commit(|store| store.remove(site.resource, key.clone(), expected)).await? {
-                Ok(committed) => return Ok(done(Outcome::Gone(site.value(&committed.event.entry)))),
+                Ok(committed) => return Ok(done(Outcome::Gone(site.value(&committed.event.object)))),
                 Err(WriteError::Missing) => return Err(Failure::not_found(site.kind, name)),
                 Err(_) => {}
             }
@@ -161,11 +161,11 @@ impl Registry {
             .read(|store| store.list(site.resource, namespace, selection, ListAt::Latest, None, limit))
             .await??;
         let mut shown = Vec::new();
-        for (key, entry) in &page.items {
+        for (key, stored) in &page.items {
             match self.delete(site, &key.name, options).await {
-                Ok(_) => shown.push(site.value(entry)),
+                Ok(_) => shown.push(site.value(stored)),
                 // Somebody else deleted it first, which is as good.
-                Err(failure) if failure.code == 404 => shown.push(site.value(entry)),
+                Err(failure) if failure.code == 404 => shown.push(site.value(stored)),
                 Err(failure) => return Err(failure),
             }
         }

@@ -55,7 +55,7 @@ impl Log for DiskLog {
                 false => NotDurable::Void(error.to_string()),
             }));
         };
-        let appended = self.journal.append_quietly(vec![journal::Entry::new(revision, record, done)]);
+        let appended = self.journal.append_quietly(vec![journal::PendingRecord::new(revision, record, done)]);
         appended.map(|()| Appended::Waiting).map_err(|error| match (&error, self.journal.health()) {
             // What comes before failed changes are taken back is out of order, because of what they failed of.
             (JournalError::OutOfOrder { .. }, Health::Failing(cause)) => cause.to_string(),

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::paths;
 use crate::registry::{Log, Registry};
-use crate::respond::Answer;
+use crate::respond::HttpResponse;
 use crate::seed;
 use crate::service::Service;
 use crate::tls::{Credentials, TlsError};
@@ -161,7 +161,7 @@ where
 {
     let answer = service_fn(move |request| {
         let (service, user) = (Arc::clone(&service), user.clone());
-        async move { Ok::<Answer, std::convert::Infallible>(service.answer(request, user).await) }
+        async move { Ok::<HttpResponse, std::convert::Infallible>(service.answer(request, user).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(HEADER_SECONDS));

@@ -131,8 +131,8 @@ async fn owners_and_finalizers() {
     bench.create(MAPS, owner).await.expect("nothing is wrong");
     let target = Target::read(&format!("{MAPS}/owner")).expect("a path");
     let site = Site::of(&target).expect("stored");
-    let entry = bench.registry.get(site.resource, &site.key("owner")).expect("it is there");
-    let uid = site.value(&entry)["metadata"]["uid"].clone();
+    let stored = bench.registry.get(site.resource, &site.key("owner")).expect("it is there");
+    let uid = site.value(&stored)["metadata"]["uid"].clone();
     // One owner that is there, by as many names as differ, and others that are not.
     let owners = many(20_000, |at| {
         let uid = if at % 2 == 0 { uid.clone() } else { json!(format!("u{at}")) };

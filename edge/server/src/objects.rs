@@ -9,7 +9,7 @@ use admission::{
 use schema::{Document, Kind, Scope, fill};
 use serde_json::{Value, json};
 use store::managed::{Manager, keep_times, reset_fields, tracked};
-use store::{Body, Committed, Entry, Expected, Key, Resource, WriteError, deletion, selectable};
+use store::{Body, Committed, Expected, Key, Resource, StoredObject, WriteError, deletion, selectable};
 
 use crate::registry::Registry;
 use crate::route::{Query, Target};
@@ -28,7 +28,7 @@ pub(crate) struct Done {
 /// What became of the object.
 pub(crate) enum Outcome {
     /// It is stored.
-    Stored(Arc<Entry>),
+    Stored(Arc<StoredObject>),
     /// It would look like this, in its stored version.
     Shown(Value),
     /// It is gone, and was this.
@@ -106,8 +106,8 @@ impl Site {
         Body::new(object, selectable(self.stored, object))
     }
 
-    pub(crate) fn value(&self, entry: &Entry) -> Value {
-        entry.value(&self.stored.api_version, &self.stored.kind)
+    pub(crate) fn value(&self, stored: &StoredObject) -> Value {
+        stored.value(&self.stored.api_version, &self.stored.kind)
     }
 }
 
@@ -193,8 +193,8 @@ impl Registry {
         let body = site.body(&admitted.object);
         match self.commit(|store| store.put(site.resource, key, body, Expected::Absent)).await? {
             Ok(committed) => {
-                let entry = Arc::clone(&committed.event.entry);
-                Ok(Done { code: 201, result: Outcome::Stored(entry), warnings: admitted.warnings })
+                let stored = Arc::clone(&committed.event.object);
+                Ok(Done { code: 201, result: Outcome::Stored(stored), warnings: admitted.warnings })
             }
             Err(_) => Err(Failure::exists(site.kind, &name)),
         }
@@ -267,10 +267,10 @@ impl Registry {
     ) -> Result<Done, Failure> {
         let key = site.key(name);
         for _ in 0..TRIES_MAX {
-            let Some(entry) = self.get(site.resource, &key) else {
+            let Some(stored) = self.get(site.resource, &key) else {
                 return Err(Failure::not_found(site.kind, name));
             };
-            let old = site.value(&entry);
+            let old = site.value(&stored);
             let document = make(&old)?;
             let wanted = expected_revision(&document.value, &old).map_err(|why| match why {
                 Unmet::NoNumber => Failure::unexplained("metadata.resourceVersion must be a number"),
@@ -281,7 +281,7 @@ impl Registry {
                 .judge(site, document, operation, options)
                 .map_err(|rejection| refused(rejection, site.kind, name))?;
             if admitted.object == old {
-                return Ok(Done { code: 200, result: Outcome::Stored(entry), warnings: admitted.warnings });
+                return Ok(Done { code: 200, result: Outcome::Stored(stored), warnings: admitted.warnings });
             }
             if options.dry_run {
                 return Ok(Done {
@@ -290,7 +290,7 @@ impl Registry {
                     warnings: admitted.warnings,
                 });
             }
-            match self.store_change(site, &key, &admitted.object, entry.revision()).await? {
+            match self.store_change(site, &key, &admitted.object, stored.revision()).await? {
                 Ok(result) => return Ok(Done { code: 200, result, warnings: admitted.warnings }),
                 Err(WriteError::Changed { .. }) if !wanted => {}
                 Err(WriteError::Missing) => return Err(Failure::not_found(site.kind, name)),
@@ -317,7 +317,7 @@ impl Registry {
         }
         let body = site.body(object);
         let written = self.commit(|store| store.put(site.resource, key.clone(), body, expected)).await?;
-        Ok(written.map(|committed: Committed| Outcome::Stored(Arc::clone(&committed.event.entry))))
+        Ok(written.map(|committed: Committed| Outcome::Stored(Arc::clone(&committed.event.object))))
     }
 
     /// Changes an object without admission, as the server itself does.
@@ -329,13 +329,13 @@ impl Registry {
     ) -> Result<Outcome, Failure> {
         let key = site.key(name);
         for _ in 0..TRIES_MAX {
-            let Some(entry) = self.get(site.resource, &key) else {
+            let Some(stored) = self.get(site.resource, &key) else {
                 return Err(Failure::not_found(site.kind, name));
             };
-            let mut object = site.value(&entry);
+            let mut object = site.value(&stored);
             make(&mut object)?;
             fill(schema::table(), site.stored.object, &mut object);
-            match self.store_change(site, &key, &object, entry.revision()).await? {
+            match self.store_change(site, &key, &object, stored.revision()).await? {
                 Ok(outcome) => return Ok(outcome),
                 Err(WriteError::Missing) => return Err(Failure::not_found(site.kind, name)),
                 Err(_) => {}

@@ -10,12 +10,12 @@ use crate::call::Call;
 use crate::negotiate::{self, Media};
 use crate::present;
 use crate::registry::Registry;
-use crate::respond::{self, Answer};
+use crate::respond::{self, HttpResponse};
 use crate::service::Service;
 use crate::status::Failure;
 use crate::yaml;
 
-type Answered = Result<Answer, Failure>;
+type Answered = Result<HttpResponse, Failure>;
 
 const OPENAPI_V2: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const OPENAPI_V2_OLD: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
@@ -58,11 +58,11 @@ pub(crate) fn checks(registry: &Registry) -> Checks {
     Checks { healthz: checks.clone(), livez: checks.clone(), readyz: checks }
 }
 
-fn json_answer(value: &Value) -> Answer {
+fn json_answer(value: &Value) -> HttpResponse {
     respond::value(200, value, Media::Json, true)
 }
 
-fn no_page() -> Answer {
+fn no_page() -> HttpResponse {
     respond::plain(404, TEXT, "404 page not found\n")
 }
 
@@ -72,8 +72,8 @@ pub(crate) fn general(service: &Service, call: &Call) -> Option<Answered> {
     let about = discovery::Server { address: &service.address, build: BUILD };
     if let Some(answer) = discovery::answer(path, accept.unwrap_or_default(), &about) {
         return Some(match answer {
-            discovery::Answer::NotAcceptable => Err(present::not_acceptable()),
-            discovery::Answer::Found(document) => {
+            discovery::DiscoveryResponse::NotAcceptable => Err(present::not_acceptable()),
+            discovery::DiscoveryResponse::Found(document) => {
                 let body = match document.media {
                     discovery::Media::Json => document.body.to_string(),
                     discovery::Media::Yaml => yaml::write(&document.body),

@@ -50,9 +50,9 @@ pub(crate) async fn bind(
         })
     };
     if options.dry_run {
-        let entry =
+        let stored =
             registry.get(site.resource, &site.key(pod)).ok_or_else(|| Failure::not_found(site.kind, pod))?;
-        change(&mut site.value(&entry))?;
+        change(&mut site.value(&stored))?;
     } else {
         registry.adjust(&site, pod, &mut change).await?;
     }
@@ -74,20 +74,24 @@ pub(crate) async fn evict(
             "the eviction's name {sent:?} must be the pod's, {name:?}"
         )));
     }
-    let entry =
+    let stored =
         registry.get(site.resource, &site.key(name)).ok_or_else(|| Failure::not_found(site.kind, name))?;
-    let pod = site.value(&entry);
+    let pod = site.value(&stored);
     let mut delete = DeleteOptions::read(&crate::route::Query::default(), &eviction["deleteOptions"])?;
     delete.dry_run |= options.dry_run;
     if eviction::is_counted(&pod) && !delete.dry_run {
-        spend_budget(registry, namespace, &entry).await?;
+        spend_budget(registry, namespace, &stored).await?;
     }
     registry.delete(&site, name, &delete).await?;
     Ok(success(201))
 }
 
 /// Takes one from the budget that covers the pod; refuses when there is nothing left.
-async fn spend_budget(registry: &Arc<Registry>, namespace: &str, pod: &store::Entry) -> Result<(), Failure> {
+async fn spend_budget(
+    registry: &Arc<Registry>,
+    namespace: &str,
+    pod: &store::StoredObject,
+) -> Result<(), Failure> {
     let kind = table().kind("policy/v1", "PodDisruptionBudget").ok_or_else(Failure::no_such_path)?;
     let resource = Resource::of(kind).ok_or_else(Failure::no_such_path)?;
     let page = registry.glance(|store| {
@@ -96,7 +100,7 @@ async fn spend_budget(registry: &Arc<Registry>, namespace: &str, pod: &store::En
     let budgets = page
         .items
         .iter()
-        .filter_map(|(_, entry)| serde_json::from_value(entry.value(&kind.api_version, &kind.kind)).ok());
+        .filter_map(|(_, stored)| serde_json::from_value(stored.value(&kind.api_version, &kind.kind)).ok());
     let Some(budget) = eviction::budget_of(pod.labels(), budgets).map_err(|why| refused(&why))? else {
         return Ok(());
     };
@@ -138,7 +142,7 @@ pub(crate) async fn finalize(
         })
         .await?;
     Ok(match outcome {
-        Outcome::Stored(entry) => site.value(&entry),
+        Outcome::Stored(stored) => site.value(&stored),
         Outcome::Shown(object) | Outcome::Gone(object) => object,
     })
 }

@@ -3,18 +3,18 @@
 use admission::{from_stored, stored_kind};
 use schema::Kind;
 use serde_json::Value;
-use store::Entry;
+use store::StoredObject;
 use tables::{MetaVersion, TableOptions};
 
 use crate::negotiate::{Accepted, Form};
 use crate::registry::Registry;
-use crate::respond::{self, Answer};
+use crate::respond::{self, HttpResponse};
 use crate::status::Failure;
 
 /// The object in the version that was asked for.
-pub(crate) fn value_of(kind: &Kind, entry: &Entry) -> Value {
-    let stored = stored_kind(kind);
-    from_stored(kind, entry.value(&stored.api_version, &stored.kind))
+pub(crate) fn value_of(kind: &Kind, stored: &StoredObject) -> Value {
+    let stored_as = stored_kind(kind);
+    from_stored(kind, stored.value(&stored_as.api_version, &stored_as.kind))
 }
 
 /// The version that was asked for is the one that is stored.
@@ -26,16 +26,16 @@ pub(crate) fn is_stored(kind: &Kind) -> bool {
 pub(crate) fn object(
     code: u16,
     kind: &Kind,
-    entry: &Entry,
+    stored: &StoredObject,
     accepted: Accepted,
     query: &crate::route::Query,
-) -> Result<Answer, Failure> {
+) -> Result<HttpResponse, Failure> {
     if accepted == Accepted::PLAIN && is_stored(kind) && !query.flag("pretty") {
         let mut text = Vec::with_capacity(2048);
-        entry.write_object(&kind.api_version, &kind.kind, &mut text);
+        stored.write_object(&kind.api_version, &kind.kind, &mut text);
         return Ok(respond::plain(code, respond::JSON, text));
     }
-    form(code, kind, &value_of(kind, entry), accepted, query)
+    form(code, kind, &value_of(kind, stored), accepted, query)
 }
 
 /// One object that is not stored, such as the answer of a dry run.
@@ -45,7 +45,7 @@ pub(crate) fn form(
     object: &Value,
     accepted: Accepted,
     query: &crate::route::Query,
-) -> Result<Answer, Failure> {
+) -> Result<HttpResponse, Failure> {
     let body = match accepted.form {
         Form::Object => object.clone(),
         Form::Table(version) => {

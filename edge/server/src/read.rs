@@ -12,7 +12,7 @@ use crate::negotiate::{Accepted, Form};
 use crate::objects::Site;
 use crate::present;
 use crate::registry::Registry;
-use crate::respond::{self, Answer};
+use crate::respond::{self, HttpResponse};
 use crate::route::{Query, Target};
 use crate::status::Failure;
 
@@ -36,16 +36,16 @@ pub(crate) async fn get(
     target: &Target,
     accepted: Accepted,
     query: &Query,
-) -> Result<Answer, Failure> {
+) -> Result<HttpResponse, Failure> {
     let site = Site::of(target)?;
     let name = target.name.as_deref().unwrap_or_default();
     if !matches!(query.get("resourceVersion"), "") && query.get("resourceVersion").parse::<u64>().is_err() {
         return Err(Failure::unexplained("resourceVersion must be a number"));
     }
     let key = site.key(name);
-    let entry = registry.read(|store| store.get(site.resource, &key)).await?;
-    let entry = entry.ok_or_else(|| Failure::not_found(site.kind, name))?;
-    present::object(200, site.kind, &entry, accepted, query)
+    let stored = registry.read(|store| store.get(site.resource, &key)).await?;
+    let stored = stored.ok_or_else(|| Failure::not_found(site.kind, name))?;
+    present::object(200, site.kind, &stored, accepted, query)
 }
 
 /// At which revision a list is to be shown, and where it goes on.
@@ -138,7 +138,7 @@ pub(crate) async fn list(
     target: &Target,
     accepted: Accepted,
     query: &Query,
-) -> Result<Answer, Failure> {
+) -> Result<HttpResponse, Failure> {
     let site = Site::of(target)?;
     let selection = selection(&site, target, query)?;
     let place = place(query)?;
@@ -173,13 +173,13 @@ fn list_meta(page: &Page) -> Value {
     meta
 }
 
-fn show(site: &Site, page: &Page, accepted: Accepted, query: &Query) -> Result<Answer, Failure> {
+fn show(site: &Site, page: &Page, accepted: Accepted, query: &Query) -> Result<HttpResponse, Failure> {
     let kind = site.kind;
     let meta = list_meta(page);
     if accepted == Accepted::PLAIN && present::is_stored(kind) && !query.flag("pretty") {
         return Ok(respond::plain(200, respond::JSON, fast_list(site, page, &meta)));
     }
-    let objects: Vec<Value> = page.items.iter().map(|(_, entry)| present::value_of(kind, entry)).collect();
+    let objects: Vec<Value> = page.items.iter().map(|(_, stored)| present::value_of(kind, stored)).collect();
     show_values(site, &objects, meta, accepted, query)
 }
 
@@ -190,7 +190,7 @@ pub(crate) fn show_values(
     meta: Value,
     accepted: Accepted,
     query: &Query,
-) -> Result<Answer, Failure> {
+) -> Result<HttpResponse, Failure> {
     let kind = site.kind;
     let body = match accepted.form {
         Form::Object => {
@@ -220,18 +220,18 @@ fn bare(object: &Value) -> Value {
 
 /// A list of stored objects, put together from their bytes.
 fn fast_list(site: &Site, page: &Page, meta: &Value) -> Vec<u8> {
-    let bytes: usize = page.items.iter().map(|(_, entry)| entry.bytes() + 64).sum();
+    let bytes: usize = page.items.iter().map(|(_, stored)| stored.bytes() + 64).sum();
     let mut text = Vec::with_capacity(bytes + 256);
     let head = format!(
         "{{\"kind\":\"{}List\",\"apiVersion\":\"{}\",\"metadata\":{meta},\"items\":[",
         site.kind.kind, site.kind.api_version
     );
     text.extend_from_slice(head.as_bytes());
-    for (at, (_, entry)) in page.items.iter().enumerate() {
+    for (at, (_, stored)) in page.items.iter().enumerate() {
         if at > 0 {
             text.push(b',');
         }
-        entry.write_item(&mut text);
+        stored.write_item(&mut text);
     }
     text.extend_from_slice(b"]}\n");
     text

@@ -16,7 +16,7 @@ use objects::scheduling::priority_class::PriorityClass;
 use parking_lot::{Mutex, RwLock};
 use schema::table;
 use serde_json::Value;
-use store::{Committed, Entry, Key, ListAt, Record, Resource, Selection, Store, WriteError};
+use store::{Committed, Key, ListAt, Record, Resource, Selection, Store, StoredObject, WriteError};
 use tokio::sync::{oneshot, watch};
 
 use crate::status::Failure;
@@ -128,7 +128,7 @@ impl Registry {
         look(&self.store.read())
     }
 
-    pub(crate) fn get(&self, resource: Resource, key: &Key) -> Option<Arc<Entry>> {
+    pub(crate) fn get(&self, resource: Resource, key: &Key) -> Option<Arc<StoredObject>> {
         self.glance(|store| store.get(resource, key))
     }
 
@@ -244,8 +244,9 @@ impl Registry {
         if self.log.snapshot_is_due()
             && let Ok((revision, objects)) = self.read(|store| (store.revision(), store.snapshot())).await
         {
-            let records =
-                objects.into_iter().map(|(resource, key, entry)| Record::of(resource, &key, &entry).encode());
+            let records = objects
+                .into_iter()
+                .map(|(resource, key, stored)| Record::of(resource, &key, &stored).encode());
             self.log.snapshot(revision, Box::new(records));
         }
     }
@@ -261,13 +262,13 @@ impl Registry {
         let items = page.map(|page| page.items).unwrap_or_default();
         items
             .iter()
-            .filter_map(|(_, entry)| serde_json::from_value(entry.value(T::API_VERSION, T::KIND)).ok())
+            .filter_map(|(_, stored)| serde_json::from_value(stored.value(T::API_VERSION, T::KIND)).ok())
             .collect()
     }
 
     fn one(&self, api_version: &str, kind: &str, key: &Key) -> Option<Value> {
         let resource = Resource::of(table().kind(api_version, kind)?)?;
-        self.get(resource, key).map(|entry| entry.value(api_version, kind))
+        self.get(resource, key).map(|stored| stored.value(api_version, kind))
     }
 
     /// A namespace, if it is there.
@@ -299,7 +300,7 @@ fn too_slow(what: &str) -> Failure {
 impl Surroundings for Registry {
     fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
         let resource = table().kind("v1", "Namespace").and_then(Resource::of)?;
-        self.get(resource, &Key::new("", name)).map(|entry| entry.labels().clone())
+        self.get(resource, &Key::new("", name)).map(|stored| stored.labels().clone())
     }
 
     fn priority_class(&self, name: &str) -> Option<PriorityClass> {
@@ -313,7 +314,7 @@ impl Surroundings for Registry {
         let page =
             self.glance(|store| store.list(resource, None, &everything, ListAt::Latest, None, None)).ok()?;
         // Every pod asks, and the classes hardly ever change.
-        let revisions: Vec<u64> = page.items.iter().map(|(_, entry)| entry.revision()).collect();
+        let revisions: Vec<u64> = page.items.iter().map(|(_, stored)| stored.revision()).collect();
         let mut known = self.default_class.lock();
         if known.0 != revisions {
             let classes = self.all::<PriorityClass>().into_iter().filter(|class| class.global_default);

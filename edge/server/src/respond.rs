@@ -14,13 +14,13 @@ use crate::negotiate::Media;
 use crate::status::Failure;
 
 /// An answer.
-pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
+pub(crate) type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// An answer with this body.
-pub(crate) fn plain(code: u16, content_type: &str, body: impl Into<Bytes>) -> Answer {
+pub(crate) fn plain(code: u16, content_type: &str, body: impl Into<Bytes>) -> HttpResponse {
     let mut answer = Response::new(Full::new(body.into()).boxed());
     *answer.status_mut() =
         hyper::StatusCode::from_u16(code).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
@@ -31,7 +31,7 @@ pub(crate) fn plain(code: u16, content_type: &str, body: impl Into<Bytes>) -> An
 }
 
 /// A JSON value, or the same as YAML or protobuf.
-pub(crate) fn value(code: u16, value: &Value, media: Media, pretty: bool) -> Answer {
+pub(crate) fn value(code: u16, value: &Value, media: Media, pretty: bool) -> HttpResponse {
     match media {
         Media::Json => {}
         Media::Yaml => return plain(code, "application/yaml", crate::yaml::write(value)),
@@ -46,7 +46,7 @@ pub(crate) fn value(code: u16, value: &Value, media: Media, pretty: bool) -> Ans
 }
 
 /// An answer that says no.
-pub(crate) fn failure(failure: &Failure, media: Media) -> Answer {
+pub(crate) fn failure(failure: &Failure, media: Media) -> HttpResponse {
     let mut answer = value(failure.code, &failure.status(), media, false);
     if let Some(seconds) = failure.retry_after_seconds {
         answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -59,7 +59,7 @@ const WARNINGS_CHARS_MAX: usize = 4 * 1024;
 const WARNING_CHARS_MAX: usize = 256;
 
 /// The same answer with warnings for the sender.
-pub(crate) fn with_warnings(mut answer: Answer, warnings: &[String]) -> Answer {
+pub(crate) fn with_warnings(mut answer: HttpResponse, warnings: &[String]) -> HttpResponse {
     let fits = warnings.iter().map(|warning| warning.chars().count()).sum::<usize>() <= WARNINGS_CHARS_MAX;
     let each_max = if fits { WARNINGS_CHARS_MAX } else { WARNING_CHARS_MAX };
     for warning in warnings.iter().take(WARNINGS_CHARS_MAX / if fits { 1 } else { each_max }) {

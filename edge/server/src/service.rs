@@ -19,7 +19,7 @@ use crate::negotiate::{self, Accepted};
 use crate::paths;
 use crate::read;
 use crate::registry::Registry;
-use crate::respond::{self, Answer};
+use crate::respond::{self, HttpResponse};
 use crate::reviews;
 use crate::route::{Query, Target};
 use crate::status::Failure;
@@ -42,7 +42,7 @@ impl Service {
         self: Arc<Self>,
         request: Request<Incoming>,
         certificate: Option<User>,
-    ) -> Answer {
+    ) -> HttpResponse {
         let (parts, incoming) = request.into_parts();
         let call = Call {
             method: parts.method,
@@ -83,7 +83,7 @@ impl Service {
         call: &Call,
         incoming: Incoming,
         certificate: Option<&User>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<HttpResponse, Failure> {
         if let Some(answer) = paths::open_to_all(self, &call.path, call.options.as_deref()) {
             return impersonate::refuse(&call.headers).and(answer);
         }
@@ -107,7 +107,7 @@ impl Service {
         change::change(&self.registry, call, &body).await
     }
 
-    fn review(&self, call: &Call, body: &[u8], user: &User) -> Result<Option<Answer>, Failure> {
+    fn review(&self, call: &Call, body: &[u8], user: &User) -> Result<Option<HttpResponse>, Failure> {
         if !call.path.contains("subject") {
             return Ok(None);
         }
@@ -117,7 +117,7 @@ impl Service {
         Ok(Some(respond::value(201, &review?, accepted.media, false)))
     }
 
-    async fn read(&self, call: &Call, user: &User) -> Result<Answer, Failure> {
+    async fn read(&self, call: &Call, user: &User) -> Result<HttpResponse, Failure> {
         let target = Target::read(&call.path)?;
         let is_part = target.subresource.as_deref().is_some_and(|name| name != "status");
         if is_part || target.kind.sent_only {

@@ -139,17 +139,17 @@ impl Tied {
             let key = Key::new(namespace, text("name"));
             // Many objects have the same owner, and one object may name it often.
             if !self.seen.contains(&(resource, key.clone()))
-                && let Some(entry) = registry.get(resource, &key)
+                && let Some(stored) = registry.get(resource, &key)
             {
-                self.add(resource, key, metadata_of(resource, &entry));
+                self.add(resource, key, metadata_of(resource, &stored));
             }
         }
     }
 }
 
-fn metadata_of(resource: Resource, entry: &store::Entry) -> Value {
+fn metadata_of(resource: Resource, stored: &store::StoredObject) -> Value {
     let kind = resource.kind();
-    entry.value(&kind.api_version, &kind.kind)["metadata"].take()
+    stored.value(&kind.api_version, &kind.kind)["metadata"].take()
 }
 
 fn tied(registry: &Registry) -> Tied {
@@ -157,10 +157,10 @@ fn tied(registry: &Registry) -> Tied {
     for resource in resources() {
         let page = registry
             .glance(|store| store.list(resource, None, &Selection::default(), ListAt::Latest, None, None));
-        for (key, entry) in page.map(|page| page.items).unwrap_or_default() {
-            if entry.has_ties() {
+        for (key, stored) in page.map(|page| page.items).unwrap_or_default() {
+            if stored.has_ties() {
                 let namespace = Arc::clone(&key.namespace);
-                let metadata = metadata_of(resource, &entry);
+                let metadata = metadata_of(resource, &stored);
                 tied.add(resource, key, metadata.clone());
                 tied.add_owners(registry, &metadata, &namespace);
             }

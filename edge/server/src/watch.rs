@@ -15,7 +15,7 @@ use hyper::body::Frame;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use schema::{table, watch_frame, write_protobuf};
 use serde_json::{Value, json};
-use store::{Change, Entry, Event, Key, ListAt, Selection};
+use store::{Change, Event, Key, ListAt, Selection, StoredObject};
 use tables::{MetaVersion, TableOptions};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep_until};
@@ -26,7 +26,7 @@ use crate::objects::Site;
 use crate::present;
 use crate::read;
 use crate::registry::Registry;
-use crate::respond::{self, Answer};
+use crate::respond::{self, HttpResponse};
 use crate::route::{Query, Target};
 use crate::status::Failure;
 
@@ -51,7 +51,7 @@ struct Watch {
     headers_sent: bool,
     bookmarks: bool,
     /// Objects that were there when the watch began, still to be sent.
-    initial: Vec<(Key, Arc<Entry>)>,
+    initial: Vec<(Key, Arc<StoredObject>)>,
     /// Say when all of them are sent.
     end_initial: bool,
     /// Changes up to here are sent.
@@ -70,7 +70,7 @@ pub(crate) async fn watch(
     query: &Query,
     gzip: bool,
     permit: Option<OwnedSemaphorePermit>,
-) -> Result<Answer, Failure> {
+) -> Result<HttpResponse, Failure> {
     let site = Site::of(target)?;
     if accepted.form == Form::PartialList || accepted.media == Media::Yaml {
         return Err(present::not_acceptable());
@@ -229,8 +229,8 @@ impl Watch {
     fn initial_chunk(&mut self) -> Vec<u8> {
         let mut chunk = Vec::new();
         for _ in 0..BATCH_MAX {
-            let Some((_, entry)) = self.initial.pop() else { break };
-            self.line("ADDED", &entry, &mut chunk);
+            let Some((_, stored)) = self.initial.pop() else { break };
+            self.line("ADDED", &stored, &mut chunk);
         }
         if self.initial.is_empty() && self.end_initial {
             self.end_initial = false;
@@ -254,7 +254,7 @@ impl Watch {
                 Some(before) if change == "DELETED" => {
                     self.line(change, &before.moved_to(event.revision()), &mut chunk);
                 }
-                _ => self.line(change, &event.entry, &mut chunk),
+                _ => self.line(change, &event.object, &mut chunk),
             }
         }
         if !full {
@@ -268,7 +268,7 @@ impl Watch {
         if self.namespace.as_deref().is_some_and(|namespace| namespace != &*event.key.namespace) {
             return None;
         }
-        let now = event.change != Change::Deleted && self.selection.picks(&event.key, &event.entry);
+        let now = event.change != Change::Deleted && self.selection.picks(&event.key, &event.object);
         let before = event.before.as_ref().is_some_and(|before| self.selection.picks(&event.key, before));
         match (before, now) {
             (false, true) => Some("ADDED"),
@@ -278,17 +278,17 @@ impl Watch {
         }
     }
 
-    fn line(&mut self, change: &str, entry: &Entry, out: &mut Vec<u8>) {
+    fn line(&mut self, change: &str, stored: &StoredObject, out: &mut Vec<u8>) {
         let kind = self.site.kind;
         if self.accepted == Accepted::PLAIN && present::is_stored(kind) {
             out.extend_from_slice(b"{\"type\":\"");
             out.extend_from_slice(change.as_bytes());
             out.extend_from_slice(b"\",\"object\":");
-            entry.write_object(&kind.api_version, &kind.kind, out);
+            stored.write_object(&kind.api_version, &kind.kind, out);
             out.extend_from_slice(b"}\n");
             return;
         }
-        let object = self.shown(&present::value_of(kind, entry));
+        let object = self.shown(&present::value_of(kind, stored));
         out.extend(self.event(change, &object));
     }
 
@@ -348,7 +348,7 @@ mod tests {
     use crate::negotiate;
     use crate::objects::{Options, Site};
     use crate::registry::{NoLog, Registry};
-    use crate::respond::Answer;
+    use crate::respond::HttpResponse;
     use crate::route::{Query, Target};
     use crate::seed;
 
@@ -358,7 +358,7 @@ mod tests {
         registry
     }
 
-    async fn watch(registry: &Arc<Registry>, query: &str, gzip: bool, accept: &str) -> Answer {
+    async fn watch(registry: &Arc<Registry>, query: &str, gzip: bool, accept: &str) -> HttpResponse {
         let target = Target::read("/api/v1/namespaces").expect("a path");
         let accepted = negotiate::accepted(Some(accept), true).expect("the form is served");
         let query = Query::read(Some(query));
@@ -382,7 +382,7 @@ mod tests {
     }
 
     /// The next chunk of a compressed watch, which must make sense on its own.
-    async fn unzipped(answer: &mut Answer) -> String {
+    async fn unzipped(answer: &mut HttpResponse) -> String {
         let frame = answer.body_mut().frame().await.expect("the watch goes on").expect("no error");
         let bytes = frame.into_data().expect("a watch has no trailers");
         let mut text = String::new();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use client::{Answer, Patch};
-use controllers::evictions::{self, Evictor, Step};
+use controllers::evictions::{self, EvictionAction, Evictor};
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::meta::{DeleteOptions, Preconditions};
@@ -51,23 +51,23 @@ impl Evictions {
         // Who could not hear everything a moment ago may not have heard yet that a taint is gone.
         let not_before = self.broken.map(|broken| broken.plus(tools.limits.settle)).unwrap_or_default();
         let at = sentence.as_ref().map(|(at, _)| not_before.max(*at));
-        match evictions::step(pod, evictor, at, tools.clock.now()) {
-            Step::Leave => {
+        match evictions::decide(pod, evictor, at, tools.clock.now()) {
+            EvictionAction::Leave => {
                 let goes = pod.metadata.deletion_timestamp.is_some();
                 if self.forget(pod) && !goes {
                     tools.tell(&**pod, evictor.controller(), evictor.event(), CALLED_OFF.to_owned());
                 }
                 Look::NOTHING
             }
-            Step::Wait(until) => {
+            EvictionAction::Wait(until) => {
                 self.foreseen().insert(pod.metadata.uid.clone());
                 Look::at(until)
             }
-            Step::Spare => {
+            EvictionAction::Spare => {
                 self.forget(pod);
                 Look::work(spare(tools.clone(), evictor, pod.clone()))
             }
-            Step::Evict { mark } => {
+            EvictionAction::Evict { mark } => {
                 self.forget(pod);
                 let (due, why) = sentence.expect("who is evicted has a time");
                 Look::work(evict(tools.clone(), evictor, pod.clone(), Verdict { mark, due, why }))

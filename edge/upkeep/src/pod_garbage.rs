@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use client::Answer;
-use controllers::pod_garbage::{self, Ended, Home, Reason, Step};
+use controllers::pod_garbage::{self, Ended, Home, PodGarbageAction, Reason};
 use model::timestamp::Timestamp;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
@@ -83,10 +83,10 @@ impl Controller for PodGarbage {
         if self.ended.is_surplus(pod, tools.limits.ended_pods_max) {
             return Look::work(remove(tools.clone(), pod.clone(), Reason::Surplus));
         }
-        match pod_garbage::step(pod, home, tools.limits.quarantine, tools.clock.now()) {
-            Step::Leave => Look::NOTHING,
-            Step::Wait(until) => Look::at(until),
-            Step::Remove(reason) => Look::work(remove(tools.clone(), pod.clone(), reason)),
+        match pod_garbage::decide(pod, home, tools.limits.quarantine, tools.clock.now()) {
+            PodGarbageAction::Leave => Look::NOTHING,
+            PodGarbageAction::Wait(until) => Look::at(until),
+            PodGarbageAction::Remove(reason) => Look::work(remove(tools.clone(), pod.clone(), reason)),
         }
     }
 }

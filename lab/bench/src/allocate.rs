@@ -12,7 +12,7 @@ mod world;
 use std::hint::black_box;
 use std::time::Duration;
 
-use allocation::{Answer, Expressions, Reply};
+use allocation::{AllocationAnswer, Expressions, Reply};
 use anyhow::bail;
 use clap::Args;
 use model::claim::Claim;
@@ -121,9 +121,9 @@ impl Case {
     /// What is wrong with a reply.
     fn complaint(&self, reply: &Reply) -> Option<String> {
         let outcome = match reply.answer {
-            Answer::Allocated(_) => Some(Outcome::Allocated),
-            Answer::Impossible(_) => Some(Outcome::Impossible),
-            Answer::BudgetSpent => None,
+            AllocationAnswer::Allocated(_) => Some(Outcome::Allocated),
+            AllocationAnswer::Impossible(_) => Some(Outcome::Impossible),
+            AllocationAnswer::BudgetSpent => None,
         };
         if outcome != Some(self.outcome) {
             let (wanted, told) = (self.outcome, told(&reply.answer));
@@ -148,11 +148,11 @@ fn complain(name: &str, steps: u64, steps_max: u64) -> Option<String> {
     (steps > steps_max).then(|| format!("{name}: {steps} steps, of which there may be {steps_max}"))
 }
 
-fn told(answer: &Answer) -> &'static str {
+fn told(answer: &AllocationAnswer) -> &'static str {
     match answer {
-        Answer::Allocated(_) => "allocated",
-        Answer::Impossible(_) => "impossible",
-        Answer::BudgetSpent => "gave up",
+        AllocationAnswer::Allocated(_) => "allocated",
+        AllocationAnswer::Impossible(_) => "impossible",
+        AllocationAnswer::BudgetSpent => "gave up",
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use controllers::fabric::inventory::{Host, Inventory, Port, Unit};
 use controllers::fabric::names::FABRIC_LABEL;
-use controllers::fabric::{Options, Plan, Step, View, decide};
+use controllers::fabric::{FabricAction, FabricDecision, Options, View, decide};
 use model::timestamp::Timestamp;
 use objects::core::node::Node;
 use objects::resource::claim::ResourceClaim;
@@ -39,8 +39,8 @@ impl FabricBench {
             let of = |count: usize| (count / part).max(1);
             let (units, nodes, claims) = (of(self.units), of(self.nodes), of(self.claims));
             let room = Room::new(units, nodes, claims)?;
-            let (fresh, plan) = room.decide(&[]);
-            let assigned: Vec<DeviceAttachment> = plan.steps.iter().filter_map(assigned).collect();
+            let (fresh, decision) = room.decide(&[]);
+            let assigned: Vec<DeviceAttachment> = decision.actions.iter().filter_map(assigned).collect();
             anyhow::ensure!(
                 assigned.len() == claims.min(units),
                 "{} of {claims} claims get a device",
@@ -59,9 +59,9 @@ impl FabricBench {
     }
 }
 
-fn assigned(step: &Step) -> Option<DeviceAttachment> {
-    match step {
-        Step::Assign(entry) => Some(DeviceAttachment::clone(entry)),
+fn assigned(action: &FabricAction) -> Option<DeviceAttachment> {
+    match action {
+        FabricAction::Assign(entry) => Some(DeviceAttachment::clone(entry)),
         _ => None,
     }
 }
@@ -98,7 +98,7 @@ impl Room {
     }
 
     /// Decides, and says how long the fastest of several times took.
-    fn decide(&self, ledger: &[&DeviceAttachment]) -> (Duration, Plan) {
+    fn decide(&self, ledger: &[&DeviceAttachment]) -> (Duration, FabricDecision) {
         let nodes: Vec<&Node> = self.nodes.iter().collect();
         let claims: Vec<&ResourceClaim> = self.claims.iter().collect();
         let inventory = &self.inventory;
@@ -113,13 +113,13 @@ impl Room {
         };
         let options = Options::new("rack", DRIVER);
         let mut fastest = Duration::MAX;
-        let mut plan = Plan::default();
+        let mut decision = FabricDecision::default();
         for _ in 0..TIMES {
             let began = Instant::now();
-            plan = decide(&view, &options);
+            decision = decide(&view, &options);
             fastest = fastest.min(began.elapsed());
         }
-        (fastest, plan)
+        (fastest, decision)
     }
 }
 

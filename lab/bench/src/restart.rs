@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args;
-use journal::{Entry, Journal, Options};
+use journal::{Journal, Options, PendingRecord};
 use schema::table;
 use serde_json::{Value, json};
 use store::{Body, Expected, Key, Record, Resource, Store, selectable};
@@ -41,7 +41,7 @@ impl Restart {
             let key = Key::new("default", pod["metadata"]["name"].as_str().unwrap_or_default());
             let body = Body::new(&pod, selectable(pods.kind(), &pod));
             let committed = store.put(pods, key, body, Expected::Absent)?;
-            journal.append(vec![Entry::new(
+            journal.append(vec![PendingRecord::new(
                 committed.event.revision(),
                 committed.record.encode(),
                 |_| {},

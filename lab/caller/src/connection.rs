@@ -65,7 +65,7 @@ impl Place {
 
 /// What a server said.
 #[derive(Debug)]
-pub struct Answer {
+pub struct RawResponse {
     /// The HTTP code.
     pub code: u16,
     /// The body.
@@ -103,10 +103,10 @@ impl Caller {
         method: Method,
         path: &str,
         body: impl Into<Bytes>,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<RawResponse, CallError> {
         let response = self.send(method, path, body.into()).await?;
         let code = response.status().as_u16();
-        Ok(Answer { code, body: response.into_body().collect().await?.to_bytes() })
+        Ok(RawResponse { code, body: response.into_body().collect().await?.to_bytes() })
     }
 
     /// Asks for an answer that comes line by line, such as a watch.

@@ -8,6 +8,6 @@ mod launched;
 mod leashed;
 pub mod real;
 
-pub use connection::{Answer, CallError, Caller, Lines, Place};
+pub use connection::{CallError, Caller, Lines, Place, RawResponse};
 pub use launched::{LaunchError, Launched};
 pub use leashed::Leashed;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::Tally;
 use crate::launch::Running;
 use crate::placeholders::Placeholders;
-use crate::transcript::Entry;
+use crate::transcript::TranscriptPart;
 
 /// How long a step may take.
 const STEP_SECONDS_MAX: &str = "30";
@@ -43,7 +43,7 @@ fn version(path: &Path) -> Option<String> {
 
 /// Runs every step; with `bless` what is printed becomes what is expected.
 pub(crate) fn run(
-    transcript: &mut [Entry],
+    transcript: &mut [TranscriptPart],
     client: &Client,
     running: &Running,
     folder: &Path,
@@ -51,8 +51,8 @@ pub(crate) fn run(
 ) -> Result<Tally> {
     let placeholders = Placeholders::default();
     let mut tally = Tally::default();
-    for entry in transcript {
-        let Entry::Step { command, output } = entry else { continue };
+    for part in transcript {
+        let TranscriptPart::Step { command, output } = part else { continue };
         let printed = placeholders.lines(&shell(command, client, running, folder)?);
         if bless {
             *output = printed;

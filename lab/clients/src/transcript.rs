@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 /// A remark, or a command with its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum TranscriptPart {
     /// Text for the reader.
     Remark(String),
     /// A command for the shell, and the lines that it should print.
@@ -21,46 +21,46 @@ pub(crate) enum Entry {
 }
 
 /// Reads a transcript.
-pub(crate) fn parse(text: &str) -> Result<Vec<Entry>> {
-    let mut entries: Vec<Entry> = Vec::new();
+pub(crate) fn parse(text: &str) -> Result<Vec<TranscriptPart>> {
+    let mut parts: Vec<TranscriptPart> = Vec::new();
     let mut continued = false;
     for line in text.lines() {
         if continued {
-            let Some(Entry::Step { command, .. }) = entries.last_mut() else {
+            let Some(TranscriptPart::Step { command, .. }) = parts.last_mut() else {
                 bail!("a line continues nothing: {line}");
             };
             command.push('\n');
             command.push_str(line);
             continued = line.ends_with('\\');
         } else if let Some(command) = line.strip_prefix("$ ") {
-            entries.push(Entry::Step { command: command.to_owned(), output: Vec::new() });
+            parts.push(TranscriptPart::Step { command: command.to_owned(), output: Vec::new() });
             continued = line.ends_with('\\');
         } else if let Some(remark) = line.strip_prefix("# ") {
-            entries.push(Entry::Remark(remark.to_owned()));
+            parts.push(TranscriptPart::Remark(remark.to_owned()));
         } else if !line.trim().is_empty() {
-            match entries.last_mut() {
-                Some(Entry::Step { output, .. }) => output.push(line.to_owned()),
+            match parts.last_mut() {
+                Some(TranscriptPart::Step { output, .. }) => output.push(line.to_owned()),
                 _ => bail!("output of no command: {line}"),
             }
         }
     }
-    Ok(entries)
+    Ok(parts)
 }
 
 /// Writes a transcript.
-pub(crate) fn render(entries: &[Entry]) -> String {
+pub(crate) fn render(parts: &[TranscriptPart]) -> String {
     let mut text = String::new();
     let mut after_step = false;
-    for entry in entries {
-        match entry {
-            Entry::Remark(remark) => {
+    for part in parts {
+        match part {
+            TranscriptPart::Remark(remark) => {
                 if after_step {
                     text.push('\n');
                 }
                 text.push_str(&format!("# {remark}\n"));
                 after_step = false;
             }
-            Entry::Step { command, output } => {
+            TranscriptPart::Step { command, output } => {
                 text.push_str(&format!("$ {command}\n"));
                 for line in output {
                     text.push_str(line);
@@ -75,21 +75,21 @@ pub(crate) fn render(entries: &[Entry]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, parse, render};
+    use super::{TranscriptPart, parse, render};
 
     #[test]
     fn a_transcript_is_read_and_written_back() {
         let text = "# Namespaces\n$ one \\\n  more\na  b\nc\n$ two\n\n# Pods\n$ three\n";
-        let entries = parse(text).expect("a transcript");
-        assert_eq!(entries.len(), 5);
+        let parts = parse(text).expect("a transcript");
+        assert_eq!(parts.len(), 5);
         assert_eq!(
-            entries[1],
-            Entry::Step {
+            parts[1],
+            TranscriptPart::Step {
                 command: "one \\\n  more".to_owned(),
                 output: vec!["a  b".to_owned(), "c".to_owned()]
             }
         );
-        assert_eq!(render(&entries), "# Namespaces\n$ one \\\n  more\na  b\nc\n$ two\n\n# Pods\n$ three\n");
+        assert_eq!(render(&parts), "# Namespaces\n$ one \\\n  more\na  b\nc\n$ two\n\n# Pods\n$ three\n");
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn the_transcript_that_is_checked_in_is_read() {
         let text = include_str!("../kubectl/session.txt");
-        let entries = parse(text).expect("a transcript");
-        assert!(entries.iter().filter(|entry| matches!(entry, Entry::Step { .. })).count() > 30);
+        let parts = parse(text).expect("a transcript");
+        assert!(parts.iter().filter(|part| matches!(part, TranscriptPart::Step { .. })).count() > 30);
     }
 }

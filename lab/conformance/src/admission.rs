@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use crate::{Difference, Form, Suite};
-use request::Answer;
+use request::RequestOutcome;
 use shelf::Shelf;
 
 /// The suite of `validation` and `updates` vectors.
@@ -38,7 +38,7 @@ fn answer(case: &Value) -> anyhow::Result<Value> {
         let answer = request::perform(&mut shelf, step, &variables)?;
         let body = answer.body();
         let mut said = json!({"code": answer.code(), "body": body});
-        if let Answer::Refused { causes, .. } = &answer {
+        if let RequestOutcome::Refused { causes, .. } = &answer {
             said["causes"] = json!(causes);
         }
         if let Some(wanted) = step["expect"].get("body") {

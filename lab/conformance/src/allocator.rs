@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use allocation::{Answer, DeviceOrder, Expressions, Question, allocate};
+use allocation::{AllocationAnswer, DeviceOrder, Expressions, Question, allocate};
 use cluster::ledger::Ledger;
 use cluster::pools::Slices;
 use cluster::published::Published;
@@ -157,12 +157,12 @@ fn solved(case: &Case, order: DeviceOrder, rotation: usize) -> Result<(Answered,
     let reply = allocate(&question, &mut Expressions::default())
         .map_err(|error| refused(error.kind(), error.to_string()))?;
     let answered = match reply.answer {
-        Answer::Allocated(allocations) => written(case, &allocations),
-        Answer::Impossible(refusal) if refusal.contradictory_pools.is_empty() => {
+        AllocationAnswer::Allocated(allocations) => written(case, &allocations),
+        AllocationAnswer::Impossible(refusal) if refusal.contradictory_pools.is_empty() => {
             Answered::None(refusal.to_string())
         }
-        Answer::Impossible(refusal) => refused("pool-invalid", refusal.to_string()),
-        Answer::BudgetSpent => Answered::BudgetSpent,
+        AllocationAnswer::Impossible(refusal) => refused("pool-invalid", refusal.to_string()),
+        AllocationAnswer::BudgetSpent => Answered::BudgetSpent,
     };
     Ok((answered, reply.steps))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use allocation::DeviceOrder;
 use conformance::allocator::{Answered, Case, SUITE, answered, answers_in_every_order, is_valid};
 use conformance::{replay, vectors};
-use invariants::{Answer, Evidence, GroupsFrom, Made, check_allocations, search};
+use invariants::{Evidence, GroupsFrom, Made, Possibility, check_allocations, search};
 use serde_json::Value;
 use testkit::Instance;
 
@@ -86,7 +86,7 @@ fn judge(seed: u64, order: DeviceOrder) -> &'static str {
         Answered::None(reason) => {
             let claims: Vec<_> = case.claims.iter().collect();
             let found = search(&evidence, &case.node, &claims, 100_000);
-            assert_eq!(found, Answer::Impossible, "seed {seed}, {order:?}: {reason}");
+            assert_eq!(found, Possibility::Impossible, "seed {seed}, {order:?}: {reason}");
             assert!(!reason.is_empty(), "a refusal says why");
             "none"
         }

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::wire::{Id, Shown, Step};
+use crate::wire::{Id, Shown, WriteNumber};
 
 /// All that is known.
 #[derive(Default)]
 pub(crate) struct Ledger {
     objects: BTreeMap<Id, Known>,
     /// What each revision that was seen holds; `None` for a deletion.
-    revisions: BTreeMap<u64, (Id, Option<Step>)>,
+    revisions: BTreeMap<u64, (Id, Option<WriteNumber>)>,
     /// Every revision of this life must be higher than this.
     floor: u64,
     /// The highest revision that was seen.
@@ -28,16 +28,16 @@ pub(crate) struct Ledger {
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     /// What was acknowledged last; `None` if that it is gone.
-    now: Option<Step>,
+    now: Option<WriteNumber>,
     /// The revision at which that was acknowledged.
     revision: Option<u64>,
     /// What was asked for and not answered.
-    wish: Option<Option<Step>>,
+    wish: Option<Option<WriteNumber>>,
 }
 
 impl Ledger {
     /// What a writer may take for the object's state: its step and revision, or nothing.
-    pub(crate) fn state(&self, id: Id) -> Option<(Step, u64)> {
+    pub(crate) fn state(&self, id: Id) -> Option<(WriteNumber, u64)> {
         let known = self.objects.get(&id)?;
         known.now.zip(known.revision)
     }
@@ -48,7 +48,7 @@ impl Ledger {
     }
 
     /// A write is about to be sent.
-    pub(crate) fn asked(&mut self, id: Id, wish: Option<Step>) {
+    pub(crate) fn asked(&mut self, id: Id, wish: Option<WriteNumber>) {
         self.objects.entry(id).or_default().wish = Some(wish);
     }
 
@@ -80,7 +80,7 @@ impl Ledger {
         self.saw(shown.revision, shown.id, (!deleted).then_some(shown.step));
     }
 
-    fn saw(&mut self, revision: u64, id: Id, content: Option<Step>) {
+    fn saw(&mut self, revision: u64, id: Id, content: Option<WriteNumber>) {
         let first = *self.revisions.entry(revision).or_insert((id, content));
         if first != (id, content) {
             let other = format!("revision {revision} was {first:?} and is now {id:?} at {content:?}");

@@ -20,13 +20,13 @@ pub(crate) enum Kind {
 }
 
 /// The number of a write; no two writes have the same.
-pub(crate) type Step = u64;
+pub(crate) type WriteNumber = u64;
 
 /// An object as the server showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) id: Id,
-    pub(crate) step: Step,
+    pub(crate) step: WriteNumber,
     pub(crate) revision: u64,
 }
 
@@ -52,7 +52,7 @@ impl Id {
     }
 
     /// The object at a step; with a revision, only over that revision.
-    pub(crate) fn object(self, step: Step, over: Option<u64>) -> Vec<u8> {
+    pub(crate) fn object(self, step: WriteNumber, over: Option<u64>) -> Vec<u8> {
         let mut meta = json!({"name": self.name(), "namespace": "default",
             "annotations": {"crash/step": step.to_string(), "crash/filling": filling(step)}});
         if let Some(revision) = over {
@@ -91,7 +91,7 @@ pub(crate) fn revision(object: &Value) -> anyhow::Result<u64> {
 }
 
 /// Text of a length that varies, so that records end anywhere in a disk's blocks.
-fn filling(step: Step) -> String {
+fn filling(step: WriteNumber) -> String {
     let letter = char::from(b'a' + (step % 26) as u8);
     std::iter::repeat_n(letter, (step * 37 % 6_000) as usize).collect()
 }

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use caller::{Answer, CallError, Caller, Place};
+use caller::{CallError, Caller, Place, RawResponse};
 use hyper::Method;
 use serde_json::Value;
 
 use crate::dice::Dice;
 use crate::ledger::Ledger;
-use crate::wire::{Id, Kind, Step, revision};
+use crate::wire::{Id, Kind, WriteNumber, revision};
 
 /// How many objects of each kind one connection writes.
 const OBJECTS_EACH: u64 = 4;
@@ -32,7 +32,7 @@ impl Shared {
         self.killing.store(killing, Ordering::Release);
     }
 
-    fn step(&self) -> Step {
+    fn step(&self) -> WriteNumber {
         self.steps.fetch_add(1, Ordering::Relaxed)
     }
 }
@@ -84,7 +84,7 @@ async fn one(caller: &mut Caller, shared: &Shared, id: Id, dice: &mut Dice) -> R
 }
 
 /// The revision that the answer gives, if the answer shows what was sent.
-fn told(answer: &Answer, id: Id, step: Step) -> anyhow::Result<u64> {
+fn told(answer: &RawResponse, id: Id, step: WriteNumber) -> anyhow::Result<u64> {
     let object: Value = serde_json::from_slice(&answer.body)?;
     let shown = Id::read(id.kind, &object)?;
     anyhow::ensure!(

@@ -9,7 +9,7 @@ use std::process::{self, Command};
 use std::time::Duration;
 use std::{env, fs};
 
-use caller::{Answer, Caller, Launched, Place};
+use caller::{Caller, Launched, Place, RawResponse};
 use hyper::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -35,7 +35,7 @@ fn limit_files(server: &Launched, bytes: &str) {
     assert!(limit.success(), "the limit of a process of ours can be set");
 }
 
-async fn create(caller: &mut Caller, name: &str) -> Answer {
+async fn create(caller: &mut Caller, name: &str) -> RawResponse {
     let object = json!({"metadata": {"name": name}, "data": {"filling": "x".repeat(2000)}});
     caller.call(Method::POST, PATH, object.to_string()).await.expect("the server answers")
 }
@@ -54,7 +54,7 @@ async fn health(caller: &mut Caller) -> (u16, String) {
 }
 
 /// Makes objects over several connections at once, and says how each was answered.
-async fn create_many(place: &Place, prefix: &str) -> Vec<(String, Answer)> {
+async fn create_many(place: &Place, prefix: &str) -> Vec<(String, RawResponse)> {
     let mut tasks = JoinSet::new();
     for connection in 0..8 {
         let (place, prefix) = (place.clone(), prefix.to_owned());

@@ -91,6 +91,6 @@ impl Log for Hold {
 fn made(record: &[u8]) -> Option<Made> {
     let record = Record::decode(record).ok()?;
     let kind = record.resource().kind();
-    let object = record.entry().map(|entry| entry.value(&kind.api_version, &kind.kind));
+    let object = record.object().map(|stored| stored.value(&kind.api_version, &kind.kind));
     Some(Made { kind: &kind.kind, name: record.key().name.to_string(), object })
 }

@@ -31,7 +31,7 @@ const DELAY_MICROS_MAX: u64 = 50_000;
 
 /// What is to be done to a scheduler.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct KillOptions {
     /// How many pods there are, each with a claim of one device.
     pub pods: u32,
     /// How often the scheduler is killed.
@@ -49,7 +49,7 @@ pub struct Report {
     pub took: Duration,
 }
 
-impl Plan {
+impl KillOptions {
     /// Does it, on a cluster that is empty.
     ///
     /// # Errors

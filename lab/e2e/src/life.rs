@@ -41,7 +41,7 @@ const LOOKS: usize = 4;
 
 /// What is to be lived.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct LifeOptions {
     /// How many pods there are in all, each with a claim of one device.
     pub pods: u32,
     /// How many of them are there at once.
@@ -63,7 +63,7 @@ pub struct Report {
     pub complaints: BTreeSet<String>,
 }
 
-impl Plan {
+impl LifeOptions {
     /// Lives all lives, on a cluster that is empty.
     ///
     /// # Errors

@@ -137,8 +137,8 @@ impl Kill {
             None => Program::Own(env::current_exe()?),
         };
         println!("seed       {}", self.seed);
-        let plan = kill::Plan { pods: self.pods, kills: self.kills, seed: self.seed };
-        let report = plan.run(&cluster, &program).await?;
+        let options = kill::KillOptions { pods: self.pods, kills: self.kills, seed: self.seed };
+        let report = options.run(&cluster, &program).await?;
         println!("pods       {}, all bound and none of their devices lost", self.pods);
         println!("killed at  {:?}", report.killed_at);
         println!("took       {:.1} s", report.took.as_secs_f64());
@@ -150,7 +150,7 @@ impl Kill {
 impl Ready {
     async fn run(&self) -> Result<()> {
         let dir = env::temp_dir().join(format!("supercargo-ready-{}", process::id()));
-        let report = ready::Plan { pods: self.pods }.run(&Cluster::embedded(&dir)?).await?;
+        let report = ready::ReadyOptions { pods: self.pods }.run(&Cluster::embedded(&dir)?).await?;
         let millis = |percent| report.percentile(percent).as_secs_f64() * 1e3;
         println!("pods       {}, each bound when its device was reported ready", self.pods);
         println!(
@@ -169,8 +169,8 @@ impl Life {
         let dir = env::temp_dir().join(format!("supercargo-life-{}", process::id()));
         let cluster = Cluster::embedded(&dir)?;
         let Life { pods, at_once, nodes, devices } = *self;
-        let plan = life::Plan { pods, at_once, nodes, devices };
-        let report = plan.run(&cluster).await?;
+        let options = life::LifeOptions { pods, at_once, nodes, devices };
+        let report = options.run(&cluster).await?;
         let seconds = report.took.as_secs_f64();
         println!("pods       {pods}, at most {at_once} at once on {nodes} nodes with {devices} devices each");
         println!(
@@ -194,8 +194,8 @@ impl Negotiate {
         let cluster = Cluster::embedded(&dir)?;
         let Negotiate { pods, nodes, answers_in_ms, per_second, passing } = *self;
         let answers_in = Duration::from_millis(answers_in_ms);
-        let plan = negotiate::Plan { pods, nodes, answers_in, per_second, passing };
-        let report = plan.run(&cluster).await?;
+        let options = negotiate::NegotiateOptions { pods, nodes, answers_in, per_second, passing };
+        let report = options.run(&cluster).await?;
         let seconds = report.took.as_secs_f64();
         println!(
             "pods       {pods} on {nodes} nodes, each with a claim of a driver that answers in {answers_in_ms} ms"

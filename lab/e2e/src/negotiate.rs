@@ -32,7 +32,7 @@ const WARM_UP: Duration = Duration::from_secs(1);
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct NegotiateOptions {
     /// How many pods there are, each with a claim.
     pub pods: u32,
     /// How many nodes there are.
@@ -110,7 +110,7 @@ impl Controller for Slow {
     }
 }
 
-impl Plan {
+impl NegotiateOptions {
     /// Does it, on a cluster of our own that is empty.
     ///
     /// # Errors

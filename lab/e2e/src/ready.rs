@@ -30,7 +30,7 @@ const DEVICES: u32 = 8;
 
 /// What is to be measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct ReadyOptions {
     /// How many pods wait at first.
     pub pods: u32,
 }
@@ -51,7 +51,7 @@ impl Report {
     }
 }
 
-impl Plan {
+impl ReadyOptions {
     /// Lets pods wait, and reports their devices ready one after the other.
     ///
     /// # Errors

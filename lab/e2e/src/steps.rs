@@ -23,13 +23,13 @@ use crate::shapes;
 use crate::worker::Terms;
 
 /// A step: what it is, and whether a change makes it for the pod of this name.
-type Step = (&'static str, fn(&Made, &str) -> bool);
+type NegotiationStep = (&'static str, fn(&Made, &str) -> bool);
 
 const CONTEXT: &str = "PodSchedulingContext";
 const CLAIM: &str = "ResourceClaim";
 
 /// The steps, in their order.
-const STEPS: [Step; 10] = [
+const STEPS: [NegotiationStep; 10] = [
     ("after the context was made", |made, pod| is(made, CONTEXT, pod, |_| true)),
     ("after one driver answered", |made, pod| is(made, CONTEXT, pod, |context| answers(context) == 1)),
     ("after all drivers answered", |made, pod| is(made, CONTEXT, pod, |context| answers(context) == 2)),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use allocation::{Answer, DeviceOrder, Expressions, Question, Reply, allocate};
+use allocation::{AllocationAnswer, DeviceOrder, Expressions, Question, Reply, allocate};
 use cluster::ledger::Ledger;
 use cluster::pools::Slices;
 use cluster::published::Published;
@@ -46,20 +46,22 @@ pub fn check(bytes: &[u8]) -> Verdict {
     let whole = answered(&instance, order, STEPS_MAX);
     let hurried = answered(&instance, order, budget);
     match &hurried {
-        Ok(Reply { answer: Answer::BudgetSpent, .. }) => {}
+        Ok(Reply { answer: AllocationAnswer::BudgetSpent, .. }) => {}
         hurried => assert_eq!(hurried, &whole, "a smaller budget gives another answer"),
     }
     match whole {
         Err(_) => return Verdict::Unjudged,
-        Ok(Reply { answer: Answer::BudgetSpent, .. }) => {
+        Ok(Reply { answer: AllocationAnswer::BudgetSpent, .. }) => {
             unreachable!("five devices are decided in a few steps")
         }
-        Ok(Reply { answer: Answer::Allocated(allocations), .. }) => check_allocated(&instance, &allocations),
-        Ok(Reply { answer: Answer::Impossible(refusal), .. }) => {
+        Ok(Reply { answer: AllocationAnswer::Allocated(allocations), .. }) => {
+            check_allocated(&instance, &allocations)
+        }
+        Ok(Reply { answer: AllocationAnswer::Impossible(refusal), .. }) => {
             assert!(!refusal.to_string().is_empty(), "a refusal says why");
             let claims: Vec<_> = instance.claims.iter().collect();
             let found = search(&evidence(&instance), &instance.node, &claims, ASSIGNMENTS_MAX);
-            assert_eq!(found, invariants::Answer::Impossible, "{refusal}");
+            assert_eq!(found, invariants::Possibility::Impossible, "{refusal}");
         }
     }
     verdict(&hurried)
@@ -100,9 +102,9 @@ fn change<T: Serialize + DeserializeOwned>(objects: &mut [T], choices: &mut Choi
 fn verdict(answered: &Result<Reply, String>) -> Verdict {
     match answered.as_ref().map(|reply| &reply.answer) {
         Err(_) => Verdict::Unjudged,
-        Ok(Answer::Allocated(_)) => Verdict::Allocated,
-        Ok(Answer::Impossible(_)) => Verdict::Impossible,
-        Ok(Answer::BudgetSpent) => Verdict::Spent,
+        Ok(AllocationAnswer::Allocated(_)) => Verdict::Allocated,
+        Ok(AllocationAnswer::Impossible(_)) => Verdict::Impossible,
+        Ok(AllocationAnswer::BudgetSpent) => Verdict::Spent,
     }
 }
 
@@ -133,7 +135,7 @@ fn answered(instance: &Instance, order: DeviceOrder, budget: u64) -> Result<Repl
         budget,
     };
     let reply = allocate(&question, &mut Expressions::default()).map_err(|error| error.to_string())?;
-    let spent = reply.answer == Answer::BudgetSpent;
+    let spent = reply.answer == AllocationAnswer::BudgetSpent;
     assert!(reply.steps <= budget || spent && reply.steps == budget + 1, "{} steps of {budget}", reply.steps);
     Ok(reply)
 }

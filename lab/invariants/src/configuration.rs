@@ -13,7 +13,7 @@ use crate::wanted::Wanted;
 
 /// An entry in a form in which equal entries are equal, whatever their JSON looked like.
 #[derive(Clone, Debug, PartialEq)]
-struct Entry {
+struct ComparableConfig {
     source: String,
     requests: Vec<String>,
     driver: String,
@@ -80,10 +80,10 @@ fn entry(
     }
 }
 
-fn comparable(config: &DeviceAllocationConfiguration) -> Entry {
+fn comparable(config: &DeviceAllocationConfiguration) -> ComparableConfig {
     let opaque = config.opaque.as_ref();
     let parameters = opaque.and_then(|opaque| opaque.parameters.as_ref());
-    Entry {
+    ComparableConfig {
         source: config.source.clone(),
         requests: config.requests.clone(),
         driver: opaque.map(|opaque| opaque.driver.clone()).unwrap_or_default(),

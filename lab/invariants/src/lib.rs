@@ -60,6 +60,6 @@ pub use check::{check_allocations, check_state};
 pub use evidence::{Evidence, GroupsFrom, Made};
 pub use names::{ClaimName, DeviceName, PoolName};
 pub use readiness::check_binding;
-pub use search::{Answer, search};
+pub use search::{Possibility, search};
 pub use taint_rules::with_taint_rules;
 pub use violation::{Choice, ResultField, Violation};

@@ -18,7 +18,7 @@ use crate::{configuration, features, node_selector, result_fields};
 
 /// What trying everything found.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum Possibility {
     /// There is a valid assignment: this one, with an allocation for each claim.
     Possible(Vec<AllocationResult>),
     /// There is none.
@@ -28,19 +28,19 @@ pub enum Answer {
 }
 
 /// Searches for an assignment of devices to all claims. A step is one look at a set of devices.
-pub fn search(evidence: &Evidence<'_>, node: &Node, claims: &[&ResourceClaim], steps: u64) -> Answer {
+pub fn search(evidence: &Evidence<'_>, node: &Node, claims: &[&ResourceClaim], steps: u64) -> Possibility {
     let names: Vec<_> = claims.iter().map(|claim| ClaimName::of(claim)).collect();
     let attempt = Attempt::new(*evidence, node, &names);
     let requests: Vec<_> =
         claims.iter().flat_map(|claim| requests(claim)).map(|(_, all)| options(&attempt, all)).collect();
     if requests.iter().any(Vec::is_empty) {
-        return Answer::Impossible;
+        return Possibility::Impossible;
     }
     let mut search = Search { attempt: &attempt, requests: &requests, picks: Vec::new(), steps };
     match search.request(0) {
-        Some(true) => Answer::Possible(written(&attempt, claims, &search.picks)),
-        Some(false) => Answer::Impossible,
-        None => Answer::Unfinished,
+        Some(true) => Possibility::Possible(written(&attempt, claims, &search.picks)),
+        Some(false) => Possibility::Impossible,
+        None => Possibility::Unfinished,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use allocation::{Answer, DeviceOrder, Expressions, Question, Reply, allocate};
+use allocation::{AllocationAnswer, DeviceOrder, Expressions, Question, Reply, allocate};
 use anyhow::{Context as _, bail, ensure};
 use cluster::pools::Slices;
 use gates::Gates;
@@ -150,11 +150,15 @@ fn ask(
     };
     match allocate(&question, expressions) {
         Err(error) => refused(error.to_string()),
-        Ok(Reply { answer: Answer::Allocated(allocations), .. }) => Ok(Asked::Allocated(allocations)),
-        Ok(Reply { answer: Answer::Impossible(refusal), .. }) => {
+        Ok(Reply { answer: AllocationAnswer::Allocated(allocations), .. }) => {
+            Ok(Asked::Allocated(allocations))
+        }
+        Ok(Reply { answer: AllocationAnswer::Impossible(refusal), .. }) => {
             Ok(Asked::Refused { sentence: refusal.to_string(), tried_all: true })
         }
-        Ok(Reply { answer: Answer::BudgetSpent, .. }) => bail!("the search ended after {STEPS_MAX} steps"),
+        Ok(Reply { answer: AllocationAnswer::BudgetSpent, .. }) => {
+            bail!("the search ended after {STEPS_MAX} steps")
+        }
     }
 }
 
@@ -204,11 +208,11 @@ fn given(names: &[String], results: &[AllocationResult]) -> Vec<Given> {
 fn objections_to_refusal(seen: &Seen, gates: Gates) -> Vec<String> {
     let wanting: Vec<_> = seen.wanting.iter().collect();
     match search(&seen.evidence(gates, &seen.claims), &seen.node, &wanting, STEPS_MAX) {
-        invariants::Answer::Impossible => Vec::new(),
-        invariants::Answer::Unfinished => {
+        invariants::Possibility::Impossible => Vec::new(),
+        invariants::Possibility::Unfinished => {
             vec!["the checker cannot say whether that is true; hint: make the scenario smaller".to_owned()]
         }
-        invariants::Answer::Possible(found) => {
+        invariants::Possibility::Possible(found) => {
             let results = found.iter().flat_map(|allocation| &allocation.devices.results);
             results
                 .map(|result| format!("the checker would take {}: {}", result.request, result.device))

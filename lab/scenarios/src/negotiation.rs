@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 use gates::Gates;
 use serde_json::Value;
-use simulator::world::{Acted, Caretaker, Lender, Mood, Stage};
+use simulator::world::{Acted, Caretaker, Lender, Mood, PlayedCluster};
 
 use crate::difference;
 use crate::document::{Step, gathered};
@@ -110,7 +110,7 @@ impl Drivers {
             lender.room.clone_from(room);
         }
         let most = turn.writes.filter(|most| *most > 0);
-        let acted = on_stage(world, gates, |stage| stage.lend(lender, &turn.mood, most))?;
+        let acted = on_cluster(world, gates, |cluster| cluster.lend(lender, &turn.mood, most))?;
         let mut lines = match (acted.troubles.join("; "), turn.refused.as_slice()) {
             (none, []) if none.is_empty() => Vec::new(),
             (troubles, []) => vec!["expected no trouble".to_owned(), format!("found    {troubles}")],
@@ -130,13 +130,13 @@ impl Drivers {
                 "there is no driver {name}; hint: list it in `drivers`"
             );
         }
-        on_stage(world, gates, |stage| {
+        on_cluster(world, gates, |cluster| {
             for lender in self.0.values().filter(|one| named.is_none_or(|named| named.contains(&one.name))) {
                 // What one cannot do now it may do later.
-                stage.lend(lender, &Mood::default(), None);
+                cluster.lend(lender, &Mood::default(), None);
             }
-            stage.take_care(Caretaker::Claims);
-            stage.take_care(Caretaker::Contexts)
+            cluster.take_care(Caretaker::Claims);
+            cluster.take_care(Caretaker::Contexts)
         })?;
         Ok(())
     }
@@ -150,18 +150,23 @@ impl Drivers {
     ) -> anyhow::Result<Vec<String>> {
         let mut lines = Vec::new();
         for who in who {
-            lines.extend(on_stage(world, gates, |stage| stage.take_care(*who))?.troubles);
+            lines.extend(on_cluster(world, gates, |cluster| cluster.take_care(*who))?.troubles);
         }
         Ok(lines)
     }
 }
 
 /// Lets somebody act in the cluster of a run, and takes over what became of it.
-fn on_stage(world: &mut World, gates: Gates, act: impl FnOnce(&mut Stage) -> Acted) -> anyhow::Result<Acted> {
-    let mut stage = Stage::new(world.in_order(), world.revision(), gates).map_err(anyhow::Error::msg)?;
-    let before = stage.objects();
-    let acted = act(&mut stage);
-    let after = stage.objects();
+fn on_cluster(
+    world: &mut World,
+    gates: Gates,
+    act: impl FnOnce(&mut PlayedCluster) -> Acted,
+) -> anyhow::Result<Acted> {
+    let mut cluster =
+        PlayedCluster::new(world.in_order(), world.revision(), gates).map_err(anyhow::Error::msg)?;
+    let before = cluster.objects();
+    let acted = act(&mut cluster);
+    let after = cluster.objects();
     for object in &before {
         if !after.iter().any(|left| is_same(left, object)) {
             world.forget(object)?;

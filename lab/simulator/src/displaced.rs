@@ -1,7 +1,7 @@
 //! Pods that others displaced: what becomes of their claims, as controllers would see to it, and what is told of them.
 
 use cluster::change::Change;
-use controllers::claims::{self, Step};
+use controllers::claims::{self, ClaimAction};
 use model::group::GroupId;
 use model::pod::PodId;
 use objects::Object;
@@ -53,10 +53,10 @@ impl Simulation {
         let around = claims::Around { is_gone: &|user| user.uid == uid, is_wanted: true };
         while let Some(claim) = self.shelf.read::<ResourceClaim>(&key.namespace, &key.name) {
             let done = match claims::decide(&claim, &around) {
-                Step::Leave | Step::Unprotect => break,
-                Step::Release(released) => self.shelf.replace(key, json!(released), Some("status")),
-                Step::AskBack(asked) => self.shelf.replace(key, json!(asked), None),
-                Step::Delete => {
+                ClaimAction::Leave | ClaimAction::Unprotect => break,
+                ClaimAction::Release(released) => self.shelf.replace(key, json!(released), Some("status")),
+                ClaimAction::AskBack(asked) => self.shelf.replace(key, json!(asked), None),
+                ClaimAction::Delete => {
                     self.shelf.delete(key);
                     Ok(())
                 }

@@ -3,7 +3,7 @@
 //! Invariant: everything that was decided is done before the job is looked at again.
 
 use controllers::jobs::group::{Grouping, grouping};
-use controllers::jobs::{self, Plan, PodName, TRACKING};
+use controllers::jobs::{self, JobActions, PodName, TRACKING};
 use controllers::pod_groups;
 use gates::Gate;
 use objects::Object;
@@ -54,13 +54,13 @@ impl Simulation {
             // Nobody changes the size of a gang while a simulation runs, and nobody's parent comes late.
             Grouping::ResizeWorkload(_) | Grouping::ResizeGroup(_) | Grouping::Wait => None,
         };
-        let plan = jobs::reconcile(&job, &pods, group, self.shelf.now);
-        if let Some(time) = plan.again_at {
+        let actions = jobs::reconcile(&job, &pods, group, self.shelf.now);
+        if let Some(time) = actions.again_at {
             self.life.by(key, time);
         }
-        let is_idle = plan == Plan { again_at: plan.again_at, ..Plan::default() };
+        let is_idle = actions == JobActions { again_at: actions.again_at, ..JobActions::default() };
         if !is_idle {
-            self.carry_out_plan(key, plan);
+            self.carry_out_actions(key, actions);
         }
         !is_idle
     }
@@ -77,8 +77,8 @@ impl Simulation {
         true
     }
 
-    fn carry_out_plan(&mut self, key: &Key, plan: Plan) {
-        let Plan { discard, delete, make, status, release, events: _, expire, again_at: _ } = plan;
+    fn carry_out_actions(&mut self, key: &Key, actions: JobActions) {
+        let JobActions { discard, delete, make, status, release, events: _, expire, again_at: _ } = actions;
         let pod_key = |pod: &PodName| Key::of::<Pod>(&key.namespace, &pod.name);
         for pod in &discard {
             self.release_pod(&pod_key(pod));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use controllers::claim_templates::{self, Around, Step};
+use controllers::claim_templates::{self, Around, ClaimTemplateAction};
 use controllers::claimants::Claimant;
 use objects::Object;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
@@ -38,16 +38,17 @@ impl Simulation {
         }
         for key in claimants {
             if let Some(group) = sources.groups.get(key).cloned() {
-                let steps =
-                    sources.around(self, key, |around| claim_templates::steps_for_group(&group, around));
-                self.take_steps(key, &group, steps, &mut sources);
+                let actions =
+                    sources.around(self, key, |around| claim_templates::actions_for_group(&group, around));
+                self.take_actions(key, &group, actions, &mut sources);
                 // What the group says of its claims now is what its pods are told.
                 sources
                     .groups
                     .extend(self.shelf.read(&key.namespace, &key.name).map(|group| (key.clone(), group)));
             } else if let Some(pod) = self.shelf.read::<PodObject>(&key.namespace, &key.name) {
-                let steps = sources.around(self, key, |around| claim_templates::steps_for_pod(&pod, around));
-                self.take_steps(key, &pod, steps, &mut sources);
+                let actions =
+                    sources.around(self, key, |around| claim_templates::actions_for_pod(&pod, around));
+                self.take_actions(key, &pod, actions, &mut sources);
             }
         }
     }
@@ -57,23 +58,31 @@ impl Simulation {
     }
 
     /// Makes and notes the claims of one claimant.
-    fn take_steps<T: Claimant>(&mut self, key: &Key, claimant: &T, steps: Vec<Step>, sources: &mut Sources) {
+    fn take_actions<T: Claimant>(
+        &mut self,
+        key: &Key,
+        claimant: &T,
+        actions: Vec<ClaimTemplateAction>,
+        sources: &mut Sources,
+    ) {
         let mut made = Vec::new();
-        for step in steps {
-            let (entry, trouble) = match step {
-                Step::Note { entry, claim } => {
+        for action in actions {
+            let (entry, trouble) = match action {
+                ClaimTemplateAction::Note { entry, claim } => {
                     made.push((entry, claim));
                     continue;
                 }
-                Step::Wait { entry, why } => (entry, why.to_string()),
-                Step::Make { entry, claim, .. } => match self.shelf.create(json!(claim), Vec::new()) {
-                    Ok(claim) => {
-                        sources.owned_by(self, &claim);
-                        made.push((entry, claim.name));
-                        continue;
+                ClaimTemplateAction::Wait { entry, why } => (entry, why.to_string()),
+                ClaimTemplateAction::Make { entry, claim, .. } => {
+                    match self.shelf.create(json!(claim), Vec::new()) {
+                        Ok(claim) => {
+                            sources.owned_by(self, &claim);
+                            made.push((entry, claim.name));
+                            continue;
+                        }
+                        Err(what) => (entry, what),
                     }
-                    Err(what) => (entry, what),
-                },
+                }
             };
             self.troubles.insert(key.clone(), format!("{} {entry}: {trouble}", T::ENTRY));
         }

@@ -23,12 +23,12 @@ mod life;
 mod machine;
 mod machines;
 mod mislead;
-mod plan;
+mod played_cluster;
 mod policies;
 mod replica;
 mod rules;
 mod schedulers;
-mod stage;
+mod setup;
 mod trace;
 mod trees;
 mod verdict;
@@ -41,7 +41,7 @@ use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::Object;
 use objects::resource::class::DeviceClass;
-use scheduling::protocol::{Answer, Classes, Heard};
+use scheduling::protocol::{CallOutcome, Classes, Heard};
 use scheduling::request::ApiCall;
 
 use agenda::Agenda;
@@ -58,10 +58,10 @@ pub use lender::{Lender, Mood};
 use life::Life;
 pub use life::{Kind, LifeReport, crashes, live, relive_command};
 use machine::Machine;
-use plan::Plan;
-pub use plan::{Arrangement, Devices, Fault, Faults, Sabotage};
+pub use played_cluster::{Acted, Caretaker, PlayedCluster};
 use replica::{Replica, followed};
-pub use stage::{Acted, Caretaker, Stage};
+use setup::WorldSetup;
+pub use setup::{Arrangement, Devices, Fault, Faults, Sabotage};
 use trace::Trace;
 
 /// When every world begins.
@@ -105,7 +105,7 @@ enum Happening {
     /// A call arrives that nobody waits for any more.
     ArriveLate { replica: usize, call: Box<ApiCall> },
     /// An answer arrives, or the wait for it ends.
-    Answer { errand: u64, answer: Answer },
+    Answer { errand: u64, answer: CallOutcome },
     /// Something may happen to a scheduler.
     Chance,
     /// A scheduler starts.
@@ -175,7 +175,7 @@ pub fn replay_command(seed: u64) -> String {
 struct World {
     seed: u64,
     gates: Gates,
-    plan: Plan,
+    setup: WorldSetup,
     agenda: Agenda<Happening>,
     api: Api,
     replicas: Vec<Replica>,
@@ -215,21 +215,21 @@ struct World {
 
 impl World {
     fn new(seed: u64, sabotage: Sabotage, keep_lines: bool) -> World {
-        World::of(seed, Plan::new(seed, sabotage), keep_lines)
+        World::of(seed, WorldSetup::new(seed, sabotage), keep_lines)
     }
 
-    fn of(seed: u64, plan: Plan, keep_lines: bool) -> World {
-        let gates = gangs::gates_of(&plan);
-        World::with_gates(seed, plan, gates, keep_lines)
+    fn of(seed: u64, setup: WorldSetup, keep_lines: bool) -> World {
+        let gates = gangs::gates_of(&setup);
+        World::with_gates(seed, setup, gates, keep_lines)
     }
 
-    fn with_gates(seed: u64, plan: Plan, gates: Gates, keep_lines: bool) -> World {
+    fn with_gates(seed: u64, setup: WorldSetup, gates: Gates, keep_lines: bool) -> World {
         let api = Api::new(gates, START);
-        let rivals = plan.arrangement == Arrangement::Rivals;
+        let rivals = setup.arrangement == Arrangement::Rivals;
         World {
             seed,
             gates,
-            plan,
+            setup,
             agenda: Agenda::new(),
             replicas: Vec::new(),
             errands: BTreeMap::new(),
@@ -258,15 +258,15 @@ impl World {
     }
 
     /// Starts with what is there from the beginning.
-    fn begin(&mut self, furnish: impl FnOnce(&mut Api, &Plan, &mut Dice)) {
-        furnish(&mut self.api, &self.plan, &mut self.deeds);
+    fn begin(&mut self, furnish: impl FnOnce(&mut Api, &WorldSetup, &mut Dice)) {
+        furnish(&mut self.api, &self.setup, &mut self.deeds);
         let classes = self.api.list("DeviceClass").into_iter().map(|(key, class)| {
             let class = DeviceClass::read_value(&class).expect("what was admitted is of its kind");
             (key.name.to_string(), Arc::new(class))
         });
         self.classes = Arc::new(classes.collect());
         let [first, second] = workload::SCHEDULERS;
-        let replicas: &[(&'static str, bool)] = match self.plan.arrangement {
+        let replicas: &[(&'static str, bool)] = match self.setup.arrangement {
             Arrangement::Alone => &[(first, true)],
             Arrangement::Replicas => &[(first, true), (first, false)],
             Arrangement::Rivals => &[(first, true), (second, true)],
@@ -279,10 +279,10 @@ impl World {
         for happening in [Happening::Tend, Happening::Run, Happening::Collect, Happening::Chance] {
             self.agenda.after(500, happening);
         }
-        if self.plan.acts > 0 {
+        if self.setup.acts > 0 {
             self.agenda.after(500, Happening::Act);
         }
-        if self.plan.readied {
+        if self.setup.readied {
             self.agenda.after(500, Happening::MakeReady);
         }
     }
@@ -315,7 +315,7 @@ impl World {
                 self.agenda.after(self.chances.millis(20, 200), Happening::Run);
             }
             Happening::Collect => {
-                actors::remove_stranded(&mut self.api, &mut self.chances, self.plan.calm);
+                actors::remove_stranded(&mut self.api, &mut self.chances, self.setup.calm);
                 if self.collected < self.api.revision() {
                     actors::collect_garbage(&mut self.api);
                     self.collected = self.api.revision();
@@ -365,17 +365,17 @@ impl World {
         if self.keeper.down_until > self.agenda.now() {
             return;
         }
-        let calm = self.plan.calm || self.life.is_some();
+        let calm = self.setup.calm || self.life.is_some();
         let most = [(); 3].map(|()| if calm { usize::MAX } else { self.chances.below(6) });
         self.keeper.follow(&mut self.api, most);
-        if !self.keeper.has_work(&mut self.api, self.plan.sabotage) {
+        if !self.keeper.has_work(&mut self.api, self.setup.sabotage) {
             return;
         }
-        if self.plan.strikes(Fault::NeverArrived, &mut self.chances) {
+        if self.setup.strikes(Fault::NeverArrived, &mut self.chances) {
             return self.keeper.give_up();
         }
-        let Some(what) = self.keeper.work(&mut self.api, self.plan.sabotage) else { return };
-        if self.plan.strikes(Fault::LostAnswer, &mut self.chances) {
+        let Some(what) = self.keeper.work(&mut self.api, self.setup.sabotage) else { return };
+        if self.setup.strikes(Fault::LostAnswer, &mut self.chances) {
             self.keeper.give_up();
         }
         self.did(Component::Controller, &what, 0);
@@ -418,18 +418,18 @@ impl World {
 
     fn act(&mut self) {
         let now = self.agenda.now();
-        let done = workload::act(&mut self.api, &self.plan, &mut self.deeds, &mut self.trace, now);
+        let done = workload::act(&mut self.api, &self.setup, &mut self.deeds, &mut self.trace, now);
         if let Some(pod) = done {
             self.forsake(&pod);
         }
-        self.plan.acts -= 1;
-        if self.plan.acts > 0 {
+        self.setup.acts -= 1;
+        if self.setup.acts > 0 {
             let pause = self.deeds.millis(0, 1_500);
             self.agenda.after(pause, Happening::Act);
             return;
         }
         self.trace.note(now, format_args!("from here on nothing goes wrong"));
-        self.plan.calm = true;
+        self.setup.calm = true;
         self.end = Some(now + CALM_MS);
     }
 
@@ -448,7 +448,7 @@ impl World {
     /// Lets the judge look at what was written, and those who watch know that there is something new.
     fn spread(&mut self) {
         for made in self.api.take_made() {
-            let object = self.api.shown(made.site, &made.event.entry);
+            let object = self.api.shown(made.site, &made.event.object);
             let (kind, key) = (&made.site.kind.kind, &made.event.key);
             let revision = made.event.revision();
             let now = self.agenda.now();
@@ -478,10 +478,10 @@ impl World {
         Report {
             seed: self.seed,
             violations: self.violations,
-            faults: self.plan.counts,
-            arrangement: self.plan.arrangement,
-            readied: self.plan.readied,
-            extras: self.plan.extras,
+            faults: self.setup.counts,
+            arrangement: self.setup.arrangement,
+            readied: self.setup.readied,
+            extras: self.setup.extras,
             bound: self.bound,
             gangs: self.judge.gangs.completed,
             refused: self.refused,

@@ -20,10 +20,10 @@ const WIRE_FOLDER: &str = "api/objects/";
 const HINT: &str = "name the thing by what it is or decides; docs/glossary.md has our words";
 
 /// A name given on a line.
-struct Given<'a> {
-    keyword: &'a str,
-    name: &'a str,
-    line: usize,
+pub(super) struct Given<'a> {
+    pub(super) keyword: &'a str,
+    pub(super) name: &'a str,
+    pub(super) line: usize,
 }
 
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
@@ -73,7 +73,7 @@ fn words_of(name: &str) -> Vec<String> {
 }
 
 /// Every name that the code gives to a file-level or nested item.
-fn given_names(code: &str) -> Vec<Given<'_>> {
+pub(super) fn given_names(code: &str) -> Vec<Given<'_>> {
     let is_word = |char: char| char.is_alphanumeric() || char == '_';
     let mut given = Vec::new();
     for (index, line) in code.lines().enumerate() {

@@ -61,8 +61,8 @@ impl Namespace {
         })
     }
 
-    fn steps(&self, pod: &Pod) -> Vec<Step> {
-        self.around(|around| steps_for_pod(pod, around))
+    fn actions(&self, pod: &Pod) -> Vec<ClaimTemplateAction> {
+        self.around(|around| actions_for_pod(pod, around))
     }
 }
 
@@ -87,19 +87,19 @@ fn note(claim: &str) -> Value {
     json!([{ "name": "gpu", "resourceClaimName": claim }])
 }
 
-fn noted(claim: &str) -> Step {
-    Step::Note { entry: "gpu".to_owned(), claim: claim.to_owned() }
+fn noted(claim: &str) -> ClaimTemplateAction {
+    ClaimTemplateAction::Note { entry: "gpu".to_owned(), claim: claim.to_owned() }
 }
 
-fn waits(why: Obstacle) -> Step {
-    Step::Wait { entry: "gpu".to_owned(), why }
+fn waits(why: Obstacle) -> ClaimTemplateAction {
+    ClaimTemplateAction::Wait { entry: "gpu".to_owned(), why }
 }
 
 #[test]
 fn a_claim_is_made_for_each_entry_that_names_a_template() {
-    let steps = Namespace::with_template().steps(&pod(&json!([])));
-    let [Step::Make { entry, claim, instead_of: None }] = &steps[..] else {
-        panic!("{steps:?} is not one claim");
+    let actions = Namespace::with_template().actions(&pod(&json!([])));
+    let [ClaimTemplateAction::Make { entry, claim, instead_of: None }] = &actions[..] else {
+        panic!("{actions:?} is not one claim");
     };
     let owner = json!({ "apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true });
     let expected = json!({
@@ -121,7 +121,7 @@ fn a_claim_is_made_for_each_entry_that_names_a_template() {
 #[test]
 fn what_was_made_is_not_made_again() {
     let made = "p-gpu-x7k2p";
-    let table: [(Value, &str, Option<Step>); 4] = [
+    let table: [(Value, &str, Option<ClaimTemplateAction>); 4] = [
         (note(made), "u", None),
         (json!([]), "u", Some(noted(made))),
         // It names one that is lost, and another was made before that could be noted.
@@ -130,8 +130,8 @@ fn what_was_made_is_not_made_again() {
         (json!([{ "name": "gpu" }]), "nobody", None),
     ];
     for (statuses, owner, expected) in table {
-        let steps = Namespace::with_claim(owner).steps(&pod(&statuses));
-        assert_eq!(steps, Vec::from_iter(expected), "{statuses} of {owner}");
+        let actions = Namespace::with_claim(owner).actions(&pod(&statuses));
+        assert_eq!(actions, Vec::from_iter(expected), "{statuses} of {owner}");
     }
 }
 
@@ -142,44 +142,49 @@ fn a_claim_that_is_lost_or_somebody_elses_is_made_anew_if_the_server_says_so_too
         if owner == "u" {
             namespace.claims.clear();
         }
-        let steps = namespace.steps(&pod(&note(named)));
+        let actions = namespace.actions(&pod(&note(named)));
         assert!(
-            matches!(&steps[..], [Step::Make { instead_of: Some(lost), .. }] if lost == named),
-            "{steps:?}"
+            matches!(&actions[..], [ClaimTemplateAction::Make { instead_of: Some(lost), .. }] if lost == named),
+            "{actions:?}"
         );
     }
     let mut going = Namespace::with_claim("u");
     going.claims[0].metadata.deletion_timestamp =
         serde_json::from_value(json!("2026-01-02T03:04:05Z")).expect("a time");
-    let steps = going.steps(&pod(&json!([])));
-    assert!(matches!(&steps[..], [Step::Make { .. }]), "one that goes is not taken: {steps:?}");
+    let actions = going.actions(&pod(&json!([])));
+    assert!(
+        matches!(&actions[..], [ClaimTemplateAction::Make { .. }]),
+        "one that goes is not taken: {actions:?}"
+    );
 }
 
 #[test]
 fn without_its_template_a_pod_waits_and_one_that_goes_gets_nothing() {
     let expected = waits(Obstacle::NoTemplate { template: "t".to_owned() });
-    assert_eq!(Namespace::default().steps(&pod(&json!([]))), [expected]);
+    assert_eq!(Namespace::default().actions(&pod(&json!([]))), [expected]);
     let mut going = pod(&json!([]));
     going.metadata.deletion_timestamp =
         serde_json::from_value(json!("2026-01-02T03:04:05Z")).expect("a time");
-    assert!(Namespace::with_template().steps(&going).is_empty());
+    assert!(Namespace::with_template().actions(&going).is_empty());
 }
 
 #[test]
 fn what_a_group_shares_is_made_for_the_group_and_named_by_its_members() {
     let namespace = Namespace::with_template().with_group();
     let group = namespace.groups["g"].clone();
-    let steps = namespace.around(|around| steps_for_group(&group, around));
-    let [Step::Make { claim, .. }] = &steps[..] else { panic!("{steps:?} is not one claim") };
+    let actions = namespace.around(|around| actions_for_group(&group, around));
+    let [ClaimTemplateAction::Make { claim, .. }] = &actions[..] else {
+        panic!("{actions:?} is not one claim")
+    };
     let owner = &claim.metadata.owner_references[0];
     assert_eq!((owner.api_version.as_str(), owner.kind.as_str()), ("scheduling.k8s.io/v1beta1", "PodGroup"));
     assert_eq!((owner.uid.as_str(), claim.metadata.generate_name.as_str()), ("gu", "g-gpu-"));
-    assert!(namespace.steps(&member(&json!([]))).is_empty(), "members wait for it");
+    assert!(namespace.actions(&member(&json!([]))).is_empty(), "members wait for it");
     let made = Namespace::with_claim("gu").with_group();
-    assert_eq!(made.steps(&member(&json!([]))), [noted("p-gpu-x7k2p")]);
-    assert_eq!(made.steps(&member(&note("older"))), [noted("p-gpu-x7k2p")]);
-    assert!(made.steps(&member(&note("p-gpu-x7k2p"))).is_empty());
-    assert_eq!(made.around(|around| steps_for_group(&group, around)), [noted("p-gpu-x7k2p")]);
+    assert_eq!(made.actions(&member(&json!([]))), [noted("p-gpu-x7k2p")]);
+    assert_eq!(made.actions(&member(&note("older"))), [noted("p-gpu-x7k2p")]);
+    assert!(made.actions(&member(&note("p-gpu-x7k2p"))).is_empty());
+    assert_eq!(made.around(|around| actions_for_group(&group, around)), [noted("p-gpu-x7k2p")]);
 }
 
 #[test]
@@ -187,10 +192,10 @@ fn an_entry_that_only_looks_like_one_of_the_group_is_the_pods_own() {
     let mut namespace = Namespace::with_template().with_group();
     let group = namespace.groups.get_mut("g").expect("it is there");
     group.spec.resource_claims[0].resource_claim_template_name = Some("other".to_owned());
-    let steps = namespace.steps(&member(&json!([])));
+    let actions = namespace.actions(&member(&json!([])));
     assert!(
-        matches!(&steps[..], [Step::Make { claim, .. }] if claim.metadata.generate_name == "p-gpu-"),
-        "{steps:?}"
+        matches!(&actions[..], [ClaimTemplateAction::Make { claim, .. }] if claim.metadata.generate_name == "p-gpu-"),
+        "{actions:?}"
     );
 }
 
@@ -204,12 +209,12 @@ fn a_member_waits_for_its_group_and_for_the_features_that_groups_need() {
         namespace.gates = gates;
         let group = namespace.groups["g"].clone();
         let is_on = gates.enabled(Gate::DRAWorkloadResourceClaims);
-        assert_eq!(namespace.around(|around| steps_for_group(&group, around)).is_empty(), !is_on);
-        assert_eq!(namespace.steps(&pod), [waits(Obstacle::Off { group: "g".to_owned(), gate })]);
+        assert_eq!(namespace.around(|around| actions_for_group(&group, around)).is_empty(), !is_on);
+        assert_eq!(namespace.actions(&pod), [waits(Obstacle::Off { group: "g".to_owned(), gate })]);
         namespace = Namespace::with_template().with_group();
     }
     namespace.groups.clear();
-    assert_eq!(namespace.steps(&pod), [waits(Obstacle::NoGroup { group: "g".to_owned() })]);
+    assert_eq!(namespace.actions(&pod), [waits(Obstacle::NoGroup { group: "g".to_owned() })]);
 }
 
 #[test]

@@ -36,13 +36,13 @@ fn made_for(api_version: &str, kind: &str, name: &str) -> ResourceClaim {
 }
 
 /// Decides, while those are gone whose name says so.
-fn decided(claim: &ResourceClaim) -> Step {
+fn decided(claim: &ResourceClaim) -> ClaimAction {
     decide(claim, &Around { is_gone: &|user| user.name.starts_with("gone"), is_wanted: true })
 }
 
 fn released(claim: &ResourceClaim) -> ResourceClaim {
     match decided(claim) {
-        Step::Release(claim) => *claim,
+        ClaimAction::Release(claim) => *claim,
         other => panic!("{other:?} is no release"),
     }
 }
@@ -52,7 +52,7 @@ fn who_is_gone_uses_a_claim_no_more() {
     let left = released(&claim(&protected(), &used_by(&["a", "gone1", "gone2"])));
     assert_eq!(left.status.reserved_for.iter().map(|one| one.uid.as_str()).collect::<Vec<_>>(), ["a"]);
     assert!(left.status.allocation.is_some() && !left.status.devices.is_empty());
-    assert_eq!(decided(&left), Step::Leave);
+    assert_eq!(decided(&left), ClaimAction::Leave);
 }
 
 #[test]
@@ -62,27 +62,27 @@ fn the_last_user_gives_the_devices_back() {
         assert!(left.status.allocation.is_none() && left.status.devices.is_empty());
         let free = unprotected(&left).expect("nothing is allocated");
         assert!(free.metadata.finalizers.is_empty());
-        assert_eq!((unprotected(&free), decided(&free)), (None, Step::Leave));
+        assert_eq!((unprotected(&free), decided(&free)), (None, ClaimAction::Leave));
     }
 }
 
 #[test]
 fn a_claim_that_nobody_uses_yet_keeps_its_devices_unless_it_goes() {
-    assert_eq!(decided(&claim(&protected(), &used_by(&[]))), Step::Leave);
+    assert_eq!(decided(&claim(&protected(), &used_by(&[]))), ClaimAction::Leave);
     assert!(released(&claim(&going(), &used_by(&[]))).status.allocation.is_none());
-    assert_eq!(decided(&claim(&going(), &json!({}))), Step::Unprotect);
-    assert_eq!(decided(&claim(&going(), &used_by(&["a"]))), Step::Leave);
+    assert_eq!(decided(&claim(&going(), &json!({}))), ClaimAction::Unprotect);
+    assert_eq!(decided(&claim(&going(), &used_by(&["a"]))), ClaimAction::Leave);
 }
 
 #[test]
 fn protection_that_was_left_over_goes_once_nobody_wants_the_claim() {
     let unwanted = |claim: &ResourceClaim| decide(claim, &Around { is_gone: &|_| false, is_wanted: false });
     let left = claim(&protected(), &json!({}));
-    assert_eq!((unwanted(&left), decided(&left)), (Step::Unprotect, Step::Leave));
-    assert_eq!(unwanted(&claim(&protected(), &used_by(&[]))), Step::Leave, "devices are for somebody");
+    assert_eq!((unwanted(&left), decided(&left)), (ClaimAction::Unprotect, ClaimAction::Leave));
+    assert_eq!(unwanted(&claim(&protected(), &used_by(&[]))), ClaimAction::Leave, "devices are for somebody");
     let mut made = made_for("v1", "Pod", "a");
     made.metadata.finalizers.push(PROTECTION.to_owned());
-    assert_eq!(unwanted(&made), Step::Leave, "it will be wanted as soon as it is noted");
+    assert_eq!(unwanted(&made), ClaimAction::Leave, "it will be wanted as soon as it is noted");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn what_is_allocated_at_once_stays_so_until_it_goes() {
     immediate.spec.allocation_mode = "Immediate".to_owned();
     let left = released(&immediate);
     assert!(left.status.reserved_for.is_empty() && left.status.allocation.is_some());
-    assert_eq!(decided(&left), Step::Leave);
+    assert_eq!(decided(&left), ClaimAction::Leave);
     let mut going = claim(&going(), &used_by(&[]));
     going.spec.allocation_mode = "Immediate".to_owned();
     assert!(released(&going).status.allocation.is_none());
@@ -105,7 +105,7 @@ fn devices_of_a_drivers_controller_are_asked_back_and_not_taken() {
     let left = released(&theirs);
     assert!(left.status.allocation.is_some() && left.status.deallocation_requested);
     assert!(left.status.reserved_for.is_empty());
-    assert_eq!((decided(&left), unprotected(&left)), (Step::Leave, None));
+    assert_eq!((decided(&left), unprotected(&left)), (ClaimAction::Leave, None));
 }
 
 #[test]
@@ -114,22 +114,22 @@ fn what_a_driver_gave_and_nobody_uses_or_wants_is_asked_back() {
     let finalizers = json!({ "finalizers": ["driver.example.com/deletion-protection"] });
     let mut theirs = claim(&finalizers, &used_by(&[]));
     theirs.status.controller_name = "driver.example.com".to_owned();
-    assert_eq!(decided(&theirs), Step::Leave, "somebody may be about to use it");
-    let Step::Release(asked) = unwanted(&theirs) else { panic!("it is nobody's") };
+    assert_eq!(decided(&theirs), ClaimAction::Leave, "somebody may be about to use it");
+    let ClaimAction::Release(asked) = unwanted(&theirs) else { panic!("it is nobody's") };
     assert!(asked.status.deallocation_requested && asked.status.allocation.is_some());
-    assert_eq!(unwanted(&asked), Step::Leave, "once is enough");
+    assert_eq!(unwanted(&asked), ClaimAction::Leave, "once is enough");
     let mut noted = claim(&finalizers, &used_by(&[]));
     control::describe(&mut noted, "driver.example.com", false, &[]);
-    assert!(matches!(unwanted(&noted), Step::AskBack(asked) if control::is_leaving(&asked)));
+    assert!(matches!(unwanted(&noted), ClaimAction::AskBack(asked) if control::is_leaving(&asked)));
     let mut about_to_be_given = noted;
     about_to_be_given.status.allocation = None;
-    assert_eq!(unwanted(&about_to_be_given), Step::Leave, "there is nothing to ask for");
+    assert_eq!(unwanted(&about_to_be_given), ClaimAction::Leave, "there is nothing to ask for");
     let mut immediate = theirs.clone();
     immediate.spec.allocation_mode = "Immediate".to_owned();
-    assert_eq!(unwanted(&immediate), Step::Leave, "it has them for good");
+    assert_eq!(unwanted(&immediate), ClaimAction::Leave, "it has them for good");
     let mut used = theirs;
     used.status.reserved_for = claim(&json!({}), &used_by(&["a"])).status.reserved_for;
-    assert_eq!(unwanted(&used), Step::Leave);
+    assert_eq!(unwanted(&used), ClaimAction::Leave);
 }
 
 #[test]
@@ -137,21 +137,21 @@ fn a_claim_that_was_made_for_somebody_goes_with_them() {
     let table =
         [("v1", "Pod"), ("scheduling.k8s.io/v1beta1", "PodGroup"), ("scheduling.k8s.io/v1", "PodGroup")];
     for (version, kind) in table {
-        assert_eq!(decided(&made_for(version, kind, "a")), Step::Leave, "{kind}");
-        assert_eq!(decided(&made_for(version, kind, "gone")), Step::Delete, "{kind}");
+        assert_eq!(decided(&made_for(version, kind, "a")), ClaimAction::Leave, "{kind}");
+        assert_eq!(decided(&made_for(version, kind, "gone")), ClaimAction::Delete, "{kind}");
         assert_eq!(users(&made_for(version, kind, "a")).len(), 1, "{kind}");
     }
-    assert_eq!(decided(&made_for("example.com/v1", "Pod", "gone")), Step::Leave);
+    assert_eq!(decided(&made_for("example.com/v1", "Pod", "gone")), ClaimAction::Leave);
     let mut shared = made_for("v1", "Pod", "gone");
     shared.status = claim(&json!({}), &used_by(&["a"])).status;
-    assert_eq!(decided(&shared), Step::Leave, "somebody else uses it");
+    assert_eq!(decided(&shared), ClaimAction::Leave, "somebody else uses it");
 }
 
 #[test]
 fn others_than_pods_and_groups_are_left_alone() {
     let other = json!({ "apiGroup": "example.com", "resource": "pods", "name": "gone", "uid": "gone" });
     let shared = claim(&protected(), &json!({ "allocation": { "devices": {} }, "reservedFor": [other] }));
-    assert_eq!((decided(&shared), users(&shared).len()), (Step::Leave, 0));
+    assert_eq!((decided(&shared), users(&shared).len()), (ClaimAction::Leave, 0));
 }
 
 #[test]

@@ -13,10 +13,10 @@ use super::names::part;
 use super::report::{Reason, Reports, no_identity};
 use super::room::Room;
 use super::scene::{Scene, Want};
-use super::{HandOver, Plan, Step};
+use super::{FabricAction, FabricDecision, HandOver};
 
 /// Chooses devices for claims that have none.
-pub(super) fn choose(scene: &Scene<'_>, plan: &mut Plan, reports: &mut Reports) {
+pub(super) fn choose(scene: &Scene<'_>, decision: &mut FabricDecision, reports: &mut Reports) {
     let mut pass = Pass {
         scene,
         room: Room::of(scene),
@@ -26,15 +26,15 @@ pub(super) fn choose(scene: &Scene<'_>, plan: &mut Plan, reports: &mut Reports) 
     };
     for want in scene.wants.iter().filter(|want| want.is_pending() && scene.entry_of(want).is_none()) {
         match pass.answer(want) {
-            Answer::Step(step) => plan.steps.push(*step),
-            Answer::Refused(reason, message) => reports.failed(scene, want, reason, message),
-            Answer::Wait => {}
+            AttachmentChoice::Act(action) => decision.actions.push(*action),
+            AttachmentChoice::Refused(reason, message) => reports.failed(scene, want, reason, message),
+            AttachmentChoice::Wait => {}
         }
     }
 }
 
-enum Answer {
-    Step(Box<Step>),
+enum AttachmentChoice {
+    Act(Box<FabricAction>),
     Refused(Reason, String),
     Wait,
 }
@@ -62,16 +62,19 @@ fn idle<'a>(scene: &Scene<'a>) -> BTreeMap<(&'a str, String), Vec<&'a DeviceAtta
 }
 
 impl<'a> Pass<'a> {
-    fn answer(&mut self, want: &Want<'_>) -> Answer {
+    fn answer(&mut self, want: &Want<'_>) -> AttachmentChoice {
         let Some(node) = want.node else {
             let why = "the allocation names no node; are binding conditions on everywhere?".to_owned();
-            return Answer::Refused(Reason::NotInFabric, why);
+            return AttachmentChoice::Refused(Reason::NotInFabric, why);
         };
         let Some(host) = self.scene.hosts.get(node).copied() else {
-            return Answer::Refused(Reason::NotInFabric, format!("node {node} is no host of the fabric"));
+            return AttachmentChoice::Refused(
+                Reason::NotInFabric,
+                format!("node {node} is no host of the fabric"),
+            );
         };
         if want.hand_over == HandOver::InPlace && self.scene.lacks_identity(node) {
-            return Answer::Refused(Reason::NoIdentity, no_identity(self.scene, node));
+            return AttachmentChoice::Refused(Reason::NoIdentity, no_identity(self.scene, node));
         }
         if let Some(answer) = self.waiting_for_it(want, node) {
             return answer;
@@ -83,7 +86,7 @@ impl<'a> Pass<'a> {
     }
 
     /// What was attached for the claim before, and still waits for it.
-    fn waiting_for_it(&mut self, want: &Want<'_>, node: &str) -> Option<Answer> {
+    fn waiting_for_it(&mut self, want: &Want<'_>, node: &str) -> Option<AttachmentChoice> {
         if want.hand_over != HandOver::RePick {
             return None;
         }
@@ -102,24 +105,24 @@ impl<'a> Pass<'a> {
         let is_published = scene.local.contains_key(entry.spec.unit.as_str());
         if entry.spec.node == node && !is_published {
             let given = ledger::given((*entry).clone(), want.noted());
-            return Some(Answer::Step(Box::new(Step::Assign(Box::new(given)))));
+            return Some(AttachmentChoice::Act(Box::new(FabricAction::Assign(Box::new(given)))));
         }
         let message = format!("a device waits for it on node {} already", entry.spec.node);
-        Some(Answer::Refused(Reason::AttachedAlready, message))
+        Some(AttachmentChoice::Refused(Reason::AttachedAlready, message))
     }
 
     /// What is attached to the node, and idle.
-    fn idle_there(&mut self, want: &Want<'_>, node: &str) -> Option<Answer> {
+    fn idle_there(&mut self, want: &Want<'_>, node: &str) -> Option<AttachmentChoice> {
         let node = self.scene.hosts.get_key_value(node)?.0;
         let there = self.idle.get(&(*node, want.model.clone()))?;
         let entry = there.iter().find(|entry| !self.taken.contains(&entry.spec.unit))?;
         self.taken.insert(entry.spec.unit.clone());
         let given = ledger::given((*entry).clone(), want.noted());
-        Some(Answer::Step(Box::new(Step::Assign(Box::new(given)))))
+        Some(AttachmentChoice::Act(Box::new(FabricAction::Assign(Box::new(given)))))
     }
 
     /// A free one is to be attached.
-    fn attach(&mut self, want: &Want<'_>, node: &str, host: &str) -> Answer {
+    fn attach(&mut self, want: &Want<'_>, node: &str, host: &str) -> AttachmentChoice {
         let scene = self.scene;
         // What is given to others is taken out of it, and what is attached already was never in it.
         let free = self.free.entry(want.model.clone()).or_insert_with(|| free(scene, &want.model));
@@ -142,19 +145,26 @@ impl<'a> Pass<'a> {
         }
         if !free.is_empty() {
             let why = format!("node {node} can have no more devices of this model");
-            return Answer::Refused(Reason::NodeFull, why);
+            return AttachmentChoice::Refused(Reason::NodeFull, why);
         }
         let is_leaving = |(name, _): &(&str, &Unit)| {
             scene.entries.get(name).is_some_and(|entry| phase(entry) == Phase::Detaching)
         };
         // What is being detached is free in a moment.
         if scene.units_of(&want.model).iter().any(is_leaving) {
-            return Answer::Wait;
+            return AttachmentChoice::Wait;
         }
-        Answer::Refused(Reason::NoFreeDevice, "no device of this model is free any more".to_owned())
+        AttachmentChoice::Refused(Reason::NoFreeDevice, "no device of this model is free any more".to_owned())
     }
 
-    fn enter(&mut self, want: &Want<'_>, node: &str, name: &str, unit: &Unit, place: Place) -> Answer {
+    fn enter(
+        &mut self,
+        want: &Want<'_>,
+        node: &str,
+        name: &str,
+        unit: &Unit,
+        place: Place,
+    ) -> AttachmentChoice {
         self.room.take(&place);
         self.taken.insert(name.to_owned());
         let options = self.scene.options;
@@ -163,7 +173,10 @@ impl<'a> Pass<'a> {
             entry.metadata = old.metadata.clone();
             entry.status = old.status.clone();
         }
-        Answer::Step(Box::new(Step::Assign(Box::new(ledger::attaching(entry, self.scene.now)))))
+        AttachmentChoice::Act(Box::new(FabricAction::Assign(Box::new(ledger::attaching(
+            entry,
+            self.scene.now,
+        )))))
     }
 }
 

@@ -16,7 +16,7 @@ use super::ledger::{Phase, phase};
 use super::names::{ATTACH_FAILED, ATTACHED, FABRIC_LABEL, Pool, RESTING, WITHHELD, part, slot};
 use super::room::Room;
 use super::scene::{Model, Scene};
-use super::{HandOver, Plan, Step};
+use super::{FabricAction, FabricDecision, HandOver};
 
 /// The API takes so many devices in a slice if they may have taints.
 const DEVICES_PER_SLICE: usize = 64;
@@ -33,9 +33,9 @@ struct Offer {
 }
 
 /// Publishes what can be had, and withdraws what cannot.
-pub(super) fn offer(scene: &Scene<'_>, plan: &mut Plan) {
+pub(super) fn offer(scene: &Scene<'_>, decision: &mut FabricDecision) {
     if scene.slices.iter().any(|slice| is_unsafe(slice)) {
-        return withhold(scene, plan);
+        return withhold(scene, decision);
     }
     let room = Room::of(scene);
     let mut wanted: BTreeMap<String, ResourceSlice> = BTreeMap::new();
@@ -52,15 +52,15 @@ pub(super) fn offer(scene: &Scene<'_>, plan: &mut Plan) {
     }
     for slice in &scene.slices {
         match wanted.remove(&slice.metadata.name) {
-            None => plan.steps.push(Step::Withdraw(Box::new((*slice).clone()))),
+            None => decision.actions.push(FabricAction::Withdraw(Box::new((*slice).clone()))),
             Some(new) if says_the_same(&new, slice) => {}
             Some(mut new) => {
                 new.metadata = slice.metadata.clone();
-                plan.steps.push(Step::Publish(Box::new(new)));
+                decision.actions.push(FabricAction::Publish(Box::new(new)));
             }
         }
     }
-    plan.steps.extend(wanted.into_values().map(|slice| Step::Publish(Box::new(slice))));
+    decision.actions.extend(wanted.into_values().map(|slice| FabricAction::Publish(Box::new(slice))));
 }
 
 /// A server whose binding conditions are off leaves them out: pods would be bound with devices that are nowhere near them.
@@ -71,7 +71,7 @@ fn is_unsafe(slice: &ResourceSlice) -> bool {
 }
 
 /// Offers nothing, and says why. Once the server is mended, whoever deletes the empty slices has devices offered again.
-fn withhold(scene: &Scene<'_>, plan: &mut Plan) {
+fn withhold(scene: &Scene<'_>, decision: &mut FabricDecision) {
     let why = "the server leaves out binding conditions; hint: switch DRADeviceBindingConditions on, then delete this slice";
     for slice in &scene.slices {
         if slice.metadata.annotations.contains_key(WITHHELD) {
@@ -81,7 +81,7 @@ fn withhold(scene: &Scene<'_>, plan: &mut Plan) {
         empty.metadata.annotations.insert(WITHHELD.to_owned(), why.to_owned());
         empty.spec.devices = Some(Vec::new());
         empty.spec.pool.generation += 1;
-        plan.steps.push(Step::Publish(Box::new(empty)));
+        decision.actions.push(FabricAction::Publish(Box::new(empty)));
     }
 }
 

@@ -7,7 +7,7 @@ use objects::meta::Condition;
 use objects::resource::allocation::AllocatedDeviceStatus;
 use serde_json::json;
 
-use super::Step;
+use super::FabricAction;
 use super::names::{ATTACH_FAILED, ATTACHED};
 use super::scene::{Scene, Want};
 
@@ -93,7 +93,7 @@ impl Reports {
     }
 
     /// One write for each claim; what others report of its devices stays.
-    pub(super) fn into_steps(mut self, scene: &Scene<'_>) -> Vec<Step> {
+    pub(super) fn into_actions(mut self, scene: &Scene<'_>) -> Vec<FabricAction> {
         let claims = scene.view.claims.iter();
         claims
             .filter_map(|claim| {
@@ -109,7 +109,7 @@ impl Reports {
                         None => claim.status.devices.push(report),
                     }
                 }
-                Some(Step::Report(Box::new(claim)))
+                Some(FabricAction::Report(Box::new(claim)))
             })
             .collect()
     }

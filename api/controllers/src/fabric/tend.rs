@@ -13,47 +13,47 @@ use super::ledger::{self, Origin, Phase, origin, phase};
 use super::names::{FABRIC_LABEL, GUARDED};
 use super::report::{Reason, Reports, no_identity};
 use super::scene::{Reported, Scene, Seen, Want};
-use super::{HandOver, Plan, Step};
+use super::{FabricAction, FabricDecision, HandOver};
 
 /// Looks after what is written down, and writes down what is found.
-pub(super) fn tend(scene: &Scene<'_>, plan: &mut Plan, reports: &mut Reports) {
+pub(super) fn tend(scene: &Scene<'_>, decision: &mut FabricDecision, reports: &mut Reports) {
     for entry in scene.entries.values() {
         match phase(entry) {
-            Phase::Attaching => attaching(scene, entry, plan),
-            Phase::Attached => attached(scene, entry, plan, reports),
-            Phase::Detaching => detaching(scene, entry, plan),
-            Phase::Resting => resting(scene, entry, plan, reports),
+            Phase::Attaching => attaching(scene, entry, decision),
+            Phase::Attached => attached(scene, entry, decision, reports),
+            Phase::Detaching => detaching(scene, entry, decision),
+            Phase::Resting => resting(scene, entry, decision, reports),
         }
     }
-    find(scene, plan);
-    unguard(scene, plan);
+    find(scene, decision);
+    unguard(scene, decision);
 }
 
-fn record(plan: &mut Plan, entry: DeviceAttachment) {
-    plan.steps.push(Step::Record(Box::new(entry)));
+fn record(decision: &mut FabricDecision, entry: DeviceAttachment) {
+    decision.actions.push(FabricAction::Record(Box::new(entry)));
 }
 
 /// Records an entry if it is another than the one that is written.
-fn change(plan: &mut Plan, old: &DeviceAttachment, new: DeviceAttachment) {
+fn change(decision: &mut FabricDecision, old: &DeviceAttachment, new: DeviceAttachment) {
     if new != *old {
-        record(plan, new);
+        record(decision, new);
     }
 }
 
-fn attaching(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
+fn attaching(scene: &Scene<'_>, entry: &DeviceAttachment, decision: &mut FabricDecision) {
     let (now, own) = (scene.now, entry.clone());
     let why = match scene.place_of(entry) {
-        Seen::There => return record(plan, ledger::attached(own, now)),
+        Seen::There => return record(decision, ledger::attached(own, now)),
         // Nobody had begun, or it would be there: then it is not begun for nobody, or in vain, either.
         Seen::Free if is_deserted(scene, entry) || is_refused(scene, entry) => {
-            return plan.steps.push(Step::Forget(Box::new(own)));
+            return decision.actions.push(FabricAction::Forget(Box::new(own)));
         }
-        Seen::Free | Seen::NotYet => return plan.steps.push(Step::Attach(Box::new(own))),
+        Seen::Free | Seen::NotYet => return decision.actions.push(FabricAction::Attach(Box::new(own))),
         Seen::Elsewhere(place) => format!("it is attached to host {} meanwhile", place.host),
         Seen::Broken => "it does not work".to_owned(),
         Seen::Gone => "the fabric has it no more".to_owned(),
     };
-    record(plan, ledger::failed(own, &why, now, scene.options));
+    record(decision, ledger::failed(own, &why, now, scene.options));
 }
 
 /// The device would not be handed over where it is to be attached.
@@ -77,13 +77,18 @@ fn is_re_picked(scene: &Scene<'_>, entry: &DeviceAttachment) -> bool {
     hand_over == HandOver::RePick || is_reserved
 }
 
-fn attached(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, reports: &mut Reports) {
+fn attached(
+    scene: &Scene<'_>,
+    entry: &DeviceAttachment,
+    decision: &mut FabricDecision,
+    reports: &mut Reports,
+) {
     match scene.place_of(entry) {
         Seen::There | Seen::NotYet => {}
-        seen => return lost(scene, entry, seen, plan, reports),
+        seen => return lost(scene, entry, seen, decision, reports),
     }
     if origin(entry) == Origin::Found {
-        return found(scene, entry, plan);
+        return found(scene, entry, decision);
     }
     if let Some(want) = scene.want_of(entry).filter(|want| want.hand_over == HandOver::InPlace) {
         if want.is_pending() {
@@ -95,69 +100,75 @@ fn attached(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, report
             reports.ready(scene, want, &entry.spec.unit);
         }
         // A driver that publishes it all the same would have it given away twice.
-        return plan.steps.extend(guard(scene, entry));
+        return decision.actions.extend(guard(scene, entry));
     }
     if scene.user_of_local(&entry.spec.unit).is_some() {
         // Whoever it was attached for has it now, or somebody was faster; either way it waits for nobody.
         if entry.spec.claim.is_some() || entry.status.idle_since.is_some() {
-            record(plan, ledger::taken(entry.clone(), scene.now));
+            record(decision, ledger::taken(entry.clone(), scene.now));
         }
         return;
     }
     match &entry.spec.claim {
-        None => idle(scene, entry, plan),
+        None => idle(scene, entry, decision),
         Some(claim) if !scene.claims.contains_key(claim.uid.as_str()) => {
-            record(plan, ledger::released(entry.clone(), scene.now));
+            record(decision, ledger::released(entry.clone(), scene.now));
         }
-        Some(_) if is_re_picked(scene, entry) => reserved(scene, entry, plan, reports),
-        Some(_) => record(plan, ledger::released(entry.clone(), scene.now)),
+        Some(_) if is_re_picked(scene, entry) => reserved(scene, entry, decision, reports),
+        Some(_) => record(decision, ledger::released(entry.clone(), scene.now)),
     }
 }
 
 /// Another attached it. Nothing is done about it, but a claim that we told that it has the device is kept in mind as long as it does.
-fn found(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
+fn found(scene: &Scene<'_>, entry: &DeviceAttachment, decision: &mut FabricDecision) {
     let has_it = |want: &&Want<'_>| {
         want.reported == Reported::Attached && want.unit.as_deref() == Some(entry.spec.unit.as_str())
     };
     if scene.want_of(entry).filter(has_it).is_some() {
-        return plan.steps.extend(guard(scene, entry));
+        return decision.actions.extend(guard(scene, entry));
     }
     if scene.hosts.get(entry.spec.node.as_str()) != Some(&entry.spec.host.as_str()) {
-        return plan.steps.push(Step::Forget(Box::new(entry.clone())));
+        return decision.actions.push(FabricAction::Forget(Box::new(entry.clone())));
     }
-    change(plan, entry, ledger::observed(entry.clone(), scene.now));
+    change(decision, entry, ledger::observed(entry.clone(), scene.now));
 }
 
 /// A device that was attached is where it was no more; somebody else did that.
-fn lost(scene: &Scene<'_>, entry: &DeviceAttachment, seen: Seen<'_>, plan: &mut Plan, reports: &mut Reports) {
+fn lost(
+    scene: &Scene<'_>,
+    entry: &DeviceAttachment,
+    seen: Seen<'_>,
+    decision: &mut FabricDecision,
+    reports: &mut Reports,
+) {
     match scene.want_of(entry) {
         Some(want) if want.is_pending() && seen == Seen::Free => {
-            record(plan, ledger::attaching(entry.clone(), scene.now));
+            record(decision, ledger::attaching(entry.clone(), scene.now));
         }
         Some(want) if want.reported != Reported::Failed => {
             let message = "the device was taken from the node by somebody else".to_owned();
             reports.failed(scene, want, Reason::DeviceLost, message);
         }
         Some(_) => {}
-        None => plan.steps.push(Step::Forget(Box::new(entry.clone()))),
+        None => decision.actions.push(FabricAction::Forget(Box::new(entry.clone()))),
     }
 }
 
 /// Nobody uses it, as far as one can tell.
-fn idle(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
+fn idle(scene: &Scene<'_>, entry: &DeviceAttachment, decision: &mut FabricDecision) {
     if let Some(why) = doubt(scene, entry) {
-        return change(plan, entry, ledger::withheld(entry.clone(), &why, scene.now));
+        return change(decision, entry, ledger::withheld(entry.clone(), &why, scene.now));
     }
     let Some(since) = entry.status.idle_since else {
-        return record(plan, ledger::released(entry.clone(), scene.now));
+        return record(decision, ledger::released(entry.clone(), scene.now));
     };
     let until = since.0.plus_millis(scene.options.idle_after_ms);
     if scene.now < until {
-        return plan.at(until);
+        return decision.at(until);
     }
     let is_published = scene.local.contains_key(entry.spec.unit.as_str());
     let guard_ms = if is_published { scene.options.guard_ms } else { 0 };
-    record(plan, ledger::detaching(entry.clone(), scene.now.plus_millis(guard_ms), scene.now));
+    record(decision, ledger::detaching(entry.clone(), scene.now.plus_millis(guard_ms), scene.now));
 }
 
 /// Why it cannot be told whether a device is in use, if so.
@@ -173,14 +184,19 @@ fn doubt(scene: &Scene<'_>, entry: &DeviceAttachment) -> Option<String> {
 }
 
 /// It waits for the pod that it was attached for.
-fn reserved(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, reports: &mut Reports) {
+fn reserved(
+    scene: &Scene<'_>,
+    entry: &DeviceAttachment,
+    decision: &mut FabricDecision,
+    reports: &mut Reports,
+) {
     let want = scene.want_of(entry);
     let is_published = scene.local.contains_key(entry.spec.unit.as_str());
     let Some(until) = entry.status.retry_at else {
         // A pod that is sent round before its node publishes the device would only be given another one.
         if is_published || want.is_none() {
             let until = scene.now.plus_millis(scene.options.reserved_ms);
-            record(plan, ledger::reserved(entry.clone(), until));
+            record(decision, ledger::reserved(entry.clone(), until));
         }
         return;
     };
@@ -199,9 +215,9 @@ fn reserved(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, report
             let has_devices = scene.claims.get(claim).copied().unwrap_or(false);
             let wants_more = scene.wants_of(claim).next().is_some();
             if scene.now >= until.0 || (has_devices && !wants_more) {
-                record(plan, ledger::released(entry.clone(), scene.now));
+                record(decision, ledger::released(entry.clone(), scene.now));
             } else {
-                plan.at(until.0);
+                decision.at(until.0);
             }
         }
     }
@@ -219,30 +235,30 @@ fn all_wait_for_their_pod(scene: &Scene<'_>, want: &Want<'_>) -> bool {
     })
 }
 
-fn detaching(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan) {
+fn detaching(scene: &Scene<'_>, entry: &DeviceAttachment, decision: &mut FabricDecision) {
     if !matches!(scene.place_of(entry), Seen::There | Seen::NotYet) {
-        return plan.steps.push(Step::Forget(Box::new(entry.clone())));
+        return decision.actions.push(FabricAction::Forget(Box::new(entry.clone())));
     }
     if scene.user_of_local(&entry.spec.unit).is_some() {
-        return record(plan, ledger::taken(entry.clone(), scene.now));
+        return record(decision, ledger::taken(entry.clone(), scene.now));
     }
     if origin(entry) == Origin::Found {
-        return record(plan, ledger::observed(entry.clone(), scene.now));
+        return record(decision, ledger::observed(entry.clone(), scene.now));
     }
     if let Some(why) = doubt(scene, entry) {
-        return record(plan, ledger::withheld(entry.clone(), &why, scene.now));
+        return record(decision, ledger::withheld(entry.clone(), &why, scene.now));
     }
-    if let Some(step) = guard(scene, entry) {
-        return plan.steps.push(step);
+    if let Some(action) = guard(scene, entry) {
+        return decision.actions.push(action);
     }
     match entry.status.retry_at {
-        Some(from) if scene.now < from.0 => plan.at(from.0),
-        _ => plan.steps.push(Step::Detach(Box::new(entry.clone()))),
+        Some(from) if scene.now < from.0 => decision.at(from.0),
+        _ => decision.actions.push(FabricAction::Detach(Box::new(entry.clone()))),
     }
 }
 
 /// Keeps everybody from a device that its node publishes, if nothing does so already.
-fn guard(scene: &Scene<'_>, entry: &DeviceAttachment) -> Option<Step> {
+fn guard(scene: &Scene<'_>, entry: &DeviceAttachment) -> Option<FabricAction> {
     let local = scene.local.get(entry.spec.unit.as_str())?;
     if !scene.serves_guards() {
         return None;
@@ -261,21 +277,26 @@ fn guard(scene: &Scene<'_>, entry: &DeviceAttachment) -> Option<Step> {
     });
     let (effect, key) = ("NoSchedule".to_owned(), GUARDED.to_owned());
     rule.spec.taint = DeviceTaint { effect, key, ..DeviceTaint::default() };
-    Some(Step::Guard(Box::new(rule)))
+    Some(FabricAction::Guard(Box::new(rule)))
 }
 
-fn resting(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, reports: &mut Reports) {
+fn resting(
+    scene: &Scene<'_>,
+    entry: &DeviceAttachment,
+    decision: &mut FabricDecision,
+    reports: &mut Reports,
+) {
     let want = scene.want_of(entry).filter(|want| want.is_pending());
     let until = entry.status.retry_at.map_or(scene.now, |until| until.0);
     let seen = scene.place_of(entry);
     match (seen, want) {
         (Seen::There, _) if origin(entry) == Origin::Found => {
-            record(plan, ledger::observed(entry.clone(), scene.now));
+            record(decision, ledger::observed(entry.clone(), scene.now));
         }
         // It came late, but it came.
-        (Seen::There, Some(_)) => record(plan, ledger::attached(entry.clone(), scene.now)),
+        (Seen::There, Some(_)) => record(decision, ledger::attached(entry.clone(), scene.now)),
         (Seen::There, None) => {
-            record(plan, ledger::released(ledger::attached(entry.clone(), scene.now), scene.now));
+            record(decision, ledger::released(ledger::attached(entry.clone(), scene.now), scene.now));
         }
         (_, Some(want)) => {
             let message =
@@ -286,20 +307,20 @@ fn resting(scene: &Scene<'_>, entry: &DeviceAttachment, plan: &mut Plan, reports
             // How often it failed is remembered for a while, because the next time it rests longer.
             let forget_at = until.plus_millis(scene.options.rest_max_ms);
             if scene.now >= forget_at {
-                plan.steps.push(Step::Forget(Box::new(entry.clone())));
+                decision.actions.push(FabricAction::Forget(Box::new(entry.clone())));
             } else {
-                plan.at(if scene.now < until { until } else { forget_at });
+                decision.at(if scene.now < until { until } else { forget_at });
             }
         }
         (Seen::Elsewhere(_) | Seen::Broken | Seen::Gone, None) => {
-            plan.steps.push(Step::Forget(Box::new(entry.clone())));
+            decision.actions.push(FabricAction::Forget(Box::new(entry.clone())));
         }
     }
 }
 
 /// Devices that are attached to our nodes and that nobody wrote down. We did not attach them, or the ledger was lost; then claims that
 /// were told that they have one have it still.
-fn find(scene: &Scene<'_>, plan: &mut Plan) {
+fn find(scene: &Scene<'_>, decision: &mut FabricDecision) {
     let nodes: BTreeMap<&str, &str> = scene.hosts.iter().map(|(node, host)| (*host, *node)).rev().collect();
     let has = scene.wants.iter().filter(|want| want.reported == Reported::Attached);
     let told: BTreeMap<&str, &Want<'_>> =
@@ -313,12 +334,12 @@ fn find(scene: &Scene<'_>, plan: &mut Plan) {
         let told = told.get(name.as_str()).filter(|want| want.node == Some(node));
         let claim = told.map(|want| want.noted());
         let entry = ledger::entered(scene.options, name, &unit.model, node, place.clone(), claim);
-        record(plan, ledger::found(entry, scene.now));
+        record(decision, ledger::found(entry, scene.now));
     }
 }
 
 /// Rules go when what they guard is detached and published no more, or is to stay after all.
-fn unguard(scene: &Scene<'_>, plan: &mut Plan) {
+fn unguard(scene: &Scene<'_>, decision: &mut FabricDecision) {
     let entries: BTreeMap<&str, &DeviceAttachment> =
         scene.entries.values().map(|entry| (entry.metadata.name.as_str(), *entry)).collect();
     let published: BTreeSet<(&str, &str)> =
@@ -337,7 +358,7 @@ fn unguard(scene: &Scene<'_>, plan: &mut Plan) {
         let is_needed =
             entry.map_or(is_published, |entry| phase(entry) == Phase::Detaching || is_in_place(entry));
         if !is_needed {
-            plan.steps.push(Step::Unguard(Box::new((*rule).clone())));
+            decision.actions.push(FabricAction::Unguard(Box::new((*rule).clone())));
         }
     }
 }

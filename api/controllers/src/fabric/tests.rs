@@ -1,4 +1,4 @@
-//! A fabric, an API and a plain scheduler made of values, and what must hold whatever happens between any two steps.
+//! A fabric, an API and a plain scheduler made of values, and what must hold whatever happens between any two actions.
 //!
 //! The design of composable controllers in the earlier revision of KEP-5007, statement by statement:
 //!

@@ -26,7 +26,7 @@ impl Play {
         Self { job, pods: Vec::new(), now, made: 0, told: Vec::new() }
     }
 
-    fn plan(&self) -> Plan {
+    fn actions(&self) -> JobActions {
         let pods: Vec<&Pod> = self.pods.iter().collect();
         reconcile(&self.job, &pods, None, self.now)
     }
@@ -34,38 +34,38 @@ impl Play {
     /// Does what is to be done until there is nothing to do, and gives the time at which there will be.
     fn go(&mut self) -> Option<Timestamp> {
         for _ in 0..20 {
-            let plan = self.plan();
-            if plan == (Plan { again_at: plan.again_at, ..Plan::default() }) {
-                return plan.again_at;
+            let actions = self.actions();
+            if actions == (JobActions { again_at: actions.again_at, ..JobActions::default() }) {
+                return actions.again_at;
             }
-            self.carry_out(plan);
+            self.carry_out(actions);
         }
-        panic!("there is no end to it: {:?}", self.plan());
+        panic!("there is no end to it: {:?}", self.actions());
     }
 
-    fn carry_out(&mut self, plan: Plan) {
-        for gone in &plan.discard {
+    fn carry_out(&mut self, actions: JobActions) {
+        for gone in &actions.discard {
             self.pods.retain(|pod| pod.metadata.uid != gone.uid);
         }
-        for deleted in &plan.delete {
+        for deleted in &actions.delete {
             self.pod(&deleted.name).metadata.deletion_timestamp = Some(Time(self.now));
         }
-        for mut pod in plan.make {
+        for mut pod in actions.make {
             pod.metadata.name = format!("p{}", self.made);
             pod.metadata.uid = format!("u{}", self.made);
             pod.status.phase = "Pending".to_owned();
             self.made += 1;
             self.pods.push(pod);
         }
-        if let Some(status) = plan.status {
+        if let Some(status) = actions.status {
             self.job.status = *status;
         }
-        for released in &plan.release {
+        for released in &actions.release {
             self.pod(&released.name).metadata.finalizers.clear();
         }
         self.pods.retain(|pod| pod.metadata.deletion_timestamp.is_none() || is_tracked(pod));
-        self.told.extend(plan.events.into_iter().map(|event| event.reason));
-        assert!(!plan.expire, "nobody asked for it to go");
+        self.told.extend(actions.events.into_iter().map(|event| event.reason));
+        assert!(!actions.expire, "nobody asked for it to go");
     }
 
     fn pod(&mut self, name: &str) -> &mut Pod {
@@ -128,13 +128,13 @@ fn a_pod_that_ends_is_named_before_it_is_counted() {
     let mut play = Play::new(&json!({ "completions": 2 }));
     play.go();
     play.ends("p0", 0);
-    let plan = play.plan();
-    let status = plan.status.as_ref().expect("something changed");
+    let actions = play.actions();
+    let status = actions.status.as_ref().expect("something changed");
     let uncounted = status.uncounted_terminated_pods.as_ref().expect("there is one");
     assert_eq!((&uncounted.succeeded, status.succeeded), (&vec!["u0".to_owned()], 0));
-    assert_eq!((plan.release.len(), plan.make.len()), (1, 1));
-    play.carry_out(plan);
-    let counted = play.plan().status.expect("something changed");
+    assert_eq!((actions.release.len(), actions.make.len()), (1, 1));
+    play.carry_out(actions);
+    let counted = play.actions().status.expect("something changed");
     assert_eq!(counted.succeeded, 1);
     assert_eq!(counted.uncounted_terminated_pods, Some(Default::default()));
 }
@@ -258,7 +258,7 @@ fn two_pods_with_one_index_are_one_too_many() {
     twin.metadata.uid = "twin".to_owned();
     play.pods[0].spec.node_name = "n".to_owned();
     play.pods.push(twin);
-    assert_eq!(play.plan().discard.iter().map(|pod| pod.uid.as_str()).collect::<Vec<_>>(), ["twin"]);
+    assert_eq!(play.actions().discard.iter().map(|pod| pod.uid.as_str()).collect::<Vec<_>>(), ["twin"]);
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn pods_that_have_come_least_far_are_the_first_too_many() {
     play.pods[2].spec.node_name = "n".to_owned();
     play.pods[2].status.phase = "Running".to_owned();
     play.job.spec.parallelism = Some(1);
-    let discarded: Vec<String> = play.plan().discard.into_iter().map(|pod| pod.name).collect();
+    let discarded: Vec<String> = play.actions().discard.into_iter().map(|pod| pod.name).collect();
     assert_eq!(discarded, ["p1", "p0"]);
 }
 
@@ -330,7 +330,7 @@ fn a_job_that_ended_goes_when_its_time_is_over() {
     play.ends("p0", 0);
     assert_eq!(play.go(), Some(play.now.plus_millis(60_000)));
     play.wait(60);
-    assert_eq!(play.plan(), Plan { expire: true, ..Plan::default() });
+    assert_eq!(play.actions(), JobActions { expire: true, ..JobActions::default() });
 }
 
 #[test]
@@ -341,11 +341,11 @@ fn pods_of_a_job_that_is_gone_or_ended_or_to_go_are_let_go() {
     assert_eq!(job_of(&pod), Some(("j", "ju")));
     assert!(is_orphan(&pod, None) && !is_orphan(&pod, Some(&play.job)));
     play.job.metadata.deletion_timestamp = Some(Time(play.now));
-    assert_eq!(play.plan(), Plan { release: vec![PodName::of(&pod)], ..Plan::default() });
+    assert_eq!(play.actions(), JobActions { release: vec![PodName::of(&pod)], ..JobActions::default() });
 }
 
 #[test]
 fn a_job_that_others_manage_is_left_alone() {
     let play = Play::new(&json!({ "completions": 1, "managedBy": "example.com/theirs" }));
-    assert_eq!(play.plan(), Plan::default());
+    assert_eq!(play.actions(), JobActions::default());
 }

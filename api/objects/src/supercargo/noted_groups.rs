@@ -23,7 +23,7 @@ static NONE: Groups = Groups::new();
 /// One device of the note.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Entry {
+struct NotedDevice {
     request: String,
     driver: String,
     pool: String,
@@ -33,7 +33,7 @@ struct Entry {
     groups: Groups,
 }
 
-impl Entry {
+impl NotedDevice {
     fn is_for(&self, result: &DeviceRequestAllocationResult) -> bool {
         self.request == result.request
             && self.driver == result.driver
@@ -45,7 +45,7 @@ impl Entry {
 
 /// What is noted on a claim.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct NotedGroups(Vec<Entry>);
+pub struct NotedGroups(Vec<NotedDevice>);
 
 impl NotedGroups {
     /// Reads the note. One that means nothing is none: the groups then come from where they come from without it.
@@ -58,7 +58,7 @@ impl NotedGroups {
     /// The groups that the device of a result declared when it was chosen; empty if it declared none, or nobody noted them.
     #[must_use]
     pub fn groups<'n>(&'n self, result: &'n DeviceRequestAllocationResult) -> &'n Groups {
-        let noted = || self.0.iter().find(|entry| entry.is_for(result)).map(|entry| &entry.groups);
+        let noted = || self.0.iter().find(|device| device.is_for(result)).map(|device| &device.groups);
         let kept = Some(&result.compatibility_groups);
         kept.filter(|groups| is_said(groups))
             .or_else(|| noted().filter(|groups| is_said(groups)))
@@ -69,12 +69,12 @@ impl NotedGroups {
 /// Notes on a claim what the results of an allocation say that it is about to get, in place of what was noted before.
 pub fn note(claim: &mut ResourceClaim, results: &[DeviceRequestAllocationResult]) {
     let said = results.iter().filter(|result| is_said(&result.compatibility_groups));
-    let entries: Vec<Entry> = said.map(entry).collect();
-    if entries.is_empty() {
+    let devices: Vec<NotedDevice> = said.map(noted_device).collect();
+    if devices.is_empty() {
         forget(claim);
         return;
     }
-    let text = serde_json::to_string(&entries).expect("the keys of the groups are texts");
+    let text = serde_json::to_string(&devices).expect("the keys of the groups are texts");
     claim.metadata.annotations.insert(COMPATIBILITY_GROUPS.to_owned(), text);
 }
 
@@ -88,8 +88,8 @@ fn is_said(groups: &Groups) -> bool {
     groups.values().any(|groups| !groups.is_empty())
 }
 
-fn entry(result: &DeviceRequestAllocationResult) -> Entry {
-    Entry {
+fn noted_device(result: &DeviceRequestAllocationResult) -> NotedDevice {
+    NotedDevice {
         request: result.request.clone(),
         driver: result.driver.clone(),
         pool: result.pool.clone(),

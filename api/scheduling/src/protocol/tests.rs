@@ -104,25 +104,25 @@ fn pod(status: &Value) -> Arc<Pod> {
 }
 
 fn done(object: Object) -> Heard {
-    Heard::Answer(Answer::Done(Some(object)))
+    Heard::Answer(CallOutcome::Done(Some(object)))
 }
 
 fn not_found() -> Heard {
-    Heard::Answer(Answer::NotFound("not found".to_owned()))
+    Heard::Answer(CallOutcome::NotFound("not found".to_owned()))
 }
 
-fn busy() -> Answer {
-    Answer::Busy { why: "busy".to_owned(), retry_after: None }
+fn busy() -> CallOutcome {
+    CallOutcome::Busy { why: "busy".to_owned(), retry_after: None }
 }
 
 fn lost() -> Heard {
-    Heard::Answer(Answer::Lost { why: "lost".to_owned(), retry_after: None })
+    Heard::Answer(CallOutcome::Lost { why: "lost".to_owned(), retry_after: None })
 }
 
-fn begin(write: Write, sources: Sources) -> (Delivery, Step) {
+fn begin(write: Write, sources: Sources) -> (Delivery, DeliveryAction) {
     let mut delivery = Delivery::new(write, sources, Terms::default());
-    let step = delivery.step(Heard::Begun, NOW);
-    (delivery, step)
+    let action = delivery.step(Heard::Begun, NOW);
+    (delivery, action)
 }
 
 fn knowing(claim: Arc<ResourceClaim>) -> Sources {
@@ -134,29 +134,32 @@ fn of_pod(pod: Arc<Pod>) -> Sources {
 }
 
 #[track_caller]
-fn call(step: Step) -> ApiCall {
-    match step {
-        Step::Call(call) => *call,
+fn call(action: DeliveryAction) -> ApiCall {
+    match action {
+        DeliveryAction::Call(call) => *call,
         other => unreachable!("a call comes next: {other:?}"),
     }
 }
 
 #[track_caller]
-fn settled(step: Step) -> Settled {
-    match step {
-        Step::Settled(settled) => *settled,
+fn settled(action: DeliveryAction) -> Settled {
+    match action {
+        DeliveryAction::Settled(settled) => *settled,
         other => unreachable!("it is over: {other:?}"),
     }
 }
 
 #[track_caller]
-fn is_paused(step: &Step, millis: u64) {
-    assert!(matches!(step, Step::Pause(time) if *time == Duration::from_millis(millis)), "{step:?}");
+fn is_paused(action: &DeliveryAction, millis: u64) {
+    assert!(
+        matches!(action, DeliveryAction::Pause(time) if *time == Duration::from_millis(millis)),
+        "{action:?}"
+    );
 }
 
 #[track_caller]
-fn is_reading(step: &Step, kind: &str) {
-    assert!(matches!(step, Step::Read(which) if which.named().0 == kind), "{step:?}");
+fn is_reading(action: &DeliveryAction, kind: &str) {
+    assert!(matches!(action, DeliveryAction::Read(which) if which.named().0 == kind), "{action:?}");
 }
 
 /// What an engine that knows the claim is told, in a few words.
@@ -174,8 +177,8 @@ fn told(settled: &Settled) -> Vec<String> {
 
 #[test]
 fn what_was_answered_is_told_when_it_is_done() {
-    let (mut delivery, step) = begin(allocate(), knowing(claim(&json!({}), &json!({}))));
-    assert_eq!(call(step).subresource, Some("status"));
+    let (mut delivery, action) = begin(allocate(), knowing(claim(&json!({}), &json!({}))));
+    assert_eq!(call(action).subresource, Some("status"));
     let written = claim(&json!({ "resourceVersion": "6" }), &with_devices());
     let settled = settled(delivery.step(done(Object::Claim(written)), NOW));
     assert_eq!(settled.outcome, WriteOutcome::Done);
@@ -198,8 +201,8 @@ fn what_was_read_is_told_when_it_failed() {
 #[test]
 fn what_is_missing_is_told() {
     // It was read and was not there.
-    let (mut delivery, step) = begin(deallocate(), Sources::default());
-    is_reading(&step, "ResourceClaim");
+    let (mut delivery, action) = begin(deallocate(), Sources::default());
+    is_reading(&action, "ResourceClaim");
     let gone = settled(delivery.step(not_found(), NOW));
     assert_eq!(gone.outcome, WriteOutcome::Failed("it is gone".to_owned()));
     assert_eq!(told(&gone), ["ns/c u is missing"]);
@@ -222,16 +225,16 @@ fn what_the_engine_does_not_know_is_not_told() {
 #[test]
 fn what_was_only_told_by_a_watch_is_not_told_back() {
     let (mut delivery, _) = begin(allocate(), knowing(claim(&json!({}), &json!({}))));
-    let settled = settled(delivery.step(Heard::Answer(Answer::Refused("no".to_owned())), NOW));
+    let settled = settled(delivery.step(Heard::Answer(CallOutcome::Refused("no".to_owned())), NOW));
     assert_eq!(told(&settled), Vec::<String>::new());
 }
 
 #[test]
 fn a_context_that_was_read_is_told_when_the_write_failed() {
     let write = Write::Negotiate { pod: pod_name(), uid: "pu".into(), selected: None, potential: Vec::new() };
-    let (mut delivery, step) = begin(write, Sources::default());
-    assert_eq!(call(step).verb, Verb::Create);
-    let exists = Heard::Answer(Answer::Conflict("it is there already".to_owned()));
+    let (mut delivery, action) = begin(write, Sources::default());
+    assert_eq!(call(action).verb, Verb::Create);
+    let exists = Heard::Answer(CallOutcome::Conflict("it is there already".to_owned()));
     is_reading(&delivery.step(exists, NOW), "PodSchedulingContext");
     let of_another = json!({ "metadata": {
         "name": "p", "namespace": "ns", "uid": "x", "resourceVersion": "9",
@@ -257,8 +260,8 @@ fn an_allocation_says_when_it_was_made_if_that_is_wanted() {
 fn what_is_not_there_needs_no_deletion() {
     let write = Write::DeleteClaim { claim: claim_name(), uid: "u".into() };
     let bare = claim(&json!({ "finalizers": [] }), &json!({}));
-    let (mut delivery, step) = begin(write, knowing(bare));
-    assert_eq!(call(step).verb, Verb::Delete);
+    let (mut delivery, action) = begin(write, knowing(bare));
+    assert_eq!(call(action).verb, Verb::Delete);
     let settled = settled(delivery.step(not_found(), NOW));
     assert_eq!(settled.outcome, WriteOutcome::Done);
     assert_eq!(told(&settled), ["ns/c u is missing"]);
@@ -266,8 +269,8 @@ fn what_is_not_there_needs_no_deletion() {
 
 #[test]
 fn what_the_api_finds_a_name_for_is_not_sent_again_once_its_answer_is_lost() {
-    let (mut delivery, step) = begin(make_claim(), of_pod(pod(&json!({}))));
-    assert_eq!((call(step).verb, delivery.write().name()), (Verb::Create, "make_claim"));
+    let (mut delivery, action) = begin(make_claim(), of_pod(pod(&json!({}))));
+    assert_eq!((call(action).verb, delivery.write().name()), (Verb::Create, "make_claim"));
     is_paused(&delivery.step(Heard::Answer(busy()), NOW), 100);
     is_reading(&delivery.step(Heard::Rested, NOW), "Pod");
     assert_eq!(call(delivery.step(done(Object::Pod(pod(&json!({})))), NOW)).verb, Verb::Create);
@@ -280,9 +283,9 @@ fn what_was_made_is_taken_back_before_it_is_told_that_it_failed() {
     let (mut delivery, _) = begin(make_claim(), of_pod(pod(&json!({}))));
     let made = claim(&json!({ "finalizers": [] }), &json!({}));
     assert_eq!(call(delivery.step(done(Object::Claim(made.clone())), NOW)).verb, Verb::Update);
-    let undoing = call(delivery.step(Heard::Answer(Answer::Refused("no".to_owned())), NOW));
+    let undoing = call(delivery.step(Heard::Answer(CallOutcome::Refused("no".to_owned())), NOW));
     assert_eq!((undoing.verb, undoing.name.as_str()), (Verb::Delete, "c"));
-    let settled = settled(delivery.step(Heard::Answer(Answer::Done(None)), NOW));
+    let settled = settled(delivery.step(Heard::Answer(CallOutcome::Done(None)), NOW));
     assert_eq!(settled.outcome, WriteOutcome::Failed("no".to_owned()));
 }
 
@@ -290,11 +293,11 @@ fn what_was_made_is_taken_back_before_it_is_told_that_it_failed() {
 fn remarks_about_what_is_gone_are_done() {
     let nominate = Write::Nominate { pod: pod_name(), uid: "pu".into(), node: Some("a".into()) };
     for write in [note(), nominate] {
-        let (mut delivery, step) = begin(write.clone(), of_pod(pod(&json!({}))));
-        call(step);
+        let (mut delivery, action) = begin(write.clone(), of_pod(pod(&json!({}))));
+        call(action);
         assert_eq!(settled(delivery.step(not_found(), NOW)).outcome, WriteOutcome::Done, "{write}");
-        let (mut delivery, step) = begin(write.clone(), Sources::default());
-        is_reading(&step, "Pod");
+        let (mut delivery, action) = begin(write.clone(), Sources::default());
+        is_reading(&action, "Pod");
         assert_eq!(settled(delivery.step(not_found(), NOW)).outcome, WriteOutcome::Done, "{write}");
     }
 }
@@ -305,7 +308,7 @@ fn users_are_read_before_a_claim_loses_its_devices_and_each_time_that_it_is() {
     let found = || done(Object::Claim(claim(&json!({}), &with_devices())));
     is_reading(&delivery.step(found(), NOW), "Pod");
     assert_eq!(call(delivery.step(not_found(), NOW)).verb, Verb::Update);
-    let conflict = Heard::Answer(Answer::Conflict("changed".to_owned()));
+    let conflict = Heard::Answer(CallOutcome::Conflict("changed".to_owned()));
     is_reading(&delivery.step(conflict, NOW), "ResourceClaim");
     is_reading(&delivery.step(found(), NOW), "Pod");
     let mut at_work = Pod::clone(&pod(&json!({})));
@@ -313,30 +316,30 @@ fn users_are_read_before_a_claim_loses_its_devices_and_each_time_that_it_is() {
     let settled = settled(delivery.step(done(Object::Pod(Arc::new(at_work))), NOW));
     assert_eq!(settled.outcome, WriteOutcome::Failed("it is in use in the meantime".to_owned()));
     // What a watch told is no reason to leave them out.
-    let (_, step) = begin(deallocate(), knowing(claim(&json!({}), &with_devices())));
-    is_reading(&step, "Pod");
+    let (_, action) = begin(deallocate(), knowing(claim(&json!({}), &with_devices())));
+    is_reading(&action, "Pod");
 }
 
 /// Answers each call in this way, and each reading with the claim, until it is over; counts the calls.
-fn calls_until_settled(answer: &Answer, calls_max: u32) -> (u32, Option<WriteOutcome>, Duration) {
+fn calls_until_settled(answer: &CallOutcome, calls_max: u32) -> (u32, Option<WriteOutcome>, Duration) {
     let sources = knowing(claim(&json!({}), &json!({})));
-    let (mut delivery, mut step) = begin(allocate(), sources);
+    let (mut delivery, mut action) = begin(allocate(), sources);
     let (mut calls, mut paused) = (0, Duration::ZERO);
     loop {
-        let heard = match step {
-            Step::Call(_) if calls == calls_max => return (calls, None, paused),
-            Step::Call(_) => {
+        let heard = match action {
+            DeliveryAction::Call(_) if calls == calls_max => return (calls, None, paused),
+            DeliveryAction::Call(_) => {
                 calls += 1;
                 Heard::Answer(answer.clone())
             }
-            Step::Read(_) => done(Object::Claim(claim(&json!({}), &json!({})))),
-            Step::Pause(time) => {
+            DeliveryAction::Read(_) => done(Object::Claim(claim(&json!({}), &json!({})))),
+            DeliveryAction::Pause(time) => {
                 paused += time;
                 Heard::Rested
             }
-            Step::Settled(settled) => return (calls, Some(settled.outcome), paused),
+            DeliveryAction::Settled(settled) => return (calls, Some(settled.outcome), paused),
         };
-        step = delivery.step(heard, NOW);
+        action = delivery.step(heard, NOW);
     }
 }
 
@@ -345,12 +348,12 @@ fn tries_have_an_end_unless_an_answer_got_lost() {
     let (calls, outcome, paused) = calls_until_settled(&busy(), 1_000);
     assert_eq!((calls, outcome), (8, Some(WriteOutcome::Failed("busy".to_owned()))));
     assert_eq!(paused, Duration::from_millis(100 * (1 + 2 + 4 + 8 + 16 + 32) + 5_000));
-    let (calls, outcome, paused) = calls_until_settled(&Answer::Conflict("changed".to_owned()), 1_000);
+    let (calls, outcome, paused) = calls_until_settled(&CallOutcome::Conflict("changed".to_owned()), 1_000);
     assert_eq!((calls, outcome), (32, Some(WriteOutcome::Failed("changed".to_owned()))));
     assert_eq!(paused, Duration::from_millis(5 * (1 + 2 + 4 + 8 + 16 + 32 + 64) + 23 * 500));
-    let (calls, outcome, _) = calls_until_settled(&Answer::Unreadable("odd".to_owned()), 1_000);
+    let (calls, outcome, _) = calls_until_settled(&CallOutcome::Unreadable("odd".to_owned()), 1_000);
     assert_eq!((calls, outcome), (1, Some(WriteOutcome::Done)), "the last call was carried out");
-    let lost = Answer::Lost { why: "lost".to_owned(), retry_after: Some(Duration::from_secs(60)) };
+    let lost = CallOutcome::Lost { why: "lost".to_owned(), retry_after: Some(Duration::from_secs(60)) };
     let (calls, outcome, paused) = calls_until_settled(&lost, 100);
     assert_eq!((calls, outcome), (100, None), "it is pursued until it is known what became of it");
     assert_eq!(paused, Duration::from_secs(5) * 100, "a server may not have us wait for ever");
@@ -358,23 +361,23 @@ fn tries_have_an_end_unless_an_answer_got_lost() {
 
 #[test]
 fn readings_have_an_end_unless_an_answer_got_lost() {
-    let unread = |mut delivery: Delivery, mut step: Step| {
+    let unread = |mut delivery: Delivery, mut action: DeliveryAction| {
         for reads in 0..100 {
-            is_reading(&step, "ResourceClaim");
-            step = delivery.step(Heard::Answer(busy()), NOW);
-            match step {
-                Step::Settled(_) => return Some(reads + 1),
-                _ => step = delivery.step(Heard::Rested, NOW),
+            is_reading(&action, "ResourceClaim");
+            action = delivery.step(Heard::Answer(busy()), NOW);
+            match action {
+                DeliveryAction::Settled(_) => return Some(reads + 1),
+                _ => action = delivery.step(Heard::Rested, NOW),
             }
         }
         None
     };
-    let (delivery, step) = begin(deallocate(), Sources::default());
-    assert_eq!(unread(delivery, step), Some(8));
+    let (delivery, action) = begin(deallocate(), Sources::default());
+    assert_eq!(unread(delivery, action), Some(8));
     let (mut delivery, _) = begin(allocate(), knowing(claim(&json!({}), &json!({}))));
     delivery.step(lost(), NOW);
-    let step = delivery.step(Heard::Rested, NOW);
-    assert_eq!(unread(delivery, step), None);
+    let action = delivery.step(Heard::Rested, NOW);
+    assert_eq!(unread(delivery, action), None);
 }
 
 type Edges = BTreeSet<(String, String, String)>;
@@ -409,41 +412,41 @@ fn heard_name(heard: &Heard) -> &'static str {
     match heard {
         Heard::Begun => "Begun",
         Heard::Rested => "Rested",
-        Heard::Answer(Answer::Done(_)) => "Done",
-        Heard::Answer(Answer::Unreadable(_)) => "Unreadable",
-        Heard::Answer(Answer::NotFound(_)) => "NotFound",
-        Heard::Answer(Answer::Conflict(_)) => "Conflict",
-        Heard::Answer(Answer::Busy { .. }) => "Busy",
-        Heard::Answer(Answer::Lost { .. }) => "Lost",
-        Heard::Answer(Answer::Refused(_)) => "Refused",
+        Heard::Answer(CallOutcome::Done(_)) => "Done",
+        Heard::Answer(CallOutcome::Unreadable(_)) => "Unreadable",
+        Heard::Answer(CallOutcome::NotFound(_)) => "NotFound",
+        Heard::Answer(CallOutcome::Conflict(_)) => "Conflict",
+        Heard::Answer(CallOutcome::Busy { .. }) => "Busy",
+        Heard::Answer(CallOutcome::Lost { .. }) => "Lost",
+        Heard::Answer(CallOutcome::Refused(_)) => "Refused",
     }
 }
 
-/// All that may be heard after a step, and a call's object as a server would answer it.
-fn all_answers(step: &Step) -> Vec<Heard> {
-    let object = match step {
-        Step::Pause(_) => return vec![Heard::Rested],
-        Step::Settled(_) => return Vec::new(),
-        Step::Call(call) if !call.gives_object() => None,
-        Step::Call(call) if call.kind == "Pod" => Some(Object::Pod(pod(&json!({})))),
-        Step::Call(call) => {
+/// All that may be heard after an action, and a call's object as a server would answer it.
+fn all_answers(action: &DeliveryAction) -> Vec<Heard> {
+    let object = match action {
+        DeliveryAction::Pause(_) => return vec![Heard::Rested],
+        DeliveryAction::Settled(_) => return Vec::new(),
+        DeliveryAction::Call(call) if !call.gives_object() => None,
+        DeliveryAction::Call(call) if call.kind == "Pod" => Some(Object::Pod(pod(&json!({})))),
+        DeliveryAction::Call(call) => {
             let mut body = call.body.clone();
             (body["metadata"]["name"], body["metadata"]["uid"]) = (json!("c"), json!("u"));
             Some(Object::of_value(call.kind, &body).expect("what is sent is of its kind"))
         }
-        Step::Read(ObjectRef::Pod(_)) => Some(Object::Pod(pod(&json!({})))),
-        Step::Read(ObjectRef::Claim(_)) => Some(Object::Claim(claim(&json!({}), &json!({})))),
-        Step::Read(other) => unreachable!("nothing here is made from {other:?}"),
+        DeliveryAction::Read(ObjectRef::Pod(_)) => Some(Object::Pod(pod(&json!({})))),
+        DeliveryAction::Read(ObjectRef::Claim(_)) => Some(Object::Claim(claim(&json!({}), &json!({})))),
+        DeliveryAction::Read(other) => unreachable!("nothing here is made from {other:?}"),
     };
     let (why, retry_after) = (String::new(), None);
     let answers = [
-        Answer::Done(object),
-        Answer::Unreadable(why.clone()),
-        Answer::NotFound(why.clone()),
-        Answer::Conflict(why.clone()),
+        CallOutcome::Done(object),
+        CallOutcome::Unreadable(why.clone()),
+        CallOutcome::NotFound(why.clone()),
+        CallOutcome::Conflict(why.clone()),
         busy(),
-        Answer::Lost { why: why.clone(), retry_after },
-        Answer::Refused(why),
+        CallOutcome::Lost { why: why.clone(), retry_after },
+        CallOutcome::Refused(why),
     ];
     answers.into_iter().map(Heard::Answer).collect()
 }
@@ -453,10 +456,10 @@ fn walk(delivery: &Delivery, heard: Vec<Heard>, depth: u32, edges: &mut Edges) {
     for heard in heard {
         let mut delivery = delivery.clone();
         let (from, by) = (state_name(&delivery), heard_name(&heard));
-        let step = delivery.step(heard, NOW);
+        let action = delivery.step(heard, NOW);
         edges.insert((from.to_owned(), by.to_owned(), state_name(&delivery).to_owned()));
         if depth > 0 {
-            walk(&delivery, all_answers(&step), depth - 1, edges);
+            walk(&delivery, all_answers(&action), depth - 1, edges);
         }
     }
 }

@@ -4,7 +4,7 @@ use schema::{Shape, StructId, Table};
 
 use super::fieldset::FieldSet;
 use super::form::{Form, Place};
-use super::step::Step;
+use super::path_element::PathElement;
 
 /// Adds the named fields on the way to a field: `a.b.c` brings `a` and `a.b`, but no entry of a map and no element of
 /// a list.
@@ -15,7 +15,7 @@ pub(super) fn with_named_fields<'a>(table: &Table, id: StructId, mut set: FieldS
 
 fn name_fields(table: &Table, form: Form<'_>, set: &mut FieldSet<'_>) {
     for node in &mut set.nodes {
-        let Some(place) = part(form, &node.step) else { continue };
+        let Some(place) = part(form, &node.path_element) else { continue };
         node.member |= matches!(form, Form::Struct(_)) && !node.children.is_empty();
         name_fields(table, place.form(table), &mut node.children);
     }
@@ -29,7 +29,7 @@ pub(super) fn reconcile(table: &Table, id: StructId, set: &mut FieldSet<'_>) {
 
 fn reconcile_below(table: &Table, form: Form<'_>, set: &mut FieldSet<'_>) {
     for node in &mut set.nodes {
-        let Some(place) = part(form, &node.step) else { continue };
+        let Some(place) = part(form, &node.path_element) else { continue };
         match place.form(table) {
             Form::Whole if matches!(place.shape, Shape::Scalar(_) | Shape::Any) => {}
             Form::Whole => {
@@ -43,12 +43,12 @@ fn reconcile_below(table: &Table, form: Form<'_>, set: &mut FieldSet<'_>) {
     }
 }
 
-/// The place to which a step leads.
-fn part<'t>(form: Form<'t>, step: &Step<'_>) -> Option<Place<'t>> {
-    match (form, step) {
-        (Form::Struct(known), Step::Field(name)) => known.field(name).map(Place::of),
-        (Form::Map(entry), Step::Field(_)) => Some(entry),
-        (Form::List(elements), Step::Key(_) | Step::Item(_)) => Some(elements.place),
+/// The place to which a path element leads.
+fn part<'t>(form: Form<'t>, path_element: &PathElement<'_>) -> Option<Place<'t>> {
+    match (form, path_element) {
+        (Form::Struct(known), PathElement::Field(name)) => known.field(name).map(Place::of),
+        (Form::Map(entry), PathElement::Field(_)) => Some(entry),
+        (Form::List(elements), PathElement::Key(_) | PathElement::Item(_)) => Some(elements.place),
         _ => None,
     }
 }

@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::adjust::with_named_fields;
 use super::conflict::{ApplyError, Conflicts};
-use super::entries::{Entries, Entry, Identity};
+use super::entries::{Entries, Identity, ManagedFieldsEntry};
 use super::fieldset::FieldSet;
 use super::form::nothing;
 use super::last_applied;
 use super::merge::{merge, remove};
 use super::owned::Owned;
-use super::step::same;
+use super::path_element::same;
 use super::tracker::{Change, managed_fields, untracked, update};
 use super::walk::fields_of;
 use super::{Manager, Operation, check};
@@ -210,7 +210,7 @@ impl Request<'_> {
         let time = if same(self.live, &merged) { time } else { Some(self.manager.time) };
         if !own.is_empty() {
             let api_version = self.kind.api_version.as_str();
-            entries.0.insert(identity, Entry { api_version, time, fields: Owned::Set(own) });
+            entries.0.insert(identity, ManagedFieldsEntry { api_version, time, fields: Owned::Set(own) });
         }
         let written = entries.write();
         Ok((merged, written))

@@ -7,7 +7,7 @@ use schema::{Scalar, Shape, StructId, Table};
 use serde_json::Value;
 
 use super::form::{Form, Place};
-use super::step::Step;
+use super::path_element::PathElement;
 
 /// Checks a configuration.
 pub(super) fn check(table: &Table, id: StructId, config: &Value) -> Result<(), String> {
@@ -52,17 +52,18 @@ impl<'a> Check<'a> {
         let elements = if let Form::List(elements) = place.form(self.table) { Some(elements) } else { None };
         let mut seen = BTreeSet::new();
         for (at, item) in items.iter().enumerate() {
-            let step = match elements {
+            let path_element = match elements {
                 Some(elements) => {
-                    let step = elements.step(item).map_err(|why| format!(": element {at}: {why}"))?;
-                    if !seen.insert(step.clone()) {
-                        return Err(format!(": duplicate entries for key {step}"));
+                    let path_element =
+                        elements.path_element(item).map_err(|why| format!(": element {at}: {why}"))?;
+                    if !seen.insert(path_element.clone()) {
+                        return Err(format!(": duplicate entries for key {path_element}"));
                     }
-                    step
+                    path_element
                 }
-                None => Step::Index(i64::try_from(at).unwrap_or(i64::MAX)),
+                None => PathElement::Index(i64::try_from(at).unwrap_or(i64::MAX)),
             };
-            self.place(Place::inside(element), item).map_err(|error| format!("{step}{error}"))?;
+            self.place(Place::inside(element), item).map_err(|error| format!("{path_element}{error}"))?;
         }
         Ok(())
     }

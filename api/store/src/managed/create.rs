@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::fieldset::FieldSet;
 use super::form::{Form, Place};
-use super::step::{Step, same};
+use super::path_element::{PathElement, same};
 use super::tracker::untracked;
 
 /// What was at a place before.
@@ -27,10 +27,10 @@ pub(super) fn created(table: &Table, known: &Struct, object: &Value, reset: &Fie
     let mut fields = Fields::new();
     for (name, value) in entries {
         let Some(field) = known.field(name) else { continue };
-        if reset.get(&Step::Field(name)).is_some_and(|node| node.member) {
+        if reset.get(&PathElement::Field(name)).is_some_and(|node| node.member) {
             continue;
         }
-        let hidden = untracked().get(&Step::Field(name)).map(|node| &node.children);
+        let hidden = untracked().get(&PathElement::Field(name)).map(|node| &node.children);
         walk.field(&mut fields, Before::Empty, field, value, hidden);
     }
     Value::Object(fields.into_iter().collect())
@@ -86,7 +86,8 @@ impl Walk<'_> {
             (Form::Struct(known), Value::Object(entries)) if !entries.is_empty() => {
                 let mut fields = start(entries.len());
                 for (name, value) in entries {
-                    let is_hidden = || hidden.is_some_and(|hidden| hidden.get(&Step::Field(name)).is_some());
+                    let is_hidden =
+                        || hidden.is_some_and(|hidden| hidden.get(&PathElement::Field(name)).is_some());
                     if let Some(field) = known.field(name).filter(|_| !is_hidden()) {
                         self.field(&mut fields, before, field, value, None);
                     }
@@ -104,9 +105,9 @@ impl Walk<'_> {
             (Form::List(elements), Value::Array(items)) if !items.is_empty() => {
                 let mut fields = start(items.len());
                 for item in items {
-                    let Ok(step) = elements.step(item) else { continue };
+                    let Ok(path_element) = elements.path_element(item) else { continue };
                     let below = self.below(elements.place.form(self.table), Before::Absent, item, None);
-                    fields.push((step.text(), below.unwrap_or_default()));
+                    fields.push((path_element.text(), below.unwrap_or_default()));
                 }
                 own_together(&mut fields);
                 fields

@@ -35,7 +35,7 @@ impl<'a> Identity<'a> {
 
 /// What an entry says.
 #[derive(Clone, Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct ManagedFieldsEntry<'a> {
     pub api_version: &'a str,
     pub time: Option<&'a str>,
     pub fields: Owned<'a>,
@@ -43,7 +43,7 @@ pub(super) struct Entry<'a> {
 
 /// All entries of an object.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Entries<'a>(pub BTreeMap<Identity<'a>, Entry<'a>>);
+pub(super) struct Entries<'a>(pub BTreeMap<Identity<'a>, ManagedFieldsEntry<'a>>);
 
 impl<'a> Entries<'a> {
     /// The entries that this server wrote.
@@ -81,7 +81,7 @@ impl<'a> Entries<'a> {
             let fields = read(entry.get("fieldsV1"))?;
             let time = entry.get("time").and_then(Value::as_str);
             let identity = Identity::new(text("manager"), operation, api_version, text("subresource"));
-            entries.insert(identity, Entry { api_version, time, fields });
+            entries.insert(identity, ManagedFieldsEntry { api_version, time, fields });
         }
         Ok(Self(entries))
     }
@@ -98,7 +98,7 @@ impl<'a> Entries<'a> {
         table: &Table,
         id: StructId,
         difference: &Difference<'_>,
-        mut taken: impl FnMut(&Identity<'a>, &Entry<'a>, &FieldSet<'a>),
+        mut taken: impl FnMut(&Identity<'a>, &ManagedFieldsEntry<'a>, &FieldSet<'a>),
     ) {
         self.0.retain(|identity, entry| {
             if !entry.fields.may_touch(&difference.changed) && !entry.fields.may_touch(&difference.removed) {
@@ -121,7 +121,7 @@ impl<'a> Entries<'a> {
         }
         let mut entries: Vec<_> = self.0.iter().collect();
         entries.sort_by(|(a, a_entry), (b, b_entry)| {
-            let key = |identity: &Identity<'a>, entry: &Entry<'a>| {
+            let key = |identity: &Identity<'a>, entry: &ManagedFieldsEntry<'a>| {
                 (identity.operation, entry.time, identity.name, entry.api_version, identity.subresource)
             };
             key(a, a_entry).cmp(&key(b, b_entry))
@@ -173,7 +173,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-impl Entry<'_> {
+impl ManagedFieldsEntry<'_> {
     fn write(&self, identity: &Identity<'_>) -> Value {
         entry(self.fields.to_json(), identity, self.api_version, self.time)
     }

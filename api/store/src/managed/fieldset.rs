@@ -1,13 +1,13 @@
-//! Sets of fields, as trees of steps.
+//! Sets of fields, as trees of path elements.
 //!
-//! Invariant: the steps of a level are sorted and different, and every node is a member or has members below it.
+//! Invariant: the path elements of a level are sorted and different, and every node is a member or has members below it.
 
 use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::step::Step;
+use super::path_element::PathElement;
 
 /// A set of places in an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,7 +18,7 @@ pub struct FieldSet<'a> {
 /// A place that is in the set, or is on the way to one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node<'a> {
-    pub step: Step<'a>,
+    pub path_element: PathElement<'a>,
     pub member: bool,
     pub children: FieldSet<'a>,
 }
@@ -40,11 +40,12 @@ impl<'a> FieldSet<'a> {
 
     fn insert(&mut self, path: &[&'a str]) {
         let Some((first, rest)) = path.split_first() else { return };
-        let step = Step::Field(first);
-        let at = self.nodes.binary_search_by(|node| node.step.cmp(&step)).unwrap_or_else(|at| {
-            self.nodes.insert(at, Node { step, member: false, children: Self::default() });
-            at
-        });
+        let path_element = PathElement::Field(first);
+        let at =
+            self.nodes.binary_search_by(|node| node.path_element.cmp(&path_element)).unwrap_or_else(|at| {
+                self.nodes.insert(at, Node { path_element, member: false, children: Self::default() });
+                at
+            });
         if rest.is_empty() {
             self.nodes[at].member = true;
         } else {
@@ -62,22 +63,25 @@ impl<'a> FieldSet<'a> {
         self.nodes.iter().all(|node| node.children.is_empty())
     }
 
-    /// The set of the one place at `step`.
-    pub(super) fn only(step: Step<'a>) -> Self {
-        Self { nodes: vec![Node { step, member: true, children: Self::default() }] }
+    /// The set of the one place at `path_element`.
+    pub(super) fn only(path_element: PathElement<'a>) -> Self {
+        Self { nodes: vec![Node { path_element, member: true, children: Self::default() }] }
     }
 
-    /// Adds a place whose step is greater than all steps of the level. A place without members is left out.
-    pub(super) fn push(&mut self, step: Step<'a>, member: bool, children: Self) {
-        debug_assert!(self.nodes.last().is_none_or(|last| last.step < step), "steps come in order");
+    /// Adds a place whose path element is greater than all path elements of the level. A place without members is left out.
+    pub(super) fn push(&mut self, path_element: PathElement<'a>, member: bool, children: Self) {
+        debug_assert!(
+            self.nodes.last().is_none_or(|last| last.path_element < path_element),
+            "steps come in order"
+        );
         if member || !children.is_empty() {
-            self.nodes.push(Node { step, member, children });
+            self.nodes.push(Node { path_element, member, children });
         }
     }
 
-    /// The node at `step`.
-    pub(super) fn get(&self, step: &Step<'_>) -> Option<&Node<'a>> {
-        self.nodes.binary_search_by(|node| node.step.cmp(step)).ok().map(|at| &self.nodes[at])
+    /// The node at `path_element`.
+    pub(super) fn get(&self, path_element: &PathElement<'_>) -> Option<&Node<'a>> {
+        self.nodes.binary_search_by(|node| node.path_element.cmp(path_element)).ok().map(|at| &self.nodes[at])
     }
 
     /// What is in either set.
@@ -92,11 +96,11 @@ impl<'a> FieldSet<'a> {
         let mut nodes = Vec::with_capacity(self.nodes.len() + other.nodes.len());
         let (mut left, mut right) = (self.nodes.into_iter().peekable(), other.nodes.into_iter().peekable());
         while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
-            match a.step.cmp(&b.step) {
+            match a.path_element.cmp(&b.path_element) {
                 Ordering::Less => nodes.extend(left.next()),
                 Ordering::Greater => nodes.extend(right.next()),
                 Ordering::Equal => nodes.extend(left.next().zip(right.next()).map(|(a, b)| Node {
-                    step: a.step,
+                    path_element: a.path_element,
                     member: a.member || b.member,
                     children: a.children.union(b.children),
                 })),
@@ -113,10 +117,10 @@ impl<'a> FieldSet<'a> {
         let mut set = Self::default();
         let mut theirs = other.nodes.iter().peekable();
         for node in &self.nodes {
-            while theirs.next_if(|their| their.step < node.step).is_some() {}
-            if let Some(their) = theirs.next_if(|their| their.step == node.step) {
+            while theirs.next_if(|their| their.path_element < node.path_element).is_some() {}
+            if let Some(their) = theirs.next_if(|their| their.path_element == node.path_element) {
                 let children = node.children.intersection(&their.children);
-                set.push(node.step.clone(), node.member && their.member, children);
+                set.push(node.path_element.clone(), node.member && their.member, children);
             }
         }
         set
@@ -149,8 +153,8 @@ impl<'a> FieldSet<'a> {
         }
         let mut theirs = other.nodes.iter().peekable();
         self.nodes.retain_mut(|node| {
-            while theirs.next_if(|their| their.step < node.step).is_some() {}
-            if let Some(their) = theirs.next_if(|their| their.step == node.step) {
+            while theirs.next_if(|their| their.path_element < node.path_element).is_some() {}
+            if let Some(their) = theirs.next_if(|their| their.path_element == node.path_element) {
                 reduce(node, their);
             }
             node.member || !node.children.is_empty()
@@ -166,17 +170,17 @@ impl<'a> FieldSet<'a> {
 
     fn collect(&self, prefix: &str, paths: &mut Vec<String>) {
         paths.extend(
-            self.nodes.iter().filter(|node| node.member).map(|node| format!("{prefix}{}", node.step)),
+            self.nodes.iter().filter(|node| node.member).map(|node| format!("{prefix}{}", node.path_element)),
         );
         for node in self.nodes.iter().filter(|node| !node.children.is_empty()) {
-            node.children.collect(&format!("{prefix}{}", node.step), paths);
+            node.children.collect(&format!("{prefix}{}", node.path_element), paths);
         }
     }
 
     /// Reads the JSON of managed fields.
     ///
     /// # Errors
-    /// When a step is malformed or the JSON is of another shape.
+    /// When a path element is malformed or the JSON is of another shape.
     pub fn from_json(fields: &'a Value) -> Result<Self, BadFields> {
         read(fields).map(|(set, _)| set)
     }
@@ -192,7 +196,7 @@ fn write(node: &Node<'_>) -> (String, Value) {
     if node.member && !fields.is_empty() {
         fields.insert(".".to_owned(), Value::Object(Map::new()));
     }
-    (node.step.text(), Value::Object(fields))
+    (node.path_element.text(), Value::Object(fields))
 }
 
 /// What is below a place, and whether the place itself is in the set.
@@ -207,15 +211,15 @@ fn read(fields: &Value) -> Result<(FieldSet<'_>, bool), BadFields> {
     for (text, below) in fields {
         if text == "." {
             member = true;
-        } else if let Some(step) = Step::read(text).map_err(BadFields)? {
+        } else if let Some(path_element) = PathElement::read(text).map_err(BadFields)? {
             let (children, member) = read(below)?;
-            nodes.push(Node { step, member, children });
+            nodes.push(Node { path_element, member, children });
         }
     }
-    // The order of texts is that of steps except where a key or item is a number.
-    if !nodes.is_sorted_by(|a, b| a.step < b.step) {
-        nodes.sort_by(|a, b| a.step.cmp(&b.step));
-        nodes.dedup_by(|b, a| a.step == b.step);
+    // The order of texts is that of path elements except where a key or item is a number.
+    if !nodes.is_sorted_by(|a, b| a.path_element < b.path_element) {
+        nodes.sort_by(|a, b| a.path_element.cmp(&b.path_element));
+        nodes.dedup_by(|b, a| a.path_element == b.path_element);
     }
     let member = member || nodes.is_empty();
     Ok((FieldSet { nodes }, member))

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schema::{Field, Kind, ListKind, Presence, Shape, Struct, Table};
 use serde_json::{Map, Value};
 
-use super::step::Step;
+use super::path_element::PathElement;
 
 /// A place of the schema.
 #[derive(Clone, Copy)]
@@ -69,13 +69,13 @@ impl<'t> Place<'t> {
 
 impl<'a> Elements<'a> {
     /// What tells `element` from the others; `Err` says why nothing does.
-    pub fn step(self, element: &'a Value) -> Result<Step<'a>, &'static str> {
+    pub fn path_element(self, element: &'a Value) -> Result<PathElement<'a>, &'static str> {
         let Some((names, known)) = self.key else {
             return match element {
                 Value::Null | Value::Array(_) | Value::Object(_) => {
                     Err("an element of a set must be a single value")
                 }
-                single => Ok(Step::Item(Cow::Borrowed(single))),
+                single => Ok(PathElement::Item(Cow::Borrowed(single))),
             };
         };
         let Value::Object(fields) = element else {
@@ -90,15 +90,17 @@ impl<'a> Elements<'a> {
             return Err("an element of a list with keys has none of them");
         }
         key.sort_by(|(a, _), (b, _)| a.cmp(b));
-        Ok(Step::Key(key))
+        Ok(PathElement::Key(key))
     }
 
-    /// The elements with their steps, in the order of steps; equal ones stay in the list's order.
-    pub fn sorted(self, items: &'a [Value]) -> Vec<(Step<'a>, &'a Value)> {
-        let mut steps: Vec<_> =
-            items.iter().filter_map(|item| self.step(item).ok().map(|step| (step, item))).collect();
-        steps.sort_by(|(a, _), (b, _)| a.cmp(b));
-        steps
+    /// The elements with their path elements, in the order of path elements; equal ones stay in the list's order.
+    pub fn sorted(self, items: &'a [Value]) -> Vec<(PathElement<'a>, &'a Value)> {
+        let mut path_elements: Vec<_> = items
+            .iter()
+            .filter_map(|item| self.path_element(item).ok().map(|path_element| (path_element, item)))
+            .collect();
+        path_elements.sort_by(|(a, _), (b, _)| a.cmp(b));
+        path_elements
     }
 }
 

@@ -7,7 +7,7 @@ use schema::{Kind, Table};
 use serde_json::{Map, Value};
 
 use super::fieldset::FieldSet;
-use super::step::write_json;
+use super::path_element::write_json;
 use super::walk::{Difference, compare, fields_of};
 
 /// The only name for which the annotation means something.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::fieldset::FieldSet;
 use super::form::{Elements, Form, Place, fields_in, items_in};
-use super::step::Step;
+use super::path_element::PathElement;
 
 /// `live` with everything that `config` says.
 pub(super) fn merge(table: &Table, id: StructId, live: &Value, config: &Value) -> Value {
@@ -75,45 +75,47 @@ impl<'a> Merge<'a> {
 
     /// Elements that both have are in the order of `new`; the others stay where they are, those of `old` first.
     fn elements(self, elements: Elements<'a>, old: &'a [Value], new: &'a [Value]) -> Vec<Value> {
-        let (old_steps, new_steps) = (steps(elements, old), steps(elements, new));
-        let news: BTreeMap<&Step<'a>, &'a Value> = new_steps.iter().zip(new).collect();
+        let (old_path_elements, new_path_elements) =
+            (path_elements(elements, old), path_elements(elements, new));
+        let news: BTreeMap<&PathElement<'a>, &'a Value> = new_path_elements.iter().zip(new).collect();
         // Elements of the old list that cannot be told apart merge with nothing.
-        let mut olds: BTreeMap<&Step<'a>, Option<&'a Value>> = BTreeMap::new();
-        for (step, value) in old_steps.iter().zip(old) {
-            olds.entry(step).and_modify(|found| *found = None).or_insert(Some(value));
+        let mut olds: BTreeMap<&PathElement<'a>, Option<&'a Value>> = BTreeMap::new();
+        for (path_element, value) in old_path_elements.iter().zip(old) {
+            olds.entry(path_element).and_modify(|found| *found = None).or_insert(Some(value));
         }
-        let mut shared = new_steps.iter().filter(|step| olds.contains_key(step));
+        let mut shared = new_path_elements.iter().filter(|path_element| olds.contains_key(path_element));
         let mut next = shared.next();
-        let mut done: BTreeSet<&Step<'a>> = BTreeSet::new();
+        let mut done: BTreeSet<&PathElement<'a>> = BTreeSet::new();
         let mut merged = Vec::with_capacity(old.len().max(new.len()));
         let (mut at_old, mut at_new) = (0, 0);
         while at_old < old.len() || at_new < new.len() {
-            if let (Some(step), Some(wanted)) = (old_steps.get(at_old), new_steps.get(at_new))
-                && step != wanted
-                && news.contains_key(step)
-                && next.is_some_and(|next| next != step)
+            if let (Some(path_element), Some(wanted)) =
+                (old_path_elements.get(at_old), new_path_elements.get(at_new))
+                && path_element != wanted
+                && news.contains_key(path_element)
+                && next.is_some_and(|next| next != path_element)
             {
                 // The new list has this element further on.
                 at_old += 1;
                 continue;
             }
-            if let Some(step) = old_steps.get(at_old)
-                && Some(step) != new_steps.get(at_new)
+            if let Some(path_element) = old_path_elements.get(at_old)
+                && Some(path_element) != new_path_elements.get(at_new)
             {
-                if !news.contains_key(step) {
+                if !news.contains_key(path_element) {
                     merged.extend(self.value(elements.place, Some(&old[at_old]), None));
                     at_old += 1;
                     continue;
                 }
-                at_old += usize::from(done.contains(step));
+                at_old += usize::from(done.contains(path_element));
             }
-            if let Some(step) = new_steps.get(at_new) {
-                let had = olds.get(step).copied().flatten();
-                merged.extend(self.value(elements.place, had, news.get(step).copied()));
-                done.insert(step);
-                at_old += usize::from(old_steps.get(at_old) == Some(step));
+            if let Some(path_element) = new_path_elements.get(at_new) {
+                let had = olds.get(path_element).copied().flatten();
+                merged.extend(self.value(elements.place, had, news.get(path_element).copied()));
+                done.insert(path_element);
+                at_old += usize::from(old_path_elements.get(at_old) == Some(path_element));
                 at_new += 1;
-                if next == Some(step) {
+                if next == Some(path_element) {
                     next = shared.next();
                 }
             }
@@ -122,10 +124,14 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// The steps of a list's elements; one that has none is known by its position.
-fn steps<'a>(elements: Elements<'a>, items: &'a [Value]) -> Vec<Step<'a>> {
-    let position = |at: usize| Step::Index(i64::try_from(at).unwrap_or(i64::MAX));
-    items.iter().enumerate().map(|(at, item)| elements.step(item).unwrap_or_else(|_| position(at))).collect()
+/// The path elements of a list's elements; one that has none is known by its position.
+fn path_elements<'a>(elements: Elements<'a>, items: &'a [Value]) -> Vec<PathElement<'a>> {
+    let position = |at: usize| PathElement::Index(i64::try_from(at).unwrap_or(i64::MAX));
+    items
+        .iter()
+        .enumerate()
+        .map(|(at, item)| elements.path_element(item).unwrap_or_else(|_| position(at)))
+        .collect()
 }
 
 /// The object without the fields of a set.
@@ -137,7 +143,9 @@ fn remove_inside(table: &Table, form: Form<'_>, value: &Value, fields: &FieldSet
     if fields.is_empty() {
         return value.clone();
     }
-    let reduce = |place: Option<Place<'_>>, step: &Step<'_>, value: &Value| match fields.get(step) {
+    let reduce = |place: Option<Place<'_>>, path_element: &PathElement<'_>, value: &Value| match fields
+        .get(path_element)
+    {
         None => Some(value.clone()),
         Some(node) if node.member => None,
         Some(node) => Some(match place {
@@ -151,7 +159,7 @@ fn remove_inside(table: &Table, form: Form<'_>, value: &Value, fields: &FieldSet
                 .iter()
                 .filter_map(|(name, value)| {
                     let place = known.field(name).map(Place::of);
-                    reduce(place, &Step::Field(name), value).map(|value| (name.clone(), value))
+                    reduce(place, &PathElement::Field(name), value).map(|value| (name.clone(), value))
                 })
                 .collect(),
         ),
@@ -159,15 +167,15 @@ fn remove_inside(table: &Table, form: Form<'_>, value: &Value, fields: &FieldSet
             entries
                 .iter()
                 .filter_map(|(name, value)| {
-                    reduce(Some(entry), &Step::Field(name), value).map(|value| (name.clone(), value))
+                    reduce(Some(entry), &PathElement::Field(name), value).map(|value| (name.clone(), value))
                 })
                 .collect(),
         ),
         (Form::List(elements), Value::Array(items)) => Value::Array(
             items
                 .iter()
-                .filter_map(|item| match elements.step(item) {
-                    Ok(step) => reduce(Some(elements.place), &step, item),
+                .filter_map(|item| match elements.path_element(item) {
+                    Ok(path_element) => reduce(Some(elements.place), &path_element, item),
                     Err(_) => Some(item.clone()),
                 })
                 .collect(),

@@ -45,7 +45,7 @@ impl<'a> Owned<'a> {
 
 /// A place counts as touched even if only what is below it is owned, because the schema may have joined it since.
 fn touches(fields: &Map<String, Value>, set: &FieldSet<'_>) -> bool {
-    set.nodes.iter().any(|node| match fields.get(&node.step.text()) {
+    set.nodes.iter().any(|node| match fields.get(&node.path_element.text()) {
         Some(_) if node.member => true,
         Some(Value::Object(below)) => touches(below, &node.children),
         _ => false,

@@ -8,7 +8,7 @@ use schema::{Kind, Table};
 use serde_json::{Map, Value};
 
 use super::create::created;
-use super::entries::{self, Entries, Entry, Identity};
+use super::entries::{self, Entries, Identity, ManagedFieldsEntry};
 use super::fieldset::FieldSet;
 use super::form::nothing;
 use super::owned::Owned;
@@ -129,7 +129,7 @@ pub(super) fn update<'a>(
         None => taken,
     };
     let fields = Owned::Set(fields);
-    entries.0.insert(identity, Entry { api_version, time: Some(manager.time), fields });
+    entries.0.insert(identity, ManagedFieldsEntry { api_version, time: Some(manager.time), fields });
 }
 
 /// What the server decides, so that nobody owns it.

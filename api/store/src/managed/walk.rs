@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::fieldset::FieldSet;
 use super::form::{Elements, Form, Place, fields_in, items_in};
-use super::step::{Step, same};
+use super::path_element::{PathElement, same};
 
 /// How one object became another.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl<'a> Walk<'a> {
             Form::Map(entry) => {
                 let mut set = FieldSet::default();
                 for (name, value) in fields_in(Some(value)).into_iter().flatten() {
-                    set.push(Step::Field(name), true, self.below(entry, value));
+                    set.push(PathElement::Field(name), true, self.below(entry, value));
                 }
                 set
             }
@@ -77,7 +77,7 @@ impl<'a> Walk<'a> {
                 _ => false,
             };
             let member = empty || matches!(place.form(self.table), Form::Whole);
-            set.push(Step::Field(name), member, self.below(place, value));
+            set.push(PathElement::Field(name), member, self.below(place, value));
         }
         set
     }
@@ -92,7 +92,7 @@ impl<'a> Walk<'a> {
         let mut difference = Difference::default();
         let mut visit = |name: &'a str, old: Option<&'a Value>, new: Option<&'a Value>| {
             if let Some(place) = place(name) {
-                self.part(&mut difference, Step::Field(name), place, old, new);
+                self.part(&mut difference, PathElement::Field(name), place, old, new);
             }
         };
         let mut olds = old.into_iter().flatten().peekable();
@@ -108,11 +108,11 @@ impl<'a> Walk<'a> {
         difference
     }
 
-    /// Compares what is at one step below, of which at least one is there.
+    /// Compares what is at one path element below, of which at least one is there.
     fn part(
         self,
         difference: &mut Difference<'a>,
-        step: Step<'a>,
+        path_element: PathElement<'a>,
         place: Place<'a>,
         old: Option<&'a Value>,
         new: Option<&'a Value>,
@@ -141,11 +141,11 @@ impl<'a> Walk<'a> {
         let inner = inner.unwrap_or_default();
         match (changed || !inner.changed.is_empty(), gone || !inner.removed.is_empty()) {
             (true, true) => {
-                difference.changed.push(step.clone(), changed, inner.changed);
-                difference.removed.push(step, gone, inner.removed);
+                difference.changed.push(path_element.clone(), changed, inner.changed);
+                difference.removed.push(path_element, gone, inner.removed);
             }
-            (true, false) => difference.changed.push(step, changed, inner.changed),
-            (false, true) => difference.removed.push(step, gone, inner.removed),
+            (true, false) => difference.changed.push(path_element, changed, inner.changed),
+            (false, true) => difference.removed.push(path_element, gone, inner.removed),
             (false, false) => {}
         }
     }
@@ -168,22 +168,22 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Compares all elements that have the same step. Several of them are one value.
+    /// Compares all elements that have the same path element. Several of them are one value.
     fn element(
         self,
         difference: &mut Difference<'a>,
         place: Place<'a>,
-        old: &[(Step<'a>, &'a Value)],
-        new: &[(Step<'a>, &'a Value)],
+        old: &[(PathElement<'a>, &'a Value)],
+        new: &[(PathElement<'a>, &'a Value)],
     ) {
-        let Some((step, _)) = old.first().or(new.first()) else { return };
-        let first = |elements: &[(Step<'a>, &'a Value)]| elements.first().map(|(_, value)| *value);
+        let Some((path_element, _)) = old.first().or(new.first()) else { return };
+        let first = |elements: &[(PathElement<'a>, &'a Value)]| elements.first().map(|(_, value)| *value);
         let alone = |old, new| {
             let mut inner = Difference::default();
-            self.part(&mut inner, step.clone(), place, old, new);
+            self.part(&mut inner, path_element.clone(), place, old, new);
             inner
         };
-        let whole = || FieldSet::only(step.clone());
+        let whole = || FieldSet::only(path_element.clone());
         let found = match (old.len(), new.len()) {
             (0 | 1, 0 | 1) => alone(first(old), first(new)),
             (2.., 2..) => {

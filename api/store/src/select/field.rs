@@ -4,7 +4,7 @@ use schema::{Kind, Selectable};
 use serde_json::Value;
 
 use super::BadSelector;
-use crate::entry::Key;
+use crate::stored_object::Key;
 
 /// Requirements on fields that must all hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,7 @@ mod tests {
     use serde_json::json;
 
     use super::{FieldSelector, selectable};
-    use crate::entry::Key;
+    use crate::stored_object::Key;
 
     #[test]
     fn pods_are_found_by_node_and_phase() {

@@ -157,7 +157,7 @@ impl Board {
                     user.kind == UserKind::Pod && pod.is_none_or(claims::is_done)
                 };
                 let around = Around { is_gone: &is_gone, is_wanted: true };
-                claims::decide(claim, &around) == claims::Step::Leave
+                claims::decide(claim, &around) == claims::ClaimAction::Leave
             })
     }
 

@@ -1,7 +1,7 @@
-//! Which devices a plan can use, as far as that does not depend on what else is chosen.
+//! Which devices an alternative can use, as far as that does not depend on what else is chosen.
 //!
-//! A device is either a candidate, or left out at a step that is counted, or faulty: looking at it ends the search. The
-//! reference skips devices in use before it looks at them, so a device that is taken is never faulty for a plan that
+//! A device is either a candidate, or left out at a stage that is counted, or faulty: looking at it ends the search. The
+//! reference skips devices in use before it looks at them, so a device that is taken is never faulty for an alternative that
 //! counts; for one that wants all devices every device is looked at.
 
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use selector::SliceMatches;
 use super::{Parser, place, usable_from};
 use crate::capacity;
 use crate::error::AllocationError;
-use crate::plan::{Plan, Spot, Taken};
-use crate::refusal::{Stage, Step};
+use crate::problem::{Alternative, Spot, Taken};
+use crate::refusal::{Stage, StageCount};
 
 /// The feature that a node's agent declares if it can leave out operations.
 const OPTIONAL_NODE_OPERATIONS: &str = "DRAOptionalNodeOperations";
@@ -30,44 +30,49 @@ struct Test<'t> {
 
 impl<'q> Parser<'q, '_> {
     /// The devices that the selectors pick and that the node can reach.
-    pub(super) fn select(&mut self, claim: &Claim, request: &Arc<str>, plan: &mut Plan<'q>) -> FixedBitSet {
+    pub(super) fn select(
+        &mut self,
+        claim: &Claim,
+        request: &Arc<str>,
+        alternative: &mut Alternative<'q>,
+    ) -> FixedBitSet {
         let mut open = FixedBitSet::with_capacity(self.problem.spots.len());
         open.insert_range(..);
-        plan.note(Stage::Published, &open);
+        alternative.note(Stage::Published, &open);
         let (binding, groups) = (self.binding_is_on(), self.groups_are_on());
         if !(binding && groups) {
             // Such devices are as good as not published: whoever wants all devices does without them.
             keep(&self.problem.spots, &mut open, |spot| {
                 (binding || !spot.device.needs_preparation()) && (groups || !spot.device.declares_groups())
             });
-            plan.note(Stage::NotUnderstood, &open);
+            alternative.note(Stage::NotUnderstood, &open);
         }
-        let (class, ask) = (plan.class, plan.ask);
+        let (class, ask) = (alternative.class, alternative.ask);
         for (index, expression) in class.selectors.iter().enumerate() {
-            self.test(claim, request, plan, &mut open, &Test { of_class: true, index, expression });
+            self.test(claim, request, alternative, &mut open, &Test { of_class: true, index, expression });
         }
-        plan.note(Stage::Class, &open);
+        alternative.note(Stage::Class, &open);
         for (index, expression) in ask.selectors.iter().enumerate() {
-            self.test(claim, request, plan, &mut open, &Test { of_class: false, index, expression });
-            plan.note(Stage::Selector(index), &open);
+            self.test(claim, request, alternative, &mut open, &Test { of_class: false, index, expression });
+            alternative.note(Stage::Selector(index), &open);
         }
         for constraint in &claim.constraints {
             if let Rule::Within(set) = &constraint.rule {
                 keep(&self.problem.spots, &mut open, |spot| {
                     set.contains(&spot.published.slice.pool, spot.device)
                 });
-                plan.note(Stage::Together, &open);
+                alternative.note(Stage::Together, &open);
             }
         }
         for at in 0..self.problem.spots.len() {
             if open.contains(at) {
                 match usable_from(&self.problem.spots[at], self.question) {
                     Ok(usable) => open.set(at, usable),
-                    Err(error) => plan.fail(&mut open, at, error),
+                    Err(error) => alternative.fail(&mut open, at, error),
                 }
             }
         }
-        plan.note(Stage::Reach, &open);
+        alternative.note(Stage::Reach, &open);
         open
     }
 
@@ -76,11 +81,11 @@ impl<'q> Parser<'q, '_> {
         &mut self,
         claim: &Claim,
         request: &Arc<str>,
-        plan: &mut Plan<'q>,
+        alternative: &mut Alternative<'q>,
         open: &mut FixedBitSet,
         test: &Test<'_>,
     ) {
-        let class = test.of_class.then_some(plan.class);
+        let class = test.of_class.then_some(alternative.class);
         let mut known: Option<(&Published, Result<Arc<SliceMatches>, String>)> = None;
         for (at, spot) in self.problem.spots.iter().enumerate() {
             if !open.contains(at) {
@@ -106,7 +111,7 @@ impl<'q> Parser<'q, '_> {
             match matches {
                 Err(reason) => {
                     let (place, reason) = (place(class, claim, request), reason.clone());
-                    plan.fail(
+                    alternative.fail(
                         open,
                         at,
                         AllocationError::SelectorCompile { place, index: test.index, reason },
@@ -114,12 +119,12 @@ impl<'q> Parser<'q, '_> {
                 }
                 Ok(_) if unreadable.is_some() => {
                     let reason = unreadable.map(|(_, bad)| bad.to_string()).unwrap_or_default();
-                    plan.fail(open, at, error(reason));
+                    alternative.fail(open, at, error(reason));
                 }
                 Ok(matches) if matches.matching.contains(spot.row) => {}
                 Ok(matches) => {
                     match matches.failures.iter().find(|(row, _)| *row == spot.row) {
-                        Some((_, failure)) => plan.fail(open, at, error(failure.to_string())),
+                        Some((_, failure)) => alternative.fail(open, at, error(failure.to_string())),
                         None => open.set(at, false),
                     };
                 }
@@ -132,14 +137,14 @@ impl<'q> Parser<'q, '_> {
         &mut self,
         claim: &Claim,
         request: &Arc<str>,
-        plan: &mut Plan<'q>,
+        alternative: &mut Alternative<'q>,
         mut open: FixedBitSet,
     ) -> FixedBitSet {
         if !self.question.gates.enabled(Gate::DRAConsumableCapacity) {
             return open;
         }
         let fractional = self.question.gates.enabled(Gate::DRAFractionalCapacityRange);
-        let asked = plan.ask.capacity.as_ref();
+        let asked = alternative.ask.capacity.as_ref();
         for (at, spot) in self.problem.spots.iter().enumerate() {
             if !open.contains(at) || (!spot.shareable && capacity::is_plain(asked, &spot.device.capacity)) {
                 continue;
@@ -148,13 +153,13 @@ impl<'q> Parser<'q, '_> {
                 Ok(None) => open.set(at, false),
                 Ok(Some(amounts)) if spot.shareable => {
                     let nanos = amounts.values().map(|amount| amount.nanos().unwrap_or(i128::MAX)).collect();
-                    plan.consumption.push((at as u32, Taken { amounts, nanos }));
+                    alternative.consumption.push((at as u32, Taken { amounts, nanos }));
                 }
                 Ok(Some(_)) => {}
                 Err((capacity, fault)) => {
                     let device = Box::new(spot.id.clone());
                     let (claim, request) = (claim.id.clone(), request.clone());
-                    plan.fail(
+                    alternative.fail(
                         &mut open,
                         at,
                         AllocationError::Capacity { claim, request, device, capacity, fault },
@@ -162,15 +167,15 @@ impl<'q> Parser<'q, '_> {
                 }
             }
         }
-        plan.note(Stage::Capacity, &open);
+        alternative.note(Stage::Capacity, &open);
         open
     }
 
     /// Leaves out devices that cannot be given whatever else is chosen.
-    pub(super) fn reject_unusable(&self, claim: &Claim, plan: &mut Plan<'q>) {
+    pub(super) fn reject_unusable(&self, claim: &Claim, alternative: &mut Alternative<'q>) {
         let gates = self.question.gates;
         let spots = &self.problem.spots;
-        let mut open = std::mem::take(&mut plan.candidates);
+        let mut open = std::mem::take(&mut alternative.candidates);
         let skipping = gates.enabled(Gate::DRAOptionalNodeOperations)
             && self.question.node.declared_features.iter().any(|name| &**name == OPTIONAL_NODE_OPERATIONS);
         let partitions = gates.enabled(Gate::DRAPartitionableDevices);
@@ -178,46 +183,46 @@ impl<'q> Parser<'q, '_> {
             (skipping || spot.published.slice.skip_node_operations.is_empty())
                 && (partitions || spot.device.draws.is_empty())
         });
-        plan.note(Stage::FeatureOff, &open);
+        alternative.note(Stage::FeatureOff, &open);
         if gates.enabled(Gate::DRADeviceTaints) {
-            keep(spots, &mut open, |spot| plan.ask.tolerates(&spot.device.taints));
-            plan.note(Stage::Taints, &open);
+            keep(spots, &mut open, |spot| alternative.ask.tolerates(&spot.device.taints));
+            alternative.note(Stage::Taints, &open);
         }
-        if !plan.admin {
+        if !alternative.admin {
             let before = open.clone();
             let shares_count = !gates.enabled(Gate::DRAConsumableCapacity);
             keep(spots, &mut open, |spot| {
                 spot.holdings.is_none_or(|held| !(held.is_dedicated() || shares_count && held.is_shared()))
             });
-            plan.note(Stage::Taken, &open);
-            plan.wanted_but_taken = before;
-            plan.wanted_but_taken.difference_with(&open);
-            plan.forget_faults_of(spots, shares_count);
+            alternative.note(Stage::Taken, &open);
+            alternative.wanted_but_taken = before;
+            alternative.wanted_but_taken.difference_with(&open);
+            alternative.forget_faults_of(spots, shares_count);
         }
         for constraint in &claim.constraints {
             if let Rule::Without(devices) = &constraint.rule {
                 keep(spots, &mut open, |spot| !devices.contains(&spot.id));
-                plan.note(Stage::Taken, &open);
+                alternative.note(Stage::Taken, &open);
             }
         }
         let counters = &self.problem.counters;
         keep(spots, &mut open, |spot| {
             spot.charged || (spot.counted && counters.cover(&spot.draws, spot.pool))
         });
-        plan.note(Stage::Counters, &open);
+        alternative.note(Stage::Counters, &open);
         keep(spots, &mut open, |spot| spot.settled || counters.admit(&spot.draws));
-        plan.note(Stage::Groups, &open);
+        alternative.note(Stage::Groups, &open);
         for at in open.ones().collect::<Vec<_>>() {
             let left = &spots[at].capacity_left;
-            let enough = plan
+            let enough = alternative
                 .taken(at as u32)
                 .is_none_or(|taken| taken.nanos.iter().zip(left).all(|(taken, left)| taken <= left));
             open.set(at, enough);
         }
-        if !plan.consumption.is_empty() {
-            plan.note(Stage::CapacityTaken, &open);
+        if !alternative.consumption.is_empty() {
+            alternative.note(Stage::CapacityTaken, &open);
         }
-        plan.candidates = open;
+        alternative.candidates = open;
     }
 
     fn groups_are_on(&self) -> bool {
@@ -238,9 +243,9 @@ fn keep(spots: &[Spot<'_>], open: &mut FixedBitSet, wanted: impl Fn(&Spot<'_>) -
     }
 }
 
-impl Plan<'_> {
+impl Alternative<'_> {
     fn note(&mut self, stage: Stage, open: &FixedBitSet) {
-        self.steps.push(Step { stage, left: open.count_ones(..) });
+        self.stages.push(StageCount { stage, left: open.count_ones(..) });
     }
 
     /// Marks a device that ends the search when it is looked at.

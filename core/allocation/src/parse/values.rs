@@ -12,36 +12,36 @@ use crate::constraint::{Found, ValueTable};
 use crate::error::AllocationError;
 
 impl Parser<'_, '_> {
-    /// Joins a plan to the constraints that concern it.
-    pub(super) fn constrain(&mut self, claim: &Claim, plan: usize) {
-        let name = self.problem.plans[plan].name.clone();
-        let (request, alternative) = match name.split_once('/') {
-            Some((request, alternative)) => (request, Some(alternative)),
+    /// Joins an alternative to the constraints that concern it.
+    pub(super) fn constrain(&mut self, claim: &Claim, alternative: usize) {
+        let name = self.problem.alternatives[alternative].name.clone();
+        let (request, subrequest) = match name.split_once('/') {
+            Some((request, subrequest)) => (request, Some(subrequest)),
             None => (&*name, None),
         };
         for (index, constraint) in claim.constraints.iter().enumerate() {
             let (Rule::Match(attribute) | Rule::Distinct(attribute)) = &constraint.rule else { continue };
-            if !constraint.concerns(request, alternative) {
+            if !constraint.concerns(request, subrequest) {
                 continue;
             }
-            let table = self.table(claim, plan, attribute);
-            let plan = &mut self.problem.plans[plan];
-            plan.constraints.push((index as u32, table));
-            if plan.all.is_none() {
+            let table = self.table(claim, alternative, attribute);
+            let alternative = &mut self.problem.alternatives[alternative];
+            alternative.constraints.push((index as u32, table));
+            if alternative.all.is_none() {
                 // Without the attribute a device can satisfy no constraint on it. Where all devices are wanted it must be
                 // met instead, since that is an error.
                 for (spot, found) in self.problem.tables[table as usize].found.iter().enumerate() {
                     if *found == Found::Absent {
-                        plan.candidates.set(spot, false);
+                        alternative.candidates.set(spot, false);
                     }
                 }
             }
         }
     }
 
-    /// The values of an attribute, as a plan sees them: it may derive the attribute by an expression.
-    fn table(&mut self, claim: &Claim, plan: usize, attribute: &Arc<str>) -> u32 {
-        let derived = &self.problem.plans[plan].ask.derived;
+    /// The values of an attribute, as an alternative sees them: it may derive the attribute by an expression.
+    fn table(&mut self, claim: &Claim, alternative: usize, attribute: &Arc<str>) -> u32 {
+        let derived = &self.problem.alternatives[alternative].ask.derived;
         let expression =
             derived.iter().rev().find(|(name, _)| name == attribute).map(|(_, text)| text.clone());
         let key = (attribute.clone(), expression);
@@ -57,7 +57,7 @@ impl Parser<'_, '_> {
                     .map(|spot| numbering.found(spot.device.attribute(&spot.id.driver, attribute), lists))
                     .collect()
             }
-            Some(expression) => self.derive(claim, plan, attribute, expression, lists),
+            Some(expression) => self.derive(claim, alternative, attribute, expression, lists),
         };
         let table = self.problem.tables.len() as u32;
         self.problem.tables.push(ValueTable::new(found));
@@ -65,17 +65,17 @@ impl Parser<'_, '_> {
         table
     }
 
-    /// The values that an expression derives from the devices that the plan could use.
+    /// The values that an expression derives from the devices that the alternative could use.
     fn derive(
         &mut self,
         claim: &Claim,
-        plan: usize,
+        alternative: usize,
         attribute: &Arc<str>,
         expression: &Arc<str>,
         lists: bool,
     ) -> Vec<Found> {
         let compiled = self.expressions.derived(expression);
-        let request = self.problem.plans[plan].name.clone();
+        let request = self.problem.alternatives[alternative].name.clone();
         let mut found = Vec::with_capacity(self.problem.spots.len());
         for spot in &self.problem.spots {
             let broken = |reason: String| {

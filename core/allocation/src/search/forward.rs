@@ -7,26 +7,26 @@ use fixedbitset::FixedBitSet;
 
 use super::cuts::Cut;
 use super::{Miss, Search, Slot};
-use crate::constraint::{ConstraintPlan, Found, Memory};
-use crate::plan::Plan;
-use crate::refusal::{Stage, Step};
+use crate::constraint::{Found, Memory, ParsedConstraint};
+use crate::problem::Alternative;
+use crate::refusal::{Stage, StageCount};
 
 /// Requests are told apart by a bit each; those beyond are not checked together.
 const DEMANDS_MAX: usize = 64;
 
 /// What one request still needs, and the devices that could be given.
 pub(super) struct Demand {
-    pub plan: usize,
+    pub alternative: usize,
     pub need: usize,
     pub open: FixedBitSet,
 }
 
 /// Why what is left cannot suffice: the request that goes short, and how many devices it could have.
 pub(super) struct Shortage {
-    pub plan: usize,
+    pub alternative: usize,
     pub found: usize,
     /// What stands in the way beyond what each device by itself shows, and how many devices it leaves.
-    pub step: Option<Step>,
+    pub stage_count: Option<StageCount>,
 }
 
 /// Devices that were held against the counters in the present state, so that many requests ask about each once.
@@ -37,78 +37,78 @@ struct Judged {
 }
 
 impl Search<'_, '_> {
-    /// Whether what is left may suffice for the rest of a plan and for all requests after it.
+    /// Whether what is left may suffice for the rest of an alternative and for all requests after it.
     pub(super) fn can_still_fit(&mut self, slot: Slot) -> bool {
         let mut demands = Vec::new();
-        // What the plan has already counts for it, which those that look at demands do not see.
+        // What the alternative has already counts for it, which those that look at demands do not see.
         let with_taken = |mut short: Shortage| {
-            short.found += if short.plan == slot.plan { slot.taken } else { 0 };
+            short.found += if short.alternative == slot.alternative { slot.taken } else { 0 };
             short
         };
         let short = self.collect(slot, &mut demands).or_else(|| {
             let together = self.unmatchable(&demands).or_else(|| self.overdrawing(&demands));
             together.or_else(|| self.short_together(&demands)).map(with_taken)
         });
-        let Some(Shortage { plan, found, step }) = short else { return true };
+        let Some(Shortage { alternative, found, stage_count }) = short else { return true };
         let depth = self.state.chosen.len();
         if self.miss.as_ref().is_none_or(|(deepest, _)| *deepest < depth) {
-            let mut steps = self.dynamic_steps(plan);
-            steps.extend(step);
-            self.miss = Some((depth, Miss { plan, found, steps }));
+            let mut stages = self.dynamic_stages(alternative);
+            stages.extend(stage_count);
+            self.miss = Some((depth, Miss { alternative, found, stages }));
         }
         false
     }
 
     /// Collects what is needed; the request that goes short by itself, if one does.
     fn collect(&self, slot: Slot, demands: &mut Vec<Demand>) -> Option<Shortage> {
-        let plan = &self.problem.plans[slot.plan];
+        let alternative = &self.problem.alternatives[slot.alternative];
         let mut judged = Judged::default();
-        let mut open = self.open_to(slot.plan, &mut judged);
-        let need = match &plan.all {
+        let mut open = self.open_to(slot.alternative, &mut judged);
+        let need = match &alternative.all {
             Some(all) => {
                 let mut rest = FixedBitSet::with_capacity(open.len());
                 all[slot.taken..].iter().for_each(|spot| rest.insert(*spot as usize));
                 open.intersect_with(&rest);
-                plan.need - slot.taken
+                alternative.need - slot.taken
             }
             None => {
                 open.remove_range(..slot.start.min(open.len()));
-                plan.need - slot.taken
+                alternative.need - slot.taken
             }
         };
         if self.cuts.has(Cut::Candidates) && open.count_ones(..) < need {
             let found = slot.taken + open.count_ones(..);
-            return Some(Shortage { plan: slot.plan, found, step: None });
+            return Some(Shortage { alternative: slot.alternative, found, stage_count: None });
         }
-        demands.push(Demand { plan: slot.plan, need, open });
+        demands.push(Demand { alternative: slot.alternative, need, open });
         for request in &self.problem.requests[slot.request + 1..] {
             let mut best: Option<(usize, usize)> = None;
             let mut any = false;
-            for plan in request.plans() {
-                let known = &self.problem.plans[plan];
-                let open = self.open_to(plan, &mut judged);
+            for alternative in request.alternatives() {
+                let known = &self.problem.alternatives[alternative];
+                let open = self.open_to(alternative, &mut judged);
                 let count = open.count_ones(..);
                 let enough = count >= known.need && !known.all.as_ref().is_some_and(Vec::is_empty);
                 if enough || !self.cuts.has(Cut::Candidates) {
                     any = true;
-                    if request.plans == 1 && known.need > 0 {
-                        demands.push(Demand { plan, need: known.need, open });
+                    if request.alternatives == 1 && known.need > 0 {
+                        demands.push(Demand { alternative, need: known.need, open });
                     }
                 } else if best.is_none_or(|(_, most)| count > most) {
-                    best = Some((plan, count));
+                    best = Some((alternative, count));
                 }
             }
             if !any {
-                let (plan, found) = best.unwrap_or((request.first_plan as usize, 0));
-                return Some(Shortage { plan, found, step: None });
+                let (alternative, found) = best.unwrap_or((request.first_alternative as usize, 0));
+                return Some(Shortage { alternative, found, stage_count: None });
             }
         }
         None
     }
 
-    /// The devices that could still be given for a plan, one at a time.
-    fn open_to(&self, plan: usize, judged: &mut Judged) -> FixedBitSet {
-        let known = &self.problem.plans[plan];
+    /// The devices that could still be given for an alternative, one at a time.
+    fn open_to(&self, alternative: usize, judged: &mut Judged) -> FixedBitSet {
+        let known = &self.problem.alternatives[alternative];
         let mut open = known.candidates.clone();
         let present = self.is_in_present_claim(known);
         if !known.admin {
@@ -143,8 +143,8 @@ impl Search<'_, '_> {
         judged.all.union_with(open);
     }
 
-    fn is_in_present_claim(&self, plan: &Plan<'_>) -> bool {
-        self.problem.requests[plan.request as usize].claim as usize == self.state.claim()
+    fn is_in_present_claim(&self, alternative: &Alternative<'_>) -> bool {
+        self.problem.requests[alternative.request as usize].claim as usize == self.state.claim()
     }
 
     /// Keeps the devices that a constraint of the present claim still allows.
@@ -152,16 +152,16 @@ impl Search<'_, '_> {
         let table = &self.problem.tables[table as usize];
         let rule = self.problem.claims[self.state.claim()].constraints[constraint as usize];
         match (&self.state.memories[constraint as usize], rule) {
-            (Memory::Empty, _) | (Memory::Alone, ConstraintPlan::Distinct) => {}
-            (Memory::Alone, ConstraintPlan::Match) => open.clear(),
-            (Memory::Values(values), ConstraintPlan::Match) => {
+            (Memory::Empty, _) | (Memory::Alone, ParsedConstraint::Distinct) => {}
+            (Memory::Alone, ParsedConstraint::Match) => open.clear(),
+            (Memory::Values(values), ParsedConstraint::Match) => {
                 let mut allowed = FixedBitSet::with_capacity(open.len());
                 values.iter().filter_map(|value| table.having.get(value)).for_each(|having| {
                     allowed.union_with(having);
                 });
                 open.intersect_with(&allowed);
             }
-            (Memory::Values(values), ConstraintPlan::Distinct) => {
+            (Memory::Values(values), ParsedConstraint::Distinct) => {
                 values.iter().filter_map(|value| table.having.get(value)).for_each(|having| {
                     open.difference_with(having);
                 });
@@ -176,9 +176,10 @@ impl Search<'_, '_> {
                 let concerned: Vec<(&Demand, u32)> = demands
                     .iter()
                     .filter_map(|demand| {
-                        let plan = &self.problem.plans[demand.plan];
-                        let of = self.problem.requests[plan.request as usize].claim as usize;
-                        let found = plan.constraints.iter().find(|(index, _)| *index as usize == constraint);
+                        let alternative = &self.problem.alternatives[demand.alternative];
+                        let of = self.problem.requests[alternative.request as usize].claim as usize;
+                        let found =
+                            alternative.constraints.iter().find(|(index, _)| *index as usize == constraint);
                         found.filter(|_| of == claim).map(|(_, table)| (demand, *table))
                     })
                     .collect();
@@ -188,15 +189,21 @@ impl Search<'_, '_> {
                     continue;
                 }
                 let most = match rule {
-                    ConstraintPlan::Match if self.cuts.has(Cut::Match) => self.most_alike(&concerned, wanted),
-                    ConstraintPlan::Distinct if self.cuts.has(Cut::Distinct) => self.values(&concerned),
+                    ParsedConstraint::Match if self.cuts.has(Cut::Match) => {
+                        self.most_alike(&concerned, wanted)
+                    }
+                    ParsedConstraint::Distinct if self.cuts.has(Cut::Distinct) => self.values(&concerned),
                     _ => continue,
                 };
                 if let (true, Some((demand, _))) = (most < wanted, concerned.last()) {
                     // The others come first, so the last goes short.
                     let found = most.saturating_sub(wanted - demand.need);
-                    let step = Step { stage: Stage::Constraint(constraint), left: found };
-                    return Some(Shortage { plan: demand.plan, found, step: Some(step) });
+                    let stage_count = StageCount { stage: Stage::Constraint(constraint), left: found };
+                    return Some(Shortage {
+                        alternative: demand.alternative,
+                        found,
+                        stage_count: Some(stage_count),
+                    });
                 }
             }
         }
@@ -231,7 +238,7 @@ impl Search<'_, '_> {
 
     /// Whether one device may serve two of the demands.
     fn may_repeat(&self, concerned: &[(&Demand, u32)], open: &FixedBitSet) -> bool {
-        concerned.iter().any(|(demand, _)| self.problem.plans[demand.plan].admin)
+        concerned.iter().any(|(demand, _)| self.problem.alternatives[demand.alternative].admin)
             || open.ones().any(|spot| self.problem.spots[spot].shareable)
     }
 
@@ -258,8 +265,9 @@ impl Search<'_, '_> {
     /// Devices that the same demands could use are counted together, and what flows from demands to such groups is raised
     /// along alternating paths until all is met or nothing more can be moved.
     fn short_together(&self, demands: &[Demand]) -> Option<Shortage> {
-        let plans = &self.problem.plans;
-        let exclusive: Vec<&Demand> = demands.iter().filter(|demand| !plans[demand.plan].admin).collect();
+        let alternatives = &self.problem.alternatives;
+        let exclusive: Vec<&Demand> =
+            demands.iter().filter(|demand| !alternatives[demand.alternative].admin).collect();
         if !self.cuts.has(Cut::Together) || exclusive.len() < 2 || exclusive.len() > DEMANDS_MAX {
             return None;
         }
@@ -284,8 +292,8 @@ impl Search<'_, '_> {
             }
         }
         let (demand, found) = flow::shortage(&needs, &groups)?;
-        let step = Some(Step { stage: Stage::Chosen, left: found });
-        Some(Shortage { plan: exclusive[demand].plan, found, step })
+        let stage_count = Some(StageCount { stage: Stage::Chosen, left: found });
+        Some(Shortage { alternative: exclusive[demand].alternative, found, stage_count })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which devices are equal, so that one stands for all.
 //!
-//! Two devices are equal if exchanging them changes nothing for what is still to be satisfied: the same plans could use
+//! Two devices are equal if exchanging them changes nothing for what is still to be satisfied: the same alternatives could use
 //! them, constraints see the same values, and they draw the same. Devices that draw on different counter sets are equal
 //! too if the sets are: the same devices stand on them, and the same is left of them. Then the sets can be exchanged as a
 //! whole.
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use super::cuts::{Cut, Cuts};
 use super::state::State;
 use crate::constraint::Found;
-use crate::plan::Problem;
+use crate::problem::Problem;
 
 /// The kinds of devices and counter sets.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Kinds {
                 draws => draws.iter().for_each(|draw| entangled[draw.set as usize] = true),
             }
         }
-        let key = |(number, set): (usize, &crate::counters::SetPlan)| {
+        let key = |(number, set): (usize, &crate::counters::ParsedCounterSet)| {
             let mut key = vec![u64::from(set.pool), set.slots.len() as u64];
             // A set on which a device stands that draws on others too is like no other.
             key.push(if entangled[number] { number as u64 + 1 } else { 0 });
@@ -151,19 +151,19 @@ fn key(problem: &Problem<'_>, spot: usize) -> Vec<u64> {
     if known.shareable {
         known.capacity_left.iter().for_each(|left| push_amount(&mut key, *left));
     }
-    for plan in &problem.plans {
-        let on_list = plan.all.as_ref().is_some_and(|all| all.contains(&(spot as u32)));
+    for alternative in &problem.alternatives {
+        let on_list = alternative.all.as_ref().is_some_and(|all| all.contains(&(spot as u32)));
         key.push(
-            u64::from(plan.candidates.contains(spot))
-                | u64::from(plan.faulty.contains(spot)) << 1
+            u64::from(alternative.candidates.contains(spot))
+                | u64::from(alternative.faulty.contains(spot)) << 1
                 | u64::from(on_list) << 2,
         );
-        if on_list && !plan.constraints.is_empty() {
+        if on_list && !alternative.constraints.is_empty() {
             // Whether a device of the list is gone before another breaks a constraint decides between failing and ending,
             // so places on the list are not alike.
             key.push(spot as u64);
         }
-        if let Some(taken) = plan.taken(spot as u32) {
+        if let Some(taken) = alternative.taken(spot as u32) {
             key.push(taken.nanos.len() as u64);
             taken.nanos.iter().for_each(|amount| push_amount(&mut key, *amount));
         }

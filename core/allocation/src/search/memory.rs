@@ -11,7 +11,7 @@ use super::Slot;
 use super::kinds::{Kinds, push_amount, push_members};
 use super::state::State;
 use crate::constraint::Memory;
-use crate::plan::Problem;
+use crate::problem::Problem;
 
 /// How many states are kept; beyond that the search goes on without learning.
 const STATES_MAX: usize = 50_000;
@@ -58,7 +58,7 @@ impl FailedStates {
         let lists = listed(slot, problem, state, kinds);
         let key = &mut self.key;
         key.clear();
-        key.extend([slot.plan as u64, slot.taken as u64, slot.start as u64, state.in_claim() as u64]);
+        key.extend([slot.alternative as u64, slot.taken as u64, slot.start as u64, state.in_claim() as u64]);
         key.push(lists[0].len() as u64);
         key.extend_from_slice(&lists[0]);
         if !self.contents.write(key, &lists[1..], state, kinds, learn) {
@@ -85,7 +85,7 @@ impl FailedStates {
 /// The kinds of devices that were chosen, by the counter set that they stand on; the first list is of those that stand on
 /// none, or on several.
 ///
-/// Within a plan, devices before its start are passed over. So the lists also tell what is still ahead, since counter sets
+/// Within an alternative, devices before its start are passed over. So the lists also tell what is still ahead, since counter sets
 /// are alike only if that is.
 fn listed(slot: Slot, problem: &Problem<'_>, state: &State<'_, '_>, kinds: &Kinds) -> Vec<Vec<u64>> {
     let mut lists = vec![Vec::new(); state.counters.sets.len() + 1];
@@ -98,8 +98,8 @@ fn listed(slot: Slot, problem: &Problem<'_>, state: &State<'_, '_>, kinds: &Kind
         list(spot, u64::from(state.picked_here.contains(spot)) << 1 | side);
     }
     if slot.start > 0 {
-        let plan = &problem.plans[slot.plan];
-        for spot in plan.candidates.union(&plan.faulty).filter(|spot| *spot >= slot.start) {
+        let alternative = &problem.alternatives[slot.alternative];
+        for spot in alternative.candidates.union(&alternative.faulty).filter(|spot| *spot >= slot.start) {
             if kinds.set[spot].is_some() && !state.picked.contains(spot) {
                 list(spot, 4);
             }
@@ -109,17 +109,17 @@ fn listed(slot: Slot, problem: &Problem<'_>, state: &State<'_, '_>, kinds: &Kind
     lists
 }
 
-/// Whether any plan from here on could use or must look at a device.
+/// Whether any alternative from here on could use or must look at a device.
 fn matters(problem: &Problem<'_>, slot: Slot, spot: usize) -> bool {
     let first = if slot.taken == 0 && slot.start == 0 {
-        problem.requests[slot.request].first_plan as usize
+        problem.requests[slot.request].first_alternative as usize
     } else {
-        slot.plan
+        slot.alternative
     };
-    problem.plans[first..].iter().any(|plan| {
-        plan.candidates.contains(spot)
-            || plan.faulty.contains(spot)
-            || plan.all.as_ref().is_some_and(|all| all.contains(&(spot as u32)))
+    problem.alternatives[first..].iter().any(|alternative| {
+        alternative.candidates.contains(spot)
+            || alternative.faulty.contains(spot)
+            || alternative.all.as_ref().is_some_and(|all| all.contains(&(spot as u32)))
     })
 }
 

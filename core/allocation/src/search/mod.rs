@@ -19,8 +19,8 @@ use fixedbitset::FixedBitSet;
 use crate::RESULTS_MAX;
 use crate::constraint::Found;
 use crate::error::AllocationError;
-use crate::plan::Problem;
-use crate::refusal::{Stage, Step};
+use crate::problem::Problem;
+use crate::refusal::{Stage, StageCount};
 use crate::work;
 use cuts::{Cut, Cuts};
 use kinds::Kinds;
@@ -50,19 +50,19 @@ pub(crate) enum Outcome {
 /// The devices that were chosen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solution {
-    /// Plans and devices, in the order of requests.
+    /// Alternatives and devices, in the order of requests.
     pub chosen: Vec<(u32, u32)>,
-    /// The plan of each request.
-    pub plans: Vec<u32>,
+    /// The alternative of each request.
+    pub alternatives: Vec<u32>,
 }
 
 /// Where devices ran out.
 #[derive(Clone, Debug)]
 pub(crate) struct Miss {
-    pub plan: usize,
+    pub alternative: usize,
     pub found: usize,
     /// What the requests before it left.
-    pub steps: Vec<Step>,
+    pub stages: Vec<StageCount>,
 }
 
 /// What came of one branch.
@@ -76,12 +76,12 @@ enum Flow {
     Spent,
 }
 
-/// A place in the search: the next device of a plan.
+/// A place in the search: the next device of an alternative.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub request: usize,
-    pub plan: usize,
-    /// How many devices the plan has already.
+    pub alternative: usize,
+    /// How many devices the alternative has already.
     pub taken: usize,
     /// Devices before this one have been passed over.
     pub start: usize,
@@ -127,7 +127,7 @@ fn solve_with(
         failed: FailedStates::default(),
         failures: 0,
         miss: None,
-        solution: Solution { chosen: Vec::new(), plans: vec![0; problem.requests.len()] },
+        solution: Solution { chosen: Vec::new(), alternatives: vec![0; problem.requests.len()] },
         steps: 0,
         budget,
         work: 0,
@@ -151,25 +151,25 @@ fn solve_with(
 /// The first request from which on nothing ends the search: no faulty device, no attribute that cannot be told, and no
 /// wish for all devices that a constraint might contradict.
 fn clean_from(problem: &Problem<'_>) -> usize {
-    let is_clean = |plan: &crate::plan::Plan<'_>| {
-        plan.faults.is_empty()
-            && (plan.all.is_none() || plan.constraints.is_empty())
-            && !plan.constraints.iter().any(|(_, table)| problem.tables[*table as usize].is_broken())
+    let is_clean = |alternative: &crate::problem::Alternative<'_>| {
+        alternative.faults.is_empty()
+            && (alternative.all.is_none() || alternative.constraints.is_empty())
+            && !alternative.constraints.iter().any(|(_, table)| problem.tables[*table as usize].is_broken())
     };
-    let unclean = problem.plans.iter().rev().find(|plan| !is_clean(plan));
-    unclean.map_or(0, |plan| plan.request as usize + 1)
+    let unclean = problem.alternatives.iter().rev().find(|alternative| !is_clean(alternative));
+    unclean.map_or(0, |alternative| alternative.request as usize + 1)
 }
 
 impl Search<'_, '_> {
     /// Satisfies all requests from this one on.
     fn request(&mut self, request: usize) -> Flow {
-        let Some(plan) = self.problem.requests.get(request) else { return Flow::Found };
-        let new_claim = request == 0 || self.problem.requests[request - 1].claim != plan.claim;
+        let Some(known) = self.problem.requests.get(request) else { return Flow::Found };
+        let new_claim = request == 0 || self.problem.requests[request - 1].claim != known.claim;
         if !new_claim {
-            return self.any_plan(request);
+            return self.any_alternative(request);
         }
-        let before = self.state.enter_claim(plan.claim as usize);
-        let flow = self.any_plan(request);
+        let before = self.state.enter_claim(known.claim as usize);
+        let flow = self.any_alternative(request);
         self.state.leave_claim(before);
         match flow {
             // Another choice for the claims before may leave an alternative here that needs fewer.
@@ -178,14 +178,14 @@ impl Search<'_, '_> {
         }
     }
 
-    fn any_plan(&mut self, request: usize) -> Flow {
+    fn any_alternative(&mut self, request: usize) -> Flow {
         let known = self.problem.requests[request];
-        if !known.alternatives {
-            return self.plan(request, known.first_plan as usize);
+        if !known.first_available {
+            return self.alternative(request, known.first_alternative as usize);
         }
         let mut all_too_many = true;
-        for plan in known.plans() {
-            match self.plan(request, plan) {
+        for alternative in known.alternatives() {
+            match self.alternative(request, alternative) {
                 Flow::TooMany => {}
                 Flow::Fail => all_too_many = false,
                 flow => return flow,
@@ -194,27 +194,27 @@ impl Search<'_, '_> {
         if all_too_many { Flow::TooMany } else { Flow::Fail }
     }
 
-    fn plan(&mut self, request: usize, plan: usize) -> Flow {
-        self.solution.plans[request] = plan as u32;
-        self.slot(Slot { request, plan, taken: 0, start: 0 })
+    fn alternative(&mut self, request: usize, alternative: usize) -> Flow {
+        self.solution.alternatives[request] = alternative as u32;
+        self.slot(Slot { request, alternative, taken: 0, start: 0 })
     }
 
-    /// Finds the next device of a plan, and everything after it.
+    /// Finds the next device of an alternative, and everything after it.
     fn slot(&mut self, slot: Slot) -> Flow {
         self.steps += 1;
-        self.work += work::of_step(self.problem, self.problem.plans.len() - slot.plan);
+        self.work += work::of_step(self.problem, self.problem.alternatives.len() - slot.alternative);
         if self.steps > self.budget || self.work > self.work_max {
             return Flow::Spent;
         }
-        let plan = &self.problem.plans[slot.plan];
-        if plan.all.as_ref().is_some_and(Vec::is_empty) {
+        let alternative = &self.problem.alternatives[slot.alternative];
+        if alternative.all.as_ref().is_some_and(Vec::is_empty) {
             self.note_miss(slot);
             return Flow::Fail;
         }
-        if slot.taken == plan.need {
+        if slot.taken == alternative.need {
             return self.request(slot.request + 1);
         }
-        if self.state.in_claim() + (plan.need - slot.taken) > RESULTS_MAX {
+        if self.state.in_claim() + (alternative.need - slot.taken) > RESULTS_MAX {
             return Flow::TooMany;
         }
         if slot.request >= self.clean_from && !self.can_still_fit(slot) {
@@ -224,7 +224,7 @@ impl Search<'_, '_> {
         if self.failures > 0 && self.cuts.has(Cut::FailedStates) && self.has_failed(slot) {
             return Flow::Fail;
         }
-        let flow = match &plan.all {
+        let flow = match &alternative.all {
             Some(all) => self.this_device(slot, all[slot.taken]),
             None => self.any_device(slot),
         };
@@ -240,18 +240,18 @@ impl Search<'_, '_> {
     /// Takes the device that comes next when all are wanted.
     fn this_device(&mut self, slot: Slot, spot: u32) -> Flow {
         let mark = self.state.mark();
-        match self.state.take(slot.plan, spot) {
+        match self.state.take(slot.alternative, spot) {
             Try::Taken => {}
             Try::Refused => {
                 self.note_miss(slot);
                 return Flow::Fail;
             }
             Try::Constrained => {
-                let plan = &self.problem.plans[slot.plan];
+                let alternative = &self.problem.alternatives[slot.alternative];
                 let claim = self.problem.requests[slot.request].claim as usize;
                 return Flow::Fault(Box::new(AllocationError::AllAgainstConstraint {
                     claim: self.problem.claims[claim].id.clone(),
-                    request: plan.name.clone(),
+                    request: alternative.name.clone(),
                     device: Box::new(self.problem.spots[spot as usize].id.clone()),
                 }));
             }
@@ -266,23 +266,23 @@ impl Search<'_, '_> {
 
     /// Tries the devices that may come next, one after the other.
     fn any_device(&mut self, slot: Slot) -> Flow {
-        let plan = &self.problem.plans[slot.plan];
+        let alternative = &self.problem.alternatives[slot.alternative];
         let mut tried: Vec<u32> = Vec::new();
         let mut next = slot.start;
-        while let Some(spot) = next_one(&plan.candidates, &plan.faulty, next) {
+        while let Some(spot) = next_one(&alternative.candidates, &alternative.faulty, next) {
             next = spot + 1;
-            if self.state.is_in_use(slot.plan, spot as u32) {
+            if self.state.is_in_use(slot.alternative, spot as u32) {
                 continue;
             }
-            if plan.faulty.contains(spot) {
-                let fault = plan.fault(spot as u32).expect("a faulty device has its error").clone();
+            if alternative.faulty.contains(spot) {
+                let fault = alternative.fault(spot as u32).expect("a faulty device has its error").clone();
                 return Flow::Fault(Box::new(fault));
             }
             if !tried.is_empty() && self.equals_one_of(spot as u32, &tried) {
                 continue;
             }
             let mark = self.state.mark();
-            match self.state.take(slot.plan, spot as u32) {
+            match self.state.take(slot.alternative, spot as u32) {
                 Try::Taken => {}
                 Try::Refused | Try::Constrained => continue,
                 Try::Fault(error) => return Flow::Fault(error),
@@ -323,24 +323,24 @@ impl Search<'_, '_> {
         if self.miss.as_ref().is_some_and(|(deepest, _)| *deepest >= depth) {
             return;
         }
-        let steps = self.dynamic_steps(slot.plan);
-        self.miss = Some((depth, Miss { plan: slot.plan, found: slot.taken, steps }));
+        let stages = self.dynamic_stages(slot.alternative);
+        self.miss = Some((depth, Miss { alternative: slot.alternative, found: slot.taken, stages }));
     }
 
-    /// How many of a plan's devices the choices so far leave, step by step.
-    fn dynamic_steps(&self, plan: usize) -> Vec<Step> {
-        let known = &self.problem.plans[plan];
+    /// How many of an alternative's devices the choices so far leave, stage by stage.
+    fn dynamic_stages(&self, alternative: usize) -> Vec<StageCount> {
+        let known = &self.problem.alternatives[alternative];
         let mut open = known.candidates.clone();
-        let mut steps = Vec::new();
+        let mut stages = Vec::new();
         let mut note = |stage: Stage, open: &FixedBitSet| {
-            steps.push(Step { stage, left: open.count_ones(..) });
+            stages.push(StageCount { stage, left: open.count_ones(..) });
         };
         let keep = |open: &mut FixedBitSet, wanted: &dyn Fn(u32) -> bool| {
             for spot in open.ones().collect::<Vec<_>>() {
                 open.set(spot, wanted(spot as u32));
             }
         };
-        keep(&mut open, &|spot| !self.state.is_in_use(plan, spot));
+        keep(&mut open, &|spot| !self.state.is_in_use(alternative, spot));
         note(Stage::Chosen, &open);
         keep(&mut open, &|spot| self.state.counters_cover(spot));
         note(Stage::Counters, &open);
@@ -357,7 +357,7 @@ impl Search<'_, '_> {
             });
             note(Stage::Constraint(*constraint as usize), &open);
         }
-        steps
+        stages
     }
 }
 

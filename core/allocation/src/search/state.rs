@@ -5,10 +5,10 @@
 
 use fixedbitset::FixedBitSet;
 
-use crate::constraint::{ConstraintPlan, Found, Memory};
+use crate::constraint::{Found, Memory, ParsedConstraint};
 use crate::counters::Counters;
 use crate::error::AllocationError;
-use crate::plan::Problem;
+use crate::problem::Problem;
 
 /// What came of trying a device.
 pub(crate) enum Try {
@@ -28,7 +28,7 @@ enum Change {
     PickedHere(u32),
     Drawn(u32),
     Joined(u32, crate::counters::Members),
-    Shared { spot: u32, plan: u32 },
+    Shared { spot: u32, alternative: u32 },
     Remembered(u32, Memory),
 }
 
@@ -36,7 +36,7 @@ enum Change {
 #[derive(Debug)]
 pub(crate) struct State<'p, 'q> {
     problem: &'p Problem<'q>,
-    /// Plans and devices, in order.
+    /// Alternatives and devices, in order.
     pub chosen: Vec<(u32, u32)>,
     /// Devices that are no longer free: those that are not shareable and were chosen for any claim.
     pub picked: FixedBitSet,
@@ -68,7 +68,7 @@ impl<'p, 'q> State<'p, 'q> {
     pub fn new(problem: &'p Problem<'q>) -> State<'p, 'q> {
         let spots = problem.spots.len();
         let any_shareable = problem.spots.iter().any(|spot| spot.shareable);
-        let left = |spot: &crate::plan::Spot<'_>| spot.capacity_left.clone();
+        let left = |spot: &crate::problem::Spot<'_>| spot.capacity_left.clone();
         State {
             problem,
             chosen: Vec::new(),
@@ -118,9 +118,9 @@ impl<'p, 'q> State<'p, 'q> {
         self.trail.len()
     }
 
-    /// Whether a device is not free for a plan, because of what was chosen.
-    pub fn is_in_use(&self, plan: usize, spot: u32) -> bool {
-        if self.problem.plans[plan].admin {
+    /// Whether a device is not free for an alternative, because of what was chosen.
+    pub fn is_in_use(&self, alternative: usize, spot: u32) -> bool {
+        if self.problem.alternatives[alternative].admin {
             self.picked_here.contains(spot as usize)
         } else {
             self.picked.contains(spot as usize)
@@ -149,28 +149,28 @@ impl<'p, 'q> State<'p, 'q> {
         known.draws.is_empty() || self.is_settled(spot) || self.counters.admit(&known.draws)
     }
 
-    fn capacity_suffices(&self, plan: usize, spot: u32) -> bool {
-        let Some(taken) = self.problem.plans[plan].taken(spot) else { return true };
+    fn capacity_suffices(&self, alternative: usize, spot: u32) -> bool {
+        let Some(taken) = self.problem.alternatives[alternative].taken(spot) else { return true };
         taken.nanos.iter().zip(&self.capacity_left[spot as usize]).all(|(taken, left)| taken <= left)
     }
 
     /// Whether a device with these values may be chosen, as far as a constraint of the present claim is concerned.
     pub fn satisfies(&self, constraint: u32, found: &Found) -> bool {
-        let plan = self.constraint(constraint);
-        self.memories[constraint as usize].with(plan, found).is_some()
+        let rule = self.constraint(constraint);
+        self.memories[constraint as usize].with(rule, found).is_some()
     }
 
-    fn constraint(&self, constraint: u32) -> ConstraintPlan {
+    fn constraint(&self, constraint: u32) -> ParsedConstraint {
         self.problem.claims[self.claim()].constraints[constraint as usize]
     }
 
-    /// Chooses a device for a plan, if nothing chosen so far is against it. What is refused leaves no trace.
-    pub fn take(&mut self, plan: usize, spot: u32) -> Try {
+    /// Chooses a device for an alternative, if nothing chosen so far is against it. What is refused leaves no trace.
+    pub fn take(&mut self, alternative: usize, spot: u32) -> Try {
         let problem = self.problem;
-        let (known, device) = (&problem.plans[plan], &problem.spots[spot as usize]);
-        if self.is_in_use(plan, spot)
+        let (known, device) = (&problem.alternatives[alternative], &problem.spots[spot as usize]);
+        if self.is_in_use(alternative, spot)
             || !known.candidates.contains(spot as usize)
-            || !self.capacity_suffices(plan, spot)
+            || !self.capacity_suffices(alternative, spot)
         {
             return Try::Refused;
         }
@@ -198,11 +198,11 @@ impl<'p, 'q> State<'p, 'q> {
             return Try::Refused;
         }
         if device.shareable {
-            self.share(plan, spot);
+            self.share(alternative, spot);
         } else {
             self.pick(spot);
         }
-        self.chosen.push((plan as u32, spot));
+        self.chosen.push((alternative as u32, spot));
         self.trail.push(Change::Chosen);
         Try::Taken
     }
@@ -216,14 +216,14 @@ impl<'p, 'q> State<'p, 'q> {
         }
     }
 
-    fn share(&mut self, plan: usize, spot: u32) {
+    fn share(&mut self, alternative: usize, spot: u32) {
         self.shares[spot as usize] += 1;
-        self.count_share(plan, spot, 1);
-        self.trail.push(Change::Shared { spot, plan: plan as u32 });
+        self.count_share(alternative, spot, 1);
+        self.trail.push(Change::Shared { spot, alternative: alternative as u32 });
     }
 
-    fn count_share(&mut self, plan: usize, spot: u32, sign: i128) {
-        let Some(taken) = self.problem.plans[plan].taken(spot) else { return };
+    fn count_share(&mut self, alternative: usize, spot: u32, sign: i128) {
+        let Some(taken) = self.problem.alternatives[alternative].taken(spot) else { return };
         for (left, taken) in self.capacity_left[spot as usize].iter_mut().zip(&taken.nanos) {
             *left -= sign * taken;
         }
@@ -281,9 +281,9 @@ impl<'p, 'q> State<'p, 'q> {
                 Change::PickedHere(spot) => self.picked_here.set(spot as usize, false),
                 Change::Drawn(spot) => self.count_draws(spot, -1),
                 Change::Joined(set, before) => self.counters.sets[set as usize].members = before,
-                Change::Shared { spot, plan } => {
+                Change::Shared { spot, alternative } => {
                     self.shares[spot as usize] -= 1;
-                    self.count_share(plan as usize, spot, -1);
+                    self.count_share(alternative as usize, spot, -1);
                 }
                 Change::Remembered(constraint, before) => self.memories[constraint as usize] = before,
             }

@@ -13,9 +13,9 @@ use fixedbitset::FixedBitSet;
 use super::Search;
 use super::cuts::Cut;
 use super::forward::{Demand, Shortage};
-use crate::counters::SetPlan;
-use crate::plan::Problem;
-use crate::refusal::{Stage, Step};
+use crate::counters::ParsedCounterSet;
+use crate::problem::Problem;
+use crate::refusal::{Stage, StageCount};
 
 impl Search<'_, '_> {
     /// Counters that cannot cover a demand by itself, or all of them together.
@@ -47,7 +47,8 @@ impl Search<'_, '_> {
         }
         // A device that two demands can have at the same time would be counted once.
         let repeats = |demand: &Demand| {
-            self.problem.plans[demand.plan].admin || !demand.open.is_disjoint(&self.supply.shareable)
+            self.problem.alternatives[demand.alternative].admin
+                || !demand.open.is_disjoint(&self.supply.shareable)
         };
         let counted: Vec<&Demand> = demands.iter().filter(|demand| !repeats(demand)).collect();
         let mut open = FixedBitSet::with_capacity(self.problem.spots.len());
@@ -194,8 +195,8 @@ impl Search<'_, '_> {
 
 /// A demand for which the counters cover so many devices only.
 fn not_covered(demand: &Demand, most: usize) -> Shortage {
-    let step = Some(Step { stage: Stage::CountersTogether, left: most });
-    Shortage { plan: demand.plan, found: most, step }
+    let stage_count = Some(StageCount { stage: Stage::CountersTogether, left: most });
+    Shortage { alternative: demand.alternative, found: most, stage_count }
 }
 
 /// Who can still draw on a counter.
@@ -237,7 +238,7 @@ impl Supply {
         supply
     }
 
-    fn add_pool(&mut self, sets: &[SetPlan]) {
+    fn add_pool(&mut self, sets: &[ParsedCounterSet]) {
         let places = self.sums;
         let mut names: Vec<&Arc<str>> = Vec::new();
         for set in sets {

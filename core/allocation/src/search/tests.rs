@@ -165,7 +165,7 @@ impl World {
         };
         let problem = parse::parse(&question, &mut Expressions::default()).expect("it can be judged");
         let finding = solve_with(&problem, budget, u64::MAX, cuts).expect("no device ends the search");
-        let named = |miss: Miss| (problem.plans[miss.plan].name.to_string(), miss.found);
+        let named = |miss: Miss| (problem.alternatives[miss.alternative].name.to_string(), miss.found);
         let (found, short) = match finding.outcome {
             Outcome::Found(_) => (Some(true), None),
             Outcome::Impossible(miss) => (Some(false), miss.map(named)),

@@ -19,12 +19,12 @@ pub(super) struct Decision {
     /// The uid of the claim.
     pub uid: Arc<str>,
     pub allocated: Arc<Allocated>,
-    stage: Stage,
+    stage: DecisionStage,
 }
 
 /// How far it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+enum DecisionStage {
     /// The write is not answered.
     Decided,
     /// The write is not answered, and the API has shown an allocation of the claim since.
@@ -44,7 +44,7 @@ pub(super) enum Event {
 
 impl Decision {
     pub fn new(uid: &str, allocated: Allocated) -> Decision {
-        Decision { uid: uid.into(), allocated: Arc::new(allocated), stage: Stage::Decided }
+        Decision { uid: uid.into(), allocated: Arc::new(allocated), stage: DecisionStage::Decided }
     }
 
     /// Goes on, and says whether it is over.
@@ -58,11 +58,11 @@ impl Decision {
 }
 
 /// The stage after an event; none when it is over.
-fn step(stage: Stage, event: Event) -> Option<Stage> {
+fn step(stage: DecisionStage, event: Event) -> Option<DecisionStage> {
     match (stage, event) {
-        (Stage::Decided | Stage::Seen, Event::Shown) => Some(Stage::Seen),
-        (Stage::Decided | Stage::Written, Event::Answered) => Some(Stage::Written),
-        (Stage::Seen, Event::Answered) | (Stage::Written, Event::Shown) => None,
+        (DecisionStage::Decided | DecisionStage::Seen, Event::Shown) => Some(DecisionStage::Seen),
+        (DecisionStage::Decided | DecisionStage::Written, Event::Answered) => Some(DecisionStage::Written),
+        (DecisionStage::Seen, Event::Answered) | (DecisionStage::Written, Event::Shown) => None,
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
         let rows = include_str!("decision.rs").lines().filter_map(|line| line.strip_prefix("//! | "));
         let rows: Vec<Vec<&str>> =
             rows.map(|row| row.split(" | ").map(|cell| cell.trim_matches(['|', ' '])).collect()).collect();
-        let stages = [Stage::Decided, Stage::Seen, Stage::Written];
+        let stages = [DecisionStage::Decided, DecisionStage::Seen, DecisionStage::Written];
         assert_eq!(rows.len(), stages.len() + 1);
         for (stage, row) in stages.into_iter().zip(&rows[1..]) {
             let after = |event| step(stage, event).map_or("over".to_owned(), |next| format!("{next:?}"));

@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing is changed here but what is known about expressions, and how much work is left.
 
-use allocation::{Answer, DeviceOrder, Question, Reply, allocate_within};
+use allocation::{AllocationAnswer, DeviceOrder, Question, Reply, allocate_within};
 use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
 use model::claim::Claim;
@@ -108,7 +108,7 @@ impl Cycle<'_> {
 
     fn question_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, DeviceReason> {
         if self.caches.work.is_spent() {
-            return Ok(Reply { answer: Answer::BudgetSpent, steps: 0, work: 0 });
+            return Ok(Reply { answer: AllocationAnswer::BudgetSpent, steps: 0, work: 0 });
         }
         let gates = self.settings.gates;
         let pools = self.facts.slices.pools_for(node, gates).map_err(DeviceReason::SliceSelector)?;
@@ -146,13 +146,13 @@ impl Cycle<'_> {
         let open = claims.open.iter().map(|state| &*state.wish);
         let wishes: Vec<&Claim> = open.chain(made.as_ref().map(|(wish, _)| wish)).collect();
         match self.ask_for_devices(node, &wishes)?.answer {
-            Answer::Allocated(allocations) => Ok(allocations),
-            Answer::Impossible(refusal) => Err(NoDevices {
+            AllocationAnswer::Allocated(allocations) => Ok(allocations),
+            AllocationAnswer::Impossible(refusal) => Err(NoDevices {
                 reason: DeviceReason::Insufficient,
                 nearest: Some(Nearest::Refused { node: node.name.clone(), refusal }),
                 certainty: Certainty::Proved,
             }),
-            Answer::BudgetSpent => Err(NoDevices {
+            AllocationAnswer::BudgetSpent => Err(NoDevices {
                 reason: DeviceReason::LimitReached,
                 nearest: Some(Nearest::LimitReached { node: node.name.clone() }),
                 certainty: Certainty::LimitReached,

@@ -16,7 +16,7 @@ use model::group::{Group, GroupId};
 use model::identity::PodUid;
 use model::pod::Pod;
 use model::workload::family;
-use placement::{Answer, Domain, Gang, Placement, PlacementGenerator, ReachGenerator};
+use placement::{Domain, Gang, Placement, PlacementAnswer, PlacementGenerator, ReachGenerator};
 
 use crate::cycle::Cycle;
 use crate::gang::answer::seats::Seated;
@@ -283,8 +283,8 @@ impl Cycle<'_> {
         let gang = Gang { at_least: gang.members(), ..gang };
         let domains = std::slice::from_ref(&plot.domain);
         match self.place_within(&gang, &cast, domains, STEPS_MAX, profile) {
-            Answer::Placed(placement) => Some(placement),
-            Answer::Impossible(_) | Answer::BudgetSpent(_) => None,
+            PlacementAnswer::Placed(placement) => Some(placement),
+            PlacementAnswer::Impossible(_) | PlacementAnswer::BudgetSpent(_) => None,
         }
     }
 

@@ -35,11 +35,11 @@ pub struct Rounds(BTreeMap<Key, Round>);
 struct Round {
     /// How many failed in a row.
     failed: u32,
-    stage: Stage,
+    stage: RoundStage,
 }
 
 #[derive(Clone, Debug)]
-enum Stage {
+enum RoundStage {
     /// It is under way.
     Open {
         /// Nodes that were chosen for a single pod.
@@ -60,31 +60,35 @@ enum Event {
 }
 
 /// The stage after an event; none if it means nothing then.
-fn step(stage: &Stage, event: Event) -> Option<Stage> {
+fn step(stage: &RoundStage, event: Event) -> Option<RoundStage> {
     match (stage, event) {
-        (Stage::Open { tried, last }, Event::Begin) => {
-            Some(Stage::Open { tried: tried.clone(), last: last.clone() })
+        (RoundStage::Open { tried, last }, Event::Begin) => {
+            Some(RoundStage::Open { tried: tried.clone(), last: last.clone() })
         }
-        (Stage::Open { tried, .. }, Event::Choose(node)) => {
+        (RoundStage::Open { tried, .. }, Event::Choose(node)) => {
             let mut tried = tried.clone();
             tried.insert(node.clone());
-            Some(Stage::Open { tried, last: Some(node) })
+            Some(RoundStage::Open { tried, last: Some(node) })
         }
-        (Stage::Open { tried, .. }, Event::Leave) => Some(Stage::Open { tried: tried.clone(), last: None }),
-        (Stage::Open { .. }, Event::Fail { rests_until }) => Some(Stage::Resting(rests_until)),
-        (Stage::Resting(_), Event::Begin) => Some(Stage::Open { tried: BTreeSet::new(), last: None }),
-        (Stage::Resting(_), Event::Choose(_) | Event::Leave | Event::Fail { .. }) => None,
+        (RoundStage::Open { tried, .. }, Event::Leave) => {
+            Some(RoundStage::Open { tried: tried.clone(), last: None })
+        }
+        (RoundStage::Open { .. }, Event::Fail { rests_until }) => Some(RoundStage::Resting(rests_until)),
+        (RoundStage::Resting(_), Event::Begin) => {
+            Some(RoundStage::Open { tried: BTreeSet::new(), last: None })
+        }
+        (RoundStage::Resting(_), Event::Choose(_) | Event::Leave | Event::Fail { .. }) => None,
     }
 }
 
 impl Rounds {
     /// A round begins or goes on, or the time until which the gang rests.
     pub fn begin(&mut self, key: &Key, now: Timestamp) -> Result<(), Timestamp> {
-        let first = || Round { failed: 0, stage: Stage::Open { tried: BTreeSet::new(), last: None } };
+        let first = || Round { failed: 0, stage: RoundStage::Open { tried: BTreeSet::new(), last: None } };
         let round = self.0.entry(key.clone()).or_insert_with(first);
         match round.stage {
-            Stage::Resting(until) if now < until => return Err(until),
-            Stage::Resting(_) | Stage::Open { .. } => self.step(key, Event::Begin),
+            RoundStage::Resting(until) if now < until => return Err(until),
+            RoundStage::Resting(_) | RoundStage::Open { .. } => self.step(key, Event::Begin),
         }
         Ok(())
     }
@@ -93,7 +97,7 @@ impl Rounds {
         if let Some(round) = self.0.get_mut(key)
             && let Some(next) = step(&round.stage, event)
         {
-            let fails = matches!((&round.stage, &next), (Stage::Open { .. }, Stage::Resting(_)));
+            let fails = matches!((&round.stage, &next), (RoundStage::Open { .. }, RoundStage::Resting(_)));
             round.failed = round.failed.saturating_add(u32::from(fails));
             round.stage = next;
         }
@@ -112,16 +116,16 @@ impl Rounds {
     /// The nodes that were chosen for a single pod in the round that is under way.
     pub fn tried(&self, key: &Key) -> Option<&BTreeSet<NodeName>> {
         match &self.0.get(key)?.stage {
-            Stage::Open { tried, .. } => Some(tried),
-            Stage::Resting(_) => None,
+            RoundStage::Open { tried, .. } => Some(tried),
+            RoundStage::Resting(_) => None,
         }
     }
 
     /// Whether a node was chosen for a single pod in the round that is under way, and then another.
     pub fn comes_back_to(&self, key: &Key, node: &NodeName) -> bool {
         match self.0.get(key).map(|round| &round.stage) {
-            Some(Stage::Open { tried, last }) => last.as_ref() != Some(node) && tried.contains(node),
-            Some(Stage::Resting(_)) | None => false,
+            Some(RoundStage::Open { tried, last }) => last.as_ref() != Some(node) && tried.contains(node),
+            Some(RoundStage::Resting(_)) | None => false,
         }
     }
 
@@ -236,9 +240,9 @@ mod tests {
 
     #[test]
     fn the_table_in_the_header_is_what_the_code_does() {
-        let name = |stage: &Stage| match stage {
-            Stage::Open { .. } => "Open",
-            Stage::Resting(_) => "Resting",
+        let name = |stage: &RoundStage| match stage {
+            RoundStage::Open { .. } => "Open",
+            RoundStage::Resting(_) => "Resting",
         };
         let fail = Event::Fail { rests_until: at(9) };
         let events = [Event::Begin, Event::Choose("a".into()), Event::Leave, fail];
@@ -246,7 +250,9 @@ mod tests {
         let rows: Vec<Vec<&str>> =
             rows.map(|row| row.trim_matches(['|', ' ']).split(" | ").collect()).collect();
         for (stage, row) in
-            [Stage::Open { tried: BTreeSet::new(), last: None }, Stage::Resting(at(5))].iter().zip(&rows[1..])
+            [RoundStage::Open { tried: BTreeSet::new(), last: None }, RoundStage::Resting(at(5))]
+                .iter()
+                .zip(&rows[1..])
         {
             let after = |event: &Event| step(stage, event.clone()).as_ref().map_or("-", name);
             let cells: Vec<&str> = std::iter::once(name(stage)).chain(events.iter().map(after)).collect();

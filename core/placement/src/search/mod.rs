@@ -100,7 +100,7 @@ struct Search<'e> {
 }
 
 /// Where the walk goes from a place.
-enum Step {
+enum Move {
     Down,
     Up,
     Done,
@@ -114,19 +114,19 @@ impl Search<'_> {
         room: &mut Room,
         budget: &mut Budget,
     ) -> Outcome {
-        let mut step = self.enter(trial, room, budget);
+        let mut next = self.enter(trial, room, budget);
         loop {
-            step = match step {
-                Step::Done => return Outcome::Found(self.found(trial, room, budget)),
-                Step::Spent => return Outcome::Spent { seated_max: self.seated_max },
-                Step::Down => {
+            next = match next {
+                Move::Done => return Outcome::Found(self.found(trial, room, budget)),
+                Move::Spent => return Outcome::Spent { seated_max: self.seated_max },
+                Move::Down => {
                     let fillings = Fillings::new(&self.left, self.bounds.order(), self.crosses);
                     let load = Load::none(self.left.counts().len());
                     let gist = self.gist.take();
                     self.frames.push(Frame { fillings, load, is_assumed: false, gist });
                     self.advance(trial, room, budget)
                 }
-                Step::Up if self.frames.is_empty() => {
+                Move::Up if self.frames.is_empty() => {
                     let seated_max = self.seated_max;
                     let is_open = room.unsure || budget.left() == 0;
                     return if is_open {
@@ -135,7 +135,7 @@ impl Search<'_> {
                         Outcome::Impossible { seated_max }
                     };
                 }
-                Step::Up => self.advance(trial, room, budget),
+                Move::Up => self.advance(trial, room, budget),
             };
         }
     }
@@ -146,13 +146,13 @@ impl Search<'_> {
         trial: &mut Trial<'_, S>,
         room: &mut Room,
         budget: &mut Budget,
-    ) -> Step {
+    ) -> Move {
         self.lift(trial);
         let at = self.frames.len() - 1;
         let node = self.errand.nodes[at];
         loop {
             if !budget.spend(1) {
-                return Step::Spent;
+                return Move::Spent;
             }
             let frame = self.frames.last_mut().expect("there is a node to be filled");
             let Some(load) = frame.fillings.next(node, trial.state(), room, budget) else {
@@ -161,7 +161,7 @@ impl Search<'_> {
                     None if self.crosses => {}
                     None => self.memory.failed(at, &self.left),
                 }
-                return Step::Up;
+                return Move::Up;
             };
             if self.crosses && !load.is_empty() {
                 match trial.assume(node, &load, budget) {
@@ -198,14 +198,14 @@ impl Search<'_> {
         trial: &mut Trial<'_, S>,
         room: &mut Room,
         budget: &mut Budget,
-    ) -> Step {
+    ) -> Move {
         let at = self.frames.len();
         let wanted = self.errand.at_least.saturating_sub(self.seated);
         if wanted == 0 {
             let verdict = if self.crosses { trial.state().confirm(budget) } else { Verdict::Yes };
             room.unsure |= verdict == Verdict::Unknown;
             if verdict == Verdict::Yes {
-                return Step::Done;
+                return Move::Done;
             }
         }
         let is_hopeless = at == self.errand.nodes.len()
@@ -213,11 +213,11 @@ impl Search<'_> {
             || self.bounds.refuse(self.errand.gang, at, &self.left, wanted)
             || (!self.crosses && self.memory.knows(at, &self.left));
         if is_hopeless {
-            return Step::Up;
+            return Move::Up;
         }
         self.gist = if self.crosses { trial.state().gist(at) } else { None };
         let is_known = |gist: &[u32]| self.memory.knows_with(at, &self.left, gist);
-        if self.gist.as_deref().is_some_and(is_known) { Step::Up } else { Step::Down }
+        if self.gist.as_deref().is_some_and(is_known) { Move::Up } else { Move::Down }
     }
 
     /// The loads that were found, and seats for others besides, as far as the rest of the nodes has room.

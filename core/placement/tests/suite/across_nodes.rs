@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::model::Dice;
 use cluster::nodes::NodeIdx;
 use placement::{
-    Amounts, Answer, Budget, Domain, Gang, Kind, Likeness, Load, PlacementState, Question, Trial, Verdict,
-    place,
+    Amounts, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementState, Question, Trial,
+    Verdict, place,
 };
 
 /// Nodes with places for members, and devices, each with the nodes that reach it. A member needs so many devices.
@@ -126,7 +126,7 @@ fn verdicts_are_those_of_trying_everything() {
             members.iter().enumerate().flat_map(|(kind, count)| (0..*count).map(move |_| kind)).collect();
         let is_possible = fits(&mut fabric, &mut left);
         match answer {
-            Answer::Placed(placement) => {
+            PlacementAnswer::Placed(placement) => {
                 assert!(is_possible, "seed {seed}");
                 fabric.assumed =
                     placement.seats.into_iter().map(|one| (one.node.0 as usize, one.load)).collect();
@@ -135,8 +135,8 @@ fn verdicts_are_those_of_trying_everything() {
                     "seed {seed}: there are devices for all"
                 );
             }
-            Answer::Impossible(_) => assert!(!is_possible, "seed {seed}"),
-            Answer::BudgetSpent(_) => panic!("seed {seed}: the budget was spent"),
+            PlacementAnswer::Impossible(_) => assert!(!is_possible, "seed {seed}"),
+            PlacementAnswer::BudgetSpent(_) => panic!("seed {seed}: the budget was spent"),
         }
         verdicts[usize::from(is_possible)] += 1;
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::model::{Device, Dice, Member, Model, Node, gang};
 use cluster::nodes::NodeIdx;
 use placement::{
-    Answer, Budget, Domain, Placement, PlacementGenerator, Question, Strictness, TightestFit, Topology,
-    TopologyConstraint, TopologyGenerator, Weighted, place,
+    Budget, Domain, Placement, PlacementAnswer, PlacementGenerator, Question, Strictness, TightestFit,
+    Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
 };
 
 /// Labels that say where nodes are.
@@ -156,7 +156,7 @@ fn fits(instance: &Instance, kept: &[&TopologyConstraint], at_least: u32) -> boo
     })
 }
 
-fn answer(instance: &Instance) -> Answer<String> {
+fn answer(instance: &Instance) -> PlacementAnswer<String> {
     let numbered = instance.labels.iter().enumerate().map(|(at, labels)| (NodeIdx(at as u32), labels));
     let topology = Topology::read(LEVELS.map(Arc::from), numbered);
     let generator =
@@ -167,7 +167,7 @@ fn answer(instance: &Instance) -> Answer<String> {
     let question = Question { gang: &gang, domains: &domains, scorers: &scorers };
     let mut budget = Budget::new(10_000_000);
     let answer = place(question, &mut Model::new(&instance.nodes, &kinds), &mut budget);
-    if let Answer::Placed(placement) = &answer {
+    if let PlacementAnswer::Placed(placement) = &answer {
         check(instance, placement, &kinds);
     }
     answer
@@ -199,9 +199,9 @@ fn compare(seeds: std::ops::Range<u64>, nodes_max: u64, members_max: u64) -> (us
     for seed in seeds {
         let instance = instance(seed, nodes_max, members_max);
         let ours = match answer(&instance) {
-            Answer::Placed(placement) => Ok(Some(placement.rank)),
-            Answer::Impossible(_) => Ok(None),
-            Answer::BudgetSpent(refusal) => Err(refusal),
+            PlacementAnswer::Placed(placement) => Ok(Some(placement.rank)),
+            PlacementAnswer::Impossible(_) => Ok(None),
+            PlacementAnswer::BudgetSpent(refusal) => Err(refusal),
         };
         assert_eq!(ours, Ok(reference(&instance)), "seed {seed}: how many wishes are given up, if it fits");
         let count = if matches!(ours, Ok(Some(_))) { &mut placed } else { &mut refused };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 use placement::{
-    Amounts, Answer, Budget, Domain, FewestParts, Gang, LeastFragments, Load, MostMembers,
+    Amounts, Budget, Domain, FewestParts, Gang, LeastFragments, Load, MostMembers, PlacementAnswer,
     PlacementGenerator, PlacementState, Question, Scored, Seats, TightestFit, Topology, TopologyGenerator,
     Weighted, place,
 };
@@ -117,8 +117,8 @@ fn share(seed: u64) -> Option<f64> {
     let question = Question { gang: &gang, domains: &domains, scorers: &scorers };
     let mut budget = Budget::new(10_000_000);
     let placed = match place(question, &mut Model::new(&instance.nodes, &kinds), &mut budget) {
-        Answer::Placed(placed) => placed,
-        Answer::Impossible(_) | Answer::BudgetSpent(_) => return None,
+        PlacementAnswer::Placed(placed) => placed,
+        PlacementAnswer::Impossible(_) | PlacementAnswer::BudgetSpent(_) => return None,
     };
     let rivals: Vec<&Domain> = domains.iter().filter(|domain| domain.rank == placed.rank).collect();
     // Room for everybody counts more than any score, and so does room for as many as were found.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::model::{Device, Member, Model, Node, gang};
 use cluster::nodes::NodeIdx;
 use placement::{
-    Answer, Budget, Domain, FewestParts, Gang, PlacementGenerator, Question, Strictness, TightestFit,
-    Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
+    Budget, Domain, FewestParts, Gang, PlacementAnswer, PlacementGenerator, Question, Strictness,
+    TightestFit, Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
 };
 
 const WHOLE: u8 = 0;
@@ -76,13 +76,13 @@ fn told(gang: &Gang, domains: &[Domain], model: &mut Model<'_>, steps: u64) -> S
         [Weighted { scorer: &TightestFit, weight: 1.0 }, Weighted { scorer: &FewestParts, weight: 1.0 }];
     let question = Question { gang, domains, scorers: &scorers };
     match place(question, model, &mut Budget::new(steps)) {
-        Answer::Placed(placement) => {
+        PlacementAnswer::Placed(placement) => {
             let seats =
                 placement.seats.iter().map(|seats| format!(" {}×{}", seats.node.0, seats.load.total()));
             format!("{}:{}", placement.domain, seats.collect::<String>())
         }
-        Answer::Impossible(refusal) => refusal.to_string(),
-        Answer::BudgetSpent(refusal) => format!("after all steps, {refusal}"),
+        PlacementAnswer::Impossible(refusal) => refusal.to_string(),
+        PlacementAnswer::BudgetSpent(refusal) => format!("after all steps, {refusal}"),
     }
 }
 

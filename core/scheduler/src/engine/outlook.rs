@@ -10,7 +10,7 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::Engine;
-use crate::life_cycles::binding::{Binding, Stage};
+use crate::life_cycles::binding::{Binding, BindingStage};
 use crate::life_cycles::not_bound::NotBound;
 use crate::life_cycles::part::Part;
 
@@ -105,7 +105,8 @@ impl Engine {
             let until = until.filter(|until| now < *until && !claims.is_empty());
             return until.map(|until| Outlook::Unheard { claims: Vec::new(), until });
         }
-        let known = if let Stage::Settling { hears_by, .. } = binding.stage() { *hears_by } else { None };
+        let known =
+            if let BindingStage::Settling { hears_by, .. } = binding.stage() { *hears_by } else { None };
         let until = known.unwrap_or_else(|| now.plus_millis(HEARS_WITHIN_MS));
         if until <= now {
             return Some(Outlook::Lost(NotBound::Unheard(claim)));

@@ -14,7 +14,7 @@ use model::timestamp::Timestamp;
 
 use super::outlook::Outlook;
 use super::{Announcement, Engine};
-use crate::life_cycles::binding::{Binding, CannotBind, Event, OpenWrite, Stage, Waited};
+use crate::life_cycles::binding::{Binding, BindingStage, CannotBind, Event, OpenWrite, Waited};
 use crate::life_cycles::not_bound::NotBound;
 use crate::life_cycles::part::Part;
 use crate::outbox::Owner;
@@ -76,16 +76,16 @@ impl Engine {
             return Some(uid);
         }
         match (binding.stage(), outcome) {
-            (Stage::Binding(known), WriteOutcome::Done) if *known == write => {
+            (BindingStage::Binding(known), WriteOutcome::Done) if *known == write => {
                 self.bound(&uid);
                 None
             }
-            (Stage::Binding(known), WriteOutcome::Failed(reason)) if *known == write => {
+            (BindingStage::Binding(known), WriteOutcome::Failed(reason)) if *known == write => {
                 let why = CannotBind { why: NotBound::BindRefused(reason.clone()), because: Why::NotBound };
                 self.bindings.step(&uid, Event::Failed(why));
                 Some(uid)
             }
-            (Stage::Undoing { writes, .. }, _) if writes.contains(&write) => {
+            (BindingStage::Undoing { writes, .. }, _) if writes.contains(&write) => {
                 self.bindings.step(&uid, Event::Released(write));
                 self.put_back(now, &uid);
                 None
@@ -105,8 +105,8 @@ impl Engine {
             return self.slip_from_flight(now, uid);
         }
         match binding.stage() {
-            Stage::Failing(_) => self.take_back(now, uid, None),
-            Stage::Writing => {
+            BindingStage::Failing(_) => self.take_back(now, uid, None),
+            BindingStage::Writing => {
                 let outlook = self.outlook(now, binding);
                 self.bindings.step(uid, Event::Written);
                 self.go_by(now, uid, outlook);
@@ -211,7 +211,7 @@ impl Engine {
         let (pod, mut written) = (binding.pod.clone(), std::mem::take(&mut binding.written));
         let keeps_node = binding.keeps_node;
         let (because, is_refused) = match binding.stage() {
-            Stage::Failing(why) => (why.because, matches!(why.why, NotBound::BindRefused(_))),
+            BindingStage::Failing(why) => (why.because, matches!(why.why, NotBound::BindRefused(_))),
             _ => (Why::NotBound, false),
         };
         // Ready devices are kept for a pod that tries others beside them on its node. One that could not be bound has all that it
@@ -259,7 +259,7 @@ impl Engine {
     /// Puts a pod back whose placement is undone.
     fn put_back(&mut self, now: Timestamp, uid: &PodUid) {
         let why = match self.bindings.get(uid).map(Binding::stage) {
-            Some(Stage::Undoing { writes, why }) if writes.is_empty() => why.to_string(),
+            Some(BindingStage::Undoing { writes, why }) if writes.is_empty() => why.to_string(),
             _ => return,
         };
         let Some(binding) = self.bindings.step(uid, Event::PutBack) else { return };

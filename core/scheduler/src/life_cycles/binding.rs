@@ -46,12 +46,12 @@ pub(crate) struct Binding {
     pub settles_at: Option<Timestamp>,
     /// Its node is noted on the pod: it waited there for its devices, and the node is tried first when it fails.
     pub keeps_node: bool,
-    stage: Stage,
+    stage: BindingStage,
 }
 
 /// How far a pod is.
 #[derive(Clone, Debug)]
-pub(crate) enum Stage {
+pub(crate) enum BindingStage {
     /// Its claims are being written.
     Writing,
     /// Its claims are written. Another scheduler may have given their devices away at the same moment.
@@ -158,18 +158,18 @@ impl Binding {
             written: Vec::new(),
             settles_at: None,
             keeps_node: false,
-            stage: Stage::Writing,
+            stage: BindingStage::Writing,
         }
     }
 
-    pub fn stage(&self) -> &Stage {
+    pub fn stage(&self) -> &BindingStage {
         &self.stage
     }
 
     /// Goes on by an event.
     pub fn step(&mut self, event: Event) {
         let name = event.name();
-        let before = std::mem::replace(&mut self.stage, Stage::Over);
+        let before = std::mem::replace(&mut self.stage, BindingStage::Over);
         let from = before.name();
         if let Event::Unready { .. } = event {
             self.keeps_node = true;
@@ -184,19 +184,19 @@ impl Binding {
     fn check(&self) {
         let all_answered = self.open.is_empty();
         match &self.stage {
-            Stage::Writing | Stage::Failing(_) | Stage::Over => {}
-            Stage::Settling { claims, until, .. } => {
+            BindingStage::Writing | BindingStage::Failing(_) | BindingStage::Over => {}
+            BindingStage::Settling { claims, until, .. } => {
                 debug_assert!(all_answered, "writes are answered before anything else is waited for");
                 debug_assert!(claims.is_empty() || until.is_some(), "news are not waited for without end");
             }
-            Stage::Readying { claims, .. } => {
+            BindingStage::Readying { claims, .. } => {
                 debug_assert!(all_answered && !claims.is_empty() && self.keeps_node);
             }
-            Stage::Held { .. } => debug_assert!(all_answered),
-            Stage::Binding(_) => {
+            BindingStage::Held { .. } => debug_assert!(all_answered),
+            BindingStage::Binding(_) => {
                 debug_assert!(all_answered && self.pod.node.is_none(), "a pod on a node is not bound again");
             }
-            Stage::Undoing { .. } => {
+            BindingStage::Undoing { .. } => {
                 debug_assert!(all_answered && self.written.is_empty(), "all that was written is taken back");
             }
         }
@@ -205,15 +205,18 @@ impl Binding {
     /// Whether an answer is waited for before anything else counts.
     pub fn awaits_answers(&self) -> bool {
         match self.stage {
-            Stage::Writing | Stage::Failing(_) => !self.open.is_empty(),
-            Stage::Binding(_) | Stage::Undoing { .. } => true,
-            Stage::Settling { .. } | Stage::Readying { .. } | Stage::Held { .. } | Stage::Over => false,
+            BindingStage::Writing | BindingStage::Failing(_) => !self.open.is_empty(),
+            BindingStage::Binding(_) | BindingStage::Undoing { .. } => true,
+            BindingStage::Settling { .. }
+            | BindingStage::Readying { .. }
+            | BindingStage::Held { .. }
+            | BindingStage::Over => false,
         }
     }
 
     /// Whether the write that binds it is under way.
     pub fn is_being_bound(&self) -> bool {
-        matches!(self.stage, Stage::Binding(_))
+        matches!(self.stage, BindingStage::Binding(_))
     }
 
     /// Whether it waits for devices or, with devices that are ready, for its gang.
@@ -223,21 +226,21 @@ impl Binding {
 
     /// Whether it has all that it needs but for its gang.
     pub fn is_held(&self) -> bool {
-        matches!(self.stage, Stage::Held { .. })
+        matches!(self.stage, BindingStage::Held { .. })
     }
 
     /// Whether it will not be bound.
     pub fn is_coming_back(&self) -> bool {
-        matches!(self.stage, Stage::Failing(_) | Stage::Undoing { .. })
+        matches!(self.stage, BindingStage::Failing(_) | BindingStage::Undoing { .. })
     }
 
     /// What it waits or waited for of its devices, if some have to be made ready.
     pub fn waited(&self) -> Option<Waited> {
         match &self.stage {
-            Stage::Readying { since, claims, .. } => {
+            BindingStage::Readying { since, claims, .. } => {
                 Some(Waited { since: *since, claims: claims.clone(), is_ready: false })
             }
-            Stage::Held { since, claims } if !claims.is_empty() => {
+            BindingStage::Held { since, claims } if !claims.is_empty() => {
                 Some(Waited { since: *since, claims: claims.clone(), is_ready: true })
             }
             _ => None,
@@ -247,8 +250,8 @@ impl Binding {
     /// When it goes on at the latest.
     pub fn deadline(&self) -> Option<Timestamp> {
         match &self.stage {
-            Stage::Settling { until, .. } => *until,
-            Stage::Readying { until, .. } => Some(*until),
+            BindingStage::Settling { until, .. } => *until,
+            BindingStage::Readying { until, .. } => Some(*until),
             _ => None,
         }
     }
@@ -256,8 +259,10 @@ impl Binding {
     /// The claims whose changes let it go on, and what of them does.
     pub fn awaited(&self) -> Option<(For, &[ClaimId])> {
         match &self.stage {
-            Stage::Settling { claims, .. } => Some((For::News, claims)),
-            Stage::Readying { claims, .. } | Stage::Held { claims, .. } => Some((For::ReadyDevices, claims)),
+            BindingStage::Settling { claims, .. } => Some((For::News, claims)),
+            BindingStage::Readying { claims, .. } | BindingStage::Held { claims, .. } => {
+                Some((For::ReadyDevices, claims))
+            }
             _ => None,
         }
     }
@@ -270,8 +275,8 @@ impl Binding {
 }
 
 /// The stage after an event, and whether the table has it.
-fn step(stage: Stage, event: Event) -> (Stage, bool) {
-    use Stage::{Failing, Held, Over, Readying, Settling, Undoing, Writing};
+fn step(stage: BindingStage, event: Event) -> (BindingStage, bool) {
+    use BindingStage::{Failing, Held, Over, Readying, Settling, Undoing, Writing};
     let is_after_writes = matches!(stage, Settling { .. } | Readying { .. } | Held { .. });
     let next = match (stage, event) {
         (stage @ (Writing | Failing(_)), Event::Answered) => stage,
@@ -287,14 +292,14 @@ fn step(stage: Stage, event: Event) -> (Stage, bool) {
         (Settling { .. }, Event::Unready { now, until, claims }) => Readying { since: now, until, claims },
         (Readying { since, .. } | Held { since, .. }, Event::Ready { claims, .. }) => Held { since, claims },
         (Settling { .. }, Event::Ready { now, claims }) => Held { since: now, claims },
-        (_, Event::Bind(write)) if is_after_writes => Stage::Binding(write),
+        (_, Event::Bind(write)) if is_after_writes => BindingStage::Binding(write),
         (Failing(first), Event::Failed(then)) => {
             let because = if then.because == Why::Preempted { then.because } else { first.because };
             Failing(CannotBind { because, ..first })
         }
         (stage @ Undoing { .. }, Event::Failed(_)) => stage,
         (
-            Writing | Settling { .. } | Readying { .. } | Held { .. } | Stage::Binding(_),
+            Writing | Settling { .. } | Readying { .. } | Held { .. } | BindingStage::Binding(_),
             Event::Failed(why),
         ) => Failing(why),
         (Failing(why), Event::TakenBack(writes)) => Undoing { writes, why: why.why },
@@ -302,7 +307,7 @@ fn step(stage: Stage, event: Event) -> (Stage, bool) {
             writes.remove(&write);
             Undoing { writes, why }
         }
-        (Stage::Binding(_), Event::Bound)
+        (BindingStage::Binding(_), Event::Bound)
         | (Settling { .. }, Event::Served)
         | (Undoing { .. }, Event::PutBack) => Over,
         (Over, _) => return (Over, false),
@@ -312,17 +317,17 @@ fn step(stage: Stage, event: Event) -> (Stage, bool) {
     (next, true)
 }
 
-impl Stage {
+impl BindingStage {
     fn name(&self) -> &'static str {
         match self {
-            Stage::Writing => "Writing",
-            Stage::Settling { .. } => "Settling",
-            Stage::Readying { .. } => "Readying",
-            Stage::Held { .. } => "Held",
-            Stage::Binding(_) => "Binding",
-            Stage::Failing(_) => "Failing",
-            Stage::Undoing { .. } => "Undoing",
-            Stage::Over => "over",
+            BindingStage::Writing => "Writing",
+            BindingStage::Settling { .. } => "Settling",
+            BindingStage::Readying { .. } => "Readying",
+            BindingStage::Held { .. } => "Held",
+            BindingStage::Binding(_) => "Binding",
+            BindingStage::Failing(_) => "Failing",
+            BindingStage::Undoing { .. } => "Undoing",
+            BindingStage::Over => "over",
         }
     }
 }
@@ -360,15 +365,15 @@ mod tests {
         CannotBind { why, because }
     }
 
-    fn stages() -> Vec<Stage> {
+    fn stages() -> Vec<BindingStage> {
         vec![
-            Stage::Writing,
-            Stage::Settling { hears_by: None, claims: Vec::new(), until: None },
-            Stage::Readying { since: at(0), until: at(9), claims: Vec::new() },
-            Stage::Held { since: at(0), claims: Vec::new() },
-            Stage::Binding(WriteId(1)),
-            Stage::Failing(why(NotBound::LostMade, Why::NotBound)),
-            Stage::Undoing { writes: BTreeSet::from([WriteId(2)]), why: NotBound::LostMade },
+            BindingStage::Writing,
+            BindingStage::Settling { hears_by: None, claims: Vec::new(), until: None },
+            BindingStage::Readying { since: at(0), until: at(9), claims: Vec::new() },
+            BindingStage::Held { since: at(0), claims: Vec::new() },
+            BindingStage::Binding(WriteId(1)),
+            BindingStage::Failing(why(NotBound::LostMade, Why::NotBound)),
+            BindingStage::Undoing { writes: BTreeSet::from([WriteId(2)]), why: NotBound::LostMade },
         ]
     }
 
@@ -411,23 +416,23 @@ mod tests {
     fn a_pod_waits_for_its_devices_by_one_clock_and_for_news_until_one_time() {
         let held = step(stages().remove(2), Event::Ready { now: at(4), claims: Vec::new() }).0;
         let again = step(held, Event::Unready { now: at(6), until: at(20), claims: Vec::new() }).0;
-        assert!(matches!(again, Stage::Readying { since, .. } if since == at(0)), "{again:?}");
+        assert!(matches!(again, BindingStage::Readying { since, .. } if since == at(0)), "{again:?}");
         let claim = ClaimId { namespace: "default".into(), name: "c".into() };
         let unheard = |until| Event::Unsettled { claims: vec![claim.clone()], until };
         let first = step(stages().remove(1), unheard(at(30))).0;
         let then = step(first, Event::Unsettled { claims: Vec::new(), until: at(40) }).0;
-        let Stage::Settling { hears_by, until, .. } = then else { panic!("{then:?}") };
+        let BindingStage::Settling { hears_by, until, .. } = then else { panic!("{then:?}") };
         assert_eq!((hears_by, until), (Some(at(30)), Some(at(40))));
     }
 
     #[test]
     fn the_first_reason_is_told_and_one_that_makes_way_does_so_whatever_failed_before() {
         let failing = step(
-            Stage::Failing(why(NotBound::LostMade, Why::NotBound)),
+            BindingStage::Failing(why(NotBound::LostMade, Why::NotBound)),
             Event::Failed(why(NotBound::Preempted, Why::Preempted)),
         )
         .0;
-        let Stage::Failing(told) = failing else { panic!("{failing:?}") };
+        let BindingStage::Failing(told) = failing else { panic!("{failing:?}") };
         assert_eq!((told.why, told.because), (NotBound::LostMade, Why::Preempted));
     }
 }

@@ -29,12 +29,12 @@ pub(crate) struct Flight {
     pub since: Option<Timestamp>,
     /// When the youngest of them was made.
     pub youngest: Option<Timestamp>,
-    stage: Stage,
+    stage: FlightStage,
 }
 
 /// How far they are.
 #[derive(Clone, Debug)]
-enum Stage {
+enum FlightStage {
     /// None of them is bound before enough have all that they need.
     Gathering {
         /// Members whose devices failed, and which are looked a place for again before the others are taken back.
@@ -81,7 +81,7 @@ pub(crate) enum Event {
 impl Flight {
     /// Members that set off together.
     pub fn new(members: BTreeSet<PodUid>, at_least: usize, youngest: Option<Timestamp>) -> Flight {
-        let stage = Stage::Gathering { vacant: BTreeSet::new() };
+        let stage = FlightStage::Gathering { vacant: BTreeSet::new() };
         Flight { members, at_least, attempts: 0, since: None, youngest, stage }
     }
 
@@ -92,17 +92,17 @@ impl Flight {
 
     /// Whether they may be bound.
     pub fn is_cleared(&self) -> bool {
-        matches!(self.stage, Stage::Landing { .. })
+        matches!(self.stage, FlightStage::Landing { .. })
     }
 
     /// How many seats are kept open.
     pub fn vacant(&self) -> usize {
-        if let Stage::Gathering { vacant } = &self.stage { vacant.len() } else { 0 }
+        if let FlightStage::Gathering { vacant } = &self.stage { vacant.len() } else { 0 }
     }
 
     /// Those that are bound, if it is over and another could not be.
     pub fn broken_off(&self) -> Option<&BTreeSet<PodUid>> {
-        if let Stage::Over { landed } = &self.stage { landed.as_ref() } else { None }
+        if let FlightStage::Over { landed } = &self.stage { landed.as_ref() } else { None }
     }
 
     /// Goes on by an event.
@@ -120,7 +120,7 @@ impl Flight {
             Event::Bound(uid) => debug_assert!(self.members.contains(uid), "only a member is bound"),
             Event::Vacated(_) | Event::Filled(_) | Event::Cleared | Event::NotBound => {}
         }
-        let stage = std::mem::replace(&mut self.stage, Stage::Over { landed: None });
+        let stage = std::mem::replace(&mut self.stage, FlightStage::Over { landed: None });
         let from = stage.name();
         let (stage, is_expected) = step(stage, event, self.members.is_empty());
         debug_assert!(is_expected, "members of a gang were {from} and were told {name}");
@@ -129,34 +129,36 @@ impl Flight {
 }
 
 /// The stage after an event, which may have left no member, and whether the table has it.
-fn step(stage: Stage, event: Event, is_empty: bool) -> (Stage, bool) {
+fn step(stage: FlightStage, event: Event, is_empty: bool) -> (FlightStage, bool) {
     let next = match (stage, event) {
-        (Stage::Gathering { .. }, Event::Left(_)) if is_empty => Stage::Over { landed: None },
-        (Stage::Landing { landed, is_broken }, Event::Left(_)) if is_empty => {
-            Stage::Over { landed: is_broken.then_some(landed) }
+        (FlightStage::Gathering { .. }, Event::Left(_)) if is_empty => FlightStage::Over { landed: None },
+        (FlightStage::Landing { landed, is_broken }, Event::Left(_)) if is_empty => {
+            FlightStage::Over { landed: is_broken.then_some(landed) }
         }
-        (Stage::Gathering { .. }, Event::Joined { .. } | Event::Filled(None)) => {
-            Stage::Gathering { vacant: BTreeSet::new() }
+        (FlightStage::Gathering { .. }, Event::Joined { .. } | Event::Filled(None)) => {
+            FlightStage::Gathering { vacant: BTreeSet::new() }
         }
-        (Stage::Gathering { mut vacant }, Event::Vacated(uid)) => {
+        (FlightStage::Gathering { mut vacant }, Event::Vacated(uid)) => {
             vacant.insert(uid);
-            Stage::Gathering { vacant }
+            FlightStage::Gathering { vacant }
         }
-        (Stage::Gathering { mut vacant }, Event::Filled(Some(uid))) => {
+        (FlightStage::Gathering { mut vacant }, Event::Filled(Some(uid))) => {
             vacant.remove(&uid);
-            Stage::Gathering { vacant }
+            FlightStage::Gathering { vacant }
         }
-        (Stage::Gathering { .. }, Event::Cleared) => {
-            Stage::Landing { landed: BTreeSet::new(), is_broken: false }
+        (FlightStage::Gathering { .. }, Event::Cleared) => {
+            FlightStage::Landing { landed: BTreeSet::new(), is_broken: false }
         }
-        (Stage::Landing { mut landed, is_broken }, Event::Bound(uid)) => {
+        (FlightStage::Landing { mut landed, is_broken }, Event::Bound(uid)) => {
             landed.insert(uid);
-            Stage::Landing { landed, is_broken }
+            FlightStage::Landing { landed, is_broken }
         }
-        (Stage::Landing { landed, .. }, Event::NotBound) => Stage::Landing { landed, is_broken: true },
-        (stage @ Stage::Gathering { .. }, Event::NotBound | Event::Left(_))
+        (FlightStage::Landing { landed, .. }, Event::NotBound) => {
+            FlightStage::Landing { landed, is_broken: true }
+        }
+        (stage @ FlightStage::Gathering { .. }, Event::NotBound | Event::Left(_))
         | (
-            stage @ Stage::Landing { .. },
+            stage @ FlightStage::Landing { .. },
             Event::Joined { .. } | Event::Vacated(_) | Event::Filled(_) | Event::Left(_),
         ) => stage,
         (stage, _) => return (stage, false),
@@ -164,12 +166,12 @@ fn step(stage: Stage, event: Event, is_empty: bool) -> (Stage, bool) {
     (next, true)
 }
 
-impl Stage {
+impl FlightStage {
     fn name(&self) -> &'static str {
         match self {
-            Stage::Gathering { .. } => "Gathering",
-            Stage::Landing { .. } => "Landing",
-            Stage::Over { .. } => "over",
+            FlightStage::Gathering { .. } => "Gathering",
+            FlightStage::Landing { .. } => "Landing",
+            FlightStage::Over { .. } => "over",
         }
     }
 }
@@ -215,7 +217,7 @@ impl Flights {
             self.of.remove(uid);
         }
         flight.step(event);
-        if matches!(flight.stage, Stage::Over { .. }) { self.by_root.remove(root) } else { None }
+        if matches!(flight.stage, FlightStage::Over { .. }) { self.by_root.remove(root) } else { None }
     }
 
     /// The members of a gang or of a tree that are on their way.
@@ -258,8 +260,8 @@ mod tests {
         ];
         let name = |(event, is_last): &(Event, bool)| if *is_last { "LastLeft" } else { event.name() };
         let names: Vec<&str> = events.iter().map(name).collect();
-        let gathering = Stage::Gathering { vacant: BTreeSet::new() };
-        let landing = Stage::Landing { landed: BTreeSet::new(), is_broken: false };
+        let gathering = FlightStage::Gathering { vacant: BTreeSet::new() };
+        let landing = FlightStage::Landing { landed: BTreeSet::new(), is_broken: false };
         let rows = [gathering, landing].map(|stage| {
             let after = |(event, is_last): &(Event, bool)| match step(stage.clone(), event.clone(), *is_last)
             {

@@ -23,12 +23,12 @@ pub(crate) struct Request {
     pub claims: Vec<ClaimId>,
     /// The pod or the group for which they do, by uid.
     pub user: Option<ConsumerUid>,
-    stage: Stage,
+    stage: GivingBackStage,
 }
 
 /// How far a request is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+enum GivingBackStage {
     /// The node that is selected for the pod is being taken away first.
     Unselecting,
     /// The write for the claims is not answered.
@@ -50,13 +50,14 @@ enum Event {
     Gone,
 }
 
-fn step(stage: Stage, event: Event) -> Option<Stage> {
+fn step(stage: GivingBackStage, event: Event) -> Option<GivingBackStage> {
     match (stage, event) {
-        (Stage::Unselecting, Event::Unselected) => Some(Stage::Asked),
-        (Stage::Unselecting | Stage::Asked, Event::Answered | Event::InUse | Event::Gone) => {
-            Some(Stage::Over)
-        }
-        (Stage::Asked, Event::Unselected) | (Stage::Over, _) => None,
+        (GivingBackStage::Unselecting, Event::Unselected) => Some(GivingBackStage::Asked),
+        (
+            GivingBackStage::Unselecting | GivingBackStage::Asked,
+            Event::Answered | Event::InUse | Event::Gone,
+        ) => Some(GivingBackStage::Over),
+        (GivingBackStage::Asked, Event::Unselected) | (GivingBackStage::Over, _) => None,
     }
 }
 
@@ -80,16 +81,17 @@ pub(crate) struct GivingBack(BTreeMap<WriteId, Request>);
 impl GivingBack {
     /// Claims are asked for by a write.
     pub fn ask(&mut self, write: WriteId, claim: ClaimId, user: Option<ConsumerUid>) {
-        let request = Request { claims: vec![claim], user, stage: Stage::Asked };
+        let request = Request { claims: vec![claim], user, stage: GivingBackStage::Asked };
         let before = self.0.insert(write, request);
         debug_assert!(before.is_none(), "a write is submitted once");
     }
 
     /// A claim will be asked for once this write has taken the selected node of a pod away.
     pub fn ask_after(&mut self, write: WriteId, claim: ClaimId, user: &ConsumerUid) {
-        let new = || Request { claims: Vec::new(), user: Some(user.clone()), stage: Stage::Unselecting };
+        let new =
+            || Request { claims: Vec::new(), user: Some(user.clone()), stage: GivingBackStage::Unselecting };
         let request = self.0.entry(write).or_insert_with(new);
-        debug_assert_eq!(request.stage, Stage::Unselecting, "it is asked for already");
+        debug_assert_eq!(request.stage, GivingBackStage::Unselecting, "it is asked for already");
         request.claims.push(claim);
     }
 
@@ -144,7 +146,7 @@ impl GivingBack {
             if request.claims.is_empty() {
                 request.step(event);
             }
-            request.stage != Stage::Over
+            request.stage != GivingBackStage::Over
         });
         was_asked
     }
@@ -163,10 +165,10 @@ mod tests {
     fn the_table_in_the_header_is_what_the_code_does() {
         let events = [Event::Unselected, Event::Answered, Event::InUse, Event::Gone];
         let names = events.map(|event| format!("{event:?}"));
-        let rows = [Stage::Unselecting, Stage::Asked].map(|stage| {
+        let rows = [GivingBackStage::Unselecting, GivingBackStage::Asked].map(|stage| {
             let after = |event| match step(stage, event) {
                 None => "-".to_owned(),
-                Some(Stage::Over) => "over".to_owned(),
+                Some(GivingBackStage::Over) => "over".to_owned(),
                 Some(next) => format!("{next:?}"),
             };
             (format!("{stage:?}"), events.map(after).to_vec())

@@ -22,12 +22,12 @@ pub(crate) struct Telling {
     pub pod: PodUid,
     /// The node that is selected.
     pub selected: Option<NodeName>,
-    stage: Stage,
+    stage: TellingStage,
 }
 
 /// Why it is told.
 #[derive(Clone, Debug)]
-pub(crate) enum Stage {
+pub(crate) enum TellingStage {
     /// So that drivers say which nodes will do, or give devices.
     Telling,
     /// The same, and the pod has something else to tell by now.
@@ -45,16 +45,16 @@ enum Event {
     AskBack(InTheWay),
 }
 
-fn step(stage: Stage, event: Event) -> Option<Stage> {
+fn step(stage: TellingStage, event: Event) -> Option<TellingStage> {
     match (stage, event) {
-        (Stage::Telling | Stage::Outdated, Event::Overtaken) => Some(Stage::Outdated),
-        (stage @ Stage::Withdrawing(_), Event::Overtaken) => Some(stage),
-        (Stage::Telling, Event::AskBack(one)) => Some(Stage::Withdrawing(vec![one])),
-        (Stage::Withdrawing(mut all), Event::AskBack(one)) => {
+        (TellingStage::Telling | TellingStage::Outdated, Event::Overtaken) => Some(TellingStage::Outdated),
+        (stage @ TellingStage::Withdrawing(_), Event::Overtaken) => Some(stage),
+        (TellingStage::Telling, Event::AskBack(one)) => Some(TellingStage::Withdrawing(vec![one])),
+        (TellingStage::Withdrawing(mut all), Event::AskBack(one)) => {
             all.push(one);
-            Some(Stage::Withdrawing(all))
+            Some(TellingStage::Withdrawing(all))
         }
-        (Stage::Outdated, Event::AskBack(_)) => None,
+        (TellingStage::Outdated, Event::AskBack(_)) => None,
     }
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Tellings(BTreeMap<WriteId, Telling>);
 impl Tellings {
     /// Drivers are told which node is selected for a pod.
     pub fn begin(&mut self, write: WriteId, pod: PodUid, selected: Option<NodeName>) {
-        self.0.insert(write, Telling { pod, selected, stage: Stage::Telling });
+        self.0.insert(write, Telling { pod, selected, stage: TellingStage::Telling });
     }
 
     /// Whether something is being told about a pod, which has something else to tell now.
@@ -87,7 +87,7 @@ impl Tellings {
     /// The write that takes the selected node of a pod away so that claims can be asked for, if one is under way.
     pub fn withdrawing(&self, pod: &str) -> Option<WriteId> {
         let is_it =
-            |telling: &Telling| *telling.pod == *pod && matches!(telling.stage, Stage::Withdrawing(_));
+            |telling: &Telling| *telling.pod == *pod && matches!(telling.stage, TellingStage::Withdrawing(_));
         self.0.iter().find(|(_, telling)| is_it(telling)).map(|(write, _)| *write)
     }
 
@@ -106,7 +106,7 @@ impl Tellings {
     }
 
     /// A write is answered: what was told by it, and why.
-    pub fn answered(&mut self, write: WriteId) -> Option<(PodUid, Stage)> {
+    pub fn answered(&mut self, write: WriteId) -> Option<(PodUid, TellingStage)> {
         self.0.remove(&write).map(|telling| (telling.pod, telling.stage))
     }
 }
@@ -124,18 +124,19 @@ mod tests {
         InTheWay { claim, uid: "u".into(), remedy: Remedy::Deallocate }
     }
 
-    fn name(stage: &Stage) -> String {
+    fn name(stage: &TellingStage) -> String {
         match stage {
-            Stage::Telling => "Telling",
-            Stage::Outdated => "Outdated",
-            Stage::Withdrawing(_) => "Withdrawing",
+            TellingStage::Telling => "Telling",
+            TellingStage::Outdated => "Outdated",
+            TellingStage::Withdrawing(_) => "Withdrawing",
         }
         .to_owned()
     }
 
     #[test]
     fn the_table_in_the_header_is_what_the_code_does() {
-        let stages = [Stage::Telling, Stage::Outdated, Stage::Withdrawing(vec![claim("a")])];
+        let stages =
+            [TellingStage::Telling, TellingStage::Outdated, TellingStage::Withdrawing(vec![claim("a")])];
         let rows = stages.map(|stage| {
             let after = |event| step(stage.clone(), event).map_or("-".to_owned(), |next| name(&next));
             let cells = vec![after(Event::Overtaken), after(Event::AskBack(claim("b"))), "over".to_owned()];
@@ -154,8 +155,10 @@ mod tests {
             all.ask_back(WriteId(2), claim(name));
         }
         assert_eq!((all.withdrawing("pod"), all.selects("pod")), (Some(WriteId(2)), Some(None)));
-        assert!(matches!(all.answered(WriteId(1)), Some((_, Stage::Outdated))));
-        let Some((_, Stage::Withdrawing(claims))) = all.answered(WriteId(2)) else { panic!("{all:?}") };
+        assert!(matches!(all.answered(WriteId(1)), Some((_, TellingStage::Outdated))));
+        let Some((_, TellingStage::Withdrawing(claims))) = all.answered(WriteId(2)) else {
+            panic!("{all:?}")
+        };
         assert_eq!(claims, [claim("c"), claim("d")]);
         assert_eq!(all.selects("pod"), None);
     }

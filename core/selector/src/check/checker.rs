@@ -10,7 +10,9 @@ use super::unify::{Bindings, instantiate, most_general};
 use crate::declare::{Environment, Function, type_named};
 use crate::error::{CompileErrorKind, Mistake};
 use crate::stack::deeper;
-use crate::syntax::tree::{Comprehension, Element, Entry, Expr, ExprKind, Field, Literal, NodeId, Source};
+use crate::syntax::tree::{
+    Comprehension, Element, EntryExpr, Expr, ExprKind, Field, Literal, NodeId, Source,
+};
 use crate::types::{DEVICE, Type};
 
 /// What a name or a call refers to.
@@ -415,7 +417,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn map(&mut self, id: NodeId, entries: &mut [Entry]) -> Result<(), Mistake> {
+    fn map(&mut self, id: NodeId, entries: &mut [EntryExpr]) -> Result<(), Mistake> {
         let mut keys = None;
         let mut values = None;
         for entry in entries {

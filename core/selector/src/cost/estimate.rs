@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::bounds::Bounds;
-use super::path::{Path, Step};
+use super::path::{Path, PathName};
 use super::{LIST, MAP, MESSAGE, SELECT, calls};
 use crate::check::Checked;
 use crate::stack::deeper;
@@ -97,7 +97,7 @@ impl<'a> Estimator<'a> {
             ExprKind::Ident(name) => {
                 self.paths[expr.id as usize] = match self.local(name) {
                     Some(local) => local.path.clone(),
-                    None => Path::root(Step::named(name)),
+                    None => Path::root(PathName::named(name)),
                 };
                 Bounds::exactly(SELECT)
             }
@@ -106,7 +106,7 @@ impl<'a> Estimator<'a> {
                 if *test_only {
                     return sum;
                 }
-                self.paths[expr.id as usize] = self.path(operand).then(Step::named(field));
+                self.paths[expr.id as usize] = self.path(operand).then(PathName::named(field));
                 match self.checked.type_of(operand.id) {
                     Type::Map(_, _) | Type::Struct(_) | Type::Param(_) => sum.plus(Bounds::exactly(SELECT)),
                     _ => sum,
@@ -230,7 +230,7 @@ impl<'a> Estimator<'a> {
             };
             if matches!(overload, "index_list" | "index_map") {
                 result = self.entry(&args[0]).map(|entry| entry.value);
-                self.paths[expr.id as usize] = self.path(&args[0]).then(Step::Elements);
+                self.paths[expr.id as usize] = self.path(&args[0]).then(PathName::Elements);
             }
             if result.is_none() {
                 result = self.size(expr);
@@ -273,9 +273,9 @@ impl<'a> Estimator<'a> {
         };
         let size = entry.map(|entry| if element { entry.value } else { entry.key });
         let path = self.path(range).then(match (element, is_list) {
-            (true, _) => Step::Elements,
-            (false, true) => Step::Other,
-            (false, false) => Step::Keys,
+            (true, _) => PathName::Elements,
+            (false, true) => PathName::Other,
+            (false, false) => PathName::Keys,
         });
         self.locals.push(Local { name: name.clone(), path, size, entry: None });
     }

@@ -11,7 +11,7 @@ use super::bounds::Bounds;
 
 /// One name of a path. Names that mean nothing to the size of a value are all `Other`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub(super) enum PathName {
     Device,
     Driver,
     Attributes,
@@ -23,15 +23,15 @@ pub(super) enum Step {
     Keys,
 }
 
-impl Step {
-    pub(super) fn named(name: &str) -> Step {
+impl PathName {
+    pub(super) fn named(name: &str) -> PathName {
         match name {
-            "device" => Step::Device,
-            "driver" => Step::Driver,
-            "attributes" => Step::Attributes,
-            "capacity" => Step::Capacity,
-            "allowMultipleAllocations" => Step::Multiple,
-            _ => Step::Other,
+            "device" => PathName::Device,
+            "driver" => PathName::Driver,
+            "attributes" => PathName::Attributes,
+            "capacity" => PathName::Capacity,
+            "allowMultipleAllocations" => PathName::Multiple,
+            _ => PathName::Other,
         }
     }
 }
@@ -39,30 +39,30 @@ impl Step {
 /// A view of the first names of a shared array.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Path {
-    names: Rc<RefCell<Vec<Step>>>,
+    names: Rc<RefCell<Vec<PathName>>>,
     length: usize,
     capacity: usize,
 }
 
 impl Path {
     /// The path of a variable.
-    pub(super) fn root(step: Step) -> Path {
-        Path { names: Rc::new(RefCell::new(vec![step])), length: 1, capacity: 1 }
+    pub(super) fn root(name: PathName) -> Path {
+        Path { names: Rc::new(RefCell::new(vec![name])), length: 1, capacity: 1 }
     }
 
     /// The path and one more name.
-    pub(super) fn then(&self, step: Step) -> Path {
+    pub(super) fn then(&self, name: PathName) -> Path {
         let length = self.length + 1;
         if length <= self.capacity {
             let mut names = self.names.borrow_mut();
             match names.get_mut(self.length) {
-                Some(place) => *place = step,
-                None => names.push(step),
+                Some(place) => *place = name,
+                None => names.push(name),
             }
             return Path { names: self.names.clone(), length, capacity: self.capacity };
         }
         let mut names = self.names.borrow()[..self.length].to_vec();
-        names.push(step);
+        names.push(name);
         let capacity = (self.capacity * 2).max(1);
         Path { names: Rc::new(RefCell::new(names)), length, capacity }
     }
@@ -70,7 +70,7 @@ impl Path {
     /// The bounds of the elements, without touching what is shared.
     pub(super) fn element_size(&self) -> Option<Bounds> {
         let mut names = self.names.borrow()[..self.length].to_vec();
-        names.push(Step::Elements);
+        names.push(PathName::Elements);
         size(&names)
     }
 
@@ -80,12 +80,12 @@ impl Path {
     }
 }
 
-fn size(names: &[Step]) -> Option<Bounds> {
+fn size(names: &[PathName]) -> Option<Bounds> {
     let (root, rest) = names.split_first()?;
-    if *root != Step::Device {
+    if *root != PathName::Device {
         return None;
     }
-    let place = rest.iter().try_fold(Place::Device, |place, step| place.step(*step))?;
+    let place = rest.iter().try_fold(Place::Device, |place, name| place.below(*name))?;
     Some(Bounds::between(0, place.max()))
 }
 
@@ -105,17 +105,17 @@ enum Place {
 }
 
 impl Place {
-    fn step(self, step: Step) -> Option<Place> {
-        Some(match (self, step) {
-            (Place::Device, Step::Driver) => Place::Driver,
-            (Place::Device, Step::Attributes) => Place::Attributes,
-            (Place::Device, Step::Capacity) => Place::Capacities,
-            (Place::Device, Step::Multiple) => Place::Multiple,
-            (Place::Attributes, Step::Elements) => Place::AttributesOfDomain,
-            (Place::Capacities, Step::Elements) => Place::CapacitiesOfDomain,
-            (Place::CapacitiesOfDomain, Step::Elements) => Place::Capacity,
-            (Place::Attributes | Place::Capacities, Step::Keys) => Place::Domain,
-            (Place::AttributesOfDomain | Place::CapacitiesOfDomain, Step::Keys) => Place::Id,
+    fn below(self, name: PathName) -> Option<Place> {
+        Some(match (self, name) {
+            (Place::Device, PathName::Driver) => Place::Driver,
+            (Place::Device, PathName::Attributes) => Place::Attributes,
+            (Place::Device, PathName::Capacity) => Place::Capacities,
+            (Place::Device, PathName::Multiple) => Place::Multiple,
+            (Place::Attributes, PathName::Elements) => Place::AttributesOfDomain,
+            (Place::Capacities, PathName::Elements) => Place::CapacitiesOfDomain,
+            (Place::CapacitiesOfDomain, PathName::Elements) => Place::Capacity,
+            (Place::Attributes | Place::Capacities, PathName::Keys) => Place::Domain,
+            (Place::AttributesOfDomain | Place::CapacitiesOfDomain, PathName::Keys) => Place::Id,
             (Place::AttributesOfDomain, _) => Place::Attribute,
             _ => return None,
         })

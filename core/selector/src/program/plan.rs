@@ -17,7 +17,7 @@ use crate::library::pattern::{self, Search};
 use crate::library::semver::Semver;
 use crate::library::{family, is_shared};
 use crate::stack::deeper;
-use crate::syntax::tree::{Comprehension, Entry, Expr, ExprKind, Literal, NodeId, Source};
+use crate::syntax::tree::{Comprehension, EntryExpr, Expr, ExprKind, Literal, NodeId, Source};
 use crate::value::constant::{Constant, ConstantMap};
 use crate::value::map::{is_hashable, lossless_int};
 
@@ -94,7 +94,7 @@ impl Planner<'_> {
         Node::Attribute(Attribute::Variable { variable, qualifiers: Vec::new() })
     }
 
-    fn map(&mut self, id: NodeId, entries: &[Entry]) -> Result<Node, Mistake> {
+    fn map(&mut self, id: NodeId, entries: &[EntryExpr]) -> Result<Node, Mistake> {
         let mut nodes = Vec::with_capacity(entries.len());
         for entry in entries {
             let key = self.node(&entry.key)?;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use crate::error::{CompileErrorKind, Mistake, SyntaxMistake};
 use crate::stack::deeper;
 use crate::syntax::parser::call;
-use crate::syntax::tree::{Comprehension, Element, Entry, Expr, ExprKind, Field, Literal, NodeId, Source};
+use crate::syntax::tree::{
+    Comprehension, Element, EntryExpr, Expr, ExprKind, Field, Literal, NodeId, Source,
+};
 
 /// The name of the accumulator of a loop; it cannot be written in an expression.
 pub(crate) const ACCUMULATOR: &str = "@result";
@@ -390,11 +392,11 @@ impl Writer<'_> {
         Ok(Expr { id, kind })
     }
 
-    fn copy_entries(&mut self, entries: &[Entry]) -> Result<Vec<Entry>, Mistake> {
+    fn copy_entries(&mut self, entries: &[EntryExpr]) -> Result<Vec<EntryExpr>, Mistake> {
         entries
             .iter()
             .map(|entry| {
-                Ok(Entry {
+                Ok(EntryExpr {
                     key: self.copy(&entry.key)?,
                     value: self.copy(&entry.value)?,
                     optional: entry.optional,

@@ -11,7 +11,7 @@ use crate::stack::deeper;
 use crate::syntax::lexer::{self, Kind, Token};
 use crate::syntax::literal;
 use crate::syntax::macros;
-use crate::syntax::tree::{Element, Entry, Expr, ExprKind, Field, Literal, NodeId, Source};
+use crate::syntax::tree::{Element, EntryExpr, Expr, ExprKind, Field, Literal, NodeId, Source};
 
 /// The longest expression, in code points.
 const CODE_POINTS_MAX: usize = 100_000;
@@ -505,7 +505,7 @@ impl Parser<'_> {
             self.expect(Kind::Colon, "':' and the entry's value")?;
             let value = self.expr()?;
             depth = depth.max(key.depth).max(value.depth);
-            entries.push(Entry { key: key.expr, value: value.expr, optional });
+            entries.push(EntryExpr { key: key.expr, value: value.expr, optional });
             if !(self.kind() == Kind::Comma && self.kind_after(1) != Kind::RightBrace) {
                 break;
             }

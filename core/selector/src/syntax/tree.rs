@@ -35,7 +35,7 @@ pub(crate) enum ExprKind {
     Select { operand: Box<Expr>, field: Arc<str>, test_only: bool },
     Call { target: Option<Box<Expr>>, function: Arc<str>, args: Vec<Expr> },
     List(Vec<Element>),
-    Map(Vec<Entry>),
+    Map(Vec<EntryExpr>),
     Struct { name: Arc<str>, fields: Vec<Field> },
     Comprehension(Box<Comprehension>),
 }
@@ -49,7 +49,7 @@ pub(crate) struct Element {
 
 /// An entry of a map; an optional one is left out when its value is empty.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct EntryExpr {
     pub(crate) key: Expr,
     pub(crate) value: Expr,
     pub(crate) optional: bool,

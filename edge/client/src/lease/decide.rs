@@ -62,7 +62,7 @@ pub struct Observed {
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum LeaseAction {
     /// There is no lease: make it.
     Create,
     /// The lease is nobody's, has run out, or is still in our name from an earlier life: take it.
@@ -79,29 +79,29 @@ pub enum Step {
 }
 
 /// Decides what `me` does at `now`.
-pub fn decide(seen: &Observed, me: &str, terms: &Terms, now: Duration) -> Step {
+pub fn decide(seen: &Observed, me: &str, terms: &Terms, now: Duration) -> LeaseAction {
     if let Some(renewed) = seen.renewed
         && now >= renewed + terms.renew_deadline
     {
-        return Step::Lost;
+        return LeaseAction::Lost;
     }
     // Also a leader whose lease was deleted makes it again: whoever is first leads, and it knows no better candidate.
-    let Some(lease) = &seen.lease else { return Step::Create };
+    let Some(lease) = &seen.lease else { return LeaseAction::Create };
     let holder = lease.spec.holder_identity.as_deref().unwrap_or_default();
     if holder == me {
-        return if seen.renewed.is_some() { Step::Renew } else { Step::Take };
+        return if seen.renewed.is_some() { LeaseAction::Renew } else { LeaseAction::Take };
     }
     if seen.renewed.is_some() {
-        return Step::Lost;
+        return LeaseAction::Lost;
     }
     if holder.is_empty() {
-        return Step::Take;
+        return LeaseAction::Take;
     }
     // The holder knows how long it wants to be waited for; a lease that does not say is judged by our own terms.
     let seconds = lease.spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
     let lasts = seconds.filter(|seconds| *seconds > 0).map_or(terms.lease_duration, Duration::from_secs);
     let until = seen.since + lasts;
-    if now < until { Step::Wait { until } } else { Step::Take }
+    if now < until { LeaseAction::Wait { until } } else { LeaseAction::Take }
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
 
     use objects::coordination::Lease;
 
-    use super::{Observed, Step, Terms, decide};
+    use super::{LeaseAction, Observed, Terms, decide};
 
     const fn at(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -128,17 +128,24 @@ mod tests {
         let lease = || held_by("me", Some(15));
         // What is seen of the lease, since when, renewed by us when, now, and what follows.
         let table = [
-            ("no lease", None, 0, None, 0, Step::Create),
-            ("nobody's", held_by("", Some(1)), 0, None, 0, Step::Take),
-            ("another's and fresh", held_by("you", Some(15)), 100, None, 114, Step::Wait { until: at(115) }),
-            ("another's and run out", held_by("you", Some(15)), 100, None, 115, Step::Take),
+            ("no lease", None, 0, None, 0, LeaseAction::Create),
+            ("nobody's", held_by("", Some(1)), 0, None, 0, LeaseAction::Take),
+            (
+                "another's and fresh",
+                held_by("you", Some(15)),
+                100,
+                None,
+                114,
+                LeaseAction::Wait { until: at(115) },
+            ),
+            ("another's and run out", held_by("you", Some(15)), 100, None, 115, LeaseAction::Take),
             (
                 "another's, which lasts longer than ours",
                 held_by("you", Some(60)),
                 100,
                 None,
                 130,
-                Step::Wait { until: at(160) },
+                LeaseAction::Wait { until: at(160) },
             ),
             (
                 "another's without a duration",
@@ -146,17 +153,38 @@ mod tests {
                 100,
                 None,
                 114,
-                Step::Wait { until: at(115) },
+                LeaseAction::Wait { until: at(115) },
             ),
-            ("another's with a senseless duration", held_by("you", Some(-1)), 100, None, 115, Step::Take),
-            ("ours from an earlier life", lease(), 100, None, 101, Step::Take),
-            ("ours", lease(), 100, Some(100), 102, Step::Renew),
-            ("ours, and hard to renew", lease(), 100, Some(100), 109, Step::Renew),
-            ("ours, and not renewed in time", lease(), 100, Some(100), 110, Step::Lost),
-            ("ours before, taken by another", held_by("you", Some(15)), 103, Some(102), 104, Step::Lost),
-            ("ours before, given away", held_by("", Some(1)), 103, Some(102), 104, Step::Lost),
-            ("ours before, deleted", None, 103, Some(102), 104, Step::Create),
-            ("ours before, deleted, and not made again in time", None, 103, Some(102), 112, Step::Lost),
+            (
+                "another's with a senseless duration",
+                held_by("you", Some(-1)),
+                100,
+                None,
+                115,
+                LeaseAction::Take,
+            ),
+            ("ours from an earlier life", lease(), 100, None, 101, LeaseAction::Take),
+            ("ours", lease(), 100, Some(100), 102, LeaseAction::Renew),
+            ("ours, and hard to renew", lease(), 100, Some(100), 109, LeaseAction::Renew),
+            ("ours, and not renewed in time", lease(), 100, Some(100), 110, LeaseAction::Lost),
+            (
+                "ours before, taken by another",
+                held_by("you", Some(15)),
+                103,
+                Some(102),
+                104,
+                LeaseAction::Lost,
+            ),
+            ("ours before, given away", held_by("", Some(1)), 103, Some(102), 104, LeaseAction::Lost),
+            ("ours before, deleted", None, 103, Some(102), 104, LeaseAction::Create),
+            (
+                "ours before, deleted, and not made again in time",
+                None,
+                103,
+                Some(102),
+                112,
+                LeaseAction::Lost,
+            ),
         ];
         for (case, lease, since, renewed, now, expected) in table {
             let seen = Observed { lease, since: at(since), renewed: renewed.map(at) };
@@ -171,8 +199,8 @@ mod tests {
         let theirs = Observed { renewed: None, ..ours.clone() };
         let mut somebody_leads = false;
         for now in 0..30 {
-            let i_lead = decide(&ours, "me", &terms, at(now)) == Step::Renew;
-            let you_may = decide(&theirs, "you", &terms, at(now)) == Step::Take;
+            let i_lead = decide(&ours, "me", &terms, at(now)) == LeaseAction::Renew;
+            let you_may = decide(&theirs, "you", &terms, at(now)) == LeaseAction::Take;
             assert!(!(i_lead && you_may), "two leaders at {now}");
             somebody_leads |= you_may;
         }

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use uuid::Uuid;
 
-use super::decide::{BadTerms, Observed, Step, Terms, decide};
+use super::decide::{BadTerms, LeaseAction, Observed, Terms, decide};
 use crate::answer::Answer;
 use crate::backoff::fraction;
 use crate::connection::Connection;
@@ -151,7 +151,7 @@ impl Candidate {
                 self.fresh = false;
                 self.trouble = Some(format!("{} does not answer in time", self.connection.server()));
             }
-            if decide(&self.seen, &self.candidacy.identity, &terms, self.now()) == Step::Lost {
+            if decide(&self.seen, &self.candidacy.identity, &terms, self.now()) == LeaseAction::Lost {
                 return self.why_lost();
             }
             self.tell();
@@ -176,14 +176,14 @@ impl Candidate {
             }
             let begun = self.now();
             let answer = match decide(&self.seen, &self.candidacy.identity, &self.candidacy.terms, begun) {
-                Step::Wait { .. } | Step::Lost => return self.fresh = false,
-                Step::Create => {
+                LeaseAction::Wait { .. } | LeaseAction::Lost => return self.fresh = false,
+                LeaseAction::Create => {
                     let mut lease = Lease::default();
                     lease.metadata.name.clone_from(&self.candidacy.name);
                     lease.metadata.namespace.clone_from(&self.candidacy.namespace);
                     self.connection.create(&self.leases, &self.taken(lease)).await
                 }
-                Step::Take | Step::Renew => {
+                LeaseAction::Take | LeaseAction::Renew => {
                     let lease =
                         self.seen.lease.clone().expect("only a lease that is there is taken or renewed");
                     self.connection.update(&self.leases, &self.taken(lease)).await

@@ -10,7 +10,7 @@ use objects::resource::slice::ResourceSlice;
 use tokio::time::sleep;
 
 use crate::publish::desk::{Doubt, Job, Outcome, Verdict};
-use crate::publish::plan::Step;
+use crate::publish::plan::SliceWrite;
 
 /// How long to wait before a slice is read again; doubles up to the longest.
 const READ_PAUSE_FIRST: Duration = Duration::from_millis(200);
@@ -20,13 +20,13 @@ const READ_PAUSE_MAX: Duration = Duration::from_secs(30);
 pub(crate) async fn carry_out(connection: &Connection, job: Job) -> (String, Outcome) {
     let slices = Resource::<ResourceSlice>::named("resourceslices");
     match job {
-        Job::Write(step) => {
-            let outcome = match &*step {
-                Step::Create(slice) => outcome(connection.create(&slices, slice).await),
-                Step::Update(slice) => outcome(connection.update(&slices, slice).await),
-                Step::Delete(slice) => delete(connection, &slices, slice).await,
+        Job::Write(write) => {
+            let outcome = match &*write {
+                SliceWrite::Create(slice) => outcome(connection.create(&slices, slice).await),
+                SliceWrite::Update(slice) => outcome(connection.update(&slices, slice).await),
+                SliceWrite::Delete(slice) => delete(connection, &slices, slice).await,
             };
-            (step.slice().metadata.name.clone(), outcome)
+            (write.slice().metadata.name.clone(), outcome)
         }
         Job::Read(name) => {
             let outcome = read(connection, &slices, &name).await;

@@ -14,7 +14,7 @@ use objects::resource::slice::{ResourceSlice, ResourceSliceSpec};
 use crate::publish::difference::{Added, Difference, between};
 use crate::publish::dropped;
 use crate::publish::known::Known;
-use crate::publish::plan::{Alterations, Altered, Publication, Step, plan};
+use crate::publish::plan::{Alterations, Altered, Publication, SliceWrite, plan};
 use crate::publish::pool::{Pool, Scope};
 use crate::publish::trouble::PublishTrouble;
 
@@ -28,7 +28,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Job {
     /// Write a slice.
-    Write(Box<Step>),
+    Write(Box<SliceWrite>),
     /// Read the slice of this name.
     Read(String),
 }
@@ -206,19 +206,19 @@ impl Desk {
                 break;
             }
             let there = self.known.of_pool(&pool);
-            let steps = plan(&self.publication, self.wanted.get(&pool), &there, &self.alterations);
-            if steps.is_empty() {
+            let writes = plan(&self.publication, self.wanted.get(&pool), &there, &self.alterations);
+            if writes.is_empty() {
                 self.rests.remove(&pool);
                 self.restless.remove(&pool);
             }
             // The rest of a plan is planned again when this part is settled.
-            for step in steps.into_iter().take(room - jobs.len()) {
-                let name = step.slice().metadata.name.clone();
+            for write in writes.into_iter().take(room - jobs.len()) {
+                let name = write.slice().metadata.name.clone();
                 self.busy.insert(name.clone(), pool.clone());
-                if !matches!(step, Step::Delete(_)) {
-                    self.sent.insert(name, step.slice().spec.clone());
+                if !matches!(write, SliceWrite::Delete(_)) {
+                    self.sent.insert(name, write.slice().spec.clone());
                 }
-                jobs.push(Job::Write(Box::new(step)));
+                jobs.push(Job::Write(Box::new(write)));
             }
         }
         jobs

@@ -1,6 +1,6 @@
 //! What to write so that the server has a pool as it is wanted.
 //!
-//! Invariant: the steps of one plan can be carried out in any order, all at once or only some of them, and a reader of the
+//! Invariant: the writes of one plan can be carried out in any order, all at once or only some of them, and a reader of the
 //! API never sees a whole pool that nobody asked for. A reader takes a pool as whole when it sees as many slices of the
 //! newest generation as they themselves say. So the generation stays the same only if every state on the way is the old
 //! pool, the new one, or visibly not whole; otherwise it is raised, and every slice is written.
@@ -18,7 +18,7 @@ use crate::publish::pool::{Pool, Reach, Scope};
 
 /// One write.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum SliceWrite {
     /// Make this slice.
     Create(ResourceSlice),
     /// Replace the slice of this name if it is still of this version.
@@ -46,7 +46,7 @@ pub(crate) struct Altered {
 /// Slices that were altered, by name.
 pub(crate) type Alterations = BTreeMap<String, Altered>;
 
-impl Step {
+impl SliceWrite {
     /// The slice that it is about.
     pub(crate) fn slice(&self) -> &ResourceSlice {
         match self {
@@ -55,33 +55,33 @@ impl Step {
     }
 }
 
-/// The steps to a pool as it is wanted, or to none, from the slices of that pool that are there.
+/// The writes that lead to a pool as it is wanted, or to none, from the slices of that pool that are there.
 pub(crate) fn plan(
     publication: &Publication,
     wanted: Option<&Pool>,
     there: &[&ResourceSlice],
     alterations: &Alterations,
-) -> Vec<Step> {
+) -> Vec<SliceWrite> {
     let newest = there.iter().map(|slice| slice.spec.pool.generation).max();
     let goal = wanted.map_or_else(Vec::new, |pool| slices(publication, pool, there, newest.unwrap_or(1)));
     let there: BTreeMap<&str, &ResourceSlice> =
         there.iter().map(|slice| (&*slice.metadata.name, *slice)).collect();
     let goal = settle_generation(goal, &there, alterations);
-    let mut steps = Vec::new();
+    let mut writes = Vec::new();
     for slice in &goal {
         match there.get(&*slice.metadata.name) {
-            None => steps.push(Step::Create(slice.clone())),
-            Some(old) => steps.extend(update(slice, old, alterations).map(Step::Update)),
+            None => writes.push(SliceWrite::Create(slice.clone())),
+            Some(old) => writes.extend(update(slice, old, alterations).map(SliceWrite::Update)),
         }
     }
     let is_goal = |name: &str| goal.iter().any(|slice| slice.metadata.name == name);
     for (name, old) in there {
         // One that is on its way out already only waits for a finalizer.
         if !is_goal(name) && old.metadata.deletion_timestamp.is_none() {
-            steps.push(Step::Delete(old.clone()));
+            writes.push(SliceWrite::Delete(old.clone()));
         }
     }
-    steps
+    writes
 }
 
 /// The slices of a pool at a generation.

@@ -13,7 +13,7 @@ use objects::resource::slice::{CounterSet, Device, DeviceTaint, ResourceSlice};
 
 use crate::describe::{Describe, counter_set};
 use crate::publish::desk::{Desk, Doubt, Job, Outcome, Verdict};
-use crate::publish::plan::{Alterations, Publication, Step, plan};
+use crate::publish::plan::{Alterations, Publication, SliceWrite, plan};
 use crate::publish::pool::{Pool, Reach, Scope};
 use crate::publish::trouble::PublishTrouble;
 use crate::publish::validate::check;
@@ -117,10 +117,10 @@ impl Server {
 
     fn carry_out(&mut self, job: Job) -> Outcome {
         match job {
-            Job::Write(step) => match *step {
-                Step::Create(slice) => self.create(slice),
-                Step::Update(slice) => self.update(slice),
-                Step::Delete(slice) => self.delete(&slice),
+            Job::Write(write) => match *write {
+                SliceWrite::Create(slice) => self.create(slice),
+                SliceWrite::Update(slice) => self.update(slice),
+                SliceWrite::Delete(slice) => self.delete(&slice),
             },
             Job::Read(name) => Outcome::Clear(match self.slices.get(&name) {
                 None => Verdict::Missing,
@@ -229,7 +229,7 @@ fn step(
 
 fn job_name(job: &Job) -> String {
     match job {
-        Job::Write(step) => step.slice().metadata.name.clone(),
+        Job::Write(write) => write.slice().metadata.name.clone(),
         Job::Read(name) => name.clone(),
     }
 }
@@ -386,15 +386,15 @@ fn having(pool: &Pool) -> Server {
     server
 }
 
-fn steps(server: &Server, pool: &Pool) -> Vec<String> {
+fn writes(server: &Server, pool: &Pool) -> Vec<String> {
     let there: Vec<&ResourceSlice> = server.slices.values().collect();
-    let shown = |step: Step| {
-        let verb = match step {
-            Step::Create(_) => "create",
-            Step::Update(_) => "update",
-            Step::Delete(_) => "delete",
+    let shown = |write: SliceWrite| {
+        let verb = match write {
+            SliceWrite::Create(_) => "create",
+            SliceWrite::Update(_) => "update",
+            SliceWrite::Delete(_) => "delete",
         };
-        let slice = step.slice();
+        let slice = write.slice();
         format!("{verb} {} at {}", &slice.metadata.name[..5], slice.spec.pool.generation)
     };
     plan(&publication(), Some(pool), &there, &Alterations::default()).into_iter().map(shown).collect()
@@ -405,16 +405,16 @@ fn the_fewest_slices_are_written() {
     let pool = devices(300);
     let server = having(&pool);
     assert_eq!(server.writes, 3);
-    assert!(steps(&server, &pool).is_empty(), "nothing changed");
+    assert!(writes(&server, &pool).is_empty(), "nothing changed");
 
     let mut changed = pool.clone();
     changed.devices[200] = Device::named("d200").attribute("at", -1);
-    assert_eq!(steps(&server, &changed), ["update 00001 at 1"], "one slice can change for itself");
+    assert_eq!(writes(&server, &changed), ["update 00001 at 1"], "one slice can change for itself");
     changed.devices.remove(0);
     let all = ["update 00000 at 2", "update 00001 at 2", "update 00002 at 2"];
-    assert_eq!(steps(&server, &changed), all, "two can be seen half done");
+    assert_eq!(writes(&server, &changed), all, "two can be seen half done");
     let fewer = devices(128);
-    assert_eq!(steps(&server, &fewer), ["update 00000 at 2", "delete 00001 at 1", "delete 00002 at 1"]);
+    assert_eq!(writes(&server, &fewer), ["update 00000 at 2", "delete 00001 at 1", "delete 00002 at 1"]);
 }
 
 #[test]
@@ -428,13 +428,14 @@ fn taints_are_written_where_they_are_and_keep_their_time() {
             [0]
         .time_added
     };
-    assert!(time(&server, 1).is_some() && steps(&server, &pool).is_empty());
+    assert!(time(&server, 1).is_some() && writes(&server, &pool).is_empty());
     for at in [0, 100] {
         pool.devices[at] = pool.devices[at].clone().taint("new", "", "NoExecute");
     }
-    assert_eq!(steps(&server, &pool), ["update 00000 at 1", "update 00001 at 1"]);
+    assert_eq!(writes(&server, &pool), ["update 00000 at 1", "update 00001 at 1"]);
     let there: Vec<&ResourceSlice> = server.slices.values().collect();
-    let Some(Step::Update(slice)) = plan(&publication(), Some(&pool), &there, &Alterations::default()).pop()
+    let Some(SliceWrite::Update(slice)) =
+        plan(&publication(), Some(&pool), &there, &Alterations::default()).pop()
     else {
         panic!("an update");
     };
@@ -449,7 +450,7 @@ fn a_slice_that_was_lost_is_made_again_without_touching_the_others() {
     let mut server = having(&pool);
     let name = server.slices.keys().nth(1).expect("three").clone();
     server.remove(&name);
-    assert_eq!(steps(&server, &pool), ["create 00001 at 1"]);
+    assert_eq!(writes(&server, &pool), ["create 00001 at 1"]);
 }
 
 #[test]
@@ -516,9 +517,9 @@ fn times_of_devices_are_in_an_annotation_too() {
         slice.metadata.annotations.get("supercargo.dev/binding-timeouts").cloned()
     };
     assert_eq!(annotation(&server).as_deref(), Some(r#"{"d1":"90s"}"#));
-    assert!(steps(&server, &pool).is_empty());
+    assert!(writes(&server, &pool).is_empty());
     server.slices.values_mut().for_each(|slice| slice.metadata.annotations.clear());
-    assert_eq!(steps(&server, &pool), ["update 00000 at 1"], "somebody took it away");
+    assert_eq!(writes(&server, &pool), ["update 00000 at 1"], "somebody took it away");
 }
 
 #[test]

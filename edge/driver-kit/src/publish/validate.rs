@@ -15,7 +15,7 @@ use objects::resource::slice::{CounterSet, ResourceSlice};
 use objects::scheduling::priority_class::PriorityClass;
 use thiserror::Error;
 
-use crate::publish::plan::{Alterations, Publication, Step, plan};
+use crate::publish::plan::{Alterations, Publication, SliceWrite, plan};
 use crate::publish::pool::{Pool, Reach, Scope};
 
 /// What is wrong with pools. Nothing was sent.
@@ -113,8 +113,8 @@ fn check_names(pool: &Pool, faults: &mut Vec<Fault>) {
 
 /// Asks the rules of the API server about each slice.
 fn check_slices(publication: &Publication, pool: &Pool, faults: &mut Vec<Fault>) {
-    for step in plan(publication, Some(pool), &[], &Alterations::default()) {
-        let Step::Create(slice) = step else { continue };
+    for write in plan(publication, Some(pool), &[], &Alterations::default()) {
+        let SliceWrite::Create(slice) = write else { continue };
         match refusal(&slice) {
             None | Some(Rejection::Forbidden(_)) => {}
             Some(Rejection::Invalid(causes)) => {

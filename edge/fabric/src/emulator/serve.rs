@@ -19,7 +19,7 @@ use crate::resources::{Order, ROOT};
 /// Orders are short.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
-type Answer = (StatusCode, Value);
+type JsonResponse = (StatusCode, Value);
 
 /// Serves without end.
 pub(super) async fn serve(listener: TcpListener, emulator: Emulator) {
@@ -57,15 +57,15 @@ async fn respond(emulator: &Emulator, request: Request<Incoming>) -> Response<Fu
     response
 }
 
-fn missing(path: &str) -> Answer {
+fn missing(path: &str) -> JsonResponse {
     complaint(StatusCode::NOT_FOUND, &format!("there is nothing at {path}"))
 }
 
-fn complaint(status: StatusCode, message: &str) -> Answer {
+fn complaint(status: StatusCode, message: &str) -> JsonResponse {
     (status, json!({ "error": { "message": message } }))
 }
 
-fn read(floor: &Floor, path: &str) -> Answer {
+fn read(floor: &Floor, path: &str) -> JsonResponse {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     let found = match &parts[..] {
         [] => Some(json!({ "Name": "emulated fabric", "Systems": link("/Systems"), "Chassis": link("/Chassis"), "Fabrics": link("/Fabrics") })),
@@ -124,7 +124,7 @@ fn device(name: &str, slot: &Slot) -> Value {
     })
 }
 
-fn act(emulator: &Emulator, path: &str, body: &[u8]) -> Answer {
+fn act(emulator: &Emulator, path: &str, body: &[u8]) -> JsonResponse {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     if let ["Oem", "Actions", action] = &parts[..] {
         return meddle(emulator, action, body);
@@ -151,7 +151,7 @@ fn act(emulator: &Emulator, path: &str, body: &[u8]) -> Answer {
 }
 
 /// What a person may do to the machine room: `Plug`, `Unplug`, `Seize`, `Fail`.
-fn meddle(emulator: &Emulator, action: &str, body: &[u8]) -> Answer {
+fn meddle(emulator: &Emulator, action: &str, body: &[u8]) -> JsonResponse {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
     match action {

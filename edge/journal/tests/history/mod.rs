@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use journal::simulated::{Fault, SimulatedDisk};
-use journal::{Entry, Journal, JournalError, Options, Source};
+use journal::{Journal, JournalError, Options, PendingRecord, Source};
 
 /// Small sizes, so that a few records fill a segment.
 pub const SMALL: Options = Options {
@@ -19,7 +19,7 @@ pub const SMALL: Options = Options {
 
 /// What happens next.
 #[derive(Debug, Clone, Copy)]
-pub enum Step {
+pub enum HistoryEvent {
     Append {
         records: usize,
         bytes: usize,
@@ -87,16 +87,18 @@ impl History {
         history
     }
 
-    pub fn take(&mut self, step: Step) {
+    pub fn take(&mut self, step: HistoryEvent) {
         if self.refused {
             return;
         }
         match step {
-            Step::Append { records, bytes } => self.append(records, bytes),
-            Step::Snapshot => self.snapshot(),
-            Step::Kill(meanwhile) => self.restart(self.disk.after_kill(), meanwhile),
-            Step::PowerLoss(seed, meanwhile) => self.restart(self.disk.after_power_loss(seed), meanwhile),
-            Step::Fail { after, fault } => self.disk.fail_after(after, fault),
+            HistoryEvent::Append { records, bytes } => self.append(records, bytes),
+            HistoryEvent::Snapshot => self.snapshot(),
+            HistoryEvent::Kill(meanwhile) => self.restart(self.disk.after_kill(), meanwhile),
+            HistoryEvent::PowerLoss(seed, meanwhile) => {
+                self.restart(self.disk.after_power_loss(seed), meanwhile)
+            }
+            HistoryEvent::Fail { after, fault } => self.disk.fail_after(after, fault),
         }
         if self.disk.crashed() {
             self.restart(self.disk.after_power_loss(self.disk.operations()), None);
@@ -114,9 +116,13 @@ impl History {
             let before = attempts.last().or(self.kept.last()).map_or(0, |attempt| attempt.id);
             attempts.push(Attempt { id: self.attempts, before, bytes });
             let sender = sender.clone();
-            entries.push(Entry::new(revision, attempts[attempts.len() - 1].payload(), move |written| {
-                sender.send(written).expect("the test waits");
-            }));
+            entries.push(PendingRecord::new(
+                revision,
+                attempts[attempts.len() - 1].payload(),
+                move |written| {
+                    sender.send(written).expect("the test waits");
+                },
+            ));
         }
         drop(sender);
         journal.append(entries).expect("there is room and the order is right");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
-use super::held::{ClaimKey, DriverPart, Held, HeldClaim, HeldDevice, Stage};
+use super::held::{ClaimKey, DriverPart, Held, HeldClaim, HeldClaimStage, HeldDevice};
 
 /// The name of the file below the root directory.
 pub(crate) const FILE: &str = "dra_manager_state";
@@ -196,7 +196,7 @@ fn claim_from_file(claim: Claim) -> (ClaimKey, HeldClaim) {
         uid: claim.uid,
         pods: claim.pods.into_keys().collect::<BTreeSet<_>>(),
         drivers: claim.drivers.into_iter().map(part).collect(),
-        stage: Stage::Unsure,
+        stage: HeldClaimStage::Unsure,
     };
     (ClaimKey { namespace: claim.namespace, name: claim.name }, held)
 }
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(claim.pods.len(), 2);
         assert_eq!(claim.drivers["gpu"].devices[0].cdi_ids, ["v/c=d"]);
         assert!(claim.drivers["nic"].skips("NodePrepareResources"));
-        assert_eq!(claim.stage, Stage::Unsure);
+        assert_eq!(claim.stage, HeldClaimStage::Unsure);
         let again: Sealed = serde_json::from_slice(&encode(&held)).expect("a good file");
         assert_eq!(again.data, OF_A_KUBELET.replace("\"Devices\":null", "\"Devices\":[]"));
         assert_eq!(decode(&encode(&held)), Ok(held));

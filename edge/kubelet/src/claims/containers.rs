@@ -54,7 +54,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::held::{DriverPart, HeldClaim, HeldDevice, Stage};
+    use super::super::held::{DriverPart, HeldClaim, HeldClaimStage, HeldDevice};
     use super::*;
 
     fn claim(name: &str, devices: &[(&str, &[&str])]) -> (ClaimKey, HeldClaim) {
@@ -68,7 +68,7 @@ mod tests {
             uid: "u".into(),
             pods: BTreeSet::new(),
             drivers: BTreeMap::from([("gpu".to_owned(), part)]),
-            stage: Stage::Prepared,
+            stage: HeldClaimStage::Prepared,
         };
         (ClaimKey { namespace: "ns".into(), name: name.into() }, held)
     }

@@ -21,12 +21,12 @@ pub(crate) struct HeldClaim {
     pub(crate) pods: BTreeSet<String>,
     /// Every driver that has a part in the claim, whether or not it gave devices.
     pub(crate) drivers: BTreeMap<String, DriverPart>,
-    pub(crate) stage: Stage,
+    pub(crate) stage: HeldClaimStage,
 }
 
 /// How far a claim is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
+pub(crate) enum HeldClaimStage {
     /// Drivers may have been asked; nobody knows what came of it. So it is with every claim after a start.
     Unsure,
     /// Every driver said that it is ready.
@@ -82,7 +82,7 @@ impl HeldDevice {
 impl Held {
     /// How many claims are prepared, by driver, and how many there are in all.
     pub(crate) fn in_use(&self) -> (BTreeMap<String, usize>, usize) {
-        let prepared = || self.0.values().filter(|claim| claim.stage == Stage::Prepared);
+        let prepared = || self.0.values().filter(|claim| claim.stage == HeldClaimStage::Prepared);
         let mut counts = BTreeMap::new();
         for driver in prepared().flat_map(|claim| claim.drivers.keys()) {
             *counts.entry(driver.clone()).or_insert(0) += 1;

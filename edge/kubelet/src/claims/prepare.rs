@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::held::{Calls, ClaimKey, DriverPart, Errand, Errands, Held, HeldClaim, HeldDevice, Stage};
+use super::held::{
+    Calls, ClaimKey, DriverPart, Errand, Errands, Held, HeldClaim, HeldClaimStage, HeldDevice,
+};
 use super::wanted::Wanted;
 
 /// What a driver gives for a claim, before it is ours.
@@ -79,7 +81,7 @@ pub(crate) fn begin(held: &mut Held, pod: &str, wanted: &[Wanted]) -> Result<Cal
             Some(known) if known.uid != claim.uid => {
                 return Err(PrepareError::Predecessor { claim: name(), uid: known.uid.clone() });
             }
-            Some(known) if known.stage == Stage::Unpreparing => {
+            Some(known) if known.stage == HeldClaimStage::Unpreparing => {
                 return Err(PrepareError::BeingUnprepared { claim: name() });
             }
             _ => {}
@@ -89,7 +91,7 @@ pub(crate) fn begin(held: &mut Held, pod: &str, wanted: &[Wanted]) -> Result<Cal
     for claim in wanted {
         let known = held.0.entry(claim.key.clone()).or_insert_with(|| taken(claim));
         known.pods.insert(pod.to_owned());
-        if known.stage != Stage::Prepared {
+        if known.stage != HeldClaimStage::Prepared {
             errands.add(CALL, &claim.key, known);
         }
     }
@@ -104,7 +106,7 @@ fn taken(claim: &Wanted) -> HeldClaim {
         uid: claim.uid.clone(),
         pods: BTreeSet::new(),
         drivers: claim.drivers.iter().map(part).collect(),
-        stage: Stage::Unsure,
+        stage: HeldClaimStage::Unsure,
     }
 }
 
@@ -154,8 +156,8 @@ fn repeated(devices: &[PreparedDevice]) -> Option<&PreparedDevice> {
 /// All drivers have answered: the claims are ready.
 pub(crate) fn finish(held: &mut Held, wanted: &[ClaimKey]) {
     for key in wanted {
-        if let Some(claim) = held.0.get_mut(key).filter(|claim| claim.stage == Stage::Unsure) {
-            claim.stage = Stage::Prepared;
+        if let Some(claim) = held.0.get_mut(key).filter(|claim| claim.stage == HeldClaimStage::Unsure) {
+            claim.stage = HeldClaimStage::Prepared;
         }
     }
 }
@@ -225,7 +227,7 @@ mod tests {
         let error = begin(&mut held, "new", &both).expect_err("the old one is there");
         assert!(matches!(error, PrepareError::Predecessor { uid, .. } if uid == "1"));
         for claim in held.0.values_mut() {
-            claim.stage = Stage::Unpreparing;
+            claim.stage = HeldClaimStage::Unpreparing;
         }
         let error = begin(&mut held, "new", &[wanted("a", "1", &["gpu"])]).expect_err("it goes");
         assert!(matches!(error, PrepareError::BeingUnprepared { .. }));

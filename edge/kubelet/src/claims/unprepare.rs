@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::held::{Calls, ClaimKey, Errand, Errands, Held, Stage};
+use super::held::{Calls, ClaimKey, Errand, Errands, Held, HeldClaimStage};
 
 /// The name of the call.
 pub(crate) const CALL: &str = "NodeUnprepareResources";
@@ -38,14 +38,14 @@ pub(crate) enum UnprepareError {
 
 /// What is to be done for a pod that is over.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct Unpreparation {
     /// The claims that nobody else uses.
     pub(crate) claims: Vec<ClaimKey>,
     pub(crate) calls: Calls,
 }
 
 /// Lets go of claims that others use too, closes the rest to newcomers, and says which drivers to call.
-pub(crate) fn begin(held: &mut Held, pod: &str) -> Plan {
+pub(crate) fn begin(held: &mut Held, pod: &str) -> Unpreparation {
     let mut errands = Errands::default();
     let mut claims = Vec::new();
     for (key, claim) in held.0.iter_mut().filter(|(_, claim)| claim.pods.contains(pod)) {
@@ -53,11 +53,11 @@ pub(crate) fn begin(held: &mut Held, pod: &str) -> Plan {
             claim.pods.remove(pod);
             continue;
         }
-        claim.stage = Stage::Unpreparing;
+        claim.stage = HeldClaimStage::Unpreparing;
         errands.add(CALL, key, claim);
         claims.push(key.clone());
     }
-    Plan { claims, calls: errands.into_calls() }
+    Unpreparation { claims, calls: errands.into_calls() }
 }
 
 /// Takes a driver's answer: nothing or an error for each claim, by uid.
@@ -104,7 +104,7 @@ mod tests {
             uid: "1".into(),
             pods: pods.iter().map(|&pod| pod.to_owned()).collect::<BTreeSet<_>>(),
             drivers: BTreeMap::from([("gpu".to_owned(), DriverPart::default())]),
-            stage: Stage::Prepared,
+            stage: HeldClaimStage::Prepared,
         };
         (Held(BTreeMap::from([(key.clone(), claim)])), key)
     }
@@ -112,21 +112,21 @@ mod tests {
     #[test]
     fn only_the_last_pod_has_a_claim_taken_back() {
         let (mut held, key) = held(&["one", "two"]);
-        assert_eq!(begin(&mut held, "one"), Plan::default());
-        assert_eq!(held.0[&key].stage, Stage::Prepared);
-        let plan = begin(&mut held, "two");
-        assert_eq!((plan.claims.len(), plan.calls.errands.len()), (1, 1));
-        assert_eq!(held.0[&key].stage, Stage::Unpreparing);
+        assert_eq!(begin(&mut held, "one"), Unpreparation::default());
+        assert_eq!(held.0[&key].stage, HeldClaimStage::Prepared);
+        let unpreparation = begin(&mut held, "two");
+        assert_eq!((unpreparation.claims.len(), unpreparation.calls.errands.len()), (1, 1));
+        assert_eq!(held.0[&key].stage, HeldClaimStage::Unpreparing);
         let answer = BTreeMap::from([("1".to_owned(), Ok(()))]);
-        settle(&plan.calls.errands[0], answer).expect("a good answer");
-        finish(&mut held, &plan.claims);
+        settle(&unpreparation.calls.errands[0], answer).expect("a good answer");
+        finish(&mut held, &unpreparation.claims);
         assert_eq!(held, Held::default());
     }
 
     #[test]
     fn a_pod_that_never_got_as_far_has_nothing_to_give_back() {
         let (mut held, _) = held(&["one"]);
-        assert_eq!(begin(&mut held, "two"), Plan::default());
+        assert_eq!(begin(&mut held, "two"), Unpreparation::default());
         assert!(held.pods().contains("one"));
     }
 

@@ -128,9 +128,10 @@ impl Means {
 
     async fn give_back(&self, uid: &str) -> Result<(), UnprepareError> {
         let desk = &self.desk;
-        let plan = desk.change(|held| Ok(steps::begin_unprepare(held, uid)), UnprepareError::Disk).await?;
-        self.skipped(Operation::Unprepare, &plan.calls.skipped);
-        for errand in &plan.calls.errands {
+        let unpreparation =
+            desk.change(|held| Ok(steps::begin_unprepare(held, uid)), UnprepareError::Disk).await?;
+        self.skipped(Operation::Unprepare, &unpreparation.calls.skipped);
+        for errand in &unpreparation.calls.errands {
             let driver = &errand.driver;
             let unregistered = || UnprepareError::NotRegistered { driver: driver.clone() };
             let endpoint = self.driver(driver).ok_or_else(unregistered)?;
@@ -141,7 +142,7 @@ impl Means {
             steps::settle_unprepare(errand, answer.map_err(failed)?)?;
         }
         let finish = |held: &mut _| {
-            steps::finish_unprepare(held, &plan.claims);
+            steps::finish_unprepare(held, &unpreparation.claims);
             Ok(())
         };
         desk.change(finish, UnprepareError::Disk).await

@@ -34,12 +34,12 @@ pub(crate) struct Registry<E> {
     wipe_after: Duration,
     sockets: BTreeMap<PathBuf, SocketId>,
     /// In the order in which they registered.
-    entries: Vec<Entry<E>>,
+    plugins: Vec<RegisteredPlugin<E>>,
     /// When the slices of a driver go.
     wipes: BTreeMap<String, Instant>,
 }
 
-struct Entry<E> {
+struct RegisteredPlugin<E> {
     socket: PathBuf,
     endpoint: E,
     connected: bool,
@@ -47,7 +47,7 @@ struct Entry<E> {
 
 impl<E: Address> Registry<E> {
     pub(crate) fn new(wipe_after: Duration) -> Self {
-        Self { wipe_after, sockets: BTreeMap::new(), entries: Vec::new(), wipes: BTreeMap::new() }
+        Self { wipe_after, sockets: BTreeMap::new(), plugins: Vec::new(), wipes: BTreeMap::new() }
     }
 
     /// A socket is there.
@@ -58,9 +58,10 @@ impl<E: Address> Registry<E> {
     /// A socket is gone, and with it the endpoint that registered there.
     pub(crate) fn went(&mut self, socket: &Path, now: Instant) {
         self.sockets.remove(socket);
-        let gone: Vec<Entry<E>> = self.entries.extract_if(.., |entry| entry.socket == socket).collect();
-        for entry in gone {
-            self.plan_wipe(entry.endpoint.driver(), now);
+        let gone: Vec<RegisteredPlugin<E>> =
+            self.plugins.extract_if(.., |plugin| plugin.socket == socket).collect();
+        for plugin in gone {
+            self.plan_wipe(plugin.endpoint.driver(), now);
         }
     }
 
@@ -78,18 +79,18 @@ impl<E: Address> Registry<E> {
         if self.sockets.get(socket) != Some(&id) {
             return Ok(false);
         }
-        let is_taken = |entry: &&Entry<E>| {
-            entry.socket != socket
-                && entry.endpoint.driver() == endpoint.driver()
-                && entry.endpoint.path() == endpoint.path()
+        let is_taken = |plugin: &&RegisteredPlugin<E>| {
+            plugin.socket != socket
+                && plugin.endpoint.driver() == endpoint.driver()
+                && plugin.endpoint.path() == endpoint.path()
         };
-        if self.entries.iter().any(|entry| is_taken(&entry)) {
+        if self.plugins.iter().any(|plugin| is_taken(&plugin)) {
             let driver = endpoint.driver().to_owned();
             return Err(Rejection::EndpointTaken { endpoint: endpoint.path().to_owned(), driver });
         }
         let driver = endpoint.driver().to_owned();
-        self.entries.retain(|entry| entry.socket != socket);
-        self.entries.push(Entry { socket: socket.to_owned(), endpoint, connected: false });
+        self.plugins.retain(|plugin| plugin.socket != socket);
+        self.plugins.push(RegisteredPlugin { socket: socket.to_owned(), endpoint, connected: false });
         self.plan_wipe(&driver, now);
         Ok(true)
     }
@@ -99,15 +100,15 @@ impl<E: Address> Registry<E> {
         if self.sockets.get(socket) != Some(&id) {
             return;
         }
-        let Some(entry) = self.entries.iter_mut().find(|entry| entry.socket == socket) else { return };
-        entry.connected = connected;
-        let driver = entry.endpoint.driver().to_owned();
+        let Some(plugin) = self.plugins.iter_mut().find(|plugin| plugin.socket == socket) else { return };
+        plugin.connected = connected;
+        let driver = plugin.endpoint.driver().to_owned();
         self.plan_wipe(&driver, now);
     }
 
     fn plan_wipe(&mut self, driver: &str, now: Instant) {
-        let of_driver = |entry: &&Entry<E>| entry.endpoint.driver() == driver;
-        if self.entries.iter().filter(of_driver).any(|entry| entry.connected) {
+        let of_driver = |plugin: &&RegisteredPlugin<E>| plugin.endpoint.driver() == driver;
+        if self.plugins.iter().filter(of_driver).any(|plugin| plugin.connected) {
             self.wipes.remove(driver);
         } else {
             self.wipes.entry(driver.to_owned()).or_insert(now + self.wipe_after);
@@ -116,8 +117,8 @@ impl<E: Address> Registry<E> {
 
     /// Whom to call for a driver: of those that are connected the latest, or else the latest of all.
     pub(crate) fn pick(&self, driver: &str) -> Option<&E> {
-        let mine = || self.entries.iter().rev().filter(|entry| entry.endpoint.driver() == driver);
-        mine().find(|entry| entry.connected).or_else(|| mine().next()).map(|entry| &entry.endpoint)
+        let mine = || self.plugins.iter().rev().filter(|plugin| plugin.endpoint.driver() == driver);
+        mine().find(|plugin| plugin.connected).or_else(|| mine().next()).map(|plugin| &plugin.endpoint)
     }
 
     /// The drivers whose slices are to go now. Each is said once.

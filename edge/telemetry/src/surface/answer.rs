@@ -13,7 +13,7 @@ use super::checks::{Checks, Health};
 use super::readers::{Judgement, Readers};
 use crate::metrics::{Exposition, MEDIA_TYPE};
 
-type Answer = Response<Full<Bytes>>;
+type PageResponse = Response<Full<Bytes>>;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -47,7 +47,7 @@ impl Pages {
         }
     }
 
-    pub(super) async fn answer(&self, request: &Request<Incoming>) -> Answer {
+    pub(super) async fn answer(&self, request: &Request<Incoming>) -> PageResponse {
         let path = request.uri().path();
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut answer =
@@ -71,7 +71,7 @@ impl Pages {
         self.page(path, request.uri().query())
     }
 
-    fn page(&self, path: &str, query: Option<&str>) -> Answer {
+    fn page(&self, path: &str, query: Option<&str>) -> PageResponse {
         match path {
             "/" => return answer(StatusCode::OK, JSON, self.index.clone()),
             "/metrics" => return answer(StatusCode::OK, MEDIA_TYPE, self.metrics.text()),
@@ -86,7 +86,7 @@ impl Pages {
     }
 }
 
-fn answer(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Answer {
+fn answer(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> PageResponse {
     let mut answer = Response::new(Full::new(body.into()));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use client::{Answer, Patch};
-use controllers::claim_templates::{self, Around, Obstacle, Step};
+use controllers::claim_templates::{self, Around, ClaimTemplateAction, Obstacle};
 use controllers::claimants::{Claimant, is_controlled_by};
 use controllers::claims::is_done;
 use objects::core::pod::Pod;
@@ -28,19 +28,19 @@ pub(super) fn look_at_pod(pod: &Arc<Pod>, world: &World, tools: &Tools) -> Look 
     if is_done(pod) || !wants_any(&**pod) {
         return Look::NOTHING;
     }
-    let steps =
-        around(&pod.metadata.namespace, world, tools, |around| claim_templates::steps_for_pod(pod, around));
-    look(pod, steps, tools)
+    let actions =
+        around(&pod.metadata.namespace, world, tools, |around| claim_templates::actions_for_pod(pod, around));
+    look(pod, actions, tools)
 }
 
 pub(super) fn look_at_group(group: &Arc<PodGroup>, world: &World, tools: &Tools) -> Look {
     if !wants_any(&**group) {
         return Look::NOTHING;
     }
-    let steps = around(&group.metadata.namespace, world, tools, |around| {
-        claim_templates::steps_for_group(group, around)
+    let actions = around(&group.metadata.namespace, world, tools, |around| {
+        claim_templates::actions_for_group(group, around)
     });
-    look(group, steps, tools)
+    look(group, actions, tools)
 }
 
 fn wants_any<T: Claimant>(claimant: &T) -> bool {
@@ -58,34 +58,39 @@ fn around<T>(namespace: &str, world: &World, tools: &Tools, ask: impl FnOnce(&Ar
     })
 }
 
-fn look<T: Claimant + Followed>(claimant: &Arc<T>, mut steps: Vec<Step>, tools: &Tools) -> Look {
+fn look<T: Claimant + Followed>(
+    claimant: &Arc<T>,
+    mut actions: Vec<ClaimTemplateAction>,
+    tools: &Tools,
+) -> Look {
     // A group that is not there yet wakes its pods when it comes, and is no trouble before that.
-    steps.retain(|step| !matches!(step, Step::Wait { why: Obstacle::NoGroup { .. }, .. }));
-    if steps.is_empty() {
+    actions
+        .retain(|action| !matches!(action, ClaimTemplateAction::Wait { why: Obstacle::NoGroup { .. }, .. }));
+    if actions.is_empty() {
         return Look::NOTHING;
     }
-    Look::work(make(tools.clone(), claimant.clone(), steps))
+    Look::work(make(tools.clone(), claimant.clone(), actions))
 }
 
 async fn make<T: Claimant + Followed>(
     tools: Tools,
     claimant: Arc<T>,
-    steps: Vec<Step>,
+    actions: Vec<ClaimTemplateAction>,
 ) -> Result<Done, Undone> {
     let mut made = Done::default();
     let mut names = Vec::new();
     let mut trouble = None;
-    for step in steps {
-        match step {
-            Step::Note { entry, claim } => names.push((entry, claim)),
-            Step::Wait { entry, why } => {
+    for action in actions {
+        match action {
+            ClaimTemplateAction::Note { entry, claim } => names.push((entry, claim)),
+            ClaimTemplateAction::Wait { entry, why } => {
                 complain(&tools, &*claimant, &entry, &why.to_string());
                 // What is missing wakes its claimants when it comes; what is switched off stays so.
                 if matches!(why, Obstacle::Off { .. }) {
                     trouble.get_or_insert(Undone::Hopeless(format!("{entry}: {why}")));
                 }
             }
-            Step::Make { entry, claim, instead_of } => {
+            ClaimTemplateAction::Make { entry, claim, instead_of } => {
                 match make_one(&tools, &*claimant, &entry, &claim, instead_of.as_deref()).await {
                     Ok(claim) => {
                         names.push((entry, claim.metadata.name.clone()));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use client::{Answer, Resource};
 use controllers::claimants::is_controlled_by;
-use controllers::claims::{self, Around, Owner, Step, User, UserKind, is_done};
+use controllers::claims::{self, Around, ClaimAction, Owner, User, UserKind, is_done};
 use gates::Gate;
 use objects::core::pod::Pod;
 use objects::meta::{DeleteOptions, Preconditions};
@@ -45,9 +45,11 @@ pub(super) fn look(name: &Name, world: &World, tools: &Tools) -> Look {
     let later = tools.after_patience(world.since::<ResourceClaim>(name).unwrap_or(world.now));
     let may_be_gone = |user: &User| users.get(user) != Some(&Whereabouts::There);
     match claims::decide(claim, &Around { is_gone: &may_be_gone, is_wanted }) {
-        Step::Leave => Look::NOTHING,
+        ClaimAction::Leave => Look::NOTHING,
         // Who gives devices protects the claim first, so it is left alone for a while.
-        Step::Unprotect if claim.metadata.deletion_timestamp.is_none() && tools.clock.now() < later => {
+        ClaimAction::Unprotect
+            if claim.metadata.deletion_timestamp.is_none() && tools.clock.now() < later =>
+        {
             Look::at(later)
         }
         _ => Look::work(review(tools.clone(), claim.clone(), users, is_wanted)),
@@ -96,20 +98,20 @@ async fn review(
         }
     }
     let is_gone = |user: &User| users.get(user) == Some(&Whereabouts::Gone);
-    let step = claims::decide(&claim, &Around { is_gone: &is_gone, is_wanted });
+    let action = claims::decide(&claim, &Around { is_gone: &is_gone, is_wanted });
     let claims = resource::<ResourceClaim>(namespace);
     let mut released = Done::default();
-    match step {
-        Step::Leave => {}
-        Step::Release(changed) => {
+    match action {
+        ClaimAction::Leave => {}
+        ClaimAction::Release(changed) => {
             let left = done(tools.connection.update_status(&claims, &changed).await)?;
             released.learn(unprotect(&tools, &claims, left).await?);
         }
-        Step::AskBack(asked) => released.learn(done(tools.connection.update(&claims, &asked).await)?),
-        Step::Unprotect => {
+        ClaimAction::AskBack(asked) => released.learn(done(tools.connection.update(&claims, &asked).await)?),
+        ClaimAction::Unprotect => {
             released.learn(unprotect(&tools, &claims, ResourceClaim::clone(&claim)).await?);
         }
-        Step::Delete => {
+        ClaimAction::Delete => {
             let uid = Some(claim.metadata.uid.clone());
             let preconditions = Some(Preconditions { uid, ..Preconditions::default() });
             let options = DeleteOptions { preconditions, ..DeleteOptions::default() };

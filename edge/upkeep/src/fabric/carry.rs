@@ -1,4 +1,4 @@
-//! Steps, carried out: each is one call of the API or of the fabric, or one of the fabric and the note of what came of it.
+//! Actions, carried out: each is one call of the API or of the fabric, or one of the fabric and the note of what came of it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use client::{Answer, Report, Resource};
 use controllers::fabric::inventory::Place;
 use controllers::fabric::ledger::{Origin, Phase};
 use controllers::fabric::names::{ATTACH_FAILED, WITHHELD};
-use controllers::fabric::{Step, Warning, ledger};
+use controllers::fabric::{FabricAction, Warning, ledger};
 use objects::Object;
 use objects::core::event::ObjectReference;
 use objects::core::node::Node;
@@ -26,21 +26,21 @@ const FAILED: &str = "FabricDeviceFailed";
 const DETACHED: &str = "FabricDeviceDetached";
 const REFUSED: &str = "FabricHandOverRefused";
 
-/// Takes a step.
+/// Takes an action.
 pub(super) async fn carry(
     site: Site,
     sight: Arc<Mutex<Sight>>,
     tools: Tools,
-    step: Step,
+    action: FabricAction,
 ) -> Result<Done, Undone> {
-    match step {
-        Step::Publish(slice) => {
+    match action {
+        FabricAction::Publish(slice) => {
             if let Some(why) = slice.metadata.annotations.get(WITHHELD) {
                 (site.tell)(&format!("no devices are offered in {}: {why}", slice.spec.pool.name));
             }
             write(&tools, &*slice).await
         }
-        Step::Record(entry) => {
+        FabricAction::Record(entry) => {
             let written = write(&tools, &*entry).await?;
             if entry.metadata.resource_version.is_empty() && ledger::origin(&entry) == Origin::Found {
                 let (unit, node) = (&entry.spec.unit, &entry.spec.node);
@@ -48,7 +48,7 @@ pub(super) async fn carry(
             }
             Ok(written)
         }
-        Step::Assign(entry) => {
+        FabricAction::Assign(entry) => {
             let written = write(&tools, &*entry).await?;
             let (unit, node, claim) = (&entry.spec.unit, &entry.spec.node, claim_of(&entry));
             (site.tell)(&match ledger::phase(&entry) {
@@ -59,11 +59,11 @@ pub(super) async fn carry(
             });
             Ok(written)
         }
-        Step::Guard(rule) => write(&tools, &*rule).await,
-        Step::Withdraw(slice) => delete(&tools, &*slice).await,
-        Step::Forget(entry) => delete(&tools, &*entry).await,
-        Step::Unguard(rule) => delete(&tools, &*rule).await,
-        Step::Report(claim) => {
+        FabricAction::Guard(rule) => write(&tools, &*rule).await,
+        FabricAction::Withdraw(slice) => delete(&tools, &*slice).await,
+        FabricAction::Forget(entry) => delete(&tools, &*entry).await,
+        FabricAction::Unguard(rule) => delete(&tools, &*rule).await,
+        FabricAction::Report(claim) => {
             let claims = resource::<ResourceClaim>(&claim.metadata.namespace);
             let mut told = Done::default();
             told.learn(done(tools.connection.update_status(&claims, &claim).await)?);
@@ -75,8 +75,8 @@ pub(super) async fn carry(
             }
             Ok(told)
         }
-        Step::Attach(entry) => attach(&site, &sight, &tools, *entry).await,
-        Step::Detach(entry) => detach(&site, &sight, &tools, *entry).await,
+        FabricAction::Attach(entry) => attach(&site, &sight, &tools, *entry).await,
+        FabricAction::Detach(entry) => detach(&site, &sight, &tools, *entry).await,
     }
 }
 

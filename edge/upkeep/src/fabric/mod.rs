@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use controllers::fabric::inventory::Inventory;
 use controllers::fabric::names::FABRIC_LABEL;
-use controllers::fabric::{self as decide, Options, Plan, View, Warning};
+use controllers::fabric::{self as decide, FabricDecision, Options, View, Warning};
 use fabric::Fabric;
 use model::timestamp::Timestamp;
 use objects::core::node::Node;
@@ -46,14 +46,14 @@ pub struct Site {
 pub(crate) struct Keeper {
     site: Site,
     sight: Arc<Mutex<Sight>>,
-    /// Counts changes of what is followed, so that a plan is known to be old.
+    /// Counts changes of what is followed, so that a decision is known to be old.
     changes: u64,
-    plan: Mutex<Option<(u64, Timestamp, Arc<Plan>)>>,
+    decision: Mutex<Option<(u64, Timestamp, Arc<FabricDecision>)>>,
     /// Warnings that were given, and still hold.
     warned: Mutex<Vec<Warning>>,
 }
 
-/// How many steps may be under way at once.
+/// How many actions may be under way at once.
 const WORK_MAX: usize = 1000;
 
 /// The subject that stands for the whole fabric.
@@ -63,17 +63,17 @@ fn whole() -> Subject {
 
 impl Keeper {
     pub(crate) fn of(site: Site) -> Self {
-        Self { site, sight: Arc::default(), changes: 0, plan: Mutex::new(None), warned: Mutex::default() }
+        Self { site, sight: Arc::default(), changes: 0, decision: Mutex::new(None), warned: Mutex::default() }
     }
 
     /// What there is to do; thought out once for as long as nothing changes.
-    fn plan(&self, inventory: &Inventory, world: &World, now: Timestamp) -> Arc<Plan> {
-        let mut kept = self.plan.lock();
-        if let Some((changes, as_of, plan)) = &*kept
+    fn decision(&self, inventory: &Inventory, world: &World, now: Timestamp) -> Arc<FabricDecision> {
+        let mut kept = self.decision.lock();
+        if let Some((changes, as_of, decision)) = &*kept
             && (*changes, *as_of) == (self.changes, inventory.as_of)
-            && plan.again_at.is_none_or(|time| now < time)
+            && decision.again_at.is_none_or(|time| now < time)
         {
-            return plan.clone();
+            return decision.clone();
         }
         let slices: Vec<&ResourceSlice> = world.all::<ResourceSlice>().map(|one| &**one).collect();
         let claims: Vec<&ResourceClaim> = world.all::<ResourceClaim>().map(|one| &**one).collect();
@@ -89,9 +89,9 @@ impl Keeper {
             ledger: &ledger,
             guards: world.serves::<DeviceTaintRule>().then_some(&guards),
         };
-        let plan = Arc::new(decide::decide(&view, &self.site.options));
-        *kept = Some((self.changes, inventory.as_of, plan.clone()));
-        plan
+        let decision = Arc::new(decide::decide(&view, &self.site.options));
+        *kept = Some((self.changes, inventory.as_of, decision.clone()));
+        decision
     }
 
     /// Gives warnings that were not given yet.
@@ -109,17 +109,17 @@ impl Keeper {
         let Some((inventory, due)) = fresh else {
             return Look::work(refresh(self.site.fabric.clone(), self.sight.clone(), now));
         };
-        let plan = self.plan(&inventory, world, now);
-        self.warn(&plan.warnings, tools);
-        let again_at = Some(plan.again_at.map_or(due, |time| time.min(due)));
-        let besides = plan.steps.iter().map(subject).collect();
+        let decision = self.decision(&inventory, world, now);
+        self.warn(&decision.warnings, tools);
+        let again_at = Some(decision.again_at.map_or(due, |time| time.min(due)));
+        let besides = decision.actions.iter().map(subject).collect();
         Look { work: None, again_at, besides }
     }
 }
 
-/// The subject that a step is about.
-fn subject(step: &decide::Step) -> Subject {
-    let (kind, namespace, name) = step.about();
+/// The subject that an action is about.
+fn subject(action: &decide::FabricAction) -> Subject {
+    let (kind, namespace, name) = action.about();
     Subject { kind, name: (namespace.to_owned(), name.to_owned()) }
 }
 
@@ -174,10 +174,10 @@ impl Controller for Keeper {
         let Some(inventory) = self.sight.lock().current() else {
             return Look { besides: vec![whole()], ..Look::NOTHING };
         };
-        let plan = self.plan(&inventory, world, tools.clock.now());
-        let step = plan.steps.iter().find(|step| self::subject(step) == *subject);
-        step.map_or(Look::NOTHING, |step| {
-            Look::work(carry::carry(self.site.clone(), self.sight.clone(), tools.clone(), step.clone()))
+        let decision = self.decision(&inventory, world, tools.clock.now());
+        let action = decision.actions.iter().find(|action| self::subject(action) == *subject);
+        action.map_or(Look::NOTHING, |action| {
+            Look::work(carry::carry(self.site.clone(), self.sight.clone(), tools.clone(), action.clone()))
         })
     }
 }

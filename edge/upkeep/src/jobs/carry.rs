@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use client::{Answer, Patch};
-use controllers::jobs::{JobEvent, Plan, PodName, TRACKING};
+use controllers::jobs::{JobActions, JobEvent, PodName, TRACKING};
 use futures_util::{StreamExt, stream};
 use objects::batch::Job;
 use objects::core::pod::Pod;
@@ -20,18 +20,18 @@ use crate::kinds::resource;
 /// How many pods of one job are written at the same time.
 const PODS_AT_ONCE: usize = 16;
 
-/// Does what a plan says.
-pub(super) async fn carry_out(tools: Tools, job: Arc<Job>, plan: Plan) -> Result<Done, Undone> {
+/// Does what is to be done.
+pub(super) async fn carry_out(tools: Tools, job: Arc<Job>, actions: JobActions) -> Result<Done, Undone> {
     let mut learnt = Done::default();
-    match steps(&tools, &job, plan, &mut learnt).await {
+    match steps(&tools, &job, actions, &mut learnt).await {
         // The rest is done when the job is looked at again, which what was learnt sees to.
         Err(_) if !learnt.learnt.is_empty() => Ok(learnt),
         result => result.map(|()| learnt),
     }
 }
 
-async fn steps(tools: &Tools, job: &Arc<Job>, plan: Plan, learnt: &mut Done) -> Result<(), Undone> {
-    let Plan { discard, delete, make, status, release: counted, events, expire, again_at: _ } = plan;
+async fn steps(tools: &Tools, job: &Arc<Job>, actions: JobActions, learnt: &mut Done) -> Result<(), Undone> {
+    let JobActions { discard, delete, make, status, release: counted, events, expire, again_at: _ } = actions;
     let namespace = &job.metadata.namespace;
     let released = all(discard.iter().cloned().map(|pod| release(tools, namespace, pod))).await;
     learn(released, learnt)?;

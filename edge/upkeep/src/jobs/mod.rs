@@ -99,12 +99,12 @@ fn look(name: &Name, world: &World, tools: &Tools) -> Look {
             step => return group::look(job, step, tools),
         }
     };
-    let plan = jobs::reconcile(job, &pods, group, tools.clock.now());
-    let again_at = plan.again_at;
-    if plan == (jobs::Plan { again_at, ..jobs::Plan::default() }) {
+    let actions = jobs::reconcile(job, &pods, group, tools.clock.now());
+    let again_at = actions.again_at;
+    if actions == (jobs::JobActions { again_at, ..jobs::JobActions::default() }) {
         return Look { again_at, ..Look::NOTHING };
     }
-    Look { again_at, ..Look::work(carry::carry_out(tools.clone(), job.clone(), plan)) }
+    Look { again_at, ..Look::work(carry::carry_out(tools.clone(), job.clone(), actions)) }
 }
 
 /// The name of an object's namespace and its own, for people.

@@ -117,10 +117,10 @@ impl Nodes {
             listening: self.listening,
             grace: tools.limits.grace,
         };
-        let again_at = match node_life::step(&view, now) {
-            node_life::Step::Leave => None,
-            node_life::Step::Wait(until) => Some(until),
-            node_life::Step::GiveUp(conditions) => {
+        let again_at = match node_life::decide(&view, now) {
+            node_life::NodeAction::Leave => None,
+            node_life::NodeAction::Wait(until) => Some(until),
+            node_life::NodeAction::GiveUp(conditions) => {
                 let work = life::give_up(tools.clone(), node.clone(), pulse.clone(), conditions);
                 // If it is not given up after all, nothing else says that its time begins anew.
                 return Look { again_at: Some(now.plus(tools.limits.grace.silent)), ..Look::work(work) };

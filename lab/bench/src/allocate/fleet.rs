@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use allocation::{Answer, DeviceOrder, Expressions, Question};
+use allocation::{AllocationAnswer, DeviceOrder, Expressions, Question};
 use cluster::ledger::Ledger;
 use cluster::pools::{PoolView, Slices};
 use cluster::published::Published;
@@ -110,7 +110,7 @@ impl Fleet {
             let (claims, classes) = (&[claim][..], &self.classes);
             let question = Question { node, pools, claims, classes, ledger, gates, order, budget };
             let reply = allocation::allocate(&question, expressions)?;
-            swept.fitting += usize::from(matches!(reply.answer, Answer::Allocated(_)));
+            swept.fitting += usize::from(matches!(reply.answer, AllocationAnswer::Allocated(_)));
             swept.steps_most = swept.steps_most.max(reply.steps);
             swept.steps += reply.steps;
         }

@@ -16,14 +16,14 @@ use super::shelf::{Key, Shelf};
 
 /// What a request gets.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum RequestOutcome {
     /// The object, or a status for deletions.
     Accepted { code: u16, body: Value },
     /// Why not.
     Refused { code: u16, causes: Vec<[String; 2]>, message: String },
 }
 
-impl Answer {
+impl RequestOutcome {
     pub(super) fn code(&self) -> u16 {
         match self {
             Self::Accepted { code, .. } | Self::Refused { code, .. } => *code,
@@ -42,7 +42,7 @@ impl Answer {
     }
 }
 
-impl From<Rejection> for Answer {
+impl From<Rejection> for RequestOutcome {
     fn from(rejection: Rejection) -> Self {
         let message = rejection.to_string();
         let code = rejection.code();
@@ -56,7 +56,7 @@ impl From<Rejection> for Answer {
     }
 }
 
-impl From<PatchError> for Answer {
+impl From<PatchError> for RequestOutcome {
     fn from(error: PatchError) -> Self {
         let code = match error {
             PatchError::Malformed(_) => 400,
@@ -115,21 +115,29 @@ impl Target<'static> {
 }
 
 /// Performs a step of a case.
-pub(super) fn perform(shelf: &mut Shelf, step: &Value, variables: &Variables) -> anyhow::Result<Answer> {
+pub(super) fn perform(
+    shelf: &mut Shelf,
+    step: &Value,
+    variables: &Variables,
+) -> anyhow::Result<RequestOutcome> {
     let path = variables.fill_string(step["path"].as_str().context("a step has a path")?);
     let Some(target) = Target::read(&path) else {
-        return Ok(Answer::refused(404, format!("{path} is not served")));
+        return Ok(RequestOutcome::refused(404, format!("{path} is not served")));
     };
     let method = step["method"].as_str().context("a step has a method")?;
     let query = &step["query"];
     if query["dryRun"].as_str().is_some_and(|text| text != "All") {
         let causes = vec![["FieldValueNotSupported".to_owned(), "dryRun".to_owned()]];
-        return Ok(Answer::Refused { code: 422, causes, message: "dryRun must be All".to_owned() });
+        return Ok(RequestOutcome::Refused { code: 422, causes, message: "dryRun must be All".to_owned() });
     }
     if query["fieldValidation"].as_str().is_some_and(|text| !["", "Ignore", "Warn", "Strict"].contains(&text))
     {
         let causes = vec![["FieldValueNotSupported".to_owned(), "fieldValidation".to_owned()]];
-        return Ok(Answer::Refused { code: 422, causes, message: "unknown fieldValidation".to_owned() });
+        return Ok(RequestOutcome::Refused {
+            code: 422,
+            causes,
+            message: "unknown fieldValidation".to_owned(),
+        });
     }
     let body = match body(step, variables)? {
         Ok(body) => body,
@@ -151,7 +159,7 @@ pub(super) fn perform(shelf: &mut Shelf, step: &Value, variables: &Variables) ->
     })
 }
 
-fn body(step: &Value, variables: &Variables) -> anyhow::Result<Result<Document, Answer>> {
+fn body(step: &Value, variables: &Variables) -> anyhow::Result<Result<Document, RequestOutcome>> {
     let document = |value| Ok(Ok(Document { value, duplicates: Vec::new() }));
     if let Some(from) = step.get("body_from") {
         let earlier = from["step"].as_str().context("body_from names a step")?;
@@ -172,7 +180,7 @@ fn body(step: &Value, variables: &Variables) -> anyhow::Result<Result<Document, 
     } else {
         parse(text.as_bytes()).map_err(|error| error.to_string())
     };
-    Ok(read.map_err(|message| Answer::refused(400, message)))
+    Ok(read.map_err(|message| RequestOutcome::refused(400, message)))
 }
 
 struct Sent<'a> {
@@ -183,12 +191,15 @@ struct Sent<'a> {
 }
 
 impl Sent<'_> {
-    fn serve(&self, code: u16, stored: Value) -> Answer {
-        Answer::Accepted { code, body: from_stored(self.target.kind, stored) }
+    fn serve(&self, code: u16, stored: Value) -> RequestOutcome {
+        RequestOutcome::Accepted { code, body: from_stored(self.target.kind, stored) }
     }
 
-    fn missing(&self) -> Answer {
-        Answer::refused(404, format!("{} is not there", self.target.name.as_deref().unwrap_or_default()))
+    fn missing(&self) -> RequestOutcome {
+        RequestOutcome::refused(
+            404,
+            format!("{} is not there", self.target.name.as_deref().unwrap_or_default()),
+        )
     }
 
     fn found(&self, shelf: &Shelf) -> Option<(Key, Value)> {
@@ -225,14 +236,14 @@ impl Sent<'_> {
         admit(submission, operation, identity, &context)
     }
 
-    fn get(&self, shelf: &Shelf) -> Answer {
+    fn get(&self, shelf: &Shelf) -> RequestOutcome {
         match self.found(shelf) {
             Some((_, object)) => self.serve(200, object),
             None => self.missing(),
         }
     }
 
-    fn create(mut self, shelf: &mut Shelf) -> Answer {
+    fn create(mut self, shelf: &mut Shelf) -> RequestOutcome {
         let document =
             std::mem::replace(&mut self.body, Document { value: Value::Null, duplicates: Vec::new() });
         let admitted = match self.judge(shelf, document, Operation::Create) {
@@ -242,7 +253,7 @@ impl Sent<'_> {
         let name = admitted.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let key = self.target.key(&name);
         if shelf.get(&key).is_some() {
-            return Answer::refused(409, format!("{name} is already there"));
+            return RequestOutcome::refused(409, format!("{name} is already there"));
         }
         if self.query["dryRun"].is_string() {
             return self.serve(201, admitted.object);
@@ -251,26 +262,26 @@ impl Sent<'_> {
         self.serve(201, stored)
     }
 
-    fn replace(mut self, shelf: &mut Shelf) -> Answer {
+    fn replace(mut self, shelf: &mut Shelf) -> RequestOutcome {
         let Some((key, old)) = self.found(shelf) else { return self.missing() };
         let document =
             std::mem::replace(&mut self.body, Document { value: Value::Null, duplicates: Vec::new() });
         let sent = &document.value["metadata"];
         if sent["name"].as_str().is_some_and(|name| Some(name) != self.target.name.as_deref()) {
-            return Answer::refused(400, "the object's name is not the request's");
+            return RequestOutcome::refused(400, "the object's name is not the request's");
         }
         self.update(shelf, key, &old, document)
     }
 
-    fn update(&self, shelf: &mut Shelf, key: Key, old: &Value, document: Document) -> Answer {
+    fn update(&self, shelf: &mut Shelf, key: Key, old: &Value, document: Document) -> RequestOutcome {
         let revision = document.value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         match revision {
             "" | "0" => {}
             text if text.parse::<u64>().is_err() => {
-                return Answer::refused(500, "the resource version is no number");
+                return RequestOutcome::refused(500, "the resource version is no number");
             }
             text if Some(text) != old["metadata"]["resourceVersion"].as_str() => {
-                return Answer::refused(409, "the object was changed meanwhile");
+                return RequestOutcome::refused(409, "the object was changed meanwhile");
             }
             _ => {}
         }
@@ -291,7 +302,7 @@ impl Sent<'_> {
         }
     }
 
-    fn patch(mut self, shelf: &mut Shelf) -> Answer {
+    fn patch(mut self, shelf: &mut Shelf) -> RequestOutcome {
         let Some((key, old)) = self.found(shelf) else { return self.missing() };
         let Document { value: patch, duplicates } =
             std::mem::replace(&mut self.body, Document { value: Value::Null, duplicates: Vec::new() });
@@ -312,7 +323,7 @@ impl Sent<'_> {
         self.update(shelf, key, &old, Document { value: object, duplicates })
     }
 
-    fn delete(&self, shelf: &mut Shelf) -> Answer {
+    fn delete(&self, shelf: &mut Shelf) -> RequestOutcome {
         let Some((key, mut old)) = self.found(shelf) else { return self.missing() };
         if old["metadata"].get("finalizers").is_some() {
             if old["metadata"].get("deletionTimestamp").is_none() {

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use e2e::Cluster;
-use e2e::kill::Plan;
+use e2e::kill::KillOptions;
 use e2e::steps;
 
 use crate::stage;
@@ -12,9 +12,9 @@ crate::on_both![; embedded: a_scheduler_that_is_killed_six_times_binds_all_of_a_
 async fn a_scheduler_that_is_killed_six_times_binds_all_of_a_thousand_pods_and_loses_no_device(
     cluster: &Cluster,
 ) -> Result<()> {
-    let plan = Plan { pods: 1000, kills: 6, seed: 7 };
-    let report = plan.run(cluster, &stage::program()).await?;
-    println!("seed {}: killed at {:?}, took {:?}", plan.seed, report.killed_at, report.took);
+    let options = KillOptions { pods: 1000, kills: 6, seed: 7 };
+    let report = options.run(cluster, &stage::program()).await?;
+    println!("seed {}: killed at {:?}, took {:?}", options.seed, report.killed_at, report.took);
     ensure!(report.killed_at.iter().any(|bound| (1..1000).contains(bound)), "{report:?}");
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use e2e::judge::{all_is_well, devices_of};
-use e2e::life::Plan;
+use e2e::life::LifeOptions;
 use e2e::shapes::{claim, pod_of_cpus, pod_with_claims};
 use e2e::{Account, Cluster, Terms, Worker, until};
 use objects::resource::claim::ResourceClaim;
@@ -15,8 +15,8 @@ crate::on_both![a_pod_that_is_bound_by_hand_gets_devices_on_its_node_or_says_why
 async fn of_hundred_and_twenty_pods_with_claims_from_a_template_nothing_is_left(
     cluster: &Cluster,
 ) -> Result<()> {
-    let plan = Plan { pods: 120, at_once: 60, nodes: 4, devices: 8 };
-    let report = plan.run(cluster).await?;
+    let options = LifeOptions { pods: 120, at_once: 60, nodes: 4, devices: 8 };
+    let report = options.run(cluster).await?;
     ensure!(report.complaints.is_empty(), "{:?}", report.complaints);
     Ok(())
 }

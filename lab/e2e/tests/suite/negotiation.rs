@@ -400,7 +400,7 @@ async fn a_pod_bound_by_hand_gets_what_its_driver_gives_there(cluster: &Cluster)
 
 #[test]
 fn many_pods_need_six_writes_each() -> Result<()> {
-    let plan = e2e::negotiate::Plan {
+    let options = e2e::negotiate::NegotiateOptions {
         pods: 20,
         nodes: 4,
         answers_in: Duration::from_millis(10),
@@ -408,7 +408,7 @@ fn many_pods_need_six_writes_each() -> Result<()> {
         passing: 20,
     };
     crate::stage::embedded(async |cluster: &Cluster| {
-        let report = plan.run(cluster).await?;
+        let report = options.run(cluster).await?;
         // A condition that says the same in other words would be one more; nothing else may be.
         ensure!(report.writes <= 20 * 6, "{} writes for 20 pods", report.writes);
         let Others { alone, beside, busy } = &report.others;

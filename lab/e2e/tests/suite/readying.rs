@@ -200,7 +200,7 @@ async fn a_pod_that_was_bound_by_hand_cannot_wait_and_says_so(cluster: &Cluster)
 
 /// The long form is `cargo run --release -p e2e -- ready`.
 async fn each_of_several_pods_is_bound_when_its_own_device_is_ready(cluster: &Cluster) -> Result<()> {
-    let report = e2e::ready::Plan { pods: 12 }.run(cluster).await?;
+    let report = e2e::ready::ReadyOptions { pods: 12 }.run(cluster).await?;
     ensure!(report.times.len() == 12);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Small random instances: what trying everything finds is valid, and every rule decides some of them.
 
 use gates::Gates;
-use invariants::{Answer, Evidence, GroupsFrom, Made, check_allocations, check_state, search};
+use invariants::{Evidence, GroupsFrom, Made, Possibility, check_allocations, check_state, search};
 use objects::resource::claim::ResourceClaim;
 use objects::resource::slice::Device;
 use testkit::Instance;
@@ -18,7 +18,7 @@ fn evidence(instance: &Instance) -> Evidence<'_> {
     }
 }
 
-fn answer(instance: &Instance) -> Answer {
+fn answer(instance: &Instance) -> Possibility {
     let claims: Vec<_> = instance.claims.iter().collect();
     search(&evidence(instance), &instance.node, &claims, 10_000)
 }
@@ -40,9 +40,9 @@ fn trying_everything_ends_and_finds_valid_allocations() {
     for seed in 0..SEEDS {
         let instance = Instance::seeded(seed);
         match answer(&instance) {
-            Answer::Unfinished => panic!("seed {seed} is too large"),
-            Answer::Impossible => {}
-            Answer::Possible(allocations) => {
+            Possibility::Unfinished => panic!("seed {seed} is too large"),
+            Possibility::Impossible => {}
+            Possibility::Possible(allocations) => {
                 possible += 1;
                 let made = instance.claims.iter().zip(&allocations);
                 let made: Vec<_> = made.map(|(claim, allocation)| Made { claim, allocation }).collect();
@@ -116,7 +116,7 @@ fn held(
 
 #[test]
 fn every_rule_decides_some_instances() {
-    let is_possible = |instance: &Instance| matches!(answer(instance), Answer::Possible(_));
+    let is_possible = |instance: &Instance| matches!(answer(instance), Possibility::Possible(_));
     let before: Vec<(Instance, bool)> = (0..SEEDS)
         .map(|seed| {
             let instance = Instance::seeded(seed);

@@ -2,7 +2,7 @@
 
 mod recorded;
 
-use invariants::{Answer, check_allocations, search};
+use invariants::{Possibility, check_allocations, search};
 use objects::core::affinity::NodeSelector;
 use objects::resource::allocation::{DeviceAllocationConfiguration, DeviceRequestAllocationResult};
 use recorded::{Case, peer, random};
@@ -144,15 +144,15 @@ fn try_everything(cases: &[Case]) -> Tally {
     for case in cases.iter().filter(|case| case.outcome == "allocated" || case.outcome == "none") {
         let claims: Vec<_> = case.claims.iter().collect();
         match (search(&case.evidence(), &case.node, &claims, STEPS), case.outcome.as_str()) {
-            (Answer::Possible(found), "allocated") => {
+            (Possibility::Possible(found), "allocated") => {
                 tally.possible += 1;
                 let mut answered = case.clone();
                 answered.results = found;
                 let violations = check_allocations(&case.evidence(), &case.node, &answered.made());
                 tally.wrong.extend(violations.iter().map(|said| format!("{}: {said}", case.name)));
             }
-            (Answer::Impossible, "none") => tally.impossible += 1,
-            (Answer::Unfinished, _) => tally.unfinished += 1,
+            (Possibility::Impossible, "none") => tally.impossible += 1,
+            (Possibility::Unfinished, _) => tally.unfinished += 1,
             (answer, outcome) => tally.wrong.push(format!("{}: {outcome}, but {answer:?}", case.name)),
         }
     }

@@ -116,9 +116,9 @@ impl Api {
     }
 
     /// The object of an event, as it is told to those who watch.
-    pub fn shown(&mut self, site: Site, entry: &store::Entry) -> Arc<Value> {
-        let read = || Arc::new(entry.value(&site.kind.api_version, &site.kind.kind));
-        Arc::clone(self.values.entry(entry.revision()).or_insert_with(read))
+    pub fn shown(&mut self, site: Site, stored: &store::StoredObject) -> Arc<Value> {
+        let read = || Arc::new(stored.value(&site.kind.api_version, &site.kind.kind));
+        Arc::clone(self.values.entry(stored.revision()).or_insert_with(read))
     }
 
     /// Changes of a kind after a revision, at most so many.
@@ -136,13 +136,13 @@ impl Api {
     pub fn select(&mut self, site: Site, selection: &Selection) -> Vec<(Key, Arc<Value>)> {
         let page = self.store.list(site.resource, None, selection, ListAt::Latest, None, None);
         let items = page.expect("the latest is always there").items;
-        items.into_iter().map(|(key, entry)| (key, self.shown(site, &entry))).collect()
+        items.into_iter().map(|(key, stored)| (key, self.shown(site, &stored))).collect()
     }
 
     pub fn get(&mut self, kind: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let site = self.site(kind);
-        let entry = self.store.get(site.resource, &Key::new(namespace, name))?;
-        Some(self.shown(site, &entry))
+        let stored = self.store.get(site.resource, &Key::new(namespace, name))?;
+        Some(self.shown(site, &stored))
     }
 
     /// Makes an object. Its status, if it has one, is written at once, as drivers and kubelets soon would.
@@ -182,19 +182,19 @@ impl Api {
         let site = self.site(kind);
         let meta = &object["metadata"];
         let key = Key::new(text(&meta["namespace"]), text(&meta["name"]));
-        let entry = self.store.get(site.resource, &key).ok_or(Refused::NotFound)?;
+        let stored = self.store.get(site.resource, &key).ok_or(Refused::NotFound)?;
         let sent = text(&meta["resourceVersion"]);
-        if !matches!(sent, "" | "0") && sent.parse() != Ok(entry.revision()) {
+        if !matches!(sent, "" | "0") && sent.parse() != Ok(stored.revision()) {
             return Err(Refused::Conflict("the object has been modified".to_owned()));
         }
-        let old = self.shown(site, &entry);
+        let old = self.shown(site, &stored);
         let operation = if status { Operation::UpdateStatus(&old) } else { Operation::Update(&old) };
         let nobody = Identity { uid: "", suffix: "" };
         let admitted = self.admitted(site.kind, &key.namespace, object.clone(), operation, nobody)?;
         if admitted == *old {
             return Ok(old);
         }
-        self.put(site, key, &admitted, Expected::Revision(entry.revision()))
+        self.put(site, key, &admitted, Expected::Revision(stored.revision()))
     }
 
     /// Changes an object without admission, as the server itself does.
@@ -244,7 +244,7 @@ impl Api {
             let made = self.store.put(site.resource, key.clone(), body, Expected::Revision(revision));
             let made = made.map_err(|error| too_late(&error))?;
             revision = made.event.revision();
-            shown = self.shown(site, &made.event.entry);
+            shown = self.shown(site, &made.event.object);
             self.made.push(Made { site, event: made.event, by: self.by });
         }
         if then_remove {
@@ -325,7 +325,7 @@ impl Api {
         }
         let body = Body::new(object, selectable(site.kind, object));
         let made = self.store.put(site.resource, key, body, expected).map_err(|error| too_late(&error))?;
-        let shown = self.shown(site, &made.event.entry);
+        let shown = self.shown(site, &made.event.object);
         self.made.push(Made { site, event: made.event, by: self.by });
         Ok(shown)
     }
@@ -338,8 +338,8 @@ impl Api {
 
     fn stored<T: objects::Object>(&self, name: &str) -> Option<T> {
         let site = self.site(T::KIND);
-        let entry = self.store.get(site.resource, &Key::new("", name))?;
-        T::deserialize(entry.value(&site.kind.api_version, &site.kind.kind)).ok()
+        let stored = self.store.get(site.resource, &Key::new("", name))?;
+        T::deserialize(stored.value(&site.kind.api_version, &site.kind.kind)).ok()
     }
 }
 

@@ -94,7 +94,7 @@ impl Attacher {
 impl World {
     /// Somebody makes devices ready.
     pub(super) fn make_ready(&mut self) {
-        let is_kind = self.plan.calm || self.life.is_some();
+        let is_kind = self.setup.calm || self.life.is_some();
         let Some(what) = self.attacher.work(&mut self.api, &mut self.chances, is_kind) else { return };
         self.did(Component::Driver, &what, 0);
     }

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use super::api::{Api, named, text};
 use super::component::Component;
 use super::dice::Dice;
-use super::plan::{Arrangement, Devices, Plan, Sabotage};
+use super::setup::{Arrangement, Devices, Sabotage, WorldSetup};
 use super::{Happening, Report, World, gangs, workload};
 
 /// How long the world goes on when drivers are honest. Nobody sleeps for longer without being woken than the world lasts.
@@ -42,23 +42,23 @@ const GROUPS: [(&str, usize, &[&str]); 2] =
 /// Plays the world of a seed.
 #[must_use]
 pub fn bargain(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
-    let mut plan = Plan::new(seed, sabotage);
-    if plan.arrangement == Arrangement::Rivals {
-        plan.arrangement = Arrangement::Alone;
+    let mut setup = WorldSetup::new(seed, sabotage);
+    if setup.arrangement == Arrangement::Rivals {
+        setup.arrangement = Arrangement::Alone;
     }
-    (plan.devices, plan.acts) = (Devices::Whole, 0);
+    (setup.devices, setup.acts) = (Devices::Whole, 0);
     let market = Market::new(seed);
-    plan.gangs = market.gangs;
-    plan.extras.clear();
+    setup.gangs = market.gangs;
+    setup.extras.clear();
     let gates = if market.gangs { gangs::gates() } else { Gates::default() };
     let gates = gates.with(Gate::DRAControlPlaneController, true);
-    let mut world = World::with_gates(seed, plan, gates, keep_lines);
-    world.begin(|api, plan, _| {
-        market.furnish(api, plan);
+    let mut world = World::with_gates(seed, setup, gates, keep_lines);
+    world.begin(|api, setup, _| {
+        market.furnish(api, setup);
         if market.gangs {
             GROUPS.iter().for_each(|group| drop(api.create(&group_named(group)).expect("a good group")));
         }
-        (0..NODES).for_each(|at| workload::add_machine(api, plan, &node_name(at), CARDS));
+        (0..NODES).for_each(|at| workload::add_machine(api, setup, &node_name(at), CARDS));
     });
     world.market = Some(market);
     world.agenda.after(300, Happening::Bargain);
@@ -202,8 +202,8 @@ impl Market {
     }
 
     /// What there is from the beginning, but for nodes.
-    pub fn furnish(&self, api: &mut Api, plan: &Plan) {
-        workload::furnish_basics(api, plan);
+    pub fn furnish(&self, api: &mut Api, setup: &WorldSetup) {
+        workload::furnish_basics(api, setup);
         for trader in &self.traders {
             let class = json!({
                 "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": trader.name },
@@ -214,7 +214,7 @@ impl Market {
     }
 
     /// Somebody makes or deletes a pod. The uid of one that is deleted without waiting for its node is given.
-    fn act(&mut self, api: &mut Api, plan: &Plan) -> Option<String> {
+    fn act(&mut self, api: &mut Api, setup: &WorldSetup) -> Option<String> {
         self.deeds -= 1;
         let name = format!("pod-{}", self.dice.below(PODS));
         if let Some(pod) = api.get("Pod", "default", &name) {
@@ -243,7 +243,7 @@ impl Market {
         }
         if self.dice.below(4) == 0 {
             let claim = format!("{name}-card");
-            self.claim(api, &claim, workload::claim_spec(plan, 1));
+            self.claim(api, &claim, workload::claim_spec(setup, 1));
             entries.push(json!({ "name": "card", "resourceClaimName": claim }));
         }
         let mut pod = named("v1", "Pod", &name);
@@ -285,12 +285,12 @@ impl World {
         self.agenda.after(self.chances.millis(20, 150), Happening::Bargain);
         let Some(mut market) = self.market.take() else { return };
         if market.deeds > 0 && market.dice.per_mille(150) {
-            if let Some(pod) = market.act(&mut self.api, &self.plan) {
+            if let Some(pod) = market.act(&mut self.api, &self.setup) {
                 self.forsake(&pod);
             }
             if market.deeds == 0 {
                 self.trace.note(self.agenda.now(), format_args!("from here on nothing goes wrong"));
-                self.plan.calm = true;
+                self.setup.calm = true;
                 self.end = Some(self.agenda.now() + CALM_MS);
             }
         }
@@ -315,7 +315,7 @@ impl World {
 
     /// Whether drivers do what they should, unless they are dead.
     fn is_honest(&self) -> bool {
-        self.plan.calm || self.life.is_some()
+        self.setup.calm || self.life.is_some()
     }
 
     fn lenders_are_down(&self) -> bool {

@@ -13,7 +13,7 @@ use gates::Gate;
 use scheduler::engine::Input;
 use scheduler::write::{About, Write, WriteId, WriteOutcome};
 use scheduling::protocol::{
-    Answer, Delivery, Heard, Object, ObjectRef, Settled, Sight, Sources, Step, Terms,
+    CallOutcome, Delivery, DeliveryAction, Heard, Object, ObjectRef, Settled, Sight, Sources, Terms,
 };
 use scheduling::request::ApiCall;
 use store::Key;
@@ -21,7 +21,7 @@ use store::Key;
 use super::api::Refused;
 use super::component::Component;
 use super::errand::{self, Errand};
-use super::plan::{Fault, Sabotage};
+use super::setup::{Fault, Sabotage};
 use super::{Happening, World, replica};
 
 /// How long a call may be on its way. Who sent it waits for at most a part of this time.
@@ -45,7 +45,7 @@ impl World {
     pub(super) fn submit(&mut self, replica: usize, id: WriteId, write: Write) {
         let now = self.agenda.now();
         self.trace.note(now, format_args!("scheduler {replica} wants to {}", errand::shown(&write)));
-        if self.plan.sabotage == Sabotage::KeepsReservations && matches!(write, Write::Release { .. }) {
+        if self.setup.sabotage == Sabotage::KeepsReservations && matches!(write, Write::Release { .. }) {
             return;
         }
         if let Write::Bind { pod, uid, .. } = &write
@@ -55,7 +55,7 @@ impl World {
             self.violations.push(wrong);
         }
         let terms = Terms {
-            retries_max: self.plan.tries_max,
+            retries_max: self.setup.tries_max,
             allocation_times: self.gates.enabled(Gate::DRADeviceBindingConditions),
             ..Terms::default()
         };
@@ -78,7 +78,7 @@ impl World {
         };
         let (kind, namespace, name) = which.named();
         let stream = replica::followed(self.gates).position(|followed| followed == kind);
-        let stale = stream.filter(|_| self.plan.strikes(Fault::StaleRead, &mut self.chances));
+        let stale = stream.filter(|_| self.setup.strikes(Fault::StaleRead, &mut self.chances));
         let object = match stale {
             Some(stream) => {
                 self.replicas[replica].streams[stream].known.get(&Key::new(namespace, name)).cloned()
@@ -103,10 +103,10 @@ impl World {
         loop {
             let Some(one) = self.errands.get_mut(&errand) else { return };
             match one.delivery.step(heard, self.api.now) {
-                Step::Read(which) => heard = Heard::Answer(self.read(&which)),
-                Step::Call(call) => return self.send(errand, call),
-                Step::Settled(settled) => return self.settle(errand, &settled),
-                Step::Pause(time) => {
+                DeliveryAction::Read(which) => heard = Heard::Answer(self.read(&which)),
+                DeliveryAction::Call(call) => return self.send(errand, call),
+                DeliveryAction::Settled(settled) => return self.settle(errand, &settled),
+                DeliveryAction::Pause(time) => {
                     return self.agenda.after(millis(time), Happening::GoOn { errand, heard: Heard::Rested });
                 }
             }
@@ -114,35 +114,35 @@ impl World {
     }
 
     /// Reads an object as the API has it.
-    fn read(&mut self, which: &ObjectRef) -> Answer {
+    fn read(&mut self, which: &ObjectRef) -> CallOutcome {
         let (kind, namespace, name) = which.named();
         match self.api.get(kind, namespace, name) {
-            Some(object) => Answer::Done(Object::of_value(kind, &object).ok()),
-            None => Answer::NotFound(Refused::NotFound.to_string()),
+            Some(object) => CallOutcome::Done(Object::of_value(kind, &object).ok()),
+            None => CallOutcome::NotFound(Refused::NotFound.to_string()),
         }
     }
 
     /// Sends a call on its way.
     fn send(&mut self, errand: u64, call: Box<ApiCall>) {
         let Some(replica) = self.errands.get(&errand).map(|one| one.replica) else { return };
-        let (plan, dice) = (&mut self.plan, &mut self.chances);
+        let (setup, dice) = (&mut self.setup, &mut self.chances);
         // Whether it arrives at all comes first.
-        if plan.strikes(Fault::NeverArrived, dice) {
+        if setup.strikes(Fault::NeverArrived, dice) {
             let pause = dice.millis(100, LATE_MS_MAX);
             return self.agenda.after(pause, Happening::Answer { errand, answer: lost() });
         }
-        if plan.strikes(Fault::LateArrival, dice) {
+        if setup.strikes(Fault::LateArrival, dice) {
             let (patience, late) = (dice.millis(50, 500), dice.millis(500, LATE_MS_MAX));
             self.agenda.after(late, Happening::ArriveLate { replica, call });
             return self.agenda.after(patience, Happening::Answer { errand, answer: lost() });
         }
-        let fate = if plan.strikes(Fault::Conflict, dice) {
+        let fate = if setup.strikes(Fault::Conflict, dice) {
             Fate::Refused(Fault::Conflict)
-        } else if plan.strikes(Fault::Busy, dice) {
+        } else if setup.strikes(Fault::Busy, dice) {
             Fate::Refused(Fault::Busy)
-        } else if plan.strikes(Fault::LostAnswer, dice) {
+        } else if setup.strikes(Fault::LostAnswer, dice) {
             Fate::LostAnswer
-        } else if plan.strikes(Fault::LateAnswer, dice) {
+        } else if setup.strikes(Fault::LateAnswer, dice) {
             Fate::LateAnswer
         } else {
             Fate::Plain
@@ -165,7 +165,7 @@ impl World {
             Fate::Plain | Fate::Refused(_) => (answer, self.chances.millis(1, 40)),
         };
         self.trace.note(self.agenda.now(), format_args!("call {errand}: {} ({fate:?})", errand::told(call)));
-        let is_done = matches!(answer, Answer::Done(_));
+        let is_done = matches!(answer, CallOutcome::Done(_));
         self.agenda.after(pause, Happening::Answer { errand, answer });
         if is_done {
             self.did(Component::Scheduler, &errand::told(call), pause);
@@ -175,31 +175,31 @@ impl World {
     /// A call arrives that its sender gave up.
     pub(super) fn arrive_late(&mut self, replica: usize, call: &ApiCall) {
         let answer = self.perform(replica, call);
-        let done = matches!(answer, Answer::Done(_));
+        let done = matches!(answer, CallOutcome::Done(_));
         self.trace.note(self.agenda.now(), format_args!("too late: {} (done: {done})", errand::told(call)));
     }
 
-    fn perform(&mut self, replica: usize, call: &ApiCall) -> Answer {
+    fn perform(&mut self, replica: usize, call: &ApiCall) -> CallOutcome {
         self.api.by = Some(replica);
         let done = self.api.perform(call);
         self.api.by = None;
         match done {
-            Ok(_) if !call.gives_object() => Answer::Done(None),
+            Ok(_) if !call.gives_object() => CallOutcome::Done(None),
             Ok(object) => match Object::of_value(call.kind, &object) {
-                Ok(object) => Answer::Done(Some(object)),
-                Err(why) => Answer::Unreadable(why),
+                Ok(object) => CallOutcome::Done(Some(object)),
+                Err(why) => CallOutcome::Unreadable(why),
             },
             Err(why) => refusal(&why),
         }
     }
 
-    pub(super) fn answer(&mut self, errand: u64, answer: Answer) {
-        let mistaken = match (self.plan.sabotage, &answer) {
-            (Sabotage::GivesUpUnclear, Answer::Lost { .. }) => {
+    pub(super) fn answer(&mut self, errand: u64, answer: CallOutcome) {
+        let mistaken = match (self.setup.sabotage, &answer) {
+            (Sabotage::GivesUpUnclear, CallOutcome::Lost { .. }) => {
                 Some(WriteOutcome::Failed("timed out".to_owned()))
             }
             (Sabotage::TrustsRefusals, answer) => {
-                let is_refused = !matches!(answer, Answer::Done(_) | Answer::Lost { .. });
+                let is_refused = !matches!(answer, CallOutcome::Done(_) | CallOutcome::Lost { .. });
                 is_refused.then_some(WriteOutcome::Done)
             }
             _ => None,
@@ -214,11 +214,11 @@ impl World {
     fn learn(&mut self, replica: usize, settled: &Settled) {
         let engine = &self.replicas[replica].engine;
         let mut settled = settled.clone();
-        if self.plan.sabotage == Sabotage::KeepsAnswers {
+        if self.setup.sabotage == Sabotage::KeepsAnswers {
             (settled.claim, settled.gone) = (None, None);
         }
         let mut changes = settled.changes(|id, uid| engine.knows_claim(id, uid));
-        if self.plan.sabotage == Sabotage::MistakesAnswers {
+        if self.setup.sabotage == Sabotage::MistakesAnswers {
             changes = changes.into_iter().map(mistaken_for_news).collect();
         }
         for change in changes {
@@ -242,17 +242,17 @@ impl World {
 }
 
 /// What is heard of a call that has no answer.
-fn lost() -> Answer {
-    Answer::Lost { why: "no answer".to_owned(), retry_after: None }
+fn lost() -> CallOutcome {
+    CallOutcome::Lost { why: "no answer".to_owned(), retry_after: None }
 }
 
-fn refusal(why: &Refused) -> Answer {
+fn refusal(why: &Refused) -> CallOutcome {
     let told = why.to_string();
     match why {
-        Refused::Conflict(_) => Answer::Conflict(told),
-        Refused::NotFound => Answer::NotFound(told),
-        Refused::Invalid(_) => Answer::Refused(told),
-        Refused::Busy => Answer::Busy { why: told, retry_after: None },
+        Refused::Conflict(_) => CallOutcome::Conflict(told),
+        Refused::NotFound => CallOutcome::NotFound(told),
+        Refused::Invalid(_) => CallOutcome::Refused(told),
+        Refused::Busy => CallOutcome::Busy { why: told, retry_after: None },
     }
 }
 

@@ -7,7 +7,7 @@ use objects::core::pod::Pod;
 use scheduler::engine::{Effect, Engine, Input};
 use scheduler::write::Write;
 
-use super::plan::Arrangement;
+use super::setup::Arrangement;
 use super::{CLOSE_MS, World, replica, workload};
 
 /// How often an attempt for a pod may fail after everything has come to rest.
@@ -21,13 +21,13 @@ impl World {
     pub(super) fn check_ending(&mut self) {
         let mut wrong: Vec<String> = Vec::new();
         let pods: Vec<Pod> = self.judge.pods.values().cloned().collect();
-        if self.plan.arrangement != Arrangement::Rivals {
+        if self.setup.arrangement != Arrangement::Rivals {
             wrong.extend(self.judge.check_state(None, Some(&pods)));
         }
         if !self.errands.is_empty() {
             wrong.push(format!("{} writes never end", self.errands.len()));
         }
-        let reasons = u32::from(self.plan.gangs) + u32::from(self.plan.readied);
+        let reasons = u32::from(self.setup.gangs) + u32::from(self.setup.readied);
         let attempts_max = ATTEMPTS_MAX + reasons * MORE_ATTEMPTS;
         for (pod, attempts) in &self.attempts {
             if *attempts > attempts_max {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::api::{Api, named, text};
 use super::dice::Dice;
-use super::plan::{Arrangement, Plan, Sabotage};
+use super::setup::{Arrangement, Sabotage, WorldSetup};
 use super::trees;
 use super::workload::{self, SCHEDULERS, must};
 
@@ -87,19 +87,19 @@ pub(super) const VOLUMES: [(&str, &[&str]); 3] = [
 ];
 
 /// What there is from the beginning.
-pub(super) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
-    trees::furnish(api, plan, dice);
-    for extra in &plan.extras {
+pub(super) fn furnish(api: &mut Api, setup: &WorldSetup, dice: &mut Dice) {
+    trees::furnish(api, setup, dice);
+    for extra in &setup.extras {
         match extra {
             Extra::Trees | Extra::Workloads => {}
             Extra::Budgets => turn_budget(api, APPS[0], dice),
             Extra::TaintRules => {
                 let mut template = named("resource.k8s.io/v1", "ResourceClaimTemplate", "bold");
-                template["spec"]["spec"] = workload::claim_spec(plan, 1);
+                template["spec"]["spec"] = workload::claim_spec(setup, 1);
                 template["spec"]["spec"]["devices"]["requests"][0]["exactly"]["tolerations"] =
                     json!([{ "key": RULES[0], "operator": "Exists" }]);
                 must(api.create(&template));
-                turn_rule(api, plan, RULES[0], dice);
+                turn_rule(api, setup, RULES[0], dice);
             }
             Extra::Volumes => {
                 let class = json!({ "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
@@ -120,12 +120,12 @@ pub(super) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
 }
 
 /// Somebody does something with what not every world has.
-pub(super) fn act(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
-    let extras: Vec<Extra> = plan.extras.iter().copied().collect();
+pub(super) fn act(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
+    let extras: Vec<Extra> = setup.extras.iter().copied().collect();
     let Some(extra) = dice.pick(&extras) else { return };
     match extra {
-        Extra::Trees => trees::act_on_tree(api, plan, dice, told),
-        Extra::Workloads => trees::act_on_workload(api, plan, dice, told),
+        Extra::Trees => trees::act_on_tree(api, setup, dice, told),
+        Extra::Workloads => trees::act_on_workload(api, setup, dice, told),
         Extra::Budgets => {
             let app = APPS[dice.below(APPS.len())];
             told("makes, changes or takes the budget of", app);
@@ -134,7 +134,7 @@ pub(super) fn act(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn Fn
         Extra::TaintRules => {
             let rule = RULES[dice.below(RULES.len())];
             told("makes, changes or takes rule", rule);
-            turn_rule(api, plan, rule, dice);
+            turn_rule(api, setup, rule, dice);
         }
         Extra::Volumes if dice.per_mille(250) => {
             let (name, _) = VOLUMES[dice.below(VOLUMES.len())];
@@ -146,7 +146,7 @@ pub(super) fn act(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn Fn
             told("makes, binds or takes volume claim", name);
             turn_disk(api, name, dice);
         }
-        Extra::Neighbours => act_in_annex(api, plan, dice, told),
+        Extra::Neighbours => act_in_annex(api, setup, dice, told),
         Extra::Companions => {
             let at = dice.below(4);
             told("makes or takes a service or an owner,", &at.to_string());
@@ -156,29 +156,29 @@ pub(super) fn act(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn Fn
 }
 
 /// Gives a pod what it has to do with all this.
-pub(super) fn dress(api: &mut Api, pod: &mut Value, plan: &Plan, dice: &mut Dice) {
+pub(super) fn dress(api: &mut Api, pod: &mut Value, setup: &WorldSetup, dice: &mut Dice) {
     let app = APPS[dice.below(APPS.len())];
-    if plan.extras.is_empty() {
+    if setup.extras.is_empty() {
         return;
     }
     pod["metadata"]["labels"][APP] = json!(app);
-    if plan.has(Extra::Volumes) && dice.per_mille(300) {
+    if setup.has(Extra::Volumes) && dice.per_mille(300) {
         let disk = DISKS[dice.below(DISKS.len())];
         pod["spec"]["volumes"] = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": disk } }]);
     }
-    if plan.has(Extra::Neighbours) && dice.per_mille(400) {
+    if setup.has(Extra::Neighbours) && dice.per_mille(400) {
         let term = json!({ "topologyKey": HOSTNAME, "labelSelector": { "matchLabels": { APP: APPS[0] } },
             "namespaceSelector": { "matchLabels": { TEAM: TEAMS[0] } } });
         pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] =
             json!([term]);
     }
-    if plan.has(Extra::TaintRules) {
+    if setup.has(Extra::TaintRules) {
         let claims = pod["spec"]["resourceClaims"].as_array_mut().into_iter().flatten();
         let own = claims.filter(|claim| text(&claim["resourceClaimTemplateName"]) == "one");
         own.filter(|_| dice.per_mille(400))
             .for_each(|claim| claim["resourceClaimTemplateName"] = json!("bold"));
     }
-    if plan.has(Extra::Companions) && dice.per_mille(300) {
+    if setup.has(Extra::Companions) && dice.per_mille(300) {
         let (kind, api_version, name) = OWNERS[dice.below(OWNERS.len())];
         if let Some(owner) = api.get(kind, "default", name) {
             pod["metadata"]["ownerReferences"] = json!([{ "apiVersion": api_version, "kind": kind,
@@ -226,8 +226,8 @@ fn turn_budget(api: &mut Api, app: &str, dice: &mut Dice) {
 }
 
 /// A rule that is not there is made; one that is there is for other devices, or goes.
-fn turn_rule(api: &mut Api, plan: &Plan, name: &str, dice: &mut Dice) {
-    let pool = format!("node-{}", dice.below(plan.nodes));
+fn turn_rule(api: &mut Api, setup: &WorldSetup, name: &str, dice: &mut Dice) {
+    let pool = format!("node-{}", dice.below(setup.nodes));
     let selector = match dice.below(3) {
         0 => json!({ "pool": pool }),
         1 => json!({ "pool": pool, "device": "gpu-0" }),
@@ -291,8 +291,8 @@ fn turn_disk(api: &mut Api, name: &str, dice: &mut Dice) {
 }
 
 /// Pods come and go in the other namespace, and in every other world it changes its team.
-fn act_in_annex(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
-    if plan.nodes.is_multiple_of(2) && dice.per_mille(200) {
+fn act_in_annex(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
+    if setup.nodes.is_multiple_of(2) && dice.per_mille(200) {
         let team = TEAMS[dice.below(TEAMS.len())];
         told("gives the other namespace to", team);
         workload::change(api, "Namespace", "", ANNEX, &|namespace| {
@@ -310,7 +310,7 @@ fn act_in_annex(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn FnMu
     let mut pod = named("v1", "Pod", &name);
     pod["metadata"]["namespace"] = json!(ANNEX);
     pod["metadata"]["labels"] = json!({ APP: APPS[0] });
-    let is_rival = plan.arrangement == Arrangement::Rivals && dice.per_mille(500);
+    let is_rival = setup.arrangement == Arrangement::Rivals && dice.per_mille(500);
     pod["spec"] = json!({
         "schedulerName": SCHEDULERS[usize::from(is_rival)],
         "priorityClassName": "low",

@@ -11,8 +11,8 @@ use super::api::{Made, named, text};
 use super::dice::Dice;
 use super::extras::Extra;
 use super::judge::is_over;
-use super::plan::{Arrangement, Plan};
 use super::policies::{Policies, group_of};
+use super::setup::{Arrangement, WorldSetup};
 use super::trees;
 use super::workload::SCHEDULERS;
 
@@ -29,9 +29,9 @@ pub(super) fn gates() -> Gates {
 }
 
 /// The features that a world needs.
-pub(super) fn gates_of(plan: &Plan) -> Gates {
-    let gates = if plan.gangs { gates() } else { Gates::default() };
-    gates.with(Gate::CompositePodGroup, plan.has(Extra::Trees))
+pub(super) fn gates_of(setup: &WorldSetup) -> Gates {
+    let gates = if setup.gangs { gates() } else { Gates::default() };
+    gates.with(Gate::CompositePodGroup, setup.has(Extra::Trees))
 }
 
 /// The rack of a node: two nodes share one.
@@ -56,12 +56,12 @@ pub(super) fn groups() -> Vec<Value> {
 }
 
 /// Lets a pod belong to a group, more often than not.
-pub(super) fn join(pod: &mut Value, plan: &Plan, dice: &mut Dice) {
+pub(super) fn join(pod: &mut Value, setup: &WorldSetup, dice: &mut Dice) {
     let at = dice.below(GROUPS.len());
     if dice.per_mille(200) || !text(&pod["spec"]["nodeName"]).is_empty() {
         return;
     }
-    let joins_other = trees::join(pod, plan, dice);
+    let joins_other = trees::join(pod, setup, dice);
     let (name, _, priority, _) = GROUPS[at];
     if !joins_other {
         pod["spec"]["schedulingGroup"] = json!({ "podGroupName": name });
@@ -74,7 +74,7 @@ pub(super) fn join(pod: &mut Value, plan: &Plan, dice: &mut Dice) {
     }
     let own = json!([{ "name": "c0", "resourceClaimTemplateName": "one" }]);
     pod["spec"]["resourceClaims"] = if dice.per_mille(500) { own } else { json!([]) };
-    if plan.arrangement == Arrangement::Rivals && !joins_other {
+    if setup.arrangement == Arrangement::Rivals && !joins_other {
         // A group has one scheduler.
         pod["spec"]["schedulerName"] = json!(SCHEDULERS[at % 2]);
     }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use controllers::claim_reservations;
-use controllers::claim_templates::{self, Step};
+use controllers::claim_templates::{self, ClaimTemplateAction};
 use controllers::claimants::{claim_names, is_controlled_by};
 use controllers::claims::{self, Owner, User};
 use gates::Gates;
@@ -22,14 +22,14 @@ use serde_json::{Value, json};
 use store::Key;
 
 use super::api::{Api, Refused};
-use super::plan::Sabotage;
 use super::replica::Stream;
+use super::setup::Sabotage;
 
 /// Something to be written, and what then.
 #[derive(Clone, Debug)]
 enum Task {
     /// Make the claims of a pod, and note on the pod which they are.
-    MakeClaims { pod: Box<Pod>, steps: VecDeque<Step>, made: Vec<(String, String)> },
+    MakeClaims { pod: Box<Pod>, actions: VecDeque<ClaimTemplateAction>, made: Vec<(String, String)> },
     /// Write a claim with one user more.
     Reserve(Box<ResourceClaim>),
     /// Write the status of a claim, and take its protection away if it has no devices then.
@@ -120,8 +120,8 @@ impl Keeper {
     /// Makes the next write of a task, and says whether there is more to it.
     fn carry_out(&mut self, api: &mut Api, task: &mut Task, sabotage: Sabotage) -> Result<bool, Refused> {
         match task {
-            Task::MakeClaims { pod, steps, made } => match steps.pop_front() {
-                Some(Step::Make { entry, claim, instead_of }) => {
+            Task::MakeClaims { pod, actions, made } => match actions.pop_front() {
+                Some(ClaimTemplateAction::Make { entry, claim, instead_of }) => {
                     let namespace = &pod.metadata.namespace;
                     // One that is named and not known may be there after all.
                     let named = instead_of.and_then(|name| api.get("ResourceClaim", namespace, &name));
@@ -139,11 +139,11 @@ impl Keeper {
                     made.push((entry, name));
                     Ok(true)
                 }
-                Some(Step::Note { entry, claim }) => {
+                Some(ClaimTemplateAction::Note { entry, claim }) => {
                     made.push((entry, claim));
                     self.carry_out(api, task, sabotage)
                 }
-                Some(Step::Wait { .. }) => self.carry_out(api, task, sabotage),
+                Some(ClaimTemplateAction::Wait { .. }) => self.carry_out(api, task, sabotage),
                 None => api.perform(&noted(pod, made)).map(|_| false),
             },
             Task::Reserve(claim) => api.update("ResourceClaim", &value(claim), true).map(|_| false),
@@ -186,14 +186,14 @@ impl Known {
             group: &|name| self.groups.get(&Key::new(&key.namespace, name)),
             gates: self.gates,
         };
-        let mut steps = claim_templates::steps_for_pod(pod, &around);
-        steps.retain(|step| !matches!(step, Step::Wait { .. }));
-        let task = |steps: Vec<Step>| Task::MakeClaims {
+        let mut actions = claim_templates::actions_for_pod(pod, &around);
+        actions.retain(|action| !matches!(action, ClaimTemplateAction::Wait { .. }));
+        let task = |actions: Vec<ClaimTemplateAction>| Task::MakeClaims {
             pod: Box::new(pod.clone()),
-            steps: steps.into(),
+            actions: actions.into(),
             made: Vec::new(),
         };
-        (!steps.is_empty()).then(|| task(steps))
+        (!actions.is_empty()).then(|| task(actions))
     }
 
     fn claims_to_reserve(&self, key: &Key, pod: &Pod) -> Vec<ResourceClaim> {
@@ -216,19 +216,21 @@ impl Known {
         let is_wanted = self.pods.values().any(|pod| !claims::is_done(pod) && names(pod));
         let around = claims::Around { is_gone: &|user| gone.contains(user), is_wanted };
         match claims::decide(claim, &around) {
-            claims::Step::Leave => None,
-            claims::Step::Release(_) if sabotage == Sabotage::ForgetsToRelease => None,
-            claims::Step::Release(mut released) => {
+            claims::ClaimAction::Leave => None,
+            claims::ClaimAction::Release(_) if sabotage == Sabotage::ForgetsToRelease => None,
+            claims::ClaimAction::Release(mut released) => {
                 if sabotage == Sabotage::KeepsAllocations {
                     released.status.allocation = claim.status.allocation.clone();
                 }
                 Some(Task::Release(released))
             }
-            claims::Step::AskBack(asked) => Some(Task::Unprotect(asked)),
-            claims::Step::Unprotect if sabotage == Sabotage::KeepsProtection => None,
-            claims::Step::Unprotect => claims::unprotected(claim).map(|free| Task::Unprotect(Box::new(free))),
-            claims::Step::Delete if sabotage == Sabotage::KeepsMadeClaims => None,
-            claims::Step::Delete => Some(Task::Delete(Box::new(claim.clone()))),
+            claims::ClaimAction::AskBack(asked) => Some(Task::Unprotect(asked)),
+            claims::ClaimAction::Unprotect if sabotage == Sabotage::KeepsProtection => None,
+            claims::ClaimAction::Unprotect => {
+                claims::unprotected(claim).map(|free| Task::Unprotect(Box::new(free)))
+            }
+            claims::ClaimAction::Delete if sabotage == Sabotage::KeepsMadeClaims => None,
+            claims::ClaimAction::Delete => Some(Task::Delete(Box::new(claim.clone()))),
         }
     }
 
@@ -253,11 +255,11 @@ impl Known {
 impl std::fmt::Display for Task {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Task::MakeClaims { pod, steps, .. } => {
+            Task::MakeClaims { pod, actions, .. } => {
                 let pod = &pod.metadata.name;
-                let makes = steps.iter().find_map(|step| match step {
-                    Step::Make { entry, .. } => Some(entry),
-                    Step::Note { .. } | Step::Wait { .. } => None,
+                let makes = actions.iter().find_map(|action| match action {
+                    ClaimTemplateAction::Make { entry, .. } => Some(entry),
+                    ClaimTemplateAction::Note { .. } | ClaimTemplateAction::Wait { .. } => None,
                 });
                 match makes {
                     Some(entry) => write!(out, "make claim {entry} of pod {pod}"),

@@ -12,7 +12,7 @@ use super::api::{Api, named};
 use super::bargain::{CARDS, Market, Trader, node_name};
 use super::gangs;
 use super::life::{Kind, must};
-use super::plan::Plan;
+use super::setup::WorldSetup;
 use super::workload;
 
 /// The features that lives of a kind need.
@@ -31,9 +31,9 @@ pub(super) fn market(kind: Kind) -> Market {
 }
 
 /// Nodes, what drivers have, and pods with their claims.
-pub(super) fn furnish(api: &mut Api, plan: &Plan, kind: Kind, market: &Market) {
-    market.furnish(api, plan);
-    market.traders[0].places().for_each(|node| workload::add_machine(api, plan, node, CARDS));
+pub(super) fn furnish(api: &mut Api, setup: &WorldSetup, kind: Kind, market: &Market) {
+    market.furnish(api, setup);
+    market.traders[0].places().for_each(|node| workload::add_machine(api, setup, node, CARDS));
     if kind == Kind::LentGang {
         gangs::groups().iter().for_each(|group| drop(must(api.create(group))));
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::api::{Api, named, text};
 use super::component::{Component, Crash, Moment};
-use super::plan::{Plan, Sabotage};
+use super::setup::{Sabotage, WorldSetup};
 use super::{CLOSE_MS, Happening, World, lent, workload};
 
 /// How long the containers of a pod run.
@@ -141,17 +141,17 @@ pub struct LifeReport {
 /// Lives a life.
 #[must_use]
 pub fn live(kind: Kind, crash: Option<Crash>, sabotage: Sabotage, keep_lines: bool) -> LifeReport {
-    let mut plan = Plan::quiet(sabotage);
-    (plan.readied, plan.gangs) = (kind == Kind::Readied, kind == Kind::LentGang);
-    let mut world = World::with_gates(0, plan, lent::gates(kind), keep_lines);
+    let mut setup = WorldSetup::quiet(sabotage);
+    (setup.readied, setup.gangs) = (kind == Kind::Readied, kind == Kind::LentGang);
+    let mut world = World::with_gates(0, setup, lent::gates(kind), keep_lines);
     world.life = Some(Life { crash, steps: Vec::new(), is_leaving: false, visited: 0 });
     if kind.is_lent() {
         let market = lent::market(kind);
-        world.begin(|api, plan, _| lent::furnish(api, plan, kind, &market));
+        world.begin(|api, setup, _| lent::furnish(api, setup, kind, &market));
         world.market = Some(market);
         world.agenda.after(VISIT_MS, Happening::Bargain);
     } else {
-        world.begin(|api, plan, _| furnish(api, plan, kind));
+        world.begin(|api, setup, _| furnish(api, setup, kind));
     }
     world.agenda.after(VISIT_MS, Happening::Visit);
     world.end = Some(LIFE_MS_MAX);
@@ -181,9 +181,9 @@ pub fn relive_command(kind: Kind, crash: Option<Crash>) -> String {
 }
 
 /// One node with two devices, and pods with their claim.
-fn furnish(api: &mut Api, plan: &Plan, kind: Kind) {
-    workload::furnish_basics(api, plan);
-    workload::add_machine(api, plan, "node-0", 2);
+fn furnish(api: &mut Api, setup: &WorldSetup, kind: Kind) {
+    workload::furnish_basics(api, setup);
+    workload::add_machine(api, setup, "node-0", 2);
     let claims = match kind {
         Kind::Shared => json!([{ "name": "gpu", "resourceClaimName": "shared" }]),
         Kind::Extended => json!([]),
@@ -191,7 +191,7 @@ fn furnish(api: &mut Api, plan: &Plan, kind: Kind) {
     };
     if kind == Kind::Shared {
         let mut claim = named("resource.k8s.io/v1", "ResourceClaim", "shared");
-        claim["spec"] = workload::claim_spec(plan, 1);
+        claim["spec"] = workload::claim_spec(setup, 1);
         must(api.create(&claim));
     }
     let names: &[&str] = if kind == Kind::Shared { &["first", "second"] } else { &["only"] };

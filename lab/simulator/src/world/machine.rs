@@ -10,11 +10,11 @@ use serde_json::Value;
 use store::Key;
 
 use super::api::text;
-use super::plan::Sabotage;
+use super::setup::Sabotage;
 
 /// A claim that pods on the machine use, as the agent's checkpoint has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct CheckpointEntry {
     pub claim: Key,
     /// The uids of the pods.
     pub pods: BTreeSet<String>,
@@ -58,7 +58,7 @@ pub(crate) enum Deed {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
     /// The checkpoint: claims by uid.
-    pub entries: BTreeMap<String, Entry>,
+    pub entries: BTreeMap<String, CheckpointEntry>,
     /// Claims that the driver has prepared, by uid.
     pub prepared: BTreeSet<String>,
     /// Containers by the uid of their pod.

@@ -15,7 +15,7 @@ use store::Key;
 use super::World;
 use super::api::{Api, text};
 use super::component::Component;
-use super::machine::{Containers, Deed, Entry, Usable, uid};
+use super::machine::{CheckpointEntry, Containers, Deed, Usable, uid};
 
 /// How often the containers of a pod end, in a thousand times that their node is looked at.
 const ENDS_PER_MILLE: u32 = 12;
@@ -32,7 +32,7 @@ impl World {
                 continue;
             }
             let api = &mut self.api;
-            let deeds = machine.deeds(&pods, &mut |pod| usable_claims(api, pod), self.plan.sabotage);
+            let deeds = machine.deeds(&pods, &mut |pod| usable_claims(api, pod), self.setup.sabotage);
             let deed = if self.life.is_some() { deeds.first() } else { self.chances.pick(&deeds) };
             if let Some(deed) = deed.cloned() {
                 self.carry_out(&name, deed);
@@ -48,10 +48,10 @@ impl World {
     /// Containers end by themselves: in a life when their time has come, and otherwise by chance.
     fn end_containers(&mut self, node: &str, pods: &[Arc<Value>]) {
         let now = self.agenda.now();
-        let (life, calm) = (self.life.is_some(), self.plan.calm);
+        let (life, calm) = (self.life.is_some(), self.setup.calm);
         // In a life, the members of a gang wait for each other before they do their work.
         let is_alone = |pod: &Arc<Value>| text(&pod["status"]["phase"]) == "Pending";
-        if life && self.plan.gangs && self.api.list("Pod").iter().any(|(_, pod)| is_alone(pod)) {
+        if life && self.setup.gangs && self.api.list("Pod").iter().any(|(_, pod)| is_alone(pod)) {
             return;
         }
         let Some(machine) = self.machines.get_mut(node) else { return };
@@ -77,7 +77,7 @@ impl World {
             Deed::Enter { claim: (key, uid), pod } => {
                 let what = format!("{node} notes that it uses claim {}", key.name);
                 let pods = BTreeSet::new();
-                machine.entries.entry(uid).or_insert(Entry { claim: key, pods }).pods.insert(pod);
+                machine.entries.entry(uid).or_insert(CheckpointEntry { claim: key, pods }).pods.insert(pod);
                 (Component::Node, what)
             }
             Deed::Prepare { claim } => return self.prepare(node, claim, has_driver),
@@ -146,7 +146,7 @@ impl World {
     }
 
     /// Whether a claim has devices of a node. A driver knows no others, but for those that it has no names for.
-    fn has_devices_of(&mut self, node: &str, entry: &Entry, claim: &str) -> bool {
+    fn has_devices_of(&mut self, node: &str, entry: &CheckpointEntry, claim: &str) -> bool {
         let found = self.api.get("ResourceClaim", &entry.claim.namespace, &entry.claim.name);
         let found = found.filter(|found| uid(found) == claim);
         let allocation = found.and_then(|found| found["status"].get("allocation").cloned());
@@ -171,7 +171,7 @@ impl World {
     /// Something happens to the agent or the driver of a node.
     pub(super) fn stop_on(&mut self, node: &str, component: Component, until: i64) {
         self.trace.note(self.agenda.now(), format_args!("the {component} of {node} dies"));
-        let sabotage = self.plan.sabotage;
+        let sabotage = self.setup.sabotage;
         let Some(machine) = self.machines.get_mut(node) else { return };
         match component {
             Component::Driver => machine.driver_down_until = until,

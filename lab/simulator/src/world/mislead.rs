@@ -6,7 +6,7 @@ use cluster::change::{Change, CompanionChange, GroupChange, StorageChange};
 use cluster::claims::ClaimState;
 use model::pod::Pod;
 
-use super::plan::Sabotage;
+use super::setup::Sabotage;
 
 /// A fact as it is told with a mistake; nothing, if it is not told at all.
 pub(super) fn told(change: Change, sabotage: Sabotage) -> Option<Change> {

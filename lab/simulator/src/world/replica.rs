@@ -17,7 +17,7 @@ use serde_json::Value;
 use store::{FieldSelector, Key, Selection};
 
 use super::api::{Api, Site, text};
-use super::plan::Sabotage;
+use super::setup::Sabotage;
 
 /// The kinds that a scheduler follows with these features, in the order of its streams: those that a live one follows.
 pub(crate) fn followed(gates: Gates) -> impl Iterator<Item = &'static str> {
@@ -111,8 +111,8 @@ impl Stream {
         let mut news = Vec::new();
         for event in api.events_after(self.site, self.seen, most) {
             self.seen = event.revision();
-            let object = api.shown(self.site, &event.entry);
-            let is_picked = self.selection.picks(&event.key, &event.entry);
+            let object = api.shown(self.site, &event.object);
+            let is_picked = self.selection.picks(&event.key, &event.object);
             if event.change == store::Change::Deleted || !is_picked {
                 let was_known = self.known.remove(&event.key).is_some();
                 news.extend((was_known || is_picked).then_some(News::Gone(object)));

@@ -12,8 +12,8 @@ use store::Key;
 
 use super::component::Component;
 use super::errand::Errand;
-use super::plan::{Arrangement, Fault, Sabotage};
 use super::replica::kind_of;
+use super::setup::{Arrangement, Fault, Sabotage};
 use super::{Happening, START, World, carry, mislead};
 
 impl World {
@@ -26,7 +26,7 @@ impl World {
             return;
         }
         stream_of.planned = true;
-        let late = self.plan.strikes(Fault::LateEvent, &mut self.chances);
+        let late = self.setup.strikes(Fault::LateEvent, &mut self.chances);
         let pause = if late { self.chances.millis(500, 8_000) } else { self.chances.millis(1, 30) };
         self.agenda.after(pause, Happening::Tell { replica, life, stream });
     }
@@ -38,7 +38,7 @@ impl World {
         if to.broken {
             return;
         }
-        if self.plan.strikes(Fault::BrokenWatch, &mut self.chances) {
+        if self.setup.strikes(Fault::BrokenWatch, &mut self.chances) {
             to.broken = true;
             let life = self.replicas[replica].life;
             let pause = self.chances.millis(100, 8_000);
@@ -51,19 +51,19 @@ impl World {
         }
         let kind = kind_of(stream, self.gates);
         let mut news = to.follow(&mut self.api, most);
-        if self.plan.sabotage == Sabotage::DeafToClaims && kind == "ResourceClaim" {
+        if self.setup.sabotage == Sabotage::DeafToClaims && kind == "ResourceClaim" {
             news.clear();
         }
-        if news.is_empty() && self.plan.sabotage != Sabotage::SleepsOn {
+        if news.is_empty() && self.setup.sabotage != Sabotage::SleepsOn {
             // Whoever waited to have seen all of it may decide now, though nothing of it was to be told.
             self.plan_turn(replica);
         }
         for change in news {
             let is_departure = matches!(change, Change::PodGone(_));
-            if is_departure && self.plan.sabotage == Sabotage::DeafToDepartures {
+            if is_departure && self.setup.sabotage == Sabotage::DeafToDepartures {
                 continue;
             }
-            let again = self.plan.strikes(Fault::RepeatedEvent, &mut self.chances).then(|| change.clone());
+            let again = self.setup.strikes(Fault::RepeatedEvent, &mut self.chances).then(|| change.clone());
             self.tell(replica, Input::Changed(change));
             if let Some(change) = again {
                 self.tell(replica, Input::Changed(change));
@@ -91,7 +91,7 @@ impl World {
     pub(super) fn tell(&mut self, replica: usize, input: Input) {
         let is_change = matches!(input, Input::Changed(_));
         let input = match input {
-            Input::Changed(change) => match mislead::told(change, self.plan.sabotage) {
+            Input::Changed(change) => match mislead::told(change, self.setup.sabotage) {
                 Some(change) => Input::Changed(change),
                 None => return,
             },
@@ -108,7 +108,7 @@ impl World {
                 Effect::Announce(announcement) => self.hear(replica, &announcement),
             }
         }
-        if !(is_change && self.plan.sabotage == Sabotage::SleepsOn) {
+        if !(is_change && self.setup.sabotage == Sabotage::SleepsOn) {
             self.plan_turn(replica);
         }
     }
@@ -122,7 +122,7 @@ impl World {
             }
             Announcement::FailedScheduling { pod, message, .. } => {
                 self.refused += 1;
-                if self.plan.calm {
+                if self.setup.calm {
                     *self.attempts.entry(pod.id.to_string()).or_default() += 1;
                 }
                 self.trace
@@ -179,7 +179,7 @@ impl World {
 
     pub(super) fn turn(&mut self, replica: usize) {
         self.replicas[replica].turn_planned = false;
-        let sabotage = self.plan.sabotage;
+        let sabotage = self.setup.sabotage;
         if !self.replicas[replica].may_decide(&self.api, sabotage) {
             return;
         }
@@ -202,14 +202,14 @@ impl World {
     /// Something may happen to a scheduler, to controllers, or to a node.
     pub(super) fn take_chances(&mut self) {
         self.agenda.after(1_000, Happening::Chance);
-        if self.plan.strikes(Fault::ControllerCrash, &mut self.chances) {
+        if self.setup.strikes(Fault::ControllerCrash, &mut self.chances) {
             self.strike(Component::Controller);
         }
         let nodes: Vec<String> = self.machines.keys().cloned().collect();
         for node in nodes {
             let faults = [(Fault::NodeCrash, Component::Node), (Fault::DriverCrash, Component::Driver)];
             for (fault, component) in faults {
-                if self.plan.strikes(fault, &mut self.chances) {
+                if self.setup.strikes(fault, &mut self.chances) {
                     let until = self.agenda.now() + self.chances.millis(200, 6_000);
                     self.stop_on(&node, component, until);
                 }
@@ -219,9 +219,10 @@ impl World {
             if !self.replicas[replica].alive {
                 continue;
             }
-            let leads_of_two = self.plan.arrangement == Arrangement::Replicas && self.replicas[replica].leads;
-            if leads_of_two && self.plan.strikes(Fault::TakeOver, &mut self.chances)
-                || self.plan.strikes(Fault::Crash, &mut self.chances)
+            let leads_of_two =
+                self.setup.arrangement == Arrangement::Replicas && self.replicas[replica].leads;
+            if leads_of_two && self.setup.strikes(Fault::TakeOver, &mut self.chances)
+                || self.setup.strikes(Fault::Crash, &mut self.chances)
             {
                 self.crash(replica);
             }
@@ -235,14 +236,14 @@ impl World {
         let to = &mut self.replicas[replica];
         to.alive = false;
         to.life += 1;
-        let led = std::mem::replace(&mut to.leads, self.plan.arrangement != Arrangement::Replicas);
+        let led = std::mem::replace(&mut to.leads, self.setup.arrangement != Arrangement::Replicas);
         let (lost, others) =
             std::mem::take(&mut self.errands).into_iter().partition(|(_, errand)| errand.replica == replica);
         self.errands = others;
         self.lose(lost);
         let pause = self.chances.millis(carry::LATE_MS_MAX + 100, carry::LATE_MS_MAX + 6_000);
         self.agenda.after(pause, Happening::Start { replica });
-        if led && self.plan.arrangement == Arrangement::Replicas {
+        if led && self.setup.arrangement == Arrangement::Replicas {
             let pause = self.chances.millis(carry::LATE_MS_MAX + 100, carry::LATE_MS_MAX + 4_000);
             self.agenda.after(pause, Happening::Lead { replica: 1 - replica });
         }

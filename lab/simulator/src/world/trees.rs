@@ -11,7 +11,7 @@ use super::api::{Api, named};
 use super::dice::Dice;
 use super::extras::{self, Extra, HOSTNAME};
 use super::gangs::RACK;
-use super::plan::{Arrangement, Plan};
+use super::setup::{Arrangement, WorldSetup};
 use super::workload::{self, SCHEDULERS, must};
 
 /// Groups of groups: name, parent, and how many of the groups in it are placed at once. The first stays in one rack.
@@ -25,12 +25,12 @@ const TOPOLOGY: &str = "floor";
 /// The level by the name that the topology gives it.
 const LEVEL: &str = "rack";
 
-pub(super) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
-    if plan.has(Extra::Trees) {
+pub(super) fn furnish(api: &mut Api, setup: &WorldSetup, dice: &mut Dice) {
+    if setup.has(Extra::Trees) {
         COMPOSITES.iter().for_each(|(name, ..)| turn(api, "CompositePodGroup", name, dice));
         LEAVES.iter().for_each(|(name, ..)| turn(api, "PodGroup", name, dice));
     }
-    if plan.has(Extra::Workloads) {
+    if setup.has(Extra::Workloads) {
         // One of them comes late, now and then.
         turn_topology(api, dice);
         if dice.per_mille(700) {
@@ -40,7 +40,7 @@ pub(super) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
 }
 
 /// Somebody changes a tree of groups, or takes a part of it away and makes it again later.
-pub(super) fn act_on_tree(api: &mut Api, _: &Plan, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
+pub(super) fn act_on_tree(api: &mut Api, _: &WorldSetup, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
     let missing = |api: &mut Api, kind: &'static str, name: &'static str| {
         api.get(kind, "default", name).is_none().then_some((kind, name))
     };
@@ -109,7 +109,12 @@ fn turn(api: &mut Api, kind: &str, name: &str, dice: &mut Dice) {
 }
 
 /// Somebody changes a workload or a topology, or takes it away and makes it again later.
-pub(super) fn act_on_workload(api: &mut Api, _: &Plan, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
+pub(super) fn act_on_workload(
+    api: &mut Api,
+    _: &WorldSetup,
+    dice: &mut Dice,
+    told: &mut dyn FnMut(&str, &str),
+) {
     if dice.per_mille(300) {
         told("changes topology", TOPOLOGY);
         return turn_topology(api, dice);
@@ -166,8 +171,8 @@ fn put(api: &mut Api, kind: &str, namespace: &str, name: &str, spec: Value) {
 }
 
 /// Lets a pod join a tree or a workload, if the world has one, and says whether it does.
-pub(super) fn join(pod: &mut Value, plan: &Plan, dice: &mut Dice) -> bool {
-    let joins = |extra: Extra, dice: &mut Dice| plan.has(extra) && dice.per_mille(500);
+pub(super) fn join(pod: &mut Value, setup: &WorldSetup, dice: &mut Dice) -> bool {
+    let joins = |extra: Extra, dice: &mut Dice| setup.has(extra) && dice.per_mille(500);
     let scheduler = if joins(Extra::Trees, dice) {
         let (leaf, ..) = LEAVES[dice.below(LEAVES.len())];
         pod["spec"]["schedulingGroup"] = json!({ "podGroupName": leaf });
@@ -182,7 +187,7 @@ pub(super) fn join(pod: &mut Value, plan: &Plan, dice: &mut Dice) -> bool {
         return false;
     };
     pod["spec"]["priorityClassName"] = json!("middle");
-    if plan.arrangement == Arrangement::Rivals {
+    if setup.arrangement == Arrangement::Rivals {
         // A group has one scheduler.
         pod["spec"]["schedulerName"] = json!(SCHEDULERS[scheduler]);
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::api::{Api, named, text};
 use super::attacher::{FAILED, READY, TIMEOUT};
 use super::dice::Dice;
-use super::plan::{Arrangement, Devices, Plan};
+use super::setup::{Arrangement, Devices, WorldSetup};
 use super::trace::Trace;
 use super::{extras, gangs};
 
@@ -27,25 +27,25 @@ const POD_NAMES: usize = 12;
 const RESIDENTS: &str = "residents";
 
 /// Everything that is there from the beginning.
-pub(crate) fn furnish(api: &mut Api, plan: &Plan, dice: &mut Dice) {
-    furnish_basics(api, plan);
-    for at in 0..plan.nodes {
-        add_node(api, plan, dice, &format!("node-{at}"));
+pub(crate) fn furnish(api: &mut Api, setup: &WorldSetup, dice: &mut Dice) {
+    furnish_basics(api, setup);
+    for at in 0..setup.nodes {
+        add_node(api, setup, dice, &format!("node-{at}"));
     }
     for name in &CLAIMS[..2] {
-        add_claim(api, plan, dice, name);
+        add_claim(api, setup, dice, name);
     }
-    if plan.arrangement == Arrangement::Rivals {
+    if setup.arrangement == Arrangement::Rivals {
         add_residents(api);
     }
-    extras::furnish(api, plan, dice);
-    if plan.gangs {
+    extras::furnish(api, setup, dice);
+    if setup.gangs {
         gangs::groups().iter().for_each(|group| drop(must(api.create(group))));
     }
 }
 
 /// What has to be there before nodes, pods and claims.
-pub(crate) fn furnish_basics(api: &mut Api, plan: &Plan) {
+pub(crate) fn furnish_basics(api: &mut Api, setup: &WorldSetup) {
     let mut all = vec![json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "default" } })];
     for (name, value) in [("low", 0), ("middle", 10), ("high", 100)] {
         let class = json!({ "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
@@ -55,7 +55,7 @@ pub(crate) fn furnish_basics(api: &mut Api, plan: &Plan) {
     all.push(class());
     for (name, count) in [("one", 1), ("two", 2)] {
         let mut template = named("resource.k8s.io/v1", "ResourceClaimTemplate", name);
-        template["spec"]["spec"] = claim_spec(plan, count);
+        template["spec"]["spec"] = claim_spec(setup, count);
         all.push(template);
     }
     for object in &all {
@@ -83,19 +83,19 @@ fn add_residents(api: &mut Api) {
 /// Somebody does something. Gives the uid of a pod that is removed without waiting for its node.
 pub(crate) fn act(
     api: &mut Api,
-    plan: &Plan,
+    setup: &WorldSetup,
     dice: &mut Dice,
     trace: &mut Trace,
     now: i64,
 ) -> Option<String> {
     let mut told = |what: &str, name: &str| trace.note(now, format_args!("somebody {what} {name}"));
-    if !plan.extras.is_empty() && dice.per_mille(250) {
-        extras::act(api, plan, dice, &mut told);
+    if !setup.extras.is_empty() && dice.per_mille(250) {
+        extras::act(api, setup, dice, &mut told);
         return None;
     }
     match dice.below(100) {
         0..=44 => {
-            if let Some(name) = add_pod(api, plan, dice) {
+            if let Some(name) = add_pod(api, setup, dice) {
                 told("makes pod", &name);
             }
         }
@@ -113,7 +113,7 @@ pub(crate) fn act(
                 return pod.map(|pod| text(&pod["metadata"]["uid"]).to_owned());
             }
         }
-        57..=58 => bind_by_hand(api, plan, dice, &mut told),
+        57..=58 => bind_by_hand(api, setup, dice, &mut told),
         59..=66 => ungate(api, dice, &mut told),
         67..=73 => touch(api, dice, "ResourceClaim", &mut told),
         74..=76 => touch(api, dice, "Pod", &mut told),
@@ -124,26 +124,26 @@ pub(crate) fn act(
                 let _ = api.delete("ResourceClaim", ("default", name), None, None);
             } else {
                 told("makes claim", name);
-                add_claim(api, plan, dice, name);
+                add_claim(api, setup, dice, name);
             }
         }
         84..=89 => {
-            let name = format!("node-{}", dice.below(plan.nodes));
+            let name = format!("node-{}", dice.below(setup.nodes));
             if api.get("Node", "", &name).is_some() {
                 told("removes", &name);
                 let _ = api.delete("Node", ("", &name), None, None);
             } else {
                 told("adds", &name);
-                add_node(api, plan, dice, &name);
+                add_node(api, setup, dice, &name);
             }
         }
         90..=93 => {
-            let name = format!("node-{}", dice.below(plan.nodes));
+            let name = format!("node-{}", dice.below(setup.nodes));
             told("publishes other devices of", &name);
-            publish(api, plan, &name, dice.below(3));
+            publish(api, setup, &name, dice.below(3));
         }
         94..=95 => {
-            let name = format!("node-{}", dice.below(plan.nodes));
+            let name = format!("node-{}", dice.below(setup.nodes));
             told("contradicts, or no longer, what is published of", &name);
             contradict(api, &name);
         }
@@ -154,7 +154,7 @@ pub(crate) fn act(
             }
         }
         _ => {
-            let name = format!("node-{}", dice.below(plan.nodes));
+            let name = format!("node-{}", dice.below(setup.nodes));
             told("takes pods from or gives them to", &name);
             change(api, "Node", "", &name, &|node| {
                 node["spec"]["unschedulable"] = json!(node["spec"]["unschedulable"] != true);
@@ -178,18 +178,18 @@ fn ungate(api: &mut Api, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
 }
 
 /// Somebody who is no scheduler puts a pod that waits on a node, be it there or not.
-fn bind_by_hand(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
+fn bind_by_hand(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
     let waits = |pod: &Value| {
         let spec = &pod["spec"];
         let is_free = text(&spec["nodeName"]).is_empty() && spec.get("schedulingGates").is_none();
         // Whoever binds members of gangs by hand answers for where they are.
         let is_free = is_free && spec.get("schedulingGroup").is_none() && !in_workload(pod);
-        is_free && may_be_bound_by_hand(plan, spec)
+        is_free && may_be_bound_by_hand(setup, spec)
     };
     let pods: Vec<_> = api.list("Pod").into_iter().filter(|(_, pod)| waits(pod)).collect();
     let Some((key, _)) = dice.pick(&pods) else { return };
     told("binds by hand pod", &key.name);
-    let node = any_node(plan, dice);
+    let node = any_node(setup, dice);
     let call = ApiCall {
         verb: Verb::Create,
         kind: "Pod",
@@ -209,13 +209,13 @@ fn in_workload(pod: &Value) -> bool {
 
 /// Beside a rival, devices of a pod that is on its node already may be given away at the same moment, and nobody can hold
 /// such a pod back. So it is left to pods without claims there.
-fn may_be_bound_by_hand(plan: &Plan, spec: &Value) -> bool {
-    plan.arrangement != Arrangement::Rivals || spec["resourceClaims"].as_array().is_none_or(Vec::is_empty)
+fn may_be_bound_by_hand(setup: &WorldSetup, spec: &Value) -> bool {
+    setup.arrangement != Arrangement::Rivals || spec["resourceClaims"].as_array().is_none_or(Vec::is_empty)
 }
 
 /// A node that may be there, or now and then one that never was.
-fn any_node(plan: &Plan, dice: &mut Dice) -> String {
-    format!("node-{}", if dice.per_mille(100) { 99 } else { dice.below(plan.nodes) })
+fn any_node(setup: &WorldSetup, dice: &mut Dice) -> String {
+    format!("node-{}", if dice.per_mille(100) { 99 } else { dice.below(setup.nodes) })
 }
 
 pub(super) fn must<T, E: std::fmt::Debug>(made: Result<T, E>) -> T {
@@ -244,16 +244,16 @@ fn touch(api: &mut Api, dice: &mut Dice, kind: &str, told: &mut dyn FnMut(&str, 
     }
 }
 
-fn add_node(api: &mut Api, plan: &Plan, dice: &mut Dice, name: &str) {
-    add_machine(api, plan, name, dice.below(3));
+fn add_node(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, name: &str) {
+    add_machine(api, setup, name, dice.below(3));
 }
 
 /// A node with so many devices.
-pub(crate) fn add_machine(api: &mut Api, plan: &Plan, name: &str, devices: usize) {
+pub(crate) fn add_machine(api: &mut Api, setup: &WorldSetup, name: &str, devices: usize) {
     let room = json!({ "cpu": "2", "memory": "4Gi", "pods": "6" });
     let mut node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": { "kubernetes.io/hostname": name } },
         "status": { "allocatable": room, "capacity": room } });
-    if plan.gangs {
+    if setup.gangs {
         node["metadata"]["labels"][gangs::RACK] = json!(gangs::rack_of(name));
     }
     must(api.create(&node));
@@ -262,18 +262,18 @@ pub(crate) fn add_machine(api: &mut Api, plan: &Plan, name: &str, devices: usize
         node["spec"].as_object_mut().map(|spec| spec.remove("taints"));
         Ok(())
     }));
-    publish(api, plan, name, devices);
+    publish(api, setup, name, devices);
 }
 
 /// The driver of a node tells which devices it has now.
-fn publish(api: &mut Api, plan: &Plan, node: &str, count: usize) {
+fn publish(api: &mut Api, setup: &WorldSetup, node: &str, count: usize) {
     let name = format!("{node}-gpus");
     let known = api.get("ResourceSlice", "", &name);
     let generation =
         known.as_ref().and_then(|slice| slice["spec"]["pool"]["generation"].as_i64()).unwrap_or(0);
     let mut devices: Vec<Value> = (0..count).map(|at| json!({ "name": format!("gpu-{at}") })).collect();
     let mut slices = 1;
-    match plan.devices {
+    match setup.devices {
         Devices::Whole => {}
         Devices::Shared => devices.iter_mut().for_each(|device| {
             device["allowMultipleAllocations"] = json!(true);
@@ -293,7 +293,7 @@ fn publish(api: &mut Api, plan: &Plan, node: &str, count: usize) {
             }
         }
     }
-    if plan.readied {
+    if setup.readied {
         devices.iter_mut().for_each(made_ready_first);
     }
     let spec = |part: Value| {
@@ -348,27 +348,27 @@ fn put_slice(api: &mut Api, name: &str, spec: Value) {
     must(api.update("ResourceSlice", &slice, false));
 }
 
-pub(crate) fn claim_spec(plan: &Plan, count: u32) -> Value {
+pub(crate) fn claim_spec(setup: &WorldSetup, count: u32) -> Value {
     let mut exactly = json!({ "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count });
-    if plan.devices == Devices::Shared {
+    if setup.devices == Devices::Shared {
         exactly["capacity"] = json!({ "requests": { "memory": format!("{count}Gi") } });
         exactly["count"] = json!(1);
     }
     json!({ "devices": { "requests": [{ "name": "gpu", "exactly": exactly }] } })
 }
 
-fn add_claim(api: &mut Api, plan: &Plan, dice: &mut Dice, name: &str) {
+fn add_claim(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, name: &str) {
     let mut claim = named("resource.k8s.io/v1", "ResourceClaim", name);
-    claim["spec"] = claim_spec(plan, 1 + u32::from(dice.per_mille(200)));
+    claim["spec"] = claim_spec(setup, 1 + u32::from(dice.per_mille(200)));
     must(api.create(&claim));
 }
 
-fn add_pod(api: &mut Api, plan: &Plan, dice: &mut Dice) -> Option<String> {
+fn add_pod(api: &mut Api, setup: &WorldSetup, dice: &mut Dice) -> Option<String> {
     let name = format!("p{}", dice.below(POD_NAMES));
     if api.get("Pod", "default", &name).is_some() {
         return None;
     }
-    let scheduler = match plan.arrangement {
+    let scheduler = match setup.arrangement {
         Arrangement::Rivals => SCHEDULERS[dice.below(2)],
         Arrangement::Alone | Arrangement::Replicas => SCHEDULERS[0],
     };
@@ -399,16 +399,16 @@ fn add_pod(api: &mut Api, plan: &Plan, dice: &mut Dice) -> Option<String> {
         pod["spec"]["schedulingGates"] = json!([{ "name": "example.com/wait" }]);
     }
     if dice.per_mille(100) {
-        let node = format!("node-{}", dice.below(plan.nodes));
+        let node = format!("node-{}", dice.below(setup.nodes));
         pod["spec"]["nodeSelector"] = json!({ "kubernetes.io/hostname": node });
     }
-    if dice.per_mille(80) && may_be_bound_by_hand(plan, &pod["spec"]) {
+    if dice.per_mille(80) && may_be_bound_by_hand(setup, &pod["spec"]) {
         pod["spec"].as_object_mut().map(|spec| spec.remove("schedulingGates"));
-        pod["spec"]["nodeName"] = json!(any_node(plan, dice));
+        pod["spec"]["nodeName"] = json!(any_node(setup, dice));
     }
-    extras::dress(api, &mut pod, plan, dice);
-    if plan.gangs {
-        gangs::join(&mut pod, plan, dice);
+    extras::dress(api, &mut pod, setup, dice);
+    if setup.gangs {
+        gangs::join(&mut pod, setup, dice);
     }
     must(api.create(&pod));
     Some(name)

@@ -185,7 +185,7 @@ fn nothing_is_handed_over_in_place_where_the_nodes_driver_publishes_no_identity(
         so no device can be handed over in place there; hint: have the driver publish the attribute, or name the one \
         that it publishes with --unit-attribute";
     assert!(conditions.iter().any(|one| one.message == expected), "{conditions:?}");
-    let warned: Vec<String> = world.plan().warnings.into_iter().map(|warning| warning.node).collect();
+    let warned: Vec<String> = world.decision().warnings.into_iter().map(|warning| warning.node).collect();
     assert_eq!(warned, ["n-0"]);
     world.clear("c");
     world.slices.retain(|name, _| !name.ends_with("-local"));
@@ -224,7 +224,7 @@ fn where_pods_pick_again_a_driver_without_identity_keeps_nothing_from_being_offe
     world.plug("b", "by-hand");
     world.attach_by_hand("by-hand", 0);
     world.settle();
-    assert!(world.plan().warnings.is_empty());
+    assert!(world.decision().warnings.is_empty());
     world.claim("c", "a", 1);
     assert!(world.schedule("c", "n-0"));
 }

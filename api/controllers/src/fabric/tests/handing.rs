@@ -57,12 +57,12 @@ fn losing_a_device_to_another_cluster_fails_the_claim_and_the_next_try_takes_ano
     assert!(world.schedule("c", "n-0"));
     // The other cluster is faster, after we last looked.
     world.refresh();
-    let steps = world.plan().steps;
-    steps.into_iter().for_each(|step| world.take(step));
+    let actions = world.decision().actions;
+    actions.into_iter().for_each(|action| world.take(action));
     let theirs = Place { host: "theirs".to_owned(), port: "theirs".to_owned() };
     world.truth.units.get_mut("serial-a-0").expect("it is there").attached = Some(theirs);
-    let steps = world.plan().steps;
-    steps.into_iter().for_each(|step| world.take(step));
+    let actions = world.decision().actions;
+    actions.into_iter().for_each(|action| world.take(action));
     world.settle();
     assert_eq!(world.standing("c"), Err("AttachFailed".to_owned()));
     world.clear("c");
@@ -102,7 +102,7 @@ fn idle_devices_are_offered_again_and_detached_after_ten_minutes() {
     world.wait(590_000);
     world.settle();
     assert!(world.detachments.is_empty(), "its time began anew");
-    assert!(world.plan().again_at.is_some());
+    assert!(world.decision().again_at.is_some());
     world.wait(20_000);
     world.settle();
     assert_eq!(world.detachments, ["serial-a-0"]);
@@ -123,8 +123,8 @@ fn a_claim_that_takes_a_device_while_it_is_detached_gets_one_all_the_same() {
     world.clear("c");
     world.wait(601_000);
     world.refresh();
-    let steps = world.plan().steps;
-    steps.into_iter().for_each(|step| world.take(step));
+    let actions = world.decision().actions;
+    actions.into_iter().for_each(|action| world.take(action));
     world.claims.insert("c".to_owned(), late);
     world.settle();
     assert_eq!(world.standing("c"), Ok(true));

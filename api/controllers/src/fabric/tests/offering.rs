@@ -37,7 +37,7 @@ fn what_is_plugged_in_or_pulled_out_appears_or_goes_at_the_next_look() {
     let mut world = World::new(1, &[("a", 2)]);
     assert_eq!(world.offered("rack.free.a"), ["slot-0", "slot-1"]);
     world.plug("a", "late");
-    assert!(world.plan().steps.is_empty(), "nobody has looked yet");
+    assert!(world.decision().actions.is_empty(), "nobody has looked yet");
     world.settle();
     assert_eq!(world.offered("rack.free.a"), ["slot-0", "slot-1", "slot-2"]);
     world.truth.units.remove("serial-a-0");
@@ -99,8 +99,8 @@ fn large_pools_have_several_slices_that_change_together() {
     assert_eq!(generations(&world), [1, 1]);
     world.plug("a", "late");
     world.refresh();
-    let steps = world.plan().steps;
-    world.take(steps[0].clone());
+    let actions = world.decision().actions;
+    world.take(actions[0].clone());
     world.settle();
     let found = generations(&world);
     assert!(found[0] == found[1] && found[0] > 1, "{found:?}");

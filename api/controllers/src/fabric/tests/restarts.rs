@@ -1,12 +1,12 @@
-//! Whoever carries steps out dies between any two of them, or right after the fabric did something. Nothing comes of it.
+//! Whoever carries actions out dies between any two of them, or right after the fabric did something. Nothing comes of it.
 
 use std::collections::BTreeSet;
 
 use super::world::{Fate, World};
-use crate::fabric::{HandOver, Step};
+use crate::fabric::{FabricAction, HandOver};
 
-/// Plays a whole life: attach, use, idle, detach. Dies before step `dies_at`; if that touches the fabric, after it.
-/// Says how many steps there were.
+/// Plays a whole life: attach, use, idle, detach. Dies before action `dies_at`; if that touches the fabric, after it.
+/// Says how many actions there were.
 fn live(hand_over: HandOver, dies_at: usize) -> usize {
     let mut world = World::new(2, &[("a", 3)]);
     world.options.hand_over = hand_over;
@@ -16,13 +16,13 @@ fn live(hand_over: HandOver, dies_at: usize) -> usize {
     let mut work = |world: &mut World| {
         for _ in 0..100 {
             world.refresh();
-            let Some(step) = world.plan().steps.into_iter().next() else { return };
+            let Some(action) = world.decision().actions.into_iter().next() else { return };
             count += 1;
             let dies = count == dies_at;
             world.fate = if dies { Fate::Unheard } else { Fate::Good };
             // What is not done now is found to be undone later.
-            if !dies || matches!(step, Step::Attach(_) | Step::Detach(_)) {
-                world.take(step);
+            if !dies || matches!(action, FabricAction::Attach(_) | FabricAction::Detach(_)) {
+                world.take(action);
             }
             assert!(world.attached().len() <= 2, "a claim of two devices has more: {:?}", world.attachments);
         }
@@ -58,9 +58,9 @@ fn live(hand_over: HandOver, dies_at: usize) -> usize {
 #[test]
 fn dying_between_any_two_steps_attaches_nothing_twice_and_forgets_nothing() {
     for hand_over in [HandOver::InPlace, HandOver::RePick] {
-        let steps = live(hand_over, 0);
-        assert!(steps > 10, "{steps}");
-        (1..=steps).for_each(|at| assert!(live(hand_over, at) >= steps));
+        let actions = live(hand_over, 0);
+        assert!(actions > 10, "{actions}");
+        (1..=actions).for_each(|at| assert!(live(hand_over, at) >= actions));
     }
 }
 
@@ -127,11 +127,11 @@ fn story(seed: u64) {
                 if dice.roll(2) == 0 {
                     world.refresh();
                 }
-                for step in world.plan().steps {
+                for action in world.decision().actions {
                     world.fate =
                         [Fate::Good, Fate::Good, Fate::Refused, Fate::Unheard][dice.roll(4) as usize];
-                    let is_act = matches!(step, Step::Attach(_) | Step::Detach(_));
-                    world.take(step);
+                    let is_act = matches!(action, FabricAction::Attach(_) | FabricAction::Detach(_));
+                    world.take(action);
                     // Whoever acted looks before it decides again, and so does whoever begins anew.
                     if is_act || world.fate == Fate::Unheard {
                         world.refresh();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::fabric::inventory::{Host, Inventory, Place, Port, Unit};
 use crate::fabric::names::{ATTACH_FAILED, ATTACHED, FABRIC_LABEL, UNIT_ATTRIBUTE};
-use crate::fabric::{Options, Plan, Step, View, decide, ledger};
+use crate::fabric::{FabricAction, FabricDecision, Options, View, decide, ledger};
 
 pub const DRIVER: &str = "gpu.example.com";
 pub const FABRIC: &str = "rack";
@@ -125,7 +125,7 @@ impl World {
     }
 
     /// What there is to do.
-    pub fn plan(&self) -> Plan {
+    pub fn decision(&self) -> FabricDecision {
         let slices: Vec<_> = self.slices.values().collect();
         let claims: Vec<_> = self.claims.values().collect();
         let nodes: Vec<_> = self.nodes.iter().collect();
@@ -147,33 +147,35 @@ impl World {
     pub fn settle(&mut self) {
         for _ in 0..200 {
             self.refresh();
-            let plan = self.plan();
-            if plan.steps.is_empty() {
+            let decision = self.decision();
+            if decision.actions.is_empty() {
                 return;
             }
-            plan.steps.into_iter().for_each(|step| self.take(step));
+            decision.actions.into_iter().for_each(|action| self.take(action));
         }
-        panic!("there is no end to it: {:#?}", self.plan().steps);
+        panic!("there is no end to it: {:#?}", self.decision().actions);
     }
 
-    /// Takes a step, as whoever carries steps out does.
-    pub fn take(&mut self, step: Step) {
+    /// Takes an action, as whoever carries actions out does.
+    pub fn take(&mut self, action: FabricAction) {
         self.wait(1);
-        match step {
-            Step::Publish(mut slice) => {
+        match action {
+            FabricAction::Publish(mut slice) => {
                 (self.server)(&mut slice);
                 self.put(*slice, |world| &mut world.slices);
             }
-            Step::Withdraw(slice) => drop(self.slices.remove(&slice.metadata.name)),
-            Step::Record(entry) | Step::Assign(entry) => self.put(*entry, |world| &mut world.ledger),
-            Step::Forget(entry) => drop(self.ledger.remove(&entry.metadata.name)),
-            Step::Report(claim) => {
+            FabricAction::Withdraw(slice) => drop(self.slices.remove(&slice.metadata.name)),
+            FabricAction::Record(entry) | FabricAction::Assign(entry) => {
+                self.put(*entry, |world| &mut world.ledger)
+            }
+            FabricAction::Forget(entry) => drop(self.ledger.remove(&entry.metadata.name)),
+            FabricAction::Report(claim) => {
                 let stored = self.claims.get_mut(&claim.metadata.name).expect("reports are about claims");
                 stored.status = claim.status;
             }
-            Step::Guard(rule) => self.put(*rule, |world| &mut world.guards),
-            Step::Unguard(rule) => drop(self.guards.remove(&rule.metadata.name)),
-            Step::Attach(entry) => {
+            FabricAction::Guard(rule) => self.put(*rule, |world| &mut world.guards),
+            FabricAction::Unguard(rule) => drop(self.guards.remove(&rule.metadata.name)),
+            FabricAction::Attach(entry) => {
                 let done = self.attach(&entry);
                 let next = match done {
                     Ok(()) => ledger::attached(*entry, self.now),
@@ -186,7 +188,7 @@ impl World {
                     self.put(next, |world| &mut world.ledger);
                 }
             }
-            Step::Detach(entry) => {
+            FabricAction::Detach(entry) => {
                 let unit = self.truth.units.get_mut(&entry.spec.unit).expect("it is in the fabric");
                 unit.attached = None;
                 self.detachments.push(entry.spec.unit.clone());

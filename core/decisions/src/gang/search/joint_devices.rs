@@ -10,7 +10,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use allocation::Answer;
+use allocation::AllocationAnswer;
 use cluster::claims::{ClaimState, Held};
 use cluster::ledger::{Holder, PodRef};
 use cluster::nodes::{NodeIdx, NodeState};
@@ -206,9 +206,9 @@ impl Cycle<'_> {
         };
         budget.spend(reply.steps / DEVICE_STEPS);
         let mut found = match reply.answer {
-            Answer::Impossible(_) => return JointDevices::Impossible,
-            Answer::BudgetSpent => return JointDevices::Unknown,
-            Answer::Allocated(found) => found.into_iter(),
+            AllocationAnswer::Impossible(_) => return JointDevices::Impossible,
+            AllocationAnswer::BudgetSpent => return JointDevices::Unknown,
+            AllocationAnswer::Allocated(found) => found.into_iter(),
         };
         let own = counts.into_iter().map(|count| found.by_ref().take(count).collect()).collect();
         let shared = shared.into_iter().cloned().zip(found).collect();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use allocation::Answer;
+use allocation::AllocationAnswer;
 use cluster::nodes::{NodeIdx, NodeState};
 use model::allocation::Allocation;
 use model::claim::Claim;
@@ -51,9 +51,9 @@ impl Cycle<'_> {
         // What cannot be judged on this node is no seat; it may be judged elsewhere.
         let Ok(reply) = self.ask_for_devices(&node, &wishes) else { return Devices::Impossible(0) };
         match reply.answer {
-            Answer::Impossible(_) => Devices::Impossible(reply.steps),
-            Answer::BudgetSpent => Devices::Unknown,
-            Answer::Allocated(found) => {
+            AllocationAnswer::Impossible(_) => Devices::Impossible(reply.steps),
+            AllocationAnswer::BudgetSpent => Devices::Unknown,
+            AllocationAnswer::Allocated(found) => {
                 let mut found = found.into_iter();
                 let of_members =
                     counts.into_iter().map(|count| found.by_ref().take(count).collect()).collect();

@@ -1,6 +1,6 @@
 //! The search for a placement, within its bounds.
 
-use placement::{Answer, Budget, Domain, Gang, Question, place};
+use placement::{Budget, Domain, Gang, PlacementAnswer, Question, place};
 
 use crate::cycle::Cycle;
 use crate::gang::members::cast::Cast;
@@ -18,7 +18,7 @@ impl Cycle<'_> {
         domains: &[Domain],
         steps: u64,
         profile: &Profile,
-    ) -> Answer<NextMember> {
+    ) -> PlacementAnswer<NextMember> {
         let nodes: usize = domains.iter().map(|domain| domain.nodes.len()).sum();
         self.caches.work.spend(nodes as u64 * work::SURVEY + u64::from(gang.members()) * work::MEMBER);
         let scorers = profile.placement.scorers();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::group::Group;
 use model::pod::Pod;
-use placement::{Answer, Domain, Gang, Placement, PlacementGenerator, ReachGenerator};
+use placement::{Domain, Gang, Placement, PlacementAnswer, PlacementGenerator, ReachGenerator};
 
 use crate::cycle::Cycle;
 use crate::gang::answer::seats::Seated;
@@ -161,9 +161,9 @@ impl Cycle<'_> {
         profile: &Profile,
     ) -> Result<FoundSeats, Miss> {
         let (refusal, certainty) = match self.place_within(gang, cast, domains, steps, profile) {
-            Answer::Placed(placement) => return Ok(FoundSeats { placement, apart: None }),
-            Answer::Impossible(refusal) => (refusal, Certainty::Proved),
-            Answer::BudgetSpent(refusal) => (refusal, Certainty::LimitReached),
+            PlacementAnswer::Placed(placement) => return Ok(FoundSeats { placement, apart: None }),
+            PlacementAnswer::Impossible(refusal) => (refusal, Certainty::Proved),
+            PlacementAnswer::BudgetSpent(refusal) => (refusal, Certainty::LimitReached),
         };
         let room_for = refusal.nearest.as_ref().map_or(0, |nearest| nearest.room_for);
         Err(Miss { room_for, certainty, ..Miss::proved(GangReason::NoRoom(Box::new(refusal))) })

@@ -28,7 +28,7 @@ use rustc_hash::FxHashMap;
 
 use crate::claim_waits::For;
 use crate::engine::Engine;
-use crate::life_cycles::telling::{Stage, Tellings};
+use crate::life_cycles::telling::{TellingStage, Tellings};
 use crate::news::{Await, Wait};
 use crate::outbox::Owner;
 use crate::write::{Write, WriteId, WriteOutcome};
@@ -177,14 +177,14 @@ impl Engine {
         };
         let key = self.facts.groups.key_of(&pod);
         match (outcome, told) {
-            (WriteOutcome::Done, Stage::Withdrawing(claims)) => {
+            (WriteOutcome::Done, TellingStage::Withdrawing(claims)) => {
                 self.bindings.giving_back.unselected(write);
                 claims.into_iter().for_each(|one| self.ask_for(one, Some((&uid).into())));
             }
-            (WriteOutcome::Done, Stage::Outdated) => {
+            (WriteOutcome::Done, TellingStage::Outdated) => {
                 self.queue.wake_one(&key, Wake::OwnClaims.into(), now);
             }
-            (WriteOutcome::Done, Stage::Telling) => {}
+            (WriteOutcome::Done, TellingStage::Telling) => {}
             (WriteOutcome::Failed(_), _) => {
                 self.note_selection(&pod.id, &pod.uid);
                 self.keep_after_all(now, write);

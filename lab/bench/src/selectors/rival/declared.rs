@@ -16,7 +16,7 @@ use super::values::{AMOUNT, Amount, PATTERN, Pattern, VERSION, Version};
 /// The constants that macros have found so far.
 pub(super) type Found = Arc<Mutex<Vec<Constant>>>;
 
-type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+type CelResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// The results of all functions, so that none of them has to allocate one.
 static NUMBERS: LazyLock<[CelInt; 3]> =
@@ -62,23 +62,23 @@ fn argument<'a, T: cel::common::value::StaticVal>(
     value.ok_or(ExecutionError::MissingArgumentOrTarget)
 }
 
-fn compare<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn compare<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CelResult<'b, 'v> {
     let order = argument::<Amount>(&args, 0)?.0.cmp(&argument::<Amount>(&args, 1)?.0);
     Ok(CowVal::Borrowed(&NUMBERS[(order as i8 + 1) as usize]))
 }
 
-fn is_greater<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn is_greater<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CelResult<'b, 'v> {
     Ok(condition(argument::<Version>(&args, 0)? > argument::<Version>(&args, 1)?))
 }
 
-fn includes<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn includes<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CelResult<'b, 'v> {
     match (args[0].as_container(), args.get(1)) {
         (Some(list), Some(element)) => list.contains(element.as_ref()).map(condition),
         _ => Err(ExecutionError::MissingArgumentOrTarget),
     }
 }
 
-fn finds<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn finds<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CelResult<'b, 'v> {
     let text = args[0].downcast_ref::<CelString>().ok_or(ExecutionError::MissingArgumentOrTarget)?;
     Ok(condition(argument::<Pattern>(&args, 1)?.0.is_match(text.inner())))
 }

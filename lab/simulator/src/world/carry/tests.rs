@@ -9,12 +9,12 @@ use scheduler::write::{Consumer, WaitReason, Write, WriteId};
 use serde_json::{Value, json};
 
 use super::super::api::named;
-use super::super::plan::{Fault, Plan, Sabotage};
+use super::super::setup::{Fault, Sabotage, WorldSetup};
 use super::super::{Happening, World};
 
 /// A world with a pod and a claim that is protected, and the claim.
 fn world() -> (World, Arc<Value>) {
-    let mut world = World::of(0, Plan::quiet(Sabotage::None), true);
+    let mut world = World::of(0, WorldSetup::quiet(Sabotage::None), true);
     world.begin(|_, _, _| {});
     let mut pod = named("v1", "Pod", "p");
     pod["spec"] = json!({ "containers": [{ "name": "c", "image": "i" }], "schedulerName": "nobody" });
@@ -118,10 +118,10 @@ fn a_claim_that_the_api_finds_a_name_for_is_not_made_twice() {
         shares: Vec::new(),
         mappings: Vec::new(),
     };
-    world.plan.strike_always(Fault::LostAnswer);
+    world.setup.strike_always(Fault::LostAnswer);
     let said = outcome(&mut world, write, |world| {
         // Once is enough.
-        world.plan.calm = true;
+        world.setup.calm = true;
     });
     assert!(said.starts_with("Failed("), "{said}");
     assert_eq!(world.api.list("ResourceClaim").len(), 2, "one was there before");

@@ -189,7 +189,7 @@ const GANGS_FROM: u64 = 300;
 
 /// What a world is like.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct WorldSetup {
     pub arrangement: Arrangement,
     pub devices: Devices,
     /// Devices have to be made ready once they are chosen.
@@ -211,8 +211,8 @@ pub(crate) struct Plan {
     pub calm: bool,
 }
 
-impl Plan {
-    pub fn new(seed: u64, sabotage: Sabotage) -> Plan {
+impl WorldSetup {
+    pub fn new(seed: u64, sabotage: Sabotage) -> WorldSetup {
         let mut dice = Dice::new(seed, 1);
         let arrangement = match (sabotage, dice.below(10)) {
             (Sabotage::LeadsBlindly, _) => Arrangement::Replicas,
@@ -260,7 +260,7 @@ impl Plan {
         let nodes = 2 + dice.below(2) + usize::from(gangs);
         let acts = 35 + u32::try_from(dice.below(30)).unwrap_or_default();
         let tries_max = [0, 0, 1, 3][dice.below(4)];
-        Plan {
+        WorldSetup {
             tries_max,
             arrangement,
             devices,
@@ -278,8 +278,8 @@ impl Plan {
     }
 
     /// A world in which nothing goes wrong by chance, and nobody does anything by chance.
-    pub fn quiet(sabotage: Sabotage) -> Plan {
-        Plan {
+    pub fn quiet(sabotage: Sabotage) -> WorldSetup {
+        WorldSetup {
             arrangement: Arrangement::Alone,
             devices: Devices::Whole,
             readied: false,

@@ -13,19 +13,19 @@ use model::device::{Device, DeviceId};
 use smallvec::SmallVec;
 
 use crate::capacity::Consumption;
-use crate::constraint::{ConstraintPlan, ValueTable};
+use crate::constraint::{ParsedConstraint, ValueTable};
 use crate::counters::Counters;
 use crate::error::AllocationError;
-use crate::refusal::Step;
+use crate::refusal::StageCount;
 
 /// The whole question.
 #[derive(Debug)]
 pub(crate) struct Problem<'q> {
     pub spots: Vec<Spot<'q>>,
     /// One for each way to satisfy each request, in order.
-    pub plans: Vec<Plan<'q>>,
-    pub requests: Vec<RequestPlan>,
-    pub claims: Vec<ClaimPlan>,
+    pub alternatives: Vec<Alternative<'q>>,
+    pub requests: Vec<ParsedRequest>,
+    pub claims: Vec<ParsedClaim>,
     pub tables: Vec<ValueTable>,
     pub counters: Counters,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Spot<'q> {
     pub charged: bool,
     /// Those shares were allocated with the groups that it declares now, so they vouch for further ones.
     pub settled: bool,
-    pub draws: SmallVec<[DrawPlan; 1]>,
+    pub draws: SmallVec<[ParsedDraw; 1]>,
     /// What it draws can be counted.
     pub counted: bool,
     pub holdings: Option<&'q Holdings>,
@@ -55,7 +55,7 @@ pub(crate) struct Spot<'q> {
 
 /// What a device draws from one counter set.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct DrawPlan {
+pub(crate) struct ParsedDraw {
     pub set: u32,
     /// Counters by slot, and how much.
     pub amounts: SmallVec<[(u32, i128); 4]>,
@@ -63,9 +63,9 @@ pub(crate) struct DrawPlan {
     pub groups: SmallVec<[u32; 2]>,
 }
 
-/// One way to satisfy a request.
+/// One way to satisfy a request: all of it, or one of its subrequests.
 #[derive(Debug)]
-pub(crate) struct Plan<'q> {
+pub(crate) struct Alternative<'q> {
     pub ask: &'q Ask,
     pub class: &'q Class,
     pub request: u32,
@@ -85,8 +85,8 @@ pub(crate) struct Plan<'q> {
     pub consumption: Vec<(u32, Taken)>,
     /// Constraints that concern it: which, and where the values of devices stand.
     pub constraints: SmallVec<[(u32, u32); 2]>,
-    /// How many devices each step left.
-    pub steps: Vec<Step>,
+    /// How many devices each stage left.
+    pub stages: Vec<StageCount>,
     /// Devices that would be candidates if nobody held them.
     pub wanted_but_taken: FixedBitSet,
 }
@@ -99,7 +99,7 @@ pub(crate) struct Taken {
     pub nanos: Vec<i128>,
 }
 
-impl Plan<'_> {
+impl Alternative<'_> {
     /// What is taken from a shareable device.
     pub fn taken(&self, spot: u32) -> Option<&Taken> {
         let at = self.consumption.binary_search_by_key(&spot, |(spot, _)| *spot).ok()?;
@@ -112,28 +112,28 @@ impl Plan<'_> {
     }
 }
 
-/// A request: the plans of which one has to succeed.
+/// A request: the alternatives of which one has to succeed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RequestPlan {
+pub(crate) struct ParsedRequest {
     pub claim: u32,
-    pub first_plan: u32,
-    pub plans: u32,
-    /// Whether the plans are alternatives, even if there is one only.
-    pub alternatives: bool,
+    pub first_alternative: u32,
+    pub alternatives: u32,
+    /// Whether they are a list of which the first that is available is taken, even if there is one only.
+    pub first_available: bool,
 }
 
-impl RequestPlan {
-    /// The plans, in order of preference.
-    pub fn plans(&self) -> std::ops::Range<usize> {
-        self.first_plan as usize..(self.first_plan + self.plans) as usize
+impl ParsedRequest {
+    /// The alternatives, in order of preference.
+    pub fn alternatives(&self) -> std::ops::Range<usize> {
+        self.first_alternative as usize..(self.first_alternative + self.alternatives) as usize
     }
 }
 
 /// A claim: its requests and constraints.
 #[derive(Debug)]
-pub(crate) struct ClaimPlan {
+pub(crate) struct ParsedClaim {
     pub id: ClaimId,
     pub first_request: usize,
     pub requests: usize,
-    pub constraints: Vec<ConstraintPlan>,
+    pub constraints: Vec<ParsedConstraint>,
 }

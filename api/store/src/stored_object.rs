@@ -67,8 +67,8 @@ impl Body {
     }
 
     /// The object at a revision.
-    pub(crate) fn at(self, revision: u64) -> Entry {
-        Entry {
+    pub(crate) fn at(self, revision: u64) -> StoredObject {
+        StoredObject {
             revision,
             tail: self.tail,
             labels: self.labels,
@@ -96,7 +96,7 @@ fn write_entries<'a>(
 
 /// A stored object.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct StoredObject {
     revision: u64,
     tail: Arc<[u8]>,
     labels: BTreeMap<String, String>,
@@ -104,7 +104,7 @@ pub struct Entry {
     has_ties: bool,
 }
 
-impl Entry {
+impl StoredObject {
     /// The revision of its last change.
     pub fn revision(&self) -> u64 {
         self.revision
@@ -171,7 +171,7 @@ impl Entry {
         &self.tail
     }
 
-    /// An entry that comes from a journal.
+    /// An object that comes from a journal.
     pub(crate) fn restored(
         revision: u64,
         tail: Arc<[u8]>,
@@ -182,7 +182,7 @@ impl Entry {
         Self { revision, tail, labels, fields: fields.into(), has_ties }
     }
 
-    /// The same entry with the selectable fields read from its JSON.
+    /// The same object with the selectable fields read from its JSON.
     pub(crate) fn with_fields_of(self, kind: &Kind) -> Option<Self> {
         let mut text = Vec::with_capacity(self.tail.len() + 64);
         self.write_item(&mut text);
@@ -201,13 +201,13 @@ mod tests {
     fn an_object_comes_back_with_its_revision_and_the_kind_that_was_asked_for() {
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"},
             "metadata": {"name": "x", "labels": {"l": "1"}, "resourceVersion": "7"}});
-        let entry = Body::new(&object, vec![]).at(42);
+        let stored = Body::new(&object, vec![]).at(42);
         let mut expected = object;
         expected["metadata"]["resourceVersion"] = json!("42");
-        assert_eq!(entry.value("v1", "ConfigMap"), expected);
-        assert_eq!(entry.labels()["l"], "1");
+        assert_eq!(stored.value("v1", "ConfigMap"), expected);
+        assert_eq!(stored.labels()["l"], "1");
         let mut item = Vec::new();
-        entry.write_item(&mut item);
+        stored.write_item(&mut item);
         let item: serde_json::Value = serde_json::from_slice(&item).expect("an item is JSON");
         assert!(item.get("kind").is_none() && item["data"] == json!({"a": "b"}));
     }

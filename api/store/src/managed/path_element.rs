@@ -1,4 +1,4 @@
-//! One step of a path into an object, and the two texts of a step: in managed fields and in messages.
+//! One element of a path into an object, and its two texts: in managed fields and in messages.
 //!
 //! Steps have a total order in which equal numbers are equal however they are written, so that sets of fields can
 //! be sorted lists.
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// How to get from a value to one of its parts.
 #[derive(Clone, Debug)]
-pub enum Step<'a> {
+pub enum PathElement<'a> {
     /// The field of an object, or the entry of a map.
     Field(&'a str),
     /// The element of a list whose fields have these values; the names are in order.
@@ -22,7 +22,7 @@ pub enum Step<'a> {
     Index(i64),
 }
 
-impl<'a> Step<'a> {
+impl<'a> PathElement<'a> {
     /// Reads the text of managed fields: `f:name`, `k:{"name":"x"}`, `v:"x"`, `i:0`.
     ///
     /// A text of a kind that nobody knows yet is `None`: it is passed over, so that newer writers are no error.
@@ -30,14 +30,14 @@ impl<'a> Step<'a> {
         let bad = || format!("{text:?} is no step of a path");
         let (kind, rest) = text.split_once(':').filter(|(kind, _)| kind.len() == 1).ok_or_else(bad)?;
         Ok(Some(match kind {
-            "f" => Step::Field(rest),
+            "f" => PathElement::Field(rest),
             "k" => {
                 let fields: serde_json::Map<String, Value> = serde_json::from_str(rest).map_err(|_| bad())?;
                 let fields = fields.into_iter();
-                Step::Key(fields.map(|(name, value)| (Cow::Owned(name), Cow::Owned(value))).collect())
+                PathElement::Key(fields.map(|(name, value)| (Cow::Owned(name), Cow::Owned(value))).collect())
             }
-            "v" => Step::Item(Cow::Owned(serde_json::from_str(rest).map_err(|_| bad())?)),
-            "i" => Step::Index(rest.parse().map_err(|_| bad())?),
+            "v" => PathElement::Item(Cow::Owned(serde_json::from_str(rest).map_err(|_| bad())?)),
+            "i" => PathElement::Index(rest.parse().map_err(|_| bad())?),
             _ => return Ok(None),
         }))
     }
@@ -45,8 +45,8 @@ impl<'a> Step<'a> {
     /// The text of managed fields.
     pub(crate) fn text(&self) -> String {
         match self {
-            Step::Field(name) => ["f:", name].concat(),
-            Step::Key(fields) => {
+            PathElement::Field(name) => ["f:", name].concat(),
+            PathElement::Key(fields) => {
                 let mut text = String::with_capacity(32);
                 text.push_str("k:{");
                 for (at, (name, value)) in fields.iter().enumerate() {
@@ -60,73 +60,73 @@ impl<'a> Step<'a> {
                 text.push('}');
                 text
             }
-            Step::Item(value) => {
+            PathElement::Item(value) => {
                 let mut text = "v:".to_owned();
                 write_json(&mut text, value);
                 text
             }
-            Step::Index(index) => format!("i:{index}"),
+            PathElement::Index(index) => format!("i:{index}"),
         }
     }
 }
 
 /// The text of messages: `.name`, `[name="x"]`, `[="x"]`, `[0]`.
-impl fmt::Display for Step<'_> {
+impl fmt::Display for PathElement<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Step::Field(name) => write!(f, ".{name}"),
-            Step::Key(fields) => {
+            PathElement::Field(name) => write!(f, ".{name}"),
+            PathElement::Key(fields) => {
                 f.write_char('[')?;
                 for (at, (name, value)) in fields.iter().enumerate() {
                     write!(f, "{}{name}={value}", if at > 0 { "," } else { "" })?;
                 }
                 f.write_char(']')
             }
-            Step::Item(value) => write!(f, "[={value}]"),
-            Step::Index(index) => write!(f, "[{index}]"),
+            PathElement::Item(value) => write!(f, "[={value}]"),
+            PathElement::Index(index) => write!(f, "[{index}]"),
         }
     }
 }
 
-impl Ord for Step<'_> {
+impl Ord for PathElement<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
-            (Step::Field(a), Step::Field(b)) => a.cmp(b),
-            (Step::Key(a), Step::Key(b)) => {
+            (PathElement::Field(a), PathElement::Field(b)) => a.cmp(b),
+            (PathElement::Key(a), PathElement::Key(b)) => {
                 let pairs = a.iter().zip(b);
                 let mut unequal = pairs.map(|((a_name, a_value), (b_name, b_value))| {
                     a_name.cmp(b_name).then_with(|| order(a_value, b_value))
                 });
                 unequal.find(|ordering| ordering.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
             }
-            (Step::Item(a), Step::Item(b)) => order(a, b),
-            (Step::Index(a), Step::Index(b)) => a.cmp(b),
+            (PathElement::Item(a), PathElement::Item(b)) => order(a, b),
+            (PathElement::Index(a), PathElement::Index(b)) => a.cmp(b),
             _ => self.rank().cmp(&other.rank()),
         }
     }
 }
 
-impl PartialOrd for Step<'_> {
+impl PartialOrd for PathElement<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Step<'_> {
+impl PartialEq for PathElement<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Step<'_> {}
+impl Eq for PathElement<'_> {}
 
-impl Step<'_> {
+impl PathElement<'_> {
     fn rank(&self) -> u8 {
         match self {
-            Step::Field(_) => 0,
-            Step::Key(_) => 1,
-            Step::Item(_) => 2,
-            Step::Index(_) => 3,
+            PathElement::Field(_) => 0,
+            PathElement::Key(_) => 1,
+            PathElement::Item(_) => 2,
+            PathElement::Index(_) => 3,
         }
     }
 }
@@ -230,7 +230,7 @@ fn write_string(text: &mut String, string: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::Step;
+    use super::PathElement;
 
     #[test]
     fn a_step_is_written_as_it_was_read() {
@@ -242,30 +242,30 @@ mod tests {
             "v:3",
             "i:7",
         ] {
-            let step = Step::read(text).expect("well formed").expect("of a known kind");
-            assert_eq!(step.text(), text);
+            let element = PathElement::read(text).expect("well formed").expect("of a known kind");
+            assert_eq!(element.text(), text);
         }
     }
 
     #[test]
     fn steps_of_unknown_kinds_are_passed_over_and_malformed_ones_refused() {
-        assert_eq!(Step::read("x:1"), Ok(None));
+        assert_eq!(PathElement::read("x:1"), Ok(None));
         for text in ["", "f", "name", "k:[", "i:x", "v:"] {
-            assert!(Step::read(text).is_err(), "{text}");
+            assert!(PathElement::read(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn keys_are_ordered_by_value_not_by_text() {
-        let key = |text| Step::read(text).expect("well formed");
+        let key = |text| PathElement::read(text).expect("well formed");
         assert!(key(r#"k:{"port":80}"#) < key(r#"k:{"port":443}"#));
         assert_eq!(key(r#"k:{"port":80}"#), key(r#"k:{"port":80.0}"#));
     }
 
     #[test]
     fn a_path_reads_as_in_messages() {
-        let step = |text| Step::read(text).expect("well formed").expect("known").to_string();
-        assert_eq!(step(r#"k:{"name":"a","port":1}"#), r#"[name="a",port=1]"#);
-        assert_eq!(step(r#"v:"a/b""#), r#"[="a/b"]"#);
+        let shown = |text| PathElement::read(text).expect("well formed").expect("known").to_string();
+        assert_eq!(shown(r#"k:{"name":"a","port":1}"#), r#"[name="a",port=1]"#);
+        assert_eq!(shown(r#"v:"a/b""#), r#"[="a/b"]"#);
     }
 }

@@ -18,7 +18,7 @@ use super::START;
 use super::api::{Api, Refused};
 use super::keeper::Keeper;
 use super::lender::{Deed, Lender, Mood, Seen};
-use super::plan::Sabotage;
+use super::setup::Sabotage;
 
 /// Kinds that mean something to controllers here.
 const KINDS: [&str; 7] = [
@@ -57,12 +57,12 @@ pub struct Acted {
 
 /// A cluster.
 #[derive(Debug)]
-pub struct Stage {
+pub struct PlayedCluster {
     api: Api,
     gates: Gates,
 }
 
-impl Stage {
+impl PlayedCluster {
     /// The cluster of these objects, of which those that concern nobody here are left out. `number` is that of the last
     /// write. The API serves everything; controllers have these features.
     ///
@@ -72,7 +72,7 @@ impl Stage {
         objects: impl IntoIterator<Item = &'o Value>,
         number: u64,
         gates: Gates,
-    ) -> Result<Stage, String> {
+    ) -> Result<PlayedCluster, String> {
         let mut api = Api::new(Gates::all_on(), START);
         let default = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "default" } });
         let is_known = |object: &&Value| KINDS.iter().any(|kind| object["kind"] == *kind);
@@ -85,7 +85,7 @@ impl Stage {
             api.adopt(&default).map_err(|why| why.to_string())?;
         }
         api.count_from(FIRST + number);
-        Ok(Stage { api, gates })
+        Ok(PlayedCluster { api, gates })
     }
 
     /// The objects that may have changed, as they are now.
