@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use schema::{Scope, table};
 use serde_json::json;
-use simulator::{Manifest, Place, read};
+use simulation::{Manifest, Place, read};
 
 use crate::failure::Failure;
 

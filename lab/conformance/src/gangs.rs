@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Context;
 use gates::{Gate, Gates};
 use serde_json::{Value, json};
-use simulator::{Manifest, Place, simulate};
+use simulation::{Manifest, Place, simulate};
 
 use crate::{Form, Suite};
 

@@ -14,7 +14,7 @@ use gates::Gates;
 use model::timestamp::Timestamp;
 use scheduler::engine::{Engine, Input};
 use serde_json::{Value, json};
-use simulator::{Manifest, Place, PodOutcome, Rules, simulate_by};
+use simulation::{Manifest, Place, PodOutcome, Rules, simulate_by};
 
 use crate::document::{Gathered, Placed, Scores};
 use crate::world::{World, revision_of};

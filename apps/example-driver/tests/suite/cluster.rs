@@ -27,7 +27,7 @@ async fn list<K: Object + Send + 'static>(stage: &Stage, plural: &'static str) -
 /// Makes the objects of a manifest.
 async fn apply(stage: &Stage, file: &str) {
     let text = fs::read_to_string(root().join(file)).expect("it is there");
-    for manifest in simulator::read(file, &text).expect("good manifests") {
+    for manifest in simulation::read(file, &text).expect("good manifests") {
         make(stage, &manifest.value).await;
     }
 }

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use gates::Gates;
 use kubelet::simulated::Times;
 use serde_json::Value;
-use simulator::{Ending, Manifest, Outcome, PodOutcome, Rules, needed_gates, read, simulate_by};
+use simulation::{Ending, Manifest, Outcome, PodOutcome, Rules, needed_gates, read, simulate_by};
 
 use crate::cli::seconds;
 use crate::commands::features::refusal;

@@ -15,7 +15,7 @@ use kubelet::simulated::Times;
 use objects::batch::Job;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
-use simulator::Manifest;
+use simulation::Manifest;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};

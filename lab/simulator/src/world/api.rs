@@ -23,7 +23,7 @@ use store::patch::strategic_merge_patch;
 use store::{Body, Event, Expected, Key, ListAt, Resource, Selection, Store, WriteError, selectable};
 use thiserror::Error;
 
-use crate::shelf::{kind_of, namespace_of};
+use simulation::{kind_of, namespace_of};
 
 /// Why the API did not do something. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]

@@ -314,7 +314,7 @@ fn kind_of_call(call: &ApiCall) -> Result<&'static Kind, String> {
 }
 
 /// The kind of a manifest.
-pub(crate) fn kind_of(manifest: &Value) -> Result<&'static Kind, String> {
+pub fn kind_of(manifest: &Value) -> Result<&'static Kind, String> {
     let text = |field: &str| {
         let text = manifest[field].as_str().filter(|text| !text.is_empty());
         text.ok_or_else(|| format!("a manifest needs {field}"))
@@ -324,7 +324,7 @@ pub(crate) fn kind_of(manifest: &Value) -> Result<&'static Kind, String> {
 }
 
 /// The namespace that a manifest goes to: empty for kinds that live in none.
-pub(crate) fn namespace_of(kind: &Kind, manifest: &Value) -> String {
+pub fn namespace_of(kind: &Kind, manifest: &Value) -> String {
     if kind.scope != Scope::Namespaced {
         return String::new();
     }

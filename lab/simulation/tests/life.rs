@@ -3,7 +3,7 @@
 use controllers::simulated::Times;
 use gates::{Gate, Gates};
 use serde_json::Value;
-use simulator::{Ending, Outcome, Rules, read, simulate, simulate_by};
+use simulation::{Ending, Outcome, Rules, read, simulate, simulate_by};
 use std::time::Duration;
 
 /// One node with a GPU, a class and a template.
@@ -44,7 +44,7 @@ fn run(objects: &[String]) -> Ending {
 
 /// How each pod ended and when, or where it is.
 fn fates(outcome: &Outcome) -> Vec<String> {
-    let fate = |pod: &simulator::PodOutcome| match (&pod.ended, &pod.node, &pod.reason) {
+    let fate = |pod: &simulation::PodOutcome| match (&pod.ended, &pod.node, &pod.reason) {
         (Some(end), ..) => format!("{} {}s", end.phase, end.after_seconds),
         (None, Some(node), _) => format!("on {node}"),
         (None, None, reason) => reason.clone().unwrap_or_default(),

@@ -3,7 +3,7 @@
 use allocation_counter::measure;
 use gates::Gates;
 use serde_json::{Value, json};
-use simulator::{read, simulate};
+use simulation::{read, simulate};
 
 /// Nodes with eight devices each, and a pod that wants one of them: as YAML documents, and as one list in JSON.
 fn cluster(nodes: usize) -> [(&'static str, String); 3] {

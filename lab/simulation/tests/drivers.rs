@@ -1,7 +1,7 @@
 //! Claims that drivers' own controllers are to give devices, in simulations in which no driver answers.
 
 use gates::{Gate, Gates};
-use simulator::{Ending, needed_gates, read, simulate};
+use simulation::{Ending, needed_gates, read, simulate};
 
 const CLUSTER: &str = "
 {apiVersion: v1, kind: Node, metadata: {name: node-1}, status: {allocatable: {cpu: '4', memory: 4Gi, pods: '10'}}}

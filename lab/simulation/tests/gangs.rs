@@ -1,7 +1,7 @@
 //! Pod groups, and where their members go.
 
 use gates::Gates;
-use simulator::{Outcome, needed_gates, read, simulate};
+use simulation::{Outcome, needed_gates, read, simulate};
 
 const PREEMPTION: &str = include_str!("../../../examples/gang/preemption.yaml");
 const WHOLE_AND_HALF: &str = include_str!("../../../examples/gang/whole-and-half.yaml");

@@ -4,7 +4,7 @@ use gates::{Gate, Gates};
 use invariants::{Evidence, GroupsFrom, check_state, with_taint_rules};
 use objects::Object;
 use serde_json::Value;
-use simulator::{BadInput, Outcome, read, simulate};
+use simulation::{BadInput, Outcome, read, simulate};
 
 /// Two nodes with a GPU each, a class and a template.
 const CLUSTER: &str = "

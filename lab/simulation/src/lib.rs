@@ -1,0 +1,22 @@
+//! A cluster made of values: manifests in, placements out.
+//!
+//! Invariant: nothing here looks at a clock, a file or a random source. The same manifests give the same placements; time
+//! is a number that jumps to the next moment at which there is something to do.
+
+mod displaced;
+mod jobs;
+mod kept;
+mod life;
+mod manifest;
+mod merged_keys;
+mod needed;
+mod outcome;
+mod shelf;
+mod simulation;
+mod templates;
+
+pub use manifest::{BadInput, Manifest, Place, read};
+pub use needed::needed_gates;
+pub use outcome::{ClaimOutcome, Ended, Ending, GrantedDevice, Outcome, PodOutcome};
+pub use shelf::{kind_of, namespace_of};
+pub use simulation::{Rules, simulate, simulate_by, simulate_with};
