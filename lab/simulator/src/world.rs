@@ -28,6 +28,7 @@ mod policies;
 mod replica;
 mod rules;
 mod schedulers;
+mod shown;
 mod stage;
 mod trace;
 mod trees;
@@ -39,7 +40,6 @@ use std::sync::Arc;
 
 use gates::Gates;
 use model::timestamp::Timestamp;
-use objects::Object;
 use objects::resource::class::DeviceClass;
 use scheduling::protocol::{Answer, Classes, Heard};
 use scheduling::request::ApiCall;
@@ -260,10 +260,10 @@ impl World {
     /// Starts with what is there from the beginning.
     fn begin(&mut self, furnish: impl FnOnce(&mut Api, &Plan, &mut Dice)) {
         furnish(&mut self.api, &self.plan, &mut self.deeds);
-        let classes = self.api.list("DeviceClass").into_iter().map(|(key, class)| {
-            let class = DeviceClass::read_value(&class).expect("what was admitted is of its kind");
-            (key.name.to_string(), Arc::new(class))
-        });
+        let classes = self.api.list("DeviceClass");
+        let classes = classes
+            .iter()
+            .map(|(key, class)| (key.name.to_string(), Arc::clone(class.read::<DeviceClass>())));
         self.classes = Arc::new(classes.collect());
         let [first, second] = workload::SCHEDULERS;
         let replicas: &[(&'static str, bool)] = match self.plan.arrangement {
@@ -367,7 +367,7 @@ impl World {
         }
         let calm = self.plan.calm || self.life.is_some();
         let most = [(); 3].map(|()| if calm { usize::MAX } else { self.chances.below(6) });
-        self.keeper.follow(&mut self.api, most);
+        self.keeper.follow(&self.api, most);
         if !self.keeper.has_work(&mut self.api, self.plan.sabotage) {
             return;
         }
@@ -448,7 +448,7 @@ impl World {
     /// Lets the judge look at what was written, and those who watch know that there is something new.
     fn spread(&mut self) {
         for made in self.api.take_made() {
-            let object = self.api.shown(made.site, &made.event.entry);
+            let object = self.api.shown(&made.event.entry);
             let (kind, key) = (&made.site.kind.kind, &made.event.key);
             let revision = made.event.revision();
             let now = self.agenda.now();

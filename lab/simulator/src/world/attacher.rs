@@ -13,6 +13,7 @@ use super::api::{Api, text};
 use super::component::Component;
 use super::dice::Dice;
 use super::replica::Stream;
+use super::shown::Shown;
 
 /// The condition that says that a device is ready.
 pub(super) const READY: &str = "example.com/Ready";
@@ -33,7 +34,7 @@ pub(crate) struct Attacher {
 
 /// A device that waits to be made ready.
 struct Waiting {
-    claim: Arc<Value>,
+    claim: Arc<Shown>,
     at: usize,
 }
 

@@ -11,6 +11,7 @@ use store::Key;
 
 use super::api::text;
 use super::plan::Sabotage;
+use super::shown::Shown;
 
 /// A claim that pods on the machine use, as the agent's checkpoint has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,7 +44,7 @@ pub(crate) enum Deed {
     /// Starts the containers of a pod.
     Start { pod: String },
     /// Tells the API in which phase a pod is.
-    Report { pod: Arc<Value>, phase: &'static str },
+    Report { pod: Arc<Shown>, phase: &'static str },
     /// Stops the containers of a pod.
     Stop { pod: String },
     /// Has the driver undo what it prepared.
@@ -51,7 +52,7 @@ pub(crate) enum Deed {
     /// Notes in the checkpoint that a pod uses a claim no more.
     Leave { claim: String, pod: String },
     /// Tells the API that nothing is left of a pod that is to go.
-    Remove { pod: Arc<Value> },
+    Remove { pod: Arc<Shown> },
 }
 
 /// A machine. Times are milliseconds of the agenda.
@@ -74,8 +75,8 @@ impl Machine {
     /// use is nothing until all of its claims may be used.
     pub fn deeds(
         &self,
-        pods: &[Arc<Value>],
-        usable: &mut dyn FnMut(&Value) -> Option<Vec<Usable>>,
+        pods: &[Arc<Shown>],
+        usable: &mut dyn FnMut(&Shown) -> Option<Vec<Usable>>,
         sabotage: Sabotage,
     ) -> Vec<Deed> {
         let mut deeds: Vec<Deed> =
@@ -90,8 +91,8 @@ impl Machine {
 
     fn deed_for(
         &self,
-        pod: &Arc<Value>,
-        usable: &mut dyn FnMut(&Value) -> Option<Vec<Usable>>,
+        pod: &Arc<Shown>,
+        usable: &mut dyn FnMut(&Shown) -> Option<Vec<Usable>>,
         sabotage: Sabotage,
     ) -> Option<Deed> {
         let id = uid(pod);

@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use controllers::simulated::readiness;
-use objects::Object;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use scheduling::request::{ApiCall, Verb};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Key;
 
@@ -16,6 +14,7 @@ use super::World;
 use super::api::{Api, text};
 use super::component::Component;
 use super::machine::{Containers, Deed, Entry, Usable, uid};
+use super::shown::Shown;
 
 /// How often the containers of a pod end, in a thousand times that their node is looked at.
 const ENDS_PER_MILLE: u32 = 12;
@@ -31,7 +30,7 @@ impl World {
             if machine.agent_down_until > self.agenda.now() {
                 continue;
             }
-            let api = &mut self.api;
+            let api = &self.api;
             let deeds = machine.deeds(&pods, &mut |pod| usable_claims(api, pod), self.plan.sabotage);
             let deed = if self.life.is_some() { deeds.first() } else { self.chances.pick(&deeds) };
             if let Some(deed) = deed.cloned() {
@@ -40,17 +39,18 @@ impl World {
         }
     }
 
-    fn pods_on(&mut self, node: &str) -> Vec<Arc<Value>> {
-        let pods = self.api.list("Pod").into_iter().map(|(_, pod)| pod);
-        pods.filter(|pod| text(&pod["spec"]["nodeName"]) == node).collect()
+    fn pods_on(&mut self, node: &str) -> Vec<Arc<Shown>> {
+        let pods = self.api.list("Pod");
+        let here = pods.iter().filter(|(_, pod)| text(&pod["spec"]["nodeName"]) == node);
+        here.map(|(_, pod)| Arc::clone(pod)).collect()
     }
 
     /// Containers end by themselves: in a life when their time has come, and otherwise by chance.
-    fn end_containers(&mut self, node: &str, pods: &[Arc<Value>]) {
+    fn end_containers(&mut self, node: &str, pods: &[Arc<Shown>]) {
         let now = self.agenda.now();
         let (life, calm) = (self.life.is_some(), self.plan.calm);
         // In a life, the members of a gang wait for each other before they do their work.
-        let is_alone = |pod: &Arc<Value>| text(&pod["status"]["phase"]) == "Pending";
+        let is_alone = |pod: &Arc<Shown>| text(&pod["status"]["phase"]) == "Pending";
         if life && self.plan.gangs && self.api.list("Pod").iter().any(|(_, pod)| is_alone(pod)) {
             return;
         }
@@ -160,7 +160,7 @@ impl World {
     fn check_start(&mut self, node: &str, pod: &str) {
         let pods = self.pods_on(node);
         let Some(started) = pods.iter().find(|one| uid(one) == pod) else { return };
-        let claims = usable_claims(&mut self.api, started);
+        let claims = usable_claims(&self.api, started);
         let prepared = &self.machines[node].prepared;
         if claims.is_none_or(|claims| claims.iter().any(|(_, claim)| !prepared.contains(claim))) {
             let name = text(&started["metadata"]["name"]);
@@ -210,19 +210,18 @@ impl World {
 }
 
 /// The claims of a pod, if nothing keeps its node from having them prepared.
-fn usable_claims(api: &mut Api, pod: &Value) -> Option<Vec<Usable>> {
-    let namespace = text(&pod["metadata"]["namespace"]);
-    let pod = Pod::deserialize(pod).expect("what was admitted is of its kind");
-    let mut claims: BTreeMap<String, ResourceClaim> = BTreeMap::new();
-    for name in readiness::claims_of(&pod) {
+fn usable_claims(api: &Api, pod: &Shown) -> Option<Vec<Usable>> {
+    let pod = pod.read::<Pod>();
+    let namespace = &pod.metadata.namespace;
+    let mut claims: BTreeMap<&str, Arc<ResourceClaim>> = BTreeMap::new();
+    for name in readiness::claims_of(pod) {
         let claim = api.get("ResourceClaim", namespace, name);
-        let claim = claim.and_then(|claim| ResourceClaim::read_value(&claim).ok());
-        claims.extend(claim.map(|claim| (name.to_owned(), claim)));
+        claims.extend(claim.map(|claim| (name, Arc::clone(claim.read()))));
     }
-    let is_usable = readiness::refusal(&pod, &|name| claims.get(name)).is_none();
-    let uses =
-        claims.into_values().map(|claim| (Key::new(namespace, &claim.metadata.name), claim.metadata.uid));
-    is_usable.then(|| uses.collect())
+    let is_usable = readiness::refusal(pod, &|name| claims.get(name).map(|claim| &**claim)).is_none();
+    let usable =
+        |claim: &Arc<ResourceClaim>| (Key::new(namespace, &claim.metadata.name), claim.metadata.uid.clone());
+    is_usable.then(|| claims.values().map(usable).collect())
 }
 
 /// The call by which an agent says what its pod does. The uid keeps it from a pod that took the name of this one.

@@ -15,7 +15,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use serde_json::{Value, json};
 
 use super::START;
-use super::api::{Api, Refused};
+use super::api::{Api, Listed, Refused};
 use super::keeper::Keeper;
 use super::lender::{Deed, Lender, Mood, Seen};
 use super::plan::Sabotage;
@@ -91,7 +91,8 @@ impl Stage {
     /// The objects that may have changed, as they are now.
     pub fn objects(&mut self) -> Vec<Value> {
         let kinds = ["Pod", "PodGroup", "PodSchedulingContext", "ResourceClaim"];
-        kinds.iter().flat_map(|kind| self.api.list(kind)).map(|(_, object)| Value::clone(&object)).collect()
+        let lists: Vec<Listed> = kinds.iter().map(|kind| self.api.list(kind)).collect();
+        lists.iter().flat_map(|list| list.iter()).map(|(_, object)| Value::clone(object)).collect()
     }
 
     /// A controller of the cluster does what there is to do.
@@ -111,7 +112,7 @@ impl Stage {
     fn keep_claims(&mut self) {
         let mut keeper = Keeper::new(&self.api);
         for _ in 0..WRITES_MAX {
-            keeper.follow(&mut self.api, [usize::MAX; 3]);
+            keeper.follow(&self.api, [usize::MAX; 3]);
             if !keeper.has_work(&mut self.api, Sabotage::None) {
                 return;
             }

@@ -186,7 +186,8 @@ fn bind_by_hand(api: &mut Api, plan: &Plan, dice: &mut Dice, told: &mut dyn FnMu
         let is_free = is_free && spec.get("schedulingGroup").is_none() && !in_workload(pod);
         is_free && may_be_bound_by_hand(plan, spec)
     };
-    let pods: Vec<_> = api.list("Pod").into_iter().filter(|(_, pod)| waits(pod)).collect();
+    let pods = api.list("Pod");
+    let pods: Vec<_> = pods.iter().filter(|(_, pod)| waits(pod)).collect();
     let Some((key, _)) = dice.pick(&pods) else { return };
     told("binds by hand pod", &key.name);
     let node = any_node(plan, dice);
