@@ -85,6 +85,8 @@ pub(crate) struct Api {
     versions: Vec<Arc<Shown>>,
     /// What there is of kinds, until something changes about it.
     lists: BTreeMap<Resource, Listed>,
+    /// The revision of the last change of each kind.
+    changed: BTreeMap<Resource, u64>,
     gates: Gates,
     pub now: Timestamp,
     created: u64,
@@ -100,6 +102,7 @@ impl Api {
             store: Store::default(),
             versions: Vec::new(),
             lists: BTreeMap::new(),
+            changed: BTreeMap::new(),
             gates,
             now,
             created: 0,
@@ -134,6 +137,10 @@ impl Api {
 
     /// Changes of a kind after a revision, at most so many.
     pub fn events_after(&self, site: Site, revision: u64, most: usize) -> Vec<Arc<Event>> {
+        // Those who watch ask often, and nearly always there is nothing.
+        if self.changed.get(&site.resource).is_none_or(|last| *last <= revision) {
+            return Vec::new();
+        }
         let events = self.store.events_after(site.resource, revision, most);
         events.expect("a world is shorter than the window of changes")
     }
@@ -178,7 +185,7 @@ impl Api {
         }
         let mut with_status = Value::clone(&made);
         with_status["status"] = object["status"].clone();
-        self.update(&kind.kind, &with_status, true)
+        self.update(&kind.kind, with_status, true)
     }
 
     /// Takes an object in as it is: it was admitted elsewhere.
@@ -194,7 +201,7 @@ impl Api {
     }
 
     /// Puts an object, or its status, in place of the one that is there.
-    pub fn update(&mut self, kind: &str, object: &Value, status: bool) -> Result<Arc<Shown>, Refused> {
+    pub fn update(&mut self, kind: &str, object: Value, status: bool) -> Result<Arc<Shown>, Refused> {
         let site = self.site(kind);
         let meta = &object["metadata"];
         let key = Key::new(text(&meta["namespace"]), text(&meta["name"]));
@@ -206,7 +213,7 @@ impl Api {
         let old = self.shown(&entry);
         let operation = if status { Operation::UpdateStatus(&old) } else { Operation::Update(&old) };
         let nobody = Identity { uid: "", suffix: "" };
-        let admitted = self.admitted(site.kind, &key.namespace, object.clone(), operation, nobody)?;
+        let admitted = self.admitted(site.kind, &key.namespace, object, operation, nobody)?;
         if admitted == **old {
             return Ok(old);
         }
@@ -272,7 +279,7 @@ impl Api {
     pub fn perform(&mut self, call: &ApiCall) -> Result<Arc<Shown>, Refused> {
         let ApiCall { verb, kind, namespace, name, subresource, body } = call;
         match (verb, *subresource) {
-            (Verb::Update, subresource) => self.update(kind, body, subresource.is_some()),
+            (Verb::Update, subresource) => self.update(kind, body.clone(), subresource.is_some()),
             (Verb::Patch, subresource) => {
                 let site = self.site(kind);
                 let old = self.get(kind, namespace, name).ok_or(Refused::NotFound)?;
@@ -282,7 +289,7 @@ impl Api {
                 let mut object = Value::clone(&old);
                 strategic_merge_patch(table(), site.kind.object, &mut object, body.clone())
                     .map_err(|error| Refused::Invalid(error.to_string()))?;
-                self.update(kind, &object, subresource.is_some())
+                self.update(kind, object, subresource.is_some())
             }
             (Verb::Create, Some("binding")) => self.bind(namespace, name, body),
             (Verb::Delete, _) => {
@@ -360,6 +367,7 @@ impl Api {
         let shown = Arc::new(Shown::new(object));
         self.versions.push(Arc::clone(&shown));
         self.lists.remove(&site.resource);
+        self.changed.insert(site.resource, event.revision());
         self.made.push(Made { site, event, by: self.by });
         shown
     }

@@ -87,8 +87,8 @@ impl Attacher {
         let mut claim = Value::clone(&one.claim);
         report(&mut claim, one.at, condition, &api.now.to_seconds().to_string());
         // Who was overtaken sees so by the next news.
-        api.update("ResourceClaim", &claim, true).ok()?;
-        Some(format!("says that a device of claim {} is {condition}", text(&claim["metadata"]["name"])))
+        let written = api.update("ResourceClaim", claim, true).ok()?;
+        Some(format!("says that a device of claim {} is {condition}", text(&written["metadata"]["name"])))
     }
 }
 

@@ -275,7 +275,7 @@ pub(super) fn all<K: Object + Send + Sync + 'static>(api: &mut Api, kind: &str) 
 fn write(api: &mut Api, claim: &ResourceClaim, status: bool) -> Option<Arc<ResourceClaim>> {
     let mut value = serde_json::to_value(claim).expect("the keys of our wire types are texts");
     (value["apiVersion"], value["kind"]) = (json!(ResourceClaim::API_VERSION), json!(ResourceClaim::KIND));
-    api.update(ResourceClaim::KIND, &value, status).ok().map(|written| Arc::clone(written.read()))
+    api.update(ResourceClaim::KIND, value, status).ok().map(|written| Arc::clone(written.read()))
 }
 
 impl World {
@@ -406,7 +406,7 @@ impl World {
         let mut value = serde_json::to_value(&answered).expect("the keys of our wire types are texts");
         let (version, kind) = (PodSchedulingContext::API_VERSION, PodSchedulingContext::KIND);
         (value["apiVersion"], value["kind"]) = (json!(version), json!(kind));
-        let done = self.api.update(kind, &value, true).is_ok();
+        let done = self.api.update(kind, value, true).is_ok();
         let (now, name) = (self.agenda.now(), &context.metadata.name);
         self.trace.note(now, format_args!("{} will not have {name} on {unsuitable:?} ({done})", trader.name));
         self.did(Component::Lender, &format!("answer about pod {name}"), 0);

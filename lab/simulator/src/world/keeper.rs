@@ -148,16 +148,16 @@ impl Keeper {
                 Some(Step::Wait { .. }) => self.carry_out(api, task, sabotage),
                 None => api.perform(&noted(pod, made)).map(|_| false),
             },
-            Task::Reserve(claim) => api.update("ResourceClaim", &value(claim), true).map(|_| false),
+            Task::Reserve(claim) => api.update("ResourceClaim", value(claim), true).map(|_| false),
             Task::Release(claim) => {
-                let left = api.update("ResourceClaim", &value(claim), true)?;
+                let left = api.update("ResourceClaim", value(claim), true)?;
                 let free = claims::unprotected(left.read());
                 let free = free.filter(|_| sabotage != Sabotage::KeepsProtection);
                 let Some(free) = free else { return Ok(false) };
                 *task = Task::Unprotect(Box::new(free));
                 Ok(true)
             }
-            Task::Unprotect(claim) => api.update("ResourceClaim", &value(claim), false).map(|_| false),
+            Task::Unprotect(claim) => api.update("ResourceClaim", value(claim), false).map(|_| false),
             Task::Delete(claim) => {
                 let meta = &claim.metadata;
                 let place = (meta.namespace.as_str(), meta.name.as_str());

@@ -8,8 +8,13 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use cluster::change::Change;
-use convert::change;
+use convert::change::{self, Fact};
 use objects::Object;
+use objects::core::node::Node;
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::slice::ResourceSlice;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use serde_json::Value;
 
 use super::api::text;
@@ -38,17 +43,35 @@ impl Shown {
 
     /// The fact that it is there as it is, if that matters to an engine.
     pub fn applied(&self) -> Option<Change> {
-        let fact = || {
+        let told = || {
             let revision = text(&self.value["metadata"]["resourceVersion"]).parse().unwrap_or_default();
-            change::applied(&self.value, revision).expect("what was admitted can be converted")
+            match self.fact() {
+                Some(fact) => fact.applied(revision).map(Some),
+                None => change::applied(&self.value, revision),
+            }
         };
-        self.applied.get_or_init(fact).clone()
+        self.applied.get_or_init(|| told().expect("what was admitted can be converted")).clone()
     }
 
     /// The fact that it is gone, if that matters to an engine.
     pub fn gone(&self) -> Option<Change> {
-        let fact = || change::gone(&self.value).expect("what was admitted can be converted");
-        self.gone.get_or_init(fact).clone()
+        let told = || match self.fact() {
+            Some(fact) => Ok(Some(fact.gone())),
+            None => change::gone(&self.value),
+        };
+        self.gone.get_or_init(|| told().expect("what was admitted can be converted")).clone()
+    }
+
+    /// The object as a fact, if it is of a kind that others read as well.
+    fn fact(&self) -> Option<&dyn Fact> {
+        Some(match text(&self.value["kind"]) {
+            Node::KIND => &**self.read::<Node>(),
+            Pod::KIND => &**self.read::<Pod>(),
+            ResourceClaim::KIND => &**self.read::<ResourceClaim>(),
+            ResourceSlice::KIND => &**self.read::<ResourceSlice>(),
+            PodSchedulingContext::KIND => &**self.read::<PodSchedulingContext>(),
+            _ => return None,
+        })
     }
 }
 

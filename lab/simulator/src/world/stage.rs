@@ -141,7 +141,7 @@ impl Stage {
                 Negotiation::Leave | Negotiation::Wait => {}
                 Negotiation::Make(context) => drop(self.api.create(&value(&*context))?),
                 Negotiation::Correct(context) => {
-                    self.api.update(PodSchedulingContext::KIND, &value(&*context), false)?;
+                    self.api.update(PodSchedulingContext::KIND, value(&*context), false)?;
                 }
             }
         }
@@ -177,13 +177,11 @@ impl Stage {
             });
             let Some(deed) = deed else { break };
             let done = match &deed {
-                Deed::Claim(claim) => self.api.update(ResourceClaim::KIND, &value(&**claim), false),
+                Deed::Claim(claim) => self.api.update(ResourceClaim::KIND, value(&**claim), false),
                 Deed::Give(claim) | Deed::TakeBack(claim) => {
-                    self.api.update(ResourceClaim::KIND, &value(&**claim), true)
+                    self.api.update(ResourceClaim::KIND, value(&**claim), true)
                 }
-                Deed::Answer(context) => {
-                    self.api.update(PodSchedulingContext::KIND, &value(&**context), true)
-                }
+                Deed::Answer(context) => self.api.update(PodSchedulingContext::KIND, value(&**context), true),
             };
             match done {
                 Ok(written) if matches!(deed, Deed::TakeBack(_)) => then = lender.let_go(&read(&written)),

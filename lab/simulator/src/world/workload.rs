@@ -233,7 +233,7 @@ pub(super) fn change(api: &mut Api, kind: &str, namespace: &str, name: &str, wit
     let Some(object) = api.get(kind, namespace, name) else { return };
     let mut object = Value::clone(&object);
     with(&mut object);
-    must(api.update(kind, &object, false));
+    must(api.update(kind, object, false));
 }
 
 /// Something changes about an object that decides nothing.
@@ -346,7 +346,7 @@ fn put_slice(api: &mut Api, name: &str, spec: Value) {
     };
     let mut slice = Value::clone(&known);
     slice["spec"] = spec;
-    must(api.update("ResourceSlice", &slice, false));
+    must(api.update("ResourceSlice", slice, false));
 }
 
 pub(crate) fn claim_spec(plan: &Plan, count: u32) -> Value {
