@@ -172,7 +172,7 @@ pub(crate) struct Request<'a> {
 /// Runs the rules of the kind `T`.
 pub(crate) fn judge<T: Admit>(mut request: Request<'_>) -> Result<(Value, Vec<String>), Rejection> {
     let context = request.context;
-    let mut object: T = read(request.object.take())?;
+    let mut object: T = readable(serde_json::from_value(request.object.take()))?;
     check_namespace(object.metadata_mut(), request.namespace, request.kind.scope)?;
     if let Operation::Update(old) | Operation::UpdateStatus(old) = request.operation
         && object.metadata().name.is_empty()
@@ -196,7 +196,7 @@ pub(crate) fn judge<T: Admit>(mut request: Request<'_>) -> Result<(Value, Vec<St
             object.validate(context, &mut causes);
         }
         Operation::Update(old) => {
-            let old: T = read(old.clone())?;
+            let old: T = readable(T::read_value(old))?;
             inherit(object.metadata_mut(), old.metadata(), unconditional::<T>(request.sent));
             object.mutate(Some(&old), context)?;
             object.prepare_update(&old, context);
@@ -208,7 +208,7 @@ pub(crate) fn judge<T: Admit>(mut request: Request<'_>) -> Result<(Value, Vec<St
             object.validate_update(&old, context, &mut causes);
         }
         Operation::UpdateStatus(old) => {
-            let old: T = read(old.clone())?;
+            let old: T = readable(T::read_value(old))?;
             inherit(object.metadata_mut(), old.metadata(), unconditional::<T>(request.sent));
             if T::STATUS_KEEPS_METADATA {
                 keep_for_status(object.metadata_mut(), old.metadata());
@@ -245,9 +245,8 @@ fn unconditional<T: Admit>(sent: &Kind) -> bool {
     T::UNCONDITIONAL_UPDATE || (sent.kind == "DeviceTaintRule" && sent.version() != "v1")
 }
 
-fn read<T: Admit>(object: Value) -> Result<T, Rejection> {
-    serde_json::from_value(object)
-        .map_err(|error| Rejection::BadRequest(format!("cannot read a {}: {error}", T::KIND)))
+fn readable<T: Admit>(read: Result<T, serde_json::Error>) -> Result<T, Rejection> {
+    read.map_err(|error| Rejection::BadRequest(format!("cannot read a {}: {error}", T::KIND)))
 }
 
 fn write<T: Admit>(object: &T, owned: Option<Value>, kind: &Kind) -> Value {

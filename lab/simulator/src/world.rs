@@ -29,6 +29,8 @@ mod replica;
 mod rules;
 mod schedulers;
 mod setup;
+mod shown;
+
 mod trace;
 mod trees;
 mod verdict;
@@ -39,7 +41,6 @@ use std::sync::Arc;
 
 use gates::Gates;
 use model::timestamp::Timestamp;
-use objects::Object;
 use objects::resource::class::DeviceClass;
 use scheduling::protocol::{CallOutcome, Classes, Heard};
 use scheduling::request::ApiCall;
@@ -260,10 +261,10 @@ impl World {
     /// Starts with what is there from the beginning.
     fn begin(&mut self, furnish: impl FnOnce(&mut Api, &WorldSetup, &mut Dice)) {
         furnish(&mut self.api, &self.setup, &mut self.deeds);
-        let classes = self.api.list("DeviceClass").into_iter().map(|(key, class)| {
-            let class = DeviceClass::read_value(&class).expect("what was admitted is of its kind");
-            (key.name.to_string(), Arc::new(class))
-        });
+        let classes = self.api.list("DeviceClass");
+        let classes = classes
+            .iter()
+            .map(|(key, class)| (key.name.to_string(), Arc::clone(class.read::<DeviceClass>())));
         self.classes = Arc::new(classes.collect());
         let [first, second] = workload::SCHEDULERS;
         let replicas: &[(&'static str, bool)] = match self.setup.arrangement {
@@ -367,7 +368,7 @@ impl World {
         }
         let calm = self.setup.calm || self.life.is_some();
         let most = [(); 3].map(|()| if calm { usize::MAX } else { self.chances.below(6) });
-        self.keeper.follow(&mut self.api, most);
+        self.keeper.follow(&self.api, most);
         if !self.keeper.has_work(&mut self.api, self.setup.sabotage) {
             return;
         }
@@ -448,7 +449,7 @@ impl World {
     /// Lets the judge look at what was written, and those who watch know that there is something new.
     fn spread(&mut self) {
         for made in self.api.take_made() {
-            let object = self.api.shown(made.site, &made.event.object);
+            let object = self.api.shown(&made.event.object);
             let (kind, key) = (&made.site.kind.kind, &made.event.key);
             let revision = made.event.revision();
             let now = self.agenda.now();

@@ -4,7 +4,7 @@
 //! threads is not here: a request is carried out at one moment.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use admission::{
     Context, FieldValidation, Identity, Operation, Submission, Surroundings, admit, stored_kind,
@@ -12,6 +12,8 @@ use admission::{
 use convert::followed::FOLLOWED;
 use gates::Gates;
 use model::timestamp::Timestamp;
+use objects::Object;
+use objects::core::kinds::Namespace;
 use objects::core::node::Node;
 use objects::scheduling::priority_class::PriorityClass;
 use scheduling::request::{ApiCall, Verb};
@@ -23,6 +25,7 @@ use store::patch::strategic_merge_patch;
 use store::{Body, Event, Expected, Key, ListAt, Resource, Selection, Store, WriteError, selectable};
 use thiserror::Error;
 
+use super::shown::Shown;
 use simulation::{kind_of, namespace_of};
 
 /// Why the API did not do something. Nothing was changed.
@@ -49,6 +52,23 @@ pub(crate) struct Site {
     pub resource: Resource,
 }
 
+/// Objects of a kind.
+pub(crate) type Listed = Arc<[(Key, Arc<Shown>)]>;
+
+/// Where the objects of each kind are, by the name of the kind.
+static SITES: LazyLock<BTreeMap<&'static str, Site>> = LazyLock::new(|| {
+    // Of kinds that share a name, that which schedulers follow is meant.
+    let is_meant = |kind: &Kind| {
+        let mut named = FOLLOWED.iter().filter(|row| row.kind == kind.kind);
+        named.all(|row| row.api_version == kind.api_version)
+    };
+    let stored = |kind: &&'static Kind| stored_kind(kind).api_version == kind.api_version && is_meant(kind);
+    let site = |kind: &'static Kind| {
+        Resource::of(kind).map(|resource| (kind.kind.as_str(), Site { kind, resource }))
+    };
+    table().kinds().iter().filter(stored).filter_map(site).collect()
+});
+
 /// A change that was made, and by whom: the number of a scheduler, or nobody in particular.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
@@ -61,9 +81,12 @@ pub(crate) struct Made {
 #[derive(Debug)]
 pub(crate) struct Api {
     store: Store,
-    sites: BTreeMap<&'static str, Site>,
-    /// Objects by the revision of their last change: no two changes share one.
-    values: BTreeMap<u64, Arc<Value>>,
+    /// Every object that there ever was, in the order of revisions: each change has one of its own.
+    versions: Vec<Arc<Shown>>,
+    /// What there is of kinds, until something changes about it.
+    lists: BTreeMap<Resource, Listed>,
+    /// The revision of the last change of each kind.
+    changed: BTreeMap<Resource, u64>,
     gates: Gates,
     pub now: Timestamp,
     created: u64,
@@ -75,20 +98,11 @@ pub(crate) struct Api {
 
 impl Api {
     pub fn new(gates: Gates, now: Timestamp) -> Api {
-        // Of kinds that share a name, that which schedulers follow is meant.
-        let is_meant = |kind: &Kind| {
-            let mut named = FOLLOWED.iter().filter(|row| row.kind == kind.kind);
-            named.all(|row| row.api_version == kind.api_version)
-        };
-        let stored =
-            |kind: &&'static Kind| stored_kind(kind).api_version == kind.api_version && is_meant(kind);
-        let site = |kind: &'static Kind| {
-            Resource::of(kind).map(|resource| (kind.kind.as_str(), Site { kind, resource }))
-        };
         Api {
             store: Store::default(),
-            sites: table().kinds().iter().filter(stored).filter_map(site).collect(),
-            values: BTreeMap::new(),
+            versions: Vec::new(),
+            lists: BTreeMap::new(),
+            changed: BTreeMap::new(),
             gates,
             now,
             created: 0,
@@ -112,41 +126,50 @@ impl Api {
     }
 
     pub fn site(&self, kind: &str) -> Site {
-        self.sites[kind]
+        SITES[kind]
     }
 
     /// The object of an event, as it is told to those who watch.
-    pub fn shown(&mut self, site: Site, stored: &store::StoredObject) -> Arc<Value> {
-        let read = || Arc::new(stored.value(&site.kind.api_version, &site.kind.kind));
-        Arc::clone(self.values.entry(stored.revision()).or_insert_with(read))
+    pub fn shown(&self, entry: &store::StoredObject) -> Arc<Shown> {
+        let at = usize::try_from(entry.revision() - 1).expect("a world has few changes");
+        Arc::clone(&self.versions[at])
     }
 
     /// Changes of a kind after a revision, at most so many.
     pub fn events_after(&self, site: Site, revision: u64, most: usize) -> Vec<Arc<Event>> {
+        // Those who watch ask often, and nearly always there is nothing.
+        if self.changed.get(&site.resource).is_none_or(|last| *last <= revision) {
+            return Vec::new();
+        }
         let events = self.store.events_after(site.resource, revision, most);
         events.expect("a world is shorter than the window of changes")
     }
 
     /// Everything of a kind.
-    pub fn list(&mut self, kind: &str) -> Vec<(Key, Arc<Value>)> {
-        self.select(self.site(kind), &Selection::default())
+    pub fn list(&mut self, kind: &str) -> Listed {
+        let site = self.site(kind);
+        if let Some(listed) = self.lists.get(&site.resource) {
+            return Arc::clone(listed);
+        }
+        let listed: Listed = self.select(site, &Selection::default()).into();
+        self.lists.insert(site.resource, Arc::clone(&listed));
+        listed
     }
 
     /// What a selection picks of a kind.
-    pub fn select(&mut self, site: Site, selection: &Selection) -> Vec<(Key, Arc<Value>)> {
+    pub fn select(&self, site: Site, selection: &Selection) -> Vec<(Key, Arc<Shown>)> {
         let page = self.store.list(site.resource, None, selection, ListAt::Latest, None, None);
         let items = page.expect("the latest is always there").items;
-        items.into_iter().map(|(key, stored)| (key, self.shown(site, &stored))).collect()
+        items.into_iter().map(|(key, entry)| (key, self.shown(&entry))).collect()
     }
 
-    pub fn get(&mut self, kind: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
-        let site = self.site(kind);
-        let stored = self.store.get(site.resource, &Key::new(namespace, name))?;
-        Some(self.shown(site, &stored))
+    pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<Arc<Shown>> {
+        let entry = self.store.get(self.site(kind).resource, &Key::new(namespace, name))?;
+        Some(self.shown(&entry))
     }
 
     /// Makes an object. Its status, if it has one, is written at once, as drivers and kubelets soon would.
-    pub fn create(&mut self, object: &Value) -> Result<Arc<Value>, Refused> {
+    pub fn create(&mut self, object: &Value) -> Result<Arc<Shown>, Refused> {
         let kind = kind_of(object).map_err(Refused::Invalid)?;
         let namespace = namespace_of(kind, object);
         self.created += 1;
@@ -156,20 +179,20 @@ impl Api {
         let admitted = self.admitted(kind, &namespace, object.clone(), Operation::Create, identity)?;
         let name = text(&admitted["metadata"]["name"]).to_owned();
         let site = self.site(&kind.kind);
-        let made = self.put(site, Key::new(&namespace, &name), &admitted, Expected::Absent)?;
+        let made = self.put(site, Key::new(&namespace, &name), admitted, Expected::Absent)?;
         if !object["status"].is_object() {
             return Ok(made);
         }
         let mut with_status = Value::clone(&made);
         with_status["status"] = object["status"].clone();
-        self.update(&kind.kind, &with_status, true)
+        self.update(&kind.kind, with_status, true)
     }
 
     /// Takes an object in as it is: it was admitted elsewhere.
     pub fn adopt(&mut self, object: &Value) -> Result<(), Refused> {
         let meta = &object["metadata"];
         let key = Key::new(text(&meta["namespace"]), text(&meta["name"]));
-        self.put(self.site(text(&object["kind"])), key, object, Expected::Absent).map(drop)
+        self.put(self.site(text(&object["kind"])), key, object.clone(), Expected::Absent).map(drop)
     }
 
     /// Goes on to count what is made at this number, so that uids are not those of objects that were made elsewhere.
@@ -178,7 +201,7 @@ impl Api {
     }
 
     /// Puts an object, or its status, in place of the one that is there.
-    pub fn update(&mut self, kind: &str, object: &Value, status: bool) -> Result<Arc<Value>, Refused> {
+    pub fn update(&mut self, kind: &str, object: Value, status: bool) -> Result<Arc<Shown>, Refused> {
         let site = self.site(kind);
         let meta = &object["metadata"];
         let key = Key::new(text(&meta["namespace"]), text(&meta["name"]));
@@ -187,14 +210,14 @@ impl Api {
         if !matches!(sent, "" | "0") && sent.parse() != Ok(stored.revision()) {
             return Err(Refused::Conflict("the object has been modified".to_owned()));
         }
-        let old = self.shown(site, &stored);
+        let old = self.shown(&stored);
         let operation = if status { Operation::UpdateStatus(&old) } else { Operation::Update(&old) };
         let nobody = Identity { uid: "", suffix: "" };
-        let admitted = self.admitted(site.kind, &key.namespace, object.clone(), operation, nobody)?;
-        if admitted == *old {
+        let admitted = self.admitted(site.kind, &key.namespace, object, operation, nobody)?;
+        if admitted == **old {
             return Ok(old);
         }
-        self.put(site, key, &admitted, Expected::Revision(stored.revision()))
+        self.put(site, key, admitted, Expected::Revision(stored.revision()))
     }
 
     /// Changes an object without admission, as the server itself does.
@@ -204,14 +227,14 @@ impl Api {
         namespace: &str,
         name: &str,
         change: impl FnOnce(&mut Value) -> Result<(), Refused>,
-    ) -> Result<Arc<Value>, Refused> {
+    ) -> Result<Arc<Shown>, Refused> {
         let site = self.site(kind);
         let old = self.get(kind, namespace, name).ok_or(Refused::NotFound)?;
         let mut object = Value::clone(&old);
         change(&mut object)?;
         fill(table(), site.kind.object, &mut object);
         let revision = text(&old["metadata"]["resourceVersion"]).parse().unwrap_or_default();
-        self.put(site, Key::new(namespace, name), &object, Expected::Revision(revision))
+        self.put(site, Key::new(namespace, name), object, Expected::Revision(revision))
     }
 
     /// Deletes an object, or marks it; with a uid only the object that has it.
@@ -221,7 +244,7 @@ impl Api {
         (namespace, name): (&str, &str),
         grace_seconds: Option<i64>,
         uid: Option<&str>,
-    ) -> Result<Arc<Value>, Refused> {
+    ) -> Result<Arc<Shown>, Refused> {
         let site = self.site(kind);
         let old = self.get(kind, namespace, name).ok_or(Refused::NotFound)?;
         if uid.is_some_and(|uid| old["metadata"]["uid"] != uid) {
@@ -244,8 +267,7 @@ impl Api {
             let made = self.store.put(site.resource, key.clone(), body, Expected::Revision(revision));
             let made = made.map_err(|error| too_late(&error))?;
             revision = made.event.revision();
-            shown = self.shown(site, &made.event.object);
-            self.made.push(Made { site, event: made.event, by: self.by });
+            shown = self.note(site, made.event, object);
         }
         if then_remove {
             self.remove(site, key, Expected::Revision(revision))?;
@@ -254,10 +276,10 @@ impl Api {
     }
 
     /// Carries out a call, and gives the object that came of it.
-    pub fn perform(&mut self, call: &ApiCall) -> Result<Arc<Value>, Refused> {
+    pub fn perform(&mut self, call: &ApiCall) -> Result<Arc<Shown>, Refused> {
         let ApiCall { verb, kind, namespace, name, subresource, body } = call;
         match (verb, *subresource) {
-            (Verb::Update, subresource) => self.update(kind, body, subresource.is_some()),
+            (Verb::Update, subresource) => self.update(kind, body.clone(), subresource.is_some()),
             (Verb::Patch, subresource) => {
                 let site = self.site(kind);
                 let old = self.get(kind, namespace, name).ok_or(Refused::NotFound)?;
@@ -267,7 +289,7 @@ impl Api {
                 let mut object = Value::clone(&old);
                 strategic_merge_patch(table(), site.kind.object, &mut object, body.clone())
                     .map_err(|error| Refused::Invalid(error.to_string()))?;
-                self.update(kind, &object, subresource.is_some())
+                self.update(kind, object, subresource.is_some())
             }
             (Verb::Create, Some("binding")) => self.bind(namespace, name, body),
             (Verb::Delete, _) => {
@@ -279,7 +301,7 @@ impl Api {
         }
     }
 
-    fn bind(&mut self, namespace: &str, name: &str, body: &Value) -> Result<Arc<Value>, Refused> {
+    fn bind(&mut self, namespace: &str, name: &str, body: &Value) -> Result<Arc<Shown>, Refused> {
         let wish = binding::Wish::read(body, namespace, Some(name))
             .map_err(|bad| Refused::Invalid(bad.to_string()))?;
         let node = self.get("Node", "", wish.node);
@@ -316,41 +338,54 @@ impl Api {
         &mut self,
         site: Site,
         key: Key,
-        object: &Value,
+        object: Value,
         expected: Expected,
-    ) -> Result<Arc<Value>, Refused> {
-        if expected != Expected::Absent && deletion::is_done(object) {
+    ) -> Result<Arc<Shown>, Refused> {
+        if expected != Expected::Absent && deletion::is_done(&object) {
             self.remove(site, key, expected)?;
-            return Ok(Arc::new(object.clone()));
+            return Ok(Arc::new(Shown::new(object)));
         }
-        let body = Body::new(object, selectable(site.kind, object));
+        let body = Body::new(&object, selectable(site.kind, &object));
         let made = self.store.put(site.resource, key, body, expected).map_err(|error| too_late(&error))?;
-        let shown = self.shown(site, &made.event.object);
-        self.made.push(Made { site, event: made.event, by: self.by });
-        Ok(shown)
+        Ok(self.note(site, made.event, object))
     }
 
     fn remove(&mut self, site: Site, key: Key, expected: Expected) -> Result<(), Refused> {
         let made = self.store.remove(site.resource, key, expected).map_err(|error| too_late(&error))?;
-        self.made.push(Made { site, event: made.event, by: self.by });
+        let before = made.event.before.as_ref().expect("what is removed was there");
+        let object = Value::clone(&self.shown(before));
+        self.note(site, made.event, object);
         Ok(())
     }
 
-    fn stored<T: objects::Object>(&self, name: &str) -> Option<T> {
-        let site = self.site(T::KIND);
-        let stored = self.store.get(site.resource, &Key::new("", name))?;
-        T::deserialize(stored.value(&site.kind.api_version, &site.kind.kind)).ok()
+    /// Takes a change down, with the object that was written: to read what was stored would give the same.
+    fn note(&mut self, site: Site, event: Arc<Event>, mut object: Value) -> Arc<Shown> {
+        let Kind { api_version, kind, .. } = site.kind;
+        (object["apiVersion"], object["kind"]) = (json!(api_version), json!(kind));
+        object["metadata"]["resourceVersion"] = json!(event.revision().to_string());
+        debug_assert_eq!(
+            object,
+            event.object.value(api_version, kind),
+            "what was stored is what was written"
+        );
+        let shown = Arc::new(Shown::new(object));
+        self.versions.push(Arc::clone(&shown));
+        self.lists.remove(&site.resource);
+        self.changed.insert(site.resource, event.revision());
+        self.made.push(Made { site, event, by: self.by });
+        shown
     }
 }
 
 impl Surroundings for Api {
     fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
-        let namespace: objects::core::kinds::Namespace = self.stored(name)?;
-        Some(namespace.metadata.labels)
+        let namespace = self.get(Namespace::KIND, "", name)?;
+        Some(namespace.read::<Namespace>().metadata.labels.clone())
     }
 
     fn priority_class(&self, name: &str) -> Option<PriorityClass> {
-        self.stored(name)
+        let class = self.get(PriorityClass::KIND, "", name)?;
+        Some(PriorityClass::clone(class.read()))
     }
 
     /// A world has none.

@@ -13,6 +13,7 @@ use super::api::{Api, text};
 use super::component::Component;
 use super::dice::Dice;
 use super::replica::Stream;
+use super::shown::Shown;
 
 /// The condition that says that a device is ready.
 pub(super) const READY: &str = "example.com/Ready";
@@ -33,7 +34,7 @@ pub(crate) struct Attacher {
 
 /// A device that waits to be made ready.
 struct Waiting {
-    claim: Arc<Value>,
+    claim: Arc<Shown>,
     at: usize,
 }
 
@@ -86,8 +87,8 @@ impl Attacher {
         let mut claim = Value::clone(&one.claim);
         report(&mut claim, one.at, condition, &api.now.to_seconds().to_string());
         // Who was overtaken sees so by the next news.
-        api.update("ResourceClaim", &claim, true).ok()?;
-        Some(format!("says that a device of claim {} is {condition}", text(&claim["metadata"]["name"])))
+        let written = api.update("ResourceClaim", claim, true).ok()?;
+        Some(format!("says that a device of claim {} is {condition}", text(&written["metadata"]["name"])))
     }
 }
 

@@ -7,6 +7,7 @@
 //! on some node has to get it, and what nobody uses has to be given back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use controllers::classic::{self, Duty, Grant};
 use controllers::contexts;
@@ -163,7 +164,7 @@ impl Trader {
     }
 
     /// How many are left for a node, if these claims had nothing.
-    pub fn left(&self, node: &str, claims: &[ResourceClaim], but_for: &BTreeSet<String>) -> usize {
+    pub fn left(&self, node: &str, claims: &[Arc<ResourceClaim>], but_for: &BTreeSet<String>) -> usize {
         let place = if self.is_local() { node } else { "" };
         let given = claims.iter().filter(|claim| {
             control::controller(claim) == self.name && !but_for.contains(&claim.metadata.uid)
@@ -267,16 +268,14 @@ impl Market {
     }
 }
 
-pub(super) fn all<K: Object>(api: &mut Api, kind: &str) -> Vec<K> {
-    let read = |object: &Value| K::read_value(object).expect("what was admitted is of its kind");
-    api.list(kind).iter().map(|(_, object)| read(object)).collect()
+pub(super) fn all<K: Object + Send + Sync + 'static>(api: &mut Api, kind: &str) -> Vec<Arc<K>> {
+    api.list(kind).iter().map(|(_, object)| Arc::clone(object.read())).collect()
 }
 
-fn write(api: &mut Api, claim: &ResourceClaim, status: bool) -> Option<ResourceClaim> {
+fn write(api: &mut Api, claim: &ResourceClaim, status: bool) -> Option<Arc<ResourceClaim>> {
     let mut value = serde_json::to_value(claim).expect("the keys of our wire types are texts");
     (value["apiVersion"], value["kind"]) = (json!(ResourceClaim::API_VERSION), json!(ResourceClaim::KIND));
-    let written = api.update(ResourceClaim::KIND, &value, status).ok()?;
-    Some(ResourceClaim::read_value(&written).expect("what was admitted is of its kind"))
+    api.update(ResourceClaim::KIND, value, status).ok().map(|written| Arc::clone(written.read()))
 }
 
 impl World {
@@ -324,18 +323,19 @@ impl World {
 
     /// Nothing is negotiated about, and no driver gave anything that nobody uses, but for what is given whoever uses it.
     pub(super) fn has_let_go(&mut self) -> bool {
-        let claims: Vec<ResourceClaim> = all(&mut self.api, "ResourceClaim");
-        let is_kept =
-            |claim: &ResourceClaim| !control::controller(claim).is_empty() && !control::is_immediate(claim);
+        let claims: Vec<Arc<ResourceClaim>> = all(&mut self.api, "ResourceClaim");
+        let is_kept = |claim: &Arc<ResourceClaim>| {
+            !control::controller(claim).is_empty() && !control::is_immediate(claim)
+        };
         !claims.iter().any(is_kept) && self.api.list("PodSchedulingContext").is_empty()
     }
 
     fn trade_as(&mut self, trader: &Trader, dice: &mut Dice) {
-        let claims: Vec<ResourceClaim> = all(&mut self.api, "ResourceClaim");
-        let classes: Vec<DeviceClass> = all(&mut self.api, "DeviceClass");
+        let claims: Vec<Arc<ResourceClaim>> = all(&mut self.api, "ResourceClaim");
+        let classes: Vec<Arc<DeviceClass>> = all(&mut self.api, "DeviceClass");
         let is_own = |claim: &ResourceClaim| {
-            let found =
-                classic::classes_of(claim, &|name| classes.iter().find(|one| one.metadata.name == name));
+            let class = |name: &str| classes.iter().find(|one| one.metadata.name == name).map(|one| &**one);
+            let found = classic::classes_of(claim, &class);
             found.is_some_and(|(said, _)| said.controller == trader.name)
         };
         for claim in &claims {
@@ -347,23 +347,24 @@ impl World {
                     let place =
                         trader.room.keys().find(|node| trader.left(node, &claims, &BTreeSet::new()) > 0);
                     if let Some(place) = place {
-                        return self.give(trader, &[claim], place, None, dice);
+                        return self.give(trader, &[&**claim], place, None, dice);
                     }
                 }
             }
         }
-        let contexts: Vec<PodSchedulingContext> = all(&mut self.api, "PodSchedulingContext");
+        let contexts: Vec<Arc<PodSchedulingContext>> = all(&mut self.api, "PodSchedulingContext");
         for context in &contexts {
             let (namespace, name) = (&context.metadata.namespace, &context.metadata.name);
             let Some(pod) = self.api.get("Pod", namespace, name) else { continue };
-            let pod = Pod::read_value(&pod).expect("what was admitted is of its kind");
-            if !classic::is_open(context, &pod) {
+            let pod = pod.read::<Pod>();
+            if !classic::is_open(context, pod) {
                 continue;
             }
-            let find = |name: &str| claims.iter().find(|claim| claim.metadata.name == name);
+            let find =
+                |name: &str| claims.iter().find(|claim| claim.metadata.name == name).map(|claim| &**claim);
             let wanted: Vec<classic::Wanted> =
-                classic::wanted(&pod, &find).into_iter().filter(|one| is_own(&one.claim)).collect();
-            if !wanted.is_empty() && self.negotiate_as(trader, (context, &pod), &wanted, &claims, dice) {
+                classic::wanted(pod, &find).into_iter().filter(|one| is_own(&one.claim)).collect();
+            if !wanted.is_empty() && self.negotiate_as(trader, (context, pod), &wanted, &claims, dice) {
                 return;
             }
         }
@@ -375,7 +376,7 @@ impl World {
         trader: &Trader,
         (context, pod): (&PodSchedulingContext, &Pod),
         wanted: &[classic::Wanted],
-        claims: &[ResourceClaim],
+        claims: &[Arc<ResourceClaim>],
         dice: &mut Dice,
     ) -> bool {
         let calm = self.is_honest();
@@ -405,7 +406,7 @@ impl World {
         let mut value = serde_json::to_value(&answered).expect("the keys of our wire types are texts");
         let (version, kind) = (PodSchedulingContext::API_VERSION, PodSchedulingContext::KIND);
         (value["apiVersion"], value["kind"]) = (json!(version), json!(kind));
-        let done = self.api.update(kind, &value, true).is_ok();
+        let done = self.api.update(kind, value, true).is_ok();
         let (now, name) = (self.agenda.now(), &context.metadata.name);
         self.trace.note(now, format_args!("{} will not have {name} on {unsuitable:?} ({done})", trader.name));
         self.did(Component::Lender, &format!("answer about pod {name}"), 0);
@@ -422,7 +423,7 @@ impl World {
     ) {
         let grant = trader.grant(node);
         for claim in claims {
-            let mut claim = ResourceClaim::clone(claim);
+            let mut claim = Arc::new(ResourceClaim::clone(claim));
             if let Some(described) = classic::described(&claim, &trader.name, &grant, Form::Fields) {
                 let Some(written) = write(&mut self.api, &described, false) else { return };
                 claim = written;
@@ -443,7 +444,7 @@ impl World {
     }
 
     fn take_back(&mut self, trader: &Trader, claim: &ResourceClaim, dice: &mut Dice) {
-        let mut claim = claim.clone();
+        let mut claim = Arc::new(claim.clone());
         if let Some(freed) = classic::freed(&claim) {
             let Some(written) = write(&mut self.api, &freed, true) else { return };
             claim = written;
@@ -465,15 +466,15 @@ impl World {
 
     /// What the controllers of a cluster do about contexts that nobody needs.
     fn clean_contexts(&mut self) {
-        let claims: Vec<ResourceClaim> = all(&mut self.api, "ResourceClaim");
+        let claims: Vec<Arc<ResourceClaim>> = all(&mut self.api, "ResourceClaim");
         let is_allocated = |name: &str| {
             claims.iter().any(|claim| claim.metadata.name == name && claim.status.allocation.is_some())
         };
         for context in all::<PodSchedulingContext>(&mut self.api, "PodSchedulingContext") {
             let (namespace, name) = (&context.metadata.namespace, &context.metadata.name);
             let pod = self.api.get("Pod", namespace, name);
-            let pod = pod.map(|pod| Pod::read_value(&pod).expect("what was admitted is of its kind"));
-            if contexts::is_over(&context, pod.as_ref(), is_allocated) {
+            let pod = pod.as_ref().map(|pod| &**pod.read::<Pod>());
+            if contexts::is_over(&context, pod, is_allocated) {
                 let uid = Some(context.metadata.uid.as_str());
                 let _ = self.api.delete("PodSchedulingContext", (namespace, name), None, uid);
                 self.did(Component::Controller, &format!("delete the context of pod {name}"), 0);

@@ -6,10 +6,16 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::change::Change;
 use gates::Gate;
+use objects::Object as _;
+use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use objects::scheduling::pod_group::PodGroup;
+use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::engine::Input;
 use scheduler::write::{About, Write, WriteId, WriteOutcome};
 use scheduling::protocol::{
@@ -22,6 +28,7 @@ use super::api::Refused;
 use super::component::Component;
 use super::errand::{self, Errand};
 use super::setup::{Fault, Sabotage};
+use super::shown::Shown;
 use super::{Happening, World, replica};
 
 /// How long a call may be on its way. Who sent it waits for at most a part of this time.
@@ -85,7 +92,7 @@ impl World {
             }
             None => self.api.get(kind, namespace, name),
         };
-        let object = object.and_then(|object| Object::of_value(kind, &object).ok());
+        let object = object.and_then(|object| typed(kind, &object).ok());
         match object {
             // Those that have devices are not kept.
             Some(Object::Claim(claim)) if claim.status.allocation.is_some() => {}
@@ -117,7 +124,7 @@ impl World {
     fn read(&mut self, which: &ObjectRef) -> CallOutcome {
         let (kind, namespace, name) = which.named();
         match self.api.get(kind, namespace, name) {
-            Some(object) => CallOutcome::Done(Object::of_value(kind, &object).ok()),
+            Some(object) => CallOutcome::Done(typed(kind, &object).ok()),
             None => CallOutcome::NotFound(Refused::NotFound.to_string()),
         }
     }
@@ -185,7 +192,7 @@ impl World {
         self.api.by = None;
         match done {
             Ok(_) if !call.gives_object() => CallOutcome::Done(None),
-            Ok(object) => match Object::of_value(call.kind, &object) {
+            Ok(object) => match typed(call.kind, &object) {
                 Ok(object) => CallOutcome::Done(Some(object)),
                 Err(why) => CallOutcome::Unreadable(why),
             },
@@ -239,6 +246,17 @@ impl World {
         self.trace.note(now, format_args!("scheduler {replica} hears of {what}: {outcome:?}"));
         self.tell(replica, Input::Settled(one.id, outcome));
     }
+}
+
+/// An object as writes are made from it.
+fn typed(kind: &str, object: &Shown) -> Result<Object, String> {
+    Ok(match kind {
+        ResourceClaim::KIND => Object::Claim(Arc::clone(object.read())),
+        Pod::KIND => Object::Pod(Arc::clone(object.read())),
+        PodGroup::KIND => Object::Group(Arc::clone(object.read())),
+        PodSchedulingContext::KIND => Object::Context(Arc::clone(object.read())),
+        other => return Object::of_value(other, object),
+    })
 }
 
 /// What is heard of a call that has no answer.

@@ -20,7 +20,7 @@ const MORE_ATTEMPTS: u32 = 18;
 impl World {
     pub(super) fn check_ending(&mut self) {
         let mut wrong: Vec<String> = Vec::new();
-        let pods: Vec<Pod> = self.judge.pods.values().cloned().collect();
+        let pods: Vec<Pod> = self.judge.pods.values().map(|pod| Pod::clone(pod)).collect();
         if self.setup.arrangement != Arrangement::Rivals {
             wrong.extend(self.judge.check_state(None, Some(&pods)));
         }
@@ -67,7 +67,7 @@ impl World {
             .filter(|pod| !matches!(pod.status.phase.as_str(), "Succeeded" | "Failed"));
         let live: BTreeSet<String> = pods.map(|pod| pod.metadata.uid.clone()).collect();
         let mut left = Vec::new();
-        for (key, claim) in self.api.list("ResourceClaim") {
+        for (key, claim) in &*self.api.list("ResourceClaim") {
             let owner = claim["metadata"]["ownerReferences"][0]["uid"].as_str();
             if owner.is_some_and(|owner| !live.contains(owner)) {
                 left.push(format!("claim {} stays, which was made for a pod that is over", key.name));
@@ -81,7 +81,7 @@ impl World {
         let now = self.agenda.now();
         self.trace.note(now, format_args!("everybody is asked to go"));
         for kind in ["Pod", "ResourceClaim"] {
-            for (key, _) in self.api.list(kind) {
+            for (key, _) in &*self.api.list(kind) {
                 let _ = self.api.delete(kind, (&key.namespace, &key.name), None, None);
             }
         }
@@ -96,7 +96,7 @@ impl World {
     pub(super) fn check_nothing_left(&mut self) {
         let mut wrong = self.left_on_machines();
         for kind in ["Pod", "ResourceClaim", "PodSchedulingContext"] {
-            for (key, object) in self.api.list(kind) {
+            for (key, object) in &*self.api.list(kind) {
                 let finalizers = &object["metadata"]["finalizers"];
                 wrong.push(format!("{kind} {} is left, with finalizers {finalizers}", key.name));
             }
@@ -117,7 +117,7 @@ impl World {
     /// An engine that was told everything there is, and nothing else.
     fn fresh(&mut self, name: &str) -> Engine {
         let mut engine = replica::engine(name, self.gates);
-        for change in replica::everything(&mut self.api) {
+        for change in replica::everything(&self.api) {
             engine.handle(self.api.now, Input::Changed(change));
         }
         engine

@@ -238,7 +238,7 @@ fn turn_rule(api: &mut Api, setup: &WorldSetup, name: &str, dice: &mut Dice) {
         Some(known) => {
             let mut rule = Value::clone(&known);
             rule["spec"]["deviceSelector"] = selector;
-            must(api.update("DeviceTaintRule", &rule, false));
+            must(api.update("DeviceTaintRule", rule, false));
         }
         None => {
             let effect = ["NoSchedule", "NoExecute"][dice.below(2)];
@@ -284,7 +284,7 @@ fn turn_disk(api: &mut Api, name: &str, dice: &mut Dice) {
         let mut claim = Value::clone(&known);
         claim["spec"]["volumeName"] = json!(volume);
         claim["metadata"]["annotations"][BOUND] = json!("yes");
-        must(api.update("PersistentVolumeClaim", &claim, false));
+        must(api.update("PersistentVolumeClaim", claim, false));
         return;
     }
     remove(api, "PersistentVolumeClaim", "default", name);

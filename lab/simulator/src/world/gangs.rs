@@ -1,6 +1,7 @@
 //! Gangs in a simulated world: groups that stay in one rack and are placed as a whole, and what must hold of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use gates::{Gate, Gates};
 use objects::core::pod::Pod;
@@ -106,18 +107,22 @@ pub(crate) struct GangRecord {
 /// The pods of a root that have not ended.
 fn live<'p>(
     policies: &'p Policies,
-    pods: &'p BTreeMap<Key, Pod>,
+    pods: &'p BTreeMap<Key, Arc<Pod>>,
     root: &'p str,
 ) -> impl Iterator<Item = (String, &'p Pod)> {
     let of_root = move |pod: &'p Pod| {
         let group = group_of(pod).filter(|group| policies.root(group) == root)?;
         (!is_over(pod)).then_some((group, pod))
     };
-    pods.values().filter_map(of_root)
+    pods.values().filter_map(move |pod| of_root(pod))
 }
 
 /// The pods of a root that are on nodes.
-fn bound<'p>(policies: &'p Policies, pods: &'p BTreeMap<Key, Pod>, root: &'p str) -> Vec<(String, &'p Pod)> {
+fn bound<'p>(
+    policies: &'p Policies,
+    pods: &'p BTreeMap<Key, Arc<Pod>>,
+    root: &'p str,
+) -> Vec<(String, &'p Pod)> {
     live(policies, pods, root).filter(|(_, pod)| !pod.spec.node_name.is_empty()).collect()
 }
 
@@ -128,7 +133,7 @@ fn is_whole(policies: &Policies, root: &str, pods: &[(String, &Pod)]) -> bool {
 
 impl GangRecord {
     /// Takes in what happened to a group, a workload or a topology. Whoever binds may not have heard of it.
-    pub fn see_policy(&mut self, made: &Made, object: &Value, pods: &BTreeMap<Key, Pod>) {
+    pub fn see_policy(&mut self, made: &Made, object: &Value, pods: &BTreeMap<Key, Arc<Pod>>) {
         for root in self.policies.see(made, object) {
             self.left.insert(root.clone(), made.event.revision());
             let is_begun = self.underway.get(&root).is_some_and(|underway| !underway.is_empty());
@@ -139,8 +144,8 @@ impl GangRecord {
     }
 
     /// Takes in what happened to a pod: whoever is put on a node is in the domains of the others.
-    pub fn see(&mut self, made: &Made, before: Option<&Pod>, pods: &BTreeMap<Key, Pod>) -> Vec<String> {
-        let now = pods.get(&made.event.key);
+    pub fn see(&mut self, made: &Made, before: Option<&Pod>, pods: &BTreeMap<Key, Arc<Pod>>) -> Vec<String> {
+        let now = pods.get(&made.event.key).map(|pod| &**pod);
         let Some(root) = now.or(before).and_then(group_of).map(|group| self.policies.root(&group)) else {
             return Vec::new();
         };
@@ -190,7 +195,7 @@ impl GangRecord {
     }
 
     /// It is known whether a member is bound.
-    pub fn ends(&mut self, pod: &Pod, is_bound: bool, pods: &BTreeMap<Key, Pod>) {
+    pub fn ends(&mut self, pod: &Pod, is_bound: bool, pods: &BTreeMap<Key, Arc<Pod>>) {
         let Some(root) = self.root_of(pod) else { return };
         let underway = self.underway.entry(root.clone()).or_default();
         underway.remove(&pod.metadata.uid);
@@ -210,7 +215,7 @@ impl GangRecord {
     pub fn begun_by_few(
         &self,
         pod: &Pod,
-        pods: &BTreeMap<Key, Pod>,
+        pods: &BTreeMap<Key, Arc<Pod>>,
         has_all: impl Fn(&Pod) -> bool,
     ) -> Option<String> {
         let root = self.root_of(pod)?;
@@ -227,7 +232,7 @@ impl GangRecord {
     }
 
     /// Gangs of which fewer are bound than have to be at once, though none of them was lost and no binding refused.
-    pub fn halves(&self, pods: &BTreeMap<Key, Pod>) -> Vec<String> {
+    pub fn halves(&self, pods: &BTreeMap<Key, Arc<Pod>>) -> Vec<String> {
         let mut wrong = Vec::new();
         for root in self.policies.roots() {
             let here = bound(&self.policies, pods, &root);

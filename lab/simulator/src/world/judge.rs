@@ -3,6 +3,7 @@
 //! Nothing of the schedulers is looked at here, and nothing that they know is used.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use gates::Gates;
 use invariants::{Evidence, GroupsFrom, Violation, check_binding, check_state};
@@ -14,12 +15,12 @@ use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::resource::slice::ResourceSlice;
-use serde_json::Value;
 use store::{Change, Key};
 
 use super::api::Made;
 use super::gangs::GangRecord;
 use super::rules::Rules;
+use super::shown::Shown;
 
 /// The objects that matter, as the API has them.
 #[derive(Debug)]
@@ -27,10 +28,10 @@ pub(crate) struct Judge {
     gates: Gates,
     /// Schedulers that do not wait for each other may both give away the same, and one of them takes it back.
     rivals: bool,
-    pub pods: BTreeMap<Key, Pod>,
+    pub pods: BTreeMap<Key, Arc<Pod>>,
     /// Claims, slices and classes stand in rows, as the checker of allocations wants them.
     claims: Vec<ResourceClaim>,
-    nodes: BTreeMap<Key, Node>,
+    nodes: BTreeMap<Key, Arc<Node>>,
     slices: Vec<ResourceSlice>,
     classes: Vec<DeviceClass>,
     /// Pods that nobody of ours has bound, by uid. They are on their nodes before they can be.
@@ -42,22 +43,28 @@ pub(crate) struct Judge {
 }
 
 /// Keeps an object as it is, and gives it as it was.
-fn keep<T: Object>(all: &mut BTreeMap<Key, T>, made: &Made, object: &Value) -> Option<T> {
+fn keep<T>(all: &mut BTreeMap<Key, Arc<T>>, made: &Made, object: &Shown) -> Option<Arc<T>>
+where
+    T: Object + Send + Sync + 'static,
+{
     let key = made.event.key.clone();
     if made.event.change == Change::Deleted {
         return all.remove(&key);
     }
-    all.insert(key, T::read_value(object).expect("what was admitted is of its kind"))
+    all.insert(key, Arc::clone(object.read()))
 }
 
 /// The same for objects that stand in a row.
-fn keep_in_row<T: Object>(row: &mut Vec<T>, made: &Made, object: &Value) -> Option<T> {
+fn keep_in_row<T>(row: &mut Vec<T>, made: &Made, object: &Shown) -> Option<T>
+where
+    T: Object + Send + Sync + 'static,
+{
     let key = &made.event.key;
     let at = row.iter().position(|one| is_at(one, key));
     if made.event.change == Change::Deleted {
         return at.map(|at| row.remove(at));
     }
-    let new = T::read_value(object).expect("what was admitted is of its kind");
+    let new = T::clone(object.read());
     match at {
         Some(at) => Some(std::mem::replace(&mut row[at], new)),
         None => {
@@ -90,13 +97,13 @@ impl Judge {
     }
 
     /// Takes a change in, and says what is wrong since. `prepared` are the uids of claims that nodes have prepared.
-    pub fn see(&mut self, made: &Made, object: &Value, prepared: &BTreeSet<&str>) -> Vec<String> {
+    pub fn see(&mut self, made: &Made, object: &Shown, prepared: &BTreeSet<&str>) -> Vec<String> {
         let key = &made.event.key;
         match made.site.kind.kind.as_str() {
             "Pod" => {
                 let before = keep(&mut self.pods, made, object);
-                let mut wrong = self.check_pod(made, before.as_ref());
-                wrong.extend(self.gangs.see(made, before.as_ref(), &self.pods));
+                let mut wrong = self.check_pod(made, before.as_deref());
+                wrong.extend(self.gangs.see(made, before.as_deref(), &self.pods));
                 wrong.extend(self.check_users());
                 wrong.extend(self.check_rivals());
                 wrong
@@ -145,7 +152,7 @@ impl Judge {
         if !self.rivals {
             return Vec::new();
         }
-        let on_node = |pod: &&Pod| !pod.spec.node_name.is_empty() && !is_over(pod);
+        let on_node = |pod: &&Arc<Pod>| !pod.spec.node_name.is_empty() && !is_over(pod);
         let users: BTreeSet<&str> =
             self.pods.values().filter(on_node).map(|pod| pod.metadata.uid.as_str()).collect();
         let is_used = |claim: &&ResourceClaim| {
@@ -197,7 +204,7 @@ impl Judge {
 
     /// Pods that are on a node and have not ended use claims that have devices and are reserved for them.
     fn check_users(&self) -> Vec<String> {
-        let on_node = |pod: &&Pod| !pod.spec.node_name.is_empty() && !is_over(pod);
+        let on_node = |pod: &&Arc<Pod>| !pod.spec.node_name.is_empty() && !is_over(pod);
         // Who was put there by hand may have to wait for its devices, but does not run without.
         let may_wait =
             |pod: &Pod| pod.status.phase != "Running" && self.bound_by_hand.contains(&pod.metadata.uid);
@@ -268,7 +275,7 @@ impl Judge {
         }
         // Who knows nothing of a rival, or of somebody who puts pods on nodes, cannot keep room for it.
         let is_by_hand =
-            |pod: &Pod| pod.spec.node_name == *node && self.bound_by_hand.contains(&pod.metadata.uid);
+            |pod: &Arc<Pod>| pod.spec.node_name == *node && self.bound_by_hand.contains(&pod.metadata.uid);
         if !self.rivals && !self.pods.values().any(is_by_hand) {
             wrong.extend(self.check_room(node));
             wrong.extend(self.rules.check_company(pod, &self.pods));
@@ -315,7 +322,7 @@ impl Judge {
 
     fn check_room(&self, name: &str) -> Vec<String> {
         let Some(node) = self.nodes.get(&Key::new("", name)) else { return Vec::new() };
-        let pods: Vec<&Pod> =
+        let pods: Vec<&Arc<Pod>> =
             self.pods.values().filter(|pod| pod.spec.node_name == name && !is_over(pod)).collect();
         let mut used = Quantity::default();
         for container in pods.iter().flat_map(|pod| &pod.spec.containers) {

@@ -7,6 +7,7 @@
 //! What was decided by an old state is not done to a new one: writes name the version that they were made from, or the uid.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use controllers::claim_reservations;
 use controllers::claim_templates::{self, ClaimTemplateAction};
@@ -66,7 +67,7 @@ impl Keeper {
     }
 
     /// Sees what is new, of each kind up to so many changes; at first everything.
-    pub fn follow(&mut self, api: &mut Api, most: [usize; 3]) {
+    pub fn follow(&mut self, api: &Api, most: [usize; 3]) {
         for (stream, most) in [&mut self.pods, &mut self.claims, &mut self.templates].into_iter().zip(most) {
             let news = if stream.listed { stream.news(api, most) } else { stream.everything(api) };
             self.is_done &= news.is_empty();
@@ -100,11 +101,12 @@ impl Keeper {
     }
 
     fn look(&mut self, api: &mut Api, sabotage: Sabotage) {
+        let groups = api.list("PodGroup");
         let known = Known {
             pods: read(&self.pods),
             claims: read(&self.claims),
             templates: read(&self.templates),
-            groups: api.list("PodGroup").into_iter().map(|(key, group)| (key, typed(&group))).collect(),
+            groups: groups.iter().map(|(key, group)| (key, &**group.read())).collect(),
             gates: api.gates(),
         };
         for (key, pod) in &known.pods {
@@ -125,13 +127,13 @@ impl Keeper {
                     let namespace = &pod.metadata.namespace;
                     // One that is named and not known may be there after all.
                     let named = instead_of.and_then(|name| api.get("ResourceClaim", namespace, &name));
-                    let named = named.map(|claim| typed::<ResourceClaim>(&claim));
+                    let named = named.map(|claim| Arc::clone(claim.read::<ResourceClaim>()));
                     let own = named.filter(|claim| is_controlled_by(claim, &pod.metadata.uid));
                     let name = match own {
-                        Some(own) => own.metadata.name,
+                        Some(own) => own.metadata.name.clone(),
                         None => {
                             let claim = api.create(&value(&claim))?;
-                            let name = typed::<ResourceClaim>(&claim).metadata.name;
+                            let name = claim.read::<ResourceClaim>().metadata.name.clone();
                             self.claims.known.insert(Key::new(namespace, &name), claim);
                             name
                         }
@@ -146,16 +148,16 @@ impl Keeper {
                 Some(ClaimTemplateAction::Wait { .. }) => self.carry_out(api, task, sabotage),
                 None => api.perform(&noted(pod, made)).map(|_| false),
             },
-            Task::Reserve(claim) => api.update("ResourceClaim", &value(claim), true).map(|_| false),
+            Task::Reserve(claim) => api.update("ResourceClaim", value(claim), true).map(|_| false),
             Task::Release(claim) => {
-                let left = api.update("ResourceClaim", &value(claim), true)?;
-                let free = claims::unprotected(&typed(&left));
+                let left = api.update("ResourceClaim", value(claim), true)?;
+                let free = claims::unprotected(left.read());
                 let free = free.filter(|_| sabotage != Sabotage::KeepsProtection);
                 let Some(free) = free else { return Ok(false) };
                 *task = Task::Unprotect(Box::new(free));
                 Ok(true)
             }
-            Task::Unprotect(claim) => api.update("ResourceClaim", &value(claim), false).map(|_| false),
+            Task::Unprotect(claim) => api.update("ResourceClaim", value(claim), false).map(|_| false),
             Task::Delete(claim) => {
                 let meta = &claim.metadata;
                 let place = (meta.namespace.as_str(), meta.name.as_str());
@@ -166,24 +168,26 @@ impl Keeper {
 }
 
 /// What controllers know at one moment.
-struct Known {
-    pods: BTreeMap<Key, Pod>,
-    claims: BTreeMap<Key, ResourceClaim>,
-    templates: BTreeMap<Key, ResourceClaimTemplate>,
+struct Known<'k> {
+    pods: BTreeMap<&'k Key, &'k Pod>,
+    claims: BTreeMap<&'k Key, &'k ResourceClaim>,
+    templates: BTreeMap<&'k Key, &'k ResourceClaimTemplate>,
     /// Groups stay as they are from the beginning.
-    groups: BTreeMap<Key, PodGroup>,
+    groups: BTreeMap<&'k Key, &'k PodGroup>,
     gates: Gates,
 }
 
-impl Known {
+impl Known<'_> {
     fn claims_to_make(&self, key: &Key, pod: &Pod) -> Option<Task> {
         if claims::is_done(pod) {
             return None;
         }
         let around = claim_templates::Around {
-            template: &|name| self.templates.get(&Key::new(&key.namespace, name)),
-            owned: &|uid| self.claims.values().filter(|claim| is_controlled_by(claim, uid)).collect(),
-            group: &|name| self.groups.get(&Key::new(&key.namespace, name)),
+            template: &|name| self.templates.get(&Key::new(&key.namespace, name)).copied(),
+            owned: &|uid| {
+                self.claims.values().copied().filter(|claim| is_controlled_by(claim, uid)).collect()
+            },
+            group: &|name| self.groups.get(&Key::new(&key.namespace, name)).copied(),
             gates: self.gates,
         };
         let mut actions = claim_templates::actions_for_pod(pod, &around);
@@ -198,7 +202,7 @@ impl Known {
 
     fn claims_to_reserve(&self, key: &Key, pod: &Pod) -> Vec<ResourceClaim> {
         let around = claim_reservations::Around {
-            claim: &|name| self.claims.get(&Key::new(&key.namespace, name)),
+            claim: &|name| self.claims.get(&Key::new(&key.namespace, name)).copied(),
             group: &|_| None,
             is_controlled: &|_| false,
             gates: self.gates,
@@ -206,7 +210,7 @@ impl Known {
         claim_reservations::reservations(pod, &around).reserve
     }
 
-    fn review(&self, api: &mut Api, claim: &ResourceClaim, sabotage: Sabotage) -> Option<Task> {
+    fn review(&self, api: &Api, claim: &ResourceClaim, sabotage: Sabotage) -> Option<Task> {
         let namespace = &claim.metadata.namespace;
         let users = claims::users(claim).into_iter();
         let gone: Vec<User> = users.filter(|user| self.is_gone(api, claim, user)).collect();
@@ -235,12 +239,13 @@ impl Known {
     }
 
     /// Whether a pod needs a claim no more. Of one that is not known, or only another of its name, the API says it.
-    fn is_gone(&self, api: &mut Api, claim: &ResourceClaim, user: &User) -> bool {
+    fn is_gone(&self, api: &Api, claim: &ResourceClaim, user: &User) -> bool {
         let namespace = &claim.metadata.namespace;
         let is_meant = |pod: &Pod| pod.metadata.uid == user.uid;
         let Some(pod) = self.pods.get(&Key::new(namespace, &user.name)).filter(|pod| is_meant(pod)) else {
-            let there = api.get("Pod", namespace, &user.name).map(|pod| typed::<Pod>(&pod));
-            return there.is_none_or(|pod| !is_meant(&pod) || claims::is_done(&pod));
+            let there = api.get("Pod", namespace, &user.name);
+            let there = there.as_ref().map(|pod| pod.read::<Pod>());
+            return there.is_none_or(|pod| !is_meant(pod) || claims::is_done(pod));
         };
         let is_own = |name: &str| {
             let other = self.claims.get(&Key::new(namespace, name));
@@ -277,8 +282,8 @@ impl std::fmt::Display for Task {
 }
 
 /// Objects of a kind as they were told.
-fn read<T: Object>(stream: &Stream) -> BTreeMap<Key, T> {
-    stream.known.iter().map(|(key, object)| (key.clone(), typed(object))).collect()
+fn read<T: Object + Send + Sync + 'static>(stream: &Stream) -> BTreeMap<&Key, &T> {
+    stream.known.iter().map(|(key, object)| (key, &**object.read())).collect()
 }
 
 /// The call that notes on a pod which claims were made for it. The uid keeps it from a pod that took the name of this one.
@@ -293,10 +298,6 @@ fn noted(pod: &Pod, made: &[(String, String)]) -> ApiCall {
         subresource: Some("status"),
         body: json!({ "metadata": { "uid": meta.uid }, "status": { "resourceClaimStatuses": statuses } }),
     }
-}
-
-fn typed<T: Object>(object: &Value) -> T {
-    T::read_value(object).expect("what was admitted is of its kind")
 }
 
 fn value(claim: &ResourceClaim) -> Value {

@@ -6,10 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value;
+use objects::core::pod::Pod;
 use store::Key;
 
-use super::api::text;
 use super::setup::Sabotage;
 
 /// A claim that pods on the machine use, as the agent's checkpoint has it.
@@ -43,7 +42,7 @@ pub(crate) enum Deed {
     /// Starts the containers of a pod.
     Start { pod: String },
     /// Tells the API in which phase a pod is.
-    Report { pod: Arc<Value>, phase: &'static str },
+    Report { pod: Arc<Pod>, phase: &'static str },
     /// Stops the containers of a pod.
     Stop { pod: String },
     /// Has the driver undo what it prepared.
@@ -51,7 +50,7 @@ pub(crate) enum Deed {
     /// Notes in the checkpoint that a pod uses a claim no more.
     Leave { claim: String, pod: String },
     /// Tells the API that nothing is left of a pod that is to go.
-    Remove { pod: Arc<Value> },
+    Remove { pod: Arc<Pod> },
 }
 
 /// A machine. Times are milliseconds of the agenda.
@@ -74,13 +73,13 @@ impl Machine {
     /// use is nothing until all of its claims may be used.
     pub fn deeds(
         &self,
-        pods: &[Arc<Value>],
-        usable: &mut dyn FnMut(&Value) -> Option<Vec<Usable>>,
+        pods: &[Arc<Pod>],
+        usable: &mut dyn FnMut(&Pod) -> Option<Vec<Usable>>,
         sabotage: Sabotage,
     ) -> Vec<Deed> {
         let mut deeds: Vec<Deed> =
             pods.iter().filter_map(|pod| self.deed_for(pod, usable, sabotage)).collect();
-        let here: BTreeSet<&str> = pods.iter().map(|pod| uid(pod)).collect();
+        let here: BTreeSet<&str> = pods.iter().map(|pod| pod.metadata.uid.as_str()).collect();
         let entered = self.entries.values().flat_map(|entry| &entry.pods);
         let gone: BTreeSet<&String> =
             entered.chain(self.containers.keys()).filter(|pod| !here.contains(pod.as_str())).collect();
@@ -90,19 +89,18 @@ impl Machine {
 
     fn deed_for(
         &self,
-        pod: &Arc<Value>,
-        usable: &mut dyn FnMut(&Value) -> Option<Vec<Usable>>,
+        pod: &Arc<Pod>,
+        usable: &mut dyn FnMut(&Pod) -> Option<Vec<Usable>>,
         sabotage: Sabotage,
     ) -> Option<Deed> {
-        let id = uid(pod);
-        let phase = text(&pod["status"]["phase"]);
+        let id = pod.metadata.uid.as_str();
+        let phase = pod.status.phase.as_str();
+        let is_leaving = pod.metadata.deletion_timestamp.is_some();
         let containers = self.containers.get(id);
         if matches!(phase, "Succeeded" | "Failed") {
-            return self.wind_down(id).or_else(|| {
-                pod["metadata"].get("deletionTimestamp").map(|_| Deed::Remove { pod: pod.clone() })
-            });
+            return self.wind_down(id).or_else(|| is_leaving.then(|| Deed::Remove { pod: pod.clone() }));
         }
-        if pod["metadata"].get("deletionTimestamp").is_some() {
+        if is_leaving {
             return self.wind_down(id).or_else(|| Some(Deed::Remove { pod: pod.clone() }));
         }
         match containers {
@@ -168,9 +166,4 @@ impl Machine {
             self.entries.clear();
         }
     }
-}
-
-/// The uid of an object.
-pub(crate) fn uid(object: &Value) -> &str {
-    text(&object["metadata"]["uid"])
 }

@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use controllers::simulated::readiness;
-use objects::Object;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use scheduling::request::{ApiCall, Verb};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use store::Key;
 
 use super::World;
-use super::api::{Api, text};
+use super::api::Api;
 use super::component::Component;
-use super::machine::{CheckpointEntry, Containers, Deed, Usable, uid};
+use super::judge::is_over;
+use super::machine::{CheckpointEntry, Containers, Deed, Usable};
+use super::shown::Shown;
 
 /// How often the containers of a pod end, in a thousand times that their node is looked at.
 const ENDS_PER_MILLE: u32 = 12;
@@ -31,7 +31,7 @@ impl World {
             if machine.agent_down_until > self.agenda.now() {
                 continue;
             }
-            let api = &mut self.api;
+            let api = &self.api;
             let deeds = machine.deeds(&pods, &mut |pod| usable_claims(api, pod), self.setup.sabotage);
             let deed = if self.life.is_some() { deeds.first() } else { self.chances.pick(&deeds) };
             if let Some(deed) = deed.cloned() {
@@ -40,23 +40,25 @@ impl World {
         }
     }
 
-    fn pods_on(&mut self, node: &str) -> Vec<Arc<Value>> {
-        let pods = self.api.list("Pod").into_iter().map(|(_, pod)| pod);
-        pods.filter(|pod| text(&pod["spec"]["nodeName"]) == node).collect()
+    fn pods_on(&mut self, node: &str) -> Vec<Arc<Pod>> {
+        let pods = self.api.list("Pod");
+        let pods = pods.iter().map(|(_, pod)| pod.read::<Pod>());
+        pods.filter(|pod| pod.spec.node_name == node).cloned().collect()
     }
 
     /// Containers end by themselves: in a life when their time has come, and otherwise by chance.
-    fn end_containers(&mut self, node: &str, pods: &[Arc<Value>]) {
+    fn end_containers(&mut self, node: &str, pods: &[Arc<Pod>]) {
         let now = self.agenda.now();
         let (life, calm) = (self.life.is_some(), self.setup.calm);
         // In a life, the members of a gang wait for each other before they do their work.
-        let is_alone = |pod: &Arc<Value>| text(&pod["status"]["phase"]) == "Pending";
+        let is_alone = |pod: &Shown| pod.read::<Pod>().status.phase == "Pending";
         if life && self.setup.gangs && self.api.list("Pod").iter().any(|(_, pod)| is_alone(pod)) {
             return;
         }
         let Some(machine) = self.machines.get_mut(node) else { return };
-        for pod in pods.iter().filter(|pod| text(&pod["status"]["phase"]) == "Running") {
-            let Some(Containers::Run { since }) = machine.containers.get(uid(pod)).copied() else { continue };
+        for pod in pods.iter().filter(|pod| pod.status.phase == "Running") {
+            let uid = &pod.metadata.uid;
+            let Some(Containers::Run { since }) = machine.containers.get(uid).copied() else { continue };
             let is_over = match life {
                 true => now - since > super::life::RUN_MS,
                 false => !calm && self.chances.per_mille(ENDS_PER_MILLE),
@@ -64,7 +66,7 @@ impl World {
             if is_over {
                 let failed = !life && self.chances.per_mille(300);
                 let phase = if failed { "Failed" } else { "Succeeded" };
-                machine.containers.insert(uid(pod).to_owned(), Containers::Ended(phase));
+                machine.containers.insert(uid.clone(), Containers::Ended(phase));
             }
         }
     }
@@ -110,17 +112,14 @@ impl World {
             Deed::Report { pod, phase } => {
                 let done = self.api.perform(&report(&pod, phase)).is_ok();
                 if done && phase != "Running" {
-                    machine.containers.remove(uid(&pod));
+                    machine.containers.remove(&pod.metadata.uid);
                 }
-                (
-                    Component::Node,
-                    format!("{node} says that pod {} is {phase}", text(&pod["metadata"]["name"])),
-                )
+                (Component::Node, format!("{node} says that pod {} is {phase}", pod.metadata.name))
             }
             Deed::Remove { pod } => {
-                let place = (text(&pod["metadata"]["namespace"]), text(&pod["metadata"]["name"]));
-                let _ = self.api.delete("Pod", place, Some(0), Some(uid(&pod)));
-                (Component::Node, format!("{node} lets pod {} go", place.1))
+                let meta = &pod.metadata;
+                let _ = self.api.delete("Pod", (&meta.namespace, &meta.name), Some(0), Some(&meta.uid));
+                (Component::Node, format!("{node} lets pod {} go", meta.name))
             }
         };
         self.did(by, &what, 0);
@@ -148,22 +147,20 @@ impl World {
     /// Whether a claim has devices of a node. A driver knows no others, but for those that it has no names for.
     fn has_devices_of(&mut self, node: &str, entry: &CheckpointEntry, claim: &str) -> bool {
         let found = self.api.get("ResourceClaim", &entry.claim.namespace, &entry.claim.name);
-        let found = found.filter(|found| uid(found) == claim);
-        let allocation = found.and_then(|found| found["status"].get("allocation").cloned());
-        allocation.is_some_and(|allocation| {
-            let mut results = allocation["devices"]["results"].as_array().into_iter().flatten();
-            results.all(|result| text(&result["pool"]) == node)
-        })
+        let found = found.as_ref().map(|found| found.read::<ResourceClaim>());
+        let found = found.filter(|found| found.metadata.uid == claim);
+        let allocation = found.and_then(|found| found.status.allocation.as_ref());
+        allocation.is_some_and(|one| one.devices.results.iter().all(|result| result.pool == node))
     }
 
     /// A pod runs only when all of its claims are prepared.
     fn check_start(&mut self, node: &str, pod: &str) {
         let pods = self.pods_on(node);
-        let Some(started) = pods.iter().find(|one| uid(one) == pod) else { return };
-        let claims = usable_claims(&mut self.api, started);
+        let Some(started) = pods.iter().find(|one| one.metadata.uid == pod) else { return };
+        let claims = usable_claims(&self.api, started);
         let prepared = &self.machines[node].prepared;
         if claims.is_none_or(|claims| claims.iter().any(|(_, claim)| !prepared.contains(claim))) {
-            let name = text(&started["metadata"]["name"]);
+            let name = &started.metadata.name;
             self.violations.push(format!("pod {name} runs on {node}, and its claims are not prepared there"));
         }
     }
@@ -184,11 +181,7 @@ impl World {
         let mut left = Vec::new();
         for node in self.machines.keys().cloned().collect::<Vec<_>>() {
             let pods = self.pods_on(&node);
-            let lives = |pod: &String| {
-                pods.iter().any(|one| {
-                    uid(one) == pod && !matches!(text(&one["status"]["phase"]), "Succeeded" | "Failed")
-                })
-            };
+            let lives = |pod: &String| pods.iter().any(|one| one.metadata.uid == *pod && !is_over(one));
             let machine = &self.machines[&node];
             for (claim, entry) in &machine.entries {
                 for pod in entry.pods.iter().filter(|pod| !lives(pod)) {
@@ -210,29 +203,28 @@ impl World {
 }
 
 /// The claims of a pod, if nothing keeps its node from having them prepared.
-fn usable_claims(api: &mut Api, pod: &Value) -> Option<Vec<Usable>> {
-    let namespace = text(&pod["metadata"]["namespace"]);
-    let pod = Pod::deserialize(pod).expect("what was admitted is of its kind");
-    let mut claims: BTreeMap<String, ResourceClaim> = BTreeMap::new();
-    for name in readiness::claims_of(&pod) {
+fn usable_claims(api: &Api, pod: &Pod) -> Option<Vec<Usable>> {
+    let namespace = &pod.metadata.namespace;
+    let mut claims: BTreeMap<&str, Arc<ResourceClaim>> = BTreeMap::new();
+    for name in readiness::claims_of(pod) {
         let claim = api.get("ResourceClaim", namespace, name);
-        let claim = claim.and_then(|claim| ResourceClaim::read_value(&claim).ok());
-        claims.extend(claim.map(|claim| (name.to_owned(), claim)));
+        claims.extend(claim.map(|claim| (name, Arc::clone(claim.read()))));
     }
-    let is_usable = readiness::refusal(&pod, &|name| claims.get(name)).is_none();
-    let uses =
-        claims.into_values().map(|claim| (Key::new(namespace, &claim.metadata.name), claim.metadata.uid));
-    is_usable.then(|| uses.collect())
+    let is_usable = readiness::refusal(pod, &|name| claims.get(name).map(|claim| &**claim)).is_none();
+    let usable =
+        |claim: &Arc<ResourceClaim>| (Key::new(namespace, &claim.metadata.name), claim.metadata.uid.clone());
+    is_usable.then(|| claims.values().map(usable).collect())
 }
 
 /// The call by which an agent says what its pod does. The uid keeps it from a pod that took the name of this one.
-fn report(pod: &Value, phase: &str) -> ApiCall {
+fn report(pod: &Pod, phase: &str) -> ApiCall {
+    let meta = &pod.metadata;
     ApiCall {
         verb: Verb::Patch,
         kind: "Pod",
-        namespace: text(&pod["metadata"]["namespace"]).to_owned(),
-        name: text(&pod["metadata"]["name"]).to_owned(),
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone(),
         subresource: Some("status"),
-        body: json!({ "metadata": { "uid": uid(pod) }, "status": { "phase": phase } }),
+        body: json!({ "metadata": { "uid": meta.uid }, "status": { "phase": phase } }),
     }
 }

@@ -15,7 +15,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use serde_json::{Value, json};
 
 use super::START;
-use super::api::{Api, Refused};
+use super::api::{Api, Listed, Refused};
 use super::keeper::Keeper;
 use super::lender::{Deed, Lender, Mood, Seen};
 use super::setup::Sabotage;
@@ -91,7 +91,8 @@ impl PlayedCluster {
     /// The objects that may have changed, as they are now.
     pub fn objects(&mut self) -> Vec<Value> {
         let kinds = ["Pod", "PodGroup", "PodSchedulingContext", "ResourceClaim"];
-        kinds.iter().flat_map(|kind| self.api.list(kind)).map(|(_, object)| Value::clone(&object)).collect()
+        let lists: Vec<Listed> = kinds.iter().map(|kind| self.api.list(kind)).collect();
+        lists.iter().flat_map(|list| list.iter()).map(|(_, object)| Value::clone(object)).collect()
     }
 
     /// A controller of the cluster does what there is to do.
@@ -111,7 +112,7 @@ impl PlayedCluster {
     fn keep_claims(&mut self) {
         let mut keeper = Keeper::new(&self.api);
         for _ in 0..WRITES_MAX {
-            keeper.follow(&mut self.api, [usize::MAX; 3]);
+            keeper.follow(&self.api, [usize::MAX; 3]);
             if !keeper.has_work(&mut self.api, Sabotage::None) {
                 return;
             }
@@ -140,7 +141,7 @@ impl PlayedCluster {
                 Negotiation::Leave | Negotiation::Wait => {}
                 Negotiation::Make(context) => drop(self.api.create(&value(&*context))?),
                 Negotiation::Correct(context) => {
-                    self.api.update(PodSchedulingContext::KIND, &value(&*context), false)?;
+                    self.api.update(PodSchedulingContext::KIND, value(&*context), false)?;
                 }
             }
         }
@@ -176,13 +177,11 @@ impl PlayedCluster {
             });
             let Some(deed) = deed else { break };
             let done = match &deed {
-                Deed::Claim(claim) => self.api.update(ResourceClaim::KIND, &value(&**claim), false),
+                Deed::Claim(claim) => self.api.update(ResourceClaim::KIND, value(&**claim), false),
                 Deed::Give(claim) | Deed::TakeBack(claim) => {
-                    self.api.update(ResourceClaim::KIND, &value(&**claim), true)
+                    self.api.update(ResourceClaim::KIND, value(&**claim), true)
                 }
-                Deed::Answer(context) => {
-                    self.api.update(PodSchedulingContext::KIND, &value(&**context), true)
-                }
+                Deed::Answer(context) => self.api.update(PodSchedulingContext::KIND, value(&**context), true),
             };
             match done {
                 Ok(written) if matches!(deed, Deed::TakeBack(_)) => then = lender.let_go(&read(&written)),

@@ -7,17 +7,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::change::Change;
-use convert::followed::FollowedKind;
-use convert::{change, followed};
+use convert::followed::{self, FollowedKind};
 use decisions::profile::Profile;
 use decisions::settings::{Patience, Settings};
 use gates::Gates;
 use scheduler::engine::Engine;
-use serde_json::Value;
 use store::{FieldSelector, Key, Selection};
 
-use super::api::{Api, Site, text};
+use super::api::{Api, Site};
 use super::setup::Sabotage;
+use super::shown::Shown;
 
 /// The kinds that a scheduler follows with these features, in the order of its streams: those that a live one follows.
 pub(crate) fn followed(gates: Gates) -> impl Iterator<Item = &'static str> {
@@ -46,17 +45,17 @@ pub(crate) fn engine(name: &str, gates: Gates) -> Engine {
 #[derive(Clone, Debug)]
 pub(crate) enum News {
     /// It is there as it is.
-    Applied(Arc<Value>),
+    Applied(Arc<Shown>),
     /// It is gone, and was like this.
-    Gone(Arc<Value>),
+    Gone(Arc<Shown>),
 }
 
 impl News {
     /// What it means to an engine.
     fn fact(&self) -> Option<Change> {
         match self {
-            News::Applied(object) => applied(object),
-            News::Gone(object) => gone(object),
+            News::Applied(object) => object.applied(),
+            News::Gone(object) => object.gone(),
         }
     }
 }
@@ -70,7 +69,7 @@ pub(crate) struct Stream {
     /// Everything up to this revision was told.
     pub seen: u64,
     /// The objects as they were told.
-    pub known: BTreeMap<Key, Arc<Value>>,
+    pub known: BTreeMap<Key, Arc<Shown>>,
     pub listed: bool,
     /// Something will be told without anybody asking for it.
     pub planned: bool,
@@ -97,21 +96,21 @@ impl Stream {
     }
 
     /// The next facts, at most so many.
-    pub fn follow(&mut self, api: &mut Api, most: usize) -> Vec<Change> {
+    pub fn follow(&mut self, api: &Api, most: usize) -> Vec<Change> {
         self.news(api, most).iter().filter_map(News::fact).collect()
     }
 
     /// Lists everything, as facts.
-    pub fn list(&mut self, api: &mut Api) -> Vec<Change> {
+    pub fn list(&mut self, api: &Api) -> Vec<Change> {
         self.everything(api).iter().filter_map(News::fact).map(Change::listed).collect()
     }
 
     /// What happened next, at most so many changes.
-    pub fn news(&mut self, api: &mut Api, most: usize) -> Vec<News> {
+    pub fn news(&mut self, api: &Api, most: usize) -> Vec<News> {
         let mut news = Vec::new();
         for event in api.events_after(self.site, self.seen, most) {
             self.seen = event.revision();
-            let object = api.shown(self.site, &event.object);
+            let object = api.shown(&event.object);
             let is_picked = self.selection.picks(&event.key, &event.object);
             if event.change == store::Change::Deleted || !is_picked {
                 let was_known = self.known.remove(&event.key).is_some();
@@ -125,19 +124,18 @@ impl Stream {
     }
 
     /// Everything that there is: what went since is told first, then what is new or has changed.
-    pub fn everything(&mut self, api: &mut Api) -> Vec<News> {
-        let listed: BTreeMap<Key, Arc<Value>> = api.select(self.site, &self.selection).into_iter().collect();
+    pub fn everything(&mut self, api: &Api) -> Vec<News> {
+        let listed: BTreeMap<Key, Arc<Shown>> = api.select(self.site, &self.selection).into_iter().collect();
         let mut news = Vec::new();
         let before = std::mem::take(&mut self.known);
         for (key, old) in &before {
-            let is_same = |new: &Arc<Value>| new["metadata"]["uid"] == old["metadata"]["uid"];
+            let is_same = |new: &Arc<Shown>| new["metadata"]["uid"] == old["metadata"]["uid"];
             if !listed.get(key).is_some_and(is_same) {
                 news.push(News::Gone(old.clone()));
             }
         }
-        let version = |object: &Value| text(&object["metadata"]["resourceVersion"]).to_owned();
         for (key, new) in &listed {
-            if before.get(key).is_none_or(|old| version(old) != version(new)) {
+            if before.get(key).is_none_or(|old| !Arc::ptr_eq(old, new)) {
                 news.push(News::Applied(new.clone()));
             }
         }
@@ -152,16 +150,6 @@ impl Stream {
         let next = api.events_after(self.site, self.seen, 1);
         self.listed && next.first().is_none_or(|event| event.revision() > revision)
     }
-}
-
-/// The fact that an object is there as it is.
-pub(crate) fn applied(object: &Value) -> Option<Change> {
-    let revision = text(&object["metadata"]["resourceVersion"]).parse().unwrap_or_default();
-    change::applied(object, revision).expect("what was admitted can be converted")
-}
-
-fn gone(object: &Value) -> Option<Change> {
-    change::gone(object).expect("what was admitted can be converted")
 }
 
 /// A scheduler.
@@ -220,7 +208,7 @@ fn streams(api: &Api) -> Vec<Stream> {
 }
 
 /// Everything that a scheduler is told when it starts.
-pub(crate) fn everything(api: &mut Api) -> Vec<Change> {
+pub(crate) fn everything(api: &Api) -> Vec<Change> {
     let mut streams = streams(api);
     streams.iter_mut().flat_map(|stream| stream.list(api)).collect()
 }

@@ -1,6 +1,7 @@
 //! What must hold of volumes, neighbours, tainted devices and evictions, in worlds that have them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use invariants::with_taint_rules;
 use objects::Object;
@@ -10,7 +11,6 @@ use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceTaintRule;
 use objects::resource::slice::ResourceSlice;
 use scheduler::write::Write;
-use serde_json::Value;
 use store::{Change, Key};
 
 use super::World;
@@ -18,6 +18,7 @@ use super::api::{Made, text};
 use super::extras::{ANNEX, APP, TEAM, TEAMS, VOLUMES};
 use super::judge::is_over;
 use super::replica::{Replica, Stream};
+use super::shown::Shown;
 
 /// What volume claims and namespaces were like, at any time: whoever places pods may know any of it.
 #[derive(Debug, Default)]
@@ -32,12 +33,12 @@ pub(super) struct Rules {
 
 impl Rules {
     /// Takes in what became of a volume claim or a namespace.
-    pub fn see(&mut self, made: &Made, object: &Value) {
+    pub fn see(&mut self, made: &Made, object: &Shown) {
         let name = &*made.event.key.name;
         match made.site.kind.kind.as_str() {
             "PersistentVolumeClaim" if made.event.change != Change::Deleted => {
-                let spec = read::<PersistentVolumeClaim>(object).spec;
-                self.volumes.entry(name.to_owned()).or_default().insert(spec.volume_name);
+                let spec = &object.read::<PersistentVolumeClaim>().spec;
+                self.volumes.entry(name.to_owned()).or_default().insert(spec.volume_name.clone());
                 if spec.access_modes.iter().any(|mode| mode == "ReadWriteOncePod") {
                     self.single.insert(name.to_owned());
                 }
@@ -62,9 +63,9 @@ impl Rules {
 
     /// A pod was put on a node by the one scheduler that there is: it shares no volume that it may not share, and no node with
     /// pods that it or they want to be apart from.
-    pub fn check_company(&self, pod: &Pod, pods: &BTreeMap<Key, Pod>) -> Vec<String> {
+    pub fn check_company(&self, pod: &Pod, pods: &BTreeMap<Key, Arc<Pod>>) -> Vec<String> {
         let mut wrong = Vec::new();
-        let is_other = |other: &&Pod| {
+        let is_other = |other: &&Arc<Pod>| {
             other.metadata.uid != pod.metadata.uid && !other.spec.node_name.is_empty() && !is_over(other)
         };
         for other in pods.values().filter(is_other) {
@@ -163,19 +164,15 @@ fn stream<'r>(replica: &'r Replica, kind: &str) -> Option<&'r Stream> {
 }
 
 /// Objects of a kind as a scheduler was told of them.
-fn known<T: Object>(replica: &Replica) -> Vec<T> {
+fn known<T: Object + Send + Sync + 'static>(replica: &Replica) -> Vec<T> {
     let objects = stream(replica, T::KIND).into_iter().flat_map(|stream| stream.known.values());
-    objects.map(|object| read(object)).collect()
+    objects.map(|object| T::clone(object.read())).collect()
 }
 
 /// The keys of taints that a claim bears, as far as worlds have such claims: whatever their values and effects.
 fn tolerated(replica: &Replica, key: &Key) -> Vec<String> {
     let claim = stream(replica, ResourceClaim::KIND).and_then(|stream| stream.known.get(key));
-    let requests = claim.map(|claim| read::<ResourceClaim>(claim).spec.devices.requests).unwrap_or_default();
-    let exactly = requests.into_iter().filter_map(|request| request.exactly);
-    exactly.flat_map(|exactly| exactly.tolerations).map(|toleration| toleration.key).collect()
-}
-
-fn read<T: Object>(object: &Value) -> T {
-    T::deserialize(object).expect("what was admitted is of its kind")
+    let requests = claim.into_iter().flat_map(|claim| &claim.read::<ResourceClaim>().spec.devices.requests);
+    let exactly = requests.filter_map(|request| request.exactly.as_ref());
+    exactly.flat_map(|exactly| &exactly.tolerations).map(|toleration| toleration.key.clone()).collect()
 }

@@ -50,7 +50,7 @@ impl World {
             return;
         }
         let kind = kind_of(stream, self.gates);
-        let mut news = to.follow(&mut self.api, most);
+        let mut news = to.follow(&self.api, most);
         if self.setup.sabotage == Sabotage::DeafToClaims && kind == "ResourceClaim" {
             news.clear();
         }
@@ -78,7 +78,7 @@ impl World {
     }
 
     pub(super) fn list(&mut self, replica: usize, stream: usize) {
-        let facts = self.replicas[replica].streams[stream].list(&mut self.api);
+        let facts = self.replicas[replica].streams[stream].list(&self.api);
         let (now, kind) = (self.agenda.now(), kind_of(stream, self.gates));
         self.trace.note(now, format_args!("scheduler {replica} lists {kind}: {} facts", facts.len()));
         for change in facts {

@@ -159,7 +159,7 @@ fn put(api: &mut Api, kind: &str, namespace: &str, name: &str, spec: Value) {
     if let Some(known) = api.get(kind, namespace, name) {
         let mut object = Value::clone(&known);
         object["spec"] = spec;
-        must(api.update(kind, &object, false));
+        must(api.update(kind, object, false));
         return;
     }
     let mut object = named("supercargo.dev/v1alpha1", kind, name);

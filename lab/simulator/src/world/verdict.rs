@@ -4,6 +4,7 @@
 //! What is held by those who wait is no excuse: they would have it given back, or have all of theirs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -16,8 +17,8 @@ use super::judge::is_over;
 
 /// Everything that matters, as the API has it.
 struct Scene<'s> {
-    claims: &'s [ResourceClaim],
-    pods: &'s [Pod],
+    claims: &'s [Arc<ResourceClaim>],
+    pods: &'s [Arc<Pod>],
     market: &'s Market,
 }
 
@@ -38,8 +39,8 @@ impl World {
     /// Whether every pod has what it could have, and nobody has what nobody uses.
     pub(super) fn check_bargain(&mut self) {
         let Some(market) = self.market.take() else { return };
-        let claims: Vec<ResourceClaim> = all(&mut self.api, "ResourceClaim");
-        let pods: Vec<Pod> = all(&mut self.api, "Pod");
+        let claims: Vec<Arc<ResourceClaim>> = all(&mut self.api, "ResourceClaim");
+        let pods: Vec<Arc<Pod>> = all(&mut self.api, "Pod");
         let scene = Scene { claims: &claims, pods: &pods, market: &market };
         for party in parties(&pods) {
             if let Some(nodes) = scene.seats_for(&party) {
@@ -64,7 +65,7 @@ impl World {
         let is_bound = |name: &str| {
             pods.iter().find(|pod| pod.metadata.name == name).is_none_or(|pod| !pod.spec.node_name.is_empty())
         };
-        for (key, _) in self.api.list("PodSchedulingContext") {
+        for (key, _) in &*self.api.list("PodSchedulingContext") {
             if is_bound(&key.name) {
                 self.violations
                     .push(format!("what is negotiated about pod {} is over, and still there", key.name));
@@ -85,22 +86,22 @@ fn group_of(pod: &Pod) -> Option<&str> {
 }
 
 /// Those who wait, each alone or with its gang.
-fn parties(pods: &[Pod]) -> Vec<Party<'_>> {
-    let waits = |pod: &&Pod| pod.spec.node_name.is_empty() && pod.metadata.deletion_timestamp.is_none();
+fn parties(pods: &[Arc<Pod>]) -> Vec<Party<'_>> {
+    let waits = |pod: &&Arc<Pod>| pod.spec.node_name.is_empty() && pod.metadata.deletion_timestamp.is_none();
     let alone = pods.iter().filter(|pod| waits(pod) && group_of(pod).is_none()).map(|pod| Party {
         name: format!("pod {}", pod.metadata.name),
-        waiting: vec![pod],
+        waiting: vec![&**pod],
         at_least: 1,
         rack: None,
         stay_together: false,
     });
-    let groups: BTreeSet<&str> = pods.iter().filter(waits).filter_map(group_of).collect();
+    let groups: BTreeSet<&str> = pods.iter().filter(waits).filter_map(|pod| group_of(pod)).collect();
     let gangs = groups.into_iter().map(|group| {
         let members = || pods.iter().filter(move |pod| group_of(pod) == Some(group) && !is_over(pod));
-        let on_node: Vec<&Pod> = members().filter(|pod| !pod.spec.node_name.is_empty()).collect();
+        let on_node: Vec<&Arc<Pod>> = members().filter(|pod| !pod.spec.node_name.is_empty()).collect();
         Party {
             name: format!("gang {group}"),
-            waiting: members().filter(waits).collect(),
+            waiting: members().filter(waits).map(|pod| &**pod).collect(),
             at_least: at_least(group).saturating_sub(on_node.len()).max(1),
             rack: on_node.first().map(|pod| rack_of(&pod.spec.node_name)),
             stay_together: true,
@@ -140,7 +141,7 @@ impl<'s> Scene<'s> {
     /// Whether pods could have all that they want on these nodes, if nobody had anything who waits.
     fn could_be(&self, seats: &[(&Pod, String)]) -> bool {
         let Scene { claims, market, .. } = self;
-        let is_movable = |claim: &&ResourceClaim| !control::is_immediate(claim) && !self.is_used(claim);
+        let is_movable = |claim: &&Arc<ResourceClaim>| !control::is_immediate(claim) && !self.is_used(claim);
         let movable: BTreeSet<String> =
             claims.iter().filter(is_movable).map(|claim| claim.metadata.uid.clone()).collect();
         // What would have to be given, of which driver and on which node; and where each claim is then.
@@ -186,7 +187,7 @@ impl<'s> Scene<'s> {
                 }
             }
         }
-        let has_card = |claim: &&ResourceClaim, node: &str| {
+        let has_card = |claim: &&Arc<ResourceClaim>, node: &str| {
             let allocation = claim.status.allocation.as_ref();
             let results = allocation.map(|allocation| &allocation.devices.results);
             self.is_used(claim) && results.into_iter().flatten().any(|result| result.pool == node)

@@ -186,7 +186,8 @@ fn bind_by_hand(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, told: &mut d
         let is_free = is_free && spec.get("schedulingGroup").is_none() && !in_workload(pod);
         is_free && may_be_bound_by_hand(setup, spec)
     };
-    let pods: Vec<_> = api.list("Pod").into_iter().filter(|(_, pod)| waits(pod)).collect();
+    let pods = api.list("Pod");
+    let pods: Vec<_> = pods.iter().filter(|(_, pod)| waits(pod)).collect();
     let Some((key, _)) = dice.pick(&pods) else { return };
     told("binds by hand pod", &key.name);
     let node = any_node(setup, dice);
@@ -232,7 +233,7 @@ pub(super) fn change(api: &mut Api, kind: &str, namespace: &str, name: &str, wit
     let Some(object) = api.get(kind, namespace, name) else { return };
     let mut object = Value::clone(&object);
     with(&mut object);
-    must(api.update(kind, &object, false));
+    must(api.update(kind, object, false));
 }
 
 /// Something changes about an object that decides nothing.
@@ -345,7 +346,7 @@ fn put_slice(api: &mut Api, name: &str, spec: Value) {
     };
     let mut slice = Value::clone(&known);
     slice["spec"] = spec;
-    must(api.update("ResourceSlice", &slice, false));
+    must(api.update("ResourceSlice", slice, false));
 }
 
 pub(crate) fn claim_spec(setup: &WorldSetup, count: u32) -> Value {

@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use super::super::api::named;
 use super::super::setup::{Fault, Sabotage, WorldSetup};
+use super::super::shown::Shown;
 use super::super::{Happening, World};
 
 /// A world with a pod and a claim that is protected, and the claim.
-fn world() -> (World, Arc<Value>) {
+fn world() -> (World, Arc<Shown>) {
     let mut world = World::of(0, WorldSetup::quiet(Sabotage::None), true);
     world.begin(|_, _, _| {});
     let mut pod = named("v1", "Pod", "p");
