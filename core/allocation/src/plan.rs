@@ -8,10 +8,11 @@ use std::sync::Arc;
 use cluster::ledger::Holdings;
 use cluster::published::Published;
 use fixedbitset::FixedBitSet;
-use model::claim::{Ask, ClaimId, Class};
+use model::claim::{Ask, Class};
 use model::device::{Device, DeviceId};
 use smallvec::SmallVec;
 
+use crate::asked::Asked;
 use crate::capacity::Consumption;
 use crate::constraint::{ConstraintPlan, ValueTable};
 use crate::counters::Counters;
@@ -25,7 +26,7 @@ pub(crate) struct Problem<'q> {
     /// One for each way to satisfy each request, in order.
     pub plans: Vec<Plan<'q>>,
     pub requests: Vec<RequestPlan>,
-    pub claims: Vec<ClaimPlan>,
+    pub claims: Vec<ClaimPlan<'q>>,
     pub tables: Vec<ValueTable>,
     pub counters: Counters,
 }
@@ -131,8 +132,8 @@ impl RequestPlan {
 
 /// A claim: its requests and constraints.
 #[derive(Debug)]
-pub(crate) struct ClaimPlan {
-    pub id: ClaimId,
+pub(crate) struct ClaimPlan<'q> {
+    pub asked: Asked<'q>,
     pub first_request: usize,
     pub requests: usize,
     pub constraints: Vec<ConstraintPlan>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gates::Gate;
 use model::allocation::{Allocation, ConfigSource, Grant, GrantedConfig};
-use model::claim::Claim;
+use model::claim::ClaimSpec;
 use model::device::{Binding, Reach};
 use model::node::{NodeSelector, NodeTerm, Requirement};
 
@@ -22,8 +22,8 @@ pub(crate) fn render(
 ) -> Result<Vec<Allocation>, AllocationError> {
     let mut chosen = solution.chosen.iter().peekable();
     let mut allocations = Vec::with_capacity(problem.claims.len());
-    for (claim, known) in question.claims.iter().zip(&problem.claims) {
-        let requests = known.first_request..known.first_request + known.requests;
+    for claim in &problem.claims {
+        let requests = claim.first_request..claim.first_request + claim.requests;
         let mut grants = Vec::new();
         let mut spots = Vec::new();
         while let Some((plan, spot)) =
@@ -35,8 +35,8 @@ pub(crate) fn render(
         }
         let plans: Vec<&Plan<'_>> =
             solution.plans[requests].iter().map(|plan| &problem.plans[*plan as usize]).collect();
-        let nodes = nodes(question, known, &spots)?;
-        allocations.push(Allocation { grants, configs: configs(claim, &plans), nodes });
+        let nodes = nodes(question, claim, &spots)?;
+        allocations.push(Allocation { grants, configs: configs(claim.asked.spec(), &plans), nodes });
     }
     Ok(allocations)
 }
@@ -67,7 +67,7 @@ fn grant(question: &Question<'_>, plan: &Plan<'_>, spot: &Spot<'_>, number: u32)
 
 /// The configurations of classes, each once and with the requests that it is for, then those of the claim. One that is for
 /// all requests names none.
-fn configs(claim: &Claim, plans: &[&Plan<'_>]) -> Vec<GrantedConfig> {
+fn configs(spec: &ClaimSpec, plans: &[&Plan<'_>]) -> Vec<GrantedConfig> {
     let mut configs: Vec<GrantedConfig> = Vec::new();
     let mut seen: BTreeMap<&Arc<str>, std::ops::Range<usize>> = BTreeMap::new();
     for plan in plans {
@@ -87,9 +87,9 @@ fn configs(claim: &Claim, plans: &[&Plan<'_>]) -> Vec<GrantedConfig> {
         }
     }
     let names = |config: &[Arc<str>], number: usize| {
-        config.contains(&claim.requests[number].name) || config.contains(&plans[number].name)
+        config.contains(&spec.requests[number].name) || config.contains(&plans[number].name)
     };
-    for (index, requests) in claim.configs.iter().enumerate() {
+    for (index, requests) in spec.configs.iter().enumerate() {
         if requests.is_empty() || (0..plans.len()).any(|number| names(requests, number)) {
             configs.push(GrantedConfig { source: ConfigSource::Claim(index), requests: requests.clone() });
         }
@@ -105,7 +105,7 @@ fn configs(claim: &Claim, plans: &[&Plan<'_>]) -> Vec<GrantedConfig> {
 /// The nodes that can use all devices of a claim; `None` for every node.
 fn nodes(
     question: &Question<'_>,
-    claim: &ClaimPlan,
+    claim: &ClaimPlan<'_>,
     spots: &[&Spot<'_>],
 ) -> Result<Option<NodeSelector>, AllocationError> {
     let mut term = NodeTerm::default();
@@ -126,7 +126,7 @@ fn nodes(
             }
             terms => {
                 return Err(AllocationError::NodeSelectorTerms {
-                    claim: claim.id.clone(),
+                    claim: claim.asked.asker(),
                     device: Box::new(spot.id.clone()),
                     terms: terms.len(),
                 });

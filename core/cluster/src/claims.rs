@@ -246,7 +246,7 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
-    use model::claim::Claim;
+    use model::claim::{Claim, ClaimSpec};
     use model::device::DeviceId;
 
     use super::*;
@@ -266,7 +266,7 @@ mod tests {
     }
 
     fn state(uid: &str, allocation: Option<Allocated>) -> ClaimState {
-        let wish = Claim { id: id(), requests: Vec::new(), constraints: Vec::new(), configs: Vec::new() };
+        let wish = Claim { id: id(), spec: ClaimSpec::default() };
         ClaimState {
             uid: uid.into(),
             version: "1".into(),

@@ -128,7 +128,7 @@ impl Facts {
 
 /// All that a claim asks for, alternatives too.
 pub fn asks(wish: &Claim) -> impl Iterator<Item = &Ask> {
-    wish.requests.iter().flat_map(|request| match &request.wish {
+    wish.spec.requests.iter().flat_map(|request| match &request.wish {
         Wish::Exactly(ask) => std::slice::from_ref(ask).iter().collect::<Vec<_>>(),
         Wish::FirstAvailable(alternatives) => alternatives.iter().map(|(_, ask)| ask).collect(),
     })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 pub use decisions::extended::RequestMapping;
 pub use decisions::footprint::ClaimFootprint;
 use model::allocation::Allocation;
-use model::claim::{Claim, ClaimId};
+use model::claim::{ClaimId, ClaimSpec};
 use model::group::GroupId;
 use model::identity::{ConsumerUid, NodeName, PodUid};
 use model::pod::{PodId, Together};
@@ -70,7 +70,7 @@ pub enum Write {
         /// Its uid.
         uid: PodUid,
         /// What the claim asks for; its name is left to the API.
-        wish: Box<Claim>,
+        spec: Box<ClaimSpec>,
         /// The devices.
         allocation: Box<Allocation>,
         /// The ids of its shares, in the order of grants.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cluster::change::Change;
 use model::allocation::{Allocation, Grant};
-use model::claim::{Claim, ClaimId};
+use model::claim::ClaimId;
 use model::device::DeviceId;
 use model::pod::PodId;
 use model::timestamp::Timestamp;
@@ -56,12 +56,10 @@ fn allocate() -> Write {
 }
 
 fn make_claim() -> Write {
-    let id = ClaimId { namespace: "ns".into(), name: "".into() };
-    let wish = Claim { id, requests: Vec::new(), constraints: Vec::new(), configs: Vec::new() };
     Write::MakeClaim {
         pod: pod_name(),
         uid: "pu".into(),
-        wish: Box::new(wish),
+        spec: Box::default(),
         allocation: Box::new(granted()),
         shares: Vec::new(),
         mappings: Vec::new(),

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use cluster::published::Published;
 use fixedbitset::FixedBitSet;
 use gates::Gate;
-use model::claim::{Claim, Rule};
+use model::claim::Rule;
 use selector::SliceMatches;
 
 use super::{Parser, place, usable_from};
+use crate::asked::Asked;
 use crate::capacity;
 use crate::error::AllocationError;
 use crate::plan::{Plan, Spot, Taken};
@@ -30,7 +31,12 @@ struct Test<'t> {
 
 impl<'q> Parser<'q, '_> {
     /// The devices that the selectors pick and that the node can reach.
-    pub(super) fn select(&mut self, claim: &Claim, request: &Arc<str>, plan: &mut Plan<'q>) -> FixedBitSet {
+    pub(super) fn select(
+        &mut self,
+        claim: Asked<'_>,
+        request: &Arc<str>,
+        plan: &mut Plan<'q>,
+    ) -> FixedBitSet {
         let mut open = FixedBitSet::with_capacity(self.problem.spots.len());
         open.insert_range(..);
         plan.note(Stage::Published, &open);
@@ -51,7 +57,7 @@ impl<'q> Parser<'q, '_> {
             self.test(claim, request, plan, &mut open, &Test { of_class: false, index, expression });
             plan.note(Stage::Selector(index), &open);
         }
-        for constraint in &claim.constraints {
+        for constraint in &claim.spec().constraints {
             if let Rule::Within(set) = &constraint.rule {
                 keep(&self.problem.spots, &mut open, |spot| {
                     set.contains(&spot.published.slice.pool, spot.device)
@@ -74,7 +80,7 @@ impl<'q> Parser<'q, '_> {
     /// Keeps the devices that a selector picks.
     fn test(
         &mut self,
-        claim: &Claim,
+        claim: Asked<'_>,
         request: &Arc<str>,
         plan: &mut Plan<'q>,
         open: &mut FixedBitSet,
@@ -130,7 +136,7 @@ impl<'q> Parser<'q, '_> {
     /// Keeps the devices whose capacities are enough while nobody else uses them.
     pub(super) fn fit_capacity(
         &mut self,
-        claim: &Claim,
+        claim: Asked<'_>,
         request: &Arc<str>,
         plan: &mut Plan<'q>,
         mut open: FixedBitSet,
@@ -153,7 +159,7 @@ impl<'q> Parser<'q, '_> {
                 Ok(Some(_)) => {}
                 Err((capacity, fault)) => {
                     let device = Box::new(spot.id.clone());
-                    let (claim, request) = (claim.id.clone(), request.clone());
+                    let (claim, request) = (claim.asker(), request.clone());
                     plan.fail(
                         &mut open,
                         at,
@@ -167,7 +173,7 @@ impl<'q> Parser<'q, '_> {
     }
 
     /// Leaves out devices that cannot be given whatever else is chosen.
-    pub(super) fn reject_unusable(&self, claim: &Claim, plan: &mut Plan<'q>) {
+    pub(super) fn reject_unusable(&self, claim: Asked<'_>, plan: &mut Plan<'q>) {
         let gates = self.question.gates;
         let spots = &self.problem.spots;
         let mut open = std::mem::take(&mut plan.candidates);
@@ -194,7 +200,7 @@ impl<'q> Parser<'q, '_> {
             plan.wanted_but_taken.difference_with(&open);
             plan.forget_faults_of(spots, shares_count);
         }
-        for constraint in &claim.constraints {
+        for constraint in &claim.spec().constraints {
             if let Rule::Without(devices) = &constraint.rule {
                 keep(spots, &mut open, |spot| !devices.contains(&spot.id));
                 plan.note(Stage::Taken, &open);

@@ -101,7 +101,7 @@ impl Arrivals {
 mod tests {
     use std::sync::Arc;
 
-    use model::claim::Claim;
+    use model::claim::{Claim, ClaimSpec};
 
     use super::*;
     use crate::claims::{Allocated, Claims, Held};
@@ -124,7 +124,7 @@ mod tests {
         ClaimState {
             uid: name.into(),
             version: version.to_string().into(),
-            wish: Arc::new(Claim { id: id(name), requests, constraints, configs }),
+            wish: Arc::new(Claim { id: id(name), spec: ClaimSpec { requests, constraints, configs } }),
             allocation: has_device.then(|| Arc::new(allocated(name))),
             reserved_for: Vec::new(),
             owner: None,

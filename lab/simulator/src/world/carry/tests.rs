@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::allocation::Allocation;
-use model::claim::{Claim, ClaimId};
+use model::claim::ClaimId;
 use model::pod::PodId;
 use scheduler::write::{Consumer, WaitReason, Write, WriteId};
 use serde_json::{Value, json};
@@ -109,11 +109,10 @@ fn a_note_for_a_pod_that_is_gone_by_then_is_done() {
 fn a_claim_that_the_api_finds_a_name_for_is_not_made_twice() {
     let (mut world, _) = world();
     let pod = world.api.get("Pod", "default", "p").expect("it is there");
-    let wish = Claim { id: claim_id(), requests: Vec::new(), constraints: Vec::new(), configs: Vec::new() };
     let write = Write::MakeClaim {
         pod: pod_id(),
         uid: uid(&pod).into(),
-        wish: Box::new(wish),
+        spec: Box::default(),
         allocation: nothing_granted(),
         shares: Vec::new(),
         mappings: Vec::new(),
