@@ -24,7 +24,7 @@ impl Cycle<'_> {
             return Err(Miss::open(GangReason::NotTried));
         }
         match party {
-            Party::Gang(sought) => self.find_seats(sought, domains, at_least, steps_max),
+            Party::Gang(sought) => self.find_seats(sought.seats(), domains, at_least, steps_max),
             Party::Tree(tree) => self.find_tree_seats(tree, domains, at_least, steps_max),
         }
     }
