@@ -7,7 +7,7 @@ use std::sync::Arc;
 use model::claim::ClaimId;
 use model::identity::PodUid;
 use model::timestamp::Timestamp;
-use placement::Domain;
+use placement::{Domain, DomainName};
 
 use crate::gang::answer::seats::Seated;
 use crate::preempt::{Harm, Unit};
@@ -15,8 +15,8 @@ use crate::preempt::{Harm, Unit};
 /// Seats for a gang once others are gone.
 #[derive(Debug)]
 pub struct GangCandidate {
-    /// What people call the domain; nothing if it is the whole cluster.
-    pub domain: Arc<str>,
+    /// The domain.
+    pub domain: DomainName,
     /// Members and their seats.
     pub seated: Seated,
     /// The pods that have to go, the most important first.

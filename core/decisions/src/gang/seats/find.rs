@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::group::Group;
 use model::pod::Pod;
-use placement::{Answer, Domain, Gang, Placement, PlacementGenerator, ReachGenerator};
+use placement::{Answer, Domain, DomainName, Gang, Placement, PlacementGenerator, ReachGenerator};
 
 use crate::cycle::Cycle;
 use crate::gang::answer::seats::Seated;
@@ -45,7 +45,7 @@ impl Cycle<'_> {
         domains: &[Domain],
         at_least: u32,
         steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), Miss> {
+    ) -> Result<(DomainName, Seated), Miss> {
         let SeatsWanted { group, cast, profile, empty_levels, .. } = wanted;
         if let (true, Some(level)) = (domains.is_empty(), empty_levels.first()) {
             return Err(Miss::proved(GangReason::EmptyLevel { level: level.clone() }));
@@ -173,7 +173,7 @@ impl Cycle<'_> {
         Err(Miss { room_for, certainty, ..Miss::proved(GangReason::NoRoom(Box::new(refusal))) })
     }
 
-    fn settle_seats(&mut self, cast: &Cast, found: FoundSeats) -> Result<(Arc<str>, Seated), Miss> {
+    fn settle_seats(&mut self, cast: &Cast, found: FoundSeats) -> Result<(DomainName, Seated), Miss> {
         let FoundSeats { placement, apart } = found;
         let seated = match apart {
             Some(apart) => self.hand_out_apart(&apart, &placement),
