@@ -18,7 +18,7 @@ impl Facts {
     /// The uid under which a claim of a pod is reserved: that of the pod, or of its group.
     #[must_use]
     pub fn user_of(&self, pod: &Pod, claim: &ClaimId) -> ConsumerUid {
-        let group = self.group_user(pod, claim).map(|group| group.uid.clone().into());
+        let group = self.group_user(pod, claim).map(|group| (&group.uid).into());
         group.unwrap_or_else(|| (&pod.uid).into())
     }
 

@@ -159,7 +159,7 @@ fn is_reading(step: &Step, kind: &str) {
 
 /// What an engine that knows the claim is told, in a few words.
 fn told(settled: &Settled) -> Vec<String> {
-    let changes = settled.changes(|id, uid| *id == claim_name() && uid == "u");
+    let changes = settled.changes(|id, uid| *id == claim_name() && **uid == *"u");
     let in_words = |change| match change {
         Change::ClaimAnswered(state) => {
             format!("at {}, devices: {}", state.version, state.allocation.is_some())

@@ -148,7 +148,7 @@ mod tests {
         claims.apply(state("z", 3, true));
         assert!(clashes(&claims, "z").is_empty());
         claims.apply(state("a", 4, false));
-        assert!(claims.decide(&id("a"), "a", allocated("a")));
+        assert!(claims.decide(&id("a"), &"a".into(), allocated("a")));
         assert!(clashes(&claims, "z").is_empty(), "it is not written yet");
         claims.apply(state("a", 5, true));
         claims.apply(state("z", 9, true));

@@ -2,10 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use model::claim::ClaimId;
-use model::identity::PodUid;
+use model::identity::{ClaimUid, PodUid};
 use model::timestamp::Timestamp;
 use placement::{Domain, DomainName};
 
@@ -24,7 +23,7 @@ pub struct GangCandidate {
     /// All pods that are gone then, by uid.
     pub gone: BTreeSet<PodUid>,
     /// The claims that give devices back, with their uids.
-    pub freeing: Vec<(ClaimId, Arc<str>)>,
+    pub freeing: Vec<(ClaimId, ClaimUid)>,
 }
 
 /// Pods that are going already, for whichever pod.

@@ -67,7 +67,7 @@ fn an_allocation_says_when_it_was_made() {
     let (mut world, claim) = world();
     let write = Write::Allocate {
         claim: claim_id(),
-        uid: uid(&claim),
+        uid: uid(&claim).into(),
         version: "".into(),
         allocation: nothing_granted(),
         shares: Vec::new(),
@@ -81,7 +81,7 @@ fn an_allocation_says_when_it_was_made() {
 #[test]
 fn to_delete_what_is_gone_by_then_is_done() {
     let (mut world, claim) = world();
-    let write = Write::DeleteClaim { claim: claim_id(), uid: uid(&claim) };
+    let write = Write::DeleteClaim { claim: claim_id(), uid: uid(&claim).into() };
     let mut calls = 0;
     let said = outcome(&mut world, write, |world| {
         calls += 1;
