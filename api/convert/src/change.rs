@@ -238,7 +238,7 @@ pub fn claim_state(object: &ResourceClaim) -> Result<ClaimState, ConvertError> {
     });
     let owner = meta.owner_references.iter().find(|owner| owner.controller == Some(true));
     Ok(ClaimState {
-        uid: named(object, &meta.uid, || "metadata.uid".to_owned())?,
+        uid: named(object, &meta.uid, || "metadata.uid".to_owned())?.into(),
         version: meta.resource_version.as_str().into(),
         wish: Arc::new(claim(object)?),
         allocation: allocation.map(Arc::new),

@@ -1,6 +1,6 @@
 //! Resource claims: what is asked for.
 
-use model::claim::{Amount, Ask, Claim, ClaimId, Constraint, Request, Rule, Wish};
+use model::claim::{Amount, Ask, Claim, ClaimId, ClaimSpec, Constraint, Request, Rule, Wish};
 use objects::resource::claim::{
     CapacityRequirements, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
     DeviceSubRequest, DeviceToleration, ExactDeviceRequest, ResourceClaim,
@@ -26,12 +26,12 @@ pub fn claim(object: &ResourceClaim) -> Result<Claim, ConvertError> {
     let devices = &object.spec.devices;
     named(object, &object.metadata.name, || "metadata.name".to_owned())?;
     let requests = devices.requests.iter().enumerate().map(|(at, one)| request(object, at, one));
-    Ok(Claim {
-        id: claim_id(object),
+    let spec = ClaimSpec {
         requests: requests.collect::<Result<_, _>>()?,
         constraints: devices.constraints.iter().map(constraint).collect(),
         configs: devices.config.iter().map(|config| shared(&config.requests)).collect(),
-    })
+    };
+    Ok(Claim { id: claim_id(object), spec })
 }
 
 fn request(claim: &ResourceClaim, at: usize, object: &DeviceRequest) -> Result<Request, ConvertError> {

@@ -2,7 +2,7 @@
 
 use convert::claim;
 use model::claim::{
-    Amount, Ask, Claim, ClaimId, Constraint, Request, Rule, Toleration, TolerationValue, Wish,
+    Amount, Ask, Claim, ClaimId, ClaimSpec, Constraint, Request, Rule, Toleration, TolerationValue, Wish,
 };
 use objects::resource::claim::ResourceClaim;
 use serde_json::{Value, json};
@@ -78,8 +78,7 @@ fn every_field_of_a_claim_arrives() {
         requests: requests.iter().map(|name| (*name).into()).collect(),
         rule,
     };
-    let expected = Claim {
-        id: ClaimId { namespace: "ns".into(), name: "c".into() },
+    let spec = ClaimSpec {
         requests: vec![
             Request {
                 name: "r0".into(),
@@ -101,7 +100,8 @@ fn every_field_of_a_claim_arrives() {
         ],
         configs: vec![vec!["r0".into()], Vec::new()],
     };
-    assert_eq!(claim(&read(object)), Ok(expected));
+    let id = ClaimId { namespace: "ns".into(), name: "c".into() };
+    assert_eq!(claim(&read(object)), Ok(Claim { id, spec }));
 }
 
 /// The claim of one request.
@@ -111,7 +111,7 @@ fn of(request: &Value) -> Result<Claim, String> {
 }
 
 fn wish(request: &Value) -> Wish {
-    of(request).expect("a claim").requests.remove(0).wish
+    of(request).expect("a claim").spec.requests.remove(0).wish
 }
 
 #[test]

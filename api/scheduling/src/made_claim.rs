@@ -6,7 +6,7 @@
 use convert::allocation;
 use convert::change::{CLAIM_FINALIZER, EXTENDED_ANNOTATION};
 use model::allocation::Allocation;
-use model::claim::{Amount, Ask, Claim, Request, Wish};
+use model::claim::{Amount, Ask, ClaimSpec, Request, Wish};
 use model::pod::PodId;
 use objects::core::pod::{ContainerExtendedResourceRequest, Pod, PodExtendedResourceClaimStatus};
 use objects::resource::claim::ResourceClaim;
@@ -22,7 +22,7 @@ use crate::request::{
 pub(crate) struct Making<'w> {
     pub pod: &'w PodId,
     pub uid: &'w str,
-    pub wish: &'w Claim,
+    pub spec: &'w ClaimSpec,
     pub granted: &'w Allocation,
     pub shares: &'w [std::sync::Arc<str>],
     pub mappings: &'w [RequestMapping],
@@ -94,7 +94,7 @@ fn create(making: &Making<'_>) -> ApiCall {
             "annotations": { EXTENDED_ANNOTATION: "true" },
             "ownerReferences": [owner],
         },
-        "spec": { "devices": { "requests": making.wish.requests.iter().map(request).collect::<Vec<_>>() } },
+        "spec": { "devices": { "requests": making.spec.requests.iter().map(request).collect::<Vec<_>>() } },
     });
     call(Verb::Create, ResourceClaim::KIND, namespace, "", None, body)
 }

@@ -169,8 +169,8 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             release(seen, (claim, uid), consumers, node.as_deref())
         }
         Write::Deallocate { uid, user, .. } => deallocate(seen, uid, user.as_deref()),
-        Write::MakeClaim { pod, uid, wish, allocation: granted, shares, mappings } => {
-            make(&Making { pod, uid, wish, granted, shares, mappings }, seen)
+        Write::MakeClaim { pod, uid, spec, allocation: granted, shares, mappings } => {
+            make(&Making { pod, uid, spec, granted, shares, mappings }, seen)
         }
         Write::DeleteClaim { uid, .. } => Ok(delete(seen, uid)),
         Write::Negotiate { pod, uid, selected, potential } => {

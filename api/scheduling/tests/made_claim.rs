@@ -2,7 +2,7 @@
 
 use convert::change::{CLAIM_FINALIZER, EXTENDED_ANNOTATION, claim_state};
 use model::allocation::{Allocation, Grant};
-use model::claim::{Amount, Ask, Claim, ClaimId, Request, Wish};
+use model::claim::{Amount, Ask, ClaimId, ClaimSpec, Request, Wish};
 use model::device::{Binding, DeviceId};
 use model::pod::PodId;
 use model::timestamp::Timestamp;
@@ -36,11 +36,9 @@ fn write() -> Write {
     Write::MakeClaim {
         pod: PodId { namespace: "ns".into(), name: "p".into() },
         uid: "pu".into(),
-        wish: Box::new(Claim {
-            id: ClaimId { namespace: "ns".into(), name: "<extended-resources>".into() },
+        spec: Box::new(ClaimSpec {
             requests: vec![Request { name: "container-0-request-0".into(), wish: Wish::Exactly(ask) }],
-            constraints: Vec::new(),
-            configs: Vec::new(),
+            ..ClaimSpec::default()
         }),
         allocation: Box::new(Allocation {
             grants: vec![grant("a"), grant("b")],

@@ -7,16 +7,17 @@ use model::claim::ClaimId;
 use model::device::{DeviceId, PoolId};
 use model::node::BadRequirement;
 
+use crate::asked::Asker;
 use crate::capacity::CapacityFault;
 
 /// Why claims cannot be judged, whatever devices there are.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 pub enum AllocationError {
     /// A request uses a feature that is off.
-    #[error("claim {claim}, request {request}: it uses {what}, but {} is off; hint: turn the gate on or change the claim", .gate.spec().name)]
+    #[error("{claim}, request {request}: it uses {what}, but {} is off; hint: turn the gate on or change the claim", .gate.spec().name)]
     GateOff {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// The request.
         request: Arc<str>,
         /// What it uses.
@@ -48,11 +49,11 @@ pub enum AllocationError {
     },
     /// A selector is of a kind that we do not know.
     #[error(
-        "claim {claim}, request {request}, selector {index}: it has no expression; hint: only CEL selectors are known"
+        "{claim}, request {request}, selector {index}: it has no expression; hint: only CEL selectors are known"
     )]
     SelectorEmpty {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// The request.
         request: Arc<str>,
         /// Its place.
@@ -60,11 +61,11 @@ pub enum AllocationError {
     },
     /// All devices are asked for, and a pool is not whole.
     #[error(
-        "claim {claim}, request {request}: it asks for all devices, but {pool} has {seen} of {expected} slices; it waits until the driver has published the rest"
+        "{claim}, request {request}: it asks for all devices, but {pool} has {seen} of {expected} slices; it waits until the driver has published the rest"
     )]
     AllOfGathering {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// The request.
         request: Arc<str>,
         /// The pool.
@@ -75,12 +76,10 @@ pub enum AllocationError {
         expected: i64,
     },
     /// All devices are asked for, and a pool contradicts itself.
-    #[error(
-        "claim {claim}, request {request}: it asks for all devices, but {pool} contradicts itself: {reason}"
-    )]
+    #[error("{claim}, request {request}: it asks for all devices, but {pool} contradicts itself: {reason}")]
     AllOfContradictory {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// The request.
         request: Arc<str>,
         /// The pool.
@@ -90,47 +89,47 @@ pub enum AllocationError {
     },
     /// All devices are asked for, and a constraint excludes one of them.
     #[error(
-        "claim {claim}, request {request}: it asks for all devices, but a constraint of the claim excludes {device}"
+        "{claim}, request {request}: it asks for all devices, but a constraint of the claim excludes {device}"
     )]
     AllAgainstConstraint {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// The request.
         request: Arc<str>,
         /// The device.
         device: Box<DeviceId>,
     },
     /// A request names no class.
-    #[error("claim {claim}, request {request}: it names no device class")]
+    #[error("{claim}, request {request}: it names no device class")]
     ClassUnnamed {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// The request.
         request: Arc<str>,
     },
     /// The class is not there.
-    #[error("claim {claim}, request {request}: there is no device class {class}")]
+    #[error("{claim}, request {request}: there is no device class {class}")]
     ClassUnknown {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// The request.
         request: Arc<str>,
         /// The class.
         class: Arc<str>,
     },
     /// More devices are asked for than a claim can hold.
-    #[error("claim {claim}: it asks for {wanted} devices, and a claim can hold {}", crate::RESULTS_MAX)]
+    #[error("{claim}: it asks for {wanted} devices, and a claim can hold {}", crate::RESULTS_MAX)]
     TooMany {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// How many, at least.
         wanted: i64,
     },
     /// An amount cannot be given from a device's capacity, by its own rules.
-    #[error("claim {claim}, request {request}, device {device}, capacity {capacity}: {fault}")]
+    #[error("{claim}, request {request}, device {device}, capacity {capacity}: {fault}")]
     Capacity {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// The request.
         request: Arc<str>,
         /// The device.
@@ -142,11 +141,11 @@ pub enum AllocationError {
     },
     /// An attribute could not be derived.
     #[error(
-        "claim {claim}, request {request}: attribute {attribute} of device {device} cannot be derived: {reason}"
+        "{claim}, request {request}: attribute {attribute} of device {device} cannot be derived: {reason}"
     )]
     Derived {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// The request.
         request: Arc<str>,
         /// The attribute.
@@ -157,18 +156,18 @@ pub enum AllocationError {
         reason: String,
     },
     /// A constraint is of a kind that we do not know.
-    #[error("claim {claim}, constraint {index}: it says nothing that is known")]
+    #[error("{claim}, constraint {index}: it says nothing that is known")]
     ConstraintEmpty {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// Its place.
         index: usize,
     },
     /// The number of devices is given in a way that we do not know.
-    #[error("claim {claim}, request {request}: the allocation mode {mode:?} is not known")]
+    #[error("{claim}, request {request}: the allocation mode {mode:?} is not known")]
     Mode {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// The request.
         request: Arc<str>,
         /// The mode.
@@ -183,10 +182,10 @@ pub enum AllocationError {
         source: BadRequirement,
     },
     /// The nodes of a device are picked by several terms, which one selector cannot combine with others.
-    #[error("claim {claim}: device {device} picks its nodes by {terms} terms, and only one can be combined")]
+    #[error("{claim}: device {device} picks its nodes by {terms} terms, and only one can be combined")]
     NodeSelectorTerms {
         /// The claim.
-        claim: ClaimId,
+        claim: Asker,
         /// The device.
         device: Box<DeviceId>,
         /// How many.
@@ -200,47 +199,22 @@ pub enum Place {
     /// A class.
     Class(Arc<str>),
     /// A request of a claim.
-    Claim(ClaimId, Arc<str>),
+    Claim(Asker, Arc<str>),
 }
 
 impl std::fmt::Display for Place {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Place::Class(class) => write!(out, "class {class}"),
-            Place::Claim(claim, request) => write!(out, "claim {claim}, request {request}"),
+            Place::Claim(claim, request) => write!(out, "{claim}, request {request}"),
         }
     }
 }
 
 impl AllocationError {
-    /// The claim that the error is about, which its text begins with.
-    #[must_use]
-    pub fn claim(&self) -> Option<&ClaimId> {
-        match self {
-            Self::GateOff { claim, .. }
-            | Self::SelectorEmpty { claim, .. }
-            | Self::AllOfGathering { claim, .. }
-            | Self::AllOfContradictory { claim, .. }
-            | Self::AllAgainstConstraint { claim, .. }
-            | Self::ClassUnnamed { claim, .. }
-            | Self::ClassUnknown { claim, .. }
-            | Self::TooMany { claim, .. }
-            | Self::Capacity { claim, .. }
-            | Self::Derived { claim, .. }
-            | Self::ConstraintEmpty { claim, .. }
-            | Self::Mode { claim, .. }
-            | Self::NodeSelectorTerms { claim, .. } => Some(claim),
-            Self::SelectorCompile { place, .. } | Self::SelectorRun { place, .. } => match place {
-                Place::Claim(claim, _) => Some(claim),
-                Place::Class(_) => None,
-            },
-            Self::NodeSelector { .. } => None,
-        }
-    }
-
-    /// The same, to put in the claim of another that asks for the same.
+    /// The claim that the error is about, to put in that of another pod that asks for the same.
     pub fn claim_mut(&mut self) -> Option<&mut ClaimId> {
-        match self {
+        let asker = match self {
             Self::GateOff { claim, .. }
             | Self::SelectorEmpty { claim, .. }
             | Self::AllOfGathering { claim, .. }
@@ -253,13 +227,14 @@ impl AllocationError {
             | Self::Derived { claim, .. }
             | Self::ConstraintEmpty { claim, .. }
             | Self::Mode { claim, .. }
-            | Self::NodeSelectorTerms { claim, .. } => Some(claim),
+            | Self::NodeSelectorTerms { claim, .. } => claim,
             Self::SelectorCompile { place, .. } | Self::SelectorRun { place, .. } => match place {
-                Place::Claim(claim, _) => Some(claim),
-                Place::Class(_) => None,
+                Place::Claim(claim, _) => claim,
+                Place::Class(_) => return None,
             },
-            Self::NodeSelector { .. } => None,
-        }
+            Self::NodeSelector { .. } => return None,
+        };
+        asker.claim_mut()
     }
 
     /// The kind of error, in a word, for labels and comparisons.

@@ -8,6 +8,7 @@
 //! [`search`]: self::search
 //! [`render`]: self::render
 
+mod asked;
 mod capacity;
 mod constraint;
 mod counters;
@@ -27,9 +28,10 @@ use cluster::ledger::Ledger;
 use cluster::pools::PoolView;
 use gates::Gates;
 use model::allocation::Allocation;
-use model::claim::{Claim, Class};
+use model::claim::Class;
 use model::node::Node;
 
+pub use asked::{Asked, Asker};
 pub use error::AllocationError;
 pub use expressions::Expressions;
 pub use refusal::{Refusal, Stage, StageCount};
@@ -45,7 +47,7 @@ pub struct Question<'q> {
     /// The pools as the node sees them.
     pub pools: &'q [PoolView],
     /// The claims, in the order of the pod.
-    pub claims: &'q [&'q Claim],
+    pub claims: &'q [Asked<'q>],
     /// The classes that requests name.
     pub classes: &'q BTreeMap<Arc<str>, Class>,
     /// What is taken already.

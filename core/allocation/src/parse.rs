@@ -10,11 +10,12 @@ use cluster::pools::{PoolView, WholePool, reaches};
 use cluster::published::Published;
 use fixedbitset::FixedBitSet;
 use gates::Gate;
-use model::claim::{Amount, Ask, Claim, Class, Request, Rule, Wish};
+use model::claim::{Amount, Ask, Class, Request, Rule, Wish};
 use model::device::{Device, DeviceId, Reach};
 use model::quantity::NANOS_MAX;
 use smallvec::SmallVec;
 
+use crate::asked::Asked;
 use crate::constraint::{Numbering, ParsedConstraint};
 use crate::counters::Counters;
 use crate::error::{AllocationError, Place};
@@ -55,7 +56,7 @@ pub(crate) fn parse<'q>(
     let mut parser =
         Parser { question, expressions, problem, numbering: Numbering::default(), tables: BTreeMap::new() };
     for claim in question.claims {
-        parser.claim(claim)?;
+        parser.claim(*claim)?;
     }
     Ok(parser.problem)
 }
@@ -156,41 +157,41 @@ fn declares(device: &Device, holding: &Holding) -> bool {
 }
 
 impl<'q> Parser<'q, '_> {
-    fn claim(&mut self, claim: &'q Claim) -> Result<(), AllocationError> {
+    fn claim(&mut self, claim: Asked<'q>) -> Result<(), AllocationError> {
         let first_request = self.problem.requests.len();
         let first_alternative = self.problem.alternatives.len();
         let mut at_least: i64 = 0;
-        for request in &claim.requests {
+        for request in &claim.spec().requests {
             at_least = at_least.saturating_add(self.request(claim, request)?);
         }
         if at_least > RESULTS_MAX as i64 {
-            return Err(AllocationError::TooMany { claim: claim.id.clone(), wanted: at_least });
+            return Err(AllocationError::TooMany { claim: claim.asker(), wanted: at_least });
         }
         let mut constraints = Vec::new();
-        for (index, constraint) in claim.constraints.iter().enumerate() {
+        for (index, constraint) in claim.spec().constraints.iter().enumerate() {
             constraints.push(match constraint.rule {
                 Rule::Match(_) => ParsedConstraint::Match,
                 Rule::Distinct(_) => ParsedConstraint::Distinct,
                 // Which devices are in the set is told before any is chosen, so there is nothing left to compare.
                 Rule::Within(_) | Rule::Without(_) => ParsedConstraint::Match,
                 Rule::Unknown => {
-                    return Err(AllocationError::ConstraintEmpty { claim: claim.id.clone(), index });
+                    return Err(AllocationError::ConstraintEmpty { claim: claim.asker(), index });
                 }
             });
         }
         for alternative in first_alternative..self.problem.alternatives.len() {
             self.constrain(claim, alternative);
         }
-        let requests = claim.requests.len();
-        self.problem.claims.push(ParsedClaim { id: claim.id.clone(), first_request, requests, constraints });
+        let requests = claim.spec().requests.len();
+        self.problem.claims.push(ParsedClaim { asked: claim, first_request, requests, constraints });
         Ok(())
     }
 
     /// Makes the alternatives of a request, and says how many devices it needs at least.
-    fn request(&mut self, claim: &'q Claim, request: &'q Request) -> Result<i64, AllocationError> {
+    fn request(&mut self, claim: Asked<'q>, request: &'q Request) -> Result<i64, AllocationError> {
         let gates = self.question.gates;
         let off = |gate: Gate, name: &Arc<str>, what: &'static str| AllocationError::GateOff {
-            claim: claim.id.clone(),
+            claim: claim.asker(),
             request: name.clone(),
             what,
             gate,
@@ -229,7 +230,7 @@ impl<'q> Parser<'q, '_> {
     /// Makes one alternative of a request, and says how many devices it needs.
     fn alternative(
         &mut self,
-        claim: &'q Claim,
+        claim: Asked<'q>,
         name: Arc<str>,
         short: &Arc<str>,
         ask: &'q Ask,
@@ -259,7 +260,7 @@ impl<'q> Parser<'q, '_> {
                 0
             }
             Amount::Unknown(mode) => {
-                let (claim, request) = (claim.id.clone(), short.clone());
+                let (claim, request) = (claim.asker(), short.clone());
                 return Err(AllocationError::Mode { claim, request, mode: mode.clone() });
             }
         };
@@ -282,9 +283,9 @@ impl<'q> Parser<'q, '_> {
     }
 
     /// The class of an ask that uses nothing unknown and nothing that is off.
-    fn usable(&self, claim: &Claim, request: &Arc<str>, ask: &Ask) -> Result<&'q Class, AllocationError> {
+    fn usable(&self, claim: Asked<'_>, request: &Arc<str>, ask: &Ask) -> Result<&'q Class, AllocationError> {
         let off = |gate: Gate, what: &'static str| AllocationError::GateOff {
-            claim: claim.id.clone(),
+            claim: claim.asker(),
             request: request.clone(),
             what,
             gate,
@@ -293,7 +294,7 @@ impl<'q> Parser<'q, '_> {
         if !ask.derived.is_empty() && !gates.enabled(Gate::DRADerivedAttributes) {
             return Err(off(Gate::DRADerivedAttributes, "derived attributes"));
         }
-        let (claim, request) = (claim.id.clone(), request.clone());
+        let (claim, request) = (claim.asker(), request.clone());
         if let Some(index) = ask.selectors.iter().position(Option::is_none) {
             return Err(AllocationError::SelectorEmpty { claim, request, index });
         }
@@ -308,9 +309,9 @@ impl<'q> Parser<'q, '_> {
     }
 
     /// Refuses to count all devices while a pool cannot be counted.
-    fn all_known(&self, claim: &Claim, request: &Arc<str>) -> Result<(), AllocationError> {
+    fn all_known(&self, claim: Asked<'_>, request: &Arc<str>) -> Result<(), AllocationError> {
         for pool in self.question.pools {
-            let (claim, request) = (claim.id.clone(), request.clone());
+            let (claim, request) = (claim.asker(), request.clone());
             match pool {
                 PoolView::Whole(_) => {}
                 PoolView::Gathering { id, seen, expected } => {
@@ -337,9 +338,9 @@ fn usable_from(spot: &Spot<'_>, question: &Question<'_>) -> Result<bool, Allocat
 }
 
 /// Where a selector stands.
-fn place(class: Option<&Class>, claim: &Claim, request: &Arc<str>) -> Place {
+fn place(class: Option<&Class>, claim: Asked<'_>, request: &Arc<str>) -> Place {
     match class {
         Some(class) => Place::Class(class.name.clone()),
-        None => Place::Claim(claim.id.clone(), request.clone()),
+        None => Place::Claim(claim.asker(), request.clone()),
     }
 }

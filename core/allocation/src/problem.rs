@@ -8,10 +8,11 @@ use std::sync::Arc;
 use cluster::ledger::Holdings;
 use cluster::published::Published;
 use fixedbitset::FixedBitSet;
-use model::claim::{Ask, ClaimId, Class};
+use model::claim::{Ask, Class};
 use model::device::{Device, DeviceId};
 use smallvec::SmallVec;
 
+use crate::asked::Asked;
 use crate::capacity::Consumption;
 use crate::constraint::{ParsedConstraint, ValueTable};
 use crate::counters::Counters;
@@ -25,7 +26,7 @@ pub(crate) struct Problem<'q> {
     /// One for each way to satisfy each request, in order.
     pub alternatives: Vec<Alternative<'q>>,
     pub requests: Vec<ParsedRequest>,
-    pub claims: Vec<ParsedClaim>,
+    pub claims: Vec<ParsedClaim<'q>>,
     pub tables: Vec<ValueTable>,
     pub counters: Counters,
 }
@@ -131,8 +132,8 @@ impl ParsedRequest {
 
 /// A claim: its requests and constraints.
 #[derive(Debug)]
-pub(crate) struct ParsedClaim {
-    pub id: ClaimId,
+pub(crate) struct ParsedClaim<'q> {
+    pub asked: Asked<'q>,
     pub first_request: usize,
     pub requests: usize,
     pub constraints: Vec<ParsedConstraint>,

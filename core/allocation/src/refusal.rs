@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cluster::ledger::{Holder, Holdings};
 use cluster::pools::PoolView;
-use model::claim::ClaimId;
 use model::device::{DeviceId, PoolId};
 
 use crate::Question;
+use crate::asked::Asker;
 use crate::problem::Problem;
 use crate::search::Miss;
 
@@ -30,7 +30,7 @@ pub struct Refusal {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NearestMiss {
     /// The claim.
-    pub claim: ClaimId,
+    pub claim: Asker,
     /// The request, or `request/alternative`.
     pub request: Arc<str>,
     /// The class that it names.
@@ -144,7 +144,7 @@ fn nearest(problem: &Problem<'_>, miss: &Miss) -> NearestMiss {
         .take(HOLDERS_MAX)
         .collect();
     NearestMiss {
-        claim: claim.id.clone(),
+        claim: claim.asked.asker(),
         request: alternative.name.clone(),
         class: alternative.class.name.clone(),
         wanted: alternative.need,
@@ -175,7 +175,7 @@ impl fmt::Display for NearestMiss {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let NearestMiss { claim, request, class, wanted, found, stages, holders } = self;
         let noun = if *wanted == 1 { "device" } else { "devices" };
-        write!(out, "claim {claim}, request {request}: wants {wanted} {noun} of class {class}, ")?;
+        write!(out, "{claim}, request {request}: wants {wanted} {noun} of class {class}, ")?;
         write!(out, "can have {found}")?;
         let mut before: Option<usize> = None;
         let mut told = false;

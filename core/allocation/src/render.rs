@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gates::Gate;
 use model::allocation::{Allocation, ConfigSource, Grant, GrantedConfig};
-use model::claim::Claim;
+use model::claim::ClaimSpec;
 use model::device::{Binding, Reach};
 use model::node::{NodeSelector, NodeTerm, Requirement};
 
@@ -22,8 +22,8 @@ pub(crate) fn render(
 ) -> Result<Vec<Allocation>, AllocationError> {
     let mut chosen = solution.chosen.iter().peekable();
     let mut allocations = Vec::with_capacity(problem.claims.len());
-    for (claim, known) in question.claims.iter().zip(&problem.claims) {
-        let requests = known.first_request..known.first_request + known.requests;
+    for claim in &problem.claims {
+        let requests = claim.first_request..claim.first_request + claim.requests;
         let mut grants = Vec::new();
         let mut spots = Vec::new();
         while let Some((alternative, spot)) = chosen.next_if(|(alternative, _)| {
@@ -38,8 +38,8 @@ pub(crate) fn render(
             .iter()
             .map(|alternative| &problem.alternatives[*alternative as usize])
             .collect();
-        let nodes = nodes(question, known, &spots)?;
-        allocations.push(Allocation { grants, configs: configs(claim, &alternatives), nodes });
+        let nodes = nodes(question, claim, &spots)?;
+        allocations.push(Allocation { grants, configs: configs(claim.asked.spec(), &alternatives), nodes });
     }
     Ok(allocations)
 }
@@ -70,7 +70,7 @@ fn grant(question: &Question<'_>, alternative: &Alternative<'_>, spot: &Spot<'_>
 
 /// The configurations of classes, each once and with the requests that it is for, then those of the claim. One that is for
 /// all requests names none.
-fn configs(claim: &Claim, alternatives: &[&Alternative<'_>]) -> Vec<GrantedConfig> {
+fn configs(spec: &ClaimSpec, alternatives: &[&Alternative<'_>]) -> Vec<GrantedConfig> {
     let mut configs: Vec<GrantedConfig> = Vec::new();
     let mut seen: BTreeMap<&Arc<str>, std::ops::Range<usize>> = BTreeMap::new();
     for alternative in alternatives {
@@ -92,9 +92,9 @@ fn configs(claim: &Claim, alternatives: &[&Alternative<'_>]) -> Vec<GrantedConfi
         }
     }
     let names = |config: &[Arc<str>], number: usize| {
-        config.contains(&claim.requests[number].name) || config.contains(&alternatives[number].name)
+        config.contains(&spec.requests[number].name) || config.contains(&alternatives[number].name)
     };
-    for (index, requests) in claim.configs.iter().enumerate() {
+    for (index, requests) in spec.configs.iter().enumerate() {
         if requests.is_empty() || (0..alternatives.len()).any(|number| names(requests, number)) {
             configs.push(GrantedConfig { source: ConfigSource::Claim(index), requests: requests.clone() });
         }
@@ -110,7 +110,7 @@ fn configs(claim: &Claim, alternatives: &[&Alternative<'_>]) -> Vec<GrantedConfi
 /// The nodes that can use all devices of a claim; `None` for every node.
 fn nodes(
     question: &Question<'_>,
-    claim: &ParsedClaim,
+    claim: &ParsedClaim<'_>,
     spots: &[&Spot<'_>],
 ) -> Result<Option<NodeSelector>, AllocationError> {
     let mut term = NodeTerm::default();
@@ -131,7 +131,7 @@ fn nodes(
             }
             terms => {
                 return Err(AllocationError::NodeSelectorTerms {
-                    claim: claim.id.clone(),
+                    claim: claim.asked.asker(),
                     device: Box::new(spot.id.clone()),
                     terms: terms.len(),
                 });

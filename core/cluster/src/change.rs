@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::claim::{ClaimId, Class};
 use model::group::{Composite, Group, GroupId};
-use model::identity::{NodeName, PodUid};
+use model::identity::{ClaimUid, NodeName, PodUid};
 use model::node::Node;
 use model::pod::{LabelSelector, Owner, Pod, PodId};
 use model::volume::{StorageClass, Volume, VolumeClaim, VolumeClaimId};
@@ -53,7 +53,7 @@ pub enum Change {
     ClaimGone(ClaimId),
     /// The claim with this uid was looked for, and is not there. That it went has yet to be told in the order in which claims
     /// were written, and so may other states of it.
-    ClaimMissing(ClaimId, Arc<str>),
+    ClaimMissing(ClaimId, ClaimUid),
     /// A namespace is there, or has other labels.
     NamespaceApplied(Arc<str>, BTreeMap<Arc<str>, Arc<str>>),
     /// A namespace went.

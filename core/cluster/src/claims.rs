@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::claim::ClaimId;
-use model::identity::PodUid;
+use model::identity::{ClaimUid, PodUid};
 
 use crate::ledger::Ledger;
 
@@ -42,7 +42,7 @@ pub struct Claims {
     /// When the claims that have devices by the API got them.
     arrived: Arrivals,
     /// Claims that were looked for and are not there, by uid, until a watch says so too.
-    missing: BTreeMap<ClaimId, Arc<str>>,
+    missing: BTreeMap<ClaimId, ClaimUid>,
     ledger: Ledger,
 }
 
@@ -149,7 +149,7 @@ impl Claims {
     }
 
     /// Forgets a claim that was looked for and is not there. A watch that is late may tell of it yet, which means nothing.
-    pub fn miss(&mut self, id: &ClaimId, uid: &Arc<str>) -> ClaimTouched {
+    pub fn miss(&mut self, id: &ClaimId, uid: &ClaimUid) -> ClaimTouched {
         let touched = self.remove(id);
         self.missing.insert(id.clone(), uid.clone());
         touched
@@ -157,13 +157,13 @@ impl Claims {
 
     /// Whether a claim was looked for and is not there, of which a watch may yet tell.
     #[must_use]
-    pub fn is_missing(&self, id: &ClaimId, uid: &str) -> bool {
-        self.missing.get(id).is_some_and(|missing| **missing == *uid)
+    pub fn is_missing(&self, id: &ClaimId, uid: &ClaimUid) -> bool {
+        self.missing.get(id).is_some_and(|missing| missing == uid)
     }
 
     /// Decides on an allocation for a claim that has none. Says no if the claim is another by now, or has one.
-    pub fn decide(&mut self, id: &ClaimId, uid: &str, allocated: Allocated) -> bool {
-        let free = self.known.get(id).is_some_and(|known| &*known.uid == uid && known.allocation.is_none());
+    pub fn decide(&mut self, id: &ClaimId, uid: &ClaimUid, allocated: Allocated) -> bool {
+        let free = self.known.get(id).is_some_and(|known| known.uid == *uid && known.allocation.is_none());
         if !free || self.decided.contains_key(id) {
             return false;
         }
@@ -193,9 +193,9 @@ impl Claims {
     }
 
     /// What was decided for the claim with this uid is written. It counts until the API has shown it.
-    pub fn written(&mut self, id: &ClaimId, uid: &str) -> ClaimTouched {
+    pub fn written(&mut self, id: &ClaimId, uid: &ClaimUid) -> ClaimTouched {
         let before = self.held(id);
-        let Some(decision) = self.decided.get_mut(id).filter(|decision| &*decision.uid == uid) else {
+        let Some(decision) = self.decided.get_mut(id).filter(|decision| decision.uid == *uid) else {
             return ClaimTouched::default();
         };
         if decision.step(Event::Answered) {
@@ -219,9 +219,9 @@ impl Claims {
     }
 
     /// Takes back what was decided for the claim with this uid, since it could not be written.
-    pub fn undecide(&mut self, id: &ClaimId, uid: &str) -> ClaimTouched {
+    pub fn undecide(&mut self, id: &ClaimId, uid: &ClaimUid) -> ClaimTouched {
         let before = self.held(id);
-        if self.decided.get(id).is_none_or(|decision| &*decision.uid != uid) {
+        if self.decided.get(id).is_none_or(|decision| decision.uid != *uid) {
             return ClaimTouched::default();
         }
         self.decided.remove(id);
@@ -246,7 +246,7 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
-    use model::claim::Claim;
+    use model::claim::{Claim, ClaimSpec};
     use model::device::DeviceId;
 
     use super::*;
@@ -266,7 +266,7 @@ mod tests {
     }
 
     fn state(uid: &str, allocation: Option<Allocated>) -> ClaimState {
-        let wish = Claim { id: id(), requests: Vec::new(), constraints: Vec::new(), configs: Vec::new() };
+        let wish = Claim { id: id(), spec: ClaimSpec::default() };
         ClaimState {
             uid: uid.into(),
             version: "1".into(),
@@ -290,10 +290,10 @@ mod tests {
     fn what_was_decided_counts_until_the_api_has_it() {
         let mut claims = Claims::default();
         claims.apply(state("a", None));
-        assert!(claims.decide(&id(), "a", allocated("gpu-0")));
+        assert!(claims.decide(&id(), &"a".into(), allocated("gpu-0")));
         assert!(holds(&claims, "gpu-0") && claims.is_decided(&id()));
         assert_eq!(claims.apply(state("a", None)), ClaimTouched::default(), "an echo of another write");
-        assert_eq!(claims.written(&id(), "a"), ClaimTouched::default());
+        assert_eq!(claims.written(&id(), &"a".into()), ClaimTouched::default());
         assert!(holds(&claims, "gpu-0") && claims.is_decided(&id()), "it has not been shown yet");
         assert_eq!(claims.apply(state("a", Some(allocated("gpu-0")))), ClaimTouched::default());
         assert!(holds(&claims, "gpu-0") && !claims.is_decided(&id()));
@@ -303,11 +303,11 @@ mod tests {
     fn a_write_that_is_not_answered_keeps_its_devices_whatever_was_shown_meanwhile() {
         let mut claims = Claims::default();
         claims.apply(state("a", None));
-        claims.decide(&id(), "a", allocated("gpu-0"));
+        claims.decide(&id(), &"a".into(), allocated("gpu-0"));
         claims.apply(state("a", Some(allocated("gpu-0"))));
         claims.apply(state("a", None));
         assert!(holds(&claims, "gpu-0"), "whoever carries it out may write it again");
-        assert!(claims.written(&id(), "a").freed, "the API had it, and has it no more");
+        assert!(claims.written(&id(), &"a".into()).freed, "the API had it, and has it no more");
         assert!(claims.ledger().is_empty() && !claims.is_decided(&id()));
     }
 
@@ -315,11 +315,11 @@ mod tests {
     fn an_allocation_by_somebody_else_stands_beside_ours_until_our_write_is_refused() {
         let mut claims = Claims::default();
         claims.apply(state("a", None));
-        claims.decide(&id(), "a", allocated("gpu-0"));
+        claims.decide(&id(), &"a".into(), allocated("gpu-0"));
         let touched = claims.apply(state("a", Some(allocated("gpu-1"))));
         assert_eq!(touched, ClaimTouched { freed: false, taken: true });
         assert!(holds(&claims, "gpu-0") && holds(&claims, "gpu-1"));
-        assert!(claims.undecide(&id(), "a").freed);
+        assert!(claims.undecide(&id(), &"a".into()).freed);
         assert!(!holds(&claims, "gpu-0") && holds(&claims, "gpu-1"));
     }
 
@@ -328,17 +328,17 @@ mod tests {
         let at = |version: &str, allocation| ClaimState { version: version.into(), ..state("a", allocation) };
         let mut claims = Claims::default();
         claims.apply(at("7", None));
-        claims.decide(&id(), "a", allocated("gpu-0"));
+        claims.decide(&id(), &"a".into(), allocated("gpu-0"));
         claims.apply(at("9", Some(allocated("gpu-0"))));
-        claims.written(&id(), "a");
+        claims.written(&id(), &"a".into());
         claims.apply(at("8", None));
         assert!(holds(&claims, "gpu-0"), "the answer to our write overtook the event before it");
         let mut claims = Claims::default();
         claims.apply(at("7", None));
-        claims.decide(&id(), "a", allocated("gpu-0"));
+        claims.decide(&id(), &"a".into(), allocated("gpu-0"));
         claims.apply(at("12", None));
         claims.apply(at("9", Some(allocated("gpu-0"))));
-        assert!(claims.written(&id(), "a").freed, "it was there, and is gone again");
+        assert!(claims.written(&id(), &"a".into()).freed, "it was there, and is gone again");
         assert!(claims.ledger().is_empty() && !claims.is_decided(&id()));
     }
 
@@ -346,10 +346,10 @@ mod tests {
     fn a_decision_that_could_not_be_written_is_undone() {
         let mut claims = Claims::default();
         claims.apply(state("a", None));
-        claims.decide(&id(), "a", allocated("gpu-0"));
-        assert!(!claims.decide(&id(), "a", allocated("gpu-1")), "one decision at a time");
-        assert!(!claims.undecide(&id(), "b").freed, "that was about another claim of this name");
-        assert!(claims.undecide(&id(), "a").freed);
+        claims.decide(&id(), &"a".into(), allocated("gpu-0"));
+        assert!(!claims.decide(&id(), &"a".into(), allocated("gpu-1")), "one decision at a time");
+        assert!(!claims.undecide(&id(), &"b".into()).freed, "that was about another claim of this name");
+        assert!(claims.undecide(&id(), &"a".into()).freed);
         assert!(claims.ledger().is_empty());
     }
 
@@ -359,7 +359,7 @@ mod tests {
         claims.apply(state("a", Some(allocated("gpu-0"))));
         assert!(claims.remove(&id()).freed);
         assert!(claims.ledger().is_empty());
-        assert!(!claims.decide(&id(), "a", allocated("gpu-0")), "it is gone");
+        assert!(!claims.decide(&id(), &"a".into(), allocated("gpu-0")), "it is gone");
     }
 
     #[test]
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(claims.apply(state("a", Some(allocated("gpu-0")))), ClaimTouched::default());
         assert!(claims.get(&id()).is_none() && claims.ledger().is_empty());
         claims.remove(&id());
-        assert!(!claims.is_missing(&id(), "a"), "the watch has caught up");
+        assert!(!claims.is_missing(&id(), &"a".into()), "the watch has caught up");
         claims.apply(state("b", Some(allocated("gpu-0"))));
         assert!(holds(&claims, "gpu-0"), "another of its name is there");
     }
@@ -379,9 +379,9 @@ mod tests {
     fn another_claim_of_the_same_name_has_nothing_of_the_first() {
         let mut claims = Claims::default();
         claims.apply(state("a", None));
-        claims.decide(&id(), "a", allocated("gpu-0"));
+        claims.decide(&id(), &"a".into(), allocated("gpu-0"));
         assert!(claims.apply(state("b", None)).freed);
         assert!(claims.ledger().is_empty());
-        assert!(!claims.decide(&id(), "a", allocated("gpu-0")));
+        assert!(!claims.decide(&id(), &"a".into(), allocated("gpu-0")));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use gates::{Gate, Gates};
 use model::group::{Composite, Group, GroupId};
-use model::identity::PodUid;
+use model::identity::{GroupUid, PodUid};
 use model::pod::Pod;
 use model::workload::{Terms, Workload, WorkloadId, is_replica};
 use rustc_hash::FxHashMap;
@@ -91,7 +91,7 @@ impl fmt::Display for Key {
 pub struct Groups {
     gates: Gates,
     known: BTreeMap<GroupId, Arc<Group>>,
-    by_uid: FxHashMap<Arc<str>, GroupId>,
+    by_uid: FxHashMap<GroupUid, GroupId>,
     composites: BTreeMap<GroupId, Arc<Composite>>,
     /// What is in each group of groups, whether that is known or not.
     children: BTreeMap<GroupId, BTreeSet<Root>>,

@@ -18,7 +18,7 @@ impl Facts {
     /// The uid under which a claim of a pod is reserved: that of the pod, or of its group.
     #[must_use]
     pub fn user_of(&self, pod: &Pod, claim: &ClaimId) -> ConsumerUid {
-        let group = self.group_user(pod, claim).map(|group| group.uid.clone().into());
+        let group = self.group_user(pod, claim).map(|group| (&group.uid).into());
         group.unwrap_or_else(|| (&pod.uid).into())
     }
 
@@ -128,7 +128,7 @@ impl Facts {
 
 /// All that a claim asks for, alternatives too.
 pub fn asks(wish: &Claim) -> impl Iterator<Item = &Ask> {
-    wish.requests.iter().flat_map(|request| match &request.wish {
+    wish.spec.requests.iter().flat_map(|request| match &request.wish {
         Wish::Exactly(ask) => std::slice::from_ref(ask).iter().collect::<Vec<_>>(),
         Wish::FirstAvailable(alternatives) => alternatives.iter().map(|(_, ask)| ask).collect(),
     })

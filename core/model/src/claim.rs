@@ -32,6 +32,13 @@ impl fmt::Display for ClaimId {
 pub struct Claim {
     /// Which claim it is.
     pub id: ClaimId,
+    /// What it asks for.
+    pub spec: ClaimSpec,
+}
+
+/// What a claim asks for.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ClaimSpec {
     /// What is wanted, in the order in which it is looked for.
     pub requests: Vec<Request>,
     /// What must hold between the devices.

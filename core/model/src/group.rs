@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::identity::GroupUid;
 use crate::timestamp::Timestamp;
 
 /// A group by name.
@@ -47,7 +48,7 @@ pub struct Group {
     /// Which group it is.
     pub id: GroupId,
     /// Tells it from others that had or will have its name.
-    pub uid: Arc<str>,
+    pub uid: GroupUid,
     /// How many pods have to be placed at once.
     pub at_least: u32,
     /// Its pods are in one domain of each of these levels; a level is the key of a node label.
@@ -76,7 +77,7 @@ pub struct Composite {
     /// Which it is.
     pub id: GroupId,
     /// Tells it from others that had or will have its name.
-    pub uid: Arc<str>,
+    pub uid: GroupUid,
     /// How many of the groups in it have to be placed at once.
     pub at_least: u32,
     /// All pods of its groups are in one domain of each of these levels; a level is the key of a node label.
@@ -114,7 +115,7 @@ impl Grouping {
 
     /// Tells it from others that had or will have its name.
     #[must_use]
-    pub fn uid(&self) -> &Arc<str> {
+    pub fn uid(&self) -> &GroupUid {
         match self {
             Grouping::Pods(group) => &group.uid,
             Grouping::Groups(composite) => &composite.uid,

@@ -63,12 +63,28 @@ identity! {
 }
 
 identity! {
+    /// The uid of a claim.
+    ClaimUid
+}
+
+identity! {
+    /// The uid of a group of pods, of a group of groups, or of a workload that describes groups.
+    GroupUid
+}
+
+identity! {
     /// The uid of what a claim is reserved for: a pod, or a group in the stead of its pods.
     ConsumerUid
 }
 
 impl From<&PodUid> for ConsumerUid {
     fn from(uid: &PodUid) -> ConsumerUid {
+        ConsumerUid(uid.0.clone())
+    }
+}
+
+impl From<&GroupUid> for ConsumerUid {
+    fn from(uid: &GroupUid) -> ConsumerUid {
         ConsumerUid(uid.0.clone())
     }
 }

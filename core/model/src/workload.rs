@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::group::{BindingFailure, Disruption, Group, GroupId};
+use crate::identity::GroupUid;
 
 /// Groups of pods that are described together.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,7 +15,7 @@ pub struct Workload {
     /// Which workload it is.
     pub id: WorkloadId,
     /// Tells it from others that had or will have its name.
-    pub uid: Arc<str>,
+    pub uid: GroupUid,
     /// Its groups.
     pub groups: Vec<WorkloadGroup>,
 }

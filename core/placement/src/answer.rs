@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 
+use crate::domain_name::DomainName;
 use crate::load::Load;
 
 /// What came of a question.
@@ -22,7 +23,7 @@ pub enum PlacementAnswer<W> {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placement {
     /// The domain.
-    pub domain: Arc<str>,
+    pub domain: DomainName,
     /// How many wishes were given up for it.
     pub rank: u32,
     /// The seats, in the order in which nodes were filled.
@@ -65,7 +66,7 @@ pub struct Refusal<W> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shortfall<W> {
     /// The domain.
-    pub domain: Arc<str>,
+    pub domain: DomainName,
     /// For how many members it has room, as far as is known.
     pub room_for: u32,
     /// What it lacks.
@@ -105,10 +106,14 @@ impl<W: fmt::Display> fmt::Display for Refusal<W> {
         let Some(nearest) = nearest else {
             return write!(out, "there is no domain for {wanted} members");
         };
-        match (&*nearest.domain, domains) {
-            ("", _) => write!(out, "there is no room for {wanted} members at once: {nearest}"),
-            (name, 1) => write!(out, "{name} has no room for {wanted} members at once: {nearest}"),
-            (name, domains) => {
+        match (&nearest.domain, domains) {
+            (DomainName::Cluster, _) => {
+                write!(out, "there is no room for {wanted} members at once: {nearest}")
+            }
+            (DomainName::Part(name), 1) => {
+                write!(out, "{name} has no room for {wanted} members at once: {nearest}")
+            }
+            (DomainName::Part(name), domains) => {
                 write!(out, "none of {domains} domains has room for {wanted} members at once; ")?;
                 write!(out, "{name} comes closest: {nearest}")
             }

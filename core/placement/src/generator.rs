@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 
+use crate::domain_name::DomainName;
 use crate::topology::Topology;
 
 /// A set of nodes in which a gang may be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Domain {
-    /// What people call it; nothing if it is the whole cluster.
-    pub name: Arc<str>,
+    /// What people call it.
+    pub name: DomainName,
     /// How many wishes are given up for it. One of a higher rank is tried only if none of a lower one will do.
     pub rank: u32,
     /// The nodes, those first that had better be used.
@@ -23,11 +24,11 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// All of these nodes.
+    /// The whole cluster, which has these nodes.
     #[must_use]
     pub fn whole(nodes: Vec<NodeIdx>) -> Domain {
         let parts = vec![0; nodes.len()];
-        Domain { name: "".into(), rank: 0, nodes, parts, homes: 0 }
+        Domain { name: DomainName::Cluster, rank: 0, nodes, parts, homes: 0 }
     }
 }
 
@@ -141,9 +142,8 @@ impl PlacementGenerator for TopologyGenerator<'_> {
                 }
                 domains.extend(found.into_iter().map(|(path, nodes)| {
                     let (parts, homes) = self.parts(&nodes, &given_up);
-                    let names = [&parent.name].into_iter().chain(&path).filter(|name| !name.is_empty());
-                    let name = names.map(|name| &**name).collect::<Vec<_>>().join("/");
-                    Domain { name: name.into(), rank: parent.rank + rank as u32, nodes, parts, homes }
+                    let (name, rank) = (parent.name.at(&path), parent.rank + rank as u32);
+                    Domain { name, rank, nodes, parts, homes }
                 }));
             }
         }

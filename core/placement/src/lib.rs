@@ -11,6 +11,7 @@
 mod answer;
 mod arithmetic;
 mod budget;
+mod domain_name;
 mod gang;
 mod generator;
 mod load;
@@ -25,6 +26,7 @@ mod topology;
 pub use answer::{Lack, Placement, PlacementAnswer, Refusal, Seats, Shortfall};
 pub use arithmetic::{Amounts, shortfall};
 pub use budget::Budget;
+pub use domain_name::DomainName;
 pub use gang::{Gang, Kind};
 pub use generator::{Domain, PlacementGenerator, Strictness, TopologyConstraint, TopologyGenerator};
 pub use load::Load;

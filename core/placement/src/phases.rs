@@ -3,14 +3,13 @@
 //! Invariant: "impossible" is said only if every domain was refused by a proof. A domain whose search met its bound leaves
 //! the question open, unless another will do.
 
-use std::sync::Arc;
-
 use cluster::nodes::NodeIdx;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::answer::{Lack, Placement, PlacementAnswer, Refusal, Seats, Shortfall};
 use crate::arithmetic::{Amounts, shortfall};
 use crate::budget::Budget;
+use crate::domain_name::DomainName;
 use crate::gang::Gang;
 use crate::generator::Domain;
 use crate::load::Load;
@@ -245,7 +244,7 @@ impl<S: PlacementState + ?Sized> Phases<'_, S> {
         }
     }
 
-    fn came_close(&mut self, domain: &Arc<str>, room_for: u32, lack: Lack<S::Stop>) {
+    fn came_close(&mut self, domain: &DomainName, room_for: u32, lack: Lack<S::Stop>) {
         let shortfall = Shortfall { domain: domain.clone(), room_for, lack };
         if self.nearest.as_ref().is_none_or(|nearest| nearest.room_for < room_for) {
             self.nearest = Some(shortfall.clone());

@@ -38,7 +38,7 @@ use decisions::gang::members_here;
 use decisions::readiness::Readiness;
 use decisions::work::Work;
 use model::claim::ClaimId;
-use model::identity::{NodeName, PodUid};
+use model::identity::{ClaimUid, NodeName, PodUid};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -199,8 +199,8 @@ impl Engine {
 
     /// Whether a claim is there, and not another of its name.
     #[must_use]
-    pub fn knows_claim(&self, id: &ClaimId, uid: &str) -> bool {
-        self.facts.claims.get(id).is_some_and(|known| &*known.uid == uid)
+    pub fn knows_claim(&self, id: &ClaimId, uid: &ClaimUid) -> bool {
+        self.facts.claims.get(id).is_some_and(|known| known.uid == *uid)
     }
 
     /// How many pods came to which place of the queue and why, since this was asked the last time.

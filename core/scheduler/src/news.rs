@@ -8,7 +8,7 @@ use decisions::filters::FilterSet;
 use decisions::gang::Tried;
 use decisions::readiness::ReadyOutcome;
 use model::group::{GroupId, Grouping};
-use model::identity::NodeName;
+use model::identity::{GroupUid, NodeName};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -97,7 +97,7 @@ pub struct GangNews {
     /// Its group.
     pub group: GroupId,
     /// The uid of the group.
-    pub uid: Arc<str>,
+    pub uid: GroupUid,
     /// The scheduler that its pods ask for.
     pub scheduler: Arc<str>,
     /// What came of it.

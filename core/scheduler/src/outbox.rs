@@ -7,11 +7,10 @@
 //! carried out with another is settled with it; its owner does not know the difference.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use model::claim::ClaimId;
 use model::group::GroupId;
-use model::identity::{NodeName, PodUid};
+use model::identity::{ClaimUid, NodeName, PodUid};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
@@ -108,7 +107,7 @@ impl Outbox {
         if self.effects.iter().filter_map(key_of).nth(1).is_none() {
             return;
         }
-        let mut first: BTreeMap<(Kind, ClaimId, Arc<str>), usize> = BTreeMap::new();
+        let mut first: BTreeMap<(Kind, ClaimId, ClaimUid), usize> = BTreeMap::new();
         let mut kept: Vec<Effect> = Vec::with_capacity(self.effects.len());
         for effect in std::mem::take(&mut self.effects) {
             match key_of(&effect).map(|key| *first.entry(key).or_insert(kept.len())) {
@@ -150,7 +149,7 @@ enum Kind {
 }
 
 /// What a write can be one with: its kind, the claim and the claim's uid.
-fn key_of(effect: &Effect) -> Option<(Kind, ClaimId, Arc<str>)> {
+fn key_of(effect: &Effect) -> Option<(Kind, ClaimId, ClaimUid)> {
     let Effect::Submit(_, write) = effect else { return None };
     match write {
         Write::Allocate { claim, uid, .. } | Write::Reserve { claim, uid, .. } => {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 pub use decisions::extended::RequestMapping;
 pub use decisions::footprint::ClaimFootprint;
 use model::allocation::Allocation;
-use model::claim::{Claim, ClaimId};
+use model::claim::{ClaimId, ClaimSpec};
 use model::group::GroupId;
-use model::identity::{ConsumerUid, NodeName, PodUid};
+use model::identity::{ClaimUid, ConsumerUid, GroupUid, NodeName, PodUid};
 use model::pod::{PodId, Together};
 
 /// Tells writes apart.
@@ -23,7 +23,7 @@ pub enum Write {
         /// The claim.
         claim: ClaimId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: ClaimUid,
         /// The version that was looked at.
         version: Arc<str>,
         /// The devices.
@@ -38,7 +38,7 @@ pub enum Write {
         /// The claim.
         claim: ClaimId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: ClaimUid,
         /// For whom; at least one.
         consumers: Vec<Consumer>,
     },
@@ -47,7 +47,7 @@ pub enum Write {
         /// The claim.
         claim: ClaimId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: ClaimUid,
         /// Whose; at least one.
         consumers: Vec<Consumer>,
         /// The node on which the pods cannot use the claim; none if they are on no node, or are gone.
@@ -58,7 +58,7 @@ pub enum Write {
         /// The claim.
         claim: ClaimId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: ClaimUid,
         /// The uid of the one pod or group that may use it, if one may.
         user: Option<ConsumerUid>,
     },
@@ -70,7 +70,7 @@ pub enum Write {
         /// Its uid.
         uid: PodUid,
         /// What the claim asks for; its name is left to the API.
-        wish: Box<Claim>,
+        spec: Box<ClaimSpec>,
         /// The devices.
         allocation: Box<Allocation>,
         /// The ids of its shares, in the order of grants.
@@ -83,7 +83,7 @@ pub enum Write {
         /// The claim.
         claim: ClaimId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: ClaimUid,
     },
     /// Tell drivers' controllers which nodes would do for a pod, and which one is chosen.
     Negotiate {
@@ -159,7 +159,7 @@ pub enum Write {
         /// The group.
         group: GroupId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: GroupUid,
         /// What is noted.
         state: GroupState,
     },
@@ -322,14 +322,14 @@ pub struct GroupUser {
     /// Its name, in the claim's namespace.
     pub name: Arc<str>,
     /// Its uid.
-    pub uid: Arc<str>,
+    pub uid: GroupUid,
 }
 
 impl Consumer {
     /// The uid under which the claim is reserved.
     #[must_use]
     pub fn user(&self) -> ConsumerUid {
-        self.group.as_ref().map_or_else(|| (&self.uid).into(), |group| group.uid.clone().into())
+        self.group.as_ref().map_or_else(|| (&self.uid).into(), |group| (&group.uid).into())
     }
 }
 

@@ -12,10 +12,9 @@ mod world;
 use std::hint::black_box;
 use std::time::Duration;
 
-use allocation::{AllocationAnswer, Expressions, Reply};
+use allocation::{AllocationAnswer, Asked, Expressions, Reply};
 use anyhow::bail;
 use clap::Args;
-use model::claim::Claim;
 
 use crate::clock;
 use cases::{CASES, Case, Outcome};
@@ -59,7 +58,7 @@ impl Allocate {
 
     fn measure(&self, case: &Case) -> anyhow::Result<Option<String>> {
         let (world, claims) = ((case.world)()?, case.claims());
-        let claims: Vec<&Claim> = claims.iter().collect();
+        let claims: Vec<Asked<'_>> = claims.iter().map(Asked::from).collect();
         let mut expressions = Expressions::default();
         let budget = case.steps_max * BUDGET_FACTOR;
         let reply = world.ask(&claims, budget, &mut expressions)?;
@@ -191,7 +190,7 @@ mod tests {
     fn no_search_takes_more_steps_than_it_may() {
         let complaint = |case: &Case| {
             let (world, claims) = ((case.world)().expect("the node is well formed"), case.claims());
-            let claims: Vec<&Claim> = claims.iter().collect();
+            let claims: Vec<Asked<'_>> = claims.iter().map(Asked::from).collect();
             let budget = case.steps_max + 1;
             let reply = world.ask(&claims, budget, &mut Expressions::default()).expect("the claims are too");
             case.complaint(&reply)

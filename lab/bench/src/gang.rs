@@ -138,7 +138,7 @@ fn cluster(case: Case) -> Engine {
     for number in 0..case.members {
         let mut state = claim(number);
         let mut wish = Claim::clone(&state.wish);
-        if let Wish::Exactly(ask) = &mut wish.requests[0].wish {
+        if let Wish::Exactly(ask) = &mut wish.spec.requests[0].wish {
             ask.amount = Amount::Exactly(case.each);
         }
         state.wish = Arc::new(wish);

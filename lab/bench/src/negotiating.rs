@@ -8,7 +8,7 @@ use cluster::change::{Change, NegotiationChange};
 use cluster::claims::ClaimState;
 use cluster::contexts::PodContext;
 use gates::{Gate, Gates};
-use model::claim::{Claim, ClaimId, Class, Control, Request, Wish};
+use model::claim::{Claim, ClaimId, ClaimSpec, Class, Control, Request, Wish};
 use model::pod::{ClaimSource, Pod, PodClaim, PodId};
 use model::timestamp::Timestamp;
 use scheduler::engine::{Effect, Engine, Input};
@@ -132,12 +132,12 @@ fn answer(engine: &mut Engine, now: Timestamp, context: &mut PodContext, round: 
 /// A claim that the driver is to give something.
 fn lent(number: usize) -> ClaimState {
     let state = claim(number);
-    let mut requests = state.wish.requests.clone();
+    let mut requests = state.wish.spec.requests.clone();
     if let Some(Request { wish: Wish::Exactly(ask), .. }) = requests.first_mut() {
         ask.class = "lent".into();
     }
     let id = ClaimId { namespace: "default".into(), name: format!("lent-{number}").into() };
-    let wish = Arc::new(Claim { id, requests, ..Claim::clone(&state.wish) });
+    let wish = Arc::new(Claim { id, spec: ClaimSpec { requests, ..ClaimSpec::default() } });
     ClaimState { uid: format!("lent-uid-{number}").into(), wish, ..state }
 }
 

@@ -10,7 +10,7 @@ use cluster::published::Published;
 use decisions::profile::Profile;
 use decisions::settings::{Patience, Settings};
 use gates::Gates;
-use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
+use model::claim::{Amount, Ask, Claim, ClaimId, ClaimSpec, Class, Request, Wish};
 use model::device::{Attribute, Device, PoolId, Reach, Slice};
 use model::node::Node;
 use model::pod::{ClaimSource, Pod, PodClaim, PodId, Resources, Shape};
@@ -131,7 +131,7 @@ pub(crate) fn claim(number: usize) -> ClaimState {
     ClaimState {
         uid: format!("claim-uid-{number}").into(),
         version: "1".into(),
-        wish: Arc::new(Claim { id, requests: vec![request], constraints: Vec::new(), configs: Vec::new() }),
+        wish: Arc::new(Claim { id, spec: ClaimSpec { requests: vec![request], ..ClaimSpec::default() } }),
         allocation: None,
         reserved_for: Vec::new(),
         owner: None,

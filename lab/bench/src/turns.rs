@@ -10,7 +10,7 @@ use cluster::published::Published;
 use decisions::profile::Profile;
 use decisions::settings::{Patience, Settings};
 use gates::{Gate, Gates};
-use model::claim::{Amount, Ask, Claim, Class, Constraint, Request, Rule, Wish};
+use model::claim::{Amount, Ask, Claim, ClaimSpec, Class, Constraint, Request, Rule, Wish};
 use model::device::{Attribute, Device, PoolId, Reach, Slice};
 use model::group::{Group, GroupId};
 use model::pod::Pod;
@@ -155,7 +155,7 @@ impl Gang {
         for number in 0..self.members {
             let mut state = claim(number);
             let mut wish = Claim::clone(&state.wish);
-            if let Wish::Exactly(ask) = &mut wish.requests[0].wish {
+            if let Wish::Exactly(ask) = &mut wish.spec.requests[0].wish {
                 ask.amount = Amount::Exactly((self.wants)(number));
             }
             state.wish = Arc::new(wish);
@@ -228,7 +228,10 @@ fn hard(nodes: usize, has_easy: bool) -> Engine {
     };
     let constraints = (0..PAIRS).map(|_| pair()).collect();
     let requests = (0..REQUESTS).map(request).collect();
-    state.wish = Arc::new(Claim { requests, constraints, ..Claim::clone(&state.wish) });
+    state.wish = Arc::new(Claim {
+        id: state.wish.id.clone(),
+        spec: ClaimSpec { requests, constraints, ..ClaimSpec::default() },
+    });
     fact(Change::ClaimApplied(Box::new(state)));
     fact(Change::PodApplied(Arc::new(pod(0))));
     engine

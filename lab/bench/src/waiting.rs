@@ -9,7 +9,7 @@ use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::ledger::Holding;
 use cluster::preparation::{Preparation, Progress};
 use cluster::published::Published;
-use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
+use model::claim::{Amount, Ask, Claim, ClaimId, ClaimSpec, Class, Request, Wish};
 use model::device::{Binding, Device, PoolId, Reach, Slice};
 use model::pod::{ClaimSource, Pod, PodClaim, PodId};
 use model::timestamp::Timestamp;
@@ -140,7 +140,7 @@ fn wanting(number: usize) -> ClaimState {
     };
     let requests = vec![Request { name: "gpu".into(), wish: Wish::Exactly(ask) }];
     let id = ClaimId { namespace: "default".into(), name: format!("waiting-{number}").into() };
-    let wish = Claim { id, requests, constraints: Vec::new(), configs: Vec::new() };
+    let wish = Claim { id, spec: ClaimSpec { requests, ..ClaimSpec::default() } };
     ClaimState { uid: format!("waiting-uid-{number}").into(), wish: Arc::new(wish), ..claim(number) }
 }
 

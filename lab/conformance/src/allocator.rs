@@ -147,7 +147,7 @@ fn solved(case: &Case, order: DeviceOrder, rotation: usize) -> Result<(Answered,
     let question = Question {
         node: &node,
         pools: &pools,
-        claims: &claims.iter().collect::<Vec<_>>(),
+        claims: &claims.iter().map(allocation::Asked::from).collect::<Vec<_>>(),
         classes: &classes,
         ledger: &ledger,
         gates: case.gates,

@@ -127,7 +127,7 @@ fn answered(instance: &Instance, order: DeviceOrder, budget: u64) -> Result<Repl
     let question = Question {
         node: &node,
         pools: &pools,
-        claims: &claims.iter().collect::<Vec<_>>(),
+        claims: &claims.iter().map(allocation::Asked::from).collect::<Vec<_>>(),
         classes: &classes,
         ledger: &ledger,
         gates: *gates,

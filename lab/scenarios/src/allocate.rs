@@ -141,7 +141,7 @@ fn ask(
     let question = Question {
         node: &node,
         pools: &pools,
-        claims: &claims.iter().collect::<Vec<_>>(),
+        claims: &claims.iter().map(allocation::Asked::from).collect::<Vec<_>>(),
         classes: &classes,
         ledger: &ledger,
         gates,

@@ -6,6 +6,7 @@ use cluster::change::Change;
 use convert::change::Fact;
 use convert::claim_id;
 use model::claim::ClaimId;
+use model::identity::ClaimUid;
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::write::WriteOutcome;
@@ -21,7 +22,7 @@ pub struct Settled {
     /// The claim as it was heard of last.
     pub claim: Option<Arc<ResourceClaim>>,
     /// The claim that is gone for good, and its uid.
-    pub gone: Option<(ClaimId, Arc<str>)>,
+    pub gone: Option<(ClaimId, ClaimUid)>,
     /// The context as it was heard of last.
     pub context: Option<Arc<PodSchedulingContext>>,
 }
@@ -46,10 +47,13 @@ impl Settled {
 
     /// What the engine is to be told before it is told the outcome. Of claims that it does not know, or knows to be gone, it
     /// is told by a watch alone.
-    pub fn changes(&self, knows_claim: impl Fn(&ClaimId, &str) -> bool) -> Vec<Change> {
+    pub fn changes(&self, knows_claim: impl Fn(&ClaimId, &ClaimUid) -> bool) -> Vec<Change> {
         let gone = self.gone.iter().filter(|(id, uid)| knows_claim(id, uid));
         let gone = gone.map(|(id, uid)| Change::ClaimMissing(id.clone(), uid.clone()));
-        let claim = self.claim.iter().filter(|claim| knows_claim(&claim_id(claim), &claim.metadata.uid));
+        let claim = self
+            .claim
+            .iter()
+            .filter(|claim| knows_claim(&claim_id(claim), &claim.metadata.uid.as_str().into()));
         // What means nothing to us is told to people by whoever follows the watch.
         let claim = claim.filter_map(|claim| claim.applied(0).ok()).map(Change::answered);
         let context = self.context.iter().filter_map(|context| context.applied(0).ok());

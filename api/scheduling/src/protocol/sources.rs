@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use convert::claim_id;
 use model::claim::ClaimId;
+use model::identity::ClaimUid;
 use model::timestamp::Timestamp;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -68,7 +69,7 @@ pub struct Sources {
     /// Pods for which the claim is reserved, as far as the write is about them, once they were read.
     pub(super) users: Option<Vec<Arc<Pod>>>,
     /// The claim that the write was about, once it is known to be gone for good, and its uid.
-    pub(super) gone: Option<(ClaimId, Arc<str>)>,
+    pub(super) gone: Option<(ClaimId, ClaimUid)>,
 }
 
 impl Sources {
@@ -126,7 +127,7 @@ impl Sources {
 }
 
 /// The claim that a write names, and its uid.
-fn named_claim(write: &Write) -> Option<(&ClaimId, &Arc<str>)> {
+fn named_claim(write: &Write) -> Option<(&ClaimId, &ClaimUid)> {
     match write {
         Write::Allocate { claim, uid, .. }
         | Write::Reserve { claim, uid, .. }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cluster::change::Change;
 use model::allocation::{Allocation, Grant};
-use model::claim::{Claim, ClaimId};
+use model::claim::ClaimId;
 use model::device::DeviceId;
 use model::pod::PodId;
 use model::timestamp::Timestamp;
@@ -56,12 +56,10 @@ fn allocate() -> Write {
 }
 
 fn make_claim() -> Write {
-    let id = ClaimId { namespace: "ns".into(), name: "".into() };
-    let wish = Claim { id, requests: Vec::new(), constraints: Vec::new(), configs: Vec::new() };
     Write::MakeClaim {
         pod: pod_name(),
         uid: "pu".into(),
-        wish: Box::new(wish),
+        spec: Box::default(),
         allocation: Box::new(granted()),
         shares: Vec::new(),
         mappings: Vec::new(),
@@ -164,7 +162,7 @@ fn is_reading(action: &DeliveryAction, kind: &str) {
 
 /// What an engine that knows the claim is told, in a few words.
 fn told(settled: &Settled) -> Vec<String> {
-    let changes = settled.changes(|id, uid| *id == claim_name() && uid == "u");
+    let changes = settled.changes(|id, uid| *id == claim_name() && **uid == *"u");
     let in_words = |change| match change {
         Change::ClaimAnswered(state) => {
             format!("at {}, devices: {}", state.version, state.allocation.is_some())

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use cluster::published::Published;
 use fixedbitset::FixedBitSet;
 use gates::Gate;
-use model::claim::{Claim, Rule};
+use model::claim::Rule;
 use selector::SliceMatches;
 
 use super::{Parser, place, usable_from};
+use crate::asked::Asked;
 use crate::capacity;
 use crate::error::AllocationError;
 use crate::problem::{Alternative, Spot, Taken};
@@ -32,7 +33,7 @@ impl<'q> Parser<'q, '_> {
     /// The devices that the selectors pick and that the node can reach.
     pub(super) fn select(
         &mut self,
-        claim: &Claim,
+        claim: Asked<'_>,
         request: &Arc<str>,
         alternative: &mut Alternative<'q>,
     ) -> FixedBitSet {
@@ -56,7 +57,7 @@ impl<'q> Parser<'q, '_> {
             self.test(claim, request, alternative, &mut open, &Test { of_class: false, index, expression });
             alternative.note(Stage::Selector(index), &open);
         }
-        for constraint in &claim.constraints {
+        for constraint in &claim.spec().constraints {
             if let Rule::Within(set) = &constraint.rule {
                 keep(&self.problem.spots, &mut open, |spot| {
                     set.contains(&spot.published.slice.pool, spot.device)
@@ -79,7 +80,7 @@ impl<'q> Parser<'q, '_> {
     /// Keeps the devices that a selector picks.
     fn test(
         &mut self,
-        claim: &Claim,
+        claim: Asked<'_>,
         request: &Arc<str>,
         alternative: &mut Alternative<'q>,
         open: &mut FixedBitSet,
@@ -135,7 +136,7 @@ impl<'q> Parser<'q, '_> {
     /// Keeps the devices whose capacities are enough while nobody else uses them.
     pub(super) fn fit_capacity(
         &mut self,
-        claim: &Claim,
+        claim: Asked<'_>,
         request: &Arc<str>,
         alternative: &mut Alternative<'q>,
         mut open: FixedBitSet,
@@ -158,7 +159,7 @@ impl<'q> Parser<'q, '_> {
                 Ok(Some(_)) => {}
                 Err((capacity, fault)) => {
                     let device = Box::new(spot.id.clone());
-                    let (claim, request) = (claim.id.clone(), request.clone());
+                    let (claim, request) = (claim.asker(), request.clone());
                     alternative.fail(
                         &mut open,
                         at,
@@ -172,7 +173,7 @@ impl<'q> Parser<'q, '_> {
     }
 
     /// Leaves out devices that cannot be given whatever else is chosen.
-    pub(super) fn reject_unusable(&self, claim: &Claim, alternative: &mut Alternative<'q>) {
+    pub(super) fn reject_unusable(&self, claim: Asked<'_>, alternative: &mut Alternative<'q>) {
         let gates = self.question.gates;
         let spots = &self.problem.spots;
         let mut open = std::mem::take(&mut alternative.candidates);
@@ -199,7 +200,7 @@ impl<'q> Parser<'q, '_> {
             alternative.wanted_but_taken.difference_with(&open);
             alternative.forget_faults_of(spots, shares_count);
         }
-        for constraint in &claim.constraints {
+        for constraint in &claim.spec().constraints {
             if let Rule::Without(devices) = &constraint.rule {
                 keep(spots, &mut open, |spot| !devices.contains(&spot.id));
                 alternative.note(Stage::Taken, &open);

@@ -3,23 +3,24 @@
 use std::sync::Arc;
 
 use gates::Gate;
-use model::claim::{Claim, Rule};
+use model::claim::Rule;
 use model::device::Attribute;
 use selector::DerivedValue;
 
 use super::Parser;
+use crate::asked::Asked;
 use crate::constraint::{Found, ValueTable};
 use crate::error::AllocationError;
 
 impl Parser<'_, '_> {
     /// Joins an alternative to the constraints that concern it.
-    pub(super) fn constrain(&mut self, claim: &Claim, alternative: usize) {
+    pub(super) fn constrain(&mut self, claim: Asked<'_>, alternative: usize) {
         let name = self.problem.alternatives[alternative].name.clone();
         let (request, subrequest) = match name.split_once('/') {
             Some((request, subrequest)) => (request, Some(subrequest)),
             None => (&*name, None),
         };
-        for (index, constraint) in claim.constraints.iter().enumerate() {
+        for (index, constraint) in claim.spec().constraints.iter().enumerate() {
             let (Rule::Match(attribute) | Rule::Distinct(attribute)) = &constraint.rule else { continue };
             if !constraint.concerns(request, subrequest) {
                 continue;
@@ -40,7 +41,7 @@ impl Parser<'_, '_> {
     }
 
     /// The values of an attribute, as an alternative sees them: it may derive the attribute by an expression.
-    fn table(&mut self, claim: &Claim, alternative: usize, attribute: &Arc<str>) -> u32 {
+    fn table(&mut self, claim: Asked<'_>, alternative: usize, attribute: &Arc<str>) -> u32 {
         let derived = &self.problem.alternatives[alternative].ask.derived;
         let expression =
             derived.iter().rev().find(|(name, _)| name == attribute).map(|(_, text)| text.clone());
@@ -68,7 +69,7 @@ impl Parser<'_, '_> {
     /// The values that an expression derives from the devices that the alternative could use.
     fn derive(
         &mut self,
-        claim: &Claim,
+        claim: Asked<'_>,
         alternative: usize,
         attribute: &Arc<str>,
         expression: &Arc<str>,
@@ -80,7 +81,7 @@ impl Parser<'_, '_> {
         for spot in &self.problem.spots {
             let broken = |reason: String| {
                 Found::Broken(Box::new(AllocationError::Derived {
-                    claim: claim.id.clone(),
+                    claim: claim.asker(),
                     request: request.clone(),
                     attribute: attribute.clone(),
                     device: Box::new(spot.id.clone()),

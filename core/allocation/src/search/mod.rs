@@ -250,7 +250,7 @@ impl Search<'_, '_> {
                 let alternative = &self.problem.alternatives[slot.alternative];
                 let claim = self.problem.requests[slot.request].claim as usize;
                 return Flow::Fault(Box::new(AllocationError::AllAgainstConstraint {
-                    claim: self.problem.claims[claim].id.clone(),
+                    claim: self.problem.claims[claim].asked.asker(),
                     request: alternative.name.clone(),
                     device: Box::new(self.problem.spots[spot as usize].id.clone()),
                 }));

@@ -7,7 +7,7 @@ use cluster::ledger::Ledger;
 use cluster::pools::Slices;
 use cluster::published::Published;
 use gates::Gates;
-use model::claim::{Amount, Ask, Claim, ClaimId, Class, Constraint, Request, Rule, Wish};
+use model::claim::{Amount, Ask, Claim, ClaimId, ClaimSpec, Class, Constraint, Request, Rule, Wish};
 use model::device::{Attribute, CounterSet, Device, DeviceId, Draw, PoolId, Reach, Slice};
 use model::node::Node;
 use model::quantity::{Format, Quantity};
@@ -16,7 +16,7 @@ use selector::SliceRevision;
 use super::cuts::{Cut, Cuts};
 use super::{Miss, Outcome, solve_with};
 use crate::expressions::Expressions;
-use crate::{DeviceOrder, Question, parse};
+use crate::{Asked, DeviceOrder, Question, parse};
 
 /// A node with one pool per class: devices of class `gpu` have the driver `gpu`.
 #[derive(Default)]
@@ -97,9 +97,11 @@ impl World {
         let name = format!("claim-{}", self.claims.len()).into();
         self.claims.push(Claim {
             id: ClaimId { namespace: "default".into(), name },
-            requests: requests.into_iter().collect(),
-            constraints: constraints.into_iter().collect(),
-            configs: Vec::new(),
+            spec: ClaimSpec {
+                requests: requests.into_iter().collect(),
+                constraints: constraints.into_iter().collect(),
+                configs: Vec::new(),
+            },
         });
         self
     }
@@ -156,7 +158,7 @@ impl World {
         let question = Question {
             node: &node,
             pools: &pools,
-            claims: &self.claims.iter().collect::<Vec<_>>(),
+            claims: &self.claims.iter().map(Asked::from).collect::<Vec<_>>(),
             classes: &self.devices.keys().map(class).collect(),
             ledger: &Ledger::default(),
             gates,

@@ -101,7 +101,7 @@ impl Arrivals {
 mod tests {
     use std::sync::Arc;
 
-    use model::claim::Claim;
+    use model::claim::{Claim, ClaimSpec};
 
     use super::*;
     use crate::claims::{Allocated, Claims, Held};
@@ -124,7 +124,7 @@ mod tests {
         ClaimState {
             uid: name.into(),
             version: version.to_string().into(),
-            wish: Arc::new(Claim { id: id(name), requests, constraints, configs }),
+            wish: Arc::new(Claim { id: id(name), spec: ClaimSpec { requests, constraints, configs } }),
             allocation: has_device.then(|| Arc::new(allocated(name))),
             reserved_for: Vec::new(),
             owner: None,
@@ -148,7 +148,7 @@ mod tests {
         claims.apply(state("z", 3, true));
         assert!(clashes(&claims, "z").is_empty());
         claims.apply(state("a", 4, false));
-        assert!(claims.decide(&id("a"), "a", allocated("a")));
+        assert!(claims.decide(&id("a"), &"a".into(), allocated("a")));
         assert!(clashes(&claims, "z").is_empty(), "it is not written yet");
         claims.apply(state("a", 5, true));
         claims.apply(state("z", 9, true));

@@ -9,6 +9,7 @@
 //!
 //! A write that is not answered may be carried out again. So what the API has shown meanwhile does not end it.
 
+use model::identity::ClaimUid;
 use std::sync::Arc;
 
 use super::state::Allocated;
@@ -17,7 +18,7 @@ use super::state::Allocated;
 #[derive(Clone, Debug)]
 pub(super) struct Decision {
     /// The uid of the claim.
-    pub uid: Arc<str>,
+    pub uid: ClaimUid,
     pub allocated: Arc<Allocated>,
     stage: DecisionStage,
 }
@@ -43,8 +44,8 @@ pub(super) enum Event {
 }
 
 impl Decision {
-    pub fn new(uid: &str, allocated: Allocated) -> Decision {
-        Decision { uid: uid.into(), allocated: Arc::new(allocated), stage: DecisionStage::Decided }
+    pub fn new(uid: &ClaimUid, allocated: Allocated) -> Decision {
+        Decision { uid: uid.clone(), allocated: Arc::new(allocated), stage: DecisionStage::Decided }
     }
 
     /// Goes on, and says whether it is over.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::claim::{Claim, ClaimControl};
 use model::device::DeviceId;
-use model::identity::{ConsumerUid, PodUid};
+use model::identity::{ClaimUid, ConsumerUid, PodUid};
 use model::node::{Node, NodeSelector};
 
 use crate::ledger::{Holding, ShareId};
@@ -14,7 +14,7 @@ use crate::preparation::Preparation;
 #[derive(Clone, PartialEq, Debug)]
 pub struct ClaimState {
     /// Tells it from others that had or will have its name.
-    pub uid: Arc<str>,
+    pub uid: ClaimUid,
     /// Its version, for writes that must not overwrite what we have not seen.
     pub version: Arc<str>,
     /// What it asks for.

@@ -76,7 +76,7 @@ impl Cycle<'_> {
         let driver = driver.unwrap_or_default();
         let is_alike = self.facts.controls(&state.wish).count() == asks(&state.wish).count()
             && self.facts.controls(&state.wish).all(|control| control.controller == driver);
-        let is_plain = state.wish.requests.iter().all(|one| matches!(one.wish, Wish::Exactly(_)));
+        let is_plain = state.wish.spec.requests.iter().all(|one| matches!(one.wish, Wish::Exactly(_)));
         if !is_alike || !is_plain {
             return Err(ClaimReason::MixedControllers(id.clone()).into());
         }

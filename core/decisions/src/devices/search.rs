@@ -2,10 +2,9 @@
 //!
 //! Invariant: nothing is changed here but what is known about expressions, and how much work is left.
 
-use allocation::{AllocationAnswer, DeviceOrder, Question, Reply, allocate_within};
+use allocation::{AllocationAnswer, Asked, DeviceOrder, Question, Reply, allocate_within};
 use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
-use model::claim::Claim;
 use model::node::Node;
 
 use crate::cycle::Cycle;
@@ -100,13 +99,17 @@ impl Cycle<'_> {
     }
 
     /// Asks for devices for all these claims together on a node, as things stand.
-    pub(crate) fn ask_for_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, DeviceReason> {
+    pub(crate) fn ask_for_devices(
+        &mut self,
+        node: &Node,
+        wishes: &[Asked<'_>],
+    ) -> Result<Reply, DeviceReason> {
         let reply = self.question_devices(node, wishes);
         self.unanswered |= reply.is_err();
         reply
     }
 
-    fn question_devices(&mut self, node: &Node, wishes: &[&Claim]) -> Result<Reply, DeviceReason> {
+    fn question_devices(&mut self, node: &Node, wishes: &[Asked<'_>]) -> Result<Reply, DeviceReason> {
         if self.caches.work.is_spent() {
             return Ok(Reply { answer: AllocationAnswer::BudgetSpent, steps: 0, work: 0 });
         }
@@ -143,8 +146,9 @@ impl Cycle<'_> {
         if claims.open.is_empty() && made.is_none() {
             return Ok(Vec::new());
         }
-        let open = claims.open.iter().map(|state| &*state.wish);
-        let wishes: Vec<&Claim> = open.chain(made.as_ref().map(|(wish, _)| wish)).collect();
+        let open = claims.open.iter().map(|state| Asked::from(&*state.wish));
+        let made = made.as_ref().map(|(spec, _)| Asked::ExtendedResources(spec));
+        let wishes: Vec<Asked<'_>> = open.chain(made).collect();
         match self.ask_for_devices(node, &wishes)?.answer {
             AllocationAnswer::Allocated(allocations) => Ok(allocations),
             AllocationAnswer::Impossible(refusal) => Err(NoDevices {

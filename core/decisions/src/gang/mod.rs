@@ -30,7 +30,7 @@ pub use self::preempt::candidate::GangCandidate;
 pub use self::preempt::way::Way;
 pub use self::seats::seek::STEPS_MAX;
 pub use self::seats::sought::Sought;
-pub use self::tree::branch::{joint, members_here};
+pub use self::tree::branch::members_here;
 pub use self::tree::sought::Tree;
 pub use crate::plans::gang::GangPlan;
 pub use crate::values::gang_refusal::GangRefusal;

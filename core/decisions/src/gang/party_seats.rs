@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::pod::Pod;
-use placement::Domain;
+use placement::{Domain, DomainName};
 
 use crate::cycle::Cycle;
 use crate::gang::answer::seats::Seated;
@@ -19,12 +19,12 @@ impl Cycle<'_> {
         domains: &[Domain],
         at_least: u32,
         steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), Miss> {
+    ) -> Result<(DomainName, Seated), Miss> {
         if self.caches.work.is_spent() {
             return Err(Miss::open(GangReason::NotTried));
         }
         match party {
-            Party::Gang(sought) => self.find_seats(sought, domains, at_least, steps_max),
+            Party::Gang(sought) => self.find_seats(sought.seats(), domains, at_least, steps_max),
             Party::Tree(tree) => self.find_tree_seats(tree, domains, at_least, steps_max),
         }
     }
@@ -35,7 +35,7 @@ impl Cycle<'_> {
         party: Party<'_>,
         pods: &[Arc<Pod>],
         steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), Miss> {
+    ) -> Result<(DomainName, Seated), Miss> {
         let kept = self.caches.work.keep_for_later();
         self.unanswered = false;
         let found = self.find_seats_now(party, pods, steps_max);
@@ -48,7 +48,7 @@ impl Cycle<'_> {
         party: Party<'_>,
         pods: &[Arc<Pod>],
         steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), Miss> {
+    ) -> Result<(DomainName, Seated), Miss> {
         let (domains, at_least) = (party.domains(), party.at_least());
         let mark = self.facts.mark();
         if self.hold_shunned(pods.iter().map(|pod| &**pod)) {

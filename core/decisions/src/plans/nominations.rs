@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cluster::claims::Held;
 use cluster::nodes::has_rules;
 use model::claim::ClaimId;
-use model::identity::{NodeName, PodUid};
+use model::identity::{ClaimUid, NodeName, PodUid};
 use model::pod::Pod;
 
 /// Room that is being made for a pod.
@@ -24,7 +24,7 @@ pub struct Nomination {
     /// The pods that go for it, by uid.
     pub victims: BTreeSet<PodUid>,
     /// The claims that give devices back when these are gone, with their uids.
-    pub freeing: Vec<(ClaimId, Arc<str>)>,
+    pub freeing: Vec<(ClaimId, ClaimUid)>,
 }
 
 impl Nomination {

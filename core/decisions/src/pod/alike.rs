@@ -114,12 +114,8 @@ impl Cycle<'_> {
 
     /// What is known for pods like this one, taken out of the list; it is put back as the youngest.
     fn kind_of(&mut self, pod: &Pod, claims: &PodClaims, profile: &Arc<Profile>) -> PodKind {
-        let same_wish = |(known, state): (&Arc<Claim>, &Arc<cluster::claims::ClaimState>)| {
-            let wish = &state.wish;
-            known.requests == wish.requests
-                && known.constraints == wish.constraints
-                && known.configs == wish.configs
-        };
+        let same_wish =
+            |(known, state): (&Arc<Claim>, &Arc<cluster::claims::ClaimState>)| known.spec == state.wish.spec;
         let same = |alike: &PodKind| {
             Arc::ptr_eq(&alike.profile, profile)
                 && alike.wishes.len() == claims.open.len()

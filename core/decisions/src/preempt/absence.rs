@@ -10,7 +10,7 @@ use cluster::claims::Allocated;
 use cluster::nodes::NodeIdx;
 use cluster::trial::Mark;
 use model::claim::ClaimId;
-use model::identity::PodUid;
+use model::identity::{ClaimUid, PodUid};
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
@@ -26,7 +26,7 @@ pub(crate) struct Absence {
     /// The pods that are away, by uid; nothing for a pod that was on no node.
     gone: BTreeMap<PodUid, Option<Arc<Pod>>>,
     /// Claims whose devices are free while these pods are away.
-    aside: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
+    aside: BTreeMap<ClaimId, (ClaimUid, Arc<Allocated>)>,
 }
 
 impl Absence {
@@ -41,7 +41,7 @@ impl Absence {
     }
 
     /// The claims that give devices back, with their uids.
-    pub fn freeing(&self) -> Vec<(ClaimId, Arc<str>)> {
+    pub fn freeing(&self) -> Vec<(ClaimId, ClaimUid)> {
         self.aside.iter().map(|(id, (uid, _))| (id.clone(), uid.clone())).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::allocation::Allocation;
 use model::claim::ClaimId;
-use model::identity::NodeName;
+use model::identity::{ClaimUid, NodeName};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -23,7 +23,7 @@ pub struct Candidate {
     /// The devices that the pod would get, one allocation for each claim that needs some.
     pub allocations: Vec<Allocation>,
     /// The claims that would give devices back, with their uids.
-    pub freeing: Vec<(ClaimId, Arc<str>)>,
+    pub freeing: Vec<(ClaimId, ClaimUid)>,
 }
 
 /// What is compared of candidates, one after the other; less is better.

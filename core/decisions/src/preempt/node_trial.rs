@@ -10,7 +10,7 @@ use cluster::nodes::{NodeIdx, NodeState};
 use cluster::trial::Mark;
 use model::allocation::Allocation;
 use model::claim::ClaimId;
-use model::identity::PodUid;
+use model::identity::{ClaimUid, PodUid};
 use model::node::Node;
 use model::pod::Pod;
 
@@ -31,7 +31,7 @@ pub(crate) struct NodeTrial<'g> {
     /// The pods that are taken away, by uid.
     gone: BTreeSet<PodUid>,
     /// Claims whose devices are free while these pods are away.
-    pub(crate) aside: BTreeMap<ClaimId, (Arc<str>, Arc<Allocated>)>,
+    pub(crate) aside: BTreeMap<ClaimId, (ClaimUid, Arc<Allocated>)>,
     /// The devices that were found last, as long as no claim was set aside or put back since.
     pub(crate) found: Option<Vec<Allocation>>,
 }

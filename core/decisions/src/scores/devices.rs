@@ -13,7 +13,7 @@ const FIRST: i64 = 8;
 /// Whether a claim has a list of alternatives, so that nodes may differ by which of them they have.
 #[must_use]
 pub fn matters(wish: &Claim) -> bool {
-    wish.requests.iter().any(|request| matches!(request.wish, Wish::FirstAvailable(_)))
+    wish.spec.requests.iter().any(|request| matches!(request.wish, Wish::FirstAvailable(_)))
 }
 
 /// What the devices that were found for claims are worth, before it is compared with other nodes.
@@ -21,7 +21,7 @@ pub fn matters(wish: &Claim) -> bool {
 pub fn raw<'c>(found: impl IntoIterator<Item = (&'c Claim, &'c Allocation)>) -> i64 {
     let mut sum = 0;
     for (claim, allocation) in found {
-        for request in &claim.requests {
+        for request in &claim.spec.requests {
             let Wish::FirstAvailable(alternatives) = &request.wish else { continue };
             let is_given = |name: &str| {
                 let parts = allocation.grants.iter().filter_map(|grant| grant.request.split_once('/'));
@@ -46,7 +46,7 @@ pub fn weighted(raw: Vec<i64>, weight: i64) -> Vec<i64> {
 #[cfg(test)]
 mod tests {
     use model::allocation::Grant;
-    use model::claim::{Amount, Ask, ClaimId, Request};
+    use model::claim::{Amount, Ask, ClaimId, ClaimSpec, Request};
     use model::device::{Binding, DeviceId};
 
     use super::*;
@@ -72,9 +72,7 @@ mod tests {
         };
         Claim {
             id: ClaimId { namespace: "ns".into(), name: "c".into() },
-            requests: requests.iter().map(request).collect(),
-            constraints: Vec::new(),
-            configs: Vec::new(),
+            spec: ClaimSpec { requests: requests.iter().map(request).collect(), ..ClaimSpec::default() },
         }
     }
 

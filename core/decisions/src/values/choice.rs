@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cluster::claims::ClaimState;
 use model::allocation::Allocation;
 use model::claim::ClaimId;
-use model::identity::NodeName;
+use model::identity::{ClaimUid, NodeName};
 use model::node::Node;
 use model::pod::Pod;
 
@@ -33,7 +33,7 @@ pub enum Wanted {
         /// The claim.
         claim: ClaimId,
         /// Its uid.
-        uid: Arc<str>,
+        uid: ClaimUid,
     },
     /// Devices, and a reservation.
     Allocation {

@@ -258,10 +258,9 @@ mod tests {
 
     #[test]
     fn the_narrowest_reason_gives_the_code() {
-        let unknown = AllocationError::ClassUnnamed {
-            claim: model::claim::ClaimId { namespace: "default".into(), name: "c".into() },
-            request: "r".into(),
-        };
+        let id = model::claim::ClaimId { namespace: "default".into(), name: "c".into() };
+        let claim = allocation::Asker::Claim(id);
+        let unknown = AllocationError::ClassUnnamed { claim, request: "r".into() };
         let table = [
             (Reason::from(DeviceReason::Insufficient), "InsufficientDevices"),
             (Reason::from(DeviceReason::Question(Box::new(unknown))), "ClassUnnamed"),

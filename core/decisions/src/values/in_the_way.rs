@@ -1,8 +1,7 @@
 //! Claims that have to give up their devices so that a pod or a gang can be placed.
 
-use std::sync::Arc;
-
 use model::claim::ClaimId;
+use model::identity::ClaimUid;
 
 /// A claim that is to give up its devices, or to go.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -10,7 +9,7 @@ pub struct InTheWay {
     /// The claim.
     pub claim: ClaimId,
     /// Its uid.
-    pub uid: Arc<str>,
+    pub uid: ClaimUid,
     /// What is done about it.
     pub remedy: Remedy,
 }

@@ -126,8 +126,9 @@ impl PodRefusal {
         self.reasons = std::mem::take(&mut self.reasons).into_iter().map(renamed).collect();
         if let Some(Nearest::Refused { refusal, .. }) = &mut self.nearest
             && let Some(miss) = &mut refusal.nearest
+            && let Some(claim) = miss.claim.claim_mut()
         {
-            names.apply(&mut miss.claim);
+            names.apply(claim);
         }
         self.wakes_on.rename(names);
         self.own = own;

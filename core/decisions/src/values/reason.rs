@@ -15,9 +15,6 @@ use crate::values::not_ready::NotReady;
 use crate::values::renaming::Renaming;
 use crate::values::wake::{Object, Wake, Wakes};
 
-/// The name of a claim that is not made yet. No claim can have it.
-pub(crate) const UNMADE: &str = "<extended-resources>";
-
 /// Why a pod cannot be placed, everywhere or on a node.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {

@@ -19,8 +19,7 @@ use crate::values::not_ready::{Awaited, ClaimLost, NotReady};
 use crate::values::pod_refusal::{Nearest, PodRefusal};
 use crate::values::preemption::{Hopeless, Ineligible, PodPreemption};
 use crate::values::reason::{
-    ClaimReason, DeviceClash, DeviceReason, PreemptionReason, Reason, ResourceName, Rule, UNMADE,
-    VolumeRefusal,
+    ClaimReason, DeviceClash, DeviceReason, PreemptionReason, Reason, ResourceName, Rule, VolumeRefusal,
 };
 
 type Out<'a, 'b> = &'a mut fmt::Formatter<'b>;
@@ -65,24 +64,12 @@ fn counts<'r>(reasons: impl Iterator<Item = (&'r Reason, usize)>) -> String {
 impl Display for Nearest {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
-            Nearest::Refused { node, refusal } => {
-                let claim = refusal.nearest.as_ref().map(|miss| &miss.claim);
-                write!(out, "On node {node}, {}", naming(refusal, claim))
-            }
+            Nearest::Refused { node, refusal } => write!(out, "On node {node}, {refusal}"),
             Nearest::LimitReached { node } => write!(
                 out,
                 "On node {node}, the search reached its limit before it found devices or proved that there are none"
             ),
         }
-    }
-}
-
-/// A text about a claim. One that is not made yet has no name.
-fn naming(text: &dyn Display, claim: Option<&ClaimId>) -> String {
-    let text = text.to_string();
-    match claim.filter(|claim| &*claim.name == UNMADE) {
-        Some(claim) => text.replacen(&format!("claim {claim}"), "a claim", 1),
-        None => text,
     }
 }
 
@@ -292,7 +279,7 @@ impl Display for DeviceReason {
                 write!(out, "the pod's request for {resource} does not cover what its devices take")
             }
             DeviceReason::SliceSelector(bad) => bad.fmt(out),
-            DeviceReason::Question(error) => out.write_str(&naming(error, error.claim())),
+            DeviceReason::Question(error) => error.fmt(out),
         }
     }
 }

@@ -43,8 +43,8 @@ impl Engine {
     /// Takes the devices of a claim that is to be made for a pod, and says what is to be written.
     pub(crate) fn make_claim(&mut self, pod: &Pod, node: &str, allocation: Allocation) -> Write {
         let at = self.facts.nodes.find(node).and_then(|at| self.facts.nodes.get(at).node.clone());
-        let wish = at.and_then(|node| wish_on(&self.facts.resources, &pod.shape, &node));
-        let (wish, mappings) = wish.expect("devices were found a moment ago for what the node does not have");
+        let spec = at.and_then(|node| wish_on(&self.facts.resources, &pod.shape, &node));
+        let (spec, mappings) = spec.expect("devices were found a moment ago for what the node does not have");
         // The API's claim holds the same shares; ours stand beside them until it is known.
         let holder = Holder::Made(PodRef::from(pod));
         let (held, shares) = held(&holder, &pod.uid, &allocation);
@@ -53,7 +53,7 @@ impl Engine {
         Write::MakeClaim {
             pod: pod.id.clone(),
             uid: pod.uid.clone(),
-            wish: Box::new(wish),
+            spec: Box::new(spec),
             allocation: Box::new(allocation),
             shares,
             mappings,

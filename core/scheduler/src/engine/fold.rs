@@ -11,7 +11,7 @@ use decisions::profile::Profile;
 use decisions::wake::{Wake, Wakes};
 use gates::Gate;
 use model::claim::ClaimId;
-use model::identity::{NodeName, PodUid};
+use model::identity::{ClaimUid, NodeName, PodUid};
 use model::node::Node;
 use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
@@ -271,7 +271,7 @@ impl Engine {
     }
 
     /// A claim is gone: by a watch, or since the one with this uid was not found.
-    fn claim_gone(&mut self, now: Timestamp, id: &ClaimId, missing: Option<&Arc<str>>) -> Wakes {
+    fn claim_gone(&mut self, now: Timestamp, id: &ClaimId, missing: Option<&ClaimUid>) -> Wakes {
         self.facts.touch_claim(id);
         self.bindings.giving_back.gone(id);
         let was_made = self.forget_made(id);

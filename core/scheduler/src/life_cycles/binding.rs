@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use decisions::giving_back::Why;
 use model::claim::ClaimId;
-use model::identity::NodeName;
+use model::identity::{ClaimUid, NodeName};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -30,7 +30,7 @@ use crate::write::WriteId;
 pub(crate) struct OpenWrite {
     pub part: Part,
     /// The uid of the claim if the write gives it devices, and nothing if it only reserves it.
-    pub decided: Option<Arc<str>>,
+    pub decided: Option<ClaimUid>,
 }
 
 /// A pod on its way to a node.

@@ -91,7 +91,7 @@ impl World {
     fn want(&mut self, name: &str, priority: i32, cards: i64) {
         let mut state = claim(name);
         let mut wish = Claim::clone(&state.wish);
-        if let Wish::Exactly(ask) = &mut wish.requests[0].wish {
+        if let Wish::Exactly(ask) = &mut wish.spec.requests[0].wish {
             ask.amount = Amount::Exactly(cards);
         }
         state.wish = Arc::new(wish);
@@ -326,7 +326,7 @@ fn a_share_of_a_device_is_freed_with_the_pod_that_has_it() {
     }
     let mut state = claim("high");
     let mut wish = Claim::clone(&state.wish);
-    if let Wish::Exactly(ask) = &mut wish.requests[0].wish {
+    if let Wish::Exactly(ask) = &mut wish.spec.requests[0].wish {
         ask.capacity = Some([("memory".into(), amount(40))].into());
     }
     state.wish = Arc::new(wish);

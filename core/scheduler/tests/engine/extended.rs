@@ -40,10 +40,10 @@ fn a_claim_is_made_for_a_resource_that_a_class_stands_for() {
         let mut world = cluster();
         world.add_pod(named_pod("p", resource, 1, &[]));
         world.turn();
-        let [(_, Write::MakeClaim { uid, wish, mappings, .. })] = &world.open[..] else {
+        let [(_, Write::MakeClaim { uid, spec, mappings, .. })] = &world.open[..] else {
             unreachable!("a claim is to be made: {:?}", world.open)
         };
-        assert_eq!((&**uid, wish.requests.len()), ("uid-p", 1));
+        assert_eq!((&**uid, spec.requests.len()), ("uid-p", 1));
         let mapping = |container: &str, resource: &str, request: &str| RequestMapping {
             container: container.into(),
             resource: resource.into(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cluster::change::{Change, StorageChange};
 use cluster::claims::{Allocated, ClaimState};
 use cluster::published::Published;
-use model::claim::{Amount, Ask, Claim, Class, Request, Wish};
+use model::claim::{Amount, Ask, Claim, ClaimSpec, Class, Request, Wish};
 use model::device::{Device, PoolId, Reach, Slice};
 use model::node::{Node, NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::{HostPort, LabelSelector, Pod, PodTerm, Resources, Shape, Spread};
@@ -67,7 +67,9 @@ fn shape(pod: &Pod, look: &Look, number: usize) -> Arc<Shape> {
 /// A claim that wants so many devices of classes.
 fn wants(name: &str, requests: &[(&str, usize)]) -> ClaimState {
     let mut state = claim(name);
-    let Wish::Exactly(ask) = &state.wish.requests[0].wish else { unreachable!("it asks for one device") };
+    let Wish::Exactly(ask) = &state.wish.spec.requests[0].wish else {
+        unreachable!("it asks for one device")
+    };
     let request = |(class, count): &(&str, usize)| Request {
         name: (*class).into(),
         wish: Wish::Exactly(Ask {
@@ -77,7 +79,8 @@ fn wants(name: &str, requests: &[(&str, usize)]) -> ClaimState {
         }),
     };
     let requests = requests.iter().filter(|(_, count)| *count > 0).map(request).collect();
-    state.wish = Arc::new(Claim { requests, ..Claim::clone(&state.wish) });
+    state.wish =
+        Arc::new(Claim { id: state.wish.id.clone(), spec: ClaimSpec { requests, ..ClaimSpec::default() } });
     state
 }
 

@@ -7,7 +7,7 @@ use cluster::claims::ClaimState;
 use cluster::published::Published;
 use decisions::settings::Settings;
 use gates::{Gate, Gates};
-use model::claim::{Amount, Claim, Class, Constraint, Request, Rule, Wish};
+use model::claim::{Amount, Claim, ClaimSpec, Class, Constraint, Request, Rule, Wish};
 use model::device::{Attribute, Device, NodeShare, Part, PoolId, Reach, Slice};
 use scheduler::engine::Engine;
 use selector::SliceRevision;
@@ -120,7 +120,7 @@ fn a_gang_that_is_hard_to_seat_beside_a_shared_pool_is_left_open_in_time() {
         let own = format!("own-{number}");
         let mut state = claim(&own);
         let mut wish = Claim::clone(&state.wish);
-        if let Wish::Exactly(ask) = &mut wish.requests[0].wish {
+        if let Wish::Exactly(ask) = &mut wish.spec.requests[0].wish {
             ask.amount = Amount::Exactly(if number < 17 { 3 } else { 2 });
         }
         state.wish = Arc::new(wish);
@@ -161,7 +161,7 @@ fn devices_that_take_of_nodes_make_only_those_gangs_harder_that_could_have_them(
 fn hard_claim(name: &str) -> ClaimState {
     let mut dice = Dice(3);
     let mut state = claim(name);
-    let Wish::Exactly(ask) = state.wish.requests[0].wish.clone() else {
+    let Wish::Exactly(ask) = state.wish.spec.requests[0].wish.clone() else {
         unreachable!("it asks for one device")
     };
     let name = |at: u64| -> Arc<str> { format!("r{at}").into() };
@@ -174,7 +174,10 @@ fn hard_claim(name: &str) -> ClaimState {
     };
     let constraints = (0..54).map(|_| pair()).collect();
     let requests = (0..24).map(request).collect();
-    state.wish = Arc::new(Claim { requests, constraints, ..Claim::clone(&state.wish) });
+    state.wish = Arc::new(Claim {
+        id: state.wish.id.clone(),
+        spec: ClaimSpec { requests, constraints, ..ClaimSpec::default() },
+    });
     state
 }
 

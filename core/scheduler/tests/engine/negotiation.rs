@@ -38,7 +38,7 @@ pub fn class(name: &str, controller: &str, suitable: Option<NodeSelector>) -> Ch
 fn wanting(name: &str, class: &str) -> ClaimState {
     let mut state = claim(name);
     let wish = Arc::make_mut(&mut state.wish);
-    let model::claim::Wish::Exactly(ask) = &mut wish.requests[0].wish else {
+    let model::claim::Wish::Exactly(ask) = &mut wish.spec.requests[0].wish else {
         unreachable!("it asks for one device")
     };
     ask.class = class.into();

@@ -67,7 +67,7 @@ fn who_bears_the_taint_gets_the_device() {
     let mut world = with_rule(None, TaintEffect::NoSchedule);
     let mut state = claim("one");
     let mut wish = Claim::clone(&state.wish);
-    let Wish::Exactly(ask) = &mut wish.requests[0].wish else { unreachable!("it asks for one device") };
+    let Wish::Exactly(ask) = &mut wish.spec.requests[0].wish else { unreachable!("it asks for one device") };
     let (key, effect) = ("broken".into(), "".into());
     ask.tolerations.push(Toleration { key, value: TolerationValue::Any, effect, seconds: None });
     state.wish = wish.into();

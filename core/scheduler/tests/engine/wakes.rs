@@ -66,7 +66,7 @@ pub fn slice(node: &str, driver: &str, names: &[&str], slices: i64) -> Change {
 pub fn claim_of(name: &str, class: &str, amount: Amount) -> ClaimState {
     let mut state = claim(name);
     let mut wish = Claim::clone(&state.wish);
-    let Wish::Exactly(ask) = &mut wish.requests[0].wish else { unreachable!("it asks for one device") };
+    let Wish::Exactly(ask) = &mut wish.spec.requests[0].wish else { unreachable!("it asks for one device") };
     (ask.class, ask.amount) = (class.into(), amount);
     state.wish = Arc::new(wish);
     state

@@ -14,7 +14,7 @@ use decisions::profile::Profile;
 use decisions::settings::{Patience, Settings};
 use gates::Gates;
 use model::allocation::{Allocation, Grant};
-use model::claim::{Amount, Ask, Claim, ClaimId, Class, Request, Wish};
+use model::claim::{Amount, Ask, Claim, ClaimId, ClaimSpec, Class, Request, Wish};
 use model::device::{Binding, Device, DeviceId, PoolId, Reach, Slice};
 use model::identity::PodUid;
 use model::node::Node;
@@ -135,7 +135,7 @@ pub fn claim(name: &str) -> ClaimState {
     };
     let request = Request { name: "gpu".into(), wish: Wish::Exactly(ask) };
     let wish =
-        Claim { id: claim_id(name), requests: vec![request], constraints: Vec::new(), configs: Vec::new() };
+        Claim { id: claim_id(name), spec: ClaimSpec { requests: vec![request], ..ClaimSpec::default() } };
     ClaimState {
         uid: format!("uid-{name}").into(),
         version: "1".into(),
@@ -155,11 +155,11 @@ pub fn claim(name: &str) -> ClaimState {
 pub fn alternatives(name: &str, counts: &[i64]) -> ClaimState {
     let mut state = claim(name);
     let mut wish = Claim::clone(&state.wish);
-    let Wish::Exactly(ask) = &wish.requests[0].wish else { unreachable!("it asks for one device") };
+    let Wish::Exactly(ask) = &wish.spec.requests[0].wish else { unreachable!("it asks for one device") };
     let listed = counts.iter().map(|count| {
         (format!("with-{count}").into(), Ask { amount: Amount::Exactly(*count), ..ask.clone() })
     });
-    wish.requests[0].wish = Wish::FirstAvailable(listed.collect());
+    wish.spec.requests[0].wish = Wish::FirstAvailable(listed.collect());
     state.wish = Arc::new(wish);
     state
 }
@@ -461,14 +461,14 @@ impl World {
 
     fn make_or_delete(&mut self, write: &Write) -> Result<(), &'static str> {
         match write {
-            Write::MakeClaim { pod, uid, wish, allocation, shares, .. } => {
+            Write::MakeClaim { pod, uid, spec, allocation, shares, .. } => {
                 if !self.pods.contains_key(uid) {
                     return Err("not found");
                 }
                 self.made += 1;
                 let name = format!("{}-made-{}", pod.name, self.made);
                 let mut state = claim(&name);
-                state.wish = Arc::new(Claim { id: claim_id(&name), ..Claim::clone(wish) });
+                state.wish = Arc::new(Claim { id: claim_id(&name), spec: ClaimSpec::clone(spec) });
                 state.allocation = Some(Arc::new(held(&claim_id(&name), allocation, shares)));
                 state.reserved_for = vec![uid.into()];
                 (state.owner, state.extended) = (Some(uid.into()), true);

@@ -107,7 +107,7 @@ impl Fleet {
         let mut swept = Swept::default();
         for (node, pools) in self.nodes.iter().zip(&self.views) {
             let (gates, order) = (Gates::default(), DeviceOrder::default());
-            let (claims, classes) = (&[claim][..], &self.classes);
+            let (claims, classes) = (&[claim.into()][..], &self.classes);
             let question = Question { node, pools, claims, classes, ledger, gates, order, budget };
             let reply = allocation::allocate(&question, expressions)?;
             swept.fitting += usize::from(matches!(reply.answer, AllocationAnswer::Allocated(_)));

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use allocation::{DeviceOrder, Expressions, Question, Reply};
+use allocation::{Asked, DeviceOrder, Expressions, Question, Reply};
 use anyhow::ensure;
 use cluster::ledger::{Holding, Ledger};
 use cluster::pools::{PoolView, Slices};
 use cluster::published::Published;
 use gates::Gates;
-use model::claim::{Amount, Ask, Claim, ClaimId, Class, Constraint, Request, Rule, Wish};
+use model::claim::{Amount, Ask, Claim, ClaimId, ClaimSpec, Class, Constraint, Request, Rule, Wish};
 use model::device::{CounterSet, Device, DeviceId, PoolId, Reach, Slice};
 use model::identity::NodeName;
 use model::node::Node;
@@ -66,7 +66,7 @@ impl World {
     /// Asks for devices for all claims.
     pub fn ask(
         &self,
-        claims: &[&Claim],
+        claims: &[Asked<'_>],
         budget: u64,
         expressions: &mut Expressions,
     ) -> anyhow::Result<Reply> {
@@ -135,9 +135,11 @@ pub(super) fn claim(name: &str, asks: &[(i64, String)], tied_by: &[&str]) -> Cla
     };
     Claim {
         id: ClaimId { namespace: "default".into(), name: name.into() },
-        requests: asks.iter().enumerate().map(request).collect(),
-        constraints: tied_by.iter().map(tie).collect(),
-        configs: Vec::new(),
+        spec: ClaimSpec {
+            requests: asks.iter().enumerate().map(request).collect(),
+            constraints: tied_by.iter().map(tie).collect(),
+            configs: Vec::new(),
+        },
     }
 }
 

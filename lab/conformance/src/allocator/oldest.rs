@@ -44,7 +44,7 @@ pub(super) fn sort(pools: &mut [PoolView], listed: &[PoolId]) {
 /// A claim without what is not looked at.
 pub(super) fn without_capacity(mut claim: Claim) -> Claim {
     let forget = |ask: &mut Ask| ask.capacity = None;
-    for request in &mut claim.requests {
+    for request in &mut claim.spec.requests {
         match &mut request.wish {
             Wish::Exactly(ask) => forget(ask),
             Wish::FirstAvailable(asks) => asks.iter_mut().for_each(|(_, ask)| forget(ask)),

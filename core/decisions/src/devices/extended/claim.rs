@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::resource_classes::ResourceClasses;
-use model::claim::{Claim, ClaimId};
+use model::claim::ClaimSpec;
 use model::node::Node;
 use model::pod::Shape;
 
 use super::wish;
 use crate::devices::extended::mapping::RequestMapping;
-use crate::values::reason::UNMADE;
 
-/// The claim for what a pod asks for and a node does not have itself, and which container gets what of it.
+/// What the claim asks for that stands for what a pod asks for and a node does not have itself, and which container gets what of it.
 pub fn wish_on(
     resources: &ResourceClasses,
     shape: &Shape,
     node: &Node,
-) -> Option<(Claim, Vec<RequestMapping>)> {
+) -> Option<(ClaimSpec, Vec<RequestMapping>)> {
     let names = shape.device_containers.iter().flat_map(|container| container.amounts.keys());
     let left_to_devices = |name: &&Arc<str>| node.allocatable.get(name) <= 0;
     let resources: BTreeMap<&Arc<str>, &Arc<str>> =
@@ -26,6 +25,5 @@ pub fn wish_on(
         return None;
     }
     let (requests, mappings) = wish::requests(&shape.device_containers, &resources);
-    let id = ClaimId { namespace: shape.namespace.clone(), name: UNMADE.into() };
-    Some((Claim { id, requests, constraints: Vec::new(), configs: Vec::new() }, mappings))
+    Some((ClaimSpec { requests, ..ClaimSpec::default() }, mappings))
 }

@@ -224,7 +224,7 @@ impl Sets {
 /// The claim, if all of its devices have to be in a set.
 fn within(state: &ClaimState, set: &DeviceSet) -> Arc<ClaimState> {
     let mut wish = Claim::clone(&state.wish);
-    wish.constraints.push(Constraint { requests: Vec::new(), rule: Rule::Within(set.clone()) });
+    wish.spec.constraints.push(Constraint { requests: Vec::new(), rule: Rule::Within(set.clone()) });
     Arc::new(ClaimState { wish: Arc::new(wish), ..state.clone() })
 }
 

@@ -78,7 +78,7 @@ impl DeviceAxes {
 
 /// The classes that claims certainly need devices of, and how many.
 fn asks(claims: &PodClaims) -> impl Iterator<Item = (Arc<str>, u64)> {
-    let requests = claims.open.iter().flat_map(|state| &state.wish.requests);
+    let requests = claims.open.iter().flat_map(|state| &state.wish.spec.requests);
     requests.filter_map(|request| match &request.wish {
         Wish::Exactly(ask) if !ask.is_admin() => match ask.amount {
             Amount::Exactly(count) => Some((ask.class.clone(), u64::try_from(count).unwrap_or(0))),

@@ -82,7 +82,7 @@ fn are_alike(one: &Bundle, other: &Bundle) -> bool {
     };
     let same_wish = |(one, other): (&Arc<ClaimState>, &Arc<ClaimState>)| {
         let (one, other) = (&one.wish, &other.wish);
-        one.requests == other.requests && one.constraints == other.constraints && one.configs == other.configs
+        one.spec == other.spec
     };
     let (claims, others) = (&one.claims.open, &other.claims.open);
     one.pod.priority == other.pod.priority

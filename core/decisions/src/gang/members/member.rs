@@ -61,5 +61,5 @@ pub(crate) fn devices_at_least(state: &ClaimState) -> u64 {
         Wish::Exactly(ask) => of_ask(ask),
         Wish::FirstAvailable(asks) => asks.iter().map(|(_, ask)| of_ask(ask)).min().unwrap_or(0),
     };
-    state.wish.requests.iter().map(|request| of_wish(&request.wish)).sum()
+    state.wish.spec.requests.iter().map(|request| of_wish(&request.wish)).sum()
 }

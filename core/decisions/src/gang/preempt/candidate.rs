@@ -2,12 +2,11 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use model::claim::ClaimId;
-use model::identity::PodUid;
+use model::identity::{ClaimUid, PodUid};
 use model::timestamp::Timestamp;
-use placement::Domain;
+use placement::{Domain, DomainName};
 
 use crate::gang::answer::seats::Seated;
 use crate::preempt::{Harm, Unit};
@@ -15,8 +14,8 @@ use crate::preempt::{Harm, Unit};
 /// Seats for a gang once others are gone.
 #[derive(Debug)]
 pub struct GangCandidate {
-    /// What people call the domain; nothing if it is the whole cluster.
-    pub domain: Arc<str>,
+    /// The domain.
+    pub domain: DomainName,
     /// Members and their seats.
     pub seated: Seated,
     /// The pods that have to go, the most important first.
@@ -24,7 +23,7 @@ pub struct GangCandidate {
     /// All pods that are gone then, by uid.
     pub gone: BTreeSet<PodUid>,
     /// The claims that give devices back, with their uids.
-    pub freeing: Vec<(ClaimId, Arc<str>)>,
+    pub freeing: Vec<(ClaimId, ClaimUid)>,
 }
 
 /// Pods that are going already, for whichever pod.

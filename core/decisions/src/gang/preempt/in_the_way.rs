@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cluster::claims::{ClaimState, Held};
 use model::claim::ClaimId;
-use model::identity::ConsumerUid;
+use model::identity::{ClaimUid, ConsumerUid};
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
@@ -14,7 +14,7 @@ use crate::gang::seats::seek::STEPS_MAX;
 use crate::giving_back::Why;
 
 /// Claims that no pod uses: the claim's uid, and that of the pod or group that may.
-type Idle = BTreeMap<ClaimId, (Arc<str>, ConsumerUid)>;
+type Idle = BTreeMap<ClaimId, (ClaimUid, ConsumerUid)>;
 
 impl Cycle<'_> {
     /// The claims that are in the way of a gang: without their devices it has seats.

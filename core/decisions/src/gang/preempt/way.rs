@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cluster::groups::Root;
 use model::claim::ClaimId;
-use model::identity::PodUid;
+use model::identity::{ClaimUid, PodUid};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -69,7 +69,7 @@ impl Cycle<'_> {
         let Some(plan) = self.plans.gangs.get(root) else { return Going { units, ..Going::default() } };
         let is_gone = |uid: &&PodUid| !self.facts.nodes.has_pod(uid);
         let gone: Vec<PodUid> = plan.victims.iter().filter(is_gone).cloned().collect();
-        let is_releasing = |(claim, uid): &&(ClaimId, Arc<str>)| {
+        let is_releasing = |(claim, uid): &&(ClaimId, ClaimUid)| {
             let state = self.facts.claims.get(claim);
             state.is_some_and(|state| {
                 state.uid == *uid

@@ -10,14 +10,14 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use allocation::AllocationAnswer;
+use allocation::{AllocationAnswer, Asked, Asker};
 use cluster::claims::{ClaimState, Held};
 use cluster::ledger::{Holder, PodRef};
 use cluster::nodes::{NodeIdx, NodeState};
 use cluster::pools::PoolReach;
 use gates::Gate;
 use model::allocation::{Allocation, Grant};
-use model::claim::{Claim, ClaimId, Constraint, Rule, Wish};
+use model::claim::{ClaimId, ClaimSpec, Constraint, Rule, Wish};
 use model::device::{DeviceId, PoolId};
 use model::node::Node;
 use model::pod::Pod;
@@ -183,25 +183,26 @@ impl Cycle<'_> {
                 None => shared.push(state),
             }
         }
-        let mut wishes: Vec<Claim> = Vec::new();
+        let mut wishes: Vec<(Asker, ClaimSpec)> = Vec::new();
         let mut counts = Vec::new();
         for member in &need.members {
             let named = member.claims.named.as_ref();
-            let made =
-                named.and_then(|shape| wish_on(&self.facts.resources, shape, &node)).map(|(wish, _)| wish);
-            let own = member.claims.open.iter().map(|state| Claim::clone(&state.wish));
+            let made = named.and_then(|shape| wish_on(&self.facts.resources, shape, &node));
+            let made = made.map(|(spec, _)| (Asker::ExtendedResources, spec));
+            let own = member.claims.open.iter().map(wish_of);
             let first = wishes.len();
             wishes.extend(own.chain(made));
             counts.push(wishes.len() - first);
         }
-        wishes.extend(shared.iter().map(|state| Claim::clone(&state.wish)));
-        wishes.iter_mut().for_each(|wish| leave_out(wish, left_out));
+        wishes.extend(shared.iter().copied().map(wish_of));
+        wishes.iter_mut().for_each(|(asker, spec)| leave_out(asker, spec, left_out));
         if wishes.is_empty() {
             let own = vec![Vec::new(); need.members.len()];
             return JointDevices::Found(vec![NodeDevices { own, shared: Vec::new(), held: Vec::new() }]);
         }
         // What cannot be judged on this node is no seat; it may be judged elsewhere.
-        let Ok(reply) = self.ask_for_devices(&node, &wishes.iter().collect::<Vec<_>>()) else {
+        let asked: Vec<Asked<'_>> = wishes.iter().map(|(asker, spec)| asker.asking(spec)).collect();
+        let Ok(reply) = self.ask_for_devices(&node, &asked) else {
             return JointDevices::Impossible;
         };
         budget.spend(reply.steps / DEVICE_STEPS);
@@ -304,13 +305,19 @@ fn reaches(allocation: &Allocation, node: &Node) -> bool {
     allocation.nodes.as_ref().is_none_or(|nodes| nodes.picks(node).unwrap_or(false))
 }
 
+/// A claim and what it asks for.
+fn wish_of(state: &Arc<ClaimState>) -> (Asker, ClaimSpec) {
+    (Asker::Claim(state.wish.id.clone()), state.wish.spec.clone())
+}
+
 /// Asks for other devices than these.
-fn leave_out(wish: &mut Claim, left_out: &LeftOut) {
-    let concerns = |claim: &Option<ClaimId>| claim.as_ref().is_none_or(|claim| *claim == wish.id);
+fn leave_out(asker: &Asker, spec: &mut ClaimSpec, left_out: &LeftOut) {
+    let is_it = |claim: &ClaimId| matches!(asker, Asker::Claim(id) if id == claim);
+    let concerns = |claim: &Option<ClaimId>| claim.as_ref().is_none_or(is_it);
     let devices = left_out.iter().filter(|(claim, _)| concerns(claim)).map(|(_, device)| device.clone());
     let devices: BTreeSet<DeviceId> = devices.collect();
     if !devices.is_empty() {
-        wish.constraints.push(Constraint { requests: Vec::new(), rule: Rule::Without(devices) });
+        spec.constraints.push(Constraint { requests: Vec::new(), rule: Rule::Without(devices) });
     }
 }
 
@@ -338,7 +345,7 @@ impl NodeDevices {
     fn could_share_otherwise(&self, need: &Need<'_>) -> bool {
         let shares = self.held.iter().any(|held| held.share.is_some());
         let claims = need.members.iter().flat_map(|member| member.claims.open.iter().chain(&member.follows));
-        let mut requests = claims.flat_map(|state| &state.wish.requests);
+        let mut requests = claims.flat_map(|state| &state.wish.spec.requests);
         shares && requests.any(|request| matches!(request.wish, Wish::FirstAvailable(_)))
     }
 }

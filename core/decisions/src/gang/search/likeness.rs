@@ -44,7 +44,7 @@ impl Likenesses {
     /// Likenesses for the members of a cast.
     pub fn new(cast: &Cast, classes: &BTreeMap<Arc<str>, Class>) -> Likenesses {
         let rules = cast.examples().flat_map(|member| &member.claims.open);
-        let rules = rules.flat_map(|state| &state.wish.constraints).map(|constraint| &constraint.rule);
+        let rules = rules.flat_map(|state| &state.wish.spec.constraints).map(|constraint| &constraint.rule);
         let sets: BTreeSet<DeviceSet> = rules.filter_map(set_of).cloned().collect();
         let sets = sets.into_iter().collect();
         Likenesses { selectors: selectors(cast, classes), sets, ..Likenesses::default() }
@@ -160,10 +160,10 @@ fn selectors(cast: &Cast, classes: &BTreeMap<Arc<str>, Class>) -> Option<Vec<Arc
         ask.derived.is_empty().then_some(())
     };
     for state in cast.examples().flat_map(|member| &member.claims.open) {
-        if state.wish.constraints.iter().any(|constraint| set_of(&constraint.rule).is_none()) {
+        if state.wish.spec.constraints.iter().any(|constraint| set_of(&constraint.rule).is_none()) {
             return None;
         }
-        for request in &state.wish.requests {
+        for request in &state.wish.spec.requests {
             match &request.wish {
                 Wish::Exactly(ask) => look(ask)?,
                 Wish::FirstAvailable(asks) => asks.iter().try_for_each(|(_, ask)| look(ask))?,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use allocation::AllocationAnswer;
+use allocation::{AllocationAnswer, Asked};
 use cluster::nodes::{NodeIdx, NodeState};
 use model::allocation::Allocation;
-use model::claim::Claim;
+use model::claim::ClaimSpec;
 use model::node::Node;
 
 use crate::cycle::Cycle;
@@ -29,21 +29,21 @@ impl Cycle<'_> {
     pub(crate) fn devices_for(&mut self, at: NodeIdx, members: &[&Member]) -> Devices {
         let state: &NodeState = self.facts.nodes.get(at);
         let node: Arc<Node> = state.node.clone().expect("only nodes that exist are looked at");
-        let mut made: Vec<Option<Claim>> = Vec::new();
+        let mut made: Vec<Option<ClaimSpec>> = Vec::new();
         for member in members {
             let named = member.claims.named.as_ref();
             made.push(
-                named.and_then(|shape| wish_on(&self.facts.resources, shape, &node)).map(|(wish, _)| wish),
+                named.and_then(|shape| wish_on(&self.facts.resources, shape, &node)).map(|(spec, _)| spec),
             );
         }
-        let wishes_of = |(member, made): (&&'_ Member, &'_ Option<Claim>)| {
+        let wishes_of = |(member, made): (&&'_ Member, &'_ Option<ClaimSpec>)| {
             member.claims.open.len() + usize::from(made.is_some())
         };
         let counts: Vec<usize> = members.iter().zip(&made).map(wishes_of).collect();
-        let mut wishes: Vec<&Claim> = Vec::new();
+        let mut wishes: Vec<Asked<'_>> = Vec::new();
         for (member, made) in members.iter().zip(&made) {
-            wishes.extend(member.claims.open.iter().map(|state| &*state.wish));
-            wishes.extend(made.as_ref());
+            wishes.extend(member.claims.open.iter().map(|state| Asked::from(&*state.wish)));
+            wishes.extend(made.as_ref().map(Asked::ExtendedResources));
         }
         if wishes.is_empty() {
             return Devices::Found(vec![Vec::new(); members.len()], 0);

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use model::group::Group;
 use model::pod::Pod;
-use placement::{Domain, Gang, Placement, PlacementAnswer, PlacementGenerator, ReachGenerator};
+use placement::{Domain, DomainName, Gang, Placement, PlacementAnswer, PlacementGenerator, ReachGenerator};
 
 use crate::cycle::Cycle;
 use crate::gang::answer::seats::Seated;
 use crate::gang::members::cast::Cast;
 use crate::gang::members::member::Member;
-use crate::gang::seats::sought::Sought;
+use crate::gang::seats::sought::SeatsWanted;
 use crate::profile::Profile;
 use crate::values::certainty::Certainty;
 use crate::values::gang_reason::GangReason;
@@ -41,24 +41,28 @@ impl Cycle<'_> {
     /// Seats for at least so many members in one of these domains, and its name, or why there are none.
     pub(crate) fn find_seats(
         &mut self,
-        sought: &Sought,
+        wanted: SeatsWanted<'_>,
         domains: &[Domain],
         at_least: u32,
         steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), Miss> {
-        let Sought { group, cast, profile, empty_levels, .. } = sought;
+    ) -> Result<(DomainName, Seated), Miss> {
+        let SeatsWanted { group, cast, profile, empty_levels, .. } = wanted;
         if let (true, Some(level)) = (domains.is_empty(), empty_levels.first()) {
             return Err(Miss::proved(GangReason::EmptyLevel { level: level.clone() }));
         }
         // Members that share claims on a node are one to the search. By themselves each of them counts, and some may stay behind.
         let shares = cast.shares_claims();
-        let each = if shares { sought.at_least } else { at_least };
+        let each = if shares { wanted.at_least } else { at_least };
         let gang = &Sizes {
-            gang: Gang { at_least, ..sought.gang.clone() },
-            each: Gang { at_least: each, ..sought.gang.clone() },
-            may_leave_some: shares && (sought.at_least as usize) < cast.members().count(),
+            gang: Gang { at_least, ..wanted.gang.clone() },
+            each: Gang { at_least: each, ..wanted.gang.clone() },
+            may_leave_some: shares && (wanted.at_least as usize) < cast.members().count(),
         };
-        let Some(choices) = self.device_sets(group, cast, at_least)? else {
+        let choices = match group {
+            Some(group) => self.device_sets(group, cast, at_least)?,
+            None => None,
+        };
+        let Some(choices) = choices else {
             let found = self.search_seats(gang, cast, domains, steps_max, profile)?;
             return self.settle_seats(cast, found);
         };
@@ -169,7 +173,7 @@ impl Cycle<'_> {
         Err(Miss { room_for, certainty, ..Miss::proved(GangReason::NoRoom(Box::new(refusal))) })
     }
 
-    fn settle_seats(&mut self, cast: &Cast, found: FoundSeats) -> Result<(Arc<str>, Seated), Miss> {
+    fn settle_seats(&mut self, cast: &Cast, found: FoundSeats) -> Result<(DomainName, Seated), Miss> {
         let FoundSeats { placement, apart } = found;
         let seated = match apart {
             Some(apart) => self.hand_out_apart(&apart, &placement),
@@ -196,9 +200,38 @@ impl Cycle<'_> {
         within: &[Domain],
         steps_max: u64,
     ) -> Result<Seated, Miss> {
+        self.spend_on_seats(pods, within);
+        let sought = self.seek(group, pods, Some(within)).map_err(|refusal| refusal.miss)?;
+        let found = self.find_seats(sought.seats(), within, sought.gang.at_least, steps_max);
+        found.map(|(_, seated)| seated)
+    }
+
+    /// Seats for all of these members of several groups in a domain, as if they were of one.
+    pub(crate) fn seat_all_in(
+        &mut self,
+        pods: &[Arc<Pod>],
+        within: &Domain,
+        steps_max: u64,
+    ) -> Result<Seated, Miss> {
+        let domains = std::slice::from_ref(within);
+        self.spend_on_seats(pods, domains);
+        let profile = self.settings.profile_of(&pods[0]);
+        let members = self.members_of(pods, &profile);
+        if members.len() < pods.len() {
+            return Err(Miss::proved(GangReason::MemberClaims));
+        }
+        let at_least = members.len() as u32;
+        let cast = Cast::new(self, members, &profile).counted(self);
+        let gang = cast.gang(at_least);
+        self.tried.generated += 1;
+        let (cast, gang, profile) = (&cast, &gang, &*profile);
+        let wanted = SeatsWanted { group: None, cast, gang, at_least, empty_levels: &[], profile };
+        let found = self.find_seats(wanted, domains, gang.at_least, steps_max);
+        found.map(|(_, seated)| seated)
+    }
+
+    fn spend_on_seats(&mut self, pods: &[Arc<Pod>], within: &[Domain]) {
         let nodes: usize = within.iter().map(|domain| domain.nodes.len()).sum();
         self.caches.work.spend(nodes as u64 * work::NODE + pods.len() as u64 * work::MEMBER);
-        let sought = self.seek(group, pods, Some(within)).map_err(|refusal| refusal.miss)?;
-        self.find_seats(&sought, within, sought.gang.at_least, steps_max).map(|(_, seated)| seated)
     }
 }

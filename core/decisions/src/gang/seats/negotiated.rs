@@ -36,7 +36,7 @@ impl Cycle<'_> {
         let states = pods.iter().flat_map(|pod| pod.claim_ids()).filter_map(|id| self.facts.claims.get(&id));
         let versions: Vec<&str> = states.map(|state| &*state.version).chain([&*failed]).collect();
         ordered.sort_by_cached_key(|domain| {
-            let lot = mix(&[&[&*domain.name], versions.as_slice()].concat());
+            let lot = mix(&[&[lot_name(domain)], versions.as_slice()].concat());
             (domain.rank, !is_chosen(domain), lot)
         });
         ordered
@@ -59,8 +59,13 @@ impl Cycle<'_> {
                 && claims.pending.iter().all(|pending| pending.refuses(node).is_none())
         };
         let nodes: Vec<&Node> = nodes.filter(will_do).collect();
-        let lot = mix(&[&*pod.uid, &*domain.name, &failed.to_string()]);
+        let lot = mix(&[&*pod.uid, lot_name(domain), &failed.to_string()]);
         let node = nodes.get((lot % nodes.len().max(1) as u64) as usize)?;
         Some(node.name.clone())
     }
+}
+
+/// What lots are drawn by for a domain. Nothing is added to them for the whole cluster.
+fn lot_name(domain: &Domain) -> &str {
+    domain.name.part().unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cluster::facts::Facts;
 use cluster::groups::{DEPTH_MAX, Root};
 use cluster::nodes::NodeIdx;
-use model::group::{Composite, Group, GroupId};
+use model::group::{Composite, Group};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -119,9 +119,4 @@ pub fn members_here(facts: &Facts, underway: &dyn Underway, root: &Root) -> Vec<
     let mut pods: Vec<Arc<Pod>> = here.filter_map(|uid| facts.waiting.get(uid).cloned()).collect();
     crate::gang::answer::seats::sort(&mut pods);
     pods
-}
-
-/// The name under which members of a tree are looked at or on their way together; no group has a name like this.
-pub fn joint(root: &GroupId) -> GroupId {
-    GroupId { namespace: root.namespace.clone(), name: format!("{} and its groups", root.name).into() }
 }

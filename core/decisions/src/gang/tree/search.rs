@@ -21,7 +21,7 @@ use model::pod::Pod;
 use placement::{Domain, Refusal, Scored, judge};
 
 use crate::gang::answer::seats::{Seated, sort};
-use crate::gang::tree::branch::{Branch, joint};
+use crate::gang::tree::branch::Branch;
 use crate::gang::tree::progress::{LOOK_BACK_MAX, TreeSearch};
 use crate::gang::tree::survey::{Look, Sight, Survey};
 use crate::values::certainty::Certainty;
@@ -79,7 +79,7 @@ impl<'e, 'c> TreeSearch<'e, 'c> {
 
     /// Seats all members of groups that may be anywhere in a domain as if they were one group. One after the other, the first might
     /// take what only another could use.
-    fn seat_as_one(&mut self, Part { composite, branches, within }: Part<'_>, then: Then<'_>) -> bool {
+    fn seat_as_one(&mut self, Part { branches, within, .. }: Part<'_>, then: Then<'_>) -> bool {
         let leaf = |branch: &'_ Branch| match branch {
             Branch::Leaf { group, pods } if group.levels.is_empty() => Some((group.clone(), pods.clone())),
             Branch::Leaf { .. } | Branch::Inner { .. } => None,
@@ -94,10 +94,7 @@ impl<'e, 'c> TreeSearch<'e, 'c> {
         }
         let mut pods: Vec<Arc<Pod>> = leaves.iter().flat_map(|(_, pods)| pods).cloned().collect();
         sort(&mut pods);
-        let as_one = Group { id: joint(&composite.id), at_least: pods.len() as u32, ..Group::default() };
-        let alone = std::slice::from_ref(within);
-        let found = self.cycle.seat_gang_in(&Arc::new(as_one), &pods, alone, self.steps_max);
-        let Ok(mut seated) = found else { return false };
+        let Ok(mut seated) = self.cycle.seat_all_in(&pods, within, self.steps_max) else { return false };
         let before = self.seats.len();
         for (group, _) in leaves {
             let is_own = |(pod, _): &mut (Arc<Pod>, _)| pod.group.as_ref() == Some(&group.id.name);

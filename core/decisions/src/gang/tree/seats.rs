@@ -2,9 +2,7 @@
 //!
 //! Invariant: what is assumed of members is taken back before the answer is given.
 
-use std::sync::Arc;
-
-use placement::Domain;
+use placement::{Domain, DomainName};
 
 use crate::cycle::Cycle;
 use crate::gang::answer::seats::Seated;
@@ -21,7 +19,7 @@ impl Cycle<'_> {
         domains: &[Domain],
         wanted: u32,
         steps_max: u64,
-    ) -> Result<(Arc<str>, Seated), Miss> {
+    ) -> Result<(DomainName, Seated), Miss> {
         let mut search = TreeSearch::new(self, steps_max, tree.groups.len());
         let wanted = wanted.max(1);
         let mut is_enough = |search: &mut TreeSearch<'_, '_>| search.count() >= wanted as usize;

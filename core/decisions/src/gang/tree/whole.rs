@@ -20,8 +20,8 @@ use crate::cycle::Cycle;
 use crate::gang::answer::seats::{Seated, sort};
 use crate::gang::members::cast::Cast;
 use crate::gang::members::member::Member;
-use crate::gang::seats::sought::Sought;
-use crate::gang::tree::branch::{Branch, joint};
+use crate::gang::seats::sought::SeatsWanted;
+use crate::gang::tree::branch::Branch;
 use crate::gang::tree::progress::{LOOK_BACK_MAX, TreeSearch};
 use crate::gang::tree::sought::Tree;
 use crate::values::certainty::Certainty;
@@ -187,18 +187,10 @@ impl<'s, 'e, 'c, 't> GroupDomains<'s, 'e, 'c, 't> {
         }
         let cycle = &mut *self.search.cycle;
         let cast = Cast::new(cycle, members, &self.tree.profile).counted(cycle);
-        let domains = vec![self.within.clone()];
-        let sought = Sought {
-            in_the_way: Vec::new(),
-            group: Arc::new(Group { id: joint(&self.tree.composite.id), at_least, ..Group::default() }),
-            gang: cast.gang(at_least),
-            cast,
-            at_least,
-            domains,
-            empty_levels: Vec::new(),
-            profile: self.tree.profile.clone(),
-        };
-        let found = cycle.find_seats(&sought, &sought.domains, sought.gang.at_least, self.search.steps_max);
+        let (gang, domains) = (&cast.gang(at_least), std::slice::from_ref(self.within));
+        let (cast, profile) = (&cast, &*self.tree.profile);
+        let wanted = SeatsWanted { group: None, cast, gang, at_least, empty_levels: &[], profile };
+        let found = cycle.find_seats(wanted, domains, gang.at_least, self.search.steps_max);
         let certainty = if self.is_monotone { Certainty::Proved } else { Certainty::LimitReached };
         found
             .map(|(_, seated)| seated)

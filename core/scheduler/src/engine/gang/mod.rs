@@ -22,11 +22,10 @@ mod way;
 mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use decisions::gang::Tried;
 use model::group::GroupId;
-use model::identity::PodUid;
+use model::identity::{GroupUid, PodUid};
 
 use gated::Gated;
 use notes::Notes;
@@ -43,7 +42,7 @@ pub(crate) struct Gangs {
     /// Groups of which enough members are bound, and which have yet to be told so.
     pub(crate) untold: BTreeSet<GroupId>,
     /// Those that were told, by uid.
-    placed: BTreeMap<GroupId, Arc<str>>,
+    placed: BTreeMap<GroupId, GroupUid>,
     /// What was looked at in this turn.
     tried: Tried,
     /// Notes on groups that are not known to be written.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::group::{Group, GroupId};
+use model::identity::GroupUid;
 use model::timestamp::Timestamp;
 use model::workload::is_replica;
 
@@ -27,7 +28,7 @@ pub(super) struct Notes {
 
 #[derive(Debug)]
 struct Noted {
-    uid: Arc<str>,
+    uid: GroupUid,
     state: GroupState,
     write: WriteId,
     failures: u32,
@@ -55,7 +56,7 @@ impl Engine {
         self.write_note(group.id.clone(), group.uid.clone(), state, 0);
     }
 
-    fn write_note(&mut self, id: GroupId, uid: Arc<str>, state: GroupState, failures: u32) {
+    fn write_note(&mut self, id: GroupId, uid: GroupUid, state: GroupState, failures: u32) {
         let write = Write::NoteGroup { group: id.clone(), uid: uid.clone(), state: state.clone() };
         let write = self.outbox.submit_for(Owner::GroupNote(id.clone()), write);
         self.gangs.notes.last.insert(id, Noted { uid, state, write, failures });

@@ -20,9 +20,6 @@ use crate::engine::Engine;
 use crate::engine::preempt::Displacer;
 use crate::write::Write;
 
-/// What the whole cluster is called where a node would be named.
-const EVERYWHERE: &str = "cluster";
-
 /// What a gang waits for once others go for it.
 const GOING: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::Claim]);
 
@@ -100,10 +97,7 @@ impl Engine {
         for node in nodes {
             self.withdraw_less_important(now, member, node);
         }
-        let place = match &*candidate.domain {
-            "" => EVERYWHERE.into(),
-            _ => candidate.domain.clone(),
-        };
+        let place = candidate.domain.to_string();
         let grouping = party.grouping();
         let by = Displacer { pod: member, group: Some(&grouping), place: &place };
         for victim in pods_of(&candidate.victims) {

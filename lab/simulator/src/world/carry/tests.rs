@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::allocation::Allocation;
-use model::claim::{Claim, ClaimId};
+use model::claim::ClaimId;
 use model::pod::PodId;
 use scheduler::write::{Consumer, WaitReason, Write, WriteId};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ fn an_allocation_says_when_it_was_made() {
     let (mut world, claim) = world();
     let write = Write::Allocate {
         claim: claim_id(),
-        uid: uid(&claim),
+        uid: uid(&claim).into(),
         version: "".into(),
         allocation: nothing_granted(),
         shares: Vec::new(),
@@ -82,7 +82,7 @@ fn an_allocation_says_when_it_was_made() {
 #[test]
 fn to_delete_what_is_gone_by_then_is_done() {
     let (mut world, claim) = world();
-    let write = Write::DeleteClaim { claim: claim_id(), uid: uid(&claim) };
+    let write = Write::DeleteClaim { claim: claim_id(), uid: uid(&claim).into() };
     let mut calls = 0;
     let said = outcome(&mut world, write, |world| {
         calls += 1;
@@ -110,11 +110,10 @@ fn a_note_for_a_pod_that_is_gone_by_then_is_done() {
 fn a_claim_that_the_api_finds_a_name_for_is_not_made_twice() {
     let (mut world, _) = world();
     let pod = world.api.get("Pod", "default", "p").expect("it is there");
-    let wish = Claim { id: claim_id(), requests: Vec::new(), constraints: Vec::new(), configs: Vec::new() };
     let write = Write::MakeClaim {
         pod: pod_id(),
         uid: uid(&pod).into(),
-        wish: Box::new(wish),
+        spec: Box::default(),
         allocation: nothing_granted(),
         shares: Vec::new(),
         mappings: Vec::new(),
