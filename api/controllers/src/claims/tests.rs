@@ -79,7 +79,11 @@ fn protection_that_was_left_over_goes_once_nobody_wants_the_claim() {
     let unwanted = |claim: &ResourceClaim| decide(claim, &Around { is_gone: &|_| false, is_wanted: false });
     let left = claim(&protected(), &json!({}));
     assert_eq!((unwanted(&left), decided(&left)), (ClaimAction::Unprotect, ClaimAction::Leave));
-    assert_eq!(unwanted(&claim(&protected(), &used_by(&[]))), ClaimAction::Leave, "devices are for somebody");
+    assert_eq!(
+        unwanted(&claim(&protected(), &used_by(&[]))),
+        ClaimAction::Leave,
+        "the devices are for a pod"
+    );
     let mut made = made_for("v1", "Pod", "a");
     made.metadata.finalizers.push(PROTECTION.to_owned());
     assert_eq!(unwanted(&made), ClaimAction::Leave, "it will be wanted as soon as it is noted");
@@ -114,7 +118,7 @@ fn what_a_driver_gave_and_nobody_uses_or_wants_is_asked_back() {
     let finalizers = json!({ "finalizers": ["driver.example.com/deletion-protection"] });
     let mut theirs = claim(&finalizers, &used_by(&[]));
     theirs.status.controller_name = "driver.example.com".to_owned();
-    assert_eq!(decided(&theirs), ClaimAction::Leave, "somebody may be about to use it");
+    assert_eq!(decided(&theirs), ClaimAction::Leave, "a pod may be about to use it");
     let ClaimAction::Release(asked) = unwanted(&theirs) else { panic!("it is nobody's") };
     assert!(asked.status.deallocation_requested && asked.status.allocation.is_some());
     assert_eq!(unwanted(&asked), ClaimAction::Leave, "once is enough");
@@ -144,7 +148,7 @@ fn a_claim_that_was_made_for_somebody_goes_with_them() {
     assert_eq!(decided(&made_for("example.com/v1", "Pod", "gone")), ClaimAction::Leave);
     let mut shared = made_for("v1", "Pod", "gone");
     shared.status = claim(&json!({}), &used_by(&["a"])).status;
-    assert_eq!(decided(&shared), ClaimAction::Leave, "somebody else uses it");
+    assert_eq!(decided(&shared), ClaimAction::Leave, "another pod uses it");
 }
 
 #[test]

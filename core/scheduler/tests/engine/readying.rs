@@ -101,7 +101,7 @@ fn a_pod_that_cannot_be_bound_gives_devices_back_that_were_made_ready_for_it() {
     attach(&mut world, "c");
     world.turn();
     world.carry_out();
-    // It may be gone, and whoever is told so may die before it gives back what was only released.
+    // The pod may be gone, and the scheduler may stop before it deallocates a claim that it only released.
     let deallocates = |(_, write): &(_, Write)| matches!(write, Write::Deallocate { .. });
     assert!(world.open.iter().any(deallocates), "{:?}", world.open);
     assert!(!world.open.iter().any(|(_, write)| matches!(write, Write::Release { .. })));
