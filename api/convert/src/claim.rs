@@ -1,6 +1,7 @@
 //! Resource claims: what is asked for.
 
 use model::claim::{Amount, Ask, Claim, ClaimId, ClaimSpec, Constraint, Request, Rule, Wish};
+use model::request_name::RequestName;
 use objects::resource::claim::{
     CapacityRequirements, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
     DeviceSubRequest, DeviceToleration, ExactDeviceRequest, ResourceClaim,
@@ -9,7 +10,6 @@ use objects::resource::claim::{
 use crate::class::selectors;
 use crate::error::{ConvertError, ObjectName, named};
 use crate::taint::toleration;
-use crate::text::shared;
 
 /// Which claim an object is.
 #[must_use]
@@ -29,7 +29,7 @@ pub fn claim(object: &ResourceClaim) -> Result<Claim, ConvertError> {
     let spec = ClaimSpec {
         requests: requests.collect::<Result<_, _>>()?,
         constraints: devices.constraints.iter().map(constraint).collect(),
-        configs: devices.config.iter().map(|config| shared(&config.requests)).collect(),
+        configs: devices.config.iter().map(|config| request_names(&config.requests)).collect(),
     };
     Ok(Claim { id: claim_id(object), spec })
 }
@@ -125,5 +125,16 @@ fn constraint(object: &DeviceConstraint) -> Constraint {
         (None, Some(attribute)) => Rule::Distinct(attribute.as_str().into()),
         (None, None) => Rule::Unknown,
     };
-    Constraint { requests: shared(&object.requests), rule }
+    Constraint { requests: request_names(&object.requests), rule }
+}
+
+/// Requests and alternatives of requests, which are told as `request/alternative`.
+fn request_names(texts: &[String]) -> Vec<RequestName> {
+    let name = |text: &String| match text.split_once('/') {
+        None => text.as_str().into(),
+        Some((request, subrequest)) => {
+            RequestName { request: request.into(), subrequest: Some(subrequest.into()) }
+        }
+    };
+    texts.iter().map(name).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::group::GroupName;
 use model::pod::{
     ClaimSource, HostPort, Landing, NodeToleration, OwnVolumeClaim, Pod, PodClaim, PodId, Shape, Together,
     TolerationOperator,
@@ -43,7 +44,7 @@ pub fn pod(object: &objects::core::pod::Pod) -> Result<Pod, ConvertError> {
     let (meta, spec, status) = (&object.metadata, &object.spec, &object.status);
     named(object, &meta.name, || "metadata.name".to_owned())?;
     let chosen = spec.scheduling_group.as_ref().and_then(|group| group.pod_group_name.as_deref());
-    let group = chosen.and_then(some).or_else(|| replica_of(&meta.labels));
+    let group = chosen.and_then(some).map(GroupName::Object).or_else(|| replica_of(&meta.labels));
     Ok(Pod {
         id: pod_id(object),
         uid: named(object, &meta.uid, || "metadata.uid".to_owned())?.into(),

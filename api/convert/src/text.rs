@@ -19,6 +19,6 @@ pub(crate) fn some(text: &str) -> Option<Arc<str>> {
 }
 
 /// Texts to be written.
-pub(crate) fn owned(texts: &[Arc<str>]) -> Vec<String> {
-    texts.iter().map(|text| text.to_string()).collect()
+pub(crate) fn owned(texts: &[impl ToString]) -> Vec<String> {
+    texts.iter().map(ToString::to_string).collect()
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::topologies::{Level, NodeTopology};
-use model::group::BindingFailure;
+use model::group::{BindingFailure, GroupName};
 use model::pod::LabelSelector;
 use model::workload::{
-    DeviceTerm, LevelTerm, TermClaims, Terms, Together, Workload, WorkloadGroup, WorkloadId, replica_name,
+    DeviceTerm, LevelTerm, Replica, TermClaims, Terms, Together, Workload, WorkloadGroup, WorkloadId,
 };
 use objects::supercargo::annotations::{POD_GROUP_LABEL, REPLICA_LABEL, WORKLOAD_LABEL};
 use objects::supercargo::node_topology;
@@ -101,8 +101,9 @@ pub fn node_topology(object: &node_topology::NodeTopology) -> Result<NodeTopolog
 }
 
 /// The replica that a pod belongs to by its labels: that of a group of a workload, the first if it does not say which.
-pub(crate) fn replica_of(labels: &BTreeMap<String, String>) -> Option<Arc<str>> {
+pub(crate) fn replica_of(labels: &BTreeMap<String, String>) -> Option<GroupName> {
     let label = |key: &str| labels.get(key).map(String::as_str).filter(|value| !value.is_empty());
-    let replica = label(REPLICA_LABEL).unwrap_or("0");
-    Some(replica_name(label(WORKLOAD_LABEL)?, label(POD_GROUP_LABEL)?, replica))
+    let number = label(REPLICA_LABEL).unwrap_or("0").into();
+    let (workload, group) = (label(WORKLOAD_LABEL)?.into(), label(POD_GROUP_LABEL)?.into());
+    Some(Replica { workload, group, number }.into())
 }

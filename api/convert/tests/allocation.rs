@@ -6,12 +6,17 @@ use model::allocation::{Allocation, ConfigSource, Grant, GrantedConfig};
 use model::claim::{Toleration, TolerationValue};
 use model::device::{Binding, DeviceId};
 use model::node::NodeSelector;
+use model::request_name::RequestName;
 use objects::resource::allocation::AllocationResult;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use serde_json::json;
 
-fn plain(request: &str, device: &str) -> Grant {
+fn first() -> RequestName {
+    RequestName { subrequest: Some("first".into()), .."r1".into() }
+}
+
+fn plain(request: impl Into<RequestName>, device: &str) -> Grant {
     Grant {
         request: request.into(),
         device: DeviceId { driver: "gpu.example.com".into(), pool: "p".into(), device: device.into() },
@@ -45,21 +50,18 @@ fn granted() -> Allocation {
         ..plain("r0", "full")
     };
     let consumed = [("memory".into(), amount("10Gi")), ("slots".into(), amount("0"))].into();
-    let config = |source, requests: &[&str]| GrantedConfig {
-        source,
-        requests: requests.iter().map(|name| (*name).into()).collect(),
-    };
+    let config = |source, requests: &[RequestName]| GrantedConfig { source, requests: requests.to_vec() };
     Allocation {
         grants: vec![
             full,
-            plain("r1/first", "plain"),
-            Grant { share: Some(consumed), ..plain("r1/first", "shared") },
+            plain(first(), "plain"),
+            Grant { share: Some(consumed), ..plain(first(), "shared") },
             Grant { share: Some([].into()), ..plain("r2", "shared") },
             Grant { admin_access: true, ..plain("r3", "watched") },
             Grant { admin_access: true, share: Some([].into()), ..plain("r3", "shared") },
         ],
         configs: vec![
-            config(ConfigSource::Class { class: "gpu".into(), index: 1 }, &["r0", "r1/first"]),
+            config(ConfigSource::Class { class: "gpu".into(), index: 1 }, &["r0".into(), first()]),
             config(ConfigSource::Claim(0), &[]),
         ],
         nodes: Some(NodeSelector::only(&"n".into())),

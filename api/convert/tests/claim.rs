@@ -4,6 +4,7 @@ use convert::claim;
 use model::claim::{
     Amount, Ask, Claim, ClaimId, ClaimSpec, Constraint, Request, Rule, Toleration, TolerationValue, Wish,
 };
+use model::request_name::RequestName;
 use objects::resource::claim::ResourceClaim;
 use serde_json::{Value, json};
 
@@ -74,10 +75,8 @@ fn every_field_of_a_claim_arrives() {
             { "opaque": { "driver": "d", "parameters": {} } },
         ],
     } } });
-    let rule = |requests: &[&str], rule| Constraint {
-        requests: requests.iter().map(|name| (*name).into()).collect(),
-        rule,
-    };
+    let rule = |requests: &[RequestName], rule| Constraint { requests: requests.to_vec(), rule };
+    let first = RequestName { subrequest: Some("first".into()), .."r1".into() };
     let spec = ClaimSpec {
         requests: vec![
             Request {
@@ -93,10 +92,10 @@ fn every_field_of_a_claim_arrives() {
             },
         ],
         constraints: vec![
-            rule(&["r0", "r1/first"], Rule::Match("a/m".into())),
+            rule(&["r0".into(), first], Rule::Match("a/m".into())),
             rule(&[], Rule::Distinct("a/d".into())),
             rule(&[], Rule::Match("a/m".into())),
-            rule(&["r0"], Rule::Unknown),
+            rule(&["r0".into()], Rule::Unknown),
         ],
         configs: vec![vec!["r0".into()], Vec::new()],
     };

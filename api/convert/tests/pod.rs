@@ -44,7 +44,7 @@ fn what_is_the_pods_own_arrives() {
     assert_eq!((pod.finished, pod.deleting, pod.priority, pod.preempts), (true, true, 7, false));
     assert_eq!(pod.created.map(model::timestamp::Timestamp::micros), Some(1_000_000));
     assert_eq!(pod.started.map(model::timestamp::Timestamp::micros), Some(2_000_000));
-    assert_eq!((&*pod.gates, pod.group.as_deref()), (&["quota".into()][..], Some("gang")));
+    assert_eq!((&*pod.gates, &pod.group), (&["quota".into()][..], &Some("gang".into())));
 }
 
 #[test]

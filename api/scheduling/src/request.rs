@@ -370,12 +370,12 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: Option<&str>) -> Result<Next, Re
 
 pub(crate) fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
     let (api_group, resource, name) = match &consumer.group {
-        Some(group) => ("scheduling.k8s.io", "podgroups", &group.name),
-        None => ("", "pods", &consumer.name),
+        Some(group) => ("scheduling.k8s.io", "podgroups", group.name.to_string()),
+        None => ("", "pods", consumer.name.to_string()),
     };
     ResourceClaimConsumerReference {
         api_group: api_group.to_owned(),
-        name: name.to_string(),
+        name,
         resource: resource.to_owned(),
         uid: consumer.user().to_string(),
         ..Default::default()

@@ -6,6 +6,7 @@ use gates::Gate;
 use model::claim::ClaimId;
 use model::device::{DeviceId, PoolId};
 use model::node::BadRequirement;
+use model::request_name::RequestName;
 
 use crate::asked::Asker;
 use crate::capacity::CapacityFault;
@@ -95,7 +96,7 @@ pub enum AllocationError {
         /// The claim.
         claim: Asker,
         /// The request.
-        request: Arc<str>,
+        request: RequestName,
         /// The device.
         device: Box<DeviceId>,
     },
@@ -147,7 +148,7 @@ pub enum AllocationError {
         /// The claim.
         claim: Asker,
         /// The request.
-        request: Arc<str>,
+        request: RequestName,
         /// The attribute.
         attribute: Arc<str>,
         /// The device.

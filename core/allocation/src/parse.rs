@@ -13,6 +13,7 @@ use gates::Gate;
 use model::claim::{Amount, Ask, Class, Request, Rule, Wish};
 use model::device::{Device, DeviceId, Reach};
 use model::quantity::NANOS_MAX;
+use model::request_name::RequestName;
 use smallvec::SmallVec;
 
 use crate::asked::Asked;
@@ -212,10 +213,7 @@ impl<'q> Parser<'q, '_> {
         let first_alternative = self.problem.alternatives.len() as u32;
         let mut least = i64::MAX;
         for (subrequest, ask) in &asks {
-            let name = match subrequest {
-                None => request.name.clone(),
-                Some(subrequest) => format!("{}/{subrequest}", request.name).into(),
-            };
+            let name = RequestName { request: request.name.clone(), subrequest: subrequest.cloned() };
             least = least.min(self.alternative(claim, name, subrequest.unwrap_or(&request.name), ask)?);
         }
         self.problem.requests.push(ParsedRequest {
@@ -231,7 +229,7 @@ impl<'q> Parser<'q, '_> {
     fn alternative(
         &mut self,
         claim: Asked<'q>,
-        name: Arc<str>,
+        name: RequestName,
         short: &Arc<str>,
         ask: &'q Ask,
     ) -> Result<i64, AllocationError> {

@@ -3,13 +3,12 @@
 //! A *spot* is a device at its place in the search order. Everything that does not depend on what else is chosen has been
 //! decided here once, so the search looks at bits and integers only.
 
-use std::sync::Arc;
-
 use cluster::ledger::Holdings;
 use cluster::published::Published;
 use fixedbitset::FixedBitSet;
 use model::claim::{Ask, Class};
 use model::device::{Device, DeviceId};
+use model::request_name::RequestName;
 use smallvec::SmallVec;
 
 use crate::asked::Asked;
@@ -70,8 +69,8 @@ pub(crate) struct Alternative<'q> {
     pub ask: &'q Ask,
     pub class: &'q Class,
     pub request: u32,
-    /// The request, or `request/alternative`.
-    pub name: Arc<str>,
+    /// What it is called.
+    pub name: RequestName,
     pub admin: bool,
     /// How many devices.
     pub need: usize,

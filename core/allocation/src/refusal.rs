@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cluster::ledger::{Holder, Holdings};
 use cluster::pools::PoolView;
 use model::device::{DeviceId, PoolId};
+use model::request_name::RequestName;
 
 use crate::Question;
 use crate::asked::Asker;
@@ -31,8 +32,8 @@ pub struct Refusal {
 pub struct NearestMiss {
     /// The claim.
     pub claim: Asker,
-    /// The request, or `request/alternative`.
-    pub request: Arc<str>,
+    /// The request, or the alternative of it.
+    pub request: RequestName,
     /// The class that it names.
     pub class: Arc<str>,
     /// How many devices it wants.

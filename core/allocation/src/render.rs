@@ -8,6 +8,7 @@ use model::allocation::{Allocation, ConfigSource, Grant, GrantedConfig};
 use model::claim::ClaimSpec;
 use model::device::{Binding, Reach};
 use model::node::{NodeSelector, NodeTerm, Requirement};
+use model::request_name::RequestName;
 
 use crate::Question;
 use crate::error::AllocationError;
@@ -91,16 +92,16 @@ fn configs(spec: &ClaimSpec, alternatives: &[&Alternative<'_>]) -> Vec<GrantedCo
             }
         }
     }
-    let names = |config: &[Arc<str>], number: usize| {
-        config.contains(&spec.requests[number].name) || config.contains(&alternatives[number].name)
+    let names = |config: &[RequestName], alternative: &Alternative<'_>| {
+        config.iter().any(|named| named.covers(&alternative.name))
     };
     for (index, requests) in spec.configs.iter().enumerate() {
-        if requests.is_empty() || (0..alternatives.len()).any(|number| names(requests, number)) {
+        if requests.is_empty() || alternatives.iter().any(|alternative| names(requests, alternative)) {
             configs.push(GrantedConfig { source: ConfigSource::Claim(index), requests: requests.clone() });
         }
     }
     for config in &mut configs {
-        if (0..alternatives.len()).all(|number| names(&config.requests, number)) {
+        if alternatives.iter().all(|alternative| names(&config.requests, alternative)) {
             config.requests.clear();
         }
     }

@@ -8,10 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use gates::{Gate, Gates};
-use model::group::{Composite, Group, GroupId};
+use model::group::{Composite, Group, GroupId, GroupName};
 use model::identity::{GroupUid, PodUid};
 use model::pod::Pod;
-use model::workload::{Terms, Workload, WorkloadId, is_replica};
+use model::workload::{Terms, Workload, WorkloadId};
 use rustc_hash::FxHashMap;
 
 use crate::topologies::NodeTopology;
@@ -205,7 +205,10 @@ impl Groups {
     #[must_use]
     pub fn gang_of(&self, pod: &Pod) -> Option<GroupId> {
         // Groups of our own workloads are joined by labels of ours, which stand behind no gate of Kubernetes.
-        let counts = |name: &&Arc<str>| is_replica(name) || self.gates.enabled(Gate::GenericWorkload);
+        let counts = |name: &&GroupName| match name {
+            GroupName::Object(_) => self.gates.enabled(Gate::GenericWorkload),
+            GroupName::Replica(_) => true,
+        };
         let name = pod.group.as_ref().filter(counts)?;
         Some(GroupId { namespace: pod.id.namespace.clone(), name: name.clone() })
     }
@@ -246,7 +249,7 @@ impl Groups {
         let is_on = group.parent.is_some() && self.gates.enabled(Gate::CompositePodGroup);
         let mut name = group.parent.as_ref().filter(|_| is_on);
         while let Some(above) = name.filter(|_| found.len() < DEPTH_MAX) {
-            let id = GroupId { namespace: group.id.namespace.clone(), name: above.clone() };
+            let id = GroupId { namespace: group.id.namespace.clone(), name: above.clone().into() };
             let Some(composite) = self.composites.get(&id) else { break };
             found.push(composite.clone());
             name = composite.parent.as_ref();
@@ -261,7 +264,7 @@ impl Groups {
             Root::Group(id) => (id, self.known.get(id)?.parent.as_ref()?),
             Root::Composite(id) => (id, self.composites.get(id)?.parent.as_ref()?),
         };
-        let id = GroupId { namespace: id.namespace.clone(), name: parent.clone() };
+        let id = GroupId { namespace: id.namespace.clone(), name: parent.clone().into() };
         let is_on = self.gates.enabled(Gate::CompositePodGroup);
         self.composites.get(&id).filter(|_| is_on)
     }
@@ -346,13 +349,13 @@ impl Groups {
 
     fn adopt(&mut self, parent: Option<&Arc<str>>, child: &Root) {
         let Some(name) = parent else { return };
-        let parent = GroupId { namespace: child.id().namespace.clone(), name: name.clone() };
+        let parent = GroupId { namespace: child.id().namespace.clone(), name: name.clone().into() };
         self.children.entry(parent).or_default().insert(child.clone());
     }
 
     fn disown(&mut self, parent: Option<&Arc<str>>, child: &Root) {
         let Some(name) = parent else { return };
-        let parent = GroupId { namespace: child.id().namespace.clone(), name: name.clone() };
+        let parent = GroupId { namespace: child.id().namespace.clone(), name: name.clone().into() };
         if let Some(children) = self.children.get_mut(&parent) {
             children.remove(child);
             if children.is_empty() {

@@ -17,11 +17,11 @@ use crate::giving_back::{Why, kept};
 use crate::plans::Plans;
 use crate::readiness::Readiness;
 use crate::settings::Settings;
+use crate::underway::Underway;
 use crate::values::tried::Tried;
 use crate::values::work::Work;
 
 pub use crate::caches::Caches;
-pub use crate::underway::Underway;
 
 /// A decision that is being made.
 pub struct Cycle<'c> {

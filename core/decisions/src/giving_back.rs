@@ -6,7 +6,8 @@
 //! | why | what a driver's controller gave | else |
 //! |---|---|---|
 //! | PodGone | is kept: the controller of claims releases it | |
-//! | NotBound | is kept: it is negotiated about for long | |
+//! | NotBound | is kept: it is negotiated about for long | is kept for a pod that was readied or bound to its node: it tries others beside it |
+//! | BindRefused | is kept: it is negotiated about for long | is kept for a pod that was bound to its node |
 //! | Preempted | is given back | |
 //! | LostClash | is given back | |
 //! | NotReady | is given back | |
@@ -23,15 +24,17 @@ use cluster::facts::Facts;
 use model::claim::ClaimId;
 use model::identity::{ConsumerUid, PodUid};
 
-use crate::cycle::Underway;
+use crate::underway::{Tie, Underway};
 
 /// Why a claim is to give its devices back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Why {
     /// The pod that got them is gone before it was bound.
     PodGone,
-    /// The pod that got them could not be bound.
+    /// The pod that got them could not get all that it needs on its node.
     NotBound,
+    /// The pod that got them has all that it needs, and the API server refused to bind it. It may be gone.
+    BindRefused,
     /// The pod that got them makes way for a more important one.
     Preempted,
     /// Another claim has one of them, and had it first.
@@ -52,9 +55,10 @@ pub enum Why {
 
 impl Why {
     /// All reasons.
-    pub const ALL: [Why; 10] = [
+    pub const ALL: [Why; 11] = [
         Why::PodGone,
         Why::NotBound,
+        Why::BindRefused,
         Why::Preempted,
         Why::LostClash,
         Why::NotReady,
@@ -81,6 +85,8 @@ pub enum Kept {
     InUse,
     /// A pod on its way is about to use it.
     BeingReserved,
+    /// Its pod is tried again on the node where they are.
+    ForItsNode,
     /// A driver's controller gave them, which is not ours to take for this reason.
     OfDriver,
     /// We gave them, and only what drivers gave is taken back for this reason.
@@ -96,6 +102,7 @@ impl fmt::Display for Kept {
             Kept::Deleting => "it is being deleted",
             Kept::InUse => "it is in use",
             Kept::BeingReserved => "it is being reserved for another pod",
+            Kept::ForItsNode => "its pod is tried again on the node where they are",
             Kept::OfDriver => "a driver's controller allocated it",
             Kept::OfOurs => "the scheduler allocated it",
         })
@@ -119,6 +126,8 @@ pub fn kept(
         Some(Kept::Made)
     } else if of_driver.is_some() {
         of_driver
+    } else if pod.is_some_and(|pod| is_for_its_node(why, underway.tie(pod))) {
+        Some(Kept::ForItsNode)
     } else if underway.is_given_up(claim) {
         Some(Kept::AskedFor)
     } else if !state.reserved_for.iter().all(is_alone) || is_used_where_its_pod_is(facts, why, state, pod) {
@@ -138,7 +147,7 @@ fn by_driver(facts: &Facts, why: Why, state: &ClaimState) -> Option<Kept> {
     let is_of_driver = facts.is_controlled(state);
     let is_for_good = control.controller.is_some() && control.immediate;
     match why {
-        Why::PodGone | Why::NotBound | Why::Unused | Why::BlocksOwnGang => {
+        Why::PodGone | Why::NotBound | Why::BindRefused | Why::Unused | Why::BlocksOwnGang => {
             is_of_driver.then_some(Kept::OfDriver)
         }
         Why::Preempted | Why::LostClash | Why::NotReady => None,
@@ -146,6 +155,15 @@ fn by_driver(facts: &Facts, why: Why, state: &ClaimState) -> Option<Kept> {
         Why::NegotiationFailed if control.controller.is_none() => Some(Kept::OfOurs),
         Why::NegotiationFailed => (is_for_good || control.leaving).then_some(Kept::OfDriver),
         Why::DriverAsked => (!control.leaving).then_some(Kept::OfOurs),
+    }
+}
+
+/// Whether a pod that was not bound keeps them for the next time on its node.
+fn is_for_its_node(why: Why, tie: Tie) -> bool {
+    match why {
+        Why::NotBound => tie != Tie::None,
+        Why::BindRefused => tie == Tie::Bound,
+        _ => false,
     }
 }
 

@@ -29,7 +29,7 @@ pub mod profile;
 pub mod readiness;
 pub mod scores;
 pub mod settings;
-mod underway;
+pub mod underway;
 mod values;
 
 #[cfg(test)]

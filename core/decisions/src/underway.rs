@@ -12,4 +12,18 @@ pub trait Underway {
 
     /// Whether a claim is about to lose its devices, or to go.
     fn is_given_up(&self, claim: &ClaimId) -> bool;
+
+    /// What ties a pod on its way to its node.
+    fn tie(&self, pod: &str) -> Tie;
+}
+
+/// What ties a pod to the node that it is on its way to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tie {
+    /// Nothing: another node would do.
+    None,
+    /// It waited there for its devices, and that node is tried first when it fails.
+    Readied,
+    /// It was bound to the node before its claims had devices.
+    Bound,
 }

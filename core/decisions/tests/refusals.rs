@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cluster::facts::Facts;
 use cluster::groups::Root;
-use decisions::cycle::{Caches, Cycle, Underway};
+use decisions::cycle::{Caches, Cycle};
 use decisions::gang::{Party, STEPS_MAX};
 use decisions::gang_reason::GangReason;
 use decisions::node_refusal::NodeRefusal;
@@ -13,6 +13,7 @@ use decisions::plans::Plans;
 use decisions::profile::Profile;
 use decisions::reason::{ClaimReason, Reason};
 use decisions::settings::{Patience, Settings};
+use decisions::underway::{Tie, Underway};
 use gates::Gates;
 use model::claim::ClaimId;
 use model::group::{Composite, Group, GroupId};
@@ -36,6 +37,10 @@ impl Underway for Idle {
 
     fn is_given_up(&self, _: &ClaimId) -> bool {
         false
+    }
+
+    fn tie(&self, _: &str) -> Tie {
+        Tie::None
     }
 }
 
@@ -76,7 +81,7 @@ impl World {
             ..Group::default()
         });
         let pod = |number: u32| {
-            let group = Some(Arc::from(name));
+            let group = Some(name.into());
             Arc::new(Pod { group, ..pod(&format!("{name}-{number}"), cpu_milli) })
         };
         let pods: Vec<Arc<Pod>> = (0..pods).map(pod).collect();
@@ -172,7 +177,7 @@ fn a_refused_tree_tells_for_each_group_what_is_missing() {
     let miss = cycle.find_seats_anew(Party::Tree(&tree), &pods, STEPS_MAX).expect_err("there is no room");
     let GangReason::Tree { groups, nearest } = &miss.why else { panic!("{miss:?}") };
     // The first was tried in another rack for the sake of the second.
-    assert_eq!(groups.keys().map(|id| &*id.name).collect::<Vec<_>>(), ["first", "second"]);
+    assert_eq!(groups.keys().cloned().collect::<Vec<_>>(), [id("first"), id("second")]);
     assert_eq!(groups[&id("second")].code(), "InsufficientRoom");
     assert!(matches!(&**nearest, GangReason::Group { group, beside: 1, .. } if *group == id("second")));
 }

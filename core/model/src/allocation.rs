@@ -7,6 +7,7 @@ use crate::claim::Toleration;
 use crate::device::{Binding, DeviceId};
 use crate::node::NodeSelector;
 use crate::quantity::Quantity;
+use crate::request_name::RequestName;
 
 /// The devices for a claim, and from where they can be used.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,8 +23,8 @@ pub struct Allocation {
 /// One device for one request.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grant {
-    /// The request, or `request/alternative`.
-    pub request: Arc<str>,
+    /// The request, or the alternative of it.
+    pub request: RequestName,
     /// The device.
     pub device: DeviceId,
     /// It is for looking after the device only, and takes nothing.
@@ -46,7 +47,7 @@ pub struct GrantedConfig {
     /// Where it stands.
     pub source: ConfigSource,
     /// The requests that it is for; none means all.
-    pub requests: Vec<Arc<str>>,
+    pub requests: Vec<RequestName>,
 }
 
 /// Where a configuration stands.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::device::{Attribute, Device, DeviceId, PoolId, Taint, TaintEffect};
 use crate::node::NodeSelector;
 use crate::quantity::Quantity;
+use crate::request_name::RequestName;
 use crate::timestamp::Timestamp;
 
 /// A claim by name.
@@ -44,7 +45,7 @@ pub struct ClaimSpec {
     /// What must hold between the devices.
     pub constraints: Vec<Constraint>,
     /// For each configuration of the claim, the requests that it is for; none means all.
-    pub configs: Vec<Vec<Arc<str>>>,
+    pub configs: Vec<Vec<RequestName>>,
 }
 
 /// One named part of a claim.
@@ -158,8 +159,8 @@ impl Toleration {
 /// What must hold between the devices of some requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Constraint {
-    /// The requests, by name or as `request/alternative`; none means all.
-    pub requests: Vec<Arc<str>>,
+    /// The requests, or alternatives of them; none means all.
+    pub requests: Vec<RequestName>,
     /// What must hold.
     pub rule: Rule,
 }
@@ -167,13 +168,8 @@ pub struct Constraint {
 impl Constraint {
     /// Whether it is about the devices of a request, or of one of its alternatives.
     #[must_use]
-    pub fn concerns(&self, request: &str, alternative: Option<&str>) -> bool {
-        self.requests.is_empty()
-            || self.requests.iter().any(|named| match (named.split_once('/'), alternative) {
-                (None, _) => &**named == request,
-                (Some((parent, child)), Some(alternative)) => parent == request && child == alternative,
-                (Some(_), None) => false,
-            })
+    pub fn concerns(&self, request: &RequestName) -> bool {
+        self.requests.is_empty() || self.requests.iter().any(|named| named.covers(request))
     }
 }
 

@@ -1,11 +1,13 @@
 //! Groups of pods that are placed together.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::identity::GroupUid;
 use crate::timestamp::Timestamp;
+use crate::workload::Replica;
 
 /// A group by name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -13,12 +15,90 @@ pub struct GroupId {
     /// Its namespace, which is that of its pods.
     pub namespace: Arc<str>,
     /// Its name there.
-    pub name: Arc<str>,
+    pub name: GroupName,
 }
 
 impl fmt::Display for GroupId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// What a group is called in its namespace. Names are in the order of their texts.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum GroupName {
+    /// As the object is that describes it.
+    Object(Arc<str>),
+    /// As a part of the workload that describes it.
+    Replica(Arc<Replica>),
+}
+
+impl GroupName {
+    /// The replica of a workload's group that it names, if it does.
+    #[must_use]
+    pub fn replica(&self) -> Option<&Replica> {
+        match self {
+            GroupName::Object(_) => None,
+            GroupName::Replica(replica) => Some(replica),
+        }
+    }
+}
+
+impl Default for GroupName {
+    fn default() -> GroupName {
+        GroupName::Object(Arc::default())
+    }
+}
+
+impl From<Arc<str>> for GroupName {
+    /// The name of an object.
+    fn from(name: Arc<str>) -> GroupName {
+        GroupName::Object(name)
+    }
+}
+
+impl From<&str> for GroupName {
+    /// The name of an object.
+    fn from(name: &str) -> GroupName {
+        GroupName::Object(name.into())
+    }
+}
+
+impl From<String> for GroupName {
+    /// The name of an object.
+    fn from(name: String) -> GroupName {
+        GroupName::Object(name.into())
+    }
+}
+
+impl fmt::Display for GroupName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GroupName::Object(name) => out.write_str(name),
+            GroupName::Replica(replica) => replica.fmt(out),
+        }
+    }
+}
+
+impl Ord for GroupName {
+    fn cmp(&self, other: &GroupName) -> Ordering {
+        // An object and a replica are never the same, whatever their texts.
+        match (self, other) {
+            (GroupName::Object(one), GroupName::Object(other)) => one.cmp(other),
+            (GroupName::Replica(one), GroupName::Replica(other)) => one.cmp(other),
+            (GroupName::Object(one), GroupName::Replica(other)) => {
+                one.bytes().cmp(other.bytes()).then(Ordering::Less)
+            }
+            (GroupName::Replica(one), GroupName::Object(other)) => {
+                one.bytes().cmp(other.bytes()).then(Ordering::Greater)
+            }
+        }
+    }
+}
+
+impl PartialOrd for GroupName {
+    fn partial_cmp(&self, other: &GroupName) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -120,5 +200,31 @@ impl Grouping {
             Grouping::Pods(group) => &group.uid,
             Grouping::Groups(composite) => &composite.uid,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_in_the_order_of_their_texts() {
+        let replica = |workload: &str, group: &str, number: &str| {
+            let (workload, group, number) = (workload.into(), group.into(), number.into());
+            GroupName::from(Replica { workload, group, number })
+        };
+        let mut names: Vec<GroupName> = ["w", "w-a", "w.a", "wa", "v", "w0"].map(GroupName::from).into();
+        for workload in ["w", "w-a", "w.a", "wa", "w0"] {
+            for group in ["g", "g-a", "g0", "ga"] {
+                names.extend(["", "0", "1", "10", "2"].map(|number| replica(workload, group, number)));
+            }
+        }
+        for one in &names {
+            for other in &names {
+                assert_eq!(one.cmp(other), one.to_string().cmp(&other.to_string()), "{one} and {other}");
+            }
+        }
+        assert_eq!(replica("w", "g", "0").to_string(), "w/g/0");
+        assert!(replica("w", "g", "0") != GroupName::from("w/g/0"));
     }
 }

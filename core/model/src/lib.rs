@@ -10,6 +10,7 @@ pub mod nearest;
 pub mod node;
 pub mod pod;
 pub mod quantity;
+pub mod request_name;
 pub mod timestamp;
 pub mod volume;
 pub mod workload;

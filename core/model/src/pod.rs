@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::claim::ClaimId;
+use crate::group::GroupName;
 use crate::identity::{NodeName, PodUid};
 use crate::node::{NodeSelector, NodeTerm};
 use crate::timestamp::Timestamp;
@@ -77,7 +78,7 @@ pub struct Pod {
     /// Claims for devices, in order.
     pub claims: Vec<PodClaim>,
     /// The group that it belongs to.
-    pub group: Option<Arc<str>>,
+    pub group: Option<GroupName>,
     /// How it was bound, if that was together with others of its gang that are let go unless all are.
     pub landing: Option<Landing>,
     /// What decides where it can go.

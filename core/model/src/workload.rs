@@ -1,12 +1,13 @@
 //! Our own workloads: groups of pods that join by label, and what their placement is to be like.
 //!
-//! Each replica of a group is a [`Group`] of its own. Its name has slashes, which no name of a Kubernetes object has, so that it
-//! is never taken for another's.
+//! Each replica of a group is a [`Group`] of its own. Its name is a [`Replica`], which is never taken for the name of an object.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
-use crate::group::{BindingFailure, Disruption, Group, GroupId};
+use crate::group::{BindingFailure, Disruption, Group, GroupId, GroupName};
 use crate::identity::GroupUid;
 
 /// Groups of pods that are described together.
@@ -94,10 +95,12 @@ impl Workload {
     pub fn replicas(&self) -> impl Iterator<Item = (Group, &Arc<Terms>)> {
         self.groups.iter().flat_map(move |group| {
             (0..group.replicas).map(move |number| {
-                let id = GroupId {
-                    namespace: self.id.namespace.clone(),
-                    name: replica_name(&self.id.name, &group.name, &number.to_string()),
-                };
+                let name = GroupName::from(Replica {
+                    workload: self.id.name.clone(),
+                    group: group.name.clone(),
+                    number: number.to_string().into(),
+                });
+                let id = GroupId { namespace: self.id.namespace.clone(), name };
                 let replica = Group {
                     id,
                     uid: self.uid.clone(),
@@ -119,28 +122,67 @@ impl Workload {
     }
 }
 
-/// The name of a replica of a group of a workload.
-#[must_use]
-pub fn replica_name(workload: &str, group: &str, replica: &str) -> Arc<str> {
-    format!("{workload}/{group}/{replica}").into()
+/// Which replica of a group of a workload: what the name of such a group is made of.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Replica {
+    /// The name of the workload.
+    pub workload: Arc<str>,
+    /// The name of its group.
+    pub group: Arc<str>,
+    /// The number of the replica, as pods say it: there may be no such replica.
+    pub number: Arc<str>,
 }
 
-/// Whether a name is that of a replica.
-#[must_use]
-pub fn is_replica(name: &str) -> bool {
-    name.contains('/')
+impl Replica {
+    /// Whether both are of one group of one workload.
+    #[must_use]
+    pub fn is_sibling(&self, other: &Replica) -> bool {
+        self.workload == other.workload && self.group == other.group
+    }
+
+    /// What comes before all replicas of the same group, and behind all that come before those.
+    #[must_use]
+    pub fn before_siblings(&self) -> Replica {
+        Replica { number: Arc::default(), ..self.clone() }
+    }
+
+    /// The bytes of its text.
+    pub(crate) fn bytes(&self) -> impl Iterator<Item = u8> {
+        let slash = || std::iter::once(b'/');
+        self.workload
+            .bytes()
+            .chain(slash())
+            .chain(self.group.bytes())
+            .chain(slash())
+            .chain(self.number.bytes())
+    }
 }
 
-/// The workload, the group and the number that the name of a replica is made of.
-#[must_use]
-pub fn replica_parts(name: &str) -> Option<(&str, &str, &str)> {
-    let (workload, rest) = name.split_once('/')?;
-    let (group, replica) = rest.split_once('/')?;
-    Some((workload, group, replica))
+impl fmt::Display for Replica {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}/{}", self.workload, self.group, self.number)
+    }
 }
 
-/// What all replicas of a group have in common in their names.
-#[must_use]
-pub fn family(replica: &str) -> Option<&str> {
-    replica.rsplit_once('/').map(|(family, _)| family)
+impl From<Replica> for GroupName {
+    fn from(replica: Replica) -> GroupName {
+        GroupName::Replica(Arc::new(replica))
+    }
+}
+
+impl Ord for Replica {
+    fn cmp(&self, other: &Replica) -> Ordering {
+        if self.is_sibling(other) {
+            return self.number.cmp(&other.number);
+        }
+        // A slash comes behind some of what names are made of, so that the order of the parts is not that of the texts.
+        let parts = || (&self.workload, &self.group).cmp(&(&other.workload, &other.group));
+        self.bytes().cmp(other.bytes()).then_with(parts)
+    }
+}
+
+impl PartialOrd for Replica {
+    fn partial_cmp(&self, other: &Replica) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use decisions::cycle::Underway;
+use decisions::underway::{Tie, Underway};
 use model::claim::ClaimId;
 use model::identity::PodUid;
 use model::timestamp::Timestamp;
@@ -122,5 +122,13 @@ impl Underway for Bindings {
 
     fn is_given_up(&self, claim: &ClaimId) -> bool {
         self.giving_back.has(claim)
+    }
+
+    fn tie(&self, pod: &str) -> Tie {
+        match self.get(pod) {
+            Some(binding) if binding.pod.node.is_some() => Tie::Bound,
+            Some(binding) if binding.keeps_node => Tie::Readied,
+            _ => Tie::None,
+        }
     }
 }

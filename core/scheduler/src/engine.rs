@@ -20,8 +20,9 @@ mod touched;
 pub(crate) mod turn;
 
 use cluster::groups::{Key, Root};
-use decisions::cycle::{Caches, Cycle, Underway};
+use decisions::cycle::{Caches, Cycle};
 use decisions::plans::Plans;
+use decisions::underway::Underway;
 pub(crate) use forlorn::Forlorn;
 
 pub use decisions::readiness::ReadyOutcome;

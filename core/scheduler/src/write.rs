@@ -7,7 +7,7 @@ pub use decisions::extended::RequestMapping;
 pub use decisions::footprint::ClaimFootprint;
 use model::allocation::Allocation;
 use model::claim::{ClaimId, ClaimSpec};
-use model::group::GroupId;
+use model::group::{GroupId, GroupName};
 use model::identity::{ClaimUid, ConsumerUid, GroupUid, NodeName, PodUid};
 use model::pod::{PodId, Together};
 
@@ -320,7 +320,7 @@ pub struct Consumer {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GroupUser {
     /// Its name, in the claim's namespace.
-    pub name: Arc<str>,
+    pub name: GroupName,
     /// Its uid.
     pub uid: GroupUid,
 }

@@ -58,11 +58,11 @@ async fn perform(connection: &Connection, call: &ApiCall) -> CallOutcome {
 async fn read(connection: &Connection, which: &ObjectRef) -> CallOutcome {
     let (_, namespace, name) = which.named();
     match which {
-        ObjectRef::Claim(_) => get(connection, "resourceclaims", namespace, name, Object::Claim).await,
-        ObjectRef::Pod(_) => get(connection, "pods", namespace, name, Object::Pod).await,
-        ObjectRef::Group(_) => get(connection, "podgroups", namespace, name, Object::Group).await,
+        ObjectRef::Claim(_) => get(connection, "resourceclaims", namespace, &name, Object::Claim).await,
+        ObjectRef::Pod(_) => get(connection, "pods", namespace, &name, Object::Pod).await,
+        ObjectRef::Group(_) => get(connection, "podgroups", namespace, &name, Object::Group).await,
         ObjectRef::Context(_) => {
-            get(connection, "podschedulingcontexts", namespace, name, Object::Context).await
+            get(connection, "podschedulingcontexts", namespace, &name, Object::Context).await
         }
     }
 }

@@ -10,7 +10,6 @@ use client::{Clock, Connection, Leadership, Recorder};
 use cluster::change::Change;
 use gates::Gate;
 use model::timestamp::Timestamp;
-use model::workload::is_replica;
 use scheduler::engine::{Announcement, Effect, Engine, Input};
 use scheduler::news::GangOutcome;
 use scheduler::write::{Write, WriteId, WriteOutcome};
@@ -283,7 +282,7 @@ impl Drive {
             }
         }
         // A tree of groups is one attempt, and replicas that are placed in one pass are one each.
-        let attempts = if is_replica(&first.group.name) { looked.len() } else { 1 };
+        let attempts = if first.group.name.replica().is_some() { looked.len() } else { 1 };
         let each = took / u32::try_from(attempts).unwrap_or(u32::MAX);
         for news in &looked[..attempts] {
             self.options.listener.hear(&Notice::Gang { news, took: Some(each) });

@@ -1,9 +1,9 @@
 //! Announcements of the engine as events of the API.
 
 use client::Report;
-use model::group::{GroupId, Grouping};
+use model::group::{GroupId, GroupName, Grouping};
 use model::pod::Pod;
-use model::workload::replica_parts;
+use model::workload::Replica;
 use objects::Object;
 use objects::core::event::ObjectReference;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
@@ -108,8 +108,8 @@ fn of_gang(news: &GangNews) -> Option<Report> {
     };
     let is_refused = !matches!(news.outcome, GangOutcome::Placed { .. });
     // A workload has many groups, and what is said is said of one.
-    let note = match replica_parts(&news.group.name) {
-        Some((_, group, replica)) => format!("pod group {group}, replica {replica}: {note}"),
+    let note = match news.group.name.replica() {
+        Some(Replica { group, number, .. }) => format!("pod group {group}, replica {number}: {note}"),
         None => note,
     };
     Some(Report {
@@ -126,15 +126,15 @@ fn of_gang(news: &GangNews) -> Option<Report> {
 
 /// The object that a group is, or is a part of.
 fn group_reference(group: &GroupId, uid: &str) -> ObjectReference {
-    let (api_version, kind, name) = match replica_parts(&group.name) {
-        Some((workload, ..)) => (Workload::API_VERSION, Workload::KIND, workload),
-        None => (PodGroup::API_VERSION, PodGroup::KIND, &*group.name),
+    let (api_version, kind, name) = match &group.name {
+        GroupName::Replica(replica) => (Workload::API_VERSION, Workload::KIND, &replica.workload),
+        GroupName::Object(name) => (PodGroup::API_VERSION, PodGroup::KIND, name),
     };
     ObjectReference {
         api_version: api_version.to_owned(),
         kind: kind.to_owned(),
         namespace: group.namespace.to_string(),
-        name: name.to_owned(),
+        name: name.to_string(),
         uid: uid.to_owned(),
         ..ObjectReference::default()
     }

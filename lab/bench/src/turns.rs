@@ -224,7 +224,7 @@ fn hard(nodes: usize, has_easy: bool) -> Engine {
         let first = random.below(REQUESTS);
         let second = (first + 1 + random.below(REQUESTS - 1)) % REQUESTS;
         let attribute = format!("gpu.example.com/a{}", random.below(ATTRIBUTES)).into();
-        Constraint { requests: vec![name(first), name(second)], rule: Rule::Match(attribute) }
+        Constraint { requests: vec![name(first).into(), name(second).into()], rule: Rule::Match(attribute) }
     };
     let constraints = (0..PAIRS).map(|_| pair()).collect();
     let requests = (0..REQUESTS).map(request).collect();

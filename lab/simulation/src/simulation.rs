@@ -395,7 +395,7 @@ impl Simulation {
                 users.extend(named.iter().filter_map(read).map(Arc::new));
             }
             About::Pod { id, .. } => pod = self.shelf.read::<PodObject>(&id.namespace, &id.name),
-            About::Group(id) => group = self.shelf.read::<PodGroup>(&id.namespace, &id.name),
+            About::Group(id) => group = self.shelf.read::<PodGroup>(&id.namespace, &id.name.to_string()),
             About::Context { id, .. } => {
                 context = self.shelf.read::<PodSchedulingContext>(&id.namespace, &id.name);
             }

@@ -1,5 +1,6 @@
 //! Objects that writes are made from, of whichever kind, and how they are named and read.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use model::claim::ClaimId;
@@ -28,12 +29,12 @@ pub enum ObjectRef {
 impl ObjectRef {
     /// Its kind, its namespace and its name.
     #[must_use]
-    pub fn named(&self) -> (&'static str, &str, &str) {
+    pub fn named(&self) -> (&'static str, &str, Cow<'_, str>) {
         match self {
-            ObjectRef::Claim(id) => (ResourceClaim::KIND, &id.namespace, &id.name),
-            ObjectRef::Pod(id) => (Pod::KIND, &id.namespace, &id.name),
-            ObjectRef::Group(id) => (PodGroup::KIND, &id.namespace, &id.name),
-            ObjectRef::Context(id) => (PodSchedulingContext::KIND, &id.namespace, &id.name),
+            ObjectRef::Claim(id) => (ResourceClaim::KIND, &id.namespace, Cow::from(&*id.name)),
+            ObjectRef::Pod(id) => (Pod::KIND, &id.namespace, Cow::from(&*id.name)),
+            ObjectRef::Group(id) => (PodGroup::KIND, &id.namespace, Cow::from(id.name.to_string())),
+            ObjectRef::Context(id) => (PodSchedulingContext::KIND, &id.namespace, Cow::from(&*id.name)),
         }
     }
 }

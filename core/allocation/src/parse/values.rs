@@ -16,13 +16,9 @@ impl Parser<'_, '_> {
     /// Joins an alternative to the constraints that concern it.
     pub(super) fn constrain(&mut self, claim: Asked<'_>, alternative: usize) {
         let name = self.problem.alternatives[alternative].name.clone();
-        let (request, subrequest) = match name.split_once('/') {
-            Some((request, subrequest)) => (request, Some(subrequest)),
-            None => (&*name, None),
-        };
         for (index, constraint) in claim.spec().constraints.iter().enumerate() {
             let (Rule::Match(attribute) | Rule::Distinct(attribute)) = &constraint.rule else { continue };
-            if !constraint.concerns(request, subrequest) {
+            if !constraint.concerns(&name) {
                 continue;
             }
             let table = self.table(claim, alternative, attribute);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use cluster::groups::Root;
 use model::group::{Group, Grouping};
 use model::pod::Pod;
-use model::workload::is_replica;
 use placement::Domain;
 
 use crate::gang::members::cast::Cast;
@@ -114,6 +113,6 @@ impl<'p> Party<'p> {
 /// How important a gang is to pods that would be preempted for it: as its group and as each of its members. A group of our own
 /// workloads is as important as its members.
 pub fn importance(group: &Group, members: &[Arc<Pod>]) -> i32 {
-    let of_group = if is_replica(&group.id.name) { i32::MAX } else { group.priority };
+    let of_group = if group.id.name.replica().is_some() { i32::MAX } else { group.priority };
     members.iter().map(|pod| pod.priority).fold(of_group, i32::min)
 }

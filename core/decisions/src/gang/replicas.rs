@@ -12,10 +12,9 @@ use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 use cluster::trial::Mark;
-use model::group::{Group, GroupId};
+use model::group::{Group, GroupId, GroupName};
 use model::identity::PodUid;
 use model::pod::Pod;
-use model::workload::family;
 use placement::{Domain, Gang, Placement, PlacementAnswer, PlacementGenerator, ReachGenerator};
 
 use crate::cycle::Cycle;
@@ -101,11 +100,11 @@ impl Plot {
 impl Cycle<'_> {
     /// Replicas of the same group that wait besides this one, whole and with no member on a node or on the way.
     pub fn siblings(&self, id: &GroupId) -> Vec<GroupId> {
-        let Some(family) = family(&id.name) else { return Vec::new() };
-        let first = GroupId { namespace: id.namespace.clone(), name: format!("{family}/").into() };
+        let Some(own) = id.name.replica() else { return Vec::new() };
+        let first = GroupId { namespace: id.namespace.clone(), name: own.before_siblings().into() };
         let waiting = self.facts.groups.waiting_from(first);
         let same = waiting.take_while(|other| {
-            other.namespace == id.namespace && model::workload::family(&other.name) == Some(family)
+            other.namespace == id.namespace && other.name.replica().is_some_and(|other| other.is_sibling(own))
         });
         same.filter(|other| *other != id && self.is_fresh(other)).take(REPLICAS_MAX - 1).cloned().collect()
     }
@@ -180,15 +179,14 @@ impl Cycle<'_> {
         if !cast.is_local || cast.kinds.iter().flatten().any(|bundle| bundle.members.len() > 1) {
             return Vec::new();
         }
-        let mut counts: BTreeMap<&str, BTreeMap<usize, usize>> = BTreeMap::new();
+        let mut counts: BTreeMap<Option<&GroupName>, BTreeMap<usize, usize>> = BTreeMap::new();
         for (kind, bundles) in cast.kinds.iter().enumerate() {
             for pod in bundles.iter().flat_map(|bundle| &bundle.members).map(|member| &member.pod) {
-                let group = pod.group.as_deref().unwrap_or_default();
-                *counts.entry(group).or_default().entry(kind).or_default() += 1;
+                *counts.entry(pod.group.as_ref()).or_default().entry(kind).or_default() += 1;
             }
         }
-        let wanted = counts.get(&*first.name).cloned();
-        all.iter().filter(|(id, _)| counts.get(&*id.name).cloned() == wanted).cloned().collect()
+        let wanted = counts.get(&Some(&first.name)).cloned();
+        all.iter().filter(|(id, _)| counts.get(&Some(&id.name)).cloned() == wanted).cloned().collect()
     }
 
     /// Where replicas may be; nothing if that is nowhere, or in too many places to try all of them.

@@ -4,6 +4,7 @@
 
 use model::allocation::Allocation;
 use model::claim::{Claim, Wish};
+use model::request_name::RequestName;
 
 use crate::scores::scale::normalised;
 
@@ -23,12 +24,9 @@ pub fn raw<'c>(found: impl IntoIterator<Item = (&'c Claim, &'c Allocation)>) -> 
     for (claim, allocation) in found {
         for request in &claim.spec.requests {
             let Wish::FirstAvailable(alternatives) = &request.wish else { continue };
-            let is_given = |name: &str| {
-                let parts = allocation.grants.iter().filter_map(|grant| grant.request.split_once('/'));
-                parts.into_iter().any(|(parent, child)| parent == &*request.name && child == name)
-            };
             for (worth, (name, _)) in (1..=FIRST).rev().zip(alternatives) {
-                if is_given(name) {
+                let sought = RequestName { request: request.name.clone(), subrequest: Some(name.clone()) };
+                if allocation.grants.iter().any(|grant| grant.request == sought) {
                     sum += worth;
                 }
             }
@@ -76,9 +74,13 @@ mod tests {
         }
     }
 
-    fn given(requests: &[&str]) -> Allocation {
-        let grant = |request: &&str| Grant {
-            request: (*request).into(),
+    fn part(request: &str, subrequest: &str) -> RequestName {
+        RequestName { subrequest: Some(subrequest.into()), ..request.into() }
+    }
+
+    fn given(requests: &[RequestName]) -> Allocation {
+        let grant = |request: &RequestName| Grant {
+            request: request.clone(),
             device: DeviceId { driver: "d".into(), pool: "p".into(), device: "a".into() },
             admin_access: false,
             share: None,
@@ -94,17 +96,17 @@ mod tests {
     fn earlier_alternatives_are_worth_more_and_each_counts_once() {
         let claim = claim(&[("one", &[]), ("two", &["a", "b", "c"]), ("three", &["a", "b"])]);
         assert!(matters(&claim));
-        let worth = |requests: &[&str]| raw([(&claim, &given(requests))]);
-        assert_eq!(worth(&["one", "two/a", "three/a"]), 16);
-        assert_eq!(worth(&["one", "two/c", "two/c", "three/b"]), 13);
-        assert_eq!(worth(&["one"]), 0);
+        let worth = |requests: &[RequestName]| raw([(&claim, &given(requests))]);
+        assert_eq!(worth(&["one".into(), part("two", "a"), part("three", "a")]), 16);
+        assert_eq!(worth(&["one".into(), part("two", "c"), part("two", "c"), part("three", "b")]), 13);
+        assert_eq!(worth(&["one".into()]), 0);
     }
 
     #[test]
     fn claims_without_alternatives_are_worth_the_same_everywhere() {
         let claim = claim(&[("one", &[])]);
         assert!(!matters(&claim));
-        assert_eq!(raw([(&claim, &given(&["one"]))]), 0);
+        assert_eq!(raw([(&claim, &given(&["one".into()]))]), 0);
     }
 
     #[test]

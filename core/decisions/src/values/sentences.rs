@@ -5,7 +5,7 @@ use std::fmt;
 use std::fmt::Display;
 
 use model::claim::ClaimId;
-use model::workload::{Together, replica_parts};
+use model::workload::{Replica, Together};
 
 use crate::values::certainty::Certainty;
 use crate::values::gang_preemption::{GangPreemption, Helpless};
@@ -484,10 +484,10 @@ impl Display for Lacking {
             Lacking::Member { pod, lacks } => {
                 write!(out, "waiting for pod {pod} of the same pod group: {lacks}")
             }
-            Lacking::Members { group, at_least } => match replica_parts(&group.name) {
-                Some((workload, group, replica)) => write!(
+            Lacking::Members { group, at_least } => match group.name.replica() {
+                Some(Replica { workload, group, number }) => write!(
                     out,
-                    "waiting for replica {replica} of pod group {group} of workload {workload} to have at least {at_least} pods"
+                    "waiting for replica {number} of pod group {group} of workload {workload} to have at least {at_least} pods"
                 ),
                 None => write!(out, "waiting for pod group {} to have at least {at_least} pods", group.name),
             },

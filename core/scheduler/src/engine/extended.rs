@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::ledger::{Holder, PodRef};
-use decisions::cycle::Underway as _;
 use decisions::extended::wish_on;
 use decisions::filters::Filter;
 use decisions::holding::held;
 use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::underway::Underway as _;
 use model::allocation::Allocation;
 use model::claim::ClaimId;
 use model::identity::PodUid;

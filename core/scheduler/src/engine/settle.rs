@@ -81,7 +81,8 @@ impl Engine {
                 None
             }
             (BindingStage::Binding(known), WriteOutcome::Failed(reason)) if *known == write => {
-                let why = CannotBind { why: NotBound::BindRefused(reason.clone()), because: Why::NotBound };
+                let why =
+                    CannotBind { why: NotBound::BindRefused(reason.clone()), because: Why::BindRefused };
                 self.bindings.step(&uid, Event::Failed(why));
                 Some(uid)
             }
@@ -210,15 +211,11 @@ impl Engine {
         let Some(binding) = self.bindings.get_mut(uid) else { return };
         let (pod, mut written) = (binding.pod.clone(), std::mem::take(&mut binding.written));
         let keeps_node = binding.keeps_node;
-        let (because, is_refused) = match binding.stage() {
-            BindingStage::Failing(why) => (why.because, matches!(why.why, NotBound::BindRefused(_))),
-            _ => (Why::NotBound, false),
+        let because = match binding.stage() {
+            BindingStage::Failing(why) => why.because,
+            _ => Why::NotBound,
         };
-        // Ready devices are kept for a pod that tries others beside them on its node. One that could not be bound has all that it
-        // needs, and may be gone.
-        if because == Why::Preempted || ((!keeps_node || is_refused) && pod.node.is_none()) {
-            self.give_up_devices(&pod, &mut written, because);
-        }
+        self.give_up_devices(&pod, &mut written, because);
         if !keeps_node {
             let latest = self.facts.waiting.get(uid).unwrap_or(&pod).clone();
             self.withdraw(&latest);

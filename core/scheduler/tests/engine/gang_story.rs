@@ -148,7 +148,7 @@ impl Story {
         self.evictions += evicted.len();
         let whole = self.play.whole;
         let is_whole = |pod: &&Pod| {
-            pod.group.as_deref().is_some_and(|group| whole.contains(&group)) && pod.node.is_some()
+            pod.group.as_ref().is_some_and(|group| whole.contains(&&*group.to_string())) && pod.node.is_some()
         };
         let members: Vec<&Pod> = self.world.pods.values().filter(is_whole).collect();
         let is_asked = |pod: &&Pod| evicted.iter().any(|name| **name == *pod.id.name);

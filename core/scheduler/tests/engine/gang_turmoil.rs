@@ -40,7 +40,7 @@ fn add_member(world: &mut World, dice: &mut Dice, number: u64) {
 
 /// Where the bound members of a gang are.
 fn racks_of(world: &World, gang: &str) -> Vec<&'static str> {
-    let members = world.pods.values().filter(|pod| pod.group.as_deref() == Some(gang));
+    let members = world.pods.values().filter(|pod| pod.group == Some(gang.into()));
     let nodes = members.filter_map(|pod| pod.node.as_deref());
     nodes.map(|node| if ["a", "b"].contains(&node) { "r0" } else { "r1" }).collect()
 }

@@ -85,7 +85,7 @@ pub fn fill(world: &mut World, node: &str) {
 
 /// The racks in which members of a group are.
 pub fn racks(world: &World, group: &str) -> Vec<String> {
-    let members = world.pods.values().filter(|pod| pod.group.as_deref() == Some(group));
+    let members = world.pods.values().filter(|pod| pod.group == Some(group.into()));
     let mut racks: Vec<String> =
         members.filter_map(|pod| pod.node.as_ref()).map(|node| node[..5].to_owned()).collect();
     racks.dedup();

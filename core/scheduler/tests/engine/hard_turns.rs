@@ -170,7 +170,7 @@ fn hard_claim(name: &str) -> ClaimState {
         let first = dice.below(24);
         let second = (first + 1 + dice.below(23)) % 24;
         let attribute = format!("gpu.example.com/a{}", dice.below(6)).into();
-        Constraint { requests: vec![name(first), name(second)], rule: Rule::Match(attribute) }
+        Constraint { requests: vec![name(first).into(), name(second).into()], rule: Rule::Match(attribute) }
     };
     let constraints = (0..54).map(|_| pair()).collect();
     let requests = (0..24).map(request).collect();

@@ -8,7 +8,7 @@ use cluster::claims::ClaimState;
 use model::pod::{ClaimSource, LabelSelector, Pod, PodClaim, PodTerm, Shape};
 use model::timestamp::Timestamp;
 use model::workload::{
-    DeviceTerm, LevelTerm, TermClaims, Terms, Together, Workload, WorkloadGroup, WorkloadId, replica_name,
+    DeviceTerm, LevelTerm, Replica, TermClaims, Terms, Together, Workload, WorkloadGroup, WorkloadId,
 };
 use scheduler::engine::Input;
 use scheduler::write::Write;
@@ -45,7 +45,8 @@ pub fn one_pool() -> Terms {
 }
 
 fn of_replica(replica: usize, pod: Pod) -> Pod {
-    Pod { group: Some(replica_name("w", "g", &replica.to_string())), ..pod }
+    let replica = Replica { workload: "w".into(), group: "g".into(), number: replica.to_string().into() };
+    Pod { group: Some(replica.into()), ..pod }
 }
 
 /// Two members of each replica, `r-0` and `r-1` and so on.

@@ -351,7 +351,7 @@ fn among_many_only_as_many_go_for_a_tree_as_have_to() {
 
 /// In how many racks members of a group are.
 fn racks_of(world: &World, group: &str) -> usize {
-    let members = world.pods.values().filter(|pod| pod.group.as_deref() == Some(group));
+    let members = world.pods.values().filter(|pod| pod.group == Some(group.into()));
     let node = |pod: &Pod| pod.node.as_ref().and_then(|node| node[1..].parse::<usize>().ok());
     members.map(|pod| node(pod).map(|number| number / 20)).collect::<BTreeSet<_>>().len()
 }

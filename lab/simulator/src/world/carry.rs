@@ -88,9 +88,9 @@ impl World {
         let stale = stream.filter(|_| self.setup.strikes(Fault::StaleRead, &mut self.chances));
         let object = match stale {
             Some(stream) => {
-                self.replicas[replica].streams[stream].known.get(&Key::new(namespace, name)).cloned()
+                self.replicas[replica].streams[stream].known.get(&Key::new(namespace, &name)).cloned()
             }
-            None => self.api.get(kind, namespace, name),
+            None => self.api.get(kind, namespace, &name),
         };
         let object = object.and_then(|object| typed(kind, &object).ok());
         match object {
@@ -123,7 +123,7 @@ impl World {
     /// Reads an object as the API has it.
     fn read(&mut self, which: &ObjectRef) -> CallOutcome {
         let (kind, namespace, name) = which.named();
-        match self.api.get(kind, namespace, name) {
+        match self.api.get(kind, namespace, &name) {
             Some(object) => CallOutcome::Done(typed(kind, &object).ok()),
             None => CallOutcome::NotFound(Refused::NotFound.to_string()),
         }

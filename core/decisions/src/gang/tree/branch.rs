@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cluster::facts::Facts;
 use cluster::groups::{DEPTH_MAX, Root};
 use cluster::nodes::NodeIdx;
-use model::group::{Composite, Group};
+use model::group::{Composite, Group, GroupName};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -100,7 +100,7 @@ impl Cycle<'_> {
         }
     }
 
-    fn made(&self, at: &Root) -> (Option<Timestamp>, Arc<str>) {
+    fn made(&self, at: &Root) -> (Option<Timestamp>, GroupName) {
         match at {
             Root::Group(id) => (self.facts.groups.get(id).and_then(|group| group.created), id.name.clone()),
             Root::Composite(id) => {

@@ -14,7 +14,7 @@ use model::group::GroupId;
 use model::identity::PodUid;
 use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
-use model::workload::{WorkloadId, family, replica_parts};
+use model::workload::{Replica, WorkloadId};
 
 use crate::engine::{Announcement, Engine};
 use crate::write::{WaitReason, Write};
@@ -200,26 +200,27 @@ impl Engine {
                 group.parent.clone().filter(|_| is_on && self.facts.groups.root_of(id).is_none())?;
             let mut seen = BTreeSet::new();
             while seen.insert(above.clone()) {
-                let at = GroupId { namespace: id.namespace.clone(), name: above };
+                let at = GroupId { namespace: id.namespace.clone(), name: above.clone().into() };
                 match self.facts.groups.composite(&at) {
-                    None => return Some(Lacking::Composite { group: id.clone(), composite: at.name }),
+                    None => return Some(Lacking::Composite { group: id.clone(), composite: above }),
                     Some(known) => above = known.parent.clone()?,
                 }
             }
             return Some(Lacking::CompositeCycle { group: id.clone(), composite: above });
         }
-        let Some((workload, group, replica)) = replica_parts(&id.name) else {
+        let Some(sought) = id.name.replica() else {
             return Some(Lacking::Group(id.clone()));
         };
-        let known = WorkloadId { namespace: id.namespace.clone(), name: workload.into() };
+        let Replica { workload, group, number } = sought.clone();
+        let known = WorkloadId { namespace: id.namespace.clone(), name: workload.clone() };
         let Some(groups) = self.facts.groups.of_workload(&known) else {
-            return Some(Lacking::Workload { workload: known.name });
+            return Some(Lacking::Workload { workload });
         };
-        let replicas = groups.iter().filter(|one| family(&one.name) == family(&id.name)).count();
-        let (workload, group) = (known.name, group.into());
+        let known = groups.iter().filter_map(|one| one.name.replica());
+        let replicas = known.filter(|one| one.is_sibling(sought)).count();
         Some(match replicas {
             0 => Lacking::GroupOfWorkload { workload, group },
-            _ => Lacking::Replica { workload, group, replica: replica.into(), replicas },
+            _ => Lacking::Replica { workload, group, replica: number, replicas },
         })
     }
 }

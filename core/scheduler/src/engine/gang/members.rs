@@ -11,7 +11,6 @@ use model::group::GroupId;
 use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
-use model::workload::is_replica;
 
 use crate::engine::Engine;
 use crate::life_cycles::not_bound::GangFell;
@@ -153,7 +152,7 @@ impl Engine {
         let is_whole = group.is_some_and(|group| self.facts.groups.members(id) >= group.at_least as usize);
         let priority = match group {
             // A workload of our own has no priority but that of its pods.
-            Some(group) if is_replica(&group.id.name) => {
+            Some(group) if group.id.name.replica().is_some() => {
                 let pods = members.keys().filter_map(|uid| self.facts.waiting.get(uid));
                 pods.map(|pod| pod.priority).max().unwrap_or(0)
             }

@@ -10,7 +10,6 @@ use decisions::gang::Tried;
 use model::group::{Group, GroupId};
 use model::identity::PodUid;
 use model::pod::Pod;
-use model::workload::is_replica;
 
 use crate::engine::{Announcement, Engine};
 use crate::news::{GangNews, GangOutcome};
@@ -57,7 +56,7 @@ impl Engine {
     /// Takes note that enough members of a group may be bound by now. Of a replica of our own workloads nobody knows afterwards
     /// whether that was told, so it is when we bind them ourselves.
     pub(crate) fn look_if_placed(&mut self, id: &GroupId) {
-        if !is_replica(&id.name) && self.is_placed(id).is_some() {
+        if id.name.replica().is_none() && self.is_placed(id).is_some() {
             self.gangs.untold.insert(id.clone());
         }
     }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use model::group::{Group, GroupId};
 use model::identity::GroupUid;
 use model::timestamp::Timestamp;
-use model::workload::is_replica;
 
 use crate::engine::Engine;
 use crate::outbox::Owner;
@@ -48,7 +47,7 @@ impl Notes {
 impl Engine {
     /// Notes on a group how it stands.
     pub(super) fn note_group(&mut self, group: &Group, state: GroupState) {
-        if is_replica(&group.id.name) {
+        if group.id.name.replica().is_some() {
             // There is no such object; the status of the workload is kept by a controller.
             return;
         }

@@ -39,11 +39,13 @@ impl Engine {
         let (asked, later): (Vec<_>, Vec<_>) = asked
             .into_iter()
             .partition(|(pod, _)| first_asked.as_ref().is_none_or(|first| first.contains(&pod.uid)));
-        let Some((first, _)) = asked.first() else { return false };
+        debug_assert!(!asked.is_empty(), "{key:?} asks drivers for one member at least");
         for (pod, choice) in &asked {
             choice.negotiation.iter().for_each(|openings| self.ask_drivers(pod, openings));
         }
-        others.into_iter().chain(later).for_each(|(pod, _)| self.waits_with(pod, first));
+        if let Some((first, _)) = asked.first() {
+            others.into_iter().chain(later).for_each(|(pod, _)| self.waits_with(pod, first));
+        }
         self.queue.wait(key, NODES, now);
         true
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cluster::groups::Key;
-use decisions::cycle::Underway as _;
 use decisions::negotiation::{Openings, Pending, Say, unanswered};
 use decisions::pod::PodRefusal;
 use decisions::reason::Reason;
+use decisions::underway::Underway as _;
 use decisions::wake::{Wake, Wakes};
 use model::identity::NodeName;
 use model::pod::Pod;

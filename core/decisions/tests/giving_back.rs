@@ -1,0 +1,133 @@
+//! Whether a claim gives its devices back: every reason against everything that speaks for keeping them.
+
+use std::sync::Arc;
+
+use cluster::claims::{Allocated, ClaimState};
+use cluster::facts::Facts;
+use decisions::giving_back::{Kept, Why, kept};
+use decisions::underway::{Tie, Underway};
+use gates::Gates;
+use model::claim::{Claim, ClaimControl, ClaimId, ClaimSpec};
+
+/// What is being written for the pod `uid-p`.
+struct Writing {
+    tie: Tie,
+    reserved_for_other: bool,
+    given_up: bool,
+}
+
+const NOTHING: Writing = Writing { tie: Tie::None, reserved_for_other: false, given_up: false };
+
+impl Underway for Writing {
+    fn is_on_its_way(&self, _: &str) -> bool {
+        true
+    }
+
+    fn is_being_reserved(&self, _: &ClaimId, _: Option<&str>) -> bool {
+        self.reserved_for_other
+    }
+
+    fn is_given_up(&self, _: &ClaimId) -> bool {
+        self.given_up
+    }
+
+    fn tie(&self, _: &str) -> Tie {
+        self.tie
+    }
+}
+
+fn id() -> ClaimId {
+    ClaimId { namespace: "n".into(), name: "c".into() }
+}
+
+fn claim() -> ClaimState {
+    ClaimState {
+        uid: "uid-c".into(),
+        version: "1".into(),
+        wish: Arc::new(Claim { id: id(), spec: ClaimSpec::default() }),
+        allocation: Some(Arc::new(Allocated { nodes: None, held: Vec::new() })),
+        reserved_for: Vec::new(),
+        owner: None,
+        extended: false,
+        deleting: false,
+        protected: false,
+        preparation: None,
+        control: ClaimControl::default(),
+    }
+}
+
+fn verdict(why: Why, state: &ClaimState, writing: &Writing) -> Option<Kept> {
+    let mut facts = Facts::new(Gates::all_on());
+    facts.claims.apply(state.clone());
+    kept(&facts, writing, why, &id(), Some(&"uid-p".into()))
+}
+
+fn of_driver(immediate: bool, leaving: bool) -> ClaimState {
+    let controller = Some("driver.example.com".into());
+    ClaimState { control: ClaimControl { controller, immediate, leaving, shareable: false }, ..claim() }
+}
+
+#[test]
+fn each_reason_takes_what_its_line_says() {
+    let readied = Writing { tie: Tie::Readied, ..NOTHING };
+    let bound = Writing { tie: Tie::Bound, ..NOTHING };
+    let (driver, node, ours) = (Some(Kept::OfDriver), Some(Kept::ForItsNode), Some(Kept::OfOurs));
+    // We gave them; and the pod was readied on its node, or bound to it. A driver's controller gave them; for good; and is asked
+    // for them already.
+    let lines = [
+        (Why::PodGone, [None, None, None, driver, driver, driver]),
+        (Why::NotBound, [None, node, node, driver, driver, driver]),
+        (Why::BindRefused, [None, None, node, driver, driver, driver]),
+        (Why::Preempted, [None; 6]),
+        (Why::LostClash, [None; 6]),
+        (Why::NotReady, [None; 6]),
+        (Why::BlocksOwnPod, [None, None, None, None, driver, None]),
+        (Why::BlocksOwnGang, [None, None, None, driver, driver, driver]),
+        (Why::Unused, [None, None, None, driver, driver, driver]),
+        (Why::NegotiationFailed, [ours, ours, ours, None, driver, driver]),
+        (Why::DriverAsked, [ours, ours, ours, ours, ours, None]),
+    ];
+    assert_eq!(lines.map(|(why, _)| why), Why::ALL);
+    for (why, expected) in lines {
+        let found = [
+            verdict(why, &claim(), &NOTHING),
+            verdict(why, &claim(), &readied),
+            verdict(why, &claim(), &bound),
+            verdict(why, &of_driver(false, false), &NOTHING),
+            verdict(why, &of_driver(true, false), &NOTHING),
+            verdict(why, &of_driver(false, true), &NOTHING),
+        ];
+        assert_eq!(found, expected, "{why:?}");
+    }
+}
+
+#[test]
+fn nothing_is_taken_that_another_uses_or_that_is_asked_for_whatever_the_reason() {
+    for why in Why::ALL {
+        // As the reason would have it given back.
+        let given = match why {
+            Why::NegotiationFailed => of_driver(false, false),
+            Why::DriverAsked => of_driver(false, true),
+            _ => claim(),
+        };
+        assert_eq!(verdict(why, &given, &NOTHING), None, "{why:?}");
+        let used = ClaimState { reserved_for: vec!["uid-other".into()], ..given.clone() };
+        assert_eq!(verdict(why, &used, &NOTHING), Some(Kept::InUse), "{why:?}");
+        let own = ClaimState { reserved_for: vec!["uid-p".into()], ..given.clone() };
+        assert_eq!(verdict(why, &own, &NOTHING), None, "{why:?}");
+        let reserving = Writing { reserved_for_other: true, ..NOTHING };
+        assert_eq!(verdict(why, &given, &reserving), Some(Kept::BeingReserved), "{why:?}");
+        let asked = Writing { given_up: true, ..NOTHING };
+        assert_eq!(verdict(why, &given, &asked), Some(Kept::AskedFor), "{why:?}");
+        let made = ClaimState { extended: true, ..given.clone() };
+        assert_eq!(verdict(why, &made, &NOTHING), Some(Kept::Made), "{why:?}");
+        let empty = ClaimState { allocation: None, ..given.clone() };
+        assert_eq!(verdict(why, &empty, &NOTHING), Some(Kept::NoDevices), "{why:?}");
+        let deleting = ClaimState { deleting: true, ..given };
+        assert_eq!(
+            verdict(why, &deleting, &NOTHING),
+            (why == Why::Unused).then_some(Kept::Deleting),
+            "{why:?}"
+        );
+    }
+}
