@@ -47,8 +47,9 @@ impl Cycle<'_> {
         None
     }
 
-    /// One of the claims whose devices keep a pod off nodes that would do otherwise, or are of no use to it as things stand. Which one follows from the pod and the state of
-    /// its claims only, and is another the next time: to ask for the same one over and over may lead nowhere.
+    /// One of the claims whose devices keep a pod off nodes that would do otherwise, or are of no use to it as things stand. Which
+    /// one follows from the pod and the state of its claims only, and is another the next time: to ask for the same one over and
+    /// over may lead nowhere.
     pub(crate) fn one_in_the_way(
         &mut self,
         pod: &Pod,
@@ -65,10 +66,12 @@ impl Cycle<'_> {
                 away.extend(there);
             }
         }
-        if away.is_empty() && !open.pending.is_empty() && !candidates.is_empty() {
+        if away.is_empty() && !candidates.is_empty() {
             // What it has is of no use while the rest cannot be had anywhere, and others may wait for it while they have the
-            // rest.
-            away.extend(idle);
+            // rest. If only devices are lacking that the scheduler gives, those that it gave before need not be asked for again.
+            let is_idle =
+                |state: &&Arc<ClaimState>| !open.pending.is_empty() || state.control.controller.is_some();
+            away.extend(idle.iter().filter(is_idle));
         }
         away.sort_by_key(|state| state.wish.id.clone());
         away.dedup_by_key(|state| state.wish.id.clone());

@@ -10,7 +10,7 @@ use scheduler::engine::{Engine, Input};
 use scheduler::write::{Preemptor, Write, WriteOutcome};
 
 use crate::gangs::{applied, gang, gang_settings, gang_world, node_in};
-use crate::world::{World, pod};
+use crate::world::{World, group_name, pod};
 
 const MEMBERS: [&str; 3] = ["m0", "m1", "m2"];
 
@@ -42,7 +42,7 @@ pub fn policy_group(policy: BindingFailure, given: Given, levels: &[&str]) -> Ch
             })))
         }
         Given::Group | Given::Scheduler => applied(Group {
-            id: GroupId { namespace: "default".into(), name: "w/g/0".into() },
+            id: GroupId { namespace: "default".into(), name: group_name("w/g/0") },
             binding_failure: said,
             levels: levels.iter().map(|level| (*level).into()).collect(),
             ..gang("w/g/0", 3, 0, Default::default())
@@ -71,7 +71,7 @@ fn policy_world(policy: BindingFailure, given: Given) -> World {
 }
 
 fn member(name: &str) -> Pod {
-    Pod { group: Some("w/g/0".into()), ..pod(name, 3_000, &[]) }
+    Pod { group: Some(group_name("w/g/0")), ..pod(name, 3_000, &[]) }
 }
 
 fn bound(world: &World) -> usize {

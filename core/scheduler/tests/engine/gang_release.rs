@@ -14,7 +14,7 @@ use scheduler::write::{Write, WriteOutcome};
 use crate::gang_policy::{Given, evicted, policy_group};
 use crate::gangs::{node_in, seats};
 use crate::group_trees::{leaf, tree, tree_settings};
-use crate::world::{World, pod, world};
+use crate::world::{World, group_name, pod, world};
 
 const MEMBERS: [&str; 3] = ["m0", "m1", "m2"];
 
@@ -76,7 +76,7 @@ fn gang_on_its_way(policy: BindingFailure, given: Given) -> World {
 
 /// A member that is made now.
 fn add(world: &mut World, group: &str, name: &str) {
-    world.add_pod(Pod { group: Some(group.into()), created: Some(world.now), ..pod(name, 3_000, &[]) });
+    world.add_pod(Pod { group: Some(group_name(group)), created: Some(world.now), ..pod(name, 3_000, &[]) });
 }
 
 fn bound(world: &World, names: &[&str]) -> usize {

@@ -9,7 +9,7 @@ use scheduler::news::GangOutcome;
 use scheduler::write::{GroupState, WaitReason, Write};
 
 use crate::gangs::{gang_world, node_in};
-use crate::world::{World, pod, world};
+use crate::world::{World, group_name, pod, world};
 
 fn group(at_least: u32, was_placed: bool) -> Change {
     Change::Group(GroupChange::Applied(Box::new(Group {
@@ -115,7 +115,7 @@ fn own_workload(groups: &[(&str, u32)]) -> Change {
 }
 
 fn member_of(group: &str, name: &str) -> Pod {
-    Pod { group: Some(group.into()), ..pod(name, 1_000, &[]) }
+    Pod { group: Some(group_name(group)), ..pod(name, 1_000, &[]) }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use model::identity::NodeName;
 use model::pod::PodId;
 
 use crate::negotiation::{DRIVER, lent, negotiating};
-use crate::world::{World, claim_id, node, pod};
+use crate::world::{World, claim, claim_id, gpu_class, gpus, node, pod};
 
 /// A world with so many nodes of this size each, and so many pods with a claim each.
 fn crowd(nodes: usize, pods: usize) -> World {
@@ -227,4 +227,31 @@ fn a_pod_that_waits_for_others_to_leave_a_claim_gives_back_what_drivers_gave_it(
     world.later(20);
     world.settle();
     assert_eq!(world.selected("p"), Some("a"), "it is asked for again when the other has left");
+}
+
+#[test]
+fn a_pod_that_lacks_devices_of_the_scheduler_gives_back_what_drivers_gave_it() {
+    let mut world = negotiating();
+    world.fact(node("a", 4_000));
+    world.fact(gpu_class());
+    world.fact(gpus("a", &["gpu-0"]));
+    world.add_claim(claim("taken"));
+    world.add_pod(pod("first", 100, &["taken"]));
+    world.settle();
+    assert_eq!(world.node_of("first").as_deref(), Some("a"));
+    world.add_claim(lent("own"));
+    world.add_claim(claim("card"));
+    world.give("own", DRIVER, Some("a"), &[]);
+    world.add_pod(pod("p", 100, &["own", "card"]));
+    world.settle();
+    assert!(world.claims[&claim_id("own")].control.leaving, "others could have it: {:?}", world.told);
+    world.take_back("own");
+    world.later(20);
+    world.settle();
+    assert_eq!(world.selected("p"), None, "it is not asked for while the card is not to be had");
+    world.remove_pod("first");
+    world.remove_claim("taken");
+    world.later(20);
+    world.settle();
+    assert_eq!(world.selected("p"), Some("a"), "it is asked for again when the card is to be had");
 }

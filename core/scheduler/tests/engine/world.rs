@@ -16,10 +16,12 @@ use gates::Gates;
 use model::allocation::{Allocation, Grant};
 use model::claim::{Amount, Ask, Claim, ClaimId, ClaimSpec, Class, Request, Wish};
 use model::device::{Binding, Device, DeviceId, PoolId, Reach, Slice};
+use model::group::GroupName;
 use model::identity::PodUid;
 use model::node::Node;
 use model::pod::{ClaimSource, ContainerWish, Landing, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
+use model::workload::Replica;
 use scheduler::engine::{Announcement, Effect, Engine, Input};
 use scheduler::write::{ClaimFootprint, Preemptor, Write, WriteId, WriteOutcome};
 use selector::SliceRevision;
@@ -117,6 +119,16 @@ pub fn gpus_with(node: &str, names: &[&str], binding: &Binding) -> Change {
 pub fn gpu_class() -> Change {
     let selector = "device.driver == \"gpu.example.com\"".into();
     Change::ClassApplied(Class { name: "gpu".into(), selectors: vec![Some(selector)], ..Class::default() })
+}
+
+/// The name of a group: of a replica, such as `w/g/0`, or of an object.
+pub fn group_name(text: &str) -> GroupName {
+    match text.split('/').collect::<Vec<_>>()[..] {
+        [workload, group, number] => {
+            Replica { workload: workload.into(), group: group.into(), number: number.into() }.into()
+        }
+        _ => text.into(),
+    }
 }
 
 pub fn claim_id(name: &str) -> ClaimId {

@@ -278,7 +278,9 @@ impl Judge {
             |pod: &Arc<Pod>| pod.spec.node_name == *node && self.bound_by_hand.contains(&pod.metadata.uid);
         if !self.rivals && !self.pods.values().any(is_by_hand) {
             wrong.extend(self.check_room(node));
-            wrong.extend(self.rules.check_company(pod, &self.pods));
+            // Whoever binds a pod by hand answers for what it uses besides others.
+            let others = self.pods.values().filter(|pod| !self.bound_by_hand.contains(&pod.metadata.uid));
+            wrong.extend(self.rules.check_company(pod, others));
         }
         wrong
     }

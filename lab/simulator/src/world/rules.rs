@@ -63,12 +63,12 @@ impl Rules {
 
     /// A pod was put on a node by the one scheduler that there is: it shares no volume that it may not share, and no node with
     /// pods that it or they want to be apart from.
-    pub fn check_company(&self, pod: &Pod, pods: &BTreeMap<Key, Arc<Pod>>) -> Vec<String> {
+    pub fn check_company<'p>(&self, pod: &Pod, pods: impl Iterator<Item = &'p Arc<Pod>>) -> Vec<String> {
         let mut wrong = Vec::new();
         let is_other = |other: &&Arc<Pod>| {
             other.metadata.uid != pod.metadata.uid && !other.spec.node_name.is_empty() && !is_over(other)
         };
-        for other in pods.values().filter(is_other) {
+        for other in pods.filter(is_other) {
             let (name, other_name) = (&pod.metadata.name, &other.metadata.name);
             for disk in disks(pod).filter(|disk| self.single.contains(*disk)) {
                 if disks(other).any(|one| one == disk) {
