@@ -180,7 +180,8 @@ impl GangRecord {
         }
         let seats: Vec<(String, &str)> =
             members.into_iter().map(|(group, pod)| (group, pod.spec.node_name.as_str())).collect();
-        self.policies.torn(&seats)
+        let made = now.and_then(|pod| self.made.get(&pod.metadata.uid)).copied().unwrap_or_default();
+        self.policies.torn(&seats, made)
     }
 
     fn root_of(&self, pod: &Pod) -> Option<String> {

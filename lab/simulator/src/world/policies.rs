@@ -55,7 +55,8 @@ struct Policy {
     named_level: Option<String>,
     parent: Option<String>,
     is_of_groups: bool,
-    is_there: bool,
+    /// The revision since which it is there, unless it is gone.
+    there_since: Option<u64>,
 }
 
 /// What all groups ask for.
@@ -86,12 +87,12 @@ fn replica_name(workload: &str, group: &str, replica: &str) -> String {
 impl Policies {
     /// Takes in what became of a group, a workload or a topology, and says which roots it changes something for.
     pub(super) fn see(&mut self, made: &Made, object: &Value) -> BTreeSet<String> {
-        let is_there = made.event.change != Change::Deleted;
+        let there_since = (made.event.change != Change::Deleted).then(|| made.event.revision());
         let (kind, name) = (made.site.kind.kind.as_str(), made.event.key.name.to_string());
         if !matches!(kind, PodGroup::KIND | CompositePodGroup::KIND | Workload::KIND | NodeTopology::KIND) {
             return BTreeSet::new();
         }
-        let spec = if is_there { object["spec"].clone() } else { Value::Null };
+        let spec = if there_since.is_some() { object["spec"].clone() } else { Value::Null };
         if self.specs.insert((kind.to_owned(), name.clone()), spec.clone()) == Some(spec) {
             // Somebody noted something on it.
             return BTreeSet::new();
@@ -103,7 +104,7 @@ impl Policies {
                 let topology = spec.scheduling_constraints.map(|one| one.topology).unwrap_or_default();
                 let level = finest(topology.iter().map(|one| one.key.as_str()));
                 let parent = spec.parent_composite_pod_group_name;
-                self.keep(name, (at_least, level, parent, is_there))
+                self.keep(name, (at_least, level, parent, there_since))
             }
             CompositePodGroup::KIND => {
                 let spec = read::<CompositePodGroup>(object).spec;
@@ -111,11 +112,11 @@ impl Policies {
                 let topology = spec.scheduling_constraints.map(|one| one.topology).unwrap_or_default();
                 let level = finest(topology.iter().map(|one| one.key.as_str()));
                 let parent = spec.parent_composite_pod_group_name;
-                let changed = self.keep(name.clone(), (at_least, level, parent, is_there));
+                let changed = self.keep(name.clone(), (at_least, level, parent, there_since));
                 self.groups.entry(name).and_modify(|policy| policy.is_of_groups = true);
                 changed
             }
-            Workload::KIND => self.see_workload(&read(object), is_there),
+            Workload::KIND => self.see_workload(&read(object), there_since),
             NodeTopology::KIND => {
                 for level in read::<NodeTopology>(object).spec.levels {
                     let label = Level::of_key(&level.node_label);
@@ -129,7 +130,7 @@ impl Policies {
         changed.iter().map(|group| self.root(group)).collect()
     }
 
-    fn see_workload(&mut self, workload: &Workload, is_there: bool) -> Vec<String> {
+    fn see_workload(&mut self, workload: &Workload, there_since: Option<u64>) -> Vec<String> {
         let mut changed = Vec::new();
         for group in &workload.spec.pod_groups {
             let constraints = group.scheduling_constraints.as_ref();
@@ -145,7 +146,7 @@ impl Policies {
             let at_least = group.policy.gang.as_ref().map_or(1, |gang| gang.min_count);
             for replica in 0..group.replicas.unwrap_or(1) {
                 let name = replica_name(&workload.metadata.name, &group.name, &replica.to_string());
-                changed.extend(self.keep(name.clone(), (at_least, level, None, is_there)));
+                changed.extend(self.keep(name.clone(), (at_least, level, None, there_since)));
                 if let (Some(named), Some(policy)) = (by_name, self.groups.get_mut(&name)) {
                     policy.named_level = Some((*named).to_owned());
                 }
@@ -157,15 +158,15 @@ impl Policies {
     fn keep(
         &mut self,
         name: String,
-        (at_least, level, parent, is_there): (i32, Level, Option<String>, bool),
+        (at_least, level, parent, there_since): (i32, Level, Option<String>, Option<u64>),
     ) -> Vec<String> {
         let at_least = usize::try_from(at_least).unwrap_or(1).max(1);
         let is_of_groups = false;
-        let new = Policy { at_least, level, named_level: None, parent, is_of_groups, is_there };
+        let new = Policy { at_least, level, named_level: None, parent, is_of_groups, there_since };
         let known = self.groups.entry(name.clone()).or_insert_with(|| new.clone());
         known.at_least = known.at_least.min(new.at_least);
         known.level = known.level.max(new.level);
-        known.is_there = is_there;
+        known.there_since = there_since.map(|since| known.there_since.unwrap_or(since));
         vec![name]
     }
 
@@ -194,7 +195,7 @@ impl Policies {
 
     /// Whether all groups that a root is made of are there.
     pub(super) fn is_there(&self, root: &str) -> bool {
-        self.groups.get(root).is_some_and(|policy| policy.is_there)
+        self.groups.get(root).is_some_and(|policy| policy.there_since.is_some())
             && self.below(root).all(|child| self.is_there(child))
     }
 
@@ -203,8 +204,14 @@ impl Policies {
         self.groups.keys().map(|group| self.root(group)).collect()
     }
 
-    /// Groups whose pods are in several domains though every version asks for one. Pods are given with their groups.
-    pub(super) fn torn(&self, pods: &[(String, &str)]) -> Vec<String> {
+    /// Groups whose pods are in several domains though every version asks for one. Pods are given with their groups, and the last of
+    /// them was made at this revision. A group that is gone, or came back since, may have been missing when the last one was placed: then
+    /// nothing said what its pods belong to.
+    pub(super) fn torn(&self, pods: &[(String, &str)], made: u64) -> Vec<String> {
+        let parent_known = |group: &str| {
+            let policy = self.groups.get(group)?;
+            policy.parent.as_deref().filter(|_| policy.there_since.is_some_and(|since| since <= made))
+        };
         let mut torn = Vec::new();
         for (name, policy) in &self.groups {
             let by_name = policy.named_level.as_ref();
@@ -216,7 +223,7 @@ impl Policies {
                     if one == name {
                         return true;
                     }
-                    above = self.groups.get(one).and_then(|policy| policy.parent.as_deref());
+                    above = parent_known(one);
                 }
                 false
             };
@@ -235,5 +242,30 @@ fn finest<'k>(keys: impl Iterator<Item = &'k str>) -> Level {
 }
 
 fn read<T: Object>(object: &Value) -> T {
-    T::deserialize(object).expect("what was admitted is of its kind")
+    T::read_value(object).expect("what was admitted is of its kind")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_of_a_group_that_was_missing_are_in_no_tree() {
+        let mut policies = Policies::default();
+        let keep = |policies: &mut Policies, name: &str, parent: Option<&str>, there_since| {
+            let level = if parent.is_none() { Level::Rack } else { Level::Anywhere };
+            policies.keep(name.to_owned(), (1, level, parent.map(str::to_owned), there_since));
+        };
+        keep(&mut policies, "fleet", None, Some(1));
+        keep(&mut policies, "guide", Some("fleet"), Some(2));
+        keep(&mut policies, "right", Some("fleet"), Some(3));
+        let pods = [("guide".to_owned(), "node-0"), ("right".to_owned(), "node-2")];
+        let apart = [r#"gang fleet straddles {"rack-0", "rack-1"}"#];
+        assert_eq!(policies.torn(&pods, 5), apart);
+        keep(&mut policies, "right", Some("fleet"), None);
+        assert!(policies.torn(&pods, 5).is_empty(), "nothing says that it is in the tree");
+        keep(&mut policies, "right", Some("fleet"), Some(8));
+        assert!(policies.torn(&pods, 5).is_empty(), "it was missing while the last pod waited");
+        assert_eq!(policies.torn(&pods, 9), apart);
+    }
 }
