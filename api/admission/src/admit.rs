@@ -172,7 +172,7 @@ pub(crate) struct Request<'a> {
 /// Runs the rules of the kind `T`.
 pub(crate) fn judge<T: Admit>(mut request: Request<'_>) -> Result<(Value, Vec<String>), Rejection> {
     let context = request.context;
-    let mut object: T = readable(serde_json::from_value(request.object.take()))?;
+    let mut object: T = readable(T::read_value(&std::mem::take(&mut request.object)))?;
     check_namespace(object.metadata_mut(), request.namespace, request.kind.scope)?;
     if let Operation::Update(old) | Operation::UpdateStatus(old) = request.operation
         && object.metadata().name.is_empty()
@@ -250,7 +250,7 @@ fn readable<T: Admit>(read: Result<T, serde_json::Error>) -> Result<T, Rejection
 }
 
 fn write<T: Admit>(object: &T, owned: Option<Value>, kind: &Kind) -> Value {
-    let mut value = serde_json::to_value(object).expect("wire types have string keys and finite numbers");
+    let mut value = object.write_value();
     if let Some(owned) = owned {
         value["metadata"]["managedFields"] = owned;
     }

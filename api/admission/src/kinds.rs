@@ -135,7 +135,7 @@ pub(crate) fn dispatch(request: Request<'_>) -> Result<(Value, Vec<String>), Rej
 }
 
 /// The features whose fields an object of the kind has, in the version in which it is stored.
-pub(crate) fn used_gates(kind: &Kind, object: Value) -> BTreeSet<Gate> {
+pub(crate) fn used_gates(kind: &Kind, object: &Value) -> BTreeSet<Gate> {
     macro_rules! try_each {
         ($($type:ty),* $(,)?) => {$(
             if kind.kind == <$type>::KIND && kind.api_version == <$type>::API_VERSION {

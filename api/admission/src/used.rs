@@ -23,17 +23,16 @@ pub fn used_gates(kind: &Kind, object: &Value) -> BTreeSet<Gate> {
     let Ok(object) = conform(table(), kind.object, object.clone(), &mut Vec::new()) else {
         return BTreeSet::new();
     };
-    kinds::used_gates(versions::stored_kind(kind), versions::to_stored(kind, object))
+    kinds::used_gates(versions::stored_kind(kind), &versions::to_stored(kind, object))
 }
 
 /// The same for a kind that has rules.
-pub(crate) fn used<T: Admit + Clone>(object: Value) -> BTreeSet<Gate> {
+pub(crate) fn used<T: Admit + Clone>(object: &Value) -> BTreeSet<Gate> {
     let mut bare = object.clone();
     if let Some(fields) = bare.as_object_mut() {
         fields.remove("status");
     }
-    let (Ok(object), Ok(bare)) = (serde_json::from_value::<T>(object), serde_json::from_value::<T>(bare))
-    else {
+    let (Ok(object), Ok(bare)) = (T::read_value(object), T::read_value(&bare)) else {
         return BTreeSet::new();
     };
     let is_locked = |gate: &Gate| gate.spec().preset == Preset::LockedOn;

@@ -155,12 +155,12 @@ mod tests {
 
     use super::*;
 
-    fn read<K: Object>(value: Value) -> K {
-        serde_json::from_value(value).expect("a good object")
+    fn read<K: Object>(value: &Value) -> K {
+        K::read_value(value).expect("a good object")
     }
 
     fn pod(node: &str) -> Pod {
-        read(json!({
+        read(&json!({
             "metadata": { "name": "p", "namespace": "ns", "uid": "u" },
             "spec": { "nodeName": node, "resourceClaims": [
                 { "name": "a", "resourceClaimName": "shared" }, { "name": "b", "resourceClaimTemplateName": "t" },
@@ -172,7 +172,7 @@ mod tests {
     fn claim(name: &str, owner: &str, status: &Value) -> ResourceClaim {
         let owners = json!([{ "uid": owner, "controller": true }]);
         let request = json!({ "name": "r", "exactly": { "deviceClassName": "classic" } });
-        read(json!({
+        read(&json!({
             "metadata": { "name": name, "ownerReferences": owners },
             "spec": { "devices": { "requests": [request] } }, "status": status,
         }))
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn needs(pod: &Pod, claims: &[ResourceClaim], gates: Gates) -> Reservations {
-        let group: PodGroup = read(json!({
+        let group: PodGroup = read(&json!({
             "metadata": { "name": "g", "uid": "gu" },
             "spec": { "resourceClaims": [{ "name": "b", "resourceClaimTemplateName": "t" }] },
         }));

@@ -1,6 +1,5 @@
 //! What all kinds have in common, and reading and writing whole objects and lists.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
@@ -9,7 +8,11 @@ use crate::meta::ObjectMeta;
 use crate::wire::wire;
 
 /// A kind with its metadata.
-pub trait Object: Serialize + DeserializeOwned + Default + Clone {
+///
+/// It is read and written by the functions here, whose code is in this crate once for each kind. The code that reads a pod is large: a
+/// crate that called serde's generic functions instead would be compiled with a copy of it. So they cannot be called where the kind
+/// is not known.
+pub trait Object: Default + Clone + Sized {
     /// Such as `resource.k8s.io/v1`.
     const API_VERSION: &'static str;
     /// Such as `ResourceClaim`.
@@ -21,8 +24,7 @@ pub trait Object: Serialize + DeserializeOwned + Default + Clone {
     /// Name, labels, owners and history.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
 
-    /// Reads one object from JSON. Here and not where it is called, because the code that reads a pod is large: a crate that calls it is
-    /// compiled without it, one that calls serde's generic function has a copy of it.
+    /// Reads one object from JSON.
     ///
     /// # Errors
     /// When the JSON is broken or a field has another type than the kind says.
@@ -39,7 +41,16 @@ pub trait Object: Serialize + DeserializeOwned + Default + Clone {
     /// # Errors
     /// When the JSON is broken or a field of an object has another type than the kind says.
     fn read_list(json: &[u8]) -> Result<List<Self>, serde_json::Error>;
+
+    /// The object as JSON.
+    fn write(&self) -> Vec<u8>;
+
+    /// The object as a JSON value.
+    fn write_value(&self) -> Value;
 }
+
+/// Why [`Object::write`] cannot fail.
+pub(crate) const WRITABLE: &str = "wire types have string keys and finite numbers";
 
 /// JSON that is no object of the kind that was expected.
 #[derive(Debug, Error)]

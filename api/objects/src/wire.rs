@@ -250,6 +250,14 @@ macro_rules! wire {
             fn read_list(json: &[u8]) -> Result<crate::object::List<Self>, serde_json::Error> {
                 crate::object::read_list(json)
             }
+
+            fn write(&self) -> Vec<u8> {
+                serde_json::to_vec(self).expect(crate::object::WRITABLE)
+            }
+
+            fn write_value(&self) -> serde_json::Value {
+                serde_json::to_value(self).expect(crate::object::WRITABLE)
+            }
         }
 
         impl<'de> crate::wire::Fields<'de> for $name {

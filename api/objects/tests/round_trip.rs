@@ -28,8 +28,7 @@ fn wire_kind<T: Object>() -> WireKind {
 /// Reads the object's text and writes it again.
 fn rewrite<T: Object>(object: &Value) -> Result<Value, String> {
     let read: T = decode(object.to_string().as_bytes()).map_err(|error| error.to_string())?;
-    let text = serde_json::to_vec(&read).map_err(|error| error.to_string())?;
-    serde_json::from_slice(&text).map_err(|error| error.to_string())
+    serde_json::from_slice(&read.write()).map_err(|error| error.to_string())
 }
 
 fn wire_kinds() -> Vec<WireKind> {

@@ -33,7 +33,7 @@ pub(crate) fn negotiate(
         return Ok(Next::Done);
     }
     let verb = if is_new { Verb::Create } else { Verb::Update };
-    let body = serde_json::to_value(&context).expect("the keys of our wire types are texts");
+    let body = context.write_value();
     Ok(Next::Last(call(verb, PodSchedulingContext::KIND, &pod.namespace, &pod.name, None, body)))
 }
 

@@ -383,7 +383,7 @@ pub(crate) fn reference(consumer: &Consumer) -> ResourceClaimConsumerReference {
 }
 
 pub(crate) fn update(claim: &ResourceClaim, subresource: Option<&'static str>) -> ApiCall {
-    let body = serde_json::to_value(claim).expect("the keys of our wire types are texts");
+    let body = claim.write_value();
     let (namespace, name) = (&claim.metadata.namespace, &claim.metadata.name);
     call(Verb::Update, ResourceClaim::KIND, namespace, name, subresource, body)
 }

@@ -85,13 +85,13 @@ async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     }
 }
 
-fn read<K: Object>(value: Value) -> K {
-    serde_json::from_value(value).expect("a good object")
+fn read<K: Object>(value: &Value) -> K {
+    K::read_value(value).expect("a good object")
 }
 
 fn template() -> ResourceClaimTemplate {
     let request = json!({ "name": "gpu", "exactly": { "deviceClassName": "gpu" } });
-    read(json!({
+    read(&json!({
         "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
         "metadata": { "name": "t", "namespace": "default" },
         "spec": { "spec": { "devices": { "requests": [request] } } },
@@ -101,7 +101,7 @@ fn template() -> ResourceClaimTemplate {
 fn pod(name: &str) -> Pod {
     let entry = json!({ "name": "gpu", "resourceClaimTemplateName": "t" });
     let container = json!({ "name": "c", "image": "i", "resources": { "claims": [{ "name": "gpu" }] } });
-    read(json!({
+    read(&json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "namespace": "default" },
         "spec": { "containers": [container], "resourceClaims": [entry] },
     }))
@@ -136,7 +136,7 @@ async fn controllers_beside_those_of_kubernetes_are_warned_of() {
     let folder = Folder::new("beside");
     let (_server, connection) = server(&folder).await;
     let leases = Resource::<Lease>::named("leases").within("kube-system");
-    let lease: Lease = read(json!({
+    let lease: Lease = read(&json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": { "name": "kube-controller-manager", "namespace": "kube-system" },
         "spec": { "holderIdentity": "control-plane-0" },

@@ -26,5 +26,5 @@ pub use lease::{
     BadTerms, Candidacy, Election, Leadership, LeaseAction, Observed, Terms, decide, identity, lead,
 };
 pub use resource::Resource;
-pub use watch::{Event, Gone, Selectors, WatchOptions};
+pub use watch::{AnyObject, Event, Gone, Readers, Selectors, SomeObject, WatchOptions};
 pub use write::{Patch, Request, Verb};

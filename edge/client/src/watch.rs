@@ -4,6 +4,7 @@
 //! server was in or is on its way to; at each `Synced` it has exactly the server's. No event is delivered twice, also
 //! not when the connection breaks or the whole has to be listed again.
 
+mod any;
 mod envelope;
 mod follower;
 mod known;
@@ -11,12 +12,14 @@ mod lines;
 
 use std::time::Duration;
 
+use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, stream};
 use objects::Object;
 use tokio::sync::mpsc::Sender;
 
 use crate::connection::Connection;
-use crate::resource::Resource;
+use crate::resource::{Resource, untyped_path};
+pub use any::{AnyObject, Readers, SomeObject};
 use follower::Follower;
 
 /// What a list that stays current says. The version of an object is in its metadata.
@@ -115,11 +118,33 @@ impl Connection {
         selectors: &Selectors,
         options: &WatchOptions,
     ) -> impl Stream<Item = Event<K>> + Send + 'static + use<K> {
-        let follower = Follower::new(self.clone(), resource.path(), selectors, options.clone());
-        stream::unfold(follower, |mut follower| async move {
+        self.follow_path(Readers::of::<K>(), resource.path(), selectors, options).map(Event::of::<K>)
+    }
+
+    /// The same for a kind that only the caller knows, by the names that paths have for it: `v1` and `pods`.
+    pub fn list_and_watch_any(
+        &self,
+        readers: Readers,
+        (api_version, plural): (&str, &str),
+        selectors: &Selectors,
+        options: &WatchOptions,
+    ) -> BoxStream<'static, Event<SomeObject>> {
+        self.follow_path(readers, untyped_path(api_version, plural, ""), selectors, options)
+    }
+
+    fn follow_path(
+        &self,
+        readers: Readers,
+        path: String,
+        selectors: &Selectors,
+        options: &WatchOptions,
+    ) -> BoxStream<'static, Event<SomeObject>> {
+        let follower = Follower::new(readers, self.clone(), path, selectors, options.clone());
+        let events = stream::unfold(follower, |mut follower| async move {
             let event = follower.next().await;
             Some((event, follower))
-        })
+        });
+        events.boxed()
     }
 
     /// Sends what is there and what changes to somebody, in their words, until they listen no more.

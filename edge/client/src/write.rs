@@ -86,7 +86,7 @@ impl Connection {
     /// Makes an object.
     pub async fn create<K: Object>(&self, resource: &Resource<K>, new: &K) -> Answer<K> {
         let path = resource.home_of(new).path();
-        object(self.write(Method::POST, path, JSON, new).await)
+        object(self.write(Method::POST, path, JSON, new.write()).await)
     }
 
     /// Makes an object whose kind only the caller knows, by the names that paths have for it: `v1` and `pods`. The
@@ -98,19 +98,20 @@ impl Connection {
         namespace: &str,
         new: &impl Serialize,
     ) -> Answer<Bytes> {
-        self.write(Method::POST, untyped_path(api_version, plural, namespace), JSON, new).await
+        let path = untyped_path(api_version, plural, namespace);
+        self.write_body(Method::POST, path, JSON, new).await
     }
 
     /// Replaces an object. If it has a resource version, only that version is replaced.
     pub async fn update<K: Object>(&self, resource: &Resource<K>, changed: &K) -> Answer<K> {
         let path = resource.home_of(changed).path_of(&changed.metadata().name);
-        object(self.write(Method::PUT, path, JSON, changed).await)
+        object(self.write(Method::PUT, path, JSON, changed.write()).await)
     }
 
     /// Replaces the status of an object.
     pub async fn update_status<K: Object>(&self, resource: &Resource<K>, changed: &K) -> Answer<K> {
         let path = resource.home_of(changed).path_of(&changed.metadata().name) + "/status";
-        object(self.write(Method::PUT, path, JSON, changed).await)
+        object(self.write(Method::PUT, path, JSON, changed.write()).await)
     }
 
     /// Changes parts of an object.
@@ -122,7 +123,7 @@ impl Connection {
         body: &impl Serialize,
     ) -> Answer<K> {
         let path = resource.path_of(name) + &patch.query();
-        object(self.write(Method::PATCH, path, patch.content_type(), body).await)
+        object(self.write_body(Method::PATCH, path, patch.content_type(), body).await)
     }
 
     /// Changes parts of the status of an object.
@@ -134,7 +135,7 @@ impl Connection {
         body: &impl Serialize,
     ) -> Answer<K> {
         let path = resource.path_of(name) + "/status" + &patch.query();
-        object(self.write(Method::PATCH, path, patch.content_type(), body).await)
+        object(self.write_body(Method::PATCH, path, patch.content_type(), body).await)
     }
 
     /// Deletes an object, or asks for it where finalizers or a grace period come first.
@@ -145,7 +146,7 @@ impl Connection {
         options: &DeleteOptions,
     ) -> Answer<()> {
         // The answer is the object or a status, and nobody needs either.
-        self.write(Method::DELETE, resource.path_of(name), JSON, options).await.map(drop)
+        self.write_body(Method::DELETE, resource.path_of(name), JSON, options).await.map(drop)
     }
 
     /// Deletes all objects that are selected, or asks for it where finalizers come first.
@@ -156,20 +157,20 @@ impl Connection {
         options: &DeleteOptions,
     ) -> Answer<()> {
         let path = resource.path() + &selectors.query();
-        self.write(Method::DELETE, path, JSON, options).await.map(drop)
+        self.write_body(Method::DELETE, path, JSON, options).await.map(drop)
     }
 
     /// Assigns a pod to a node. With a uid in its metadata, the binding is for that pod only and not for its successor.
     pub async fn bind(&self, binding: &Binding) -> Answer<()> {
         let pods = Resource::<Binding>::named("pods").within(&binding.metadata.namespace);
         let path = pods.path_of(&binding.metadata.name) + "/binding";
-        self.write(Method::POST, path, JSON, binding).await.map(drop)
+        self.write(Method::POST, path, JSON, binding.write()).await.map(drop)
     }
 
     /// Reports something that happened to an object.
     pub async fn announce(&self, event: &Event) -> Answer<()> {
         let events = Resource::<Event>::named("events").within(&event.metadata.namespace);
-        self.write(Method::POST, events.path(), JSON, event).await.map(drop)
+        self.write(Method::POST, events.path(), JSON, event.write()).await.map(drop)
     }
 
     /// Does what a request says, and gives the answer as it came.
@@ -196,10 +197,10 @@ impl Connection {
                 (Method::PATCH, patch.content_type())
             }
         };
-        self.write(method, path, content_type, body).await
+        self.write_body(method, path, content_type, body).await
     }
 
-    async fn write(
+    async fn write_body(
         &self,
         method: Method,
         path: String,
@@ -207,9 +208,19 @@ impl Connection {
         body: &impl Serialize,
     ) -> Answer<Bytes> {
         match serde_json::to_vec(body) {
-            Ok(body) => self.call(Ask { method, path, content_type, body: body.into() }).await,
+            Ok(body) => self.write(method, path, content_type, body).await,
             Err(error) => Answer::Invalid(format!("cannot be written as JSON: {error}")),
         }
+    }
+
+    async fn write(
+        &self,
+        method: Method,
+        path: String,
+        content_type: &'static str,
+        body: Vec<u8>,
+    ) -> Answer<Bytes> {
+        self.call(Ask { method, path, content_type, body: body.into() }).await
     }
 }
 

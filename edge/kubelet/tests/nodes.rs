@@ -46,8 +46,8 @@ async fn simulated() -> Connection {
     connection
 }
 
-fn read<K: Object>(value: Value) -> K {
-    serde_json::from_value(value).expect("a good object")
+fn read<K: Object>(value: &Value) -> K {
+    K::read_value(value).expect("a good object")
 }
 
 /// Looks at an object until something is so.
@@ -79,7 +79,7 @@ fn pods() -> Resource<Pod> {
 async fn node(connection: &Connection, name: &str, annotations: Value) {
     let metadata = json!({ "name": name, "annotations": annotations });
     let status = json!({ "allocatable": { "cpu": "8", "pods": "10" } });
-    let node = read(json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status }));
+    let node = read(&json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status }));
     connection.create(&nodes(), &node).await.done().expect("a good node");
 }
 
@@ -120,10 +120,10 @@ async fn events(connection: &Connection) -> Vec<objects::events::Event> {
 
 async fn create_bound(connection: &Connection, metadata: Value, spec: Value, node: &str) {
     let name = metadata["name"].clone();
-    let pod = read(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }));
+    let pod = read(&json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }));
     connection.create(&pods(), &pod).await.done().expect("a good pod");
     let target = json!({ "kind": "Node", "name": node });
-    let binding: Binding = read(json!({
+    let binding: Binding = read(&json!({
         "apiVersion": "v1", "kind": "Binding",
         "metadata": { "name": name, "namespace": "default" }, "target": target,
     }));
@@ -212,7 +212,7 @@ async fn a_pod_whose_claim_is_not_its_own_is_refused_until_it_is() {
     node(&connection, "ours", json!({ SIMULATED: "true" })).await;
     let claims = Resource::<ResourceClaim>::named("resourceclaims").within("default");
     let request = json!({ "name": "gpu", "exactly": { "deviceClassName": "gpu" } });
-    let claim: ResourceClaim = read(json!({
+    let claim: ResourceClaim = read(&json!({
         "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": { "name": "shared" },
         "spec": { "devices": { "requests": [request] } },
     }));

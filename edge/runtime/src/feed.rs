@@ -9,11 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use client::{Answer, Backoff, Connection, Event, Gone, Resource, Selectors, WatchOptions};
+use client::{
+    Answer, AnyObject, Backoff, Connection, Event, Gone, Readers, Selectors, SomeObject, WatchOptions,
+};
 use cluster::change::Change;
 use convert::claim_id;
 use convert::followed::{FOLLOWED, Followed, FollowedKind};
-use futures_util::{Stream, StreamExt};
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use gates::Gates;
 use objects::Object;
 use objects::apps::{ReplicaSet, StatefulSet};
@@ -42,17 +45,13 @@ use crate::drive::Message;
 use crate::kept::Original;
 use crate::notice::{Listener, Notice};
 
-/// Kinds that matter, and how each is followed.
-type Follow = fn(&Connection, &'static Feed, Sender<Message>, &mut JoinSet<()>);
-
-/// A kind that the engine is told about.
+/// A kind that the engine is told about. Kinds differ in these functions; following them is the same for all.
 pub(crate) struct Feed {
     pub(crate) kind: &'static str,
     row: FollowedKind,
-    follow: Follow,
-    /// Follows it from when it is served.
-    await_served: Follow,
-    read: Follow,
+    readers: Readers,
+    message: fn(Event<SomeObject>, bool) -> Option<Message>,
+    vanished: fn(Gone) -> Change,
 }
 
 /// Every kind that the engine is told about: those of the table, in its order.
@@ -80,8 +79,8 @@ static FEEDS: [Feed; FOLLOWED.len()] = [
 ];
 
 const fn feed<K: Source>() -> Feed {
-    let (follow, await_served, read): (Follow, Follow, Follow) = (follow::<K>, await_served::<K>, read::<K>);
-    Feed { kind: K::KIND, row: FollowedKind::of::<K>(), follow, await_served, read }
+    let (row, readers) = (FollowedKind::of::<K>(), Readers::of::<K>());
+    Feed { kind: K::KIND, row, readers, message: message::<K>, vanished: vanished::<K> }
 }
 
 /// An object that facts come from.
@@ -215,10 +214,10 @@ pub(crate) async fn feeds(
 pub(crate) fn follow_all(connection: &Connection, feeds: &Feeds, to: &Sender<Message>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for feed in &feeds.served {
-        (feed.follow)(connection, feed, to.clone(), &mut tasks);
+        follow(connection, feed, to.clone(), &mut tasks);
     }
     for feed in &feeds.unserved {
-        (feed.await_served)(connection, feed, to.clone(), &mut tasks);
+        await_served(connection, feed, to.clone(), &mut tasks);
     }
     tasks
 }
@@ -234,20 +233,15 @@ pub(crate) fn read_again(
     tasks: &mut JoinSet<()>,
 ) -> Vec<&'static str> {
     let written = feeds.iter().filter(|feed| WRITTEN.contains(&feed.kind));
-    written.inspect(|feed| (feed.read)(connection, feed, to.clone(), tasks)).map(|feed| feed.kind).collect()
+    written.inspect(|feed| read(connection, feed, to.clone(), tasks)).map(|feed| feed.kind).collect()
 }
 
 /// Says what is there once.
-fn read<K: Source>(
-    connection: &Connection,
-    feed: &'static Feed,
-    to: Sender<Message>,
-    tasks: &mut JoinSet<()>,
-) {
-    let mut stream = Box::pin(stream::<K>(connection, feed));
+fn read(connection: &Connection, feed: &'static Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
+    let mut stream = stream(connection, feed);
     tasks.spawn(async move {
         while let Some(event) = stream.next().await {
-            let message = match message::<K>(event, true) {
+            let message = match (feed.message)(event, true) {
                 Some(Message::Synced(kind)) => Message::ReadAgain(kind),
                 Some(message) => message,
                 None => continue,
@@ -260,25 +254,17 @@ fn read<K: Source>(
     });
 }
 
-fn stream<K: Source>(
-    connection: &Connection,
-    feed: &Feed,
-) -> impl Stream<Item = Event<K>> + Send + 'static + use<K> {
-    let resource = Resource::<K>::named(feed.row.plural);
+fn stream(connection: &Connection, feed: &Feed) -> BoxStream<'static, Event<SomeObject>> {
+    let names = (feed.row.api_version, feed.row.plural);
     let selectors = Selectors { fields: feed.row.fields.to_owned(), ..Selectors::default() };
-    connection.list_and_watch(&resource, &selectors, &WatchOptions::default())
+    connection.list_and_watch_any(feed.readers, names, &selectors, &WatchOptions::default())
 }
 
-fn follow<K: Source>(
-    connection: &Connection,
-    feed: &'static Feed,
-    to: Sender<Message>,
-    tasks: &mut JoinSet<()>,
-) {
+fn follow(connection: &Connection, feed: &'static Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
     let connection = connection.clone();
     tasks.spawn(async move {
         // Whoever listens no more needs no more facts.
-        while tell_until_unserved::<K>(&connection, feed, &to).await.is_ok() {
+        while tell_until_unserved(&connection, feed, &to).await.is_ok() {
             if until_served(&connection, feed, &to).await.is_err() {
                 return;
             }
@@ -286,16 +272,12 @@ fn follow<K: Source>(
     });
 }
 
-fn await_served<K: Source>(
-    connection: &Connection,
-    feed: &'static Feed,
-    to: Sender<Message>,
-    tasks: &mut JoinSet<()>,
-) {
+/// Follows it from when it is served.
+fn await_served(connection: &Connection, feed: &'static Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
     let connection = connection.clone();
     tasks.spawn(async move {
         while until_served(&connection, feed, &to).await.is_ok() {
-            if tell_until_unserved::<K>(&connection, feed, &to).await.is_err() {
+            if tell_until_unserved(&connection, feed, &to).await.is_err() {
                 return;
             }
         }
@@ -318,12 +300,8 @@ async fn until_served(connection: &Connection, feed: &'static Feed, to: &Sender<
 }
 
 /// Tells what is there of a kind and what changes. When the server serves it no more, all of it is told to be gone.
-async fn tell_until_unserved<K: Source>(
-    connection: &Connection,
-    feed: &'static Feed,
-    to: &Sender<Message>,
-) -> Sent {
-    let mut stream = Box::pin(stream::<K>(connection, feed));
+async fn tell_until_unserved(connection: &Connection, feed: &'static Feed, to: &Sender<Message>) -> Sent {
+    let mut stream = stream(connection, feed);
     let mut lists = true;
     // Of kinds that are always there nothing has to be remembered.
     let mut there: BTreeSet<Gone> = BTreeSet::new();
@@ -331,15 +309,15 @@ async fn tell_until_unserved<K: Source>(
         lists = may_list(lists, &event);
         if feed.row.comes_and_goes {
             match &event {
-                Event::Applied(object) => drop(there.insert(named(object))),
-                Event::Deleted(object) => drop(there.remove(&named(object))),
+                Event::Applied(object) => drop(there.insert(named(&**object))),
+                Event::Deleted(object) => drop(there.remove(&named(&**object))),
                 Event::Vanished(gone) => drop(there.remove(gone)),
                 Event::Interrupted { .. } => {
                     if let Answer::Done(false) =
                         connection.serves(feed.row.api_version, feed.row.plural).await
                     {
                         for gone in there {
-                            to.send(Message::Changed(vanished::<K>(gone), None)).await?;
+                            to.send(Message::Changed((feed.vanished)(gone), None)).await?;
                         }
                         return to.send(Message::NotServed(feed)).await;
                     }
@@ -347,14 +325,14 @@ async fn tell_until_unserved<K: Source>(
                 Event::Synced { .. } | Event::Progressed { .. } | Event::Unreadable { .. } => {}
             }
         }
-        if let Some(message) = message::<K>(event, lists) {
+        if let Some(message) = (feed.message)(event, lists) {
             to.send(message).await?;
         }
     }
     Ok(())
 }
 
-fn named(object: &impl Object) -> Gone {
+fn named(object: &dyn AnyObject) -> Gone {
     let metadata = object.metadata();
     let (namespace, name) = (metadata.namespace.clone(), metadata.name.clone());
     Gone { namespace, name, uid: metadata.uid.clone() }
@@ -371,8 +349,8 @@ fn may_list<K>(lists: bool, event: &Event<K>) -> bool {
 }
 
 /// What an event means for the engine; nothing, if it only says that time passes.
-fn message<K: Source>(event: Event<K>, lists: bool) -> Option<Message> {
-    Some(match event {
+fn message<K: Source>(event: Event<SomeObject>, lists: bool) -> Option<Message> {
+    Some(match event.of::<K>() {
         Event::Applied(object) => match object.applied(revision(&object.metadata().resource_version)) {
             Ok(change) if lists => Message::Changed(change.listed(), object.original()),
             Ok(change) => Message::Changed(change, object.original()),

@@ -139,7 +139,7 @@ fn connect(address: SocketAddr) -> Connection {
 }
 
 async fn create<K: Object>(connection: &Connection, plural: &'static str, object: &Value) {
-    let object: K = serde_json::from_value(object.clone()).expect("an object");
+    let object = K::read_value(object).expect("an object");
     let answer = connection.create(&Resource::<K>::named(plural), &object).await;
     assert!(matches!(answer, Answer::Done(_)), "{:?}", answer.trouble());
 }

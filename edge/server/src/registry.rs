@@ -262,7 +262,7 @@ impl Registry {
         let items = page.map(|page| page.items).unwrap_or_default();
         items
             .iter()
-            .filter_map(|(_, stored)| serde_json::from_value(stored.value(T::API_VERSION, T::KIND)).ok())
+            .filter_map(|(_, stored)| T::read_value(&stored.value(T::API_VERSION, T::KIND)).ok())
             .collect()
     }
 

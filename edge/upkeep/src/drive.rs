@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::controller::{Controller, Done, Look, Reception, Subject, Tools, Undone};
-use crate::follow::{Fact, Heard};
+use crate::follow::{Fact, Heard, follow};
 use crate::kinds::{Kind, KindId};
 use crate::notice::Notice;
 use crate::post::{Ended, Looked, Post};
@@ -55,7 +55,7 @@ impl Drive {
         let kinds = controllers.iter().flat_map(|controller| controller.follows());
         let kinds: BTreeMap<KindId, Kind> = kinds.map(|kind| (kind.id, kind)).collect();
         for kind in kinds.values() {
-            (kind.follow)(&tools.connection, outbox.clone(), &mut streams);
+            follow(*kind, &tools.connection, outbox.clone(), &mut streams);
         }
         let posts = controllers.into_iter().map(|controller| {
             let kinds = controller.follows().iter().map(|kind| kind.id).collect();

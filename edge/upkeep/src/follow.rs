@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
-use client::{Answer, Connection, Event, WatchOptions};
+use client::{Answer, Connection, Event, SomeObject, WatchOptions};
 use futures_util::StreamExt;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::SendError;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::kinds::{Followed, KindId, id, resource};
+use crate::kinds::{Followed, Kind, KindId, id};
 use crate::world::{Change, World, name};
 
 /// How long to wait before a server is asked again whether it serves a kind.
@@ -39,47 +39,48 @@ pub(crate) enum Heard {
 }
 
 /// Follows a kind for as long as the task lives.
-pub(crate) fn follow<K: Followed>(connection: &Connection, to: Sender<Heard>, tasks: &mut JoinSet<()>) {
+pub(crate) fn follow(kind: Kind, connection: &Connection, to: Sender<Heard>, tasks: &mut JoinSet<()>) {
     let connection = connection.clone();
     tasks.spawn(async move {
         // Whoever listens no more needs no more facts.
-        let _ = tell::<K>(&connection, &to).await;
+        let _ = tell(kind, &connection, &to).await;
     });
 }
 
-async fn tell<K: Followed>(connection: &Connection, to: &Sender<Heard>) -> Result<(), SendError<Heard>> {
+async fn tell(kind: Kind, connection: &Connection, to: &Sender<Heard>) -> Result<(), SendError<Heard>> {
+    let Kind { id, plural, .. } = kind;
     loop {
-        match connection.serves(K::API_VERSION, K::PLURAL).await {
+        match connection.serves(id.0, plural).await {
             Answer::Done(true) => break,
             Answer::Done(false) => {
-                to.send(Heard::NotServed(id::<K>())).await?;
+                to.send(Heard::NotServed(id)).await?;
                 sleep(ASK_AGAIN).await;
             }
             other => {
                 let why = other.trouble().unwrap_or_default();
-                to.send(Heard::Trouble(format!("cannot tell whether {} are served: {why}", K::PLURAL)))
-                    .await?;
+                to.send(Heard::Trouble(format!("cannot tell whether {plural} are served: {why}"))).await?;
                 sleep(ASK_SOON).await;
             }
         }
     }
-    to.send(fact(|world: &mut World| {
-        world.serve::<K>();
+    to.send(fact(move |world: &mut World| {
+        (kind.serve)(world);
         None
     }))
     .await?;
-    let (all, options) = (resource::<K>(""), WatchOptions::default());
-    let mut stream = Box::pin(connection.list_and_watch(&all, &client::Selectors::default(), &options));
+    let (all, options) = (client::Selectors::default(), WatchOptions::default());
+    let mut stream = connection.list_and_watch_any(kind.readers, (id.0, plural), &all, &options);
     while let Some(event) = stream.next().await {
-        if let Some(heard) = heard(event) {
+        if let Some(heard) = (kind.heard)(event) {
             to.send(heard).await?;
         }
     }
     Ok(())
 }
 
-fn heard<K: Followed>(event: Event<K>) -> Option<Heard> {
-    Some(match event {
+/// What an event about an object of a kind means.
+pub(crate) fn heard<K: Followed>(event: Event<SomeObject>) -> Option<Heard> {
+    Some(match event.of::<K>() {
         Event::Applied(object) => fact(move |world: &mut World| world.heard(object)),
         Event::Deleted(object) => {
             let (name, uid) = (name(&object), object.metadata().uid.clone());

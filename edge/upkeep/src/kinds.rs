@@ -2,7 +2,7 @@
 //!
 //! A controller names those that it needs; whatever several of them need is followed once.
 
-use client::{Connection, Resource};
+use client::{Event, Readers, Resource, SomeObject};
 use controllers::claimants::{Claimant, claim_names, group_of};
 use controllers::own_workloads::workload_of;
 use objects::Object;
@@ -20,11 +20,9 @@ use objects::supercargo::device_attachment::DeviceAttachment;
 use objects::supercargo::node_topology::NodeTopology;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload as OwnWorkload;
-use tokio::sync::mpsc::Sender;
-use tokio::task::JoinSet;
 
-use crate::follow::{Heard, follow};
-use crate::world::Name;
+use crate::follow::{Heard, heard};
+use crate::world::{Name, World};
 
 /// A kind that can be followed.
 pub(crate) trait Followed: Object + Send + Sync + 'static {
@@ -63,12 +61,17 @@ pub(crate) type KindId = (&'static str, &'static str);
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) id: KindId,
-    pub(crate) follow: fn(&Connection, Sender<Heard>, &mut JoinSet<()>),
+    pub(crate) plural: &'static str,
+    pub(crate) readers: Readers,
+    /// Notes that the server has it.
+    pub(crate) serve: fn(&mut World),
+    pub(crate) heard: fn(Event<SomeObject>) -> Option<Heard>,
 }
 
 /// Names a kind.
 pub(crate) const fn kind<K: Followed>() -> Kind {
-    Kind { id: id::<K>(), follow: follow::<K> }
+    let (readers, serve, heard) = (Readers::of::<K>(), World::serve::<K>, heard::<K>);
+    Kind { id: id::<K>(), plural: K::PLURAL, readers, serve, heard }
 }
 
 /// What tells a kind from all others.

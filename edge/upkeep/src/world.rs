@@ -271,8 +271,8 @@ mod tests {
 
     use super::*;
 
-    fn read<K: Object>(value: Value) -> K {
-        serde_json::from_value(value).expect("a good object")
+    fn read<K: Object>(value: &Value) -> K {
+        K::read_value(value).expect("a good object")
     }
 
     fn claim(version: u32) -> ResourceClaim {
@@ -281,7 +281,7 @@ mod tests {
             "namespace": "ns", "name": "c", "uid": "cu", "resourceVersion": version.to_string(),
             "ownerReferences": owners,
         });
-        read(json!({ "metadata": metadata }))
+        read(&json!({ "metadata": metadata }))
     }
 
     fn key(name: &str) -> Name {
@@ -294,7 +294,7 @@ mod tests {
         let pod = |claim: &str| -> Pod {
             let entries = json!([{ "name": "a", "resourceClaimName": claim }]);
             read(
-                json!({ "metadata": { "namespace": "ns", "name": "p" }, "spec": { "resourceClaims": entries } }),
+                &json!({ "metadata": { "namespace": "ns", "name": "p" }, "spec": { "resourceClaims": entries } }),
             )
         };
         let users = |world: &World, claim: &str| world.marked::<Pod>(&Mark::Claim(key(claim))).count();

@@ -47,7 +47,7 @@ async fn the_controller_of_a_driver_is_told_the_node() {
     let pod = pod(&connection, "p", entry, json!({ "nodeName": "n" })).await;
     // The class may come later.
     let classes = Resource::<DeviceClass>::named("deviceclasses");
-    connection.create(&classes, &read(class)).await.done().expect("a good class");
+    connection.create(&classes, &read(&class)).await.done().expect("a good class");
     let contexts = Resource::<PodSchedulingContext>::named("podschedulingcontexts").within("default");
     let context = until(&connection, &contexts, "p", |context| context.is_some()).await.expect("it is there");
     assert_eq!((context.spec.selected_node.as_str(), context.spec.potential_nodes.len()), ("n", 0));

@@ -80,7 +80,7 @@ async fn a_claim_for_extended_resources_goes_when_its_pod_is_over() {
     let connection = kept_in_order().await;
     let spec = json!({ "nodeName": "n", "containers": [{ "name": "c", "image": "i" }] });
     let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" }, "spec": spec });
-    let pod = connection.create(&pods(), &read::<Pod>(pod)).await.done().expect("a good pod");
+    let pod = connection.create(&pods(), &read::<Pod>(&pod)).await.done().expect("a good pod");
     let owner = json!({ "apiVersion": "v1", "kind": "Pod", "name": "p", "uid": pod.metadata.uid, "controller": true });
     let metadata = json!({
         "name": "p-extended-resources-x", "ownerReferences": [owner], "finalizers": [PROTECTION],
@@ -111,7 +111,7 @@ async fn without_the_label_of_its_namespace_admin_access_is_refused_and_the_even
         "metadata": { "name": "t" }, "spec": { "spec": spec },
     });
     let templates = Resource::<ResourceClaimTemplate>::named("resourceclaimtemplates").within("default");
-    connection.create(&templates, &read(admin)).await.done().expect("a good template");
+    connection.create(&templates, &read(&admin)).await.done().expect("a good template");
     patch(&label(false)).await;
     pod(&connection, "p", from_template(), json!({})).await;
     let refused = event(&connection, "p", "FailedResourceClaimCreation").await;

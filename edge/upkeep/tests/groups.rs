@@ -19,7 +19,7 @@ async fn group(connection: &Connection) -> PodGroup {
     let group = json!({
         "apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": { "name": "g" }, "spec": spec,
     });
-    connection.create(&groups(), &read(group)).await.done().expect("a good group")
+    connection.create(&groups(), &read(&group)).await.done().expect("a good group")
 }
 
 async fn member(connection: &Connection, name: &str) {

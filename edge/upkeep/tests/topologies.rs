@@ -21,7 +21,7 @@ fn workloads() -> Resource<Workload> {
 async fn node(connection: &Connection, name: &str, labels: Value) {
     let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": labels } });
     let nodes = Resource::<Node>::named("nodes");
-    connection.create(&nodes, &read(node)).await.done().expect("a good node");
+    connection.create(&nodes, &read(&node)).await.done().expect("a good node");
 }
 
 /// How many domains and unlabelled nodes each level has, and how many contradictions.
@@ -41,7 +41,7 @@ async fn the_status_of_a_topology_follows_the_labels_of_nodes() {
         "apiVersion": "supercargo.dev/v1alpha1", "kind": "NodeTopology", "metadata": { "name": "floor" },
         "spec": { "levels": levels },
     });
-    connection.create(&topologies(), &read(topology)).await.done().expect("a good topology");
+    connection.create(&topologies(), &read(&topology)).await.done().expect("a good topology");
     let is = |expected: &'static [(i64, i64, i64)]| {
         move |topology: Option<&NodeTopology>| topology.is_some_and(|topology| found(topology) == expected)
     };
@@ -59,7 +59,7 @@ async fn the_status_of_a_workload_counts_its_pods_on_nodes() {
         "apiVersion": "supercargo.dev/v1alpha1", "kind": "Workload", "metadata": { "name": "w" },
         "spec": { "podGroups": [group] },
     });
-    connection.create(&workloads(), &read(workload)).await.done().expect("a good workload");
+    connection.create(&workloads(), &read(&workload)).await.done().expect("a good workload");
     let bound = |count: i32| {
         move |workload: Option<&Workload>| {
             workload.is_some_and(|one| one.status.pod_groups.iter().any(|group| group.bound == count))
@@ -67,7 +67,7 @@ async fn the_status_of_a_workload_counts_its_pods_on_nodes() {
     };
     until(&connection, &workloads(), "w", bound(0)).await;
     let labels = json!({ "supercargo.dev/workload": "w", "supercargo.dev/pod-group": "g" });
-    let pod: Pod = read(json!({
+    let pod: Pod = read(&json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p", "labels": labels },
         "spec": { "nodeName": "n", "containers": [{ "name": "c", "image": "i" }] },
     }));

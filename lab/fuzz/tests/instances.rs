@@ -9,8 +9,7 @@ use testkit::Instance;
 fn refusal<T: Object>(object: &T) -> Option<String> {
     let is_same = |kind: &&schema::Kind| kind.kind == T::KIND && kind.api_version == T::API_VERSION;
     let kind = table().kinds().iter().find(is_same).expect("the kind is served");
-    let value = serde_json::to_value(object).expect("an object can be written");
-    create(kind, value, Gates::all_on()).err().map(|error| format!("{error:?}"))
+    create(kind, object.write_value(), Gates::all_on()).err().map(|error| format!("{error:?}"))
 }
 
 #[test]

@@ -284,7 +284,7 @@ impl World {
     /// All objects of a kind, in the order of their names.
     pub fn all<T: Object>(&self) -> anyhow::Result<Vec<T>> {
         let of_kind = self.objects.iter().filter(|((kind, _, _), _)| kind == T::KIND);
-        Ok(of_kind.map(|(_, object)| serde_json::from_value(object.clone())).collect::<Result<_, _>>()?)
+        Ok(of_kind.map(|(_, object)| T::read_value(object)).collect::<Result<_, _>>()?)
     }
 
     /// The rules that put taints on devices, while they count.

@@ -154,7 +154,7 @@ impl Simulation {
 }
 
 fn written<K: Object>(object: &K) -> Value {
-    let mut value = serde_json::to_value(object).expect("an object can be written");
+    let mut value = object.write_value();
     value["apiVersion"] = json!(K::API_VERSION);
     value["kind"] = json!(K::KIND);
     value

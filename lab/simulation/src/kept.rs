@@ -30,7 +30,7 @@ impl Kept {
     /// The object as its wire type. One that is at rest stays so.
     pub(crate) fn read<T: Object>(&self) -> Option<T> {
         match self {
-            Kept::Text(text, tree) if tree.get().is_none() => serde_json::from_str(text).ok(),
+            Kept::Text(text, tree) if tree.get().is_none() => T::read(text.as_bytes()).ok(),
             Kept::Tree(_) | Kept::Text(..) => T::read_value(self.get()).ok(),
         }
     }

@@ -89,7 +89,7 @@ impl Simulation {
         if made.is_empty() {
             return;
         }
-        let mut noted = json!(claimant);
+        let mut noted = claimant.write_value();
         noted["status"]["resourceClaimStatuses"] = claim_templates::statuses(claimant, &made);
         if let Err(what) = self.shelf.replace(key, noted, Some("status")) {
             self.troubles.insert(key.clone(), what);

@@ -63,7 +63,7 @@ fn judge(objects: &[Value]) {
 
 fn all<T: Object>(objects: &[Value]) -> Vec<T> {
     let of_kind = objects.iter().filter(|one| one["kind"] == T::KIND && one["apiVersion"] == T::API_VERSION);
-    of_kind.map(|one| serde_json::from_value(one.clone()).expect("it was admitted")).collect()
+    of_kind.map(|one| T::read_value(one).expect("it was admitted")).collect()
 }
 
 fn run(pods: &[String]) -> Outcome {

@@ -1,6 +1,7 @@
 //! Events, as the core group and as events.k8s.io write them. The second is stricter: only what is reported in its own
 //! way is accepted.
 
+use objects::Object;
 use objects::core::event::Event as CoreEvent;
 use objects::events::Event;
 use schema::Path;
@@ -95,9 +96,9 @@ pub(crate) fn judge_reported(request: Request<'_>) -> Result<(Value, Vec<String>
 
 /// The event as the core group has it.
 fn stored(event: &Event) -> CoreEvent {
-    let mut value = serde_json::to_value(event).expect("wire types have string keys and finite numbers");
+    let mut value = event.write_value();
     versions::rename_event(&mut value, versions::Direction::ToStored);
-    serde_json::from_value(value).expect("both shapes of an event have fields of the same types")
+    CoreEvent::read_value(&value).expect("both shapes of an event have fields of the same types")
 }
 
 /// What holds for an event of either group. One that says when it happened is reported in the newer way.

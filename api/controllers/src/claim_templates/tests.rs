@@ -6,8 +6,8 @@ use objects::Object;
 
 use super::*;
 
-fn read<K: Object>(value: Value) -> K {
-    serde_json::from_value(value).expect("a good object")
+fn read<K: Object>(value: &Value) -> K {
+    K::read_value(value).expect("a good object")
 }
 
 /// What is there.
@@ -22,13 +22,13 @@ struct Namespace {
 impl Namespace {
     fn with_template() -> Self {
         let metadata = json!({ "labels": { "l": "1" }, "annotations": { "a": "2" } });
-        let template = read(json!({ "spec": { "metadata": metadata, "spec": { "allocationMode": "m" } } }));
+        let template = read(&json!({ "spec": { "metadata": metadata, "spec": { "allocationMode": "m" } } }));
         Self { templates: BTreeMap::from([("t".to_owned(), template)]), ..Self::default() }
     }
 
     /// Also with a claim that was made for the entry `gpu` of somebody.
     fn with_claim(owner: &str) -> Self {
-        let claim = read(json!({ "metadata": {
+        let claim = read(&json!({ "metadata": {
             "name": "p-gpu-x7k2p", "annotations": { ENTRY: "gpu" },
             "ownerReferences": [{ "uid": owner, "controller": true }],
         } }));
@@ -37,7 +37,7 @@ impl Namespace {
 
     /// Also with a group that wants the same claim as its pods, and the features that this needs.
     fn with_group(mut self) -> Self {
-        let group = read(json!({
+        let group = read(&json!({
             "metadata": { "name": "g", "namespace": "ns", "uid": "gu" },
             "spec": { "resourceClaims": [{ "name": "gpu", "resourceClaimTemplateName": "t" }] },
         }));
@@ -67,7 +67,7 @@ impl Namespace {
 }
 
 fn pod(statuses: &Value) -> Pod {
-    read(json!({
+    read(&json!({
         "metadata": { "name": "p", "namespace": "ns", "uid": "u" },
         "spec": { "resourceClaims": [
             { "name": "gpu", "resourceClaimTemplateName": "t" },

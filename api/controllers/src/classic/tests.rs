@@ -9,12 +9,12 @@ use super::*;
 
 const DRIVER: &str = "fpga.example.com";
 
-fn read<K: objects::Object>(value: Value) -> K {
-    serde_json::from_value(value).expect("a good object")
+fn read<K: objects::Object>(value: &Value) -> K {
+    K::read_value(value).expect("a good object")
 }
 
 fn context(selected: &str, potential: &[&str], unsuitable: &[&str]) -> PodSchedulingContext {
-    read(json!({
+    read(&json!({
         "metadata": { "name": "p", "ownerReferences": [{ "kind": "Pod", "uid": "u", "controller": true }] },
         "spec": { "selectedNode": selected, "potentialNodes": potential },
         "status": { "resourceClaims": [{ "name": "c", "unsuitableNodes": unsuitable }] },
@@ -23,7 +23,7 @@ fn context(selected: &str, potential: &[&str], unsuitable: &[&str]) -> PodSchedu
 
 fn claim(status: &Value) -> ResourceClaim {
     read(
-        json!({ "metadata": { "name": "c", "uid": "1", "finalizers": [finalizer(DRIVER)] }, "status": status }),
+        &json!({ "metadata": { "name": "c", "uid": "1", "finalizers": [finalizer(DRIVER)] }, "status": status }),
     )
 }
 
@@ -85,7 +85,7 @@ fn giving_and_taking_back_leave_nothing_in_either_form() {
         bare.metadata.finalizers.clear();
         let handle = ResourceHandle { driver_name: DRIVER.into(), data: "x".into(), ..Default::default() };
         let grant = Grant { handles: vec![handle], shareable: true, ..Grant::default() };
-        let pod: Pod = read(json!({ "metadata": { "name": "p", "uid": "u" } }));
+        let pod: Pod = read(&json!({ "metadata": { "name": "p", "uid": "u" } }));
         let first = described(&bare, DRIVER, &grant, form).expect("it is protected first");
         assert_eq!(described(&first, DRIVER, &grant, form), None);
         let given = given(&first, DRIVER, grant, form, Some(&pod));
@@ -105,7 +105,7 @@ fn giving_and_taking_back_leave_nothing_in_either_form() {
 
 #[test]
 fn nothing_is_said_about_pods_that_are_gone_or_are_others() {
-    let pod = |uid: &str| read::<Pod>(json!({ "metadata": { "name": "p", "uid": uid } }));
+    let pod = |uid: &str| read::<Pod>(&json!({ "metadata": { "name": "p", "uid": uid } }));
     assert!(is_open(&context("a", &[], &[]), &pod("u")));
     assert!(!is_open(&context("", &[], &[]), &pod("u")), "nothing is asked");
     assert!(!is_open(&context("a", &[], &[]), &pod("v")), "another pod of its name");
@@ -117,7 +117,9 @@ fn nothing_is_said_about_pods_that_are_gone_or_are_others() {
 #[test]
 fn a_claim_has_one_controller_or_none() {
     let class = |name: &str, controller: &str| {
-        read::<DeviceClass>(json!({ "metadata": { "name": name }, "spec": { "controllerName": controller } }))
+        read::<DeviceClass>(
+            &json!({ "metadata": { "name": name }, "spec": { "controllerName": controller } }),
+        )
     };
     let classes = [class("a", DRIVER), class("b", DRIVER), class("c", "other.example.com"), class("d", "")];
     let find = |name: &str| classes.iter().find(|class| class.metadata.name == name);
@@ -126,7 +128,7 @@ fn a_claim_has_one_controller_or_none() {
             .iter()
             .map(|name| json!({ "name": name, "exactly": { "deviceClassName": name } }))
             .collect();
-        let claim: ResourceClaim = read(json!({ "spec": { "devices": { "requests": requests } } }));
+        let claim: ResourceClaim = read(&json!({ "spec": { "devices": { "requests": requests } } }));
         classes_of(&claim, &find).map(|(said, classes)| (said.controller, classes.len()))
     };
     assert_eq!(ask(&["a", "b", "a"]), Some((DRIVER.to_owned(), 2)));

@@ -14,8 +14,8 @@ use super::*;
 /// When taints are put on devices here.
 const ADDED: &str = "2026-01-02T03:00:00Z";
 
-fn read<K: Object>(value: Value) -> K {
-    serde_json::from_value(value).expect("a good object")
+fn read<K: Object>(value: &Value) -> K {
+    K::read_value(value).expect("a good object")
 }
 
 fn after(seconds: i64) -> Timestamp {
@@ -28,7 +28,7 @@ fn taint(effect: &str) -> Value {
 
 /// A slice of a pool with the devices `a` and `b`, of which `a` has these taints.
 fn slice(name: &str, generation: i64, taints: &[Value]) -> ResourceSlice {
-    read(json!({
+    read(&json!({
         "metadata": { "name": name },
         "spec": {
             "driver": "d", "pool": { "name": "p", "generation": generation, "resourceSliceCount": 1 },
@@ -38,7 +38,7 @@ fn slice(name: &str, generation: i64, taints: &[Value]) -> ResourceSlice {
 }
 
 fn rule(name: &str, selector: &Value, effect: &str) -> DeviceTaintRule {
-    read(json!({
+    read(&json!({
         "metadata": { "name": name, "uid": name, "generation": 1 },
         "spec": { "deviceSelector": selector, "taint": taint(effect) },
     }))
@@ -76,7 +76,7 @@ fn tainted() -> Book {
 fn claim(devices: &[&str], tolerations: &Value) -> ResourceClaim {
     let result =
         |device: &&str| json!({ "driver": "d", "pool": "p", "device": device, "tolerations": tolerations });
-    read(json!({
+    read(&json!({
         "metadata": { "name": "c", "namespace": "ns" },
         "status": {
             "allocation": { "devices": { "results": devices.iter().map(result).collect::<Vec<_>>() } },
@@ -86,7 +86,7 @@ fn claim(devices: &[&str], tolerations: &Value) -> ResourceClaim {
 }
 
 fn pod(claims: &Value, status: &Value) -> Pod {
-    read(json!({
+    read(&json!({
         "metadata": { "name": "pod", "namespace": "ns", "uid": "u" },
         "spec": { "nodeName": "n", "resourceClaims": claims, "schedulingGroup": { "podGroupName": "g" } },
         "status": status,
@@ -143,7 +143,7 @@ fn a_claim_loses_its_users_when_no_toleration_holds_any_longer() {
 fn only_devices_that_a_claim_holds_count_and_the_earliest_time() {
     let forever = json!([]);
     assert_eq!(tainted().of_claim(&claim(&["b"], &forever)), None);
-    assert_eq!(tainted().of_claim(&read(json!({ "metadata": {} }))), None);
+    assert_eq!(tainted().of_claim(&read(&json!({ "metadata": {} }))), None);
     let mut book = tainted();
     book.rules.push(rule("r", &json!({ "device": "b" }), "NoExecute"));
     let both = book.of_claim(&claim(&["a", "b"], &forever)).expect("both are tainted");

@@ -248,12 +248,12 @@ mod tests {
 
     use super::*;
 
-    fn read<K: Object>(value: Value) -> K {
-        serde_json::from_value(value).expect("a good object")
+    fn read<K: Object>(value: &Value) -> K {
+        K::read_value(value).expect("a good object")
     }
 
     fn pod(node: &str, phase: &str) -> Pod {
-        read(json!({
+        read(&json!({
             "metadata": { "namespace": "ns", "name": "p", "uid": "u" },
             "spec": { "nodeName": node, "resourceClaims": [
                 { "name": "a", "resourceClaimName": "c" }, { "name": "b", "resourceClaimTemplateName": "t" },
@@ -266,7 +266,7 @@ mod tests {
         let results = devices.iter().map(|device| json!({ "driver": "x", "pool": name, "device": device }));
         let allocation = json!({ "devices": { "results": results.collect::<Vec<_>>() } });
         read(
-            json!({ "metadata": { "namespace": "ns", "name": name }, "status": { "allocation": allocation } }),
+            &json!({ "metadata": { "namespace": "ns", "name": name }, "status": { "allocation": allocation } }),
         )
     }
 
@@ -332,7 +332,7 @@ mod tests {
     fn nothing_is_at_rest_while_a_job_waits_to_make_a_pod() {
         let mut board = Board::default();
         let job = |status: Value| -> Job {
-            read(json!({ "metadata": { "namespace": "ns", "name": "j" }, "status": status }))
+            read(&json!({ "metadata": { "namespace": "ns", "name": "j" }, "status": status }))
         };
         for (status, is_at_rest) in [
             (json!({}), false),

@@ -3,19 +3,19 @@
 //! Servers say what happened first, so the object is read straight into its type, in one pass over the line. A line that begins
 //! otherwise is looked through before.
 
-use objects::Object;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Gone;
+use super::any::{Readers, SomeObject};
 use crate::answer::Status;
 
 /// A line that was read.
-pub(crate) enum Line<K> {
+pub(crate) enum Line {
     /// An object is new or has changed.
-    Applied(K),
+    Applied(SomeObject),
     /// An object is gone.
-    Deleted(K),
+    Deleted(SomeObject),
     /// Everything up to this version has been said.
     Bookmark { version: String, initial_end: bool },
     /// The watch ends, and why.
@@ -25,15 +25,15 @@ pub(crate) enum Line<K> {
 }
 
 /// Reads a line. A line that does not even name an object is an error.
-pub(crate) fn read<K: Object>(line: &[u8]) -> Result<Line<K>, String> {
-    if let Some(Ok(read)) = usual(line).map(|(happened, object)| content(happened, object)) {
+pub(crate) fn read(readers: Readers, line: &[u8]) -> Result<Line, String> {
+    if let Some(Ok(read)) = usual(line).map(|(happened, object)| content(readers, happened, object)) {
         return Ok(read);
     }
     let envelope: Envelope<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let (Some(happened), Some(object)) = (envelope.happened, envelope.object) else {
         return Err("a line of the watch says nothing".to_owned());
     };
-    content(happened, object.get().as_bytes()).or_else(|error| {
+    content(readers, happened, object.get().as_bytes()).or_else(|error| {
         let named: NamedObject = serde_json::from_str(object.get()).map_err(|_| error.to_string())?;
         let (object, version) = named.identity();
         Ok(Line::Unreadable { object, version, why: error.to_string() })
@@ -41,7 +41,7 @@ pub(crate) fn read<K: Object>(line: &[u8]) -> Result<Line<K>, String> {
 }
 
 /// Reads the objects of a page one by one, after reading them all at once has failed.
-pub(crate) fn read_page<K: Object>(json: &[u8]) -> Result<(Vec<Line<K>>, objects::ListMeta), String> {
+pub(crate) fn read_page(readers: Readers, json: &[u8]) -> Result<(Vec<Line>, objects::ListMeta), String> {
     #[derive(Deserialize)]
     struct Page<'a> {
         metadata: objects::ListMeta,
@@ -49,7 +49,7 @@ pub(crate) fn read_page<K: Object>(json: &[u8]) -> Result<(Vec<Line<K>>, objects
         items: Vec<&'a RawValue>,
     }
     let page: Page<'_> = serde_json::from_slice(json).map_err(|error| error.to_string())?;
-    let read = |raw: &&RawValue| match K::read(raw.get().as_bytes()) {
+    let read = |raw: &&RawValue| match (readers.read)(raw.get().as_bytes()) {
         Ok(object) => Ok(Line::Applied(object)),
         Err(error) => {
             let named: NamedObject = serde_json::from_str(raw.get()).map_err(|_| error.to_string())?;
@@ -141,10 +141,10 @@ fn usual(line: &[u8]) -> Option<(Happened, &[u8])> {
 }
 
 /// Reads the object of an event of which is known what happened.
-fn content<K: Object>(happened: Happened, object: &[u8]) -> Result<Line<K>, serde_json::Error> {
+fn content(readers: Readers, happened: Happened, object: &[u8]) -> Result<Line, serde_json::Error> {
     Ok(match happened {
-        Happened::Added | Happened::Modified => Line::Applied(K::read(object)?),
-        Happened::Deleted => Line::Deleted(K::read(object)?),
+        Happened::Added | Happened::Modified => Line::Applied((readers.read)(object)?),
+        Happened::Deleted => Line::Deleted((readers.read)(object)?),
         Happened::Error => Line::Error(serde_json::from_slice(object)?),
         Happened::Bookmark => {
             let meta = serde_json::from_slice::<BookmarkObject>(object)?.metadata;
@@ -158,12 +158,12 @@ fn content<K: Object>(happened: Happened, object: &[u8]) -> Result<Line<K>, serd
 mod tests {
     use objects::core::pod::Pod;
 
-    use super::{Line, read};
+    use super::{Line, Readers, read};
 
     fn said(line: &str) -> String {
-        match read::<Pod>(line.as_bytes()) {
-            Ok(Line::Applied(pod)) => format!("applied {}", pod.metadata.name),
-            Ok(Line::Deleted(pod)) => format!("deleted {}", pod.metadata.name),
+        match read(Readers::of::<Pod>(), line.as_bytes()) {
+            Ok(Line::Applied(pod)) => format!("applied {}", pod.metadata().name),
+            Ok(Line::Deleted(pod)) => format!("deleted {}", pod.metadata().name),
             Ok(Line::Bookmark { version, initial_end }) => format!("bookmark {version} {initial_end}"),
             Ok(Line::Error(status)) => format!("{:?}", status.into_answer::<()>(None, None)),
             Ok(Line::Unreadable { object, version, .. }) => {

@@ -15,10 +15,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use objects::{ListMeta, Object, decode_list};
+use objects::ListMeta;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::any::{Readers, SomeObject};
 use super::envelope::{Line, read, read_page};
 use super::known::{Known, News};
 use super::lines::Lines;
@@ -28,13 +29,13 @@ use crate::backoff::{Backoff, fraction};
 use crate::connection::{Ask, Connection};
 
 /// Where a list that stays current stands.
-enum State<K> {
+enum State {
     /// What is there is not known as of any version that the server keeps. The next step is to ask for all of it.
     Unknown,
     /// The server sends what is there, and will say when that was all.
     Initial(Lines),
     /// A page of what is there is being said. `next` leads to the page after it.
-    Paging { items: Items<K>, next: Option<String>, version: String },
+    Paging { items: std::vec::IntoIter<Line>, next: Option<String>, version: String },
     /// All that is there has been said. What is known and was not named is said to be gone.
     Sweeping { gone: std::vec::IntoIter<Gone>, version: String, stream: Option<Lines> },
     /// Everything up to this version has been said, and nobody listens for more.
@@ -45,8 +46,6 @@ enum State<K> {
     /// The server says what changes after this version.
     Watching { version: String, lines: Lines, since: Instant },
 }
-
-type Items<K> = Box<dyn Iterator<Item = Line<K>> + Send>;
 
 /// How the whole is asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,28 +62,31 @@ enum Listing {
 const GOOD_AFTER: Duration = Duration::from_secs(5);
 
 /// Follows the objects at a path.
-pub(crate) struct Follower<K> {
+pub(crate) struct Follower {
+    readers: Readers,
     connection: Connection,
     path: String,
     selectors: Selectors,
     options: WatchOptions,
     listing: Listing,
-    state: State<K>,
+    state: State,
     known: Known,
     backoff: Backoff,
     /// Events that come together; at most two.
-    said: VecDeque<Event<K>>,
+    said: VecDeque<Event<SomeObject>>,
     rest_until: Option<Instant>,
 }
 
-impl<K: Object + Send + 'static> Follower<K> {
+impl Follower {
     pub(crate) fn new(
+        readers: Readers,
         connection: Connection,
         path: String,
         selectors: &Selectors,
         options: WatchOptions,
     ) -> Self {
         Self {
+            readers,
             connection,
             path,
             selectors: selectors.clone(),
@@ -99,7 +101,7 @@ impl<K: Object + Send + 'static> Follower<K> {
     }
 
     /// The next event, whenever it comes.
-    pub(crate) async fn next(&mut self) -> Event<K> {
+    pub(crate) async fn next(&mut self) -> Event<SomeObject> {
         loop {
             if let Some(event) = self.said.pop_front() {
                 return event;
@@ -112,7 +114,7 @@ impl<K: Object + Send + 'static> Follower<K> {
         }
     }
 
-    async fn step(&mut self, state: State<K>) -> State<K> {
+    async fn step(&mut self, state: State) -> State {
         match state {
             State::Unknown => self.begin().await,
             State::Initial(lines) => self.initial(lines).await,
@@ -144,7 +146,7 @@ impl<K: Object + Send + 'static> Follower<K> {
     }
 
     /// Asks for all that is there.
-    async fn begin(&mut self) -> State<K> {
+    async fn begin(&mut self) -> State {
         self.known.begin_list();
         if self.listing != Listing::Streamed {
             return self.page(None).await;
@@ -161,7 +163,7 @@ impl<K: Object + Send + 'static> Follower<K> {
         }
     }
 
-    async fn initial(&mut self, mut lines: Lines) -> State<K> {
+    async fn initial(&mut self, mut lines: Lines) -> State {
         match self.line(&mut lines).await {
             Ok(Some(Line::Bookmark { version, initial_end: true })) => self.sweep(version, Some(lines)),
             Ok(Some(Line::Bookmark { .. })) => State::Initial(lines),
@@ -176,7 +178,7 @@ impl<K: Object + Send + 'static> Follower<K> {
     }
 
     /// Asks for a page of what is there.
-    async fn page(&mut self, token: Option<&str>) -> State<K> {
+    async fn page(&mut self, token: Option<&str>) -> State {
         let size = self.options.page_size.to_string();
         let mut query = Vec::new();
         if self.listing == Listing::Paged && self.options.page_size > 0 {
@@ -191,10 +193,10 @@ impl<K: Object + Send + 'static> Follower<K> {
             }
             refused => return self.fail(&refused, State::Unknown),
         };
-        let (items, meta): (Items<K>, _) = match decode_list::<K>(&body) {
-            Ok(list) => (Box::new(list.items.into_iter().map(Line::Applied)), list.metadata),
-            Err(_) => match read_page(&body) {
-                Ok((lines, meta)) => (Box::new(lines.into_iter()), meta),
+        let (items, meta): (Vec<Line>, _) = match (self.readers.read_list)(&body) {
+            Ok(list) => (list.items.into_iter().map(Line::Applied).collect(), list.metadata),
+            Err(_) => match read_page(self.readers, &body) {
+                Ok(page) => page,
                 Err(why) => {
                     let unreadable = Answer::<()>::Unavailable(Unavailable::Unreadable(why));
                     return self.fail(&unreadable, State::Unknown);
@@ -202,10 +204,10 @@ impl<K: Object + Send + 'static> Follower<K> {
             },
         };
         let next = Some(meta.continue_).filter(|token| !token.is_empty());
-        State::Paging { items, next, version: meta.resource_version }
+        State::Paging { items: items.into_iter(), next, version: meta.resource_version }
     }
 
-    fn sweep(&mut self, version: String, stream: Option<Lines>) -> State<K> {
+    fn sweep(&mut self, version: String, stream: Option<Lines>) -> State {
         if self.listing == Listing::AtOnce {
             self.listing = Listing::Paged;
         }
@@ -213,7 +215,7 @@ impl<K: Object + Send + 'static> Follower<K> {
     }
 
     /// Asks for what changes after a version.
-    async fn watch(&mut self, version: String) -> State<K> {
+    async fn watch(&mut self, version: String) -> State {
         match self.connection.open(self.watch_path(&[("resourceVersion", &version)])).await {
             Answer::Done(body) => State::Watching { version, lines: Lines::new(body), since: Instant::now() },
             gone @ Answer::Gone(_) => self.fail(&gone, State::Unknown),
@@ -222,7 +224,7 @@ impl<K: Object + Send + 'static> Follower<K> {
     }
 
     /// Sees whether the server knows our version or a later one.
-    async fn compare(&mut self, version: String) -> State<K> {
+    async fn compare(&mut self, version: String) -> State {
         #[derive(Deserialize)]
         struct Head {
             metadata: ListMeta,
@@ -242,7 +244,7 @@ impl<K: Object + Send + 'static> Follower<K> {
         }
     }
 
-    async fn follow(&mut self, version: String, mut lines: Lines, since: Instant) -> State<K> {
+    async fn follow(&mut self, version: String, mut lines: Lines, since: Instant) -> State {
         let line = match self.line(&mut lines).await {
             Ok(Some(line)) => line,
             Ok(None) if since.elapsed() >= self.options.lifetime => {
@@ -273,18 +275,18 @@ impl<K: Object + Send + 'static> Follower<K> {
         State::Watching { version, lines, since }
     }
 
-    async fn line(&mut self, lines: &mut Lines) -> Result<Option<Line<K>>, String> {
+    async fn line(&mut self, lines: &mut Lines) -> Result<Option<Line>, String> {
         let idle = self.options.idle_timeout;
         match timeout(idle, lines.next()).await {
             Err(_) => Err(format!("{} has said nothing for {idle:?}", self.connection.server())),
             Ok(Err(why)) => Err(format!("lost {}: {why}", self.connection.server())),
             Ok(Ok(None)) => Ok(None),
-            Ok(Ok(Some(line))) => read(&line).map(Some),
+            Ok(Ok(Some(line))) => read(self.readers, &line).map(Some),
         }
     }
 
     /// Says what is new in a line about an object, and returns the version that it leads to.
-    fn hear(&mut self, line: Line<K>) -> String {
+    fn hear(&mut self, line: Line) -> String {
         match line {
             Line::Applied(object) => {
                 let meta = object.metadata();
@@ -319,7 +321,7 @@ impl<K: Object + Send + 'static> Follower<K> {
     }
 
     /// Goes on from a state after a while, because of an answer.
-    fn fail<T>(&mut self, answer: &Answer<T>, next: State<K>) -> State<K> {
+    fn fail<T>(&mut self, answer: &Answer<T>, next: State) -> State {
         let why = answer.trouble().unwrap_or_default();
         let pause = match answer {
             // That a version is too old happens to everybody who was away.
@@ -330,12 +332,12 @@ impl<K: Object + Send + 'static> Follower<K> {
     }
 
     /// Goes on from a state after a while.
-    fn rest(&mut self, why: String, next: State<K>) -> State<K> {
+    fn rest(&mut self, why: String, next: State) -> State {
         let pause = self.backoff.pause();
         self.pause(why, pause, next)
     }
 
-    fn pause(&mut self, why: String, pause: Duration, next: State<K>) -> State<K> {
+    fn pause(&mut self, why: String, pause: Duration, next: State) -> State {
         self.said.push_back(Event::Interrupted { why, retry_in: pause });
         self.rest_until = Some(Instant::now() + pause);
         next

@@ -46,7 +46,7 @@ pub(crate) async fn create<K: Object>(
     plural: &'static str,
     object: Value,
 ) -> Option<K> {
-    let object: K = serde_json::from_value(object).expect("the right form");
+    let object = K::read_value(&object).expect("the right form");
     connection.create(&Resource::named(plural), &object).await.done()
 }
 

@@ -185,7 +185,7 @@ impl Cluster {
     }
 
     pub(crate) async fn create<K: Object>(&self, plural: &'static str, object: Value) -> K {
-        let object: K = serde_json::from_value(object).expect("a good object");
+        let object = K::read_value(&object).expect("a good object");
         let namespace = if plural == "resourceslices" { "" } else { "default" };
         let answer = self.connection.create(&Resource::named(plural).within(namespace), &object).await;
         assert!(answer.trouble().is_none(), "{:?}", answer.trouble());

@@ -54,8 +54,8 @@ pub async fn kept_in_order() -> Connection {
     connection
 }
 
-pub fn read<K: Object>(value: Value) -> K {
-    serde_json::from_value(value).expect("a good object")
+pub fn read<K: Object>(value: &Value) -> K {
+    K::read_value(value).expect("a good object")
 }
 
 pub fn pods() -> Resource<Pod> {
@@ -81,7 +81,7 @@ pub async fn pod(connection: &Connection, name: &str, entry: Value, more: Value)
         spec[field] = value.clone();
     }
     let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name }, "spec": spec });
-    connection.create(&pods(), &read(pod)).await.done().expect("a good pod")
+    connection.create(&pods(), &read(&pod)).await.done().expect("a good pod")
 }
 
 /// The entry of a pod that wants a claim from the template `t`.
@@ -96,7 +96,7 @@ pub async fn template(connection: &Connection) {
         "metadata": { "name": "t" }, "spec": { "spec": request() },
     });
     let templates = Resource::<ResourceClaimTemplate>::named("resourceclaimtemplates").within("default");
-    connection.create(&templates, &read(template)).await.done().expect("a good template");
+    connection.create(&templates, &read(&template)).await.done().expect("a good template");
 }
 
 /// Makes a claim with this metadata.
@@ -104,7 +104,7 @@ pub async fn claim(connection: &Connection, metadata: Value) -> ResourceClaim {
     let claim = json!({
         "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": request(),
     });
-    connection.create(&claims(), &read(claim)).await.done().expect("a good claim")
+    connection.create(&claims(), &read(&claim)).await.done().expect("a good claim")
 }
 
 /// Gives devices to a claim, and reserves it.

@@ -117,7 +117,7 @@ impl Site {
         whole["apiVersion"] = json!(K::API_VERSION);
         whole["kind"] = json!(K::KIND);
         let status = whole.get("status").cloned();
-        let object: K = serde_json::from_value(whole).expect("a good object");
+        let object = K::read_value(&whole).expect("a good object");
         let made = accepted(self.connection.create(&K::all(), &object).await);
         let Some(status) = status else { return made };
         self.say::<K>(&made.metadata().name, &json!({ "status": status })).await

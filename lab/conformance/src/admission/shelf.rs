@@ -56,10 +56,7 @@ impl Shelf {
 
     fn all<T: Object>(&self, resource: &str) -> impl Iterator<Item = T> {
         let of_resource = self.objects.iter().filter(move |((have, _, _), _)| have == resource);
-        of_resource
-            .filter_map(|(_, object)| serde_json::from_value(object.clone()).ok())
-            .collect::<Vec<T>>()
-            .into_iter()
+        of_resource.filter_map(|(_, object)| T::read_value(object).ok()).collect::<Vec<T>>().into_iter()
     }
 }
 

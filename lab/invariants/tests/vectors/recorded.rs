@@ -145,8 +145,8 @@ fn result(device: &Value) -> DeviceRequestAllocationResult {
 }
 
 fn objects<T: Object>(list: &Value) -> Vec<T> {
-    let objects: Option<Vec<T>> = serde_json::from_value(list.clone()).expect("the objects are readable");
-    objects.unwrap_or_default()
+    let objects = list.as_array().into_iter().flatten();
+    objects.map(|object| T::read_value(object).expect("the objects are readable")).collect()
 }
 
 fn text(value: &Value) -> String {

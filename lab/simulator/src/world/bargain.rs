@@ -273,7 +273,7 @@ pub(super) fn all<K: Object + Send + Sync + 'static>(api: &mut Api, kind: &str) 
 }
 
 fn write(api: &mut Api, claim: &ResourceClaim, status: bool) -> Option<Arc<ResourceClaim>> {
-    let mut value = serde_json::to_value(claim).expect("the keys of our wire types are texts");
+    let mut value = claim.write_value();
     (value["apiVersion"], value["kind"]) = (json!(ResourceClaim::API_VERSION), json!(ResourceClaim::KIND));
     api.update(ResourceClaim::KIND, value, status).ok().map(|written| Arc::clone(written.read()))
 }

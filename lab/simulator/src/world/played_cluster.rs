@@ -215,7 +215,7 @@ fn is_at<K: Object>(object: &K, namespace: &str, name: &str) -> bool {
 }
 
 fn value<K: Object>(object: &K) -> Value {
-    let mut value = serde_json::to_value(object).expect("the keys of our wire types are texts");
+    let mut value = object.write_value();
     (value["apiVersion"], value["kind"]) = (json!(K::API_VERSION), json!(K::KIND));
     value
 }
