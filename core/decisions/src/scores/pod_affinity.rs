@@ -27,7 +27,7 @@ impl PodWishes {
             .iter()
             .map(|(weight, term)| (*weight, OwnTerm::new(term, view.namespaces)))
             .collect();
-        if own.is_empty() && view.settings.ignores_wishes_of_others {
+        if own.is_empty() && (view.settings.ignores_wishes_of_others || view.nodes.pods_with_rules() == 0) {
             return None;
         }
         let namespace = view.namespaces.labels(&shape.namespace).cloned().unwrap_or_default();
