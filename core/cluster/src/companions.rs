@@ -3,7 +3,7 @@
 //! Pods that say nothing about spreading are spread among their companions. They are those that all services of a pod, and
 //! its owner, pick.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::node::{Operator, Requirement};
@@ -15,8 +15,49 @@ pub type Labels = BTreeMap<Arc<str>, Arc<str>>;
 /// All services and owners, by namespace.
 #[derive(Clone, Debug, Default)]
 pub struct Companions {
-    services: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Labels>>,
+    services: BTreeMap<Arc<str>, Services>,
     owners: BTreeMap<Arc<str>, BTreeMap<Owner, LabelSelector>>,
+}
+
+/// A label and its value.
+type Label = (Arc<str>, Arc<str>);
+
+/// The services of a namespace.
+#[derive(Clone, Debug, Default)]
+struct Services {
+    labels: BTreeMap<Arc<str>, Labels>,
+    /// Services by the first of their labels, so that a pod is held against few of them.
+    by_label: BTreeMap<Label, BTreeSet<Arc<str>>>,
+}
+
+impl Services {
+    fn insert(&mut self, name: Arc<str>, labels: Labels) {
+        self.remove(&name);
+        if let Some((key, value)) = labels.first_key_value() {
+            self.by_label.entry((key.clone(), value.clone())).or_default().insert(name.clone());
+            self.labels.insert(name, labels);
+        }
+    }
+
+    fn remove(&mut self, name: &str) {
+        let Some(labels) = self.labels.remove(name) else { return };
+        let first = labels.first_key_value().map(|(key, value)| (key.clone(), value.clone()));
+        if let Some(first) = first
+            && let Some(names) = self.by_label.get_mut(&first)
+        {
+            names.remove(name);
+            if names.is_empty() {
+                self.by_label.remove(&first);
+            }
+        }
+    }
+
+    /// The labels of those that a pod with these labels belongs to.
+    fn of<'s>(&'s self, labels: &'s Labels) -> impl Iterator<Item = &'s Labels> {
+        let named = labels.iter().filter_map(|(key, value)| self.by_label.get(&(key.clone(), value.clone())));
+        let services = named.flatten().map(|name| &self.labels[name]);
+        services.filter(|service| service.iter().all(|(key, value)| labels.get(key) == Some(value)))
+    }
 }
 
 impl Companions {
@@ -32,7 +73,7 @@ impl Companions {
     pub fn remove_service(&mut self, namespace: &str, name: &str) {
         if let Some(services) = self.services.get_mut(namespace) {
             services.remove(name);
-            if services.is_empty() {
+            if services.labels.is_empty() {
                 self.services.remove(namespace);
             }
         }
@@ -57,10 +98,8 @@ impl Companions {
     #[must_use]
     pub fn of(&self, shape: &Shape) -> Option<LabelSelector> {
         let mut labels: BTreeMap<&Arc<str>, &Arc<str>> = BTreeMap::new();
-        for service in self.services.get(&shape.namespace).into_iter().flat_map(BTreeMap::values) {
-            if service.iter().all(|(key, value)| shape.labels.get(key) == Some(value)) {
-                labels.extend(service);
-            }
+        if let Some(services) = self.services.get(&shape.namespace) {
+            services.of(&shape.labels).for_each(|service| labels.extend(service));
         }
         let mut all: Vec<Requirement> = labels.into_iter().map(equal).collect();
         if let Some(LabelSelector::All(more)) = self.selector_of_owner(shape) {

@@ -4,14 +4,14 @@
 //! is changed by a [`Trial`](crate::trial::Trial), which rewinds it. Whatever may change an answer about a node is noted in
 //! [`Touches`], so that answers can be kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gates::{Gate, Gates};
 use model::claim::{ClaimId, Class};
 use model::device::PoolId;
 use model::identity::PodUid;
-use model::node::{Node, NodeTaintEffect};
+use model::node::Node;
 use model::pod::{Pod, PodId};
 use rustc_hash::FxHashMap;
 
@@ -23,7 +23,7 @@ use crate::contexts::PodContext;
 use crate::groups::Groups;
 use crate::images::ImageCounts;
 use crate::namespaces::Namespaces;
-use crate::nodes::{NodeIdx, Nodes};
+use crate::nodes::Nodes;
 use crate::pools::{PoolReach, Slices};
 use crate::published::Published;
 use crate::resource_classes::ResourceClasses;
@@ -68,8 +68,6 @@ pub struct Facts {
     pub waiting: FxHashMap<PodUid, Arc<Pod>>,
     /// For which nodes something changed.
     pub touches: Touches,
-    /// Nodes with taints that make them worse, which is judged among all nodes.
-    pub softly_tainted: BTreeSet<NodeIdx>,
 }
 
 impl Facts {
@@ -83,14 +81,8 @@ impl Facts {
     pub fn apply_node(&mut self, node: Node) -> Option<Arc<Node>> {
         let known = self.nodes.find(&node.name).and_then(|at| self.nodes.get(at).node.clone());
         self.images.replace(known.as_deref(), Some(&node));
-        let is_soft = node.taints.iter().any(|taint| taint.effect == NodeTaintEffect::PreferNoSchedule);
         let at = self.nodes.apply(node);
         self.touches.touch(at);
-        if is_soft {
-            self.softly_tainted.insert(at);
-        } else {
-            self.softly_tainted.remove(&at);
-        }
         known
     }
 
@@ -100,7 +92,6 @@ impl Facts {
         self.images.replace(known.as_deref(), None);
         let Some(at) = self.nodes.remove(name) else { return false };
         self.touches.touch(at);
-        self.softly_tainted.remove(&at);
         true
     }
 

@@ -10,6 +10,7 @@ pub mod groups;
 pub mod images;
 pub mod ledger;
 pub mod namespaces;
+mod node_idx;
 pub mod nodes;
 pub mod pools;
 pub mod preparation;

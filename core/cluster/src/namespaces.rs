@@ -9,17 +9,27 @@ type Labels = BTreeMap<Arc<str>, Arc<str>>;
 #[derive(Clone, Debug, Default)]
 pub struct Namespaces {
     labels: BTreeMap<Arc<str>, Labels>,
+    revision: u64,
 }
 
 impl Namespaces {
     /// Adds or replaces a namespace.
     pub fn apply(&mut self, name: Arc<str>, labels: Labels) {
-        self.labels.insert(name, labels);
+        if self.labels.get(&name) != Some(&labels) {
+            self.labels.insert(name, labels);
+            self.revision += 1;
+        }
     }
 
     /// Takes a namespace away.
     pub fn remove(&mut self, name: &str) {
-        self.labels.remove(name);
+        self.revision += u64::from(self.labels.remove(name).is_some());
+    }
+
+    /// Grows with every change.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// The labels of a namespace, if it is known.

@@ -3,6 +3,9 @@
 //! Invariant: sums are those of the pods listed. A pod is added once and taken away once, by its uid, so what is left over
 //! after all pods went is nothing.
 
+pub mod label_sets;
+pub mod placed_terms;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,9 +14,9 @@ use model::node::Node;
 use model::pod::{HostPort, Pod, Resources};
 use rustc_hash::FxHashMap;
 
-/// A node by number. Numbers of nodes that went are used again.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeIdx(pub u32);
+pub use crate::node_idx::NodeIdx;
+use label_sets::LabelSets;
+use placed_terms::PlacedTerms;
 
 /// A node, and what the pods on it use.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +87,9 @@ pub struct Nodes {
     /// Where each pod is, by uid.
     places: FxHashMap<PodUid, NodeIdx>,
     pods_with_rules: usize,
+    /// The pods by their labels, and what they ask about others.
+    label_sets: LabelSets,
+    placed_terms: PlacedTerms,
     /// How many pods have which priority.
     priorities: BTreeMap<i32, usize>,
     revision: u64,
@@ -125,6 +131,18 @@ impl Nodes {
         self.pods_with_rules
     }
 
+    /// The pods by their labels, also those whose node does not exist any more.
+    #[must_use]
+    pub fn label_sets(&self) -> &LabelSets {
+        &self.label_sets
+    }
+
+    /// What the pods ask about others, also those whose node does not exist any more.
+    #[must_use]
+    pub fn placed_terms(&self) -> &PlacedTerms {
+        &self.placed_terms
+    }
+
     /// The priority of the least important pod.
     #[must_use]
     pub fn priority_min(&self) -> Option<i32> {
@@ -160,7 +178,11 @@ impl Nodes {
         let node = pod.node.clone().filter(|_| !pod.finished)?;
         let at = self.place(&node);
         self.places.insert(pod.uid.clone(), at);
-        self.pods_with_rules += usize::from(has_rules(&pod));
+        self.label_sets.add(at, &pod);
+        if has_rules(&pod) {
+            self.placed_terms.add(at, &pod);
+            self.pods_with_rules += 1;
+        }
         *self.priorities.entry(pod.priority).or_default() += 1;
         self.touch(at).put(pod);
         Some(at)
@@ -176,7 +198,11 @@ impl Nodes {
                 self.priorities.remove(&pod.priority);
             }
         }
-        self.pods_with_rules -= usize::from(has_rules(&pod));
+        self.label_sets.remove(at, &pod);
+        if has_rules(&pod) {
+            self.placed_terms.remove(at, &pod);
+            self.pods_with_rules -= 1;
+        }
         if let Some(name) = &pod.node {
             self.forget_if_empty(at, name);
         }

@@ -92,7 +92,7 @@ pub struct NodeTerm {
 }
 
 /// What a label or field must be like.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Requirement {
     /// The label or field.
     pub key: Arc<str>,
@@ -103,7 +103,7 @@ pub struct Requirement {
 }
 
 /// How a label is compared.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Operator {
     /// It is there with one of the values.
     In,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::claim::ClaimId;
 use crate::group::GroupName;
 use crate::identity::{NodeName, PodUid};
-use crate::node::{NodeSelector, NodeTerm};
+use crate::node::{NodeSelector, NodeTerm, Operator};
 use crate::timestamp::Timestamp;
 
 /// A pod by name.
@@ -324,7 +324,7 @@ pub struct Spread {
 }
 
 /// Pods near which, or away from which, a pod is to be.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PodTerm {
     /// Which pods.
     pub selector: LabelSelector,
@@ -337,7 +337,7 @@ pub struct PodTerm {
 }
 
 /// Picks objects by labels.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum LabelSelector {
     /// None of them.
     Nothing,
@@ -355,5 +355,21 @@ impl LabelSelector {
                 .iter()
                 .all(|requirement| requirement.holds(labels.get(&requirement.key)).unwrap_or(false)),
         }
+    }
+
+    /// A label that all objects have that it picks, with its value, if it asks for one.
+    #[must_use]
+    pub fn demanded(&self) -> Option<(&Arc<str>, &Arc<str>)> {
+        let LabelSelector::All(requirements) = self else { return None };
+        requirements.iter().find_map(|requirement| match (&requirement.operator, &requirement.values[..]) {
+            (Operator::In, [value]) => Some((&requirement.key, value)),
+            _ => None,
+        })
+    }
+
+    /// Whether it picks every object.
+    #[must_use]
+    pub fn picks_all(&self) -> bool {
+        matches!(self, LabelSelector::All(requirements) if requirements.is_empty())
     }
 }

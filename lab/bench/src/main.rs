@@ -6,6 +6,7 @@
 //! `cargo run --release -p bench -- restart` how long it takes to start with a million objects.
 //! `cargo run --release -p bench -- selectors` measures device selectors; `--features compare` puts `cel` beside them.
 //! `cargo run --release -p bench -- schedule` measures how many pods the engine places in a second, without any API.
+//! `cargo run --release -p bench -- shapes` measures it for the pods that people have: with Services, spread, apart.
 //! `cargo run --release -p bench -- waiting` measures whether pods that wait for their devices hold others up.
 //! `cargo run --release -p bench -- negotiating` measures whether pods that drivers are asked about hold others up.
 //! `cargo run --release -p bench -- gang` measures how long a large gang takes to be seated, or refused.
@@ -28,6 +29,7 @@ mod random;
 mod restart;
 mod schedule;
 mod selectors;
+mod shapes;
 mod slices;
 mod turns;
 mod waiting;
@@ -62,6 +64,8 @@ enum Command {
     Schedule(schedule::Schedule),
     /// Evaluate typical device selectors over many devices
     Selectors(selectors::Selectors),
+    /// Place the pods that people have: with Services, spread, apart, with claims
+    Shapes(shapes::Shapes),
     /// Decide what is hard to decide, and see how long other pods wait for it
     Turns(turns::Turns),
     /// Place pods while others wait for devices that are made ready
@@ -82,6 +86,7 @@ fn main() -> anyhow::Result<()> {
         Command::Restart(restart) => restart.run(),
         Command::Schedule(schedule) => schedule.run(),
         Command::Selectors(selectors) => selectors.run(),
+        Command::Shapes(shapes) => shapes.run(),
         Command::Turns(turns) => turns.run(),
         Command::Waiting(waiting) => waiting.run(),
         Command::One(one) => one.run(),

@@ -50,7 +50,7 @@ pub(crate) struct Schedule {
 pub(crate) struct Run {
     pub(crate) placed: usize,
     /// Processor time for decisions alone, and for all that the engine did.
-    deciding: f64,
+    pub(crate) deciding: f64,
     all: f64,
 }
 

@@ -1,88 +1,149 @@
-//! What is known about nodes for pods that are alike, kept from one scheduling cycle to the next.
+//! What is known about nodes for pods that need the same of a node, kept from one scheduling cycle to the next.
 //!
-//! Invariant: every node that will do is in `answers` and in `best`, by the same score and worth.
+//! What pods everywhere mean for a pod is none of it: that differs from application to application, and is held against tiers of
+//! nodes afterwards.
+//!
+//! Invariant: every node that is known is in the tier that its record names, and in no other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cluster::nodes::NodeIdx;
+use cluster::nodes::{NodeIdx, Nodes};
 use model::allocation::Allocation;
 use model::claim::Claim;
 use model::pod::Shape;
 
+use crate::caches::tiers::{Membership, Tiers};
 use crate::profile::Profile;
-use crate::scores::devices;
-use crate::values::pod_refusal::PodRefusal;
-use crate::values::preemption::Hopeless;
 
-/// What is known about nodes for pods that are alike.
+/// What is known about nodes for pods that need the same of a node.
 #[derive(Debug)]
 pub(crate) struct PodKind {
     pub(crate) profile: Arc<Profile>,
+    /// The shape of one of the pods. Only what it needs of a node counts.
     pub(crate) shape: Arc<Shape>,
     pub(crate) wishes: Vec<Arc<Claim>>,
     /// Nominees that are less important do not count.
     pub(crate) priority: i32,
-    /// By node number, if the node will do.
-    pub(crate) answers: Vec<Option<KnownNode>>,
-    /// The nodes that will do by what their devices are worth, the best first: the score is negated. Few worths are possible,
-    /// and what a worth counts depends on the greatest.
-    pub(crate) best: BTreeMap<i64, BTreeSet<(i64, NodeIdx)>>,
+    /// By node number, if the node exists.
+    nodes: Vec<Option<KnownNode>>,
+    pub(crate) tiers: Tiers,
     /// How common the images were, and the revision of the counts that said so.
     pub(crate) images: (u64, Option<(u32, Vec<u32>)>),
     /// Touches up to this moment are taken into account.
     pub(crate) seen: Option<u64>,
     /// But for touches of nodes that there was no time to look at.
     pub(crate) unseen: BTreeSet<NodeIdx>,
-    /// Why no node would do, and when that was.
-    pub(crate) refused: Option<(u64, Box<PodRefusal>)>,
-    /// Why preemption would not help, and when that was.
-    pub(crate) hopeless: Option<((u64, u64), Hopeless)>,
 }
 
-/// What is known about a node that will do.
-#[derive(Clone, Debug)]
+/// What is known about a node.
+#[derive(Debug)]
 pub(crate) struct KnownNode {
-    pub(crate) score: i64,
-    /// What the devices are worth, if claims have alternatives.
-    pub(crate) worth: i64,
+    pub(crate) membership: Membership,
+    /// The devices, if the node will do.
     pub(crate) allocations: Vec<Allocation>,
 }
 
 impl PodKind {
-    pub(crate) fn forget(&mut self) {
-        self.answers.clear();
-        self.best.clear();
+    pub(crate) fn new(
+        profile: Arc<Profile>,
+        shape: Arc<Shape>,
+        wishes: Vec<Arc<Claim>>,
+        priority: i32,
+    ) -> PodKind {
+        PodKind {
+            profile,
+            shape,
+            wishes,
+            priority,
+            nodes: Vec::new(),
+            tiers: Tiers::default(),
+            images: Default::default(),
+            seen: None,
+            unseen: BTreeSet::new(),
+        }
     }
 
-    pub(crate) fn set(&mut self, at: NodeIdx, answer: Option<KnownNode>) {
+    pub(crate) fn forget(&mut self) {
+        self.nodes.clear();
+        self.tiers.forget();
+    }
+
+    /// A node, if it exists and was looked at.
+    pub(crate) fn get(&self, at: NodeIdx) -> Option<&KnownNode> {
+        self.nodes.get(at.0 as usize)?.as_ref()
+    }
+
+    /// Keeps what was found out about a node.
+    pub(crate) fn set(&mut self, at: NodeIdx, known: Option<KnownNode>) {
         let place = at.0 as usize;
-        if self.answers.len() <= place {
-            self.answers.resize(place + 1, None);
+        if self.nodes.len() <= place {
+            self.nodes.resize_with(place + 1, || None);
         }
-        if let Some(known) = &self.answers[place]
-            && let Some(nodes) = self.best.get_mut(&known.worth)
-        {
-            nodes.remove(&(-known.score, at));
-            if nodes.is_empty() {
-                self.best.remove(&known.worth);
+        let before = std::mem::replace(&mut self.nodes[place], known);
+        if let Some(before) = before {
+            self.tiers.leave(at, &before.membership);
+        }
+    }
+
+    /// Tells nodes apart by these labels from now on.
+    pub(crate) fn tell_apart(&mut self, keys: BTreeSet<Arc<str>>, nodes: &Nodes) {
+        if keys.iter().all(|key| self.tiers.has_key(key)) {
+            return;
+        }
+        self.tiers.add_keys(keys, nodes);
+        for (number, known) in self.nodes.iter_mut().enumerate() {
+            let at = NodeIdx(number as u32);
+            if let (Some(known), Some(node)) = (known, &nodes.get(at).node) {
+                known.membership =
+                    self.tiers.enter(at, node, known.membership.traits(), known.membership.found);
             }
         }
-        if let Some(known) = &answer {
-            self.best.entry(known.worth).or_default().insert((-known.score, at));
-        }
-        self.answers[place] = answer;
     }
+}
 
-    /// The best node, if what devices are worth counts this much.
-    pub(crate) fn best(&self, weight: i64) -> Option<NodeIdx> {
-        let leaders: Vec<(i64, i64, NodeIdx)> = self
-            .best
-            .iter()
-            .filter_map(|(worth, nodes)| nodes.first().map(|(score, at)| (*worth, *score, *at)))
-            .collect();
-        let extra = devices::weighted(leaders.iter().map(|(worth, ..)| *worth).collect(), weight);
-        let ranked = leaders.into_iter().zip(extra).map(|((_, score, at), extra)| (score - extra, at));
-        ranked.min().map(|(_, at)| at)
-    }
+/// Whether two shapes need the same of a node, whichever pods are near it and whichever they want to be near to.
+pub(crate) fn need_the_same(one: &Arc<Shape>, other: &Arc<Shape>) -> bool {
+    let Shape {
+        requests,
+        scored,
+        node_labels,
+        node_affinity,
+        preferred_nodes,
+        tolerations,
+        ports,
+        images,
+        containers,
+        required_features,
+        device_containers,
+        claim_containers,
+        claim_templates,
+        spare,
+        // What pods everywhere mean for a pod, and it for them.
+        namespace: _,
+        labels: _,
+        spread: _,
+        near: _,
+        apart: _,
+        preferred_pods: _,
+        owner: _,
+        // Pods with volumes have answers of their own.
+        volume_claims: _,
+        own_volume_claims: _,
+    } = &**one;
+    Arc::ptr_eq(one, other)
+        || (*requests == other.requests
+            && *scored == other.scored
+            && *node_labels == other.node_labels
+            && *node_affinity == other.node_affinity
+            && *preferred_nodes == other.preferred_nodes
+            && *tolerations == other.tolerations
+            && *ports == other.ports
+            && *images == other.images
+            && *containers == other.containers
+            && *required_features == other.required_features
+            && *device_containers == other.device_containers
+            && *claim_containers == other.claim_containers
+            && *claim_templates == other.claim_templates
+            && *spare == other.spare)
 }

@@ -1,11 +1,14 @@
 //! What was found out and could be found out again. A cache may be dropped at any time without changing an answer.
 
 pub(crate) mod kinds;
+pub(crate) mod refusals;
 pub(crate) mod scopes;
+pub(crate) mod tiers;
 
 use allocation::Expressions;
 
 use crate::caches::kinds::PodKind;
+use crate::caches::refusals::Refusals;
 use crate::caches::scopes::Scopes;
 use crate::values::work::Work;
 
@@ -20,4 +23,6 @@ pub struct Caches {
     pub scopes: Scopes,
     /// Answers about nodes for kinds of pods, the youngest last.
     pub(crate) kinds: Vec<PodKind>,
+    /// Why pods have no node.
+    pub(crate) refusals: Refusals,
 }

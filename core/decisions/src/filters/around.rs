@@ -61,6 +61,21 @@ impl Around {
         }
     }
 
+    /// What is counted already.
+    pub(crate) fn counted(
+        shape: &Arc<Shape>,
+        spread: Option<SpreadCounts>,
+        rules: Option<PodRules>,
+    ) -> Around {
+        Around { shape: shape.clone(), exclusive: None, spread, rules }
+    }
+
+    /// The places of pods that matter, by the label that tells them apart and its value.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+        let of_spread = self.spread.iter().flat_map(SpreadCounts::places);
+        self.rules.iter().flat_map(PodRules::places).chain(of_spread)
+    }
+
     /// The same with an eye on volumes of which only one pod may make use.
     #[must_use]
     pub fn with_volumes(self, nodes: &Nodes, volumes: &Volumes, settings: &FilterSettings) -> Around {

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use cluster::namespaces::Namespaces;
 use cluster::nodes::Nodes;
+use cluster::nodes::label_sets::LabelSet;
+use cluster::nodes::placed_terms::{PlacedTerm, TermRole};
 use model::node::Node;
 use model::pod::{Pod, Shape};
 use rustc_hash::FxHashMap;
 
-use crate::filters::node::node_of;
 use crate::filters::pod_term::{OwnTerm, reaches};
 use crate::values::node_refusal::NodeRefusal;
 
@@ -42,15 +43,45 @@ impl PodRules {
             unwelcome: BTreeMap::new(),
             namespace: namespaces.labels(&shape.namespace).cloned().unwrap_or_default(),
         };
-        let has_terms = !(rules.near.is_empty() && rules.apart.is_empty());
-        for (_, state) in nodes.iter() {
-            if has_terms || state.pods_with_rules > 0 {
-                for pod in state.pods.values() {
-                    rules.count(shape, pod, node_of(state), 1);
+        rules.count_own_terms(nodes);
+        rules.count_terms_of_others(shape, nodes);
+        rules
+    }
+
+    /// Counts the pods that the shape's own terms mean.
+    fn count_own_terms(&mut self, nodes: &Nodes) {
+        let PodRules { near, apart, .. } = self;
+        if let Some(first) = near.first().map(|(term, _)| term.selector().clone()) {
+            // One pod has to meet all terms.
+            let picked = nodes.label_sets().picked(&first);
+            let meant: Vec<&LabelSet> =
+                picked.filter(|set| near.iter().all(|(term, _)| term.means(set.shape()))).collect();
+            for (term, places) in near {
+                meant.iter().for_each(|set| count_set(places, nodes, &term.key, set));
+            }
+        }
+        for (term, places) in apart {
+            let picked = nodes.label_sets().picked(term.selector());
+            picked
+                .filter(|set| term.means(set.shape()))
+                .for_each(|set| count_set(places, nodes, &term.key, set));
+        }
+    }
+
+    /// Counts the pods that must be apart from the shape.
+    fn count_terms_of_others(&mut self, shape: &Shape, nodes: &Nodes) {
+        for (PlacedTerm { term, role }, on_nodes) in nodes.placed_terms().picking(&shape.labels) {
+            if *role != TermRole::Apart || !reaches(term, shape, &self.namespace) {
+                continue;
+            }
+            let places = self.unwelcome.entry(term.key.clone()).or_default();
+            for (at, count) in on_nodes {
+                if let Some(node) = &nodes.get(*at).node {
+                    move_place(places, node, &term.key, i64::from(*count));
                 }
             }
         }
-        rules
+        self.unwelcome.retain(|_, places| !places.is_empty());
     }
 
     /// Counts a pod that comes to a node, or with a negative sign goes.
@@ -111,6 +142,12 @@ impl PodRules {
         (keys, near)
     }
 
+    /// The places of pods that matter to the shape, or to which it matters, by the label that tells them apart and its value.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+        let own = self.near.iter().chain(&self.apart).map(|(term, places)| (&term.key, places));
+        own.chain(&self.unwelcome).flat_map(|(key, places)| places.keys().map(move |place| (key, place)))
+    }
+
     /// The node labels by which places are told apart.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Arc<str>> {
         self.near.iter().chain(&self.apart).map(|(term, _)| term.key.clone())
@@ -140,6 +177,15 @@ impl PodRules {
     }
 }
 
+/// Counts pods with the same labels in their places.
+fn count_set(places: &mut Places, nodes: &Nodes, key: &Arc<str>, set: &LabelSet) {
+    for (at, counts) in set.on_nodes() {
+        if let Some(node) = &nodes.get(at).node {
+            move_place(places, node, key, i64::from(counts.all));
+        }
+    }
+}
+
 fn move_place(places: &mut Places, node: &Node, key: &Arc<str>, by: i64) {
     if let Some(place) = node.labels.get(key) {
         let count = places.entry(place.clone()).or_default();
@@ -160,6 +206,7 @@ mod tests {
     use model::pod::{LabelSelector, PodTerm};
 
     use super::*;
+    use crate::filters::node_of;
     use crate::sample::{labels, node, nodes, passing, pod, shape, state, term};
 
     fn zones(pods: Vec<Pod>) -> Nodes {

@@ -22,13 +22,18 @@ pub(crate) struct OwnTerm {
 
 impl OwnTerm {
     pub(crate) fn new(term: &PodTerm, namespaces: &Namespaces) -> OwnTerm {
-        let anywhere = matches!(&term.namespace_selector, Some(LabelSelector::All(all)) if all.is_empty());
+        let anywhere = term.namespace_selector.as_ref().is_some_and(LabelSelector::picks_all);
         let mut names: BTreeSet<Arc<str>> = term.namespaces.iter().cloned().collect();
         if let Some(selector) = term.namespace_selector.as_ref().filter(|_| !anywhere) {
             let picked = namespaces.iter().filter(|(_, labels)| selector.picks(labels));
             names.extend(picked.map(|(name, _)| name.clone()));
         }
         OwnTerm { selector: term.selector.clone(), anywhere, namespaces: names, key: term.key.clone() }
+    }
+
+    /// Which pods it means, wherever they are.
+    pub(crate) fn selector(&self) -> &LabelSelector {
+        &self.selector
     }
 
     /// Whether it means a pod of this shape.

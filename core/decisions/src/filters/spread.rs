@@ -2,10 +2,11 @@
 //!
 //! Invariant: `levels` says of every count how many places have it, so the least is at hand while pods come and go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cluster::nodes::Nodes;
+use cluster::nodes::label_sets::LabelSet;
+use cluster::nodes::{NodeIdx, Nodes};
 use model::node::Node;
 use model::pod::{LabelSelector, Pod, Shape, Spread};
 use rustc_hash::FxHashMap;
@@ -30,6 +31,8 @@ struct RuleCounts {
     own: i64,
     /// How many pods are in each place.
     places: FxHashMap<Arc<str>, i64>,
+    /// How many places there are besides, without pods.
+    others: usize,
     /// How many places have so many.
     levels: BTreeMap<i64, u32>,
 }
@@ -42,38 +45,81 @@ impl SpreadCounts {
         settings: &FilterSettings,
         companions: Option<&LabelSelector>,
     ) -> Option<SpreadCounts> {
-        let compares_taints = settings.compares_taints;
-        let required = shape.spread.iter().filter(|rule| rule.required);
-        let mut rules: Vec<_> = required.map(|rule| RuleCounts::new(rule, shape)).collect();
-        if shape.spread.is_empty() {
-            let default = among(companions, &settings.default_spread);
-            rules = default.iter().map(|rule| RuleCounts::new(rule, shape)).collect();
-        }
+        let rules = SpreadCounts::rules(shape, settings, companions);
         if rules.is_empty() {
             return None;
         }
+        let compares_taints = settings.compares_taints;
+        let rules = rules.iter().map(|rule| RuleCounts::new(rule, shape)).collect();
         let mut counts = SpreadCounts { rules, compares_taints };
         for (_, state) in nodes.iter() {
             let node = node_of(state);
             if counts.has_all_labels(node) {
                 for counts in &mut counts.rules {
                     if counted(&counts.rule, shape, node, compares_taints) {
-                        let pods = state
-                            .pods
-                            .values()
-                            .filter(|pod| is_counted(&counts.rule.selector, &shape.namespace, pod));
-                        *counts.places.entry(node.labels[&counts.rule.key].clone()).or_default() +=
-                            pods.count() as i64;
+                        counts.places.entry(node.labels[&counts.rule.key].clone()).or_default();
                     }
                 }
             }
         }
-        for counts in &mut counts.rules {
-            for count in counts.places.values() {
-                *counts.levels.entry(*count).or_default() += 1;
+        counts.count_pods(shape, nodes);
+        counts.rules.iter_mut().for_each(RuleCounts::add_levels);
+        Some(counts)
+    }
+
+    /// The rules that a shape must keep. One that says nothing itself is spread among its companions as the settings say.
+    pub(crate) fn rules(
+        shape: &Shape,
+        settings: &FilterSettings,
+        companions: Option<&LabelSelector>,
+    ) -> Vec<Spread> {
+        if shape.spread.is_empty() {
+            return among(companions, &settings.default_spread);
+        }
+        shape.spread.iter().filter(|rule| rule.required).cloned().collect()
+    }
+
+    /// Counts by these rules, of each of which it is known which places have nodes that it counts: those that are named, and so
+    /// many others.
+    pub(crate) fn within(
+        shape: &Shape,
+        nodes: &Nodes,
+        settings: &FilterSettings,
+        rules: impl IntoIterator<Item = (Spread, BTreeSet<Arc<str>>, usize)>,
+    ) -> SpreadCounts {
+        let counts = |(rule, named, others): (Spread, BTreeSet<Arc<str>>, usize)| {
+            let places = named.into_iter().map(|place| (place, 0)).collect();
+            RuleCounts { places, others, ..RuleCounts::new(&rule, shape) }
+        };
+        let rules = rules.into_iter().map(counts).collect();
+        let mut counts = SpreadCounts { rules, compares_taints: settings.compares_taints };
+        counts.count_pods(shape, nodes);
+        counts.rules.iter_mut().for_each(RuleCounts::add_levels);
+        counts
+    }
+
+    /// The places that have pods, by the label that tells them apart and its value.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+        self.rules.iter().flat_map(|counts| {
+            let with_pods = counts.places.iter().filter(|(_, count)| **count > 0);
+            with_pods.map(|(place, _)| (&counts.rule.key, place))
+        })
+    }
+
+    /// Counts the pods that are on nodes.
+    fn count_pods(&mut self, shape: &Shape, nodes: &Nodes) {
+        let keys: Vec<Arc<str>> = self.keys().collect();
+        for counts in &mut self.rules {
+            let rule = counts.rule.clone();
+            for (at, pods) in counted_pods(&rule.selector, &shape.namespace, nodes) {
+                let Some(node) = &nodes.get(at).node else { continue };
+                if keys.iter().all(|key| node.labels.contains_key(key))
+                    && counted(&rule, shape, node, self.compares_taints)
+                {
+                    *counts.place(node.labels[&rule.key].clone()) += pods;
+                }
             }
         }
-        Some(counts)
     }
 
     /// Counts a pod that comes to a node, or with a negative sign goes.
@@ -148,7 +194,7 @@ impl SpreadCounts {
                     free += i64::from(*room);
                 }
             }
-            let is_short = (counts.places.len() as i64) < i64::from(counts.rule.min_domains);
+            let is_short = counts.size() < i64::from(counts.rule.min_domains);
             let least = if is_short { Some(0) } else { full.values().min().copied() };
             let least = least.unwrap_or(i64::from(i32::MAX));
             let allowed = |(place, room): (&&Arc<str>, &i64)| {
@@ -192,7 +238,31 @@ impl SpreadCounts {
 impl RuleCounts {
     fn new(rule: &Spread, shape: &Shape) -> RuleCounts {
         let own = i64::from(rule.selector.picks(&shape.labels));
-        RuleCounts { rule: rule.clone(), own, places: FxHashMap::default(), levels: BTreeMap::new() }
+        let (places, others, levels) = Default::default();
+        RuleCounts { rule: rule.clone(), own, places, others, levels }
+    }
+
+    /// The count of a place that there is.
+    fn place(&mut self, place: Arc<str>) -> &mut i64 {
+        let others = &mut self.others;
+        self.places.entry(place).or_insert_with(|| {
+            *others = others.saturating_sub(1);
+            0
+        })
+    }
+
+    fn add_levels(&mut self) {
+        for count in self.places.values() {
+            *self.levels.entry(*count).or_default() += 1;
+        }
+        if self.others > 0 {
+            *self.levels.entry(0).or_default() += self.others as u32;
+        }
+    }
+
+    /// How many places there are.
+    fn size(&self) -> i64 {
+        (self.places.len() + self.others) as i64
     }
 
     fn move_place(&mut self, place: Arc<str>, by: i64) {
@@ -212,7 +282,7 @@ impl RuleCounts {
     /// How many the place with the fewest has. Too few places count as if there were another, empty one, and without any
     /// place nothing can be too much.
     fn least(&self) -> i64 {
-        if (self.places.len() as i64) < i64::from(self.rule.min_domains) {
+        if self.size() < i64::from(self.rule.min_domains) {
             return 0;
         }
         self.levels.keys().next().copied().unwrap_or(i64::from(i32::MAX))
@@ -222,7 +292,7 @@ impl RuleCounts {
 impl RuleCounts {
     /// How many the place with the fewest has if so many more come where the fewest are.
     fn least_with(&self, mut more: i64) -> i64 {
-        if self.places.is_empty() || (self.places.len() as i64) < i64::from(self.rule.min_domains) {
+        if self.size() == 0 || self.size() < i64::from(self.rule.min_domains) {
             return self.least();
         }
         let mut levels = self.levels.iter();
@@ -241,9 +311,7 @@ impl RuleCounts {
 
 /// Rules whose selectors are left open, for a pod with these companions. Without any there is nothing to keep.
 pub(crate) fn among(companions: Option<&LabelSelector>, rules: &[Spread]) -> Vec<Spread> {
-    let picks_some =
-        |selector: &&LabelSelector| !matches!(selector, LabelSelector::All(all) if all.is_empty());
-    let Some(selector) = companions.filter(picks_some) else { return Vec::new() };
+    let Some(selector) = companions.filter(|selector| !selector.picks_all()) else { return Vec::new() };
     rules.iter().map(|rule| Spread { selector: selector.clone(), ..rule.clone() }).collect()
 }
 
@@ -253,10 +321,23 @@ pub(crate) fn counted(rule: &Spread, shape: &Shape, node: &Node, compares_taints
         && (!rule.honor_taints || keeps_off(shape, node, compares_taints).is_none())
 }
 
+/// The pods that a rule counts, by node; the node may not exist any more.
+pub(crate) fn counted_pods<'n>(
+    selector: &'n LabelSelector,
+    namespace: &'n Arc<str>,
+    nodes: &'n Nodes,
+) -> impl Iterator<Item = (NodeIdx, i64)> {
+    let picked = (!selector.picks_all()).then(|| nodes.label_sets().picked(selector)).into_iter().flatten();
+    let own = picked.filter(|set| set.shape().namespace == *namespace);
+    own.flat_map(LabelSet::on_nodes).map(|(at, counts)| (at, i64::from(counts.staying)))
+}
+
 /// Whether a rule counts a pod. Pods that are going are not counted, and a selector that picks everything counts none.
 pub(crate) fn is_counted(selector: &LabelSelector, namespace: &Arc<str>, pod: &Pod) -> bool {
-    let picks_all = matches!(selector, LabelSelector::All(all) if all.is_empty());
-    !picks_all && !pod.deleting && pod.shape.namespace == *namespace && selector.picks(&pod.shape.labels)
+    !selector.picks_all()
+        && !pod.deleting
+        && pod.shape.namespace == *namespace
+        && selector.picks(&pod.shape.labels)
 }
 
 #[cfg(test)]

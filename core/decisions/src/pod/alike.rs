@@ -1,48 +1,49 @@
-//! Answers about nodes, kept for pods that are alike.
+//! Answers about nodes, kept for pods that need the same of a node.
 //!
-//! Pods of one shape and profile whose claims ask for the same get the same answers, so a node is looked at again only when something
-//! changed for it. This holds for pods whose answers about a node depend on nothing but that node and the devices there.
+//! What filters and scores say of a node alone, and the devices there, is kept by what pods need, so a node is looked at again only
+//! when something changed for it. What pods everywhere mean for a pod is held against tiers of such nodes for each pod anew:
+//! [`relations`](super::relations). The answer is the one that looking at all nodes anew would give.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
-use model::claim::Claim;
-use model::pod::Pod;
+use model::pod::{LabelSelector, Pod};
 
-use crate::caches::kinds::{KnownNode, PodKind};
+use crate::caches::kinds::{KnownNode, PodKind, need_the_same};
+use crate::caches::refusals::{AlikePods, Moment};
+use crate::caches::tiers::{Found, Traits};
 use crate::cycle::Cycle;
 use crate::devices::alternatives::worth;
 use crate::filters;
+use crate::pod::relations::Unit;
 use crate::profile::Profile;
-use crate::scores::{self, View};
+use crate::scores::{self, Candidate, devices, node_affinity, taints};
 use crate::values::choice::{Choice, choice};
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
-use crate::values::preemption::Hopeless;
 use crate::values::work;
 
 /// How many kinds of pods are kept; beyond that the one that was asked for the longest ago goes.
 const KINDS_MAX: usize = 64;
 
 impl Cycle<'_> {
-    /// Whether answers for the pod can be shared: nothing about other pods, other nodes or volumes decides.
+    /// Whether answers for the pod can be shared: no volumes, no claims that have devices, and no nominee that other pods mean
+    /// something to.
     pub(crate) fn is_alike_to_others(&self, pod: &Pod, claims: &PodClaims, profile: &Profile) -> bool {
         let shape = &pod.shape;
+        let has_rules = || {
+            !(shape.spread.is_empty() && shape.near.is_empty() && shape.apart.is_empty())
+                || self.facts.nodes.placed_terms().picking(&shape.labels).next().is_some()
+                || self.companions_of(shape, profile).is_some()
+        };
         claims.settled.is_empty()
             && claims.pending.is_empty()
-            && shape.spread.is_empty()
-            && shape.near.is_empty()
-            && shape.apart.is_empty()
-            && shape.preferred_pods.is_empty()
-            && shape.preferred_nodes.is_empty()
             && shape.volume_claims.is_empty()
-            && profile.scores.preferred_nodes.is_empty()
-            && self.facts.nodes.pods_with_rules() == 0
-            && self.companions_of(shape, profile).is_none()
-            && self.facts.softly_tainted.is_empty()
             && !self.plans.nominations.have_rules()
             && self.plans.nominations.get(&pod.uid).is_none()
+            && (self.plans.nominations.is_empty() || !has_rules())
     }
 
     /// The best node for a pod that is alike to others; `None` if no node will do and it has to be found out why.
@@ -52,76 +53,82 @@ impl Cycle<'_> {
         claims: &PodClaims,
         profile: &Arc<Profile>,
     ) -> Result<Option<Choice>, Box<PodRefusal>> {
-        let mut alike = self.kind_of(pod, claims, profile);
-        self.heed_images(&mut alike);
+        let mut kind = self.kind_of(pod, claims, profile);
+        self.heed_images(&mut kind);
         let now = self.facts.touches.now();
-        let mut nodes = std::mem::take(&mut alike.unseen);
-        match alike.seen.and_then(|seen| self.facts.touches.since(seen)) {
+        let mut nodes = std::mem::take(&mut kind.unseen);
+        match kind.seen.filter(|_| !kind.tiers.is_outgrown()).and_then(|seen| self.facts.touches.since(seen))
+        {
             Some(touched) => nodes.extend(touched),
             None => {
-                alike.forget();
+                kind.forget();
+                kind.tiers.measure(&self.facts.nodes);
                 nodes = self.facts.nodes.iter().map(|(at, _)| at).collect();
             }
         }
-        self.look_at_all(&mut alike, nodes, claims);
-        alike.seen = Some(now);
-        let found = alike.best(self.alternatives_weight(&alike.profile, claims));
+        self.look_at_all(&mut kind, nodes, claims);
+        kind.seen = Some(now);
+        let companions = self.companions_of(&pod.shape, profile);
+        let found = self.best_of_kind(&mut kind, pod, claims, companions.as_ref());
         let chosen = found.and_then(|at| {
-            let known = alike.answers[at.0 as usize].as_ref()?;
-            Some(choice(pod, filters::node_of(self.facts.nodes.get(at)), claims, known.allocations.clone()))
+            let allocations = kind.get(at)?.allocations.clone();
+            Some(choice(pod, filters::node_of(self.facts.nodes.get(at)), claims, allocations))
         });
-        let refused = alike.refused.clone().filter(|(when, _)| chosen.is_none() && *when == now);
-        self.caches.kinds.push(alike);
-        match refused {
-            Some((_, refusal)) => Err(refusal.for_claims(claims)),
+        self.caches.kinds.push(kind);
+        let pods = AlikePods { pod, claims, profile, companions: companions.as_ref() };
+        match self.caches.refusals.refused(pods, self.moment()).filter(|_| chosen.is_none()) {
+            Some(refusal) => Err(Box::new(refusal.clone()).for_claims(claims)),
             None => Ok(chosen),
         }
     }
 
+    /// The best of all nodes that will do; nothing also if that cannot be told by what is kept.
+    fn best_of_kind(
+        &mut self,
+        kind: &mut PodKind,
+        pod: &Pod,
+        claims: &PodClaims,
+        companions: Option<&LabelSelector>,
+    ) -> Option<NodeIdx> {
+        let relations = self.relations(kind, pod, companions)?;
+        let weight = self.alternatives_weight(&kind.profile, claims);
+        let mut units = relations.units(kind, weight != 0);
+        self.caches.work.spend(units.len() as u64 * work::NODE);
+        units.retain(|unit| relations.around.check(self.facts.nodes.get(unit.candidate.at)).is_ok());
+        let candidates: Vec<Candidate> = units.iter().map(|unit| unit.candidate).collect();
+        let view = self.view(&kind.profile.scores, companions);
+        let relative = scores::relative(&pod.shape, &candidates, &view);
+        let seats: Vec<(NodeIdx, i64, i64)> = units
+            .iter()
+            .zip(relative)
+            .filter_map(|(Unit { seat, .. }, relative)| {
+                seat.map(|(at, score, worth)| (at, score + relative, worth))
+            })
+            .collect();
+        let extra = devices::weighted(seats.iter().map(|(_, _, worth)| *worth).collect(), weight);
+        let totals = seats.iter().zip(extra).map(|((at, score, _), extra)| (score + extra, Reverse(*at)));
+        totals.max().map(|(_, Reverse(at))| at)
+    }
+
     /// Forgets all scores if images of the pods are more or less common than they were.
-    fn heed_images(&self, alike: &mut PodKind) {
+    fn heed_images(&self, kind: &mut PodKind) {
         let revision = self.facts.images.revision();
-        if alike.images.0 != revision {
-            let now = (revision, self.facts.images.commonness(&alike.shape));
-            if alike.images.1 != now.1 {
-                alike.seen = None;
+        if kind.images.0 != revision {
+            let now = (revision, self.facts.images.commonness(&kind.shape));
+            if kind.images.1 != now.1 {
+                kind.seen = None;
             }
-            alike.images = now;
-        }
-    }
-
-    /// Keeps why no node would do, until something changes.
-    pub(crate) fn remember_refusal(&mut self, refusal: &PodRefusal) {
-        let now = self.facts.touches.now();
-        if let Some(alike) = self.caches.kinds.last_mut() {
-            alike.refused = Some((now, Box::new(refusal.clone())));
-        }
-    }
-
-    /// Why preemption would not help the pod that was looked at last, if that is known and nothing changed since.
-    pub(crate) fn known_hopeless(&self) -> Option<Hopeless> {
-        let (when, hopeless) = self.caches.kinds.last()?.hopeless.as_ref()?;
-        (*when == self.moment()).then(|| hopeless.clone())
-    }
-
-    /// Keeps why preemption would not help the pod that was looked at last, until something changes.
-    pub(crate) fn remember_hopeless(&mut self, hopeless: &Hopeless) {
-        let now = self.moment();
-        if let Some(alike) = self.caches.kinds.last_mut() {
-            alike.hopeless = Some((now, hopeless.clone()));
+            kind.images = now;
         }
     }
 
     /// What is known for pods like this one, taken out of the list; it is put back as the youngest.
     fn kind_of(&mut self, pod: &Pod, claims: &PodClaims, profile: &Arc<Profile>) -> PodKind {
-        let same_wish =
-            |(known, state): (&Arc<Claim>, &Arc<cluster::claims::ClaimState>)| known.spec == state.wish.spec;
-        let same = |alike: &PodKind| {
-            Arc::ptr_eq(&alike.profile, profile)
-                && alike.wishes.len() == claims.open.len()
-                && alike.priority == pod.priority
-                && (Arc::ptr_eq(&alike.shape, &pod.shape) || alike.shape == pod.shape)
-                && alike.wishes.iter().zip(&claims.open).all(same_wish)
+        let same = |kind: &PodKind| {
+            Arc::ptr_eq(&kind.profile, profile)
+                && kind.priority == pod.priority
+                && need_the_same(&kind.shape, &pod.shape)
+                && claims.ask_for(&kind.wishes)
         };
         if let Some(at) = self.caches.kinds.iter().rposition(same) {
             return self.caches.kinds.remove(at);
@@ -129,68 +136,63 @@ impl Cycle<'_> {
         if self.caches.kinds.len() >= KINDS_MAX {
             self.caches.kinds.remove(0);
         }
-        PodKind {
-            profile: profile.clone(),
-            shape: pod.shape.clone(),
-            wishes: claims.open.iter().map(|state| state.wish.clone()).collect(),
-            priority: pod.priority,
-            answers: Vec::new(),
-            best: BTreeMap::new(),
-            images: Default::default(),
-            seen: None,
-            unseen: BTreeSet::new(),
-            refused: None,
-            hopeless: None,
-        }
+        let wishes = claims.open.iter().map(|state| state.wish.clone()).collect();
+        PodKind::new(profile.clone(), pod.shape.clone(), wishes, pod.priority)
     }
 
     /// Looks at nodes again, as far as there is time.
-    fn look_at_all(&mut self, alike: &mut PodKind, nodes: BTreeSet<NodeIdx>, claims: &PodClaims) {
+    fn look_at_all(&mut self, kind: &mut PodKind, nodes: BTreeSet<NodeIdx>, claims: &PodClaims) {
         let kept = self.caches.work.keep_for_later();
         let count = nodes.len();
         for at in nodes {
             if self.caches.work.is_spent() {
-                alike.set(at, None);
-                alike.unseen.insert(at);
+                kind.set(at, None);
+                kind.unseen.insert(at);
                 continue;
             }
             let kept = self.caches.work.limit_to_share(count);
             self.caches.work.spend(work::NODE);
-            self.look(alike, at, claims);
+            self.look(kind, at, claims);
             self.caches.work.restore(kept);
         }
         self.caches.work.restore(kept);
     }
 
     /// Looks at a node again.
-    fn look(&mut self, alike: &mut PodKind, at: NodeIdx, claims: &PodClaims) {
+    fn look(&mut self, kind: &mut PodKind, at: NodeIdx, claims: &PodClaims) {
+        kind.set(at, None);
         let state = self.facts.nodes.get(at);
-        let Some(node) = state.node.clone() else { return alike.set(at, None) };
-        let settings = &alike.profile.filters;
-        let fits = filters::fixed(&alike.shape, &node, settings)
-            .and_then(|()| filters::usage(&alike.shape, state, settings))
-            .and_then(|()| {
-                let who = ("", alike.priority);
-                self.check_beside_nominees(&alike.shape, who, state, None, settings)
-            });
-        if fits.is_err() {
-            return alike.set(at, None);
-        }
-        let Ok(allocations) = self.devices_on(&node, claims) else { return alike.set(at, None) };
-        let view = View {
-            nodes: &self.facts.nodes,
-            namespaces: &self.facts.namespaces,
-            images: &self.facts.images,
-            companions: None,
-            settings: &alike.profile.scores,
+        let Some(node) = state.node.clone() else { return };
+        let (shape, profile) = (kind.shape.clone(), kind.profile.clone());
+        let settings = &profile.filters;
+        let fits = filters::fixed(&shape, &node, settings)
+            .and_then(|()| filters::usage(&shape, state, settings))
+            .and_then(|()| self.check_beside_nominees(&shape, ("", kind.priority), state, None, settings));
+        let allocations = fits.ok().map(|()| self.devices_on(&node, claims));
+        let view = self.view(&profile.scores, None);
+        let found = match &allocations {
+            None => Found::Unfit,
+            Some(Err(_)) => Found::NoDevices,
+            Some(Ok(_)) => Found::Seat(scores::local(&shape, at, &view)),
         };
-        let score = scores::totals(&alike.shape, &[at], &view)[0];
-        let worth = worth(claims, &allocations);
-        alike.set(at, Some(KnownNode { score, worth, allocations }));
+        let allocations = allocations.and_then(Result::ok).unwrap_or_default();
+        let traits = Traits {
+            taints: taints::raw(&shape, &node, profile.scores.compares_taints),
+            wishes: node_affinity::raw(&shape, &node, &profile.scores.preferred_nodes),
+            worth: worth(claims, &allocations),
+            is_wanted: filters::wants(&shape, &node),
+            is_open: filters::keeps_off(&shape, &node, settings.compares_taints).is_none(),
+        };
+        let membership = kind.tiers.enter(at, &node, traits, found);
+        kind.set(at, Some(KnownNode { membership, allocations }));
     }
 
-    /// The moment until which all is known that decides which pods could be preempted.
-    pub(crate) fn moment(&self) -> (u64, u64) {
-        (self.facts.touches.now(), self.plans.users_changed)
+    /// The moment that is now.
+    pub(crate) fn moment(&self) -> Moment {
+        let (touches, namespaces) = (self.facts.touches.now(), self.facts.namespaces.revision());
+        Moment { touches, namespaces, users: self.plans.users_changed }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use model::identity::NodeName;
 use model::node::Node;
 use model::pod::Pod;
 
+use crate::caches::refusals::AlikePods;
 use crate::cycle::Cycle;
 use crate::devices::search::NoDevices;
 use crate::devices::wakes::add_node;
@@ -36,7 +37,9 @@ impl Cycle<'_> {
         }
         let chosen = self.choose_anew(pod, &claims, &profile);
         if let Err(refusal) = &chosen {
-            self.remember_refusal(refusal);
+            let companions = self.companions_of(&pod.shape, &profile);
+            let pods = AlikePods { pod, claims: &claims, profile: &profile, companions: companions.as_ref() };
+            self.caches.refusals.remember_refused(pods, self.moment(), refusal);
         }
         chosen
     }

@@ -11,6 +11,7 @@ pub mod comparison;
 mod nominated;
 mod nominees;
 mod ranking;
+mod relations;
 mod selected;
 mod tally;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cluster::nodes::NodeIdx;
 use model::pod::Pod;
 
+use crate::caches::refusals::AlikePods;
 use crate::cycle::Cycle;
 use crate::preempt::candidate::{Candidate, least_harm};
 use crate::preempt::lack::StillRefused;
@@ -51,8 +52,11 @@ impl Cycle<'_> {
             return Attempt::Hopeless(Lacks::default().hopeless(refusal));
         };
         let is_alike = self.is_alike_to_others(pod, &claims, &profile);
-        if is_alike && let Some(known) = self.known_hopeless() {
-            return Attempt::Hopeless(known.for_claims(claims.own()));
+        let companions = self.companions_of(&pod.shape, &profile);
+        let pods = AlikePods { pod, claims: &claims, profile: &profile, companions: companions.as_ref() };
+        let known = self.caches.refusals.hopeless(pods, self.moment()).filter(|_| is_alike);
+        if let Some(known) = known {
+            return Attempt::Hopeless(known.clone().for_claims(claims.own()));
         }
         let candidates_min = settings.candidates(curable.len());
         match self.find_victims((pod, &profile), &claims, (curable, candidates_min)) {
@@ -63,7 +67,7 @@ impl Cycle<'_> {
                 }
                 let hopeless = Hopeless { own: claims.own(), ..lacks.hopeless(refusal) };
                 if is_alike {
-                    self.remember_hopeless(&hopeless);
+                    self.caches.refusals.remember_hopeless(pods, self.moment(), &hopeless);
                 }
                 Attempt::Hopeless(hopeless)
             }

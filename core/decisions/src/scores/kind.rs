@@ -20,3 +20,14 @@ pub enum Score {
     /// Devices that come closer to what claims would like. Told by the devices that were found, see [`devices`](super::devices).
     Devices,
 }
+
+impl Score {
+    /// Whether it can be told only among all candidates, not of a node alone.
+    #[must_use]
+    pub fn is_relative(self) -> bool {
+        match self {
+            Score::Taints | Score::NodeAffinity | Score::Spread | Score::PodAffinity | Score::Devices => true,
+            Score::Resources | Score::Balanced | Score::Images => false,
+        }
+    }
+}

@@ -20,6 +20,7 @@ mod view;
 
 pub use self::kind::Score;
 pub use self::scale::{BEST, normalised};
+pub(crate) use self::settings::HOST;
 pub use self::settings::ScoreSettings;
-pub use self::totals::{by_kind, scores, totals};
-pub use self::view::View;
+pub use self::totals::{by_kind, local, relative, scores, totals};
+pub use self::view::{Candidate, View};

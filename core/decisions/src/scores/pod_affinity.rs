@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::nodes::label_sets::LabelSet;
+use cluster::nodes::placed_terms::{PlacedTerm, TermRole};
+use cluster::nodes::{NodeIdx, Nodes};
 use model::node::Node;
-use model::pod::{Pod, Shape};
+use model::pod::Shape;
 use rustc_hash::FxHashMap;
 
-use crate::filters::{OwnTerm, node_of, reaches};
+use crate::filters::{OwnTerm, reaches};
 use crate::scores::scale::BEST;
-use crate::scores::settings::ScoreSettings;
 use crate::scores::view::View;
 
 /// What each place is worth, by the label that tells places apart and its value.
@@ -19,7 +21,7 @@ pub struct PodWishes {
 }
 
 impl PodWishes {
-    /// Looks at all pods once. There is no score if no pod wishes for anything.
+    /// Looks at the pods that matter. There is no score if no pod wishes for anything.
     #[must_use]
     pub fn new(shape: &Shape, view: &View<'_>) -> Option<PodWishes> {
         let own: Vec<_> = shape
@@ -30,49 +32,44 @@ impl PodWishes {
         if own.is_empty() && (view.settings.ignores_wishes_of_others || view.nodes.pods_with_rules() == 0) {
             return None;
         }
-        let namespace = view.namespaces.labels(&shape.namespace).cloned().unwrap_or_default();
         let mut wishes = PodWishes { worth: BTreeMap::new() };
-        for (_, state) in view.nodes.iter() {
-            let node = node_of(state);
-            if own.is_empty() && state.pods_with_rules == 0 {
-                continue;
-            }
-            for pod in state.pods.values() {
-                for (weight, term) in own.iter().filter(|(_, term)| term.means(&pod.shape)) {
-                    wishes.add(node, &term.key, *weight);
-                }
-                wishes.add_wishes_of(pod, node, shape, &namespace, view.settings);
+        for (weight, term) in &own {
+            let meant = view.nodes.label_sets().picked(term.selector()).filter(|set| term.means(set.shape()));
+            for (at, counts) in meant.flat_map(LabelSet::on_nodes) {
+                wishes.add(view.nodes, at, &term.key, i64::from(*weight) * i64::from(counts.all));
             }
         }
+        wishes.add_wishes_of_others(shape, view);
         (!wishes.worth.is_empty()).then_some(wishes)
     }
 
-    /// Adds what a placed pod wishes about the new one. That it must be near counts as a wish here.
-    fn add_wishes_of(
-        &mut self,
-        pod: &Pod,
-        node: &Node,
-        shape: &Shape,
-        namespace: &BTreeMap<Arc<str>, Arc<str>>,
-        settings: &ScoreSettings,
-    ) {
-        if settings.required_near > 0 {
-            for term in pod.shape.near.iter().filter(|term| reaches(term, shape, namespace)) {
-                self.add(node, &term.key, settings.required_near);
-            }
-        }
-        for (weight, term) in &pod.shape.preferred_pods {
-            if reaches(term, shape, namespace) {
-                self.add(node, &term.key, *weight);
+    /// Adds what placed pods wish about the new one. That they must be near counts as a wish here.
+    fn add_wishes_of_others(&mut self, shape: &Shape, view: &View<'_>) {
+        let namespace = view.namespaces.labels(&shape.namespace).cloned().unwrap_or_default();
+        for (PlacedTerm { term, role }, on_nodes) in view.nodes.placed_terms().picking(&shape.labels) {
+            let weight = match role {
+                TermRole::Near if view.settings.required_near > 0 => view.settings.required_near,
+                TermRole::Preferred(weight) => *weight,
+                TermRole::Near | TermRole::Apart => continue,
+            };
+            if reaches(term, shape, &namespace) {
+                for (at, count) in on_nodes {
+                    self.add(view.nodes, *at, &term.key, i64::from(weight) * i64::from(*count));
+                }
             }
         }
     }
 
-    fn add(&mut self, node: &Node, key: &Arc<str>, weight: i32) {
-        if let Some(place) = node.labels.get(key) {
+    fn add(&mut self, nodes: &Nodes, at: NodeIdx, key: &Arc<str>, worth: i64) {
+        if let Some(place) = nodes.get(at).node.as_ref().and_then(|node| node.labels.get(key)) {
             let places = self.worth.entry(key.clone()).or_default();
-            *places.entry(place.clone()).or_default() += i64::from(weight);
+            *places.entry(place.clone()).or_default() += worth;
         }
+    }
+
+    /// The places that are worth something, by the label that tells them apart and its value.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+        self.worth.iter().flat_map(|(key, places)| places.keys().map(move |place| (key, place)))
     }
 
     /// What a node's places are worth together.
@@ -99,9 +96,11 @@ pub fn normalised(mut scores: Vec<i64>) -> Vec<i64> {
 
 #[cfg(test)]
 mod tests {
+    use model::pod::Pod;
+
     use super::*;
     use crate::sample::{at, node, nodes, pod, shape, term};
-    use crate::scores::{Score, scores};
+    use crate::scores::{Score, ScoreSettings, scores};
 
     /// Scores of a and b in zone 1, and x in zone 2.
     fn answer(ours: &Shape, pods: Vec<Pod>, settings: &ScoreSettings) -> Option<Vec<i64>> {

@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use cluster::nodes::{NodeIdx, NodeState};
+use cluster::nodes::NodeIdx;
 use model::node::Node;
-use model::pod::{LabelSelector, Shape, Spread};
+use model::pod::{Shape, Spread};
 use rustc_hash::FxHashMap;
 
-use crate::filters::{among, counted, is_counted, node_of};
+use crate::filters::{among, counted, counted_pods, node_of};
 use crate::scores::scale::BEST;
 use crate::scores::settings::HOST;
-use crate::scores::view::View;
+use crate::scores::view::{Candidate, View};
 
 /// How a shape should be spread, and how its companions are spread now.
 #[derive(Clone, Debug)]
 pub struct SpreadWishes {
     wishes: Vec<Wish>,
-    namespace: Arc<str>,
     /// Whether each candidate is without a label of one of the wishes.
     left_out: Vec<bool>,
 }
@@ -24,52 +23,66 @@ pub struct SpreadWishes {
 #[derive(Clone, Debug)]
 struct Wish {
     rule: Spread,
-    /// How many pods are in each place that has a candidate; nodes are looked at one by one instead.
-    places: FxHashMap<Arc<str>, i64>,
+    places: Places,
     /// Makes up for there being more or fewer places.
     weight: f64,
 }
 
+/// How many pods are where.
+#[derive(Clone, Debug)]
+enum Places {
+    /// On each node.
+    Nodes(FxHashMap<NodeIdx, i64>),
+    /// In each place that has a candidate, by the value of the label.
+    Labels(FxHashMap<Arc<str>, i64>),
+}
+
 impl SpreadWishes {
-    /// Counts the pods, if there is something to wish for. A pod that says nothing itself is spread among its companions
-    /// as the settings say.
+    /// What there is to wish for. A pod that says nothing itself is spread among its companions as the settings say.
     #[must_use]
-    pub fn new(shape: &Shape, candidates: &[NodeIdx], view: &View<'_>) -> Option<SpreadWishes> {
+    pub fn rules(shape: &Shape, view: &View<'_>) -> Vec<Spread> {
+        if shape.spread.is_empty() {
+            return among(view.companions, &view.settings.default_spread);
+        }
+        shape.spread.iter().filter(|rule| !rule.required).cloned().collect()
+    }
+
+    /// Counts the pods, if there is something to wish for.
+    #[must_use]
+    pub fn new(shape: &Shape, candidates: &[Candidate], view: &View<'_>) -> Option<SpreadWishes> {
         let settings = view.settings;
         let needs_labels = !shape.spread.is_empty() || settings.default_spread_needs_labels;
-        let rules: Vec<Spread> = if shape.spread.is_empty() {
-            among(view.companions, &settings.default_spread)
-        } else {
-            shape.spread.iter().filter(|rule| !rule.required).cloned().collect()
-        };
+        let rules = SpreadWishes::rules(shape, view);
         if rules.is_empty() {
             return None;
         }
         let has_labels =
             |node: &Node| !needs_labels || rules.iter().all(|rule| node.labels.contains_key(&rule.key));
-        let nodes: Vec<&Node> = candidates.iter().map(|at| &**node_of(view.nodes.get(*at))).collect();
-        let left_out = nodes.iter().map(|node| !has_labels(node)).collect();
-        let scored: Vec<&Node> = nodes.into_iter().filter(|node| has_labels(node)).collect();
-        let mut wishes: Vec<Wish> = rules.iter().map(|rule| Wish::new(rule, &scored)).collect();
-        for (_, state) in view.nodes.iter().filter(|(_, state)| has_labels(node_of(state))) {
-            for wish in &mut wishes {
-                wish.count(shape, state, settings.compares_taints);
+        let nodes: Vec<(&Node, usize)> =
+            candidates.iter().map(|one| (&**node_of(view.nodes.get(one.at)), one.stands_for)).collect();
+        let left_out = nodes.iter().map(|(node, _)| !has_labels(node)).collect();
+        let scored: Vec<(&Node, usize)> = nodes.into_iter().filter(|(node, _)| has_labels(node)).collect();
+        let wish = |rule: &Spread| {
+            let mut wish = Wish::new(rule, &scored);
+            for (at, pods) in counted_pods(&rule.selector, &shape.namespace, view.nodes) {
+                let node = view.nodes.get(at).node.as_ref().filter(|node| has_labels(node));
+                node.into_iter().for_each(|node| wish.count(shape, at, node, pods, settings.compares_taints));
             }
-        }
-        Some(SpreadWishes { wishes, namespace: shape.namespace.clone(), left_out })
+            wish
+        };
+        Some(SpreadWishes { wishes: rules.iter().map(wish).collect(), left_out })
     }
 
     /// How many pods there are in the candidate's places. The more, the worse.
     #[must_use]
-    pub fn raw(&self, state: &NodeState) -> i64 {
-        let node = node_of(state);
+    pub fn raw(&self, at: NodeIdx, node: &Node) -> i64 {
         let scores = self.wishes.iter().filter_map(|wish| {
             let place = node.labels.get(&wish.rule.key)?;
-            let count = if &*wish.rule.key == HOST {
-                pods(&wish.rule.selector, &self.namespace, state)
-            } else {
-                wish.places.get(place).copied().unwrap_or(0)
+            let count = match &wish.places {
+                Places::Nodes(nodes) => nodes.get(&at),
+                Places::Labels(places) => places.get(place),
             };
+            let count = count.copied().unwrap_or(0);
             Some(count as f64 * wish.weight + f64::from(wish.rule.max_skew - 1))
         });
         scores.sum::<f64>().round() as i64
@@ -93,35 +106,39 @@ impl SpreadWishes {
 }
 
 impl Wish {
-    fn new(rule: &Spread, scored: &[&Node]) -> Wish {
-        let mut places = FxHashMap::default();
-        let mut size = scored.len();
-        if &*rule.key != HOST {
+    fn new(rule: &Spread, scored: &[(&Node, usize)]) -> Wish {
+        let (places, size) = if &*rule.key == HOST {
+            (Places::Nodes(FxHashMap::default()), scored.iter().map(|(_, stands_for)| stands_for).sum())
+        } else {
             // A node without the label is in a place of its own kind, which has no name.
-            let place = |node: &&Node| (node.labels.get(&rule.key).cloned().unwrap_or_default(), 0);
-            places = scored.iter().map(place).collect();
-            size = places.len();
-        }
+            let place =
+                |(node, _): &(&Node, usize)| (node.labels.get(&rule.key).cloned().unwrap_or_default(), 0);
+            let places: FxHashMap<Arc<str>, i64> = scored.iter().map(place).collect();
+            let size = places.len();
+            (Places::Labels(places), size)
+        };
         Wish { rule: rule.clone(), places, weight: (size as f64 + 2.0).ln() }
     }
 
-    fn count(&mut self, shape: &Shape, state: &NodeState, compares_taints: bool) {
-        let node = node_of(state);
-        let place = node.labels.get(&self.rule.key).map_or("", |place| place);
-        if let Some(count) = self.places.get_mut(place)
-            && counted(&self.rule, shape, node, compares_taints)
-        {
-            *count += pods(&self.rule.selector, &shape.namespace, state);
+    fn count(&mut self, shape: &Shape, at: NodeIdx, node: &Node, pods: i64, compares_taints: bool) {
+        match &mut self.places {
+            Places::Nodes(nodes) => *nodes.entry(at).or_default() += pods,
+            Places::Labels(places) => {
+                let place = node.labels.get(&self.rule.key).map_or("", |place| place);
+                if let Some(count) = places.get_mut(place)
+                    && counted(&self.rule, shape, node, compares_taints)
+                {
+                    *count += pods;
+                }
+            }
         }
     }
-}
-
-fn pods(selector: &LabelSelector, namespace: &Arc<str>, state: &NodeState) -> i64 {
-    state.pods.values().filter(|pod| is_counted(selector, namespace, pod)).count() as i64
 }
 
 #[cfg(test)]
 mod tests {
+    use model::pod::LabelSelector;
+
     use super::*;
     use crate::sample::{node, nodes, pod, selector, shape};
     use crate::scores::settings::ZONE;

@@ -9,17 +9,38 @@ use crate::scores::kind::Score;
 use crate::scores::pod_affinity::PodWishes;
 use crate::scores::scale::normalised;
 use crate::scores::spread::SpreadWishes;
-use crate::scores::view::View;
+use crate::scores::view::{Candidate, View};
 
 /// The weighted sum for each candidate.
 #[must_use]
 pub fn totals(shape: &Shape, candidates: &[NodeIdx], view: &View<'_>) -> Vec<i64> {
+    let candidates: Vec<Candidate> = candidates.iter().map(|at| (*at).into()).collect();
+    weighted(shape, &candidates, view, |_| true)
+}
+
+/// The weighted sum for a node of what can be told of it alone.
+#[must_use]
+pub fn local(shape: &Shape, at: NodeIdx, view: &View<'_>) -> i64 {
+    weighted(shape, &[at.into()], view, |kind| !kind.is_relative())[0]
+}
+
+/// The weighted sum for each candidate of what can be told only among all of them.
+#[must_use]
+pub fn relative(shape: &Shape, candidates: &[Candidate], view: &View<'_>) -> Vec<i64> {
+    weighted(shape, candidates, view, Score::is_relative)
+}
+
+fn weighted(
+    shape: &Shape,
+    candidates: &[Candidate],
+    view: &View<'_>,
+    counts: impl Fn(Score) -> bool,
+) -> Vec<i64> {
     let mut totals = vec![0; candidates.len()];
-    for (kind, scores) in by_kind(shape, candidates, view) {
-        let weight = view.settings.weight(kind);
-        for (total, score) in totals.iter_mut().zip(scores) {
-            *total += weight * score;
-        }
+    for (kind, weight) in view.settings.weights.iter().filter(|(kind, weight)| *weight != 0 && counts(*kind))
+    {
+        let scores = among(*kind, shape, candidates, view).into_iter().flatten();
+        totals.iter_mut().zip(scores).for_each(|(total, score)| *total += weight * score);
     }
     totals
 }
@@ -34,9 +55,14 @@ pub fn by_kind(shape: &Shape, candidates: &[NodeIdx], view: &View<'_>) -> Vec<(S
 /// The scores of one kind for each candidate; none if the pod says nothing about it.
 #[must_use]
 pub fn scores(kind: Score, shape: &Shape, candidates: &[NodeIdx], view: &View<'_>) -> Option<Vec<i64>> {
+    let candidates: Vec<Candidate> = candidates.iter().map(|at| (*at).into()).collect();
+    among(kind, shape, &candidates, view)
+}
+
+fn among(kind: Score, shape: &Shape, candidates: &[Candidate], view: &View<'_>) -> Option<Vec<i64>> {
     let settings = view.settings;
     let each = |score: &dyn Fn(&NodeState) -> i64| -> Vec<i64> {
-        candidates.iter().map(|at| score(view.nodes.get(*at))).collect()
+        candidates.iter().map(|one| score(view.nodes.get(one.at))).collect()
     };
     Some(match kind {
         Score::Taints => {
@@ -61,7 +87,8 @@ pub fn scores(kind: Score, shape: &Shape, candidates: &[NodeIdx], view: &View<'_
         }
         Score::Spread => {
             let wishes = SpreadWishes::new(shape, candidates, view)?;
-            wishes.normalised(each(&|state| wishes.raw(state)))
+            let raw = |one: &Candidate| wishes.raw(one.at, node_of(view.nodes.get(one.at)));
+            wishes.normalised(candidates.iter().map(raw).collect())
         }
         Score::PodAffinity => {
             let wishes = PodWishes::new(shape, view)?;

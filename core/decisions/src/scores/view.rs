@@ -2,7 +2,7 @@
 
 use cluster::images::ImageCounts;
 use cluster::namespaces::Namespaces;
-use cluster::nodes::Nodes;
+use cluster::nodes::{NodeIdx, Nodes};
 use model::pod::LabelSelector;
 
 use crate::scores::settings::ScoreSettings;
@@ -20,4 +20,19 @@ pub struct View<'a> {
     pub companions: Option<&'a LabelSelector>,
     /// What people have set.
     pub settings: &'a ScoreSettings,
+}
+
+/// A node that is to be scored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Candidate {
+    /// The node.
+    pub at: NodeIdx,
+    /// How many candidates it stands for, which are in the same places.
+    pub stands_for: usize,
+}
+
+impl From<NodeIdx> for Candidate {
+    fn from(at: NodeIdx) -> Candidate {
+        Candidate { at, stands_for: 1 }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
-use model::claim::ClaimId;
+use model::claim::{Claim, ClaimId};
 use model::identity::ConsumerUid;
 use model::pod::Shape;
 
@@ -39,6 +39,12 @@ impl PodClaims {
     /// Claims that need devices.
     pub fn own(&self) -> Vec<ClaimId> {
         self.open.iter().map(|state| state.wish.id.clone()).collect()
+    }
+
+    /// Whether those that need devices ask for the same as these, in the same order.
+    pub(crate) fn ask_for(&self, wishes: &[Arc<Claim>]) -> bool {
+        let same = |(state, wish): (&Arc<ClaimState>, &Arc<Claim>)| state.wish.spec == wish.spec;
+        self.open.len() == wishes.len() && self.open.iter().zip(wishes).all(same)
     }
 
     /// Whether devices are to be found.
