@@ -39,6 +39,6 @@ pub use devices::{extended, footprint, holding};
 pub use pod::comparison;
 pub use scores::placement as placement_scores;
 pub use values::{
-    certainty, gang_preemption, gang_reason, in_the_way, lacking, node_refusal, not_ready, preemption,
-    reason, wake, work,
+    certainty, gang_preemption, gang_reason, in_the_way, lacking, meaning, node_refusal, not_ready,
+    preemption, reason, wake, work,
 };

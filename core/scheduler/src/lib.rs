@@ -7,6 +7,7 @@ pub mod engine;
 mod life_cycles;
 pub mod news;
 pub mod outbox;
+mod pacing;
 pub mod queue;
 mod rivals;
 pub mod write;

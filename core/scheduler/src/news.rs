@@ -34,6 +34,8 @@ pub enum Announcement {
         message: String,
         /// The filters that say so; none if something went wrong.
         filters: FilterSet,
+        /// It was not told before for this reason, or that was long ago.
+        is_news: bool,
     },
     /// A pod waits for its devices, which are being made ready.
     DevicesPending {
@@ -104,6 +106,8 @@ pub struct GangNews {
     pub outcome: GangOutcome,
     /// What was looked at for it.
     pub tried: Tried,
+    /// It was not told before for this reason, or that was long ago.
+    pub is_news: bool,
 }
 
 /// What came of a gang.

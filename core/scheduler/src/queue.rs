@@ -6,10 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::groups::Key;
+use decisions::meaning::Meaning;
 use decisions::settings::Patience;
 use decisions::wake::{Object, Wake, Wakes};
+use model::identity::PodUid;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
+
+use crate::pacing::Told;
 
 /// The order of pods that are ready: the most important first, then who came first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -57,6 +61,9 @@ struct Waiting {
     attempts: u32,
     /// When it first was ready.
     began: Option<Timestamp>,
+    /// What was told last of why it waits, and of which pods.
+    told: Option<Told>,
+    told_of: BTreeSet<PodUid>,
 }
 
 /// Where a pod comes to.
@@ -150,6 +157,8 @@ impl Queue {
             failures: 0,
             attempts: 0,
             began: None,
+            told: None,
+            told_of: BTreeSet::new(),
         });
         let was_gated = waiting.place == Place::Gated;
         waiting.rank.importance = -i64::from(priority);
@@ -230,6 +239,31 @@ impl Queue {
             Failure::Failed => Place::Resting { until: self.backed_off(waiting.failures, now) },
         };
         self.put(waiting);
+    }
+
+    /// Takes note of why what waits under a key does, and says of which of its pods that is to be told.
+    pub fn news<'p>(
+        &mut self,
+        key: &Key,
+        pods: impl IntoIterator<Item = &'p PodUid>,
+        meaning: Meaning,
+        now: Timestamp,
+    ) -> BTreeSet<PodUid> {
+        let pods = pods.into_iter().cloned();
+        let Some(waiting) = self.pods.get_mut(key) else { return pods.collect() };
+        if Told::is_news(&mut waiting.told, meaning, now) {
+            waiting.told_of = pods.collect();
+            return waiting.told_of.clone();
+        }
+        // Who came later was not told yet.
+        pods.filter(|uid| waiting.told_of.insert(uid.clone())).collect()
+    }
+
+    /// Something else was told of pods that wait under a key, so that why they wait is news again.
+    pub fn forget_told(&mut self, key: &Key) {
+        if let Some(waiting) = self.pods.get_mut(key) {
+            waiting.told = None;
+        }
     }
 
     /// Says that something went wrong with a part of what waits under a key. Nobody takes it before a while has passed, if it is

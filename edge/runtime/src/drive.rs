@@ -413,7 +413,7 @@ impl Drive {
                 let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
                 self.options.listener.hear(&Notice::Bound { pod, node, attempts: *attempts, waited });
             }
-            Announcement::FailedScheduling { pod, message, filters } => {
+            Announcement::FailedScheduling { pod, message, filters, .. } => {
                 self.options.listener.hear(&Notice::Refused { pod, message, filters: *filters });
             }
             Announcement::DevicesPending { pod, message, .. } => {

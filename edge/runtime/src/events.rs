@@ -26,6 +26,8 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             is_once: true,
             note: format!("Successfully assigned {}/{} to {node}", pod.id.namespace, pod.id.name),
         },
+        // Why a pod waits was told, and is the same but for its figures.
+        Announcement::FailedScheduling { is_news: false, .. } => return None,
         Announcement::FailedScheduling { pod, message, .. } => Report {
             controller: pod.scheduler.to_string(),
             regarding: reference(pod),
@@ -99,6 +101,7 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
 /// What an event of a group says.
 fn of_gang(news: &GangNews) -> Option<Report> {
     let (reason, note) = match &news.outcome {
+        GangOutcome::Refused { .. } | GangOutcome::MakingRoom { .. } if !news.is_news => return None,
         GangOutcome::Refused { message } | GangOutcome::MakingRoom { message } => {
             ("FailedScheduling", message.clone())
         }

@@ -10,6 +10,7 @@ pub(crate) mod gang_refusal;
 pub mod in_the_way;
 pub mod lacking;
 pub(crate) mod lot;
+pub mod meaning;
 pub(crate) mod miss;
 pub mod node_refusal;
 pub mod not_ready;

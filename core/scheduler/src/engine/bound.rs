@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::groups::Key;
-use decisions::filters::{Filter, FilterSet};
+use decisions::filters::Filter;
 use model::claim::ClaimId;
 use model::identity::{ConsumerUid, PodUid};
 use model::pod::{ClaimSource, Pod, PodClaim};
@@ -102,7 +102,7 @@ impl Engine {
         let Some(binding) = self.bindings.step(uid, Event::Served) else { return };
         if self.lacks_devices(&binding.pod) {
             let why = "a claim of it lost its devices or its reservation in the meantime".to_owned();
-            return self.refuse(now, &binding.pod, Failure::Failed, why, FilterSet::default());
+            return self.refuse(now, &binding.pod, Failure::Failed, why.into());
         }
         self.tell_unready(now, &binding.pod);
         let times = self.bindings.served.entry(uid.clone()).or_default();

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use decisions::filters::FilterSet;
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
 use decisions::readiness::ReadyOutcome;
@@ -260,7 +259,7 @@ impl Engine {
             _ => return,
         };
         let Some(binding) = self.bindings.step(uid, Event::PutBack) else { return };
-        self.refuse(now, &binding.pod, Failure::Failed, why, FilterSet::default());
+        self.refuse(now, &binding.pod, Failure::Failed, why.into());
         self.rejoin_gang(now, &binding.pod);
         // What the API has said about its nomination meanwhile counts from now on.
         if let Some(pod) = self.facts.waiting.get(uid).cloned() {

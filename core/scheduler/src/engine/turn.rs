@@ -6,6 +6,7 @@ use cluster::claims::ClaimState;
 use cluster::groups::Key;
 use decisions::filters::FilterSet;
 use decisions::holding::held;
+use decisions::meaning::Meaning;
 use decisions::pod::{Choice, PodRefusal, Wanted};
 use model::allocation::Allocation;
 use model::claim::ClaimId;
@@ -19,6 +20,19 @@ use crate::life_cycles::part::Part;
 use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Consumer, WaitReason, Write};
+
+/// Why a pod has no place, as it is told.
+pub(crate) struct Refused {
+    pub(crate) meaning: Meaning,
+    pub(crate) message: String,
+    pub(crate) filters: FilterSet,
+}
+
+impl From<String> for Refused {
+    fn from(message: String) -> Refused {
+        Refused { meaning: (&*message).into(), message, filters: FilterSet::default() }
+    }
+}
 
 impl Engine {
     pub(super) fn turn(&mut self, now: Timestamp, attempts: u32) {
@@ -169,26 +183,22 @@ impl Engine {
     }
 
     /// Puts a pod back that has no place, and says why.
-    pub(crate) fn refuse(
-        &mut self,
-        now: Timestamp,
-        pod: &Arc<Pod>,
-        failure: Failure,
-        message: String,
-        filters: FilterSet,
-    ) {
+    pub(crate) fn refuse(&mut self, now: Timestamp, pod: &Arc<Pod>, failure: Failure, told: Refused) {
+        let Refused { meaning, message, filters } = told;
         let reason = match &failure {
             Failure::Refused(_) | Failure::LimitReached(_) => WaitReason::Unschedulable,
             Failure::Failed => WaitReason::SchedulerError,
         };
-        self.queue.put_back(&Key::from(&**pod), failure, now);
+        let key = Key::from(&**pod);
+        self.queue.put_back(&key, failure, now);
+        let is_news = !self.queue.news(&key, [&pod.uid], meaning, now).is_empty();
         // It waits for no driver now. If it does so again, in the same words, that is news.
         self.waits_for_no_driver(&pod.uid);
         // That a pod has a node is not taken back when it lacks devices there.
-        if pod.node.is_none() {
+        if pod.node.is_none() && is_news {
             let (id, uid) = (pod.id.clone(), pod.uid.clone());
             self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
         }
-        self.outbox.announce(Announcement::FailedScheduling { pod: pod.clone(), message, filters });
+        self.outbox.announce(Announcement::FailedScheduling { pod: pod.clone(), message, filters, is_news });
     }
 }

@@ -34,6 +34,7 @@ mod own_words;
 mod preemption;
 mod preemption_story;
 mod profiles;
+mod quiet;
 mod readying;
 mod replicas;
 mod taint_rules;

@@ -149,7 +149,8 @@ impl Engine {
         told.insert(pod.uid.clone(), lack);
         let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
         self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
-        self.outbox.announce(Announcement::FailedScheduling { pod, message, filters });
+        self.queue.forget_told(key);
+        self.outbox.announce(Announcement::FailedScheduling { pod, message, filters, is_news: true });
     }
 
     fn lack_of_group(&self, pod: &Pod) -> Option<Lacking> {

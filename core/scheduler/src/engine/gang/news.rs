@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use cluster::groups::Root;
-use decisions::gang::Tried;
+use decisions::gang::{GangRefusal, Tried};
 use model::group::{Group, GroupId};
 use model::identity::PodUid;
 use model::pod::Pod;
+use model::timestamp::Timestamp;
 
 use crate::engine::{Announcement, Engine};
 use crate::news::{GangNews, GangOutcome};
@@ -21,19 +22,21 @@ const IGNORED_MAX: usize = 4_096;
 impl Engine {
     /// Tells that members of a group are on their way.
     pub(super) fn tell_seated(&mut self, group: &Group, pod: &Pod, members: usize) {
-        self.tell_of_gang(group, &pod.scheduler, GangOutcome::Seated { members });
+        self.gangs.notes.forget_told(&group.id);
+        self.tell_of_gang(group, &pod.scheduler, GangOutcome::Seated { members }, true);
     }
 
     /// Tells why a group has no nodes, and notes it on the group.
-    pub(super) fn tell_refused(&mut self, group: &Group, pod: &Pod, message: &str) {
-        let message = message.to_owned();
+    pub(super) fn tell_refused(&mut self, now: Timestamp, group: &Group, pod: &Pod, refusal: &GangRefusal) {
+        let message = refusal.to_string();
         let root = self.facts.groups.root_of(&group.id);
         let outcome = match root.is_some_and(|root| self.plans.gangs.contains_key(&root)) {
             true => GangOutcome::MakingRoom { message: message.clone() },
             false => GangOutcome::Refused { message: message.clone() },
         };
-        self.tell_of_gang(group, &pod.scheduler, outcome);
-        if !self.was_placed(&group.id) {
+        let is_news = self.gangs.notes.is_news(&group.id, refusal.meaning(), now);
+        self.tell_of_gang(group, &pod.scheduler, outcome, is_news);
+        if is_news && !self.was_placed(&group.id) {
             let reason = WaitReason::Unschedulable;
             let state = GroupState::Waiting { reason, message };
             self.note_group(group, state);
@@ -68,8 +71,9 @@ impl Engine {
             let Some(scheduler) = self.scheduler_of(&id) else { continue };
             self.gangs.placed.insert(id, group.uid.clone());
             self.gangs.tried = Tried::default();
+            self.gangs.notes.forget_told(&group.id);
             self.note_group(&group, GroupState::Placed);
-            self.tell_of_gang(&group, &scheduler, GangOutcome::Placed { members });
+            self.tell_of_gang(&group, &scheduler, GangOutcome::Placed { members }, true);
         }
     }
 
@@ -117,13 +121,14 @@ impl Engine {
         self.settings.profile(&pod).map(|profile| profile.name.clone())
     }
 
-    fn tell_of_gang(&mut self, group: &Group, scheduler: &Arc<str>, outcome: GangOutcome) {
+    fn tell_of_gang(&mut self, group: &Group, scheduler: &Arc<str>, outcome: GangOutcome, is_news: bool) {
         let news = GangNews {
             group: group.id.clone(),
             uid: group.uid.clone(),
             scheduler: scheduler.clone(),
             outcome,
             tried: self.gangs.tried,
+            is_news,
         };
         self.outbox.announce(Announcement::Gang(Box::new(news)));
     }

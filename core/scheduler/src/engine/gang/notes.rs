@@ -6,12 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use decisions::meaning::Meaning;
 use model::group::{Group, GroupId};
 use model::identity::GroupUid;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
 use crate::outbox::Owner;
+use crate::pacing::Told;
 use crate::write::{GroupState, Write, WriteId, WriteOutcome};
 
 /// How long a note that could not be written rests at first, and at most.
@@ -23,6 +25,8 @@ const PAUSE_MS_MAX: i64 = 300_000;
 pub(super) struct Notes {
     last: BTreeMap<GroupId, Noted>,
     due: BTreeSet<(Timestamp, GroupId)>,
+    /// What was told last of why a group waits.
+    told: BTreeMap<GroupId, Option<Told>>,
 }
 
 #[derive(Debug)]
@@ -39,6 +43,20 @@ impl Notes {
     }
 
     pub(super) fn forget(&mut self, id: &GroupId) {
+        self.forget_told(id);
+        self.forget_last(id);
+    }
+
+    /// Takes note of why a group waits, and says whether that is to be told.
+    pub(super) fn is_news(&mut self, id: &GroupId, meaning: Meaning, now: Timestamp) -> bool {
+        Told::is_news(self.told.entry(id.clone()).or_default(), meaning, now)
+    }
+
+    pub(super) fn forget_told(&mut self, id: &GroupId) {
+        self.told.remove(id);
+    }
+
+    fn forget_last(&mut self, id: &GroupId) {
         self.last.remove(id);
         self.due.retain(|(_, other)| other != id);
     }
@@ -51,7 +69,7 @@ impl Engine {
             // There is no such object; the status of the workload is kept by a controller.
             return;
         }
-        self.gangs.notes.forget(&group.id);
+        self.gangs.notes.forget_last(&group.id);
         self.write_note(group.id.clone(), group.uid.clone(), state, 0);
     }
 

@@ -72,7 +72,7 @@ impl Engine {
                 self.ask_for_all(&refusal.in_the_way);
                 self.give_up_gang(now, key, &members);
                 self.give_up_room(now, root, aside);
-                self.tell_refused(&group, &members[0], &refusal.to_string());
+                self.tell_refused(now, &group, &members[0], &refusal);
                 self.refuse_gang(now, key, &members, &refusal);
                 self.close_seats(now, id, GangFell::NoOtherDevices);
                 self.release_cut_short(root);
@@ -203,12 +203,16 @@ impl Engine {
             Certainty::LimitReached => Failure::LimitReached(refusal.wakes_on.clone()),
         };
         self.queue.put_back(key, failure, now);
+        let news = self.queue.news(key, members.iter().map(|pod| &pod.uid), refusal.meaning(), now);
         for pod in members {
             self.watch_users(pod);
-            let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
-            self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
+            let is_news = news.contains(&pod.uid);
+            if is_news {
+                let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
+                self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
+            }
             let (pod, message, filters) = (pod.clone(), message.clone(), *filters);
-            self.outbox.announce(Announcement::FailedScheduling { pod, message, filters });
+            self.outbox.announce(Announcement::FailedScheduling { pod, message, filters, is_news });
         }
     }
 }

@@ -38,7 +38,7 @@ impl Engine {
             refusal.preemption = Some(GangPreemption::ClaimsGiveBack { claims: count });
             refusal.waits_for(GOING);
             aside.into_iter().for_each(|nomination| self.nominate(nomination));
-            self.tell_all_refused(party, &members[0], &refusal);
+            self.tell_all_refused(now, party, &members[0], &refusal);
             return self.refuse_gang(now, key, members, &refusal);
         }
         let root = party.root();
@@ -74,16 +74,15 @@ impl Engine {
                 Some(GangPreemption::Found { victims: victims.len() })
             }
         };
-        self.tell_all_refused(party, &members[0], &refusal);
+        self.tell_all_refused(now, party, &members[0], &refusal);
         self.refuse_gang(now, key, members, &refusal);
         if is_free_already {
             self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
         }
     }
 
-    fn tell_all_refused(&mut self, party: Party<'_>, pod: &Pod, refusal: &GangRefusal) {
-        let message = &refusal.to_string();
-        party.groups().iter().for_each(|group| self.tell_refused(group, pod, message));
+    fn tell_all_refused(&mut self, now: Timestamp, party: Party<'_>, pod: &Pod, refusal: &GangRefusal) {
+        party.groups().iter().for_each(|group| self.tell_refused(now, group, pod, refusal));
     }
 
     fn displace_for_gang(

@@ -78,6 +78,7 @@ impl Engine {
         }
         let message = format!("pod {} of its group is {wait}", other.id.name);
         self.negotiations.waits.insert(pod.uid.clone(), wait);
+        self.queue.forget_told(&self.facts.groups.key_of(pod));
         let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Negotiating);
         self.outbox.submit(Write::Note { pod: id, uid, reason, message });
     }

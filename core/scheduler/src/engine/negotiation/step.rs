@@ -101,6 +101,7 @@ impl Engine {
         let message = wait.to_string();
         self.negotiations.waits.insert(pod.uid.clone(), wait.clone());
         if pod.node.is_none() {
+            self.queue.forget_told(&self.facts.groups.key_of(pod));
             let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Negotiating);
             self.outbox.submit(Write::Note { pod: id, uid, reason, message });
         }

@@ -18,6 +18,7 @@ use model::identity::PodUid;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
+use crate::engine::turn::Refused;
 use crate::engine::{Announcement, Engine};
 use crate::life_cycles::not_bound::NotBound;
 use crate::outbox::Owner;
@@ -46,13 +47,13 @@ impl Engine {
             self.ask_for(one, Some((&pod.uid).into()));
             // A claim gives its devices back, and the pod waits for that.
             let failure = Failure::Refused(refusal.wakes_on());
-            return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());
+            return self.refuse(now, pod, failure, told(refusal, None));
         }
         self.watch_users(pod);
         if pod.node.is_some() {
             // It did not ask whether there is room for it, and nobody goes for that.
             let failure = failure(refusal, refusal.wakes_on());
-            return self.refuse(now, pod, failure, refusal.to_string(), refusal.filters());
+            return self.refuse(now, pod, failure, told(refusal, None));
         }
         let mut wakes = refusal.wakes_on();
         let mut preemption = None;
@@ -87,13 +88,9 @@ impl Engine {
                 is_free_already = victims.iter().all(|victim| self.facts.nodes.pod(&victim.uid).is_none());
             }
         }
-        let mut message = refusal.to_string();
-        if let Some(preemption) = preemption {
-            let _ = write!(message, " preemption: {preemption}");
-        }
         // If room is being made, it is known what the pod waits for.
         let failure = if is_room_made { Failure::Refused(wakes) } else { failure(refusal, wakes) };
-        self.refuse(now, pod, failure, message, refusal.filters());
+        self.refuse(now, pod, failure, told(refusal, preemption.as_ref()));
         if is_free_already {
             self.wake_nominee(&pod.uid, now);
         }
@@ -197,4 +194,13 @@ fn failure(refusal: &PodRefusal, wakes_on: Wakes) -> Failure {
         Certainty::Proved => Failure::Refused(wakes_on),
         Certainty::LimitReached => Failure::LimitReached(wakes_on),
     }
+}
+
+/// Why a pod has no place, and what came of preemption.
+fn told(refusal: &PodRefusal, preemption: Option<&PodPreemption>) -> Refused {
+    let mut message = refusal.to_string();
+    if let Some(preemption) = preemption {
+        let _ = write!(message, " preemption: {preemption}");
+    }
+    Refused { meaning: refusal.meaning(preemption), message, filters: refusal.filters() }
 }

@@ -1,0 +1,99 @@
+//! What a refusal means, whatever its figures are.
+//!
+//! How many nodes lack something, and which of them comes closest, changes with every pod that comes or goes. A person who reads why a
+//! pod waits has to be told anew only when it is for another reason, or about another object.
+
+use std::fmt::Write as _;
+
+use placement::{Lack, Refusal};
+
+use crate::values::gang_reason::{GangReason, NextMember};
+use crate::values::gang_refusal::GangRefusal;
+use crate::values::pod_refusal::PodRefusal;
+use crate::values::preemption::PodPreemption;
+
+/// What a refusal means. Two that mean the same may differ in their figures.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Meaning(String);
+
+impl From<&str> for Meaning {
+    fn from(message: &str) -> Meaning {
+        Meaning(message.to_owned())
+    }
+}
+
+impl PodRefusal {
+    /// What it means, with what came of preemption.
+    #[must_use]
+    pub fn meaning(&self, preemption: Option<&PodPreemption>) -> Meaning {
+        let mut meaning = self.codes();
+        match preemption {
+            // Another node or other pods are news.
+            Some(PodPreemption::Found { node, .. }) => drop(write!(meaning, " preempts on {node}")),
+            Some(PodPreemption::NotEligible(why)) => drop(write!(meaning, " {why:?}")),
+            Some(PodPreemption::Hopeless(_)) => meaning.push_str(" hopeless"),
+            None => {}
+        }
+        Meaning(meaning)
+    }
+
+    fn codes(&self) -> String {
+        let mut codes = format!("{:?} {:?} {:?}", self.bound_to, self.everywhere, self.certainty);
+        for reason in self.reasons.keys() {
+            let _ = write!(codes, " {reason:?}");
+        }
+        codes
+    }
+}
+
+impl GangRefusal {
+    /// What it means.
+    #[must_use]
+    pub fn meaning(&self) -> Meaning {
+        let mut meaning = String::new();
+        add_reason(&mut meaning, &self.miss.why);
+        let _ = write!(meaning, " {:?}", self.certainty);
+        if let Some(alone) = &self.alone {
+            let _ = write!(meaning, " alone {}", alone.refusal.codes());
+        }
+        if let Some(preemption) = &self.preemption {
+            let _ = write!(meaning, " {}", preemption.code());
+        }
+        Meaning(meaning)
+    }
+}
+
+fn add_reason(meaning: &mut String, why: &GangReason) {
+    let _ = write!(meaning, " {}", why.code());
+    match why {
+        GangReason::Member(one) => drop(write!(meaning, " {}", one.refusal.codes())),
+        GangReason::NoRoom(refusal) => add_lack(meaning, refusal),
+        GangReason::Tree { nearest, .. } => add_reason(meaning, nearest),
+        GangReason::Group { why, .. } => add_reason(meaning, why),
+        GangReason::EmptyLevel { level } => drop(write!(meaning, " {level}")),
+        GangReason::NoTreeDomain { levels, runs } => drop(write!(meaning, " {levels:?} {runs}")),
+        GangReason::TooFewMembers { .. }
+        | GangReason::NoDomain { .. }
+        | GangReason::DevicesNotFoundAgain
+        | GangReason::DeviceSets { .. }
+        | GangReason::NoDeviceSet
+        | GangReason::SetsOutOfReach
+        | GangReason::TooManySets { .. }
+        | GangReason::MemberClaims
+        | GangReason::RestIsSeated
+        | GangReason::NotTried
+        | GangReason::GroupNotTried(_)
+        | GangReason::TooFewWholeGroups { .. }
+        | GangReason::TooFewGroupsFit { .. } => {}
+    }
+}
+
+fn add_lack(meaning: &mut String, refusal: &Refusal<NextMember>) {
+    match refusal.nearest.as_ref().map(|nearest| &nearest.lack) {
+        None => meaning.push_str(" nowhere"),
+        Some(Lack::Amount { axis, .. }) => drop(write!(meaning, " {axis}")),
+        Some(Lack::Seats { .. }) => meaning.push_str(" kind"),
+        Some(Lack::Together) => meaning.push_str(" together"),
+        Some(Lack::Next(next)) => drop(write!(meaning, " {:?}", next.reasons.keys().collect::<Vec<_>>())),
+    }
+}
