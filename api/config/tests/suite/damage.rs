@@ -6,7 +6,7 @@ use gates::Gates;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-const FULL: &str = include_str!("full.yaml");
+const FULL: &str = include_str!("../full.yaml");
 
 /// What is done to a line.
 #[derive(Clone, Debug)]

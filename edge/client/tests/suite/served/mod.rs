@@ -1,7 +1,5 @@
 //! Servers for tests: ours, in a runtime of its own so that it can be stopped like a process, and a real one if there is one.
 
-#![allow(dead_code, reason = "each test file has its own copy of this module and takes what it needs")]
-
 pub mod real;
 
 use std::collections::BTreeMap;

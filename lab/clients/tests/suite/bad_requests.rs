@@ -1,7 +1,5 @@
 //! Requests that no good client sends: each gets the right refusal, and the server goes on.
 
-mod served;
-
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

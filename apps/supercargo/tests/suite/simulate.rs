@@ -53,7 +53,7 @@ fn when_a_pod_waits_its_reason_is_told_and_the_exit_code_is_2() {
 
 #[test]
 fn yaml_says_the_same_as_json_and_stdin_is_read_once_it_is_asked_for() {
-    let cluster = include_str!("../../../examples/simulate/gpus.yaml");
+    let cluster = include_str!("../../../../examples/simulate/gpus.yaml");
     let output = simulate(&["-", "-o", "yaml"], cluster);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let yaml = schema::parse_yaml(&text(&output.stdout)).expect("the answer is YAML").value;
@@ -77,7 +77,7 @@ fn what_cannot_be_read_is_named_with_its_line_and_the_exit_code_is_1() {
 
 #[test]
 fn a_feature_that_is_off_is_off_in_the_simulation_too() {
-    let tainted = include_str!("../../../examples/simulate/gpus.yaml")
+    let tainted = include_str!("../../../../examples/simulate/gpus.yaml")
         .replace("{name: gpu-0}", "{name: gpu-0, taints: [{key: example.com/worn, effect: NoSchedule}]}");
     assert_eq!(simulate(&["-"], &tainted).status.code(), Some(2));
     let output =

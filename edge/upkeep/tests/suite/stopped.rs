@@ -1,15 +1,13 @@
 //! Controllers that are stopped between any two writes, and others that go on.
 
-mod cluster;
-
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use client::{Connection, Resource};
-use cluster::{
+use crate::cluster::{
     PROTECTION, all, allocate, bare, claim, claims, finish, from_template, noted, options, pod, pods,
     template, until, user,
 };
+use client::{Connection, Resource};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use serde_json::json;

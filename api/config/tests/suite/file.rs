@@ -6,7 +6,7 @@ use config::{BindingFailurePolicy, DefaultConstraints, Plugin, Point, SchedulerS
 use gates::Gates;
 use model::node::Operator;
 
-const FULL: &str = include_str!("full.yaml");
+const FULL: &str = include_str!("../full.yaml");
 
 fn read(text: &str) -> SchedulerSettings {
     SchedulerSettings::read(text, Gates::default()).expect("a valid file")

@@ -1,9 +1,7 @@
 //! The status of topologies and of our own workloads, on a live server.
 
-mod cluster;
-
+use crate::cluster::{kept_in_order, pods, read, until};
 use client::{Connection, Resource};
-use cluster::{kept_in_order, pods, read, until};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::supercargo::node_topology::NodeTopology;

@@ -1,7 +1,5 @@
 //! A server in this process, on loopback and in memory, that ends with the test.
 
-#![allow(dead_code, reason = "each test file has its own copy of this module and takes what it needs")]
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use base64::Engine as _;

@@ -1,7 +1,5 @@
 //! Writes and everything that may come of them.
 
-mod served;
-
 use std::time::{Duration, Instant};
 
 use client::{Answer, Connection, Options, Patch, Resource};

@@ -1,7 +1,5 @@
 //! Lists that stay current, against a server that is changed, stopped and forgets.
 
-mod served;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::time::Duration;

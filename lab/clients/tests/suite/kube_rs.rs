@@ -2,8 +2,6 @@
 //!
 //! The kinds are small ones on purpose: decoders of large kinds take minutes to build.
 
-mod served;
-
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::Duration;

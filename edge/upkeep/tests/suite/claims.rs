@@ -1,14 +1,12 @@
 //! Claims on an API server: made once, and released only when their users are gone.
 
-mod cluster;
-
 use std::time::Duration;
 
-use client::Resource;
-use cluster::{
+use crate::cluster::{
     PROTECTION, all, allocate, claim, claims, event, finish, from_template, kept_in_order, noted, pod, pods,
     read, request, template, until, user,
 };
+use client::Resource;
 use objects::core::kinds::Namespace;
 use objects::core::pod::Pod;
 use objects::meta::DeleteOptions;

@@ -1,9 +1,9 @@
 //! Claims that the pods of a group share.
 
-mod cluster;
-
+use crate::cluster::{
+    all, allocate, claims, from_template, kept_in_order, noted, pod, pods, read, template, until,
+};
 use client::{Connection, Resource};
-use cluster::{all, allocate, claims, from_template, kept_in_order, noted, pod, pods, read, template, until};
 use objects::meta::DeleteOptions;
 use objects::resource::claim::ResourceClaim;
 use objects::scheduling::pod_group::PodGroup;

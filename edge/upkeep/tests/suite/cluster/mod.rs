@@ -1,8 +1,5 @@
 //! An API server with controllers, and what tests do with it.
 
-// Each file of tests uses a part of it.
-#![allow(dead_code)]
-
 use std::future::pending;
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,5 @@
 //! What people are told when a connection cannot be made.
 
-mod served;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

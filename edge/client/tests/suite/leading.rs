@@ -1,7 +1,5 @@
 //! Elections with short terms, on the clock of the machine.
 
-mod served;
-
 use std::time::Duration;
 
 use client::{Candidacy, Connection, Election, Leadership, Resource, Terms, identity, lead};

@@ -1,9 +1,9 @@
 //! Pods that got their node without a scheduler.
 
-mod cluster;
-
+use crate::cluster::{
+    allocate, claim, claims, from_template, kept_in_order, noted, pod, read, template, until,
+};
 use client::Resource;
-use cluster::{allocate, claim, claims, from_template, kept_in_order, noted, pod, read, template, until};
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;

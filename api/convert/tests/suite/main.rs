@@ -1,0 +1,8 @@
+//! Objects as facts, and decisions as objects.
+
+mod allocation;
+mod change;
+mod claim;
+mod group;
+mod pod;
+mod slice;

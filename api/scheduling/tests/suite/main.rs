@@ -1,0 +1,6 @@
+//! The engine's settings from files, and its writes as calls.
+
+mod made_claim;
+mod negotiation;
+mod noted_group;
+mod settings;

@@ -1,0 +1,9 @@
+//! The command as people run it.
+
+mod command_line;
+mod controllers;
+mod documents;
+mod fabric;
+mod kubeconfig;
+mod simulate;
+mod up;

@@ -1,0 +1,5 @@
+//! Selectors: compiled, weighed and run.
+
+mod compile;
+mod evaluate;
+mod glance;

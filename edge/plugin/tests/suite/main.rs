@@ -1,0 +1,4 @@
+//! The protocol between nodes and drivers.
+
+mod generated;
+mod wire;

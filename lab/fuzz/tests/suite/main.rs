@@ -1,0 +1,6 @@
+//! What nobody would write, and instances made of bytes.
+
+mod allocation;
+mod instances;
+mod selector;
+mod smoke;
