@@ -2,13 +2,11 @@
 //!
 //! Verdicts are compared with trying every assignment of members to nodes and of devices to members.
 
-use std::sync::Arc;
-
 use crate::model::Dice;
 use cluster::nodes::NodeIdx;
 use placement::{
-    Amounts, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementState, Question, Trial,
-    Verdict, place,
+    Amounts, Axis, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementState, Question,
+    Trial, Verdict, place,
 };
 
 /// Nodes with places for members, and devices, each with the nodes that reach it. A member needs so many devices.
@@ -100,7 +98,7 @@ fn gang(members: &[u32]) -> Gang {
         needs: Amounts(vec![1]),
     };
     Gang {
-        axes: vec![Arc::from("pods")],
+        axes: vec![Axis::counted("pods")],
         kinds: members.iter().enumerate().map(kind).collect(),
         at_least: members.iter().sum(),
     }

@@ -3,5 +3,6 @@
 mod across_nodes;
 mod exhaustive;
 mod model;
+mod near_full;
 mod optimum;
 mod stories;
