@@ -15,6 +15,8 @@ const NODES: u64 = 64;
 pub(super) enum First {
     /// Those that need the largest part of a node, over all axes.
     Largest,
+    /// Those that need the smallest part of a node: if not all fit, the most members have seats that way.
+    Smallest,
     /// Those that need the largest part of a node along one axis.
     Longest,
     /// Those that have the fewest seats for each of them.
@@ -35,7 +37,7 @@ pub(super) enum Next {
 }
 
 /// The passes, in the order in which they are made.
-pub(super) const PASSES: [(First, Next); 9] = [
+pub(super) const PASSES: [(First, Next); 10] = [
     (First::Largest, Next::Fullest),
     (First::Scarcest, Next::Fullest),
     (First::Longest, Next::Tightest),
@@ -45,6 +47,7 @@ pub(super) const PASSES: [(First, Next); 9] = [
     (First::Largest, Next::Preferred),
     (First::Longest, Next::Preferred),
     (First::Scarcest, Next::Preferred),
+    (First::Smallest, Next::Fullest),
 ];
 
 /// A node that is being filled.
@@ -169,6 +172,7 @@ pub(super) fn order(stock: &Stock, first: First, prices: &[u64]) -> Vec<usize> {
     let sizes = over(&|group, kind| stock.alike[group].sizes[kind]);
     let weights = match first {
         First::Largest => sizes.clone(),
+        First::Smallest => sizes.iter().map(|size| u64::MAX - size).collect(),
         First::Dearest => prices.to_vec(),
         First::Longest => over(&|group, kind| {
             let alike = &stock.alike[group];

@@ -16,5 +16,8 @@ mod prices;
 mod pricing;
 mod worth;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use most_seated::most_seated;
 pub(crate) use packing::{Packed, Packing};

@@ -5,4 +5,5 @@ mod exhaustive;
 mod model;
 mod near_full;
 mod optimum;
+mod pauses;
 mod stories;

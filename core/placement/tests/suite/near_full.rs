@@ -179,13 +179,18 @@ impl NearFull {
         }
     }
 
+    /// The cluster, as a gang sees it.
+    pub fn state(&self) -> Amounted<'_> {
+        Amounted(self)
+    }
+
     /// What becomes of the gang within so many steps, and how many were used.
     pub fn place(&self, steps: u64) -> (PlacementAnswer<String>, u64) {
         let gang = self.gang();
         let domains = [Domain::whole((0..self.nodes.len() as u32).map(NodeIdx).collect())];
         let mut budget = Budget::new(steps);
         let question = Question { gang: &gang, domains: &domains, scorers: &[] };
-        let answer = place(question, &mut Amounted(self), &mut budget);
+        let answer = place(question, &mut self.state(), &mut budget);
         (answer, steps - budget.left())
     }
 
@@ -212,7 +217,7 @@ impl NearFull {
 }
 
 /// A cluster in which amounts decide.
-struct Amounted<'n>(&'n NearFull);
+pub struct Amounted<'n>(&'n NearFull);
 
 impl PlacementState for Amounted<'_> {
     type Stop = String;
