@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 
+use crate::axis::Axis;
 use crate::domain_name::DomainName;
 use crate::load::Load;
 
@@ -67,7 +68,7 @@ pub struct Refusal<W> {
 pub struct Shortfall<W> {
     /// The domain.
     pub domain: DomainName,
-    /// For how many members it has room, as far as is known.
+    /// For how many members at once seats were found there; for a domain that does not come closest, for how many there may be.
     pub room_for: u32,
     /// What it lacks.
     pub lack: Lack<W>,
@@ -79,7 +80,7 @@ pub enum Lack<W> {
     /// The sum of what is free is too small.
     Amount {
         /// Of what.
-        axis: Arc<str>,
+        axis: Axis,
         /// How much members need at the least.
         needed: u64,
         /// How much is free.
@@ -94,6 +95,17 @@ pub enum Lack<W> {
         /// How many fit if there are no others.
         room_for: u32,
     },
+    /// Enough is free in all, but where others have their seats no node has enough for a member of this kind.
+    Fragments {
+        /// The kind.
+        kind: Arc<str>,
+        /// Of what.
+        axis: Axis,
+        /// How much each of them needs.
+        needed: u64,
+        /// How much a node has left at the most.
+        free: u64,
+    },
     /// There is room for members of each kind, but not for all of them at once.
     Together,
     /// Members that have a seat leave none for the next, for these reasons.
@@ -103,52 +115,37 @@ pub enum Lack<W> {
 impl<W: fmt::Display> fmt::Display for Refusal<W> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Refusal { domains, wanted, nearest, .. } = self;
+        let members = if *wanted == 1 { "member" } else { "members" };
         let Some(nearest) = nearest else {
-            return write!(out, "there is no domain for {wanted} members");
+            return write!(out, "there is no domain for {wanted} {members}");
         };
         match (&nearest.domain, domains) {
-            (DomainName::Cluster, _) => {
-                write!(out, "there is no room for {wanted} members at once: {nearest}")
-            }
+            (DomainName::Cluster, _) => write!(out, "there is no room for {wanted} {members} at once: ")?,
             (DomainName::Part(name), 1) => {
-                write!(out, "{name} has no room for {wanted} members at once: {nearest}")
+                write!(out, "{name} has no room for {wanted} {members} at once: ")?;
             }
             (DomainName::Part(name), domains) => {
-                write!(out, "none of {domains} domains has room for {wanted} members at once; ")?;
-                write!(out, "{name} comes closest: {nearest}")
+                write!(out, "none of {domains} domains has room for {wanted} {members} at once; ")?;
+                write!(out, "{name} comes closest: ")?;
             }
         }
-    }
-}
-
-/// An amount, with a suffix if it is a large one of bytes.
-struct Legible(u64);
-
-impl fmt::Display for Legible {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Legible(amount) = *self;
-        match amount.trailing_zeros() {
-            _ if amount == 0 => write!(out, "0"),
-            30.. => write!(out, "{}Gi", amount >> 30),
-            20.. => write!(out, "{}Mi", amount >> 20),
-            _ => write!(out, "{amount}"),
-        }
-    }
-}
-
-impl<W: fmt::Display> fmt::Display for Shortfall<W> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shortfall { room_for, lack, .. } = self;
+        let Shortfall { room_for, lack, .. } = nearest;
+        write!(out, "room for {room_for} of {wanted}")?;
         match lack {
             Lack::Amount { axis, needed, free } => {
-                let (needed, free) = (Legible(*needed), Legible(*free));
-                write!(out, "{axis} is enough for {room_for}, {needed} needed, {free} free")
+                let (needed, free) = (axis.told(*needed), axis.told(*free));
+                write!(out, ", insufficient {axis}: {needed} needed, {free} free")
             }
             Lack::Seats { kind, wanted, room_for } => {
-                write!(out, "room for {room_for} of {wanted} like {kind}")
+                write!(out, ", at most {room_for} of {wanted} pods like {kind} fit")
             }
-            Lack::Together => write!(out, "room for {room_for}"),
-            Lack::Next(why) => write!(out, "room for {room_for}, and none for the next: {why}"),
+            Lack::Fragments { kind, axis, needed, free } => {
+                let (needed, free) = (axis.told(*needed), axis.told(*free));
+                write!(out, ", insufficient {axis} on every node for pods like {kind}: ")?;
+                write!(out, "{needed} needed, {free} free at most")
+            }
+            Lack::Together => Ok(()),
+            Lack::Next(why) => write!(out, ", and none for the next: {why}"),
         }
     }
 }

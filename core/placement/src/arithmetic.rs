@@ -87,7 +87,11 @@ mod tests {
             members: *members,
             needs: Amounts(vec![*need]),
         };
-        Gang { axes: vec!["cpu".into()], kinds: kinds.iter().map(kind).collect(), at_least }
+        Gang {
+            axes: vec![crate::axis::Axis::counted("cpu")],
+            kinds: kinds.iter().map(kind).collect(),
+            at_least,
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::arithmetic::Amounts;
+use crate::axis::Axis;
 use crate::load::Load;
 
 /// Members that are alike: each can have the seat of any other.
@@ -19,8 +20,8 @@ pub struct Kind {
 /// Members that are to be seated together.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Gang {
-    /// What is added up by mere arithmetic: processor, memory, places for pods, devices of a class, counters.
-    pub axes: Vec<Arc<str>>,
+    /// What is added up by mere arithmetic.
+    pub axes: Vec<Axis>,
     /// The members by kind.
     pub kinds: Vec<Kind>,
     /// How many members have to be seated at once, of whatever kinds.

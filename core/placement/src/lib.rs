@@ -10,12 +10,18 @@
 
 mod answer;
 mod arithmetic;
+mod axis;
 mod budget;
+mod closest;
 mod domain_name;
+mod domain_search;
 mod gang;
 mod generator;
+mod inquiry;
 mod load;
+mod pack;
 mod phases;
+mod placing;
 mod reach;
 mod room;
 mod scorer;
@@ -25,12 +31,14 @@ mod topology;
 
 pub use answer::{Lack, Placement, PlacementAnswer, Refusal, Seats, Shortfall};
 pub use arithmetic::{Amounts, shortfall};
+pub use axis::{Axis, Unit};
 pub use budget::Budget;
 pub use domain_name::DomainName;
 pub use gang::{Gang, Kind};
 pub use generator::{Domain, PlacementGenerator, Strictness, TopologyConstraint, TopologyGenerator};
 pub use load::Load;
 pub use phases::{Question, place};
+pub use placing::{Placing, Progress};
 pub use reach::ReachGenerator;
 pub use scorer::{
     FewestNodes, FewestParts, LeastFragments, LooseFit, MostMembers, PlacementScorer, Scored, TightestFit,

@@ -1,6 +1,6 @@
 //! Why a gang or a tree of groups has no seats: one tree of enums with ids and numbers, down to the pod that has no node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::claim::DeviceSet;
@@ -112,6 +112,8 @@ pub struct NextMember {
     pub pod: Arc<str>,
     /// How many nodes have which reason.
     pub reasons: BTreeMap<Reason, usize>,
+    /// For rules about other pods, the labels that tell places apart.
+    pub keys: BTreeMap<Reason, BTreeSet<Arc<str>>>,
 }
 
 /// What is wrong with sets of devices.

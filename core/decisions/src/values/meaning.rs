@@ -5,9 +5,9 @@
 
 use std::fmt::Write as _;
 
-use placement::{Lack, Refusal};
+use placement::Lack;
 
-use crate::values::gang_reason::{GangReason, NextMember};
+use crate::values::gang_reason::GangReason;
 use crate::values::gang_refusal::GangRefusal;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::preemption::PodPreemption;
@@ -47,15 +47,13 @@ impl PodRefusal {
 }
 
 impl GangRefusal {
-    /// What it means.
+    /// What it means. Whether a pod of it would fit if it were alone changes with each pod that comes or goes, and so does what the
+    /// domain lacks that comes closest.
     #[must_use]
     pub fn meaning(&self) -> Meaning {
         let mut meaning = String::new();
         add_reason(&mut meaning, &self.miss.why);
         let _ = write!(meaning, " {:?}", self.certainty);
-        if let Some(alone) = &self.alone {
-            let _ = write!(meaning, " alone {}", alone.refusal.codes());
-        }
         if let Some(preemption) = &self.preemption {
             let _ = write!(meaning, " {}", preemption.code());
         }
@@ -67,7 +65,11 @@ fn add_reason(meaning: &mut String, why: &GangReason) {
     let _ = write!(meaning, " {}", why.code());
     match why {
         GangReason::Member(one) => drop(write!(meaning, " {}", one.refusal.codes())),
-        GangReason::NoRoom(refusal) => add_lack(meaning, refusal),
+        GangReason::NoRoom(refusal) => {
+            if let Some(Lack::Next(next)) = refusal.nearest.as_ref().map(|nearest| &nearest.lack) {
+                next.reasons.keys().for_each(|reason| drop(write!(meaning, " {}", reason.code())));
+            }
+        }
         GangReason::Tree { nearest, .. } => add_reason(meaning, nearest),
         GangReason::Group { why, .. } => add_reason(meaning, why),
         GangReason::EmptyLevel { level } => drop(write!(meaning, " {level}")),
@@ -85,15 +87,5 @@ fn add_reason(meaning: &mut String, why: &GangReason) {
         | GangReason::GroupNotTried(_)
         | GangReason::TooFewWholeGroups { .. }
         | GangReason::TooFewGroupsFit { .. } => {}
-    }
-}
-
-fn add_lack(meaning: &mut String, refusal: &Refusal<NextMember>) {
-    match refusal.nearest.as_ref().map(|nearest| &nearest.lack) {
-        None => meaning.push_str(" nowhere"),
-        Some(Lack::Amount { axis, .. }) => drop(write!(meaning, " {axis}")),
-        Some(Lack::Seats { .. }) => meaning.push_str(" kind"),
-        Some(Lack::Together) => meaning.push_str(" together"),
-        Some(Lack::Next(next)) => drop(write!(meaning, " {:?}", next.reasons.keys().collect::<Vec<_>>())),
     }
 }

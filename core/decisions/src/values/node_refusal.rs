@@ -135,6 +135,31 @@ impl NodeRefusal {
         tell(Reason::Rule(rule));
     }
 
+    /// The label that tells the places apart which a rule is about.
+    pub(crate) fn key(&self) -> Option<&Arc<str>> {
+        match self {
+            NodeRefusal::NoSpreadLabel { key }
+            | NodeRefusal::Skewed { key, .. }
+            | NodeRefusal::NotApart { key }
+            | NodeRefusal::Unwelcome { key } => Some(key),
+            NodeRefusal::OtherNode
+            | NodeRefusal::Unschedulable
+            | NodeRefusal::Taint(_)
+            | NodeRefusal::NotNamed
+            | NodeRefusal::NamesConflict
+            | NodeRefusal::NodeAffinity
+            | NodeRefusal::EnforcedNodeAffinity
+            | NodeRefusal::Port(_)
+            | NodeRefusal::Short(_)
+            | NodeRefusal::NotNear
+            | NodeRefusal::ClaimInUse
+            | NodeRefusal::Volume(_)
+            | NodeRefusal::VolumeElsewhere { .. }
+            | NodeRefusal::VolumeZone { .. }
+            | NodeRefusal::Feature { .. } => None,
+        }
+    }
+
     /// The first thing that is wrong.
     pub(crate) fn reason(&self) -> Reason {
         self.reasons().swap_remove(0)

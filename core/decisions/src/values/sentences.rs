@@ -529,9 +529,13 @@ impl Display for NextMember {
     /// The reason that most nodes have comes first.
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         let mut by_text: BTreeMap<String, usize> = BTreeMap::new();
-        self.reasons
-            .iter()
-            .for_each(|(reason, count)| *by_text.entry(reason.to_string()).or_default() += count);
+        for (reason, count) in &self.reasons {
+            let text = match self.keys.get(reason) {
+                Some(keys) => format!("{reason} (topologyKey {})", list(keys)),
+                None => reason.to_string(),
+            };
+            *by_text.entry(text).or_default() += count;
+        }
         let mut reasons: Vec<(String, usize)> = by_text.into_iter().collect();
         reasons.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
         let told = reasons.into_iter().map(|(reason, count)| format!("{count} {reason}"));

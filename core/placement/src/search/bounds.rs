@@ -3,12 +3,12 @@
 //! Invariant: a bound refuses only what cannot be. Kinds are counted as if each had the nodes for itself, and amounts as if
 //! all nodes were one.
 
+use cluster::nodes::NodeIdx;
+
 use crate::arithmetic::{Amounts, shortage};
-use crate::budget::Budget;
 use crate::gang::Gang;
+use crate::inquiry::Inquiry;
 use crate::load::Load;
-use crate::room::Room;
-use crate::search::Errand;
 use crate::state::PlacementState;
 
 /// For each number of nodes that are filled, what the others could take.
@@ -22,26 +22,21 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub fn new<S: PlacementState + ?Sized>(
-        errand: Errand<'_>,
-        state: &mut S,
-        room: &mut Room,
-        budget: &mut Budget,
-    ) -> Bounds {
-        let Errand { gang, nodes, .. } = errand;
+    pub fn new<S: PlacementState + ?Sized>(nodes: &[NodeIdx], inquiry: &mut Inquiry<'_, S>) -> Bounds {
+        let Inquiry { gang, state, room, budget } = inquiry;
         let mut members = vec![vec![0; gang.kinds.len()]];
         // What nodes share may be used by the last of them.
         let mut shared = Amounts::nothing(gang.axes.len());
         shared.add(&state.shared(nodes));
         let mut free = vec![shared];
         for node in nodes.iter().rev() {
-            let alone = room.alone(state, gang, *node, budget);
+            let alone = room.alone(*state, gang, *node, budget);
             let mut counts = members.last().expect("there is a first").clone();
             counts.iter_mut().zip(alone.counts()).for_each(|(sum, count)| *sum += u64::from(*count));
             let mut sum = free.last().expect("there is a first").clone();
             // What is free where no member can be is of no use.
             if !alone.is_empty() {
-                sum.add(room.free(state, *node));
+                sum.add(room.free(*state, *node));
             }
             members.push(counts);
             free.push(sum);

@@ -19,6 +19,7 @@ use cluster::nodes::NodeIdx;
 
 use crate::budget::Budget;
 use crate::gang::Gang;
+use crate::inquiry::Inquiry;
 use crate::load::Load;
 use crate::room::Room;
 use crate::state::{PlacementState, Trial, Verdict};
@@ -38,16 +39,6 @@ pub(crate) enum Outcome {
     Spent { seated_max: u32 },
 }
 
-/// What is searched.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Errand<'e> {
-    pub gang: &'e Gang,
-    /// In the order in which they are filled.
-    pub nodes: &'e [NodeIdx],
-    /// How many members have to be seated, of whatever kinds.
-    pub at_least: u32,
-}
-
 /// A node that has its load, and what else it could have.
 #[derive(Debug)]
 struct Frame {
@@ -58,35 +49,13 @@ struct Frame {
     gist: Option<Box<[u32]>>,
 }
 
-/// Seats the gang, or proves that it cannot be.
-pub(crate) fn search<S: PlacementState + ?Sized>(
-    errand: Errand<'_>,
-    state: &mut S,
-    room: &mut Room,
-    budget: &mut Budget,
-) -> Outcome {
-    room.unsure = false;
-    let bounds = Bounds::new(errand, state, room, budget);
-    let crosses = state.crosses_nodes();
-    if crosses {
-        state.begin(errand.nodes);
-    }
-    let mut search = Search {
-        errand,
-        bounds,
-        memory: Memory::default(),
-        crosses,
-        left: errand.gang.everybody(),
-        seated: 0,
-        seated_max: 0,
-        frames: Vec::new(),
-        gist: None,
-    };
-    search.run(&mut Trial::begin(state), room, budget)
-}
-
-struct Search<'e> {
-    errand: Errand<'e>,
+/// The search, as far as it has come.
+#[derive(Debug)]
+pub(crate) struct Search {
+    /// In the order in which they are filled.
+    nodes: Vec<NodeIdx>,
+    /// How many members have to be seated, of whatever kinds.
+    at_least: u32,
     bounds: Bounds,
     memory: Memory,
     crosses: bool,
@@ -97,9 +66,12 @@ struct Search<'e> {
     frames: Vec<Frame>,
     /// What matters of the loads that are assumed, for the node that comes next.
     gist: Option<Box<[u32]>>,
+    /// Where it goes on after a pause.
+    next: Option<Move>,
 }
 
 /// Where the walk goes from a place.
+#[derive(Debug)]
 enum Move {
     Down,
     Up,
@@ -107,49 +79,91 @@ enum Move {
     Spent,
 }
 
-impl Search<'_> {
-    fn run<S: PlacementState + ?Sized>(
-        &mut self,
-        trial: &mut Trial<'_, S>,
-        room: &mut Room,
-        budget: &mut Budget,
-    ) -> Outcome {
-        let mut next = self.enter(trial, room, budget);
+impl Search {
+    /// A search that seats so many members on these nodes, or proves that it cannot be.
+    pub fn new<S: PlacementState + ?Sized>(
+        nodes: Vec<NodeIdx>,
+        at_least: u32,
+        inquiry: &mut Inquiry<'_, S>,
+    ) -> Search {
+        inquiry.room.unsure = false;
+        Search {
+            bounds: Bounds::new(&nodes, inquiry),
+            nodes,
+            at_least,
+            memory: Memory::default(),
+            crosses: inquiry.state.crosses_nodes(),
+            left: inquiry.gang.everybody(),
+            seated: 0,
+            seated_max: 0,
+            frames: Vec::new(),
+            gist: None,
+            next: None,
+        }
+    }
+
+    /// Searches on. Nothing if it is to pause; then nothing is assumed any more.
+    pub fn advance<S: PlacementState + ?Sized>(&mut self, inquiry: &mut Inquiry<'_, S>) -> Option<Outcome> {
+        let Inquiry { gang, state, room, budget } = inquiry;
+        if self.crosses {
+            state.begin(&self.nodes);
+        }
+        let mut trial = Trial::begin(*state);
+        let (trial, room) = (&mut trial, &mut **room);
+        if !self.assume_again(trial) {
+            return Some(Outcome::Spent { seated_max: self.seated_max });
+        }
+        let mut next = match self.next.take() {
+            Some(next) => next,
+            None => self.enter(gang, trial, room, budget),
+        };
         loop {
             next = match next {
-                Move::Done => return Outcome::Found(self.found(trial, room, budget)),
-                Move::Spent => return Outcome::Spent { seated_max: self.seated_max },
+                Move::Done => return Some(Outcome::Found(self.found(trial, room, budget))),
+                Move::Spent => return Some(Outcome::Spent { seated_max: self.seated_max }),
                 Move::Down => {
                     let fillings = Fillings::new(&self.left, self.bounds.order(), self.crosses);
                     let load = Load::none(self.left.counts().len());
                     let gist = self.gist.take();
                     self.frames.push(Frame { fillings, load, is_assumed: false, gist });
-                    self.advance(trial, room, budget)
+                    self.go_on(gang, trial, room, budget)
                 }
                 Move::Up if self.frames.is_empty() => {
                     let seated_max = self.seated_max;
                     let is_open = room.unsure || budget.left() == 0;
-                    return if is_open {
+                    return Some(if is_open {
                         Outcome::Spent { seated_max }
                     } else {
                         Outcome::Impossible { seated_max }
-                    };
+                    });
                 }
-                Move::Up => self.advance(trial, room, budget),
+                Move::Up => self.go_on(gang, trial, room, budget),
             };
+            if budget.is_paused() && matches!(next, Move::Down | Move::Up) {
+                self.next = Some(next);
+                return None;
+            }
         }
     }
 
+    /// Assumes again what was assumed before a pause. That costs nothing, so that pauses do not change what comes of a search.
+    fn assume_again<S: PlacementState + ?Sized>(&self, trial: &mut Trial<'_, S>) -> bool {
+        let mut assumed = self.nodes.iter().zip(&self.frames).filter(|(_, frame)| frame.is_assumed);
+        assumed
+            .all(|(node, frame)| trial.assume(*node, &frame.load, &mut Budget::new(u64::MAX)) == Verdict::Yes)
+    }
+
     /// Gives the last node its next load, or leaves it.
-    fn advance<S: PlacementState + ?Sized>(
+    fn go_on<S: PlacementState + ?Sized>(
         &mut self,
+        gang: &Gang,
         trial: &mut Trial<'_, S>,
         room: &mut Room,
         budget: &mut Budget,
     ) -> Move {
         self.lift(trial);
         let at = self.frames.len() - 1;
-        let node = self.errand.nodes[at];
+        let node = self.nodes[at];
         loop {
             if !budget.spend(1) {
                 return Move::Spent;
@@ -177,7 +191,7 @@ impl Search<'_> {
             self.seated += load.total();
             self.seated_max = self.seated_max.max(self.seated);
             frame.load = load;
-            return self.enter(trial, room, budget);
+            return self.enter(gang, trial, room, budget);
         }
     }
 
@@ -195,12 +209,13 @@ impl Search<'_> {
     /// Looks at what is left to seat, and says whether it is worth going on.
     fn enter<S: PlacementState + ?Sized>(
         &mut self,
+        gang: &Gang,
         trial: &mut Trial<'_, S>,
         room: &mut Room,
         budget: &mut Budget,
     ) -> Move {
         let at = self.frames.len();
-        let wanted = self.errand.at_least.saturating_sub(self.seated);
+        let wanted = self.at_least.saturating_sub(self.seated);
         if wanted == 0 {
             let verdict = if self.crosses { trial.state().confirm(budget) } else { Verdict::Yes };
             room.unsure |= verdict == Verdict::Unknown;
@@ -208,9 +223,9 @@ impl Search<'_> {
                 return Move::Done;
             }
         }
-        let is_hopeless = at == self.errand.nodes.len()
+        let is_hopeless = at == self.nodes.len()
             || self.left.is_empty()
-            || self.bounds.refuse(self.errand.gang, at, &self.left, wanted)
+            || self.bounds.refuse(gang, at, &self.left, wanted)
             || (!self.crosses && self.memory.knows(at, &self.left));
         if is_hopeless {
             return Move::Up;
@@ -228,14 +243,14 @@ impl Search<'_> {
         budget: &mut Budget,
     ) -> Vec<(NodeIdx, Load)> {
         let mut found: Vec<Load> = self.frames.iter().map(|frame| frame.load.clone()).collect();
-        while !self.crosses && found.len() < self.errand.nodes.len() && !self.left.is_empty() {
-            let node = self.errand.nodes[found.len()];
+        while !self.crosses && found.len() < self.nodes.len() && !self.left.is_empty() {
+            let node = self.nodes[found.len()];
             let mut fillings = Fillings::new(&self.left, self.bounds.order(), false);
             let Some(load) = fillings.next(node, trial.state(), room, budget) else { break };
             self.left.subtract(&load);
             found.push(load);
         }
-        let seats = self.errand.nodes.iter().copied().zip(found);
+        let seats = self.nodes.iter().copied().zip(found);
         seats.filter(|(_, load)| !load.is_empty()).collect()
     }
 }

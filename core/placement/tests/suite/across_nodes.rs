@@ -2,22 +2,22 @@
 //!
 //! Verdicts are compared with trying every assignment of members to nodes and of devices to members.
 
-use std::sync::Arc;
-
 use crate::model::Dice;
 use cluster::nodes::NodeIdx;
 use placement::{
-    Amounts, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementState, Question, Trial,
-    Verdict, place,
+    Amounts, Axis, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementState, Question,
+    Trial, Verdict, place,
 };
 
 /// Nodes with places for members, and devices, each with the nodes that reach it. A member needs so many devices.
 #[derive(Clone, Debug)]
-struct Fabric {
-    places: Vec<u32>,
+pub struct Fabric {
+    /// How many members a node takes.
+    pub places: Vec<u32>,
     reach: Vec<Vec<usize>>,
     kinds: Vec<usize>,
-    assumed: Vec<(usize, Load)>,
+    /// The loads that are assumed.
+    pub assumed: Vec<(usize, Load)>,
 }
 
 impl Fabric {
@@ -100,30 +100,35 @@ fn gang(members: &[u32]) -> Gang {
         needs: Amounts(vec![1]),
     };
     Gang {
-        axes: vec![Arc::from("pods")],
+        axes: vec![Axis::counted("pods")],
         kinds: members.iter().enumerate().map(kind).collect(),
         at_least: members.iter().sum(),
     }
+}
+
+/// A small fabric and a gang by their seed.
+pub fn instance(seed: u64) -> (Fabric, Gang) {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let nodes = 1 + dice.below(4) as usize;
+    let places = (0..nodes).map(|_| 1 + dice.below(3) as u32).collect();
+    let reach = (0..dice.below(6)).map(|_| (0..nodes).filter(|_| dice.below(2) == 0).collect()).collect();
+    let members = [1 + dice.below(3) as u32, dice.below(3) as u32];
+    let kinds = vec![1, 2 * dice.below(2) as usize];
+    (Fabric { places, reach, kinds, assumed: Vec::new() }, gang(&members))
 }
 
 #[test]
 fn verdicts_are_those_of_trying_everything() {
     let mut verdicts = [0, 0];
     for seed in 0..800_u64 {
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let nodes = 1 + dice.below(4) as usize;
-        let places = (0..nodes).map(|_| 1 + dice.below(3) as u32).collect();
-        let reach = (0..dice.below(6)).map(|_| (0..nodes).filter(|_| dice.below(2) == 0).collect()).collect();
-        let members = [1 + dice.below(3) as u32, dice.below(3) as u32];
-        let mut fabric =
-            Fabric { places, reach, kinds: vec![1, 2 * dice.below(2) as usize], assumed: Vec::new() };
-        let gang = gang(&members);
-        let domains = [Domain::whole((0..nodes as u32).map(NodeIdx).collect())];
+        let (mut fabric, gang) = instance(seed);
+        let nodes = fabric.places.len() as u32;
+        let domains = [Domain::whole((0..nodes).map(NodeIdx).collect())];
         let question = Question { gang: &gang, domains: &domains, scorers: &[] };
         let answer = place(question, &mut fabric, &mut Budget::new(1_000_000));
         assert!(fabric.assumed.is_empty(), "a trial leaves nothing behind");
         let mut left: Vec<usize> =
-            members.iter().enumerate().flat_map(|(kind, count)| (0..*count).map(move |_| kind)).collect();
+            gang.everybody().present().flat_map(|(kind, count)| (0..count).map(move |_| kind)).collect();
         let is_possible = fits(&mut fabric, &mut left);
         match answer {
             PlacementAnswer::Placed(placement) => {

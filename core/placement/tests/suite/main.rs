@@ -3,5 +3,7 @@
 mod across_nodes;
 mod exhaustive;
 mod model;
+mod near_full;
 mod optimum;
+mod pauses;
 mod stories;

@@ -3,7 +3,7 @@
 //! Devices of a load are found by trying every choice, so what the model says about a node is so.
 
 use cluster::nodes::NodeIdx;
-use placement::{Amounts, Budget, Gang, Kind, Likeness, Load, PlacementState, Verdict};
+use placement::{Amounts, Axis, Budget, Gang, Kind, Likeness, Load, PlacementState, Verdict};
 
 /// A device: its class, the counter that it draws on, and how much.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -88,7 +88,7 @@ pub fn gang(members: &[Member], at_least: u32) -> (Gang, Vec<Member>) {
         members: *count,
         needs: amounts(member.cpu, 1, |class| member.classes.iter().filter(|one| **one == class).count()),
     };
-    let axes = ["cpu", "pods", "class 0", "class 1", "class 2"].map(Into::into).to_vec();
+    let axes = ["cpu", "pods", "class 0", "class 1", "class 2"].map(Axis::counted).to_vec();
     let gang = Gang { axes, kinds: kinds.iter().enumerate().map(kind).collect(), at_least };
     (gang, kinds.into_iter().map(|(member, _)| member).collect())
 }

@@ -97,7 +97,7 @@ fn members_with_whole_and_half_gpus_share_hardware_that_just_suffices() {
     gang.extend(members(1, &[HALF]));
     assert_eq!(
         racks.place(&gang, 5, &racks.domains(&[RACK], &[])),
-        "r0 has no room for 5 members at once: room for 4"
+        "r0 has no room for 5 members at once: room for 4 of 5"
     );
 }
 
@@ -111,7 +111,7 @@ fn the_rack_in_which_least_is_left_over_is_taken() {
     assert_eq!(
         racks.place(&members(9, &[WHOLE]), 9, &domains),
         "none of 3 domains has room for 9 members at once; \
-         r0 comes closest: class 0 is enough for 8, 9 needed, 8 free"
+         r0 comes closest: room for 8 of 9, insufficient class 0: 9 needed, 8 free"
     );
 }
 
@@ -121,7 +121,7 @@ fn what_sums_cannot_see_is_said_by_kind() {
     let pairs = members(1, &[WHOLE, WHOLE]);
     assert_eq!(
         racks.place(&pairs, 1, &racks.domains(&[RACK], &[])),
-        "r0 has no room for 1 members at once: room for 0 of 1 like kind-0"
+        "r0 has no room for 1 member at once: room for 0 of 1, at most 0 of 1 pods like kind-0 fit"
     );
 }
 
@@ -158,7 +158,7 @@ fn members_that_run_pin_the_domain() {
     for torn in [&[0, 1][..], &[2]] {
         assert_eq!(
             racks.place(&members(1, &[WHOLE]), 1, &racks.domains(&[RACK], torn)),
-            "there is no domain for 1 members"
+            "there is no domain for 1 member"
         );
     }
 }

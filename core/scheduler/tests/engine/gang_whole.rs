@@ -294,8 +294,8 @@ fn the_domain_that_comes_closest_is_told_with_why_the_next_member_has_no_seat() 
     }
     world.settle();
     let told = world.told.iter().find(|line| line.starts_with("m0: pod group")).expect("it was refused");
-    let expected = "m0: pod group is unschedulable, r0 has no room for 3 members at once: room for 1, and none for the \
-                    next: m1: 2 node(s) didn't satisfy existing pods anti-affinity rules";
+    let expected = "m0: pod group is unschedulable, r0 has no room for 3 members at once: room for 1 of 3, and none for \
+                    the next: m1: 2 node(s) didn't satisfy existing pods anti-affinity rules (topologyKey row)";
     assert_eq!(told, expected);
 }
 
@@ -319,8 +319,8 @@ fn what_no_order_of_members_could_mend_is_refused_by_counting() {
     }
     world.settle();
     let told = world.told.iter().find(|line| line.starts_with("m0: pod group")).expect("it was refused");
-    let expected =
-        "m0: pod group is unschedulable, there is no room for 3 members at once: room for 2 of 3 like m0";
+    let expected = "m0: pod group is unschedulable, there is no room for 3 members at once: room for 2 of 3, and none for \
+                    the next: m2: 4 node(s) didn't match pod anti-affinity rules (topologyKey rack)";
     assert_eq!(told, expected);
 }
 
@@ -355,6 +355,6 @@ fn too_few_devices_that_several_nodes_reach_are_found_out_by_counting() {
     world.settle();
     let told = world.told.iter().find(|line| line.starts_with("m0: pod group")).expect("it was refused");
     let expected = "m0: pod group is unschedulable, none of 2 domains has room for 40 members at once; r0 comes closest: \
-                    devices is enough for 30, 40 needed, 30 free";
+                    room for 30 of 40, insufficient devices: 40 needed, 30 free";
     assert_eq!(told, expected);
 }

@@ -129,7 +129,7 @@ fn a_gang_without_room_holds_nothing_and_is_woken_by_what_can_help() {
     world.settle();
     assert_eq!(seats(&world), "m0 m1 m2 m3 m4 single@a");
     let told = "m0: pod group is unschedulable, none of 2 domains has room for 5 members at once; \
-                r0 comes closest: cpu is enough for 4, 10000 needed, 8000 free";
+                r0 comes closest: room for 4 of 5, insufficient cpu: 10 needed, 8 free";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
     world.later(20);
     world.fact(node_in("r1", "e", 2_000));

@@ -64,7 +64,7 @@ fn a_group_without_room_says_why_unless_it_was_placed_before() {
         world.fact(group(2, was_placed));
         ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name)));
         let message = "pod group is unschedulable, there is no room for 2 members at once: \
-                       cpu is enough for 1, 2000 needed, 1000 free"
+                       room for 1 of 2, insufficient cpu: 2 needed, 1 free"
             .to_owned();
         let waiting = GroupState::Waiting { reason: WaitReason::Unschedulable, message };
         assert_eq!(notes(&mut world), if was_placed { vec![] } else { vec![waiting] });
@@ -94,7 +94,7 @@ fn a_member_that_fits_nowhere_even_alone_is_named_with_its_reason() {
     world.add_pod(Pod { group: Some("gang".into()), ..pod("m1", 5_000, &[]) });
     world.settle();
     let told = "m0: pod group is unschedulable, there is no room for 2 members at once: \
-                cpu is enough for 1, 6000 needed, 4000 free; \
+                room for 1 of 2, insufficient cpu: 6 needed, 4 free; \
                 pod m1: 0/1 nodes are available: 1 Insufficient cpu";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
 }

@@ -81,6 +81,29 @@ fn deletions_that_help_no_gang_cause_few_writes() {
 }
 
 #[test]
+fn room_for_one_pod_of_a_gang_that_comes_and_goes_causes_few_writes() {
+    let mut world = crowded();
+    settle(&mut world);
+    let mut count = 0;
+    for number in 0..50 {
+        world.now = world.now.plus_millis(1_000);
+        for part in 0..4 {
+            let gone = format!("there-{number}-{part}");
+            count += written(&mut world, Input::Changed(Change::PodGone(gone.as_str().into())));
+        }
+        count += settle(&mut world);
+        let other = Pod {
+            node: Some(format!("n{number}").as_str().into()),
+            ..pod(&format!("o{number}"), 4_000, &[])
+        };
+        count +=
+            written(&mut world, Input::Changed(Change::PodApplied(Pod { priority: 10, ..other }.into())));
+        count += settle(&mut world);
+    }
+    assert!(count <= 200, "{count} writes and events");
+}
+
+#[test]
 fn another_reason_is_told_at_once() {
     let mut world = crowded();
     settle(&mut world);

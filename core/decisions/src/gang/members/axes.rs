@@ -13,6 +13,7 @@ use model::claim::{Amount, Class, Wish};
 use model::device::{Device, DeviceId, Reach, Slice};
 use model::node::Node;
 use model::quantity::Quantity;
+use placement::{Axis, Unit};
 
 use crate::caches::Caches;
 use crate::cycle::Cycle;
@@ -35,10 +36,13 @@ pub(crate) struct DeviceAxes {
 }
 
 impl DeviceAxes {
-    /// What people call the axes.
-    pub fn names(&self) -> impl Iterator<Item = Arc<str>> {
-        let classes = self.classes.iter().map(|class| format!("devices of class {class}").into());
-        let counters = self.counters.iter().map(|(driver, counter)| format!("{driver}/{counter}").into());
+    /// The axes, as people call them.
+    pub fn axes(&self) -> impl Iterator<Item = Axis> {
+        let classes = self.classes.iter().map(|class| Axis::counted(&format!("devices of class {class}")));
+        let counters = self.counters.iter().map(|(driver, counter)| Axis {
+            name: format!("{driver}/{counter}").into(),
+            unit: Unit::Quantity,
+        });
         classes.chain(counters)
     }
 

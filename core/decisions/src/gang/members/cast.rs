@@ -7,7 +7,7 @@ use cluster::claims::ClaimState;
 use model::claim::ClaimId;
 use model::identity::NodeName;
 use model::pod::{Resources, Shape};
-use placement::{Amounts, Gang, Kind};
+use placement::{Amounts, Axis, Gang, Kind, Unit};
 use rustc_hash::FxHashSet;
 
 use crate::cycle::Cycle;
@@ -105,7 +105,16 @@ impl Cast {
     /// The members as a search sees them. Members that share claims are one to it; all of these are seated if there are any,
     /// as it does not count how many they are.
     pub fn gang(&self, at_least: u32) -> Gang {
-        let fixed = ["cpu", "memory", "ephemeral-storage", "pods", "devices"].map(Arc::from);
+        let axis = |name: &str, unit: Unit| Axis { name: name.into(), unit };
+        let fixed = [
+            axis("cpu", Unit::MilliCores),
+            axis("memory", Unit::Bytes),
+            axis("ephemeral-storage", Unit::Bytes),
+            axis("pods", Unit::Count),
+            axis("devices", Unit::Count),
+        ];
+        // Huge pages are bytes, and most others are counted.
+        let others = self.others.iter().map(|name| axis(name, Unit::Quantity));
         let kind = |bundles: &Vec<Bundle>| Kind {
             name: bundles[0].members[0].pod.id.name.clone(),
             members: bundles.len() as u32,
@@ -114,7 +123,7 @@ impl Cast {
         let is_shared = self.shares_claims();
         let bundles = self.kinds.iter().map(|kind| kind.len() as u32).sum();
         Gang {
-            axes: fixed.into_iter().chain(self.others.iter().cloned()).chain(self.axes.names()).collect(),
+            axes: fixed.into_iter().chain(others).chain(self.axes.axes()).collect(),
             kinds: self.kinds.iter().map(kind).collect(),
             at_least: if is_shared { bundles } else { at_least },
         }

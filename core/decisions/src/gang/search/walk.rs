@@ -5,7 +5,8 @@
 //!
 //! Invariant: nothing is counted or held afterwards that was not before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use cluster::nodes::{NodeIdx, NodeState};
 use placement::{Budget, Load, Walk};
@@ -214,24 +215,37 @@ impl ClusterView<'_, '_> {
             kinds.into_iter().find(|(kind, bundles)| (path.seated[*kind] as usize) < bundles.len())?;
         let pod = bundles[path.seated[kind] as usize].members[0].pod.id.name.clone();
         let mut reasons: BTreeMap<Reason, usize> = BTreeMap::new();
+        let mut keys: BTreeMap<Reason, BTreeSet<Arc<str>>> = BTreeMap::new();
+        let near = self.rules.as_ref().map_or_else(Vec::new, |rules| rules.around(kind).near_keys());
+        let near: Vec<Arc<str>> = near.into_iter().cloned().collect();
         let mut count = |reason: Reason| *reasons.entry(reason).or_default() += 1;
+        let mut note = |refusal: &NodeRefusal| {
+            refusal.each_reason(&mut count);
+            let near: &[Arc<str>] = if *refusal == NodeRefusal::NotNear { &near } else { &[] };
+            let of_rule: Vec<Arc<str>> = refusal.key().into_iter().chain(near).cloned().collect();
+            if !of_rule.is_empty() {
+                keys.entry(refusal.reason()).or_default().extend(of_rule);
+            }
+        };
+        let mut deviceless = 0;
         for place in 0..path.nodes.len() {
             let at = path.nodes[place];
             match self.is_fit(kind, at) {
-                Err(refusal) => refusal.each_reason(&mut count),
+                Err(refusal) => note(&refusal),
                 Ok(()) => match self.offer(kind, path, at, budget) {
                     // Budgets end, and a seat was not looked for any more.
                     Seating::Seat(_) => {}
-                    Seating::Later(refusal) | Seating::Never(Some(refusal)) => {
-                        refusal.each_reason(&mut count);
-                    }
-                    Seating::Never(None) => count(DeviceReason::Insufficient.into()),
+                    Seating::Later(refusal) | Seating::Never(Some(refusal)) => note(&refusal),
+                    Seating::Never(None) => deviceless += 1,
                 },
             }
         }
+        if deviceless > 0 {
+            *reasons.entry(DeviceReason::Insufficient.into()).or_default() += deviceless;
+        }
         // If the work is spent, not all of this was found out.
         let is_known = !self.cycle.caches.work.is_spent() && !reasons.is_empty();
-        is_known.then_some(NextMember { pod, reasons })
+        is_known.then_some(NextMember { pod, reasons, keys })
     }
 
     /// Whether a node as such will do for a kind, and what is wrong with it.
