@@ -19,6 +19,9 @@ pub(crate) const NODE: u64 = 500;
 /// To see what a node has for a gang.
 pub(crate) const SURVEY: u64 = 6_000;
 
+/// To look at what a node or a domain has left, as numbers.
+pub(crate) const GLANCE: u64 = 20;
+
 /// To look at a member of a gang.
 pub(crate) const MEMBER: u64 = 2_000;
 

@@ -311,8 +311,27 @@ fn members_of_two_groups_that_share_a_claim_go_where_its_devices_are() {
 #[test]
 fn a_tree_for_which_not_everything_could_be_tried_is_not_called_impossible() {
     let mut world = tree_world();
+    world.engine = Engine::new(tree_settings()).with_work_max(1_000_000);
+    (0..6).for_each(|number| world.fact(node_in(&format!("r{number}"), &format!("n{number}"), 100)));
+    // In sum there is enough, and each of them has many places to be.
+    let sizes = [51, 49, 48, 43, 41, 39, 37, 34, 33, 31, 29, 28, 26, 24, 23, 21, 19, 14];
+    world.fact(tree("t", sizes.len() as u32, None, None));
+    for (number, cpu_milli) in sizes.into_iter().enumerate() {
+        let name = format!("g{number}");
+        world.fact(leaf(&name, 1, Some("rack"), "t"));
+        world.add_pod(Pod { group: Some((&*name).into()), ..pod(&format!("x{number}"), cpu_milli, &[]) });
+    }
+    world.settle();
+    let told = "x0: pod group is unschedulable, the search reached its limit before it found a placement or proved that there \
+                is none; the closest: group g";
+    assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told.last());
+}
+
+#[test]
+fn a_group_that_fits_nowhere_is_found_out_whatever_others_could_do() {
+    let mut world = tree_world();
     for number in 0..40 {
-        world.fact(node_in(&format!("r{number}"), &format!("n{number}"), 4_000 + number));
+        world.fact(node_in(&format!("r{number:02}"), &format!("n{number}"), 4_000 + number));
     }
     world.fact(tree("t", 4, None, None));
     // Three small groups may be in any rack, and the last is in none.
@@ -321,8 +340,8 @@ fn a_tree_for_which_not_everything_could_be_tried_is_not_called_impossible() {
         add(&mut world, name, count as usize);
     }
     world.settle();
-    let told = "x0: pod group is unschedulable, the search reached its limit before it found a placement or proved that there \
-                is none; the closest: group x beside 3 others: ";
+    let told = "x0: pod group is unschedulable, group x: none of 40 domains has room for 3 members at once; r00 comes closest: \
+                cpu is enough for 2, 6000 needed, 4000 free";
     assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told.last());
 }
 

@@ -40,6 +40,7 @@ mod replicas;
 mod taint_rules;
 mod tree_choice;
 mod tree_flights;
+mod tree_instances;
 mod tree_judge;
 mod tree_losses;
 mod tree_preemption;

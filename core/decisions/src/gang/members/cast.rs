@@ -79,6 +79,18 @@ impl Cast {
         cast
     }
 
+    /// The same cast with members in another order, or with fewer of them.
+    pub fn with_kinds(&self, kinds: Vec<Vec<Bundle>>) -> Cast {
+        Cast {
+            kinds,
+            others: self.others.clone(),
+            axes: self.axes.clone(),
+            heeded: self.heeded.clone(),
+            is_local: self.is_local,
+            is_apart: self.is_apart,
+        }
+    }
+
     /// The cast, with its devices counted by class and by counter.
     pub fn counted(mut self, cycle: &mut Cycle<'_>) -> Cast {
         if self.is_local {

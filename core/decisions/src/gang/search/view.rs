@@ -133,7 +133,7 @@ impl ClusterView<'_, '_> {
 }
 
 /// Whether there must be enough of a resource on the node.
-fn is_counted(name: &str, profile: &Profile) -> bool {
+pub(crate) fn is_counted(name: &str, profile: &Profile) -> bool {
     let group = name.split_once('/').map_or("", |(group, _)| group);
     !profile.filters.ignored_resources.contains(name) && !profile.filters.ignored_groups.contains(group)
 }

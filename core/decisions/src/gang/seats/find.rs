@@ -206,30 +206,6 @@ impl Cycle<'_> {
         found.map(|(_, seated)| seated)
     }
 
-    /// Seats for all of these members of several groups in a domain, as if they were of one.
-    pub(crate) fn seat_all_in(
-        &mut self,
-        pods: &[Arc<Pod>],
-        within: &Domain,
-        steps_max: u64,
-    ) -> Result<Seated, Miss> {
-        let domains = std::slice::from_ref(within);
-        self.spend_on_seats(pods, domains);
-        let profile = self.settings.profile_of(&pods[0]);
-        let members = self.members_of(pods, &profile);
-        if members.len() < pods.len() {
-            return Err(Miss::proved(GangReason::MemberClaims));
-        }
-        let at_least = members.len() as u32;
-        let cast = Cast::new(self, members, &profile).counted(self);
-        let gang = cast.gang(at_least);
-        self.tried.generated += 1;
-        let (cast, gang, profile) = (&cast, &gang, &*profile);
-        let wanted = SeatsWanted { group: None, cast, gang, at_least, empty_levels: &[], profile };
-        let found = self.find_seats(wanted, domains, gang.at_least, steps_max);
-        found.map(|(_, seated)| seated)
-    }
-
     fn spend_on_seats(&mut self, pods: &[Arc<Pod>], within: &[Domain]) {
         let nodes: usize = within.iter().map(|domain| domain.nodes.len()).sum();
         self.caches.work.spend(nodes as u64 * work::NODE + pods.len() as u64 * work::MEMBER);

@@ -2,7 +2,6 @@
 //!
 //! Invariant: a tree of which a part above its groups is not known is not placed.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::facts::Facts;
@@ -33,17 +32,6 @@ impl Branch {
         }
     }
 
-    /// Adds the levels of which its groups and groups of groups have to be in one domain.
-    pub fn collect_levels<'b>(&'b self, levels: &mut BTreeSet<&'b Arc<str>>) {
-        match self {
-            Branch::Leaf { group, .. } => levels.extend(&group.levels),
-            Branch::Inner { composite, branches } => {
-                levels.extend(&composite.levels);
-                branches.iter().for_each(|branch| branch.collect_levels(levels));
-            }
-        }
-    }
-
     /// The groups in it, with their members that wait.
     pub fn leaves(&self) -> Vec<(&Arc<Group>, &[Arc<Pod>])> {
         match self {
@@ -54,21 +42,6 @@ impl Branch {
 }
 
 impl Cycle<'_> {
-    /// How many members have to get seats at the least so that enough of these have enough; nothing if too few are there.
-    pub(crate) fn least(&self, composite: &Composite, branches: &[Branch]) -> Option<u32> {
-        let of_branch = |branch: &Branch| match branch {
-            Branch::Leaf { group, pods } => {
-                let missing =
-                    group.at_least.saturating_sub(self.facts.groups.seated(&group.id).count() as u32);
-                (missing as usize <= pods.len()).then_some(missing)
-            }
-            Branch::Inner { composite, branches } => self.least(composite, branches),
-        };
-        let mut each: Vec<u32> = branches.iter().filter_map(of_branch).collect();
-        each.sort_unstable();
-        Some(each.get(..composite.at_least as usize)?.iter().sum())
-    }
-
     /// The nodes on which members of these are.
     pub(crate) fn pins(&self, branches: &[Branch]) -> Vec<NodeIdx> {
         let of_branch = |branch: &Branch| match branch {
