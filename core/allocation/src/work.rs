@@ -16,12 +16,12 @@ const STEP: u64 = 300;
 const DEVICE_AT_STEP: u64 = 2;
 
 /// To turn a question into numbers.
-pub(crate) fn to_begin(problem: &Problem<'_>) -> u64 {
+pub(crate) fn to_begin(problem: &Problem) -> u64 {
     let (devices, alternatives) = (problem.spots.len() as u64, problem.alternatives.len() as u64);
     QUESTION + devices * DEVICE + devices * alternatives * DEVICE_FOR_REQUEST
 }
 
 /// To take a step while so many alternatives are still to be looked at.
-pub(crate) fn of_step(problem: &Problem<'_>, alternatives_left: usize) -> u64 {
+pub(crate) fn of_step(problem: &Problem, alternatives_left: usize) -> u64 {
     STEP + problem.spots.len() as u64 * alternatives_left as u64 * DEVICE_AT_STEP
 }
