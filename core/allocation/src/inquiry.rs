@@ -16,8 +16,8 @@ use crate::search::{Miss, Outcome, Search};
 use crate::solver::{self, Solver, Standing};
 use crate::{AllocationAnswer, Question, Reply, parse, refusal, render, work};
 
-/// For so many steps the first solution is looked for.
-const FIRST_STEPS_MAX: u64 = 4_000;
+/// For so many steps the first solution is looked for. No recorded answer of the reference takes more than 2,408.
+const FIRST_STEPS_MAX: u64 = 2_500;
 
 /// A question that is being answered.
 #[derive(Debug)]

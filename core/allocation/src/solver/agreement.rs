@@ -10,6 +10,7 @@ use super::board::Board;
 use super::model::Model;
 use super::pairing::Pairing;
 use crate::constraint::{Memory, ParsedConstraint};
+use crate::work;
 
 /// The ways that a rule concerns for certain: no other way is left to their requests.
 fn certain(model: &Model, board: &Board, rule: usize) -> SmallVec<[(usize, usize); 8]> {
@@ -22,7 +23,7 @@ fn certain(model: &Model, board: &Board, rule: usize) -> SmallVec<[(usize, usize
 }
 
 /// Closes devices whose values not all whom a rule concerns can have; the request that nothing is left for.
-pub(super) fn narrow(model: &Model, board: &mut Board, rule: usize, work: &mut u64) -> Result<(), usize> {
+pub(super) fn narrow(model: &Model, board: &mut Board, rule: usize, spent: &mut u64) -> Result<(), usize> {
     if model.rules[rule].rule != ParsedConstraint::Match {
         return Ok(());
     }
@@ -43,13 +44,13 @@ pub(super) fn narrow(model: &Model, board: &mut Board, rule: usize, work: &mut u
         together.fill(0);
         let shares = certain.iter().any(|(way, _)| model.ways[*way].shares || model.ways[*way].admin);
         let each = certain.iter().all(|(way, table)| {
-            *work += model.words as u64;
+            *spent += model.words as u64 * work::WORD;
             let Some(having) = model.tables[*table].having.get(value) else { return false };
             let open = board.open(model, *way);
             for (all, (open, having)) in together.iter_mut().zip(open.iter().zip(having.iter())) {
                 *all |= open & having;
             }
-            bits::common(open, having) >= board.missing(model, *way)
+            bits::count_both(open, having) >= board.missing(model, *way)
         });
         if each && (shares || bits::count(&together) >= tokens) {
             viable.push(*value);
@@ -65,7 +66,12 @@ pub(super) fn narrow(model: &Model, board: &mut Board, rule: usize, work: &mut u
 }
 
 /// Looks for a value of its own for each device that must differ; the request that goes short.
-pub(super) fn check_distinct(model: &Model, board: &Board, rule: usize, work: &mut u64) -> Result<(), usize> {
+pub(super) fn check_distinct(
+    model: &Model,
+    board: &Board,
+    rule: usize,
+    spent: &mut u64,
+) -> Result<(), usize> {
     if model.rules[rule].rule != ParsedConstraint::Distinct {
         return Ok(());
     }
@@ -82,8 +88,8 @@ pub(super) fn check_distinct(model: &Model, board: &Board, rule: usize, work: &m
         .map(|(way, table)| {
             let having = &model.tables[*table].having;
             let open = board.open(model, *way);
-            let has = |value: &u32| having.get(value).is_some_and(|set| bits::common(open, set) > 0);
-            *work += (values.len() * model.words) as u64;
+            let has = |value: &u32| having.get(value).is_some_and(|set| bits::count_both(open, set) > 0);
+            *spent += (values.len() * model.words) as u64 * work::WORD;
             bits::of(words, (0..values.len()).filter(|at| has(&values[*at])))
         })
         .collect();

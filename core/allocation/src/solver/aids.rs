@@ -7,6 +7,8 @@ pub(crate) enum Aid {
     Sums,
     /// What remains over in each counter set or device cannot be put together.
     Remainders,
+    /// Of amounts this large, fewer go where there is room than are wanted.
+    Crowding,
     /// Requests have enough devices each, but not one for each.
     Pairing,
     /// Of the devices of a counter set only so many go together.

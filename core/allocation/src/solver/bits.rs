@@ -34,7 +34,7 @@ pub(super) fn count(set: &[u64]) -> u32 {
 }
 
 /// How many devices two sets have in common.
-pub(super) fn common(left: &[u64], right: &[u64]) -> u32 {
+pub(super) fn count_both(left: &[u64], right: &[u64]) -> u32 {
     left.iter().zip(right).map(|(left, right)| (left & right).count_ones()).sum()
 }
 
@@ -65,6 +65,6 @@ mod tests {
         let set = of(words(130), [129, 3, 64]);
         assert_eq!(ones(&set).collect::<Vec<_>>(), [3, 64, 129]);
         assert_eq!((count(&set), contains(&set, 64), contains(&set, 65)), (3, true, false));
-        assert_eq!(common(&set, &of(3, [3, 5, 129])), 2);
+        assert_eq!(count_both(&set, &of(3, [3, 5, 129])), 2);
     }
 }

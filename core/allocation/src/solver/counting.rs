@@ -7,6 +7,7 @@ use super::aids::Aid;
 use super::board::Board;
 use super::{Shortage, Solver, agreement, bits};
 use crate::refusal::Stage;
+use crate::work;
 
 impl Solver {
     /// Follows what is closed as far as it goes, and counts whether enough is left.
@@ -56,7 +57,7 @@ impl Solver {
                 self.needs[request] = least.unwrap_or(0);
             }
         }
-        self.work += (model.words * model.ways.len()) as u64;
+        self.work += (model.words * model.ways.len()) as u64 * work::WORD;
         if self.aids.has(Aid::Sums)
             && let Some(shortage) = self.sums.shortage(model, board, &self.useful, &mut self.work)
         {
@@ -66,14 +67,14 @@ impl Solver {
             return Ok(());
         }
         if !self.seats.is_empty() && self.aids.has(Aid::Seats) {
-            self.work += model.devices.len() as u64 * 20;
+            self.work += model.devices.len() as u64 * 2 * work::GLANCE;
             self.seats.replace(model, board, &self.useful, &mut self.unions);
         }
         let before = self.pairing.looked_at;
         let unions = &self.unions;
         let usable = |request: usize| &unions[request * model.words..(request + 1) * model.words];
         let short = self.pairing.shortage(&self.needs, &usable);
-        self.work += model.devices.len() as u64 + (self.pairing.looked_at - before) * 2;
+        self.work += (model.devices.len() as u64 + self.pairing.looked_at - before) * work::WORD;
         match short {
             Some((request, found)) => {
                 let stage = if self.seats.is_empty() { Stage::Chosen } else { Stage::CountersTogether };

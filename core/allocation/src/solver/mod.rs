@@ -38,6 +38,7 @@ use sums::Sums;
 use crate::problem::Problem;
 use crate::refusal::Stage;
 use crate::search::Solution;
+use crate::work;
 
 /// After how many failures the search first begins anew.
 const FAILURES_IN_ROUND: u64 = 64;
@@ -115,7 +116,7 @@ impl Solver {
         Solver {
             aids,
             board: Board::new(&model),
-            sums: Sums::new(problem, &model, aids.has(Aid::Remainders)),
+            sums: Sums::new(problem, &model, aids),
             pairing: Pairing::new(model.devices.len()),
             seats: Seats::new(&model),
             failures: Failures::default(),
@@ -169,7 +170,7 @@ impl Solver {
             return;
         };
         self.steps += 1;
-        self.work += 300 + self.model.requests.len() as u64 * 4;
+        self.work += work::CHOICE + self.model.requests.len() as u64 * work::GLANCE;
         // A way that wants nothing is satisfied by being chosen, and no other way leaves more.
         let nothing = self.board.ways(&self.model, request).find(|way| self.model.ways[*way].need == 0);
         if let Some(way) = nothing {
@@ -180,10 +181,10 @@ impl Solver {
             self.stance = Stance::Back;
             return;
         };
-        self.work += u64::from(self.board.count[way]) * 8;
+        self.work += u64::from(self.board.count[way]) * 2 * work::GLANCE;
         self.frames.push(Frame { mark: self.board.mark(), way, device });
         self.board.take(&self.model, way, device);
-        self.work += self.model.ways.len() as u64 * 4;
+        self.work += self.model.ways.len() as u64 * work::GLANCE;
         match self.propagate() {
             Ok(()) if self.has_failed() => self.undo(),
             Ok(()) => {}
@@ -198,7 +199,7 @@ impl Solver {
         if !self.aids.has(Aid::FailedStates) {
             return false;
         }
-        self.work += 500;
+        self.work += work::STATE;
         self.look_useful();
         self.failures.contains(&self.model, &self.board, &self.useful)
     }
@@ -229,7 +230,7 @@ impl Solver {
             return;
         }
         if self.aids.has(Aid::FailedStates) {
-            self.work += 500;
+            self.work += work::STATE;
             self.look_useful();
             self.failures.insert(&self.model, &self.board, &self.useful);
         }
@@ -254,7 +255,7 @@ impl Solver {
         };
         let equal: Vec<usize> =
             bits::ones(&model.ways[way].open).filter(|other| is_equal(board, *other)).collect();
-        self.work += u64::from(board.count[way]) * 10;
+        self.work += u64::from(board.count[way]) * 2 * work::GLANCE;
         let request = model.ways[way].request;
         let bundle = model.bundles.of[request];
         let is_untouched = |board: &Board, bundle: usize| {

@@ -42,7 +42,7 @@ impl Seats {
             let most = most_together(model, board, set, devices, useful);
             let home = &self.homes[set * model.words..(set + 1) * model.words];
             for usable in unions.chunks_mut(model.words) {
-                if bits::common(usable, home) == 0 {
+                if bits::count_both(usable, home) == 0 {
                     continue;
                 }
                 usable.iter_mut().zip(home).for_each(|(usable, home)| *usable &= !home);

@@ -2,17 +2,19 @@
 //!
 //! What can be drawn from a counter is added up over the sets of a pool, and from a capacity over all devices that can be shared.
 //! It is what is left, less what remains over whichever of the devices that are still open are taken. Each request draws
-//! at least what the cheapest of its devices draws.
+//! at least what the cheapest of its devices draws. Where amounts are large, it is also counted how many of them go where.
 
 use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
+use super::aids::{Aid, Aids};
 use super::board::Board;
 use super::model::Model;
 use super::{Shortage, bits};
 use crate::problem::Problem;
 use crate::refusal::Stage;
+use crate::work;
 
 /// Up to so many units, what can be drawn is told exactly.
 const UNITS_MAX: i128 = 1024;
@@ -23,6 +25,8 @@ pub(crate) struct Sums {
     counters: Vec<Sum<u32>>,
     /// Devices, and the place of the capacity among theirs.
     capacities: Vec<Sum<(u32, u32)>>,
+    /// Whether it is also counted how many of the largest amounts go where.
+    crowding: bool,
 }
 
 /// What a device draws at places of one sum.
@@ -39,6 +43,8 @@ struct Sum<P> {
     unit: i128,
     /// Some way cannot but draw on it.
     matters: bool,
+    /// No device draws on it at two places.
+    single: bool,
     /// What remains over is left out. Nobody draws twice for one device then, as admin access would.
     exact: bool,
 }
@@ -46,19 +52,20 @@ struct Sum<P> {
 impl<P> Sum<P> {
     /// Adds up over the devices of each way what `drawn` says of each place.
     fn new(model: &Model, places: Vec<P>, drawn: impl Fn(&[P], usize, usize) -> Drawn) -> Sum<P> {
-        let mut unit = 0;
+        let (mut unit, mut single) = (0, true);
         let mut least = Vec::new();
         for (number, way) in model.ways.iter().enumerate() {
             let mut lowest = i128::MAX;
             for device in bits::ones(&way.open) {
                 let amounts = drawn(&places, number, device);
+                single &= amounts.len() <= 1;
                 unit = amounts.iter().copied().fold(unit, divisor);
                 lowest = lowest.min(amounts.iter().sum());
             }
             least.push(if lowest == i128::MAX { 0 } else { lowest });
         }
         let matters = least.iter().any(|least| *least > 0);
-        Sum { places, least, unit: unit.max(1), matters, exact: false }
+        Sum { places, least, unit: unit.max(1), matters, single, exact: false }
     }
 
     /// The request that goes short if each draws the least it can, and how many devices are covered for it.
@@ -74,6 +81,31 @@ impl<P> Sum<P> {
                 return Some(Shortage { request, found: covered as usize, stage });
             }
             left -= drawn(way);
+        }
+        None
+    }
+
+    /// The request that goes short if it is counted how many of the largest amounts go where: of amounts of nine, one goes where
+    /// seventeen are left.
+    fn crowded(&self, model: &Model, board: &Board, left: &[i128], stage: Stage) -> Option<Shortage> {
+        let open = (0..model.requests.len()).filter(|request| self.single && !board.is_done(model, *request));
+        let mut wants: Vec<(i128, usize, usize)> = open
+            .filter_map(|request| {
+                let amount = board.ways(model, request).map(|way| self.least[way]).min()?;
+                let missing = board.ways(model, request).map(|way| board.missing(model, way)).min()?;
+                (amount > 0).then_some((amount, request, missing as usize))
+            })
+            .collect();
+        wants.sort_by_key(|(amount, request, _)| (-amount, *request));
+        let mut needed = 0;
+        for (amount, request, missing) in wants {
+            let seats: i128 = left.iter().map(|left| left / amount).sum();
+            let seats = usize::try_from(seats).unwrap_or(usize::MAX);
+            if needed + missing > seats {
+                let found = board.picks[request].len() + seats.saturating_sub(needed);
+                return Some(Shortage { request, found, stage });
+            }
+            needed += missing;
         }
         None
     }
@@ -112,8 +144,8 @@ fn divisor(left: i128, right: i128) -> i128 {
 }
 
 impl Sums {
-    /// What is added up; with remainders left out, if that is wanted.
-    pub fn new(problem: &Problem, model: &Model, remainders: bool) -> Sums {
+    /// What is added up, and in which ways.
+    pub fn new(problem: &Problem, model: &Model, aids: Aids) -> Sums {
         let mut counters: BTreeMap<_, Vec<u32>> = BTreeMap::new();
         for set in &problem.counters.sets {
             for (slot, name) in set.slots.clone().zip(&set.names) {
@@ -137,17 +169,24 @@ impl Sums {
             let taken = place.and_then(|at| model.ways[way].taken(device)?.get(places[at].1 as usize));
             taken.into_iter().copied().collect()
         };
-        let exact = remainders && model.ways.iter().all(|way| !way.admin);
+        let exact = aids.has(Aid::Remainders) && model.ways.iter().all(|way| !way.admin);
         let counters = counters.into_values().map(|slots| Sum::new(model, slots, of_counter));
         let capacities = capacities.into_values().map(|places| Sum::new(model, places, of_capacity));
         Sums {
             counters: counters.map(|sum| Sum { exact, ..sum }).collect(),
             capacities: capacities.map(|sum| Sum { exact, ..sum }).collect(),
+            crowding: aids.has(Aid::Crowding),
         }
     }
 
     /// The request that goes short, and how many devices are covered for it. `useful` are the devices that are open to anybody.
-    pub fn shortage(&self, model: &Model, board: &Board, useful: &[u64], work: &mut u64) -> Option<Shortage> {
+    pub fn shortage(
+        &self,
+        model: &Model,
+        board: &Board,
+        useful: &[u64],
+        spent: &mut u64,
+    ) -> Option<Shortage> {
         for sum in self.counters.iter().filter(|sum| sum.matters) {
             let drawable = |slot: &u32| {
                 let set = model.counters.sets.partition_point(|set| set.slots.end <= *slot as usize);
@@ -158,9 +197,9 @@ impl Sums {
                 });
                 sum.drawable(board.left[*slot as usize], amounts)
             };
-            *work += sum.places.len() as u64 * 40;
-            let left = sum.places.iter().map(drawable).sum();
-            let short = sum.shortage(model, board, left, Stage::CountersTogether);
+            *spent += sum.places.len() as u64 * 8 * work::GLANCE;
+            let left: Vec<i128> = sum.places.iter().map(drawable).collect();
+            let short = self.short_of(sum, model, board, &left, Stage::CountersTogether);
             if short.is_some() {
                 return short;
             }
@@ -176,14 +215,26 @@ impl Sums {
                     open.map(|way| model.ways[way].taken(device).map_or(0, |taken| taken[*at as usize]));
                 sum.drawable(board.capacity_left[device][*at as usize], amounts)
             };
-            *work += sum.places.len() as u64 * 80;
-            let left = sum.places.iter().map(drawable).sum();
-            let short = sum.shortage(model, board, left, Stage::CapacityTaken);
+            *spent += sum.places.len() as u64 * 16 * work::GLANCE;
+            let left: Vec<i128> = sum.places.iter().map(drawable).collect();
+            let short = self.short_of(sum, model, board, &left, Stage::CapacityTaken);
             if short.is_some() {
                 return short;
             }
         }
         None
+    }
+
+    fn short_of<P>(
+        &self,
+        sum: &Sum<P>,
+        model: &Model,
+        board: &Board,
+        left: &[i128],
+        stage: Stage,
+    ) -> Option<Shortage> {
+        let short = sum.shortage(model, board, left.iter().sum(), stage.clone());
+        short.or_else(|| if self.crowding { sum.crowded(model, board, left, stage) } else { None })
     }
 }
 
@@ -202,7 +253,8 @@ mod tests {
 
     #[test]
     fn what_remains_over_cannot_be_drawn() {
-        let sum = Sum { places: vec![()], least: Vec::new(), unit: 2, matters: true, exact: true };
+        let sum =
+            Sum { places: vec![()], least: Vec::new(), unit: 2, matters: true, single: true, exact: true };
         assert_eq!(sum.drawable(11, [4, 4, 6].into_iter()), 10);
         assert_eq!(sum.drawable(9, [6, 6].into_iter()), 6);
         assert_eq!(sum.drawable(-1, [6, 6].into_iter()), 0);

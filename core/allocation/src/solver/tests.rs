@@ -60,6 +60,14 @@ fn what_remains_over_on_several_devices_is_not_put_together() {
 }
 
 #[test]
+fn of_large_shares_it_is_counted_how_many_go_where() {
+    // One of the large ones goes on each device. All of them together would fit, if they could be cut, and so would what can be
+    // drawn of each device.
+    let world = sharing(5, 17).claim(shares(&[9, 9, 9, 9, 9, 9, 3, 3, 3, 3, 2, 2, 2, 2, 2]), []);
+    needs(Aid::Crowding, &[Aid::Sums], &world, 1);
+}
+
+#[test]
 fn alternatives_that_all_need_the_same_devices_are_counted_together() {
     let either = |at: i64| {
         let first = picking(request("odd", "gpu", 1), "device.attributes[\"gpu\"].left % 2 == 1");
