@@ -1,12 +1,15 @@
 //! Claims on one node: which devices they get, or why none.
 //!
-//! Three steps, one module each: [`parse`] turns the question into numbers and bits, [`search`] finds the first solution
-//! in the order that the reference explores, and [`render`] turns it into allocations. Branches are skipped only when
-//! they cannot succeed, so the first solution is the one that an exhaustive search would find.
+//! Three steps: [`parse`] turns the question into numbers and bits, a search finds a solution or a proof that there is none, and
+//! [`render`] turns it into allocations. [`search`] looks for the first solution in the order that the reference explores. Branches
+//! are skipped only when they cannot succeed, so it is the one that an exhaustive search would find. Where that takes too
+//! long, [`solver`] looks for any. [`inquiry`] joins them, so that a question can be put down and taken up.
 //!
 //! [`parse`]: self::parse
 //! [`search`]: self::search
 //! [`render`]: self::render
+//! [`solver`]: self::solver
+//! [`inquiry`]: self::inquiry
 
 mod asked;
 mod capacity;
@@ -14,12 +17,16 @@ mod constraint;
 mod counters;
 mod error;
 mod expressions;
+mod inquiry;
 mod parse;
 mod problem;
 mod refusal;
 mod render;
 mod search;
+mod solver;
 mod work;
+#[cfg(test)]
+mod worlds;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +41,7 @@ use model::node::Node;
 pub use asked::{Asked, Asker};
 pub use error::AllocationError;
 pub use expressions::Expressions;
+pub use inquiry::{Inquiry, Progress};
 pub use refusal::{Refusal, Stage, StageCount};
 
 /// The most devices that a claim can hold.
@@ -112,17 +120,10 @@ pub fn allocate_within(
     expressions: &mut Expressions,
     work_max: u64,
 ) -> Result<Reply, AllocationError> {
-    let problem = parse::parse(question, expressions)?;
-    let begun = work::to_begin(&problem);
-    let found = search::solve(&problem, question.budget, work_max.saturating_sub(begun))?;
-    let answer = match found.outcome {
-        search::Outcome::Found(solution) => {
-            AllocationAnswer::Allocated(render::render(question, &problem, &solution)?)
-        }
-        search::Outcome::Impossible(miss) => {
-            AllocationAnswer::Impossible(Box::new(refusal::explain(question, &problem, miss.as_ref())))
-        }
-        search::Outcome::Spent => AllocationAnswer::BudgetSpent,
-    };
-    Ok(Reply { answer, steps: found.steps, work: found.work.saturating_add(begun) })
+    let mut inquiry = Inquiry::new(question, expressions)?;
+    let (_, begun) = inquiry.spent();
+    inquiry.go_on(work_max.saturating_sub(begun)).unwrap_or_else(|| {
+        let (steps, work) = inquiry.spent();
+        Ok(Reply { answer: AllocationAnswer::BudgetSpent, steps, work })
+    })
 }

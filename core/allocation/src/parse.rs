@@ -31,7 +31,11 @@ mod values;
 pub(crate) struct Parser<'q, 'e> {
     question: &'e Question<'q>,
     expressions: &'e mut Expressions,
-    problem: Problem<'q>,
+    problem: Problem,
+    /// Who holds each device.
+    holdings: Vec<Option<&'q Holdings>>,
+    /// What each alternative asks for.
+    asks: Vec<&'q Ask>,
     numbering: Numbering,
     /// Where the values of an attribute stand, by its name and by the expression that derives it.
     tables: BTreeMap<(Arc<str>, Option<Arc<str>>), u32>,
@@ -44,8 +48,18 @@ type NamedAsk<'q> = (Option<&'q Arc<str>>, &'q Ask);
 pub(crate) fn parse<'q>(
     question: &Question<'q>,
     expressions: &mut Expressions,
-) -> Result<Problem<'q>, AllocationError> {
-    let (spots, counters) = spots(question);
+) -> Result<Problem, AllocationError> {
+    let (spots, holdings, counters) = spots(question);
+    let (mut contradictory_pools, mut gathering_pools) = (Vec::new(), Vec::new());
+    for pool in question.pools {
+        match pool {
+            PoolView::Whole(_) => {}
+            PoolView::Gathering { id, .. } => gathering_pools.push(id.clone()),
+            PoolView::Contradictory { id, reason } => {
+                contradictory_pools.push((id.clone(), reason.to_string()));
+            }
+        }
+    }
     let problem = Problem {
         spots,
         alternatives: Vec::new(),
@@ -53,17 +67,28 @@ pub(crate) fn parse<'q>(
         claims: Vec::new(),
         tables: Vec::new(),
         counters,
+        node: question.node.name.clone(),
+        gates: question.gates,
+        contradictory_pools,
+        gathering_pools,
     };
-    let mut parser =
-        Parser { question, expressions, problem, numbering: Numbering::default(), tables: BTreeMap::new() };
+    let mut parser = Parser {
+        question,
+        expressions,
+        problem,
+        holdings,
+        asks: Vec::new(),
+        numbering: Numbering::default(),
+        tables: BTreeMap::new(),
+    };
     for claim in question.claims {
         parser.claim(*claim)?;
     }
     Ok(parser.problem)
 }
 
-/// All devices of whole pools in search order, and the counters that they draw on.
-fn spots<'q>(question: &Question<'q>) -> (Vec<Spot<'q>>, Counters) {
+/// All devices of whole pools in search order, who holds each, and the counters that they draw on.
+fn spots<'q>(question: &Question<'q>) -> (Vec<Spot>, Vec<Option<&'q Holdings>>, Counters) {
     let mut pools: Vec<&'q WholePool> = question
         .pools
         .iter()
@@ -86,18 +111,19 @@ fn spots<'q>(question: &Question<'q>) -> (Vec<Spot<'q>>, Counters) {
         }
     }
     if question.order == DeviceOrder::PreferReady {
-        spots.sort_by_key(|spot| readiness(spot, question));
+        spots.sort_by_key(|(spot, _)| readiness(spot, question));
     }
-    (spots, counters)
+    let (spots, holdings) = spots.into_iter().unzip();
+    (spots, holdings, counters)
 }
 
 /// How far a device is from being usable: not at all, attached to the node, or yet to be attached.
-fn readiness(spot: &Spot<'_>, question: &Question<'_>) -> u8 {
-    if !spot.device.needs_preparation() {
+fn readiness(spot: &Spot, question: &Question<'_>) -> u8 {
+    if !spot.device().needs_preparation() {
         return 0;
     }
     let reach = match &spot.published.slice.reach {
-        Reach::PerDevice => &spot.device.reach,
+        Reach::PerDevice => &spot.device().reach,
         reach => reach,
     };
     match reach {
@@ -110,9 +136,9 @@ fn spot<'q>(
     question: &Question<'q>,
     counters: &mut Counters,
     pool: u32,
-    published: &'q Published,
+    published: &'q Arc<Published>,
     at: usize,
-) -> Spot<'q> {
+) -> (Spot, Option<&'q Holdings>) {
     let device = &published.slice.devices[at];
     let of = &published.slice.pool;
     let id = DeviceId { driver: of.driver.clone(), pool: of.pool.clone(), device: device.name.clone() };
@@ -124,10 +150,9 @@ fn spot<'q>(
     };
     let draws = counters.draws(pool, device);
     let charged = shareable && holdings.is_some_and(Holdings::is_shared);
-    Spot {
-        published,
+    let spot = Spot {
+        published: published.clone(),
         row: at,
-        device,
         pool,
         shareable,
         charged,
@@ -135,9 +160,9 @@ fn spot<'q>(
         counted: draws.counted,
         draws: draws.parsed,
         capacity_left: if shareable { device.capacity.iter().map(left).collect() } else { Vec::new() },
-        holdings,
         id,
-    }
+    };
+    (spot, holdings)
 }
 
 /// Whether a device declares the groups with which it was allocated. If nobody noted these, they are those that it declares.
@@ -184,7 +209,13 @@ impl<'q> Parser<'q, '_> {
             self.constrain(claim, alternative);
         }
         let requests = claim.spec().requests.len();
-        self.problem.claims.push(ParsedClaim { asked: claim, first_request, requests, constraints });
+        self.problem.claims.push(ParsedClaim {
+            asker: claim.asker(),
+            configs: claim.spec().configs.clone(),
+            first_request,
+            requests,
+            constraints,
+        });
         Ok(())
     }
 
@@ -236,8 +267,9 @@ impl<'q> Parser<'q, '_> {
         let class = self.usable(claim, short, ask)?;
         let spots = self.problem.spots.len();
         let mut alternative = Alternative {
-            ask,
-            class,
+            class: class.name.clone(),
+            class_configs: class.configs,
+            tolerations: ask.tolerations.clone(),
             request: self.problem.requests.len() as u32,
             name,
             admin: ask.is_admin(),
@@ -249,7 +281,7 @@ impl<'q> Parser<'q, '_> {
             consumption: Vec::new(),
             constraints: SmallVec::new(),
             stages: Vec::new(),
-            wanted_but_taken: FixedBitSet::new(),
+            holders: Vec::new(),
         };
         let wanted = match &ask.amount {
             Amount::Exactly(count) => *count,
@@ -263,8 +295,8 @@ impl<'q> Parser<'q, '_> {
             }
         };
         let all = ask.amount == Amount::All;
-        let selectable = self.select(claim, short, &mut alternative);
-        let fitting = self.fit_capacity(claim, short, &mut alternative, selectable);
+        let selectable = self.select(claim, short, (ask, class), &mut alternative);
+        let fitting = self.fit_capacity(claim, short, ask, &mut alternative, selectable);
         if all {
             if let Some((_, fault)) = alternative.faults.first() {
                 return Err(fault.clone());
@@ -272,11 +304,12 @@ impl<'q> Parser<'q, '_> {
             alternative.all = Some(fitting.ones().map(|spot| spot as u32).collect());
         }
         alternative.candidates = fitting;
-        self.reject_unusable(claim, &mut alternative);
+        self.reject_unusable(claim, ask, &mut alternative);
         let wanted = alternative.all.as_ref().map_or(wanted, |all| all.len() as i64);
         // A negative count asks for nothing, and more than a claim can hold never fits.
         alternative.need = usize::try_from(wanted.max(0)).unwrap_or(usize::MAX);
         self.problem.alternatives.push(alternative);
+        self.asks.push(ask);
         Ok(wanted)
     }
 
@@ -327,11 +360,11 @@ impl<'q> Parser<'q, '_> {
 }
 
 /// Whether the node can use a device, as far as the device decides.
-fn usable_from(spot: &Spot<'_>, question: &Question<'_>) -> Result<bool, AllocationError> {
+fn usable_from(spot: &Spot, question: &Question<'_>) -> Result<bool, AllocationError> {
     if spot.published.slice.reach != Reach::PerDevice {
         return Ok(true);
     }
-    reaches(&spot.device.reach, question.node)
+    reaches(&spot.device().reach, question.node)
         .map_err(|source| AllocationError::NodeSelector { device: Box::new(spot.id.clone()), source })
 }
 

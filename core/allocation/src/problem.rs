@@ -1,17 +1,22 @@
 //! The question in numbers: devices by place, requests by index, constraints and counters as tables.
 //!
 //! A *spot* is a device at its place in the search order. Everything that does not depend on what else is chosen has been
-//! decided here once, so the search looks at bits and integers only.
+//! decided here once, so the search looks at bits and integers only. Nothing is borrowed from the question, so that a search can be
+//! put down and taken up later.
 
-use cluster::ledger::Holdings;
+use std::sync::Arc;
+
+use cluster::ledger::Holder;
 use cluster::published::Published;
 use fixedbitset::FixedBitSet;
-use model::claim::{Ask, Class};
-use model::device::{Device, DeviceId};
+use gates::Gates;
+use model::claim::Toleration;
+use model::device::{Device, DeviceId, PoolId};
+use model::identity::NodeName;
 use model::request_name::RequestName;
 use smallvec::SmallVec;
 
-use crate::asked::Asked;
+use crate::asked::Asker;
 use crate::capacity::Consumption;
 use crate::constraint::{ParsedConstraint, ValueTable};
 use crate::counters::Counters;
@@ -20,23 +25,28 @@ use crate::refusal::StageCount;
 
 /// The whole question.
 #[derive(Debug)]
-pub(crate) struct Problem<'q> {
-    pub spots: Vec<Spot<'q>>,
+pub(crate) struct Problem {
+    pub spots: Vec<Spot>,
     /// One for each way to satisfy each request, in order.
-    pub alternatives: Vec<Alternative<'q>>,
+    pub alternatives: Vec<Alternative>,
     pub requests: Vec<ParsedRequest>,
-    pub claims: Vec<ParsedClaim<'q>>,
+    pub claims: Vec<ParsedClaim>,
     pub tables: Vec<ValueTable>,
     pub counters: Counters,
+    pub node: NodeName,
+    pub gates: Gates,
+    /// Pools that contradict themselves.
+    pub contradictory_pools: Vec<(PoolId, String)>,
+    /// Pools of which slices are missing.
+    pub gathering_pools: Vec<PoolId>,
 }
 
 /// A device at its place in the search order.
 #[derive(Debug)]
-pub(crate) struct Spot<'q> {
-    pub published: &'q Published,
+pub(crate) struct Spot {
+    pub published: Arc<Published>,
     /// Its place in the slice.
     pub row: usize,
-    pub device: &'q Device,
     pub id: DeviceId,
     pub pool: u32,
     /// Several claims may hold it, and the feature is on.
@@ -48,9 +58,14 @@ pub(crate) struct Spot<'q> {
     pub draws: SmallVec<[ParsedDraw; 1]>,
     /// What it draws can be counted.
     pub counted: bool,
-    pub holdings: Option<&'q Holdings>,
     /// Of a shareable device: what is left of each capacity, in billionths, in the order of names.
     pub capacity_left: Vec<i128>,
+}
+
+impl Spot {
+    pub fn device(&self) -> &Device {
+        &self.published.slice.devices[self.row]
+    }
 }
 
 /// What a device draws from one counter set.
@@ -65,9 +80,11 @@ pub(crate) struct ParsedDraw {
 
 /// One way to satisfy a request: all of it, or one of its subrequests.
 #[derive(Debug)]
-pub(crate) struct Alternative<'q> {
-    pub ask: &'q Ask,
-    pub class: &'q Class,
+pub(crate) struct Alternative {
+    pub class: Arc<str>,
+    /// How many configurations the class comes with.
+    pub class_configs: usize,
+    pub tolerations: Vec<Toleration>,
     pub request: u32,
     /// What it is called.
     pub name: RequestName,
@@ -87,8 +104,8 @@ pub(crate) struct Alternative<'q> {
     pub constraints: SmallVec<[(u32, u32); 2]>,
     /// How many devices each stage left.
     pub stages: Vec<StageCount>,
-    /// Devices that would be candidates if nobody held them.
-    pub wanted_but_taken: FixedBitSet,
+    /// Devices that would be candidates if nobody held them, and who does; some of them.
+    pub holders: Vec<(DeviceId, Holder)>,
 }
 
 /// What a request takes from a shareable device.
@@ -99,7 +116,7 @@ pub(crate) struct Taken {
     pub nanos: Vec<i128>,
 }
 
-impl Alternative<'_> {
+impl Alternative {
     /// What is taken from a shareable device.
     pub fn taken(&self, spot: u32) -> Option<&Taken> {
         let at = self.consumption.binary_search_by_key(&spot, |(spot, _)| *spot).ok()?;
@@ -131,8 +148,10 @@ impl ParsedRequest {
 
 /// A claim: its requests and constraints.
 #[derive(Debug)]
-pub(crate) struct ParsedClaim<'q> {
-    pub asked: Asked<'q>,
+pub(crate) struct ParsedClaim {
+    pub asker: Asker,
+    /// For each configuration, the requests that it is for.
+    pub configs: Vec<Vec<RequestName>>,
     pub first_request: usize,
     pub requests: usize,
     pub constraints: Vec<ParsedConstraint>,

@@ -3,18 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cluster::ledger::{Holder, Holdings};
-use cluster::pools::PoolView;
+use cluster::ledger::Holder;
 use model::device::{DeviceId, PoolId};
 use model::request_name::RequestName;
 
-use crate::Question;
 use crate::asked::Asker;
 use crate::problem::Problem;
 use crate::search::Miss;
 
 /// How many holders of devices are named.
-const HOLDERS_MAX: usize = 5;
+pub(crate) const HOLDERS_MAX: usize = 5;
 
 /// Why there are no devices for the claims on a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -115,43 +113,27 @@ impl fmt::Display for Stage {
 }
 
 /// Explains a search that found nothing.
-pub(crate) fn explain(question: &Question<'_>, problem: &Problem<'_>, miss: Option<&Miss>) -> Refusal {
-    let mut refusal = Refusal { nearest: None, contradictory_pools: Vec::new(), gathering_pools: Vec::new() };
-    for pool in question.pools {
-        match pool {
-            PoolView::Whole(_) => {}
-            PoolView::Gathering { id, .. } => refusal.gathering_pools.push(id.clone()),
-            PoolView::Contradictory { id, reason } => {
-                refusal.contradictory_pools.push((id.clone(), reason.to_string()));
-            }
-        }
+pub(crate) fn explain(problem: &Problem, miss: Option<&Miss>) -> Refusal {
+    Refusal {
+        nearest: miss.map(|miss| nearest(problem, miss)),
+        contradictory_pools: problem.contradictory_pools.clone(),
+        gathering_pools: problem.gathering_pools.clone(),
     }
-    refusal.nearest = miss.map(|miss| nearest(problem, miss));
-    refusal
 }
 
-fn nearest(problem: &Problem<'_>, miss: &Miss) -> NearestMiss {
+fn nearest(problem: &Problem, miss: &Miss) -> NearestMiss {
     let alternative = &problem.alternatives[miss.alternative];
     let claim = &problem.claims[problem.requests[alternative.request as usize].claim as usize];
     let mut stages = alternative.stages.clone();
     stages.extend(miss.stages.iter().cloned());
-    let in_the_way =
-        problem.spots.iter().enumerate().filter(|(at, _)| alternative.wanted_but_taken.contains(*at));
-    let holders = in_the_way
-        .flat_map(|(_, spot)| {
-            let holdings = spot.holdings.into_iter().flat_map(Holdings::iter);
-            holdings.map(|holding| (spot.id.clone(), holding.holder.clone()))
-        })
-        .take(HOLDERS_MAX)
-        .collect();
     NearestMiss {
-        claim: claim.asked.asker(),
+        claim: claim.asker.clone(),
         request: alternative.name.clone(),
-        class: alternative.class.name.clone(),
+        class: alternative.class.clone(),
         wanted: alternative.need,
         found: miss.found,
         stages,
-        holders,
+        holders: alternative.holders.clone(),
     }
 }
 

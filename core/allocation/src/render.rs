@@ -3,24 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gates::Gate;
+use gates::{Gate, Gates};
 use model::allocation::{Allocation, ConfigSource, Grant, GrantedConfig};
-use model::claim::ClaimSpec;
 use model::device::{Binding, Reach};
 use model::node::{NodeSelector, NodeTerm, Requirement};
 use model::request_name::RequestName;
 
-use crate::Question;
 use crate::error::AllocationError;
 use crate::problem::{Alternative, ParsedClaim, Problem, Spot};
 use crate::search::Solution;
 
 /// The allocations of all claims.
-pub(crate) fn render(
-    question: &Question<'_>,
-    problem: &Problem<'_>,
-    solution: &Solution,
-) -> Result<Vec<Allocation>, AllocationError> {
+pub(crate) fn render(problem: &Problem, solution: &Solution) -> Result<Vec<Allocation>, AllocationError> {
     let mut chosen = solution.chosen.iter().peekable();
     let mut allocations = Vec::with_capacity(problem.claims.len());
     for claim in &problem.claims {
@@ -32,26 +26,25 @@ pub(crate) fn render(
         }) {
             let (alternative, known) =
                 (&problem.alternatives[*alternative as usize], &problem.spots[*spot as usize]);
-            grants.push(grant(question, alternative, known, *spot));
+            grants.push(grant(problem.gates, alternative, known, *spot));
             spots.push(known);
         }
-        let alternatives: Vec<&Alternative<'_>> = solution.alternatives[requests]
+        let alternatives: Vec<&Alternative> = solution.alternatives[requests]
             .iter()
             .map(|alternative| &problem.alternatives[*alternative as usize])
             .collect();
-        let nodes = nodes(question, claim, &spots)?;
-        allocations.push(Allocation { grants, configs: configs(claim.asked.spec(), &alternatives), nodes });
+        let nodes = nodes(problem, claim, &spots)?;
+        allocations.push(Allocation { grants, configs: configs(claim, &alternatives), nodes });
     }
     Ok(allocations)
 }
 
-fn grant(question: &Question<'_>, alternative: &Alternative<'_>, spot: &Spot<'_>, number: u32) -> Grant {
-    let gates = question.gates;
+fn grant(gates: Gates, alternative: &Alternative, spot: &Spot, number: u32) -> Grant {
     let conditions =
         gates.enabled(Gate::DRADeviceBindingConditions) && gates.enabled(Gate::DRAResourceClaimDeviceStatus);
-    let declares = gates.enabled(Gate::DRADeviceCompatibilityGroups) && spot.device.declares_groups();
+    let declares = gates.enabled(Gate::DRADeviceCompatibilityGroups) && spot.device().declares_groups();
     let groups: BTreeMap<_, _> = if declares {
-        spot.device.draws.iter().map(|draw| (draw.counter_set.clone(), draw.groups.clone())).collect()
+        spot.device().draws.iter().map(|draw| (draw.counter_set.clone(), draw.groups.clone())).collect()
     } else {
         BTreeMap::new()
     };
@@ -62,8 +55,8 @@ fn grant(question: &Question<'_>, alternative: &Alternative<'_>, spot: &Spot<'_>
         share: spot
             .shareable
             .then(|| alternative.taken(number).map(|taken| taken.amounts.clone()).unwrap_or_default()),
-        tolerations: alternative.ask.tolerations.clone(),
-        binding: if conditions { spot.device.binding.clone() } else { Binding::default() },
+        tolerations: alternative.tolerations.clone(),
+        binding: if conditions { spot.device().binding.clone() } else { Binding::default() },
         skip_node_operations: spot.published.slice.skip_node_operations.clone(),
         groups,
     }
@@ -71,12 +64,12 @@ fn grant(question: &Question<'_>, alternative: &Alternative<'_>, spot: &Spot<'_>
 
 /// The configurations of classes, each once and with the requests that it is for, then those of the claim. One that is for
 /// all requests names none.
-fn configs(spec: &ClaimSpec, alternatives: &[&Alternative<'_>]) -> Vec<GrantedConfig> {
+fn configs(claim: &ParsedClaim, alternatives: &[&Alternative]) -> Vec<GrantedConfig> {
     let mut configs: Vec<GrantedConfig> = Vec::new();
     let mut seen: BTreeMap<&Arc<str>, std::ops::Range<usize>> = BTreeMap::new();
     for alternative in alternatives {
         let start = configs.len();
-        let class = &alternative.class.name;
+        let class = &alternative.class;
         match seen.get(class) {
             Some(known) => {
                 configs[known.clone()]
@@ -84,7 +77,7 @@ fn configs(spec: &ClaimSpec, alternatives: &[&Alternative<'_>]) -> Vec<GrantedCo
                     .for_each(|config| config.requests.push(alternative.name.clone()));
             }
             None => {
-                for index in 0..alternative.class.configs {
+                for index in 0..alternative.class_configs {
                     let source = ConfigSource::Class { class: class.clone(), index };
                     configs.push(GrantedConfig { source, requests: vec![alternative.name.clone()] });
                 }
@@ -92,10 +85,10 @@ fn configs(spec: &ClaimSpec, alternatives: &[&Alternative<'_>]) -> Vec<GrantedCo
             }
         }
     }
-    let names = |config: &[RequestName], alternative: &Alternative<'_>| {
+    let names = |config: &[RequestName], alternative: &Alternative| {
         config.iter().any(|named| named.covers(&alternative.name))
     };
-    for (index, requests) in spec.configs.iter().enumerate() {
+    for (index, requests) in claim.configs.iter().enumerate() {
         if requests.is_empty() || alternatives.iter().any(|alternative| names(requests, alternative)) {
             configs.push(GrantedConfig { source: ConfigSource::Claim(index), requests: requests.clone() });
         }
@@ -110,18 +103,18 @@ fn configs(spec: &ClaimSpec, alternatives: &[&Alternative<'_>]) -> Vec<GrantedCo
 
 /// The nodes that can use all devices of a claim; `None` for every node.
 fn nodes(
-    question: &Question<'_>,
-    claim: &ParsedClaim<'_>,
-    spots: &[&Spot<'_>],
+    problem: &Problem,
+    claim: &ParsedClaim,
+    spots: &[&Spot],
 ) -> Result<Option<NodeSelector>, AllocationError> {
     let mut term = NodeTerm::default();
     for spot in spots {
         let reach = match &spot.published.slice.reach {
-            Reach::PerDevice => &spot.device.reach,
+            Reach::PerDevice => &spot.device().reach,
             reach => reach,
         };
-        if matches!(reach, Reach::Node(_)) || spot.device.binds_to_node {
-            return Ok(Some(NodeSelector::only(&question.node.name)));
+        if matches!(reach, Reach::Node(_)) || spot.device().binds_to_node {
+            return Ok(Some(NodeSelector::only(&problem.node)));
         }
         let Reach::Matching(selector) = reach else { continue };
         match &selector.terms[..] {
@@ -132,7 +125,7 @@ fn nodes(
             }
             terms => {
                 return Err(AllocationError::NodeSelectorTerms {
-                    claim: claim.asked.asker(),
+                    claim: claim.asker.clone(),
                     device: Box::new(spot.id.clone()),
                     terms: terms.len(),
                 });

@@ -15,13 +15,22 @@ const STEP: u64 = 300;
 /// To look at what a device is worth for a request that is still to be satisfied, at each step.
 const DEVICE_AT_STEP: u64 = 2;
 
+/// To make a choice in the search for any solution, whatever else there is.
+pub(crate) const CHOICE: u64 = 1_500;
+/// To look at a request, a way or a device once in that search.
+pub(crate) const GLANCE: u64 = 12;
+/// To look a state up among those that failed there, or to add it.
+pub(crate) const STATE: u64 = 2_000;
+/// To look at a word of a set of devices there.
+pub(crate) const WORD: u64 = 2;
+
 /// To turn a question into numbers.
-pub(crate) fn to_begin(problem: &Problem<'_>) -> u64 {
+pub(crate) fn to_begin(problem: &Problem) -> u64 {
     let (devices, alternatives) = (problem.spots.len() as u64, problem.alternatives.len() as u64);
     QUESTION + devices * DEVICE + devices * alternatives * DEVICE_FOR_REQUEST
 }
 
 /// To take a step while so many alternatives are still to be looked at.
-pub(crate) fn of_step(problem: &Problem<'_>, alternatives_left: usize) -> u64 {
+pub(crate) fn of_step(problem: &Problem, alternatives_left: usize) -> u64 {
     STEP + problem.spots.len() as u64 * alternatives_left as u64 * DEVICE_AT_STEP
 }

@@ -13,7 +13,7 @@ use objects::resource::allocation::AllocationResult;
 use selector::SliceRevision;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use testkit::{Choices, Instance};
+use testkit::{Choices, Family, Instance, hard};
 
 use crate::admission::mutate;
 
@@ -65,6 +65,27 @@ pub fn check(bytes: &[u8]) -> Verdict {
         }
     }
     verdict(&hurried)
+}
+
+/// A hard instance of a family. What is given passes the checker; what is called impossible is, as far as so many assignments
+/// tell. The same is answered however often the search is put down.
+pub fn check_hard(family: Family, requests: usize, seed: u64, budget: u64, assignments: u64) -> Verdict {
+    let instance = hard(family, requests, seed);
+    let answered = answered(&instance, DeviceOrder::Upstream, budget);
+    match &answered {
+        Err(error) => panic!("{family:?} with {requests} requests and seed {seed}: {error}"),
+        Ok(Reply { answer: AllocationAnswer::BudgetSpent, .. }) => {}
+        Ok(Reply { answer: AllocationAnswer::Allocated(allocations), .. }) => {
+            check_allocated(&instance, allocations);
+        }
+        Ok(Reply { answer: AllocationAnswer::Impossible(refusal), .. }) => {
+            let claims: Vec<_> = instance.claims.iter().collect();
+            let found = search(&evidence(&instance), &instance.node, &claims, assignments);
+            let possible = matches!(found, invariants::Possibility::Possible(_));
+            assert!(!possible, "{family:?} with {requests} requests and seed {seed}: {refusal}");
+        }
+    }
+    verdict(&answered)
 }
 
 /// An instance with values changed in ways that admission would not let in.

@@ -110,7 +110,7 @@ fn class(choices: &mut Choices<'_>, name: &str, driver: &str) -> Value {
     class
 }
 
-fn decode<T: DeserializeOwned>(value: Value) -> T {
+pub(crate) fn decode<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("an instance is made of objects")
 }
 

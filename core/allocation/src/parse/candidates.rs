@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
+use cluster::ledger::Holdings;
 use cluster::published::Published;
 use fixedbitset::FixedBitSet;
 use gates::Gate;
-use model::claim::Rule;
+use model::claim::{Ask, Class, Rule};
 use selector::SliceMatches;
 
 use super::{Parser, place, usable_from};
@@ -17,25 +18,26 @@ use crate::asked::Asked;
 use crate::capacity;
 use crate::error::AllocationError;
 use crate::problem::{Alternative, Spot, Taken};
-use crate::refusal::{Stage, StageCount};
+use crate::refusal::{HOLDERS_MAX, Stage, StageCount};
 
 /// The feature that a node's agent declares if it can leave out operations.
 const OPTIONAL_NODE_OPERATIONS: &str = "DRAOptionalNodeOperations";
 
 /// A selector of a class or of a request.
 struct Test<'t> {
-    of_class: bool,
+    class: Option<&'t Class>,
     index: usize,
     expression: &'t Option<Arc<str>>,
 }
 
-impl<'q> Parser<'q, '_> {
+impl Parser<'_, '_> {
     /// The devices that the selectors pick and that the node can reach.
     pub(super) fn select(
         &mut self,
         claim: Asked<'_>,
         request: &Arc<str>,
-        alternative: &mut Alternative<'q>,
+        (ask, class): (&Ask, &Class),
+        alternative: &mut Alternative,
     ) -> FixedBitSet {
         let mut open = FixedBitSet::with_capacity(self.problem.spots.len());
         open.insert_range(..);
@@ -44,23 +46,29 @@ impl<'q> Parser<'q, '_> {
         if !(binding && groups) {
             // Such devices are as good as not published: whoever wants all devices does without them.
             keep(&self.problem.spots, &mut open, |spot| {
-                (binding || !spot.device.needs_preparation()) && (groups || !spot.device.declares_groups())
+                (binding || !spot.device().needs_preparation())
+                    && (groups || !spot.device().declares_groups())
             });
             alternative.note(Stage::NotUnderstood, &open);
         }
-        let (class, ask) = (alternative.class, alternative.ask);
         for (index, expression) in class.selectors.iter().enumerate() {
-            self.test(claim, request, alternative, &mut open, &Test { of_class: true, index, expression });
+            self.test(
+                claim,
+                request,
+                alternative,
+                &mut open,
+                &Test { class: Some(class), index, expression },
+            );
         }
         alternative.note(Stage::Class, &open);
         for (index, expression) in ask.selectors.iter().enumerate() {
-            self.test(claim, request, alternative, &mut open, &Test { of_class: false, index, expression });
+            self.test(claim, request, alternative, &mut open, &Test { class: None, index, expression });
             alternative.note(Stage::Selector(index), &open);
         }
         for constraint in &claim.spec().constraints {
             if let Rule::Within(set) = &constraint.rule {
                 keep(&self.problem.spots, &mut open, |spot| {
-                    set.contains(&spot.published.slice.pool, spot.device)
+                    set.contains(&spot.published.slice.pool, spot.device())
                 });
                 alternative.note(Stage::Together, &open);
             }
@@ -82,24 +90,24 @@ impl<'q> Parser<'q, '_> {
         &mut self,
         claim: Asked<'_>,
         request: &Arc<str>,
-        alternative: &mut Alternative<'q>,
+        alternative: &mut Alternative,
         open: &mut FixedBitSet,
         test: &Test<'_>,
     ) {
-        let class = test.of_class.then_some(alternative.class);
+        let class = test.class;
         let mut known: Option<(&Published, Result<Arc<SliceMatches>, String>)> = None;
         for (at, spot) in self.problem.spots.iter().enumerate() {
             if !open.contains(at) {
                 continue;
             }
             let matches = match &known {
-                Some((published, matches)) if std::ptr::eq(*published, spot.published) => matches,
+                Some((published, matches)) if std::ptr::eq(*published, &*spot.published) => matches,
                 _ => {
                     let matches = match test.expression {
-                        Some(expression) => self.expressions.matches(expression, spot.published),
+                        Some(expression) => self.expressions.matches(expression, &spot.published),
                         None => Err("it has no expression".to_owned()),
                     };
-                    &known.insert((spot.published, matches)).1
+                    &known.insert((&*spot.published, matches)).1
                 }
             };
             let error = |reason: String| AllocationError::SelectorRun {
@@ -138,19 +146,20 @@ impl<'q> Parser<'q, '_> {
         &mut self,
         claim: Asked<'_>,
         request: &Arc<str>,
-        alternative: &mut Alternative<'q>,
+        ask: &Ask,
+        alternative: &mut Alternative,
         mut open: FixedBitSet,
     ) -> FixedBitSet {
         if !self.question.gates.enabled(Gate::DRAConsumableCapacity) {
             return open;
         }
         let fractional = self.question.gates.enabled(Gate::DRAFractionalCapacityRange);
-        let asked = alternative.ask.capacity.as_ref();
+        let asked = ask.capacity.as_ref();
         for (at, spot) in self.problem.spots.iter().enumerate() {
-            if !open.contains(at) || (!spot.shareable && capacity::is_plain(asked, &spot.device.capacity)) {
+            if !open.contains(at) || (!spot.shareable && capacity::is_plain(asked, &spot.device().capacity)) {
                 continue;
             }
-            match capacity::consumption(asked, &spot.device.capacity, fractional) {
+            match capacity::consumption(asked, &spot.device().capacity, fractional) {
                 Ok(None) => open.set(at, false),
                 Ok(Some(amounts)) if spot.shareable => {
                     let nanos = amounts.values().map(|amount| amount.nanos().unwrap_or(i128::MAX)).collect();
@@ -173,7 +182,7 @@ impl<'q> Parser<'q, '_> {
     }
 
     /// Leaves out devices that cannot be given whatever else is chosen.
-    pub(super) fn reject_unusable(&self, claim: Asked<'_>, alternative: &mut Alternative<'q>) {
+    pub(super) fn reject_unusable(&self, claim: Asked<'_>, ask: &Ask, alternative: &mut Alternative) {
         let gates = self.question.gates;
         let spots = &self.problem.spots;
         let mut open = std::mem::take(&mut alternative.candidates);
@@ -182,23 +191,31 @@ impl<'q> Parser<'q, '_> {
         let partitions = gates.enabled(Gate::DRAPartitionableDevices);
         keep(spots, &mut open, |spot| {
             (skipping || spot.published.slice.skip_node_operations.is_empty())
-                && (partitions || spot.device.draws.is_empty())
+                && (partitions || spot.device().draws.is_empty())
         });
         alternative.note(Stage::FeatureOff, &open);
         if gates.enabled(Gate::DRADeviceTaints) {
-            keep(spots, &mut open, |spot| alternative.ask.tolerates(&spot.device.taints));
+            keep(spots, &mut open, |spot| ask.tolerates(&spot.device().taints));
             alternative.note(Stage::Taints, &open);
         }
         if !alternative.admin {
-            let before = open.clone();
             let shares_count = !gates.enabled(Gate::DRAConsumableCapacity);
-            keep(spots, &mut open, |spot| {
-                spot.holdings.is_none_or(|held| !(held.is_dedicated() || shares_count && held.is_shared()))
-            });
+            let in_use = |at: usize| {
+                self.holdings[at].is_some_and(|held| held.is_dedicated() || shares_count && held.is_shared())
+            };
+            for at in open.ones().filter(|at| in_use(*at)) {
+                let room = HOLDERS_MAX - alternative.holders.len();
+                let holdings = self.holdings[at].into_iter().flat_map(Holdings::iter).take(room);
+                let named = holdings.map(|holding| (spots[at].id.clone(), holding.holder.clone()));
+                alternative.holders.extend(named);
+            }
+            for at in 0..spots.len() {
+                if open.contains(at) && in_use(at) {
+                    open.set(at, false);
+                }
+            }
             alternative.note(Stage::Taken, &open);
-            alternative.wanted_but_taken = before;
-            alternative.wanted_but_taken.difference_with(&open);
-            alternative.forget_faults_of(spots, shares_count);
+            alternative.forget_faults_of(in_use);
         }
         for constraint in &claim.spec().constraints {
             if let Rule::Without(devices) = &constraint.rule {
@@ -236,7 +253,7 @@ impl<'q> Parser<'q, '_> {
     }
 }
 
-fn keep(spots: &[Spot<'_>], open: &mut FixedBitSet, wanted: impl Fn(&Spot<'_>) -> bool) {
+fn keep(spots: &[Spot], open: &mut FixedBitSet, wanted: impl Fn(&Spot) -> bool) {
     for (at, spot) in spots.iter().enumerate() {
         if open.contains(at) && !wanted(spot) {
             open.set(at, false);
@@ -244,7 +261,7 @@ fn keep(spots: &[Spot<'_>], open: &mut FixedBitSet, wanted: impl Fn(&Spot<'_>) -
     }
 }
 
-impl Alternative<'_> {
+impl Alternative {
     fn note(&mut self, stage: Stage, open: &FixedBitSet) {
         self.stages.push(StageCount { stage, left: open.count_ones(..) });
     }
@@ -257,14 +274,11 @@ impl Alternative<'_> {
     }
 
     /// Devices in use are passed over before anything is asked about them, unless all devices are wanted.
-    fn forget_faults_of(&mut self, spots: &[Spot<'_>], shares_count: bool) {
+    fn forget_faults_of(&mut self, in_use: impl Fn(usize) -> bool) {
         if self.faults.is_empty() {
             return;
         }
-        let in_use = |spot: &Spot<'_>| {
-            spot.holdings.is_some_and(|held| held.is_dedicated() || (shares_count && held.is_shared()))
-        };
-        self.faults.retain(|(at, _)| !in_use(&spots[*at as usize]));
+        self.faults.retain(|(at, _)| !in_use(*at as usize));
         self.faulty.clear();
         for (at, _) in &self.faults {
             self.faulty.insert(*at as usize);

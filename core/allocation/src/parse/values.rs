@@ -38,7 +38,7 @@ impl Parser<'_, '_> {
 
     /// The values of an attribute, as an alternative sees them: it may derive the attribute by an expression.
     fn table(&mut self, claim: Asked<'_>, alternative: usize, attribute: &Arc<str>) -> u32 {
-        let derived = &self.problem.alternatives[alternative].ask.derived;
+        let derived = &self.asks[alternative].derived;
         let expression =
             derived.iter().rev().find(|(name, _)| name == attribute).map(|(_, text)| text.clone());
         let key = (attribute.clone(), expression);
@@ -51,7 +51,7 @@ impl Parser<'_, '_> {
                 let spots = self.problem.spots.iter();
                 let numbering = &mut self.numbering;
                 spots
-                    .map(|spot| numbering.found(spot.device.attribute(&spot.id.driver, attribute), lists))
+                    .map(|spot| numbering.found(spot.device().attribute(&spot.id.driver, attribute), lists))
                     .collect()
             }
             Some(expression) => self.derive(claim, alternative, attribute, expression, lists),

@@ -2,7 +2,7 @@
 
 /// A way to skip branches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Cut {
+pub(crate) enum Cut {
     /// Too few candidates are left for a request.
     Candidates,
     /// Too few of them are covered by what is left of counters.
@@ -33,7 +33,7 @@ pub(super) enum Cut {
 
 /// Some of the ways.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Cuts(u16);
+pub(crate) struct Cuts(u16);
 
 impl Cuts {
     /// All of them.

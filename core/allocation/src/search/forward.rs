@@ -36,7 +36,7 @@ struct Judged {
     refused: FixedBitSet,
 }
 
-impl Search<'_, '_> {
+impl Search {
     /// Whether what is left may suffice for the rest of an alternative and for all requests after it.
     pub(super) fn can_still_fit(&mut self, slot: Slot) -> bool {
         let mut demands = Vec::new();
@@ -143,7 +143,7 @@ impl Search<'_, '_> {
         judged.all.union_with(open);
     }
 
-    fn is_in_present_claim(&self, alternative: &Alternative<'_>) -> bool {
+    fn is_in_present_claim(&self, alternative: &Alternative) -> bool {
         self.problem.requests[alternative.request as usize].claim as usize == self.state.claim()
     }
 

@@ -17,7 +17,7 @@ use crate::problem::Problem;
 
 /// The kinds of devices and counter sets.
 #[derive(Debug)]
-pub(super) struct Kinds {
+pub(crate) struct Kinds {
     /// What a device is like, apart from the counter set that it draws on.
     pub base: Vec<u32>,
     /// The counter set of a device that draws on exactly one.
@@ -38,7 +38,7 @@ impl Distinct {
 }
 
 impl Kinds {
-    pub fn new(problem: &Problem<'_>) -> Kinds {
+    pub fn new(problem: &Problem) -> Kinds {
         let mut distinct = Distinct::default();
         let base = (0..problem.spots.len()).map(|spot| distinct.number(key(problem, spot))).collect();
         let set = problem
@@ -55,7 +55,7 @@ impl Kinds {
     }
 
     /// The kinds of counter sets: what was left at the beginning, who holds them, and which devices stand on them.
-    fn sets(&self, problem: &Problem<'_>) -> Vec<u32> {
+    fn sets(&self, problem: &Problem) -> Vec<u32> {
         let mut distinct = Distinct::default();
         let counters = &problem.counters;
         let mut standing = vec![Vec::new(); counters.sets.len()];
@@ -83,7 +83,7 @@ impl Kinds {
     }
 
     /// Whether two devices are equal in the present state.
-    pub fn are_equal(&self, left: u32, right: u32, state: &State<'_, '_>, cuts: Cuts) -> bool {
+    pub fn are_equal(&self, left: u32, right: u32, state: &State, cuts: Cuts) -> bool {
         let (at, other) = (left as usize, right as usize);
         if !cuts.has(Cut::EqualDevices) || self.base[at] != self.base[other] || !is_alike(at, other, state) {
             return false;
@@ -97,7 +97,7 @@ impl Kinds {
         }
     }
 
-    fn sets_are_equal(&self, left: u32, right: u32, state: &State<'_, '_>) -> bool {
+    fn sets_are_equal(&self, left: u32, right: u32, state: &State) -> bool {
         if self.of_set[left as usize] != self.of_set[right as usize] || !state.shares.is_empty() {
             return false;
         }
@@ -109,7 +109,7 @@ impl Kinds {
     }
 
     /// The kinds of the devices on a set that were chosen, and for which claim.
-    pub fn picked_on(&self, set: u32, state: &State<'_, '_>) -> Vec<(u32, bool)> {
+    pub fn picked_on(&self, set: u32, state: &State) -> Vec<(u32, bool)> {
         let on = state.picked.ones().filter(|spot| self.set[*spot] == Some(set));
         let mut picked: Vec<_> = on.map(|spot| (self.base[spot], state.picked_here.contains(spot))).collect();
         picked.sort_unstable();
@@ -118,7 +118,7 @@ impl Kinds {
 }
 
 /// Whether two devices are in the same situation.
-fn is_alike(left: usize, right: usize, state: &State<'_, '_>) -> bool {
+fn is_alike(left: usize, right: usize, state: &State) -> bool {
     state.picked.contains(left) == state.picked.contains(right)
         && state.picked_here.contains(left) == state.picked_here.contains(right)
         && (state.shares.is_empty()
@@ -127,7 +127,7 @@ fn is_alike(left: usize, right: usize, state: &State<'_, '_>) -> bool {
 }
 
 /// Everything about a device that decides anything, with its counter set left out if it draws on one only.
-fn key(problem: &Problem<'_>, spot: usize) -> Vec<u64> {
+fn key(problem: &Problem, spot: usize) -> Vec<u64> {
     let known = &problem.spots[spot];
     let mut key = vec![
         u64::from(known.shareable),
@@ -183,7 +183,7 @@ fn key(problem: &Problem<'_>, spot: usize) -> Vec<u64> {
     key
 }
 
-pub(super) fn push_amount(key: &mut Vec<u64>, amount: i128) {
+pub(crate) fn push_amount(key: &mut Vec<u64>, amount: i128) {
     key.extend([amount as u64, (amount >> 64) as u64]);
 }
 
@@ -196,7 +196,7 @@ fn push_text(key: &mut Vec<u64>, text: &str) {
     }
 }
 
-pub(super) fn push_members(key: &mut Vec<u64>, members: &crate::counters::Members) {
+pub(crate) fn push_members(key: &mut Vec<u64>, members: &crate::counters::Members) {
     use crate::counters::Members;
     match members {
         Members::None => key.push(0),

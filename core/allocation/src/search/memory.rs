@@ -25,20 +25,14 @@ pub(super) struct FailedStates {
 }
 
 impl FailedStates {
-    pub fn contains(
-        &mut self,
-        slot: Slot,
-        problem: &Problem<'_>,
-        state: &State<'_, '_>,
-        kinds: &Kinds,
-    ) -> bool {
+    pub fn contains(&mut self, slot: Slot, problem: &Problem, state: &State, kinds: &Kinds) -> bool {
         if self.known.is_empty() {
             return false;
         }
         self.write(slot, problem, state, kinds, false) && self.known.contains(&self.key[..])
     }
 
-    pub fn insert(&mut self, slot: Slot, problem: &Problem<'_>, state: &State<'_, '_>, kinds: &Kinds) {
+    pub fn insert(&mut self, slot: Slot, problem: &Problem, state: &State, kinds: &Kinds) {
         if self.known.len() < STATES_MAX {
             self.write(slot, problem, state, kinds, true);
             self.known.insert(self.key.as_slice().into());
@@ -47,14 +41,7 @@ impl FailedStates {
 
     /// Writes what can still make a difference. Without learning it ends, and says so, at a counter set that is like none
     /// in any state that failed: then this state is none of them.
-    fn write(
-        &mut self,
-        slot: Slot,
-        problem: &Problem<'_>,
-        state: &State<'_, '_>,
-        kinds: &Kinds,
-        learn: bool,
-    ) -> bool {
+    fn write(&mut self, slot: Slot, problem: &Problem, state: &State, kinds: &Kinds, learn: bool) -> bool {
         let lists = listed(slot, problem, state, kinds);
         let key = &mut self.key;
         key.clear();
@@ -87,7 +74,7 @@ impl FailedStates {
 ///
 /// Within an alternative, devices before its start are passed over. So the lists also tell what is still ahead, since counter sets
 /// are alike only if that is.
-fn listed(slot: Slot, problem: &Problem<'_>, state: &State<'_, '_>, kinds: &Kinds) -> Vec<Vec<u64>> {
+fn listed(slot: Slot, problem: &Problem, state: &State, kinds: &Kinds) -> Vec<Vec<u64>> {
     let mut lists = vec![Vec::new(); state.counters.sets.len() + 1];
     let mut list = |spot: usize, situation: u64| {
         let at = kinds.set[spot].map_or(0, |set| set as usize + 1);
@@ -110,7 +97,7 @@ fn listed(slot: Slot, problem: &Problem<'_>, state: &State<'_, '_>, kinds: &Kind
 }
 
 /// Whether any alternative from here on could use or must look at a device.
-fn matters(problem: &Problem<'_>, slot: Slot, spot: usize) -> bool {
+fn matters(problem: &Problem, slot: Slot, spot: usize) -> bool {
     let first = if slot.taken == 0 && slot.start == 0 {
         problem.requests[slot.request].first_alternative as usize
     } else {
@@ -137,7 +124,7 @@ impl Contents {
         &mut self,
         key: &mut Vec<u64>,
         lists: &[Vec<u64>],
-        state: &State<'_, '_>,
+        state: &State,
         kinds: &Kinds,
         learn: bool,
     ) -> bool {

@@ -3,6 +3,8 @@
 //! Invariant: rewinding to a mark restores exactly the state at that mark. Every change is on the trail, and nothing but
 //! the trail undoes it.
 
+use std::sync::Arc;
+
 use fixedbitset::FixedBitSet;
 
 use crate::constraint::{Found, Memory, ParsedConstraint};
@@ -34,8 +36,8 @@ enum Change {
 
 /// What has been chosen so far.
 #[derive(Debug)]
-pub(crate) struct State<'p, 'q> {
-    problem: &'p Problem<'q>,
+pub(crate) struct State {
+    problem: Arc<Problem>,
     /// Alternatives and devices, in order.
     pub chosen: Vec<(u32, u32)>,
     /// Devices that are no longer free: those that are not shareable and were chosen for any claim.
@@ -64,13 +66,12 @@ pub(crate) struct ClaimBefore {
     claim: Option<usize>,
 }
 
-impl<'p, 'q> State<'p, 'q> {
-    pub fn new(problem: &'p Problem<'q>) -> State<'p, 'q> {
+impl State {
+    pub fn new(problem: Arc<Problem>) -> State {
         let spots = problem.spots.len();
         let any_shareable = problem.spots.iter().any(|spot| spot.shareable);
-        let left = |spot: &crate::problem::Spot<'_>| spot.capacity_left.clone();
+        let left = |spot: &crate::problem::Spot| spot.capacity_left.clone();
         State {
-            problem,
             chosen: Vec::new(),
             picked: FixedBitSet::with_capacity(spots),
             picked_here: FixedBitSet::with_capacity(spots),
@@ -81,6 +82,7 @@ impl<'p, 'q> State<'p, 'q> {
             claim_start: 0,
             claim: None,
             trail: Vec::new(),
+            problem,
         }
     }
 
@@ -149,7 +151,8 @@ impl<'p, 'q> State<'p, 'q> {
         known.draws.is_empty() || self.is_settled(spot) || self.counters.admit(&known.draws)
     }
 
-    fn capacity_suffices(&self, alternative: usize, spot: u32) -> bool {
+    /// Whether what other shares leave of a device is enough for an alternative.
+    pub fn capacity_suffices(&self, alternative: usize, spot: u32) -> bool {
         let Some(taken) = self.problem.alternatives[alternative].taken(spot) else { return true };
         taken.nanos.iter().zip(&self.capacity_left[spot as usize]).all(|(taken, left)| taken <= left)
     }
@@ -166,7 +169,7 @@ impl<'p, 'q> State<'p, 'q> {
 
     /// Chooses a device for an alternative, if nothing chosen so far is against it. What is refused leaves no trace.
     pub fn take(&mut self, alternative: usize, spot: u32) -> Try {
-        let problem = self.problem;
+        let problem = Arc::clone(&self.problem);
         let (known, device) = (&problem.alternatives[alternative], &problem.spots[spot as usize]);
         if self.is_in_use(alternative, spot)
             || !known.candidates.contains(spot as usize)
@@ -223,7 +226,8 @@ impl<'p, 'q> State<'p, 'q> {
     }
 
     fn count_share(&mut self, alternative: usize, spot: u32, sign: i128) {
-        let Some(taken) = self.problem.alternatives[alternative].taken(spot) else { return };
+        let problem = Arc::clone(&self.problem);
+        let Some(taken) = problem.alternatives[alternative].taken(spot) else { return };
         for (left, taken) in self.capacity_left[spot as usize].iter_mut().zip(&taken.nanos) {
             *left -= sign * taken;
         }
@@ -246,7 +250,8 @@ impl<'p, 'q> State<'p, 'q> {
         if self.is_settled(spot) {
             return true;
         }
-        for draw in &self.problem.spots[spot as usize].draws {
+        let problem = Arc::clone(&self.problem);
+        for draw in &problem.spots[spot as usize].draws {
             let members = &mut self.counters.sets[draw.set as usize].members;
             let Some(joined) = members.joined_by(&draw.groups) else { return false };
             let before = std::mem::replace(members, joined);
@@ -256,7 +261,8 @@ impl<'p, 'q> State<'p, 'q> {
     }
 
     fn count_draws(&mut self, spot: u32, sign: i128) {
-        let known = &self.problem.spots[spot as usize];
+        let problem = Arc::clone(&self.problem);
+        let known = &problem.spots[spot as usize];
         for (slot, amount) in known.draws.iter().flat_map(|draw| &draw.amounts) {
             let left = &mut self.counters.left[*slot as usize];
             let was_below = *left < 0;

@@ -17,7 +17,7 @@ use crate::counters::ParsedCounterSet;
 use crate::problem::Problem;
 use crate::refusal::{Stage, StageCount};
 
-impl Search<'_, '_> {
+impl Search {
     /// Counters that cannot cover a demand by itself, or all of them together.
     pub(super) fn overdrawing(&self, demands: &[Demand]) -> Option<Shortage> {
         if self.problem.counters.sets.is_empty() {
@@ -222,7 +222,7 @@ pub(super) struct Supply {
 }
 
 impl Supply {
-    pub fn new(problem: &Problem<'_>) -> Supply {
+    pub fn new(problem: &Problem) -> Supply {
         let counters = &problem.counters;
         let mut supply = Supply::default();
         if counters.sets.is_empty() {

@@ -1,139 +1,13 @@
 //! Each way to skip branches is needed: without it, a question takes many times as many steps.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use cluster::ledger::Ledger;
-use cluster::pools::Slices;
-use cluster::published::Published;
-use gates::Gates;
-use model::claim::{Amount, Ask, Claim, ClaimId, ClaimSpec, Class, Constraint, Request, Rule, Wish};
-use model::device::{Attribute, CounterSet, Device, DeviceId, Draw, PoolId, Reach, Slice};
-use model::node::Node;
-use model::quantity::{Format, Quantity};
-use selector::SliceRevision;
+use model::claim::{Amount, Constraint, Rule, Wish};
+use model::device::{CounterSet, Device, DeviceId, Draw};
 
 use super::cuts::{Cut, Cuts};
-use super::{Miss, Outcome, solve_with};
-use crate::expressions::Expressions;
-use crate::{Asked, DeviceOrder, Question, parse};
-
-/// A node with one pool per class: devices of class `gpu` have the driver `gpu`.
-#[derive(Default)]
-struct World {
-    devices: BTreeMap<&'static str, Vec<Device>>,
-    counters: Vec<CounterSet>,
-    claims: Vec<Claim>,
-}
-
-fn amount(value: i64) -> Quantity {
-    Quantity::new(value, Format::DecimalSi)
-}
-
-/// A device with whole-number attributes.
-fn device(name: &str, attributes: &[(&str, i64)]) -> Device {
-    let attributes = attributes.iter().map(|(name, value)| (Arc::from(*name), Attribute::Int(*value)));
-    Device { name: name.into(), attributes: attributes.collect(), ..Device::default() }
-}
-
-/// The same device, drawing on a counter set.
-fn drawing(mut device: Device, set: &str, slices: i64, groups: &[&str]) -> Device {
-    device.draws.push(Draw {
-        counter_set: set.into(),
-        counters: BTreeMap::from([("slices".into(), amount(slices))]),
-        groups: groups.iter().map(|group| Arc::from(*group)).collect(),
-    });
-    device
-}
-
-/// Counters of one each, by number.
-fn places(numbers: std::ops::Range<i64>) -> BTreeMap<Arc<str>, Quantity> {
-    numbers.map(|number| (format!("place-{number}").into(), amount(1))).collect()
-}
-
-/// A request for devices of a class.
-fn request(name: &str, class: &str, count: i64) -> Request {
-    let ask = Ask {
-        class: class.into(),
-        selectors: Vec::new(),
-        amount: Amount::Exactly(count),
-        admin_access: None,
-        tolerations: Vec::new(),
-        capacity: None,
-        derived: Vec::new(),
-    };
-    Request { name: name.into(), wish: Wish::Exactly(ask) }
-}
-
-/// The request narrowed by a selector.
-fn picking(mut request: Request, selector: &str) -> Request {
-    if let Wish::Exactly(ask) = &mut request.wish {
-        ask.selectors.push(Some(selector.into()));
-    }
-    request
-}
-
-fn matching(attribute: &str) -> Constraint {
-    Constraint { requests: Vec::new(), rule: Rule::Match(attribute.into()) }
-}
+use super::{Miss, Outcome, Search};
+use crate::worlds::{World, crossed, device, distinct, drawing, matching, picking, places, request, singles};
 
 impl World {
-    fn devices(mut self, driver: &'static str, devices: impl IntoIterator<Item = Device>) -> World {
-        self.devices.entry(driver).or_default().extend(devices);
-        self
-    }
-
-    fn counter_set(mut self, name: &str, slices: i64) -> World {
-        let counters = BTreeMap::from([("slices".into(), amount(slices))]);
-        self.counters.push(CounterSet { name: name.into(), counters });
-        self
-    }
-
-    fn claim(
-        mut self,
-        requests: impl IntoIterator<Item = Request>,
-        constraints: impl IntoIterator<Item = Constraint>,
-    ) -> World {
-        let name = format!("claim-{}", self.claims.len()).into();
-        self.claims.push(Claim {
-            id: ClaimId { namespace: "default".into(), name },
-            spec: ClaimSpec {
-                requests: requests.into_iter().collect(),
-                constraints: constraints.into_iter().collect(),
-                configs: Vec::new(),
-            },
-        });
-        self
-    }
-
-    fn published(&self) -> Vec<Arc<Published>> {
-        let node = Reach::Node("node".into());
-        let mut slices = Vec::new();
-        let sets = if self.counters.is_empty() { 0 } else { 1 };
-        for (driver, devices) in &self.devices {
-            let slice = |name: &str, devices: Vec<Device>, counter_sets: Vec<CounterSet>| Slice {
-                name: format!("{driver}-{name}").into(),
-                pool: PoolId { driver: (*driver).into(), pool: "pool".into() },
-                generation: 1,
-                slices_in_pool: 1 + sets,
-                reach: node.clone(),
-                devices,
-                counter_sets,
-                skip_node_operations: Vec::new(),
-            };
-            slices.push(slice("devices", devices.clone(), Vec::new()));
-            if sets > 0 {
-                slices.push(slice("counters", Vec::new(), self.counters.clone()));
-            }
-        }
-        let revision = |slice: usize| SliceRevision { slice: slice as u64, revision: 0 };
-        slices
-            .into_iter()
-            .enumerate()
-            .map(|(at, slice)| Arc::new(Published::new(slice, revision(at))))
-            .collect()
-    }
-
     /// How many steps a search takes, and whether it finds devices; at most `budget`.
     fn steps(&self, cuts: Cuts, budget: u64) -> (u64, Option<bool>) {
         let (steps, outcome, _) = self.search(cuts, budget);
@@ -147,33 +21,16 @@ impl World {
 
     /// The steps, whether devices were found, and which request went short.
     fn search(&self, cuts: Cuts, budget: u64) -> (u64, Option<bool>, Option<(String, usize)>) {
-        let node = Node { name: "node".into(), ..Node::default() };
-        let gates = Gates::all_on();
-        let pools = Slices::new(self.published()).pools_for(&node, gates).expect("no selector");
-        let class = |name: &&'static str| {
-            let selector = format!("device.driver == \"{name}\"").into();
-            let class = Class { name: (*name).into(), selectors: vec![Some(selector)], ..Class::default() };
-            (class.name.clone(), class)
-        };
-        let question = Question {
-            node: &node,
-            pools: &pools,
-            claims: &self.claims.iter().map(Asked::from).collect::<Vec<_>>(),
-            classes: &self.devices.keys().map(class).collect(),
-            ledger: &Ledger::default(),
-            gates,
-            order: DeviceOrder::Upstream,
-            budget,
-        };
-        let problem = parse::parse(&question, &mut Expressions::default()).expect("it can be judged");
-        let finding = solve_with(&problem, budget, u64::MAX, cuts).expect("no device ends the search");
+        let problem = self.problem();
+        let mut search = Search::with(problem.clone(), cuts);
         let named = |miss: Miss| (problem.alternatives[miss.alternative].name.to_string(), miss.found);
-        let (found, short) = match finding.outcome {
-            Outcome::Found(_) => (Some(true), None),
-            Outcome::Impossible(miss) => (Some(false), miss.map(named)),
-            Outcome::Spent => (None, None),
+        let (found, short) = match search.advance(budget, u64::MAX) {
+            Some(Outcome::Found(_)) => (Some(true), None),
+            Some(Outcome::Impossible(miss)) => (Some(false), miss.map(named)),
+            Some(Outcome::Spent) | None => (None, None),
+            Some(Outcome::Fault(error)) => panic!("no device ends the search: {error}"),
         };
-        (finding.steps, found, short)
+        (search.steps, found, short)
     }
 }
 
@@ -183,36 +40,16 @@ fn needs(cut: Cut, others: &[Cut], world: &World, limit: u64) {
     let with: Vec<Cut> = others.iter().copied().chain([cut]).collect();
     let (steps, found) = world.steps(Cuts::only(&with), limit * 10);
     assert!(found.is_some() && steps <= limit, "{steps} steps to {found:?}, and {limit} were expected");
-    let (without, _) = world.steps(Cuts::only(others), limit * 10);
-    assert!(without > limit * 10, "without {cut:?} it takes {without} steps only, with it {steps}");
+    let (without, open) = world.steps(Cuts::only(others), limit * 10);
+    assert!(open.is_none(), "without {cut:?} it takes {without} steps only, with it {steps}");
     let (all, same) = world.steps(Cuts::ALL, limit);
     assert!(same == found, "with all cuts {all} steps to {same:?}, with one {found:?}");
-}
-
-/// Devices that no two requests see alike: each has a number of its own.
-fn distinct(prefix: &str, count: i64) -> Vec<Device> {
-    (0..count)
-        .map(|at| device(&format!("{prefix}-{at}"), &[("left", 100 + at), ("right", 100 + at)]))
-        .collect()
-}
-
-/// Two devices of these are never equal in both attributes, though in each alone.
-fn crossed() -> Vec<Device> {
-    let values = [(0, 0), (0, 1), (1, 0), (1, 1)];
-    let named = values.iter().enumerate();
-    named
-        .map(|(at, (left, right))| device(&format!("x-{at}"), &[("left", *left), ("right", *right)]))
-        .collect()
 }
 
 /// A claim that nothing but trying shows to be impossible.
 fn hidden_contradiction(world: World) -> World {
     let constraints = [matching("nic/left"), matching("nic/right")];
     world.devices("nic", crossed()).claim([request("pair", "nic", 2)], constraints)
-}
-
-fn singles(class: &str, count: usize) -> Vec<Request> {
-    (0..count).map(|at| request(&format!("r{at}"), class, 1)).collect()
 }
 
 #[test]
