@@ -29,9 +29,9 @@ impl PodRefusal {
         let mut meaning = self.codes();
         match preemption {
             // Another node or other pods are news.
-            Some(PodPreemption::Found { node, .. }) => drop(write!(meaning, " preempts on {node}")),
-            Some(PodPreemption::NotEligible(why)) => drop(write!(meaning, " {why:?}")),
-            Some(PodPreemption::Hopeless(_)) => meaning.push_str(" hopeless"),
+            Some(PodPreemption::Found { node, .. }) => meaning += &format!(" preempts on {node}"),
+            Some(PodPreemption::NotEligible(why)) => meaning += &format!(" {why:?}"),
+            Some(PodPreemption::Hopeless(_)) => meaning += " hopeless",
             None => {}
         }
         Meaning(meaning)
@@ -64,16 +64,16 @@ impl GangRefusal {
 fn add_reason(meaning: &mut String, why: &GangReason) {
     let _ = write!(meaning, " {}", why.code());
     match why {
-        GangReason::Member(one) => drop(write!(meaning, " {}", one.refusal.codes())),
+        GangReason::Member(one) => *meaning += &format!(" {}", one.refusal.codes()),
         GangReason::NoRoom(refusal) => {
             if let Some(Lack::Next(next)) = refusal.nearest.as_ref().map(|nearest| &nearest.lack) {
-                next.reasons.keys().for_each(|reason| drop(write!(meaning, " {}", reason.code())));
+                next.reasons.keys().for_each(|reason| *meaning += reason.code());
             }
         }
         GangReason::Tree { nearest, .. } => add_reason(meaning, nearest),
         GangReason::Group { why, .. } => add_reason(meaning, why),
-        GangReason::EmptyLevel { level } => drop(write!(meaning, " {level}")),
-        GangReason::NoTreeDomain { levels, runs } => drop(write!(meaning, " {levels:?} {runs}")),
+        GangReason::EmptyLevel { level } => *meaning += &format!(" {level}"),
+        GangReason::NoTreeDomain { levels, runs } => *meaning += &format!(" {levels:?} {runs}"),
         GangReason::TooFewMembers { .. }
         | GangReason::NoDomain { .. }
         | GangReason::DevicesNotFoundAgain

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 use placement::{
-    Amounts, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementState, Question, Verdict,
-    place,
+    Amounts, Axis, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementState, Question,
+    Verdict, place,
 };
 use rustc_hash::FxHashMap;
 
@@ -158,7 +158,7 @@ fn search(ground: &mut Ground<'_, '_>, map: &DomainMap, wishes: &[JointWish]) ->
         needs: Amounts(ground.needs_of(*kind).to_vec()),
     };
     let kinds: Vec<Kind> = wishes.iter().map(kind).collect();
-    let axes = (0..ground.axes).map(|axis| axis.to_string().into()).collect();
+    let axes = (0..ground.axes).map(|axis| Axis::counted(&axis.to_string())).collect();
     let at_least = kinds.iter().map(|kind| kind.members).sum();
     let gang = Gang { axes, kinds, at_least };
     let domains = [Domain::whole(nodes.iter().map(|node| NodeIdx(*node as u32)).collect())];
