@@ -68,7 +68,9 @@ impl<W: Clone + PartialEq> Closest<W> {
         };
         let nodes = &domains[near.domain].nodes;
         if inquiry.state.crosses_nodes() {
-            let walk = inquiry.state.walk(nodes, inquiry.budget);
+            // Once over all members is enough for telling what is in the way.
+            let floor = inquiry.budget.left().saturating_sub(2 * u64::from(inquiry.gang.members()));
+            let walk = inquiry.above(floor, |inquiry| inquiry.state.walk(nodes, inquiry.budget));
             near.seated = Some(walk.seated());
             if let (Some(why), false) = (walk.stopped_by, matches!(near.lack, Lack::Amount { .. })) {
                 near.lack = Lack::Next(why);

@@ -59,6 +59,11 @@ impl Load {
         self.0.iter().copied().enumerate().filter(|(_, count)| *count > 0)
     }
 
+    /// As many of each kind as there are in both.
+    pub(crate) fn clipped(&self, other: &Load) -> Load {
+        Load(self.0.iter().zip(&other.0).map(|(one, other)| *one.min(other)).collect())
+    }
+
     /// Takes members away.
     pub(crate) fn subtract(&mut self, other: &Load) {
         self.0.iter_mut().zip(&other.0).for_each(|(count, less)| *count -= less);

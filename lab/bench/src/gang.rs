@@ -18,6 +18,7 @@ use scheduler::write::Write;
 
 use crate::clock::worked;
 use crate::gang_rules;
+use crate::gang_sizes;
 use crate::schedule::{NOW, claim, node, pod, slice};
 
 /// How often a case is run, a small one more often. The clock goes on in steps of milliseconds, so that one run tells little.
@@ -91,6 +92,7 @@ impl GangBench {
             "goal: a member costs at most {GROWTH_MAX} times as much in a cluster ten times as large: {}, {growth:.2}",
             met(growth <= GROWTH_MAX)
         );
+        gang_sizes::run()?;
         gang_rules::run()
     }
 }

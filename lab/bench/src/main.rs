@@ -22,6 +22,7 @@ mod decode;
 mod fabric;
 mod gang;
 mod gang_rules;
+mod gang_sizes;
 mod memory;
 mod negotiating;
 mod pods;

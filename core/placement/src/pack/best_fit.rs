@@ -64,11 +64,30 @@ pub(super) fn best_fit<S: PlacementState + ?Sized>(
     next: Next,
     inquiry: &mut Inquiry<'_, S>,
 ) -> Vec<(usize, Load)> {
+    best_fit_beside(stock, &[], kinds, next, inquiry)
+}
+
+/// The same if some nodes have loads already, which they are known to take.
+pub(super) fn best_fit_beside<S: PlacementState + ?Sized>(
+    stock: &mut Stock,
+    given: &[(usize, Load)],
+    kinds: &[usize],
+    next: Next,
+    inquiry: &mut Inquiry<'_, S>,
+) -> Vec<(usize, Load)> {
     let mut left = stock.members.clone();
     let mut bins: Vec<Bin> = Vec::new();
     for (group, alike) in stock.alike.iter().enumerate() {
-        let bin = || Bin { group, rest: alike.free.clone(), load: Load::none(left.len()) };
-        bins.extend((0..alike.nodes.len()).map(|_| bin()));
+        let mut given = given.iter().filter(|(of, _)| *of == group);
+        for _ in &alike.nodes {
+            let mut bin = Bin { group, rest: alike.free.clone(), load: Load::none(left.len()) };
+            for (kind, count) in given.next().iter().flat_map(|(_, load)| load.present()) {
+                alike.take(kind, count, &mut bin.rest);
+                bin.load.set(kind, count);
+                left[kind] -= count;
+            }
+            bins.push(bin);
+        }
     }
     for kind in kinds {
         sort(stock, &mut bins, next);

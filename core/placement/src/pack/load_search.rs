@@ -28,6 +28,9 @@ const STATES_MAX: usize = 1_000_000;
 /// How often fewer loads are listed if there are too many.
 const RAISED_MAX: usize = 6;
 
+/// How many steps it is to give a place its next load, with the state that is kept or compared.
+const STATE: u64 = 2;
+
 /// How many loads of a list are looked at for a step.
 const LOOKS: u32 = 8;
 
@@ -145,8 +148,7 @@ impl LoadSearch {
                 let next = self.first_load();
                 self.frames.push(Frame { next, load: Load::none(self.left.counts().len()) });
             }
-            // A place that is left for good is a step too, so that the search pauses between any two.
-            if !inquiry.budget.spend(1) {
+            if !inquiry.budget.spend(STATE) {
                 return Some(Searched::Spent);
             }
             next = self.go_on(inquiry);
@@ -254,8 +256,7 @@ impl LoadSearch {
         while let Some((_, load)) = list.get(frame.next).filter(|(worth, _)| *worth >= needed) {
             frame.next += 1;
             looks += 1;
-            let clipped =
-                Load::new(load.counts().iter().zip(self.left.counts()).map(|(one, left)| *one.min(left)));
+            let clipped = load.clipped(&self.left);
             if prices.worth(clipped.counts()) < needed {
                 continue;
             }
@@ -301,9 +302,7 @@ impl LoadSearch {
     fn found(&mut self) -> Vec<(usize, Load)> {
         let mut found = self.loads();
         for group in &self.places[found.len()..] {
-            let clip = |(_, load): &(u64, Load)| {
-                Load::new(load.counts().iter().zip(self.left.counts()).map(|(one, left)| *one.min(left)))
-            };
+            let clip = |(_, load): &(u64, Load)| load.clipped(&self.left);
             let Some(load) = self.lists[*group].iter().map(clip).max_by_key(Load::total) else { continue };
             self.left.subtract(&load);
             found.push((*group, load));

@@ -7,7 +7,7 @@ use cluster::nodes::NodeIdx;
 use crate::inquiry::Inquiry;
 use crate::load::Load;
 use crate::pack::alike::Stock;
-use crate::pack::best_fit::{First, Next, PASSES, best_fit, order};
+use crate::pack::best_fit::{First, Next, PASSES, best_fit, best_fit_beside, order};
 use crate::pack::dive::Dive;
 use crate::pack::load_search::{LoadSearch, Searched};
 use crate::pack::prices::Prices;
@@ -109,7 +109,11 @@ impl Packing {
             }
             Pass::Price(pricing) => {
                 let priced = pricing.advance(stock, inquiry)?;
+                let whole = pricing.whole_loads();
                 if priced == Priced::Refused {
+                    let kinds = order(stock, First::Smallest, &[]);
+                    let loads = best_fit_beside(stock, &whole, &kinds, Next::Fullest, inquiry);
+                    self.came_to(loads, inquiry);
                     return Some(Some(Packed::Refused));
                 }
                 if self.crosses || pricing.best.is_empty() {
@@ -119,7 +123,7 @@ impl Packing {
                 }
                 self.prices.clone_from(&pricing.best);
                 let kinds = order(stock, First::Dearest, &pricing.best[0].of_kinds);
-                let loads = best_fit(stock, &kinds, Next::Fullest, inquiry);
+                let loads = best_fit_beside(stock, &whole, &kinds, Next::Fullest, inquiry);
                 let Pass::Price(pricing) = std::mem::replace(&mut self.pass, Pass::End) else {
                     return Some(None);
                 };

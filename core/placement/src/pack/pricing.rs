@@ -199,6 +199,20 @@ impl Pricing {
         mixture
     }
 
+    /// The loads that the best mixture uses whole, for members that there are.
+    pub fn whole_loads(&self) -> Vec<(usize, Load)> {
+        let mut left = Load::new(self.left.iter().copied());
+        let mut whole = Vec::new();
+        for (group, load, nodes) in self.mixture() {
+            for _ in 0..(nodes + 1e-6).floor() as u32 {
+                let clipped = load.clipped(&left);
+                left.subtract(&clipped);
+                whole.push((group, clipped));
+            }
+        }
+        whole
+    }
+
     /// Prices by how much of a node members need.
     fn by_size(&self, stock: &Stock) -> Vec<u64> {
         let size = |kind: usize| {

@@ -69,7 +69,7 @@ impl ClusterView<'_, '_> {
             if walk.seated() > best.seated() {
                 best = walk;
             }
-            if best.seated() == everybody {
+            if best.seated() == everybody || budget.left() == 0 {
                 break;
             }
         }
