@@ -17,7 +17,8 @@ fn small_hard_instances_are_decided_as_trying_everything_decides_them() {
         for requests in 2..=6 {
             for seed in 0..8 {
                 let verdict = check_hard(family, requests, seed, STEPS_MAX, 30_000);
-                assert_ne!(verdict, Verdict::Spent, "{family:?} with {requests} requests and seed {seed}");
+                let decided = matches!(verdict, Verdict::Allocated | Verdict::Impossible);
+                assert!(decided, "{family:?} with {requests} requests and seed {seed}: {verdict:?}");
                 verdicts.push(verdict);
             }
         }

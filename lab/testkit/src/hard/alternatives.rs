@@ -30,5 +30,5 @@ pub(super) fn instance(dice: &mut Dice, requests: usize) -> Instance {
         let model = dice.below(models);
         device(at, &[("model", if skewed { model * model / models } else { model })])
     });
-    node::instance(devices.collect(), Vec::new(), vec![claim(0, asked, Vec::new())])
+    node::instance(&devices.collect::<Vec<_>>(), &[], vec![claim(0, &asked, &[])])
 }

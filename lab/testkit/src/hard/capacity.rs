@@ -33,12 +33,12 @@ pub(super) fn instance(dice: &mut Dice, requests: usize) -> Instance {
         if second {
             ask["capacity"]["requests"]["rate"] = json!(rate.to_string());
         }
-        request(at, ask)
+        request(at, &ask)
     });
     let mut rules = Vec::new();
     if requests >= 4 && dice.one_in(4) {
         rules.push(constraint("distinctAttribute", "index", [0, 1, 2]));
         rules.push(constraint("matchAttribute", "kind", [2, 3]));
     }
-    node::instance(devices, Vec::new(), vec![claim(0, asked.collect(), rules)])
+    node::instance(&devices, &[], vec![claim(0, &asked.collect::<Vec<_>>(), &rules)])
 }

@@ -21,7 +21,7 @@ pub(super) fn instance(dice: &mut Dice, requests: usize) -> Instance {
         } else {
             Vec::new()
         };
-        request(at, wanted(1, "colour", &values))
+        request(at, &wanted(1, "colour", &values))
     });
     let asked: Vec<_> = asked.collect();
     let mut rules = Vec::new();
@@ -41,5 +41,5 @@ pub(super) fn instance(dice: &mut Dice, requests: usize) -> Instance {
             rules.push(constraint("distinctAttribute", "colour", members.into_iter().take(some)));
         }
     }
-    node::instance(devices, Vec::new(), vec![claim(0, asked, rules)])
+    node::instance(&devices, &[], vec![claim(0, &asked, &rules)])
 }

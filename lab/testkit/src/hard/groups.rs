@@ -45,13 +45,13 @@ pub(super) fn instance(dice: &mut Dice, requests: usize) -> Instance {
     let mut one = |at: usize| {
         let kind = dice.below(kinds);
         let values: Vec<usize> = if dice.one_in(2) { (0..kinds).collect() } else { vec![kind] };
-        request(at, wanted(1, "kind", &values))
+        request(at, &wanted(1, "kind", &values))
     };
     let asked = if at_once {
-        vec![request(0, wanted(count, "kind", &[0]))]
+        vec![request(0, &wanted(count, "kind", &[0]))]
     } else {
         (0..count).map(&mut one).collect()
     };
     let sets = (0..sets).map(|set| counter_set(set, &[("units", room)]));
-    node::instance(devices, sets.collect(), vec![claim(0, asked, Vec::new())])
+    node::instance(&devices, &sets.collect::<Vec<_>>(), vec![claim(0, &asked, &[])])
 }

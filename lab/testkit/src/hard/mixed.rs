@@ -48,7 +48,7 @@ pub(super) fn instance(dice: &mut Dice, requests: usize) -> Instance {
                 let options = (0..dice.within(2, 3)).map(|_| ask(dice));
                 first_available(at, options.collect())
             } else {
-                request(at, ask(dice))
+                request(at, &ask(dice))
             }
         });
         let asked: Vec<Value> = asked.collect();
@@ -61,8 +61,8 @@ pub(super) fn instance(dice: &mut Dice, requests: usize) -> Instance {
                 rules.push(constraint(rule, "board", members));
             }
         }
-        claims.push(claim(at, asked, rules));
+        claims.push(claim(at, &asked, &rules));
     }
     let sets = (0..boards).map(|board| counter_set(board, &[("slices", slices)]));
-    node::instance(devices, sets.collect(), claims)
+    node::instance(&devices, &sets.collect::<Vec<_>>(), claims)
 }

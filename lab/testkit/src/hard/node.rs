@@ -15,7 +15,7 @@ const IN_SLICE: usize = 64;
 const SETS_IN_SLICE: usize = 8;
 
 /// A node with these devices, and claims.
-pub(super) fn instance(devices: Vec<Value>, counter_sets: Vec<Value>, claims: Vec<Value>) -> Instance {
+pub(super) fn instance(devices: &[Value], counter_sets: &[Value], claims: Vec<Value>) -> Instance {
     let parts = devices.chunks(IN_SLICE).map(|part| json!({"devices": part}));
     let sets = counter_sets.chunks(SETS_IN_SLICE).map(|part| json!({"sharedCounters": part}));
     let mut slices: Vec<Value> = parts.chain(sets).collect();
@@ -79,7 +79,7 @@ pub(super) fn wanted(count: usize, attribute: &str, values: &[usize]) -> Value {
 }
 
 /// A request for that.
-pub(super) fn request(at: usize, wanted: Value) -> Value {
+pub(super) fn request(at: usize, wanted: &Value) -> Value {
     json!({"name": format!("r{at}"), "exactly": wanted})
 }
 
@@ -99,7 +99,7 @@ pub(super) fn constraint(rule: &str, attribute: &str, requests: impl IntoIterato
 }
 
 /// A claim.
-pub(super) fn claim(at: usize, requests: Vec<Value>, constraints: Vec<Value>) -> Value {
+pub(super) fn claim(at: usize, requests: &[Value], constraints: &[Value]) -> Value {
     let mut devices = json!({"requests": requests});
     if !constraints.is_empty() {
         devices["constraints"] = json!(constraints);

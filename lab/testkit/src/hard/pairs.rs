@@ -29,8 +29,8 @@ pub(super) fn instance(dice: &mut Dice, requests: usize) -> Instance {
         }
         board += 1;
     }
-    let asked = (0..bundles * kinds).map(|at| request(at, wanted(1, "kind", &[at % kinds])));
+    let asked = (0..bundles * kinds).map(|at| request(at, &wanted(1, "kind", &[at % kinds])));
     let tied = (0..bundles)
         .map(|bundle| constraint("matchAttribute", "board", bundle * kinds..(bundle + 1) * kinds));
-    node::instance(devices, Vec::new(), vec![claim(0, asked.collect(), tied.collect())])
+    node::instance(&devices, &[], vec![claim(0, &asked.collect::<Vec<_>>(), &tied.collect::<Vec<_>>())])
 }

@@ -54,6 +54,6 @@ pub(super) fn instance(dice: &mut Dice, requests: usize) -> Instance {
         }
         counter_set(gpu, &amounts)
     });
-    let asked = asked.iter().enumerate().map(|(at, size)| request(at, wanted(1, "size", &[*size])));
-    node::instance(devices, sets.collect(), vec![claim(0, asked.collect(), Vec::new())])
+    let asked = asked.iter().enumerate().map(|(at, size)| request(at, &wanted(1, "size", &[*size])));
+    node::instance(&devices, &sets.collect::<Vec<_>>(), vec![claim(0, &asked.collect::<Vec<_>>(), &[])])
 }
