@@ -341,7 +341,7 @@ fn a_group_that_fits_nowhere_is_found_out_whatever_others_could_do() {
     }
     world.settle();
     let told = "x0: pod group is unschedulable, group x: none of 40 domains has room for 3 members at once; r00 comes closest: \
-                cpu is enough for 2, 6000 needed, 4000 free";
+                room for 2 of 3, insufficient cpu: 6 needed, 4 free";
     assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told.last());
 }
 

@@ -184,7 +184,7 @@ fn remembered(engine: &Engine) -> [(&'static str, String); 6] {
     let slices: BTreeMap<_, _> =
         facts.slices.iter().map(|one| (one.slice.name.clone(), &one.slice.devices)).collect();
     [
-        ("namespaces", format!("{:?}", facts.namespaces)),
+        ("namespaces", format!("{:?}", facts.namespaces.iter().collect::<Vec<_>>())),
         ("volumes", format!("{:?}", facts.volumes)),
         ("services and owners", format!("{:?}", facts.companions)),
         ("devices and their taints", format!("{slices:?}")),
