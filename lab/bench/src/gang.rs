@@ -17,9 +17,8 @@ use scheduler::engine::{Effect, Engine, Input};
 use scheduler::write::Write;
 
 use crate::clock::worked;
-use crate::gang_rules;
-use crate::gang_sizes;
 use crate::schedule::{NOW, claim, node, pod, slice};
+use crate::{gang_rules, gang_sizes, gang_trees};
 
 /// How often a case is run, a small one more often. The clock goes on in steps of milliseconds, so that one run tells little.
 const RUNS: usize = 10;
@@ -93,6 +92,7 @@ impl GangBench {
             met(growth <= GROWTH_MAX)
         );
         gang_sizes::run()?;
+        gang_trees::run()?;
         gang_rules::run()
     }
 }

@@ -23,6 +23,7 @@ mod fabric;
 mod gang;
 mod gang_rules;
 mod gang_sizes;
+mod gang_trees;
 mod memory;
 mod negotiating;
 mod pods;
