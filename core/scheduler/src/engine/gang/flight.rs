@@ -122,7 +122,8 @@ impl Engine {
     /// Whether enough members are on the way, and all of them have what they need.
     fn is_whole(&self, root: &Root, flight: &Flight) -> bool {
         let is_ready = |uid: &PodUid| self.bindings.get(uid).is_some_and(Binding::is_held);
-        !flight.is_cleared() && self.has_enough(root, flight, 0) && flight.members.iter().all(is_ready)
+        // Of a large tree it takes long to say whether it has enough, so it is asked last. The last member mostly is the last to be ready.
+        !flight.is_cleared() && flight.members.iter().rev().all(is_ready) && self.has_enough(root, flight, 0)
     }
 
     /// Whether a member on its way is being taken back: what is written for it is undone, or has yet to be answered.
@@ -149,10 +150,15 @@ impl Engine {
         let is_enough = |root: &Root| {
             self.facts.groups.is_enough(root, &|leaf: &GroupId| self.stays(flight, leaf).count())
         };
-        groups.into_iter().all(|group| {
-            let root = self.facts.groups.root_of(&group);
-            root.as_ref().is_some_and(is_enough) && is_enough(&Root::Group(group))
-        })
+        let mut roots: Vec<Root> = Vec::new();
+        let are_enough = groups.into_iter().all(|group| {
+            let Some(root) = self.facts.groups.root_of(&group) else { return false };
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+            is_enough(&Root::Group(group))
+        });
+        are_enough && roots.iter().all(is_enough)
     }
 
     /// The members of a group that are on nodes or on their way with a flight, without those that are being taken back.
