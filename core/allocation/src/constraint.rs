@@ -29,7 +29,7 @@ pub(crate) enum Found {
 }
 
 /// The values of all devices for one attribute, or for one expression that derives it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct ValueTable {
     pub found: Vec<Found>,
     /// The devices that have a value.

@@ -70,6 +70,12 @@ impl Inquiry {
         })
     }
 
+    /// Whether another inquiry is about the same question.
+    #[must_use]
+    pub fn asks_the_same(&self, other: &Inquiry) -> bool {
+        self.budget == other.budget && self.problem == other.problem
+    }
+
     /// How many steps were taken so far, and how much work that was in nominal nanoseconds.
     pub fn spent(&self) -> (u64, u64) {
         let (steps, work) = match &self.phase {
@@ -79,6 +85,12 @@ impl Inquiry {
             Phase::Over(Err(_)) => (0, 0),
         };
         (steps, work.saturating_add(self.begun))
+    }
+
+    /// Whether there is an answer.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over(_))
     }
 
     /// Goes on until there is an answer, or so much work is done, in nominal nanoseconds; at least one step is taken.

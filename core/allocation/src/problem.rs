@@ -24,7 +24,7 @@ use crate::error::AllocationError;
 use crate::refusal::StageCount;
 
 /// The whole question.
-#[derive(Debug)]
+#[derive(PartialEq, Debug)]
 pub(crate) struct Problem {
     pub spots: Vec<Spot>,
     /// One for each way to satisfy each request, in order.
@@ -62,6 +62,19 @@ pub(crate) struct Spot {
     pub capacity_left: Vec<i128>,
 }
 
+impl PartialEq for Spot {
+    /// A device that was published again is another one, whatever it says now.
+    fn eq(&self, other: &Spot) -> bool {
+        let Spot { published, row, id, pool, shareable, charged, settled, draws, counted, capacity_left } =
+            self;
+        Arc::ptr_eq(published, &other.published)
+            && (row, id, pool) == (&other.row, &other.id, &other.pool)
+            && (shareable, charged) == (&other.shareable, &other.charged)
+            && (settled, counted) == (&other.settled, &other.counted)
+            && (draws, capacity_left) == (&other.draws, &other.capacity_left)
+    }
+}
+
 impl Spot {
     pub fn device(&self) -> &Device {
         &self.published.slice.devices[self.row]
@@ -79,7 +92,7 @@ pub(crate) struct ParsedDraw {
 }
 
 /// One way to satisfy a request: all of it, or one of its subrequests.
-#[derive(Debug)]
+#[derive(PartialEq, Debug)]
 pub(crate) struct Alternative {
     pub class: Arc<str>,
     /// How many configurations the class comes with.
@@ -109,7 +122,7 @@ pub(crate) struct Alternative {
 }
 
 /// What a request takes from a shareable device.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Taken {
     pub amounts: Consumption,
     /// The same in billionths, in the order of names.
@@ -130,7 +143,7 @@ impl Alternative {
 }
 
 /// A request: the alternatives of which one has to succeed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct ParsedRequest {
     pub claim: u32,
     pub first_alternative: u32,
@@ -147,7 +160,7 @@ impl ParsedRequest {
 }
 
 /// A claim: its requests and constraints.
-#[derive(Debug)]
+#[derive(PartialEq, Debug)]
 pub(crate) struct ParsedClaim {
     pub asker: Asker,
     /// For each configuration, the requests that it is for.

@@ -10,6 +10,11 @@ const QUESTION: u64 = 4_000;
 const DEVICE: u64 = 150;
 /// To look at a device for a request.
 const DEVICE_FOR_REQUEST: u64 = 60;
+/// To put a way to satisfy a request, or a constraint, whatever devices there are.
+const ALTERNATIVE: u64 = 800;
+const CONSTRAINT: u64 = 350;
+/// To look up what constraints compare of a device.
+const DEVICE_FOR_CONSTRAINT: u64 = 50;
 /// To take a step, whatever else there is.
 const STEP: u64 = 300;
 /// To look at what a device is worth for a request that is still to be satisfied, at each step.
@@ -27,7 +32,11 @@ pub(crate) const WORD: u64 = 2;
 /// To turn a question into numbers.
 pub(crate) fn to_begin(problem: &Problem) -> u64 {
     let (devices, alternatives) = (problem.spots.len() as u64, problem.alternatives.len() as u64);
-    QUESTION + devices * DEVICE + devices * alternatives * DEVICE_FOR_REQUEST
+    let constraints: u64 = problem.claims.iter().map(|claim| claim.constraints.len() as u64).sum();
+    QUESTION
+        + devices * DEVICE
+        + alternatives * (ALTERNATIVE + devices * DEVICE_FOR_REQUEST)
+        + constraints * (CONSTRAINT + devices * DEVICE_FOR_CONSTRAINT)
 }
 
 /// To take a step while so many alternatives are still to be looked at.

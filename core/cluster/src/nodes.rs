@@ -96,6 +96,12 @@ pub struct Nodes {
 }
 
 impl Nodes {
+    /// How many nodes there are at the most: those that are gone count until others take their numbers.
+    #[must_use]
+    pub fn count_max(&self) -> usize {
+        self.states.len()
+    }
+
     /// The nodes that exist, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (NodeIdx, &NodeState)> {
         let numbered = self.states.iter().enumerate().map(|(at, state)| (NodeIdx(at as u32), state));

@@ -1,6 +1,6 @@
 //! Pods that wait for a node: who is next, who backs off, and who sleeps until something changes.
 //!
-//! Invariant: a pod is in exactly one of the seven places, and every pod that sleeps or backs off leaves by itself at a time
+//! Invariant: a pod is in exactly one of the eight places, and every pod that sleeps or backs off leaves by itself at a time
 //! that [`Queue::next_time`] tells. So no wake-up can be lost for good, and nothing is retried without a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +15,9 @@ use rustc_hash::FxHashMap;
 
 use crate::pacing::Told;
 
+/// How much work is done for others before a search goes on that was put down, in nominal nanoseconds.
+const WORK_BETWEEN: u64 = 15_000_000;
+
 /// The order of pods that are ready: the most important first, then who came first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Rank {
@@ -28,6 +31,8 @@ struct Rank {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Place {
     Ready,
+    /// Ready to go on: a search for it was put down so that others have their turn.
+    PutDown,
     /// Woken: nothing went wrong, so it may be taken early.
     BackingOff {
         until: Timestamp,
@@ -59,6 +64,8 @@ struct Waiting {
     failures: u32,
     /// How often it was taken.
     attempts: u32,
+    /// How many slices the search for it had.
+    slices: u32,
     /// When it first was ready.
     began: Option<Timestamp>,
     /// What was told last of why it waits, and of which pods.
@@ -130,6 +137,9 @@ pub struct Queue {
     patience: Patience,
     pods: FxHashMap<Key, Waiting>,
     ready: BTreeSet<Rank>,
+    put_down: BTreeSet<Rank>,
+    /// How much work was done for others since a search was put down.
+    done_between: u64,
     backing_off: BTreeSet<(Timestamp, Rank)>,
     resting: BTreeSet<(Timestamp, Rank)>,
     asleep: BTreeSet<(Timestamp, Rank)>,
@@ -156,6 +166,7 @@ impl Queue {
             place: Place::Ready,
             failures: 0,
             attempts: 0,
+            slices: 0,
             began: None,
             told: None,
             told_of: BTreeSet::new(),
@@ -208,7 +219,8 @@ impl Queue {
     /// to do. Those for whom something went wrong are not: it would go wrong again at once.
     pub fn next(&mut self, now: Timestamp) -> Option<Key> {
         self.let_go(now);
-        let rank = match self.ready.first() {
+        let put_down = self.put_down.first().filter(|_| self.done_between >= WORK_BETWEEN);
+        let rank = match put_down.or(self.ready.first()).or(self.put_down.first()) {
             Some(rank) => rank.clone(),
             None => self.backing_off.first()?.1.clone(),
         };
@@ -219,10 +231,32 @@ impl Queue {
         Some(rank.key)
     }
 
+    /// Says that a search for a pod that was taken is put down. The pod keeps its rank and goes on after others.
+    pub fn put_down(&mut self, key: &Key) {
+        let Some(mut waiting) = self.take(key) else { return };
+        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.slices += 1;
+        waiting.place = Place::PutDown;
+        self.done_between = 0;
+        self.put(waiting);
+    }
+
+    /// Says how much work was done for what was taken, in nominal nanoseconds.
+    pub fn worked(&mut self, nanos: u64) {
+        self.done_between = self.done_between.saturating_add(nanos);
+    }
+
+    /// How many slices the search for a pod had.
+    #[must_use]
+    pub fn slices(&self, key: &Key) -> u32 {
+        self.pods.get(key).map_or(0, |waiting| waiting.slices)
+    }
+
     /// Says that a pod that was taken has no place.
     pub fn put_back(&mut self, key: &Key, failure: Failure, now: Timestamp) {
         let Some(mut waiting) = self.take(key) else { return };
         waiting.failures = waiting.failures.saturating_add(1);
+        waiting.slices = 0;
         waiting.rank.since = now;
         match &failure {
             Failure::Refused(_) | Failure::LimitReached(_) => self.moved(Station::Asleep, Cause::Refused),
@@ -297,6 +331,7 @@ impl Queue {
     pub fn wait_until(&mut self, key: &Key, wakes_on: Wakes, until: Timestamp) {
         let Some(mut waiting) = self.take(key) else { return };
         waiting.failures = 0;
+        waiting.slices = 0;
         self.moved(Station::Asleep, Cause::Asking);
         waiting.place = Place::Asleep { until, wakes_on };
         self.put(waiting);
@@ -365,6 +400,7 @@ impl Queue {
         let is_due =
             |order: &BTreeSet<(Timestamp, Rank)>| order.first().is_some_and(|(until, _)| *until <= now);
         !self.ready.is_empty()
+            || !self.put_down.is_empty()
             || !self.backing_off.is_empty()
             || is_due(&self.resting)
             || is_due(&self.asleep)
@@ -375,7 +411,7 @@ impl Queue {
     pub fn counts(&self) -> Counts {
         let gated = self.pods.values().filter(|waiting| waiting.place == Place::Gated).count();
         Counts {
-            ready: self.ready.len(),
+            ready: self.ready.len() + self.put_down.len(),
             backing_off: self.backing_off.len() + self.resting.len(),
             asleep: self.asleep.len(),
             gated,
@@ -448,6 +484,9 @@ impl Queue {
             Place::Ready => {
                 self.ready.remove(rank);
             }
+            Place::PutDown => {
+                self.put_down.remove(rank);
+            }
             Place::BackingOff { until } => {
                 self.backing_off.remove(&(*until, rank.clone()));
             }
@@ -475,6 +514,9 @@ impl Queue {
         match &waiting.place {
             Place::Ready => {
                 self.ready.insert(rank.clone());
+            }
+            Place::PutDown => {
+                self.put_down.insert(rank.clone());
             }
             Place::BackingOff { until } => {
                 self.backing_off.insert((*until, rank.clone()));

@@ -10,12 +10,14 @@
 //! `cargo run --release -p bench -- waiting` measures whether pods that wait for their devices hold others up.
 //! `cargo run --release -p bench -- negotiating` measures whether pods that drivers are asked about hold others up.
 //! `cargo run --release -p bench -- gang` measures how long a large gang takes to be seated, or refused.
+//! `cargo run --release -p bench -- beside` measures how long pods wait beside claims that are hard to decide.
 //! `cargo run --release -p bench -- turns` measures how long others wait for a turn that is hard to decide.
 //! `cargo run --release -p bench -- fabric` measures how long it takes to decide for a large fabric.
 //! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
 
 mod allocate;
 mod apiserver;
+mod beside;
 mod clock;
 mod contenders;
 mod decode;
@@ -70,6 +72,7 @@ enum Command {
     Shapes(shapes::Shapes),
     /// Decide what is hard to decide, and see how long other pods wait for it
     Turns(turns::Turns),
+    Beside(beside::Beside),
     /// Place pods while others wait for devices that are made ready
     Waiting(waiting::Waiting),
     /// Measure one reader in a process of its own; `decode` calls this
@@ -90,6 +93,7 @@ fn main() -> anyhow::Result<()> {
         Command::Selectors(selectors) => selectors.run(),
         Command::Shapes(shapes) => shapes.run(),
         Command::Turns(turns) => turns.run(),
+        Command::Beside(beside) => beside.run(),
         Command::Waiting(waiting) => waiting.run(),
         Command::One(one) => one.run(),
     }

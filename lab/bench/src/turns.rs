@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use cluster::change::{Change, GroupChange};
+use cluster::claims::ClaimState;
 use cluster::published::Published;
 use decisions::profile::Profile;
 use decisions::settings::{Patience, Settings};
@@ -83,11 +84,14 @@ impl Turns {
     }
 }
 
-/// One turn, and what came of it.
+/// All turns until something came of it, and how long the longest took.
 fn turn(mut engine: Engine) -> Outcome {
-    let began = worked();
-    let effects = engine.handle(NOW, Input::Turn { attempts: 1 });
-    let ms = (worked() - began).as_secs_f64() * 1e3;
+    let (mut effects, mut ms) = (Vec::new(), 0.0_f64);
+    while engine.wants_turn(NOW) {
+        let began = worked();
+        effects.extend(engine.handle(NOW, Input::Turn { attempts: 1 }));
+        ms = ms.max((worked() - began).as_secs_f64() * 1e3);
+    }
     let is_seat = |effect: &&Effect| matches!(effect, Effect::Submit(_, Write::Allocate { .. }));
     let note = effects.iter().find_map(|effect| match effect {
         Effect::Submit(_, Write::Note { message, .. }) => Some(message.clone()),
@@ -191,7 +195,7 @@ const VALUES: u64 = 9;
 const DEVICES: usize = 96;
 
 /// A pod whose claim wants devices that agree with each other in many ways, and nodes with devices that differ in many.
-fn hard(nodes: usize, has_easy: bool) -> Engine {
+pub(crate) fn hard(nodes: usize, has_easy: bool) -> Engine {
     let mut engine = engine(&[]);
     let mut random = Random::new(7);
     let mut fact = |change: Change| drop(engine.handle(NOW, Input::Changed(change)));
@@ -208,7 +212,15 @@ fn hard(nodes: usize, has_easy: bool) -> Engine {
         let revision = SliceRevision { slice: number as u64, revision: 1 };
         fact(Change::SliceApplied(Arc::new(Published::new(slice, revision))));
     }
-    let mut state = claim(0);
+    let state = hard_claim(0, &mut random);
+    fact(Change::ClaimApplied(Box::new(state)));
+    fact(Change::PodApplied(Arc::new(pod(0))));
+    engine
+}
+
+/// A claim that wants devices that agree with each other in many ways.
+pub(crate) fn hard_claim(number: usize, random: &mut Random) -> ClaimState {
+    let mut state = claim(number);
     let ask = Ask {
         class: "gpu".into(),
         selectors: Vec::new(),
@@ -232,9 +244,7 @@ fn hard(nodes: usize, has_easy: bool) -> Engine {
         id: state.wish.id.clone(),
         spec: ClaimSpec { requests, constraints, ..ClaimSpec::default() },
     });
-    fact(Change::ClaimApplied(Box::new(state)));
-    fact(Change::PodApplied(Arc::new(pod(0))));
-    engine
+    state
 }
 
 #[cfg(test)]

@@ -2,40 +2,54 @@
 //!
 //! Invariant: nothing is changed here but what is known about expressions, and how much work is left.
 
-use allocation::{AllocationAnswer, Asked, DeviceOrder, Question, Reply, allocate_within};
+use allocation::{
+    AllocationAnswer, AllocationError, Asked, DeviceOrder, Inquiry, Progress, Question, Reply,
+    allocate_within,
+};
 use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
 use model::node::Node;
 
+use crate::caches::Caches;
 use crate::cycle::Cycle;
 use crate::devices::extended::wish_on;
 use crate::filters;
 use crate::values::certainty::Certainty;
+use crate::values::no_devices::NoDevices;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::Nearest;
 use crate::values::reason::DeviceReason;
 use crate::values::work;
-
-/// Why a node has no devices for claims.
-#[derive(Debug)]
-pub(crate) struct NoDevices {
-    pub reason: DeviceReason,
-    /// What came closest.
-    pub nearest: Option<Nearest>,
-    pub certainty: Certainty,
-}
-
-impl From<DeviceReason> for NoDevices {
-    fn from(reason: DeviceReason) -> NoDevices {
-        NoDevices { reason, nearest: None, certainty: Certainty::Proved }
-    }
-}
 
 /// Nodes with devices for claims, and what is the matter with the others that were looked at, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub nodes: Vec<(NodeIdx, Vec<Allocation>)>,
     pub others: Vec<(NodeIdx, NoDevices)>,
+}
+
+impl Caches {
+    /// Goes on with a question, and keeps how far that came.
+    fn go_on(&mut self, question: &Question<'_>) -> Result<Reply, AllocationError> {
+        let anew =
+            Inquiry::new(question, &mut self.expressions).inspect_err(|_| self.work.spend(work::QUESTION))?;
+        let (_, begun) = anew.spent();
+        self.work.spend(begun);
+        let mut inquiry = self.inquiries.resume(&question.node.name, anew);
+        let (steps, before) = inquiry.spent();
+        let open = Ok(Reply { answer: AllocationAnswer::BudgetSpent, steps, work: before });
+        let left = self.work.left_for_question(before);
+        let reply = match inquiry.is_over() || left > 0 {
+            true => match inquiry.advance(left) {
+                Progress::Done(reply) => reply,
+                Progress::Paused => open,
+            },
+            false => open,
+        };
+        self.work.spend(inquiry.spent().1.saturating_sub(before));
+        self.inquiries.keep(&question.node.name, inquiry);
+        reply
+    }
 }
 
 impl Cycle<'_> {
@@ -47,13 +61,21 @@ impl Cycle<'_> {
         let mut found = Found::default();
         let mut hard: Vec<(NodeIdx, usize)> = Vec::new();
         let kept = self.caches.work.limit(self.caches.work.left() / 2);
+        let keeps = self.caches.work.is_sliced();
         for at in candidates {
+            if let Some(none) = self.caches.inquiries.refused(*at).filter(|_| keeps) {
+                self.caches.work.spend(work::GLANCE);
+                found.others.push((*at, none));
+                continue;
+            }
             let share = self.caches.work.limit_to_share(candidates.len());
             match self.devices_at(*at, claims) {
                 Ok(allocations) => found.nodes.push((*at, allocations)),
                 Err(none) => {
-                    if none.certainty == Certainty::LimitReached && self.caches.work.is_spent() {
+                    if none.certainty == Certainty::LimitReached {
                         hard.push((*at, found.others.len()));
+                    } else if keeps {
+                        self.caches.inquiries.refuse(*at, &none);
                     }
                     found.others.push((*at, none));
                 }
@@ -125,8 +147,13 @@ impl Cycle<'_> {
             order: DeviceOrder::PreferReady,
             budget: self.settings.search_steps_max,
         };
-        let reply = allocate_within(&question, &mut self.caches.expressions, self.caches.work.left());
-        self.caches.work.spend(reply.as_ref().map_or(work::QUESTION, |reply| reply.work));
+        let reply = if self.caches.work.is_sliced() {
+            self.caches.go_on(&question)
+        } else {
+            let reply = allocate_within(&question, &mut self.caches.expressions, self.caches.work.left());
+            self.caches.work.spend(reply.as_ref().map_or(work::QUESTION, |reply| reply.work));
+            reply
+        };
         reply.map_err(|error| DeviceReason::Question(Box::new(error)))
     }
 

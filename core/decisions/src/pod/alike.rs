@@ -153,6 +153,11 @@ impl Cycle<'_> {
             let kept = self.caches.work.limit_to_share(count);
             self.caches.work.spend(work::NODE);
             self.look(kind, at, claims);
+            if self.caches.work.is_cut() {
+                // What is not known of it yet may be found out in the next slice.
+                kind.set(at, None);
+                kind.unseen.insert(at);
+            }
             self.caches.work.restore(kept);
         }
         self.caches.work.restore(kept);

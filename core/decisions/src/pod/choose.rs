@@ -6,12 +6,12 @@ use model::pod::Pod;
 
 use crate::caches::refusals::AlikePods;
 use crate::cycle::Cycle;
-use crate::devices::search::NoDevices;
 use crate::devices::wakes::add_node;
 use crate::filters;
 use crate::profile::Profile;
 use crate::values::choice::{Choice, choice};
 use crate::values::filter_set::Filter;
+use crate::values::no_devices::NoDevices;
 use crate::values::openings::Openings;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
@@ -36,7 +36,9 @@ impl Cycle<'_> {
             return Ok(choice);
         }
         let chosen = self.choose_anew(pod, &claims, &profile);
-        if let Err(refusal) = &chosen {
+        if let Err(refusal) = &chosen
+            && !self.caches.work.is_cut()
+        {
             let companions = self.companions_of(&pod.shape, &profile);
             let pods = AlikePods { pod, claims: &claims, profile: &profile, companions: companions.as_ref() };
             self.caches.refusals.remember_refused(pods, self.moment(), refusal);

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use cluster::nodes::NodeIdx;
 
-use crate::devices::search::NoDevices;
 use crate::devices::wakes::{Breadth, add_node};
 use crate::values::certainty::Certainty;
 use crate::values::filter_set::{Filter, FilterSet};
 use crate::values::in_the_way::InTheWay;
+use crate::values::no_devices::NoDevices;
 use crate::values::node_refusal::NodeRefusal;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::{Nearest, PodRefusal, Removed};

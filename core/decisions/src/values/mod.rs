@@ -12,6 +12,7 @@ pub mod lacking;
 pub(crate) mod lot;
 pub mod meaning;
 pub(crate) mod miss;
+pub(crate) mod no_devices;
 pub mod node_refusal;
 pub mod not_ready;
 pub(crate) mod openings;

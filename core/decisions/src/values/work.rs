@@ -10,6 +10,9 @@
 /// What may be done for one pod or gang, and in answer to one fact.
 const WORK_MAX: u64 = 500_000_000;
 
+/// What is done for one pod before others have their turn.
+const SLICE: u64 = 3_000_000;
+
 /// How much a node gets at the least when several share what there is.
 const SHARE_MIN: u64 = 2_000_000;
 
@@ -44,12 +47,19 @@ pub struct Work {
     most: u64,
     left: u64,
     done: u64,
+    /// What may be done before others have their turn.
+    slice: u64,
+    /// What may be done about one question, with what was done about it in earlier slices.
+    question: u64,
 }
 
-/// Work that is kept back for later.
+/// Work that is kept back for later, and what could be done about one question.
 #[derive(Debug)]
 #[must_use = "what is kept back is given back later"]
-pub struct Kept(u64);
+pub struct Kept {
+    left: u64,
+    question: u64,
+}
 
 impl Default for Work {
     fn default() -> Work {
@@ -60,7 +70,7 @@ impl Default for Work {
 impl Work {
     /// So much for each pod or gang.
     pub fn of(most: u64) -> Work {
-        Work { most, left: most, done: 0 }
+        Work { most, left: most, done: 0, slice: u64::MAX, question: u64::MAX }
     }
 
     /// Something else is decided now.
@@ -68,10 +78,41 @@ impl Work {
         *self = Work::of(self.most);
     }
 
+    /// A search goes on that had so many slices before. A slice is long enough to see that many nodes again.
+    pub fn begin_slice(&mut self, before: u32, nodes: usize) {
+        self.begin();
+        let slice = SLICE + nodes as u64 * NODE * 2;
+        self.left = self.most.saturating_sub(slice.saturating_mul(before.into()));
+        self.slice = slice;
+    }
+
+    /// What comes now is not cut.
+    pub fn end_slice(&mut self) {
+        self.slice = u64::MAX;
+    }
+
+    /// Whether what is decided may be put down and taken up.
+    #[must_use]
+    pub fn is_sliced(&self) -> bool {
+        self.slice != u64::MAX
+    }
+
+    /// Whether the slice is over although more may be done in another.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.slice == 0 && self.left > 0
+    }
+
     /// How much is left.
     #[must_use]
     pub fn left(&self) -> u64 {
-        self.left
+        self.left.min(self.slice)
+    }
+
+    /// How much is left for a question about which so much was done in earlier slices.
+    #[must_use]
+    pub fn left_for_question(&self, done: u64) -> u64 {
+        self.left().min(self.question.saturating_sub(done))
     }
 
     /// How much was done since something else was decided.
@@ -82,12 +123,15 @@ impl Work {
     /// Whether nothing is left.
     #[must_use]
     pub fn is_spent(&self) -> bool {
-        self.left == 0
+        self.left() == 0
     }
 
     /// Counts what was done.
     pub fn spend(&mut self, nanos: u64) {
         self.left = self.left.saturating_sub(nanos);
+        if self.is_sliced() {
+            self.slice = self.slice.saturating_sub(nanos);
+        }
         self.done = self.done.saturating_add(nanos);
     }
 
@@ -96,12 +140,15 @@ impl Work {
         let granted = self.left.min(most);
         let kept = self.left - granted;
         self.left = granted;
-        Kept(kept)
+        Kept { left: kept, question: self.question }
     }
 
-    /// The same for one of so many that share what is left.
+    /// The same for one of so many that share what is left. No question gets more than that in all.
     pub fn limit_to_share(&mut self, of: usize) -> Kept {
-        self.limit((self.left / of.max(1) as u64).max(SHARE_MIN))
+        let share = (self.left / of.max(1) as u64).max(SHARE_MIN);
+        let kept = self.limit(share);
+        self.question = share;
+        kept
     }
 
     /// Keeps a part for what comes after.
@@ -110,20 +157,22 @@ impl Work {
     }
 
     /// Lets what was kept back be done.
-    pub fn restore(&mut self, Kept(kept): Kept) {
-        self.left += kept;
+    pub fn restore(&mut self, Kept { left, question }: Kept) {
+        self.left += left;
+        self.question = question;
     }
 
     /// Lets seats be handed out that were found, even if nothing is left.
     pub fn begin_hand_out(&mut self) -> Kept {
         let kept = self.left;
         self.left = self.hand_out_max();
-        Kept(kept)
+        Kept { left: kept, question: self.question }
     }
 
     /// Goes on with what was left before seats were handed out.
-    pub fn end_hand_out(&mut self, Kept(kept): Kept) {
-        self.left = kept.saturating_sub(self.hand_out_max() - self.left);
+    pub fn end_hand_out(&mut self, Kept { left, question }: Kept) {
+        self.question = question;
+        self.left = left.saturating_sub(self.hand_out_max() - self.left);
     }
 
     /// How much may go into finding devices again for seats that were found.
@@ -158,6 +207,29 @@ mod tests {
         assert_eq!(work.left(), SHARE_MIN);
         work.restore(kept);
         assert_eq!(work.left(), WORK_MAX);
+    }
+
+    #[test]
+    fn a_slice_ends_before_all_is_done_and_the_last_does_not() {
+        let mut work = Work::of(SLICE * 2);
+        work.begin_slice(0, 0);
+        work.spend(SLICE + 1);
+        assert!(work.is_spent() && work.is_cut());
+        work.begin_slice(1, 0);
+        assert!(!work.is_spent());
+        work.spend(SLICE + 1);
+        assert!(work.is_spent() && !work.is_cut());
+    }
+
+    #[test]
+    fn a_question_gets_no_more_than_its_share_in_all_slices() {
+        let mut work = Work::default();
+        work.begin_slice(0, 0);
+        let kept = work.limit_to_share(100);
+        assert_eq!(work.left_for_question(0), SLICE);
+        assert_eq!(work.left_for_question(WORK_MAX / 100), 0);
+        work.restore(kept);
+        assert_eq!(work.left_for_question(WORK_MAX / 100), SLICE);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::groups::Key;
+use decisions::certainty::Certainty;
 use decisions::filters::FilterSet;
 use decisions::holding::held;
 use decisions::meaning::Meaning;
@@ -48,10 +49,12 @@ impl Engine {
                 Key::Pod(uid) => uid,
                 Key::Gang(id) => {
                     self.turn_gang(now, id);
+                    self.queue.worked(self.caches.work.done());
                     continue;
                 }
                 Key::Tree(id) => {
                     self.turn_tree(now, id);
+                    self.queue.worked(self.caches.work.done());
                     continue;
                 }
             };
@@ -67,7 +70,20 @@ impl Engine {
             }
             self.tell_ignored(&pod);
             self.watch_claims(&pod);
+            self.caches.work.begin_slice(self.queue.slices(&key), self.facts.nodes.count_max());
+            self.caches.take_up(&self.facts, &self.plans, &pod.uid);
             let (chosen, lifted) = self.decide(&pod);
+            let inquiries = std::mem::take(&mut self.caches.inquiries);
+            if let Err(refusal) = &chosen
+                && refusal.certainty() == Certainty::LimitReached
+                && self.caches.work.is_cut()
+            {
+                self.caches.put_down.put_down(&pod.uid, inquiries);
+                self.queue.put_down(&key);
+                // Facts that came meanwhile are heard first.
+                break;
+            }
+            self.caches.work.end_slice();
             match chosen {
                 Ok(Choice { negotiation: Some(openings), .. }) => self.negotiate(now, &pod, &openings),
                 Ok(choice) => {
@@ -79,6 +95,7 @@ impl Engine {
                     self.refused(now, &pod, &refusal);
                 }
             }
+            self.queue.worked(self.caches.work.done());
         }
     }
 

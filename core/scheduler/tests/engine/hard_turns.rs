@@ -9,7 +9,8 @@ use decisions::settings::Settings;
 use gates::{Gate, Gates};
 use model::claim::{Amount, Claim, ClaimSpec, Class, Constraint, Request, Rule, Wish};
 use model::device::{Attribute, Device, NodeShare, Part, PoolId, Reach, Slice};
-use scheduler::engine::Engine;
+use model::pod::Pod;
+use scheduler::engine::{Engine, Input};
 use selector::SliceRevision;
 
 use crate::gangs::{gang_settings, group, member};
@@ -210,14 +211,87 @@ fn hard_world() -> World {
     world
 }
 
+/// Gives turns until nobody wants one, and says how many that were and how much work the longest was after which a search was
+/// put down.
+fn turns(world: &mut World) -> (u32, u64) {
+    let (mut count, mut most) = (0, 0);
+    while world.engine.wants_turn(world.now) {
+        world.turn();
+        count += 1;
+        if world.engine.wants_turn(world.now) {
+            most = most.max(world.engine.work_done());
+        }
+        assert!(count < 1_000, "the search does not end");
+    }
+    (count, most)
+}
+
+/// A world in which as much work is done for a pod as usual, and a pod that cannot be decided in one turn.
+fn sliced_world(values: u64) -> World {
+    let settings = Settings { search_steps_max: u64::MAX, gates: Gates::default(), ..settings() };
+    let mut world = World { engine: Engine::new(settings).with_work_max(150_000_000), ..world() };
+    world.fact(gpu_class());
+    ["a", "b"].iter().for_each(|name| various(&mut world, name, values));
+    world.add_claim(hard_claim("hard"));
+    world.add_pod(Pod { priority: 10, ..pod("hard", 100, &["hard"]) });
+    world
+}
+
+/// What is done in one turn before a search is put down: a slice, and what was begun in it.
+const SLICE_MAX: u64 = 4_500_000;
+
+#[test]
+fn a_search_is_put_down_so_that_others_have_their_turn() {
+    let mut world = sliced_world(9);
+    world.tell(Input::Turn { attempts: 1 });
+    assert!(world.engine.work_done() < SLICE_MAX, "{}", world.engine.work_done());
+    assert!(world.told.is_empty(), "nothing is known yet: {:?}", world.told);
+    // It is more important and came first, and yet it does not keep another from its node.
+    world.add_claim(claim("easy"));
+    world.add_pod(pod("easy", 100, &["easy"]));
+    world.tell(Input::Turn { attempts: 1 });
+    world.carry_out();
+    world.carry_out();
+    assert!(world.node_of("easy").is_some());
+    let (count, most) = turns(&mut world);
+    assert!(most < SLICE_MAX, "{most}");
+    assert!((2..40).contains(&count), "{count}");
+    // All slices together are enough to prove it.
+    assert!(world.told.iter().any(|line| line.contains("2 cannot allocate all claims")), "{:?}", world.told);
+}
+
+#[test]
+fn a_pod_that_goes_while_its_search_is_put_down_leaves_nothing() {
+    let mut world = sliced_world(9);
+    world.tell(Input::Turn { attempts: 1 });
+    assert!(world.engine.wants_turn(world.now));
+    world.remove_pod("hard");
+    assert!(!world.engine.wants_turn(world.now));
+    // Another of its name begins anew.
+    world.add_pod(pod("hard", 100, &["hard"]));
+    let (count, _) = turns(&mut world);
+    assert!(count >= 2, "{count}");
+    assert!(world.told.iter().any(|line| line.contains("2 cannot allocate all claims")), "{:?}", world.told);
+}
+
+#[test]
+fn devices_that_come_while_a_search_is_put_down_are_found() {
+    let mut world = sliced_world(9);
+    world.tell(Input::Turn { attempts: 1 });
+    various(&mut world, "easy", 1);
+    turns(&mut world);
+    world.settle();
+    assert_eq!(world.node_of("hard").as_deref(), Some("easy"), "{:?}", world.told.last());
+}
+
 #[test]
 fn a_pod_with_a_hard_claim_does_not_hold_up_others() {
     let mut world = hard_world();
     ["a", "b", "c"].iter().for_each(|name| various(&mut world, name, 9));
     world.add_claim(hard_claim("hard"));
     world.add_pod(pod("hard", 100, &["hard"]));
-    world.turn();
-    assert!(world.engine.work_done() < WORK_DONE_MAX, "{}", world.engine.work_done());
+    let (_, most) = turns(&mut world);
+    assert!(most < SLICE_MAX, "{most}");
     let told = "hard: 0/3 nodes are available: 3 reached the limit of the search for devices. On node a, the search reached its \
                 limit before it found devices or proved that there are none.";
     assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told);
@@ -236,7 +310,7 @@ fn a_pod_with_a_hard_claim_does_not_hold_up_others() {
         &world.told[before..]
     );
     world.later(2);
-    world.turn();
+    turns(&mut world);
     assert!(world.told[before..].iter().any(|line| line.starts_with("hard: ")), "it is tried again");
 }
 
