@@ -167,7 +167,6 @@ codes! { GangReason, GANGS:
     NotTried => "GangNotTried",
     Tree { .. } => "GroupsUnschedulable",
     Group { .. } => "GroupUnschedulable",
-    GroupNotTried(_) => "GroupNotTried",
     TooFewWholeGroups { .. } => "TooFewGroupsWithMembers",
     TooFewGroupsFit { .. } => "TooFewGroupsFit",
     NoTreeDomain { .. } => "NoDomainForGroups",

@@ -75,8 +75,6 @@ pub enum GangReason {
         /// Why.
         why: Box<GangReason>,
     },
-    /// A group was not tried any more.
-    GroupNotTried(GroupId),
     /// Too few groups of a tree have enough members.
     TooFewWholeGroups {
         /// How many are needed.

@@ -84,7 +84,6 @@ fn add_reason(meaning: &mut String, why: &GangReason) {
         | GangReason::MemberClaims
         | GangReason::RestIsSeated
         | GangReason::NotTried
-        | GangReason::GroupNotTried(_)
         | GangReason::TooFewWholeGroups { .. }
         | GangReason::TooFewGroupsFit { .. } => {}
     }

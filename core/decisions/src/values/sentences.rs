@@ -416,7 +416,6 @@ impl Display for GangReason {
             GangReason::Group { group, beside, why } => {
                 write!(out, "group {} beside {beside} others: {why}", group.name)
             }
-            GangReason::GroupNotTried(group) => write!(out, "group {} was not tried any more", group.name),
             GangReason::TooFewWholeGroups { needed } => {
                 write!(out, "too few of its groups have enough members, {needed} needed")
             }
