@@ -1,7 +1,7 @@
 //! Pods on their way to nodes, and what is being written for them.
 //!
 //! Invariant: when a pod goes on at the latest and which claims it waits for follow from its stage, and are found by time and by claim
-//! for as long as it is in that stage.
+//! for as long as it is in that stage. Pods on their way are found by the claims that they name.
 
 use std::collections::BTreeSet;
 
@@ -23,6 +23,8 @@ use crate::write::{Consumer, WriteId};
 pub(crate) struct Bindings {
     /// Pods on their way, by uid.
     by_pod: FxHashMap<PodUid, Binding>,
+    /// The uids of those that name a claim; nothing else of a claim is written for a pod.
+    by_claim: FxHashMap<ClaimId, BTreeSet<PodUid>>,
     /// When each of those that wait goes on at the latest.
     deadlines: BTreeSet<(Timestamp, PodUid)>,
     /// Writes for pods that are gone, with their users; devices stay taken until the answer.
@@ -44,6 +46,9 @@ pub(crate) struct Bindings {
 impl Bindings {
     /// A pod sets off.
     pub fn begin(&mut self, binding: Binding) {
+        for claim in binding.pod.claim_ids() {
+            self.by_claim.entry(claim).or_default().insert(binding.pod.uid.clone());
+        }
         let before = self.by_pod.insert(binding.pod.uid.clone(), binding);
         debug_assert!(before.is_none(), "a pod is on its way once");
     }
@@ -64,7 +69,20 @@ impl Bindings {
         if let Some((what, claims)) = binding.awaited() {
             claims.iter().for_each(|claim| self.waits.add(claim.clone(), what, uid));
         }
-        if matches!(binding.stage(), BindingStage::Over) { self.by_pod.remove(uid) } else { None }
+        if matches!(binding.stage(), BindingStage::Over) { self.end(uid) } else { None }
+    }
+
+    fn end(&mut self, uid: &PodUid) -> Option<Binding> {
+        let binding = self.by_pod.remove(uid)?;
+        for claim in binding.pod.claim_ids() {
+            if let Some(pods) = self.by_claim.get_mut(&claim) {
+                pods.remove(uid);
+                if pods.is_empty() {
+                    self.by_claim.remove(&claim);
+                }
+            }
+        }
+        Some(binding)
     }
 
     /// A pod on its way.
@@ -114,10 +132,10 @@ impl Underway for Bindings {
 
     fn is_being_reserved(&self, claim: &ClaimId, besides: Option<&str>) -> bool {
         let is_other = |pod: &str| besides != Some(pod);
-        let uses = |binding: &Binding| is_other(&binding.pod.uid) && binding.has_part(claim);
+        let uses = |uid: &PodUid| is_other(uid) && self.get(uid).is_some_and(|one| one.has_part(claim));
         let is_written =
             |(open, user): &(OpenWrite, Consumer)| is_other(&user.uid) && open.part.claim() == Some(claim);
-        self.iter().any(uses) || self.abandoned.values().any(is_written)
+        self.by_claim.get(claim).into_iter().flatten().any(uses) || self.abandoned.values().any(is_written)
     }
 
     fn is_given_up(&self, claim: &ClaimId) -> bool {
