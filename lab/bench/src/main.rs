@@ -12,6 +12,7 @@
 //! `cargo run --release -p bench -- gang` measures how long a large gang takes to be seated, or refused.
 //! `cargo run --release -p bench -- beside` measures how long pods wait beside claims that are hard to decide.
 //! `cargo run --release -p bench -- turns` measures how long others wait for a turn that is hard to decide.
+//! `cargo run --release -p bench -- preempt` measures how what a preemption costs grows with the number of nodes.
 //! `cargo run --release -p bench -- fabric` measures how long it takes to decide for a large fabric.
 //! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
 
@@ -29,6 +30,7 @@ mod gang_trees;
 mod memory;
 mod negotiating;
 mod pods;
+mod preempt;
 mod random;
 mod restart;
 mod schedule;
@@ -62,6 +64,8 @@ enum Command {
     Gang(gang::GangBench),
     /// Place pods while others are negotiated about with drivers' controllers
     Negotiating(negotiating::Negotiating),
+    /// Place pods that have to preempt others, on full clusters of several sizes
+    Preempt(preempt::Preempt),
     /// Start a server that has many objects
     Restart(restart::Restart),
     /// Place many pods with claims, without any API
@@ -88,6 +92,7 @@ fn main() -> anyhow::Result<()> {
         Command::Fabric(fabric) => fabric.run(),
         Command::Gang(gang) => gang.run(),
         Command::Negotiating(negotiating) => negotiating.run(),
+        Command::Preempt(preempt) => preempt.run(),
         Command::Restart(restart) => restart.run(),
         Command::Schedule(schedule) => schedule.run(),
         Command::Selectors(selectors) => selectors.run(),

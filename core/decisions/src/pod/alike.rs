@@ -17,6 +17,7 @@ use crate::caches::tiers::{Found, Traits};
 use crate::cycle::Cycle;
 use crate::devices::alternatives::worth;
 use crate::filters;
+use crate::pod::nominees::Beside;
 use crate::pod::relations::Unit;
 use crate::profile::Profile;
 use crate::scores::{self, Candidate, devices, node_affinity, taints};
@@ -172,7 +173,9 @@ impl Cycle<'_> {
         let settings = &profile.filters;
         let fits = filters::fixed(&shape, &node, settings)
             .and_then(|()| filters::usage(&shape, state, settings))
-            .and_then(|()| self.check_beside_nominees(&shape, ("", kind.priority), state, None, settings));
+            .and_then(|()| {
+                self.check_beside_nominees(&shape, ("", kind.priority), state, Beside::Nothing, settings)
+            });
         let allocations = fits.ok().map(|()| self.devices_on(&node, claims));
         let view = self.view(&profile.scores, None);
         let found = match &allocations {

@@ -6,6 +6,7 @@ use model::pod::Pod;
 use crate::cycle::Cycle;
 use crate::devices::search::Found;
 use crate::filters::{self, Around, Mounts};
+use crate::pod::nominees::Beside;
 use crate::pod::ranking::best_first;
 use crate::pod::tally::Tally;
 use crate::profile::Profile;
@@ -47,6 +48,8 @@ impl Cycle<'_> {
         })?;
         let mut tally = Tally { wakes_on: Wake::NodeAdded.into(), ..Tally::default() };
         let mut candidates: Vec<NodeIdx> = Vec::new();
+        // Nominees of a node are counted while it is looked at.
+        let mut with_nominees = (!self.plans.nominations.is_empty()).then(|| around.clone());
         for (at, state) in self.facts.nodes.iter() {
             tally.nodes += 1;
             let node = filters::node_of(state);
@@ -57,7 +60,8 @@ impl Cycle<'_> {
                 .and_then(|()| around.check(state))
                 .and_then(|()| {
                     let who = (&*pod.uid, pod.priority);
-                    self.check_beside_nominees(&pod.shape, who, state, Some(&around), settings)
+                    let beside = with_nominees.as_mut().map_or(Beside::Nothing, Beside::Counted);
+                    self.check_beside_nominees(&pod.shape, who, state, beside, settings)
                 });
             match fits {
                 Ok(()) => candidates.push(at),

@@ -15,6 +15,7 @@ mod relations;
 mod selected;
 mod tally;
 
+pub(crate) use self::nominees::Beside;
 pub use crate::values::choice::{Choice, Wanted};
 pub use crate::values::pod_claims::{Footing, PodClaims};
 pub use crate::values::pod_refusal::PodRefusal;

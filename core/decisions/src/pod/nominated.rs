@@ -4,6 +4,7 @@ use model::pod::Pod;
 
 use crate::cycle::Cycle;
 use crate::filters::{self, Around, Mounts};
+use crate::pod::nominees::Beside;
 use crate::profile::Profile;
 use crate::values::choice::{Choice, choice};
 use crate::values::pod_claims::PodClaims;
@@ -27,10 +28,10 @@ impl Cycle<'_> {
         let companions = self.companions_of(&pod.shape, profile);
         let around =
             Around::new(&pod.shape, &self.facts.nodes, &self.facts.namespaces, settings, companions.as_ref());
-        let around = around.with_volumes(&self.facts.nodes, &self.facts.volumes, settings);
+        let mut around = around.with_volumes(&self.facts.nodes, &self.facts.volumes, settings);
         around.check(state).ok()?;
         let who = (&*pod.uid, pod.priority);
-        self.check_beside_nominees(&pod.shape, who, state, Some(&around), settings).ok()?;
+        self.check_beside_nominees(&pod.shape, who, state, Beside::Counted(&mut around), settings).ok()?;
         let allocations = self.devices_on(&node, claims).ok()?;
         Some(choice(pod, &node, claims, allocations))
     }

@@ -11,6 +11,17 @@ use crate::filters::{self, Around, FilterSettings};
 use crate::plans::nominations::Nomination;
 use crate::values::node_refusal::NodeRefusal;
 
+/// What pods everywhere mean for a pod, to be looked at with nominees of a node among them.
+#[derive(Debug)]
+pub(crate) enum Beside<'a> {
+    /// It is not looked at.
+    Nothing,
+    /// Nominees are counted there for a moment.
+    Counted(&'a mut Around),
+    /// Nominees are counted in a copy, which takes longer the more places there are.
+    Copied(&'a Around),
+}
+
 impl Cycle<'_> {
     /// Gives back the devices of plans that do not matter to a pod until the cycle ends: its own, and those for less important
     /// pods. Tells the uids of these pods.
@@ -41,7 +52,7 @@ impl Cycle<'_> {
         shape: &Shape,
         (uid, priority): (&str, i32),
         state: &NodeState,
-        around: Option<&Around>,
+        around: Beside<'_>,
         settings: &FilterSettings,
     ) -> Result<(), NodeRefusal> {
         if self.plans.nominations.is_empty() {
@@ -57,9 +68,18 @@ impl Cycle<'_> {
         let mut state = state.clone();
         nominees.iter().for_each(|pod| state.put((*pod).clone()));
         filters::usage(shape, &state, settings)?;
-        let Some(around) = around else { return Ok(()) };
-        let mut around = around.clone();
+        let mut copy;
+        let around = match around {
+            Beside::Nothing => return Ok(()),
+            Beside::Counted(around) => around,
+            Beside::Copied(around) => {
+                copy = around.clone();
+                &mut copy
+            }
+        };
         nominees.iter().for_each(|pod| around.add(pod, node));
-        around.check(&state)
+        let fits = around.check(&state);
+        nominees.iter().for_each(|pod| around.remove(pod, node));
+        fits
     }
 }

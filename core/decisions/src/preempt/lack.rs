@@ -22,6 +22,7 @@ pub(crate) struct Preemptor<'p> {
     pub pod: &'p Pod,
     pub profile: &'p Profile,
     pub claims: &'p PodClaims,
+    /// What pods everywhere mean for it. A trial counts those that it takes away, and counts them again when it ends.
     pub around: Around,
     pub mounts: Mounts,
     pub now: Timestamp,

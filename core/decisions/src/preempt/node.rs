@@ -60,15 +60,15 @@ impl Cycle<'_> {
     /// Whether a pod would fit on a node if some of these went, and which have to.
     fn try_without(
         &mut self,
-        preemptor: &Preemptor<'_>,
+        preemptor: &mut Preemptor<'_>,
         at: NodeIdx,
         victims: Vec<Unit>,
     ) -> Result<Candidate, Lack> {
         let mut trial = self.trial(preemptor, at);
-        let was_in_vain = self.check_room(&trial).is_ok();
+        let was_in_vain = self.check_room(&mut trial).is_ok();
         pods_of(&victims).for_each(|victim| self.take_away(&mut trial, victim));
         let fits = self.check(&mut trial, was_in_vain).map(|()| self.reprieve(&mut trial, victims));
-        self.end_trial(&trial);
+        self.end_trial(trial);
         fits
     }
 
@@ -76,7 +76,7 @@ impl Cycle<'_> {
     /// and the pods that hold them.
     pub(crate) fn look_ahead(
         &mut self,
-        preemptor: &Preemptor<'_>,
+        preemptor: &mut Preemptor<'_>,
         at: NodeIdx,
         going: &[Arc<Pod>],
     ) -> Option<Candidate> {
@@ -84,12 +84,12 @@ impl Cycle<'_> {
         going.iter().for_each(|victim| self.take_away(&mut trial, victim));
         let fits = self.check(&mut trial, false).is_ok();
         let candidate = fits.then(|| candidate(&mut trial, going.to_vec(), (0, 0)));
-        self.end_trial(&trial);
+        self.end_trial(trial);
         candidate
     }
 
     /// Lets as many pods stay as can, the most important first; before all others the pods that a disruption budget would keep.
-    fn reprieve(&mut self, trial: &mut NodeTrial<'_>, victims: Vec<Unit>) -> Candidate {
+    fn reprieve(&mut self, trial: &mut NodeTrial<'_, '_>, victims: Vec<Unit>) -> Candidate {
         let (kept, others): (Vec<_>, Vec<_>) =
             self.with_violations(victims).into_iter().partition(|(_, violations)| *violations > 0);
         let mut violations = 0;
@@ -128,7 +128,7 @@ impl Cycle<'_> {
 }
 
 fn candidate(
-    trial: &mut NodeTrial<'_>,
+    trial: &mut NodeTrial<'_, '_>,
     victims: Vec<Arc<Pod>>,
     (violations, broken): (usize, usize),
 ) -> Candidate {

@@ -65,7 +65,7 @@ impl Cycle<'_> {
     fn plan_again(&mut self, pod: &Arc<Pod>, at: NodeIdx, going: &[Arc<Pod>]) -> Option<Candidate> {
         let profile = self.settings.profile_of(pod);
         let claims = self.claims_of(pod, &profile).ok().filter(PodClaims::need_devices)?;
-        let preemptor = self.preemptor((pod, &profile), &claims)?;
-        self.look_ahead(&preemptor, at, going)
+        let mut preemptor = self.preemptor((pod, &profile), &claims)?;
+        self.look_ahead(&mut preemptor, at, going)
     }
 }

@@ -20,6 +20,7 @@ use crate::cycle::Cycle;
 use crate::filters::{self, Around, Heeds, Mounts};
 use crate::gang::members::cast::Cast;
 use crate::gang::members::member::Member;
+use crate::pod::Beside;
 use crate::profile::Profile;
 
 /// By what nodes differ for rules: places by label, which rules count pods there, and its number if it is like no other.
@@ -264,7 +265,7 @@ impl Rules {
             && (varies || {
                 let who = (&*member.pod.uid, member.pod.priority);
                 let (shape, settings) = (&member.pod.shape, &profile.filters);
-                cycle.check_beside_nominees(shape, who, state, Some(around), settings).is_ok()
+                cycle.check_beside_nominees(shape, who, state, Beside::Copied(around), settings).is_ok()
             })
     }
 
@@ -305,7 +306,7 @@ impl Rules {
         let (pod, around) = (&self.pods[kind], &self.now[kind]);
         around.check(state)?;
         let who = (&*pod.uid, pod.priority);
-        cycle.check_beside_nominees(&pod.shape, who, state, Some(around), &profile.filters)
+        cycle.check_beside_nominees(&pod.shape, who, state, Beside::Copied(around), &profile.filters)
     }
 
     /// Counts a member that comes to a node, or with a negative sign goes.

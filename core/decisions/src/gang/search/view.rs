@@ -14,6 +14,7 @@ use crate::gang::members::member::{Bundle, Member};
 use crate::gang::search::assumed_loads::AssumedLoads;
 use crate::gang::search::likeness::Likenesses;
 use crate::gang::search::rules::Rules;
+use crate::pod::Beside;
 use crate::profile::Profile;
 use crate::values::work;
 
@@ -85,7 +86,7 @@ impl<'g, 'c> ClusterView<'g, 'c> {
             let (pod, settings) = (&member.pod, &self.profile.filters);
             let fits = filters::usage(&pod.shape, &state, settings).and_then(|()| {
                 let who = (&*pod.uid, pod.priority);
-                self.cycle.check_beside_nominees(&pod.shape, who, &state, None, settings)
+                self.cycle.check_beside_nominees(&pod.shape, who, &state, Beside::Nothing, settings)
             });
             state.put(pod.clone());
             fits.is_ok()

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::filters;
 use crate::gang::search::joint_devices::{JointDevices, Need, NodeDevices};
 use crate::gang::search::view::ClusterView;
+use crate::pod::Beside;
 use crate::values::gang_reason::NextMember;
 use crate::values::node_refusal::NodeRefusal;
 use crate::values::reason::{DeviceReason, Reason};
@@ -148,7 +149,7 @@ impl ClusterView<'_, '_> {
         let rest = match &self.rules {
             None => {
                 let who = (&*pod.uid, pod.priority);
-                self.cycle.check_beside_nominees(&pod.shape, who, state, None, settings)
+                self.cycle.check_beside_nominees(&pod.shape, who, state, Beside::Nothing, settings)
             }
             Some(rules) => {
                 if let Err(refusal) = rules.around(kind).check_apart(node) {
