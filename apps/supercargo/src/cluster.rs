@@ -92,8 +92,10 @@ impl Base {
         let until = |mut stopped: watch::Receiver<bool>| async move {
             let _ = stopped.wait_for(|stop| *stop).await;
         };
+        let settings = SchedulerSettings::defaults(self.gates);
         let options = runtime::Options {
-            settings: scheduling::settings(&SchedulerSettings::defaults(self.gates), self.gates),
+            settings: scheduling::settings(&settings, self.gates),
+            parallelism: settings.parallelism,
             candidacy: None,
             aside: None,
             shadow: false,

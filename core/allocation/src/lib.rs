@@ -40,7 +40,7 @@ use model::node::Node;
 
 pub use asked::{Asked, Asker};
 pub use error::AllocationError;
-pub use expressions::Expressions;
+pub use expressions::{Expressions, Learned};
 pub use inquiry::{Inquiry, Progress};
 pub use refusal::{Refusal, Stage, StageCount};
 

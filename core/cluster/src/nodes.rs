@@ -7,6 +7,7 @@ pub mod label_sets;
 pub mod placed_terms;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use model::identity::{NodeName, PodUid};
@@ -104,7 +105,13 @@ impl Nodes {
 
     /// The nodes that exist, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (NodeIdx, &NodeState)> {
-        let numbered = self.states.iter().enumerate().map(|(at, state)| (NodeIdx(at as u32), state));
+        self.within(0..self.states.len())
+    }
+
+    /// The nodes that exist with these numbers, in their order.
+    pub fn within(&self, numbers: Range<usize>) -> impl Iterator<Item = (NodeIdx, &NodeState)> {
+        let states = numbers.clone().zip(&self.states[numbers]);
+        let numbered = states.map(|(at, state)| (NodeIdx(at as u32), state));
         numbered.filter(|(_, state)| state.node.is_some())
     }
 

@@ -7,6 +7,7 @@
 //! From the bottom up; no module uses one that stands below it in this list:
 //! - `values`: choices, refusals and reasons, and what they are counted by;
 //! - `filters` and `scores`: which nodes will do for a pod, and which are better;
+//! - `lanes`: how pieces of work are done side by side;
 //! - `profile`, `settings`, `plans`, `underway`, `caches`, `readiness`: what a scheduling cycle sees besides facts;
 //! - `cycle`: one scheduling cycle, on which all decisions below are methods;
 //! - `devices`: the claims of a pod, and devices for them;
@@ -21,6 +22,7 @@ mod devices;
 pub mod filters;
 pub mod gang;
 pub mod giving_back;
+pub mod lanes;
 pub mod negotiation;
 pub mod plans;
 pub mod pod;

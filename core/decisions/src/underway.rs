@@ -3,7 +3,7 @@
 use model::claim::ClaimId;
 
 /// What is being written, as far as it counts in a decision.
-pub trait Underway {
+pub trait Underway: Sync {
     /// Whether a pod is on its way to a node, or is being taken back from there.
     fn is_on_its_way(&self, pod: &str) -> bool;
 

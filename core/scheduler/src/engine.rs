@@ -36,6 +36,7 @@ use cluster::ledger::Ledger;
 use cluster::nodes::Nodes;
 use decisions::comparison::{NodeScores, compare};
 use decisions::gang::members_here;
+use decisions::lanes::Lanes;
 use decisions::readiness::Readiness;
 use decisions::work::Work;
 use model::claim::ClaimId;
@@ -118,6 +119,13 @@ impl Engine {
     #[must_use]
     pub fn with_work_max(mut self, nanos: u64) -> Engine {
         self.caches.work = Work::of(nanos);
+        self
+    }
+
+    /// The same scheduler, which does side by side in these lanes what it finds out of many nodes. What it decides is the same.
+    #[must_use]
+    pub fn with_lanes(mut self, lanes: Arc<dyn Lanes>) -> Engine {
+        self.caches.lanes = lanes;
         self
     }
 

@@ -129,13 +129,36 @@ impl MatchCache {
             return known.matches.clone();
         }
         let matches = Arc::new(compute());
+        self.add(expression, at, matches.clone());
+        matches
+    }
+
+    /// The answer for an expression and a slice revision, if it is held. It grows no younger by that.
+    #[must_use]
+    pub fn held(&self, expression: &str, at: SliceRevision) -> Option<&Arc<SliceMatches>> {
+        Some(&self.answers.get(expression)?.get(&at)?.matches)
+    }
+
+    /// Takes over the answers that another holds.
+    pub fn absorb(&mut self, other: MatchCache) {
+        for (_, (expression, at)) in other.by_age {
+            let known = other.answers.get(&expression).and_then(|slices| slices.get(&at));
+            if let Some(known) = known
+                && self.held(&expression, at).is_none()
+            {
+                self.add(&expression, at, known.matches.clone());
+            }
+        }
+    }
+
+    fn add(&mut self, expression: &Arc<str>, at: SliceRevision, matches: Arc<SliceMatches>) {
+        self.tick += 1;
+        let tick = self.tick;
         while self.by_age.len() >= self.capacity {
             self.forget_oldest();
         }
         self.by_age.insert(tick, (expression.clone(), at));
-        let remembered = Remembered { matches: matches.clone(), tick };
-        self.answers.entry(expression.clone()).or_default().insert(at, remembered);
-        matches
+        self.answers.entry(expression.clone()).or_default().insert(at, Remembered { matches, tick });
     }
 
     fn forget_oldest(&mut self) {

@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::carry::carry_out;
 use crate::feed::{Feed, Feeds, follow_all, read_again};
 use crate::kept::{Kept, Original};
+use crate::lanes::lanes;
 use crate::notice::{AttemptResult, Notice, State};
 use crate::shadow::Shadow;
 use crate::{Options, events};
@@ -99,7 +100,7 @@ impl Drive {
         let (outbox, inbox) = channel(INBOX_MAX);
         let recorder = (!options.shadow).then(|| Recorder::start(connection.clone(), clock));
         Drive {
-            engine: Engine::new(options.settings.clone()),
+            engine: Engine::new(options.settings.clone()).with_lanes(lanes(options.parallelism)),
             clock,
             kept: Kept::default(),
             unsynced: feeds.served.iter().map(|feed| feed.kind).collect(),

@@ -12,6 +12,7 @@ mod drive;
 mod events;
 mod feed;
 mod kept;
+mod lanes;
 mod notice;
 mod shadow;
 
@@ -24,6 +25,7 @@ use decisions::settings::Settings;
 use thiserror::Error;
 
 pub use drive::Ended;
+pub use lanes::lanes;
 pub use notice::{AttemptResult, Comparison, Listener, Notice, State};
 
 use drive::Drive;
@@ -32,6 +34,8 @@ use drive::Drive;
 pub struct Options {
     /// How it decides.
     pub settings: Settings,
+    /// On how many threads it looks at nodes at the most, if the machine has as many cores.
+    pub parallelism: u32,
     /// The election of a leader that it takes part in, over a connection of its own so that nothing else delays a renewal;
     /// without one it works at once.
     pub candidacy: Option<(Connection, Candidacy)>,

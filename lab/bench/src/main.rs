@@ -7,6 +7,7 @@
 //! `cargo run --release -p bench -- selectors` measures device selectors; `--features compare` puts `cel` beside them.
 //! `cargo run --release -p bench -- schedule` measures how many pods the engine places in a second, without any API.
 //! `cargo run --release -p bench -- shapes` measures it for the pods that people have: with Services, spread, apart.
+//! `cargo run --release -p bench -- cold` measures decisions for which every node is looked at, in one lane and in several.
 //! `cargo run --release -p bench -- waiting` measures whether pods that wait for their devices hold others up.
 //! `cargo run --release -p bench -- negotiating` measures whether pods that drivers are asked about hold others up.
 //! `cargo run --release -p bench -- gang` measures how long a large gang takes to be seated, or refused.
@@ -20,6 +21,7 @@ mod allocate;
 mod apiserver;
 mod beside;
 mod clock;
+mod cold;
 mod contenders;
 mod decode;
 mod fabric;
@@ -27,6 +29,7 @@ mod gang;
 mod gang_rules;
 mod gang_sizes;
 mod gang_trees;
+mod lanes;
 mod memory;
 mod negotiating;
 mod pods;
@@ -58,6 +61,8 @@ enum Command {
     Apiserver(apiserver::Apiserver),
     /// Find devices for claims on nodes that make it hard, and on many nodes
     Allocate(allocate::Allocate),
+    /// Decide where every node has to be looked at, in several lanes
+    Cold(cold::Cold),
     /// Decide what is to be done for a large fabric with claims that wait
     Fabric(fabric::FabricBench),
     /// Seat a large gang in one of many racks, without any API
@@ -89,6 +94,7 @@ fn main() -> anyhow::Result<()> {
         Command::Decode(decode) => decode.run(),
         Command::Apiserver(apiserver) => apiserver.run(),
         Command::Allocate(allocate) => allocate.run(),
+        Command::Cold(cold) => cold.run(),
         Command::Fabric(fabric) => fabric.run(),
         Command::Gang(gang) => gang.run(),
         Command::Negotiating(negotiating) => negotiating.run(),

@@ -19,7 +19,7 @@ use scheduler::engine::{Effect, Engine, Input};
 use scheduler::write::{Write, WriteOutcome};
 use selector::SliceRevision;
 
-use crate::clock::worked;
+use crate::clock::clock;
 use crate::memory::resident_bytes;
 
 /// The time, which does not pass.
@@ -43,6 +43,9 @@ pub(crate) struct Schedule {
     /// How many devices each has; there is a pod with a claim for each
     #[arg(long, default_value_t = 8)]
     devices: usize,
+    /// How many lanes look at nodes. With several, the time on the wall counts
+    #[arg(long, default_value_t = 1)]
+    lanes: u32,
 }
 
 /// What came of a run.
@@ -57,9 +60,9 @@ pub(crate) struct Run {
 impl Schedule {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let before = resident_bytes().unwrap_or(0);
-        let large = play(self.nodes, self.devices)?;
+        let large = play((self.nodes, self.devices), self.lanes)?;
         let bytes = resident_bytes().unwrap_or(0).saturating_sub(before);
-        let small = play((self.nodes / 10).max(1), self.devices)?;
+        let small = play(((self.nodes / 10).max(1), self.devices), self.lanes)?;
         let cost = |run: &Run| run.deciding / run.placed as f64 * 1e6;
         println!("nodes  devices   pods   decisions/s   µs a decision   µs a pod with all facts and answers");
         for (nodes, run) in [(self.nodes, &large), ((self.nodes / 10).max(1), &small)] {
@@ -199,8 +202,9 @@ pub(crate) fn cluster_with(gates: Gates, nodes: usize, devices: usize) -> Engine
 }
 
 /// Tells the engine about everything, and lets it place all pods.
-fn play(nodes: usize, devices: usize) -> anyhow::Result<Run> {
-    let mut engine = cluster(nodes, devices);
+fn play((nodes, devices): (usize, usize), lanes: u32) -> anyhow::Result<Run> {
+    let mut engine = cluster(nodes, devices).with_lanes(crate::lanes::lanes(lanes));
+    let worked = clock(lanes);
     let now = NOW;
     let mut fact = |change: Change| drop(engine.handle(now, Input::Changed(change)));
     let pods = nodes * devices;
@@ -273,7 +277,7 @@ mod tests {
 
     #[test]
     fn every_pod_gets_a_device() {
-        let run = play(20, 4).expect("all pods are placed");
+        let run = play((20, 4), 1).expect("all pods are placed");
         assert_eq!(run.placed, 80);
     }
 }

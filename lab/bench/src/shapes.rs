@@ -11,7 +11,7 @@ use model::pod::{LabelSelector, Owner, OwnerKind, Pod, PodTerm, Resources, Shape
 use scheduler::engine::{Engine, Input};
 use scheduler::write::{Write, WriteOutcome};
 
-use crate::clock::worked;
+use crate::clock::clock;
 use crate::schedule::{NOW, Run, claim, cluster, written};
 
 const HOST: &str = "kubernetes.io/hostname";
@@ -33,6 +33,9 @@ pub(crate) struct Shapes {
     /// How many replicas an application has
     #[arg(long, default_value_t = 25)]
     replicas: usize,
+    /// How many lanes look at nodes. With several, the time on the wall counts
+    #[arg(long, default_value_t = 1)]
+    lanes: u32,
     /// The shapes; all unless some are named
     shapes: Vec<PodShape>,
 }
@@ -90,7 +93,7 @@ impl Shapes {
     }
 
     fn play(&self, shape: PodShape) -> anyhow::Result<Run> {
-        let mut engine = cluster(self.nodes, DEVICES);
+        let mut engine = cluster(self.nodes, DEVICES).with_lanes(crate::lanes::lanes(self.lanes));
         let mut fact = |change: Change| drop(engine.handle(NOW, Input::Changed(change)));
         (0..self.nodes).for_each(|number| fact(Change::NodeApplied(Box::new(self.node(number, shape)))));
         if shape == PodShape::ClaimAmongRules {
@@ -123,6 +126,7 @@ impl Shapes {
 
     fn place_all(&self, engine: &mut Engine, shape: PodShape) -> anyhow::Result<Run> {
         let mut run = Run::default();
+        let worked = clock(self.lanes);
         while run.placed < self.pods {
             let turn = worked();
             let mut effects = engine.handle(NOW, Input::Turn { attempts: 100 });
@@ -230,7 +234,7 @@ mod tests {
 
     #[test]
     fn pods_of_every_shape_are_placed() {
-        let bench = Shapes { nodes: 12, pods: 60, replicas: 5, shapes: Vec::new() };
+        let bench = Shapes { nodes: 12, pods: 60, replicas: 5, lanes: 1, shapes: Vec::new() };
         for shape in PodShape::value_variants() {
             assert_eq!(bench.play(*shape).expect("all pods are placed").placed, 60, "{shape}");
         }

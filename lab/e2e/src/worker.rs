@@ -84,8 +84,10 @@ impl Terms {
              profiles: [{{schedulerName: {}, pluginConfig: [{{name: GangScheduling, args: {{bindingFailurePolicy: {policy}}}}}]}}]\n",
             self.name
         );
+        let settings = SchedulerSettings::read(&file, gates)?;
         Ok(Options {
-            settings: scheduling::settings(&SchedulerSettings::read(&file, gates)?, gates),
+            settings: scheduling::settings(&settings, gates),
+            parallelism: settings.parallelism,
             candidacy: self.candidacy().map(|candidacy| (election, candidacy)),
             aside: None,
             shadow: self.shadow,

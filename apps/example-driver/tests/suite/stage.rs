@@ -72,6 +72,7 @@ impl Stage {
         let stage = Self::serve(name, gates).await;
         let scheduler = runtime::Options {
             settings: scheduling::settings(&SchedulerSettings::defaults(gates), gates),
+            parallelism: 1,
             candidacy: None,
             aside: None,
             shadow: false,

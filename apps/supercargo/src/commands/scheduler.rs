@@ -96,6 +96,7 @@ impl Scheduler {
         let (watcher, checks) = Watcher::new(metrics.clone(), lease);
         let options = runtime::Options {
             settings: scheduling::settings(settings, gates),
+            parallelism: settings.parallelism,
             candidacy,
             aside: Some(aside.clone()),
             shadow: self.shadow,

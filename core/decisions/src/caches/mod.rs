@@ -6,6 +6,8 @@ pub(crate) mod refusals;
 pub(crate) mod scopes;
 pub(crate) mod tiers;
 
+use std::sync::Arc;
+
 use allocation::Expressions;
 use cluster::facts::Facts;
 use model::identity::PodUid;
@@ -14,12 +16,15 @@ use crate::caches::kinds::PodKind;
 use crate::caches::put_down::{Inquiries, PutDown};
 use crate::caches::refusals::Refusals;
 use crate::caches::scopes::Scopes;
+use crate::lanes::{Lanes, OneLane};
 use crate::plans::Plans;
 use crate::values::work::Work;
 
 /// What was found out and could be found out again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Caches {
+    /// Where things are found out that do not depend on each other.
+    pub lanes: Arc<dyn Lanes>,
     /// Expressions that were parsed, and what they said of devices.
     pub expressions: Expressions,
     /// How much may still be done for what is being decided.
@@ -34,6 +39,21 @@ pub struct Caches {
     pub(crate) kinds: Vec<PodKind>,
     /// Why pods have no node.
     pub(crate) refusals: Refusals,
+}
+
+impl Default for Caches {
+    fn default() -> Caches {
+        Caches {
+            lanes: Arc::new(OneLane),
+            expressions: Expressions::default(),
+            work: Work::default(),
+            put_down: PutDown::default(),
+            inquiries: Inquiries::default(),
+            scopes: Scopes::default(),
+            kinds: Vec::new(),
+            refusals: Refusals::default(),
+        }
+    }
 }
 
 impl Caches {

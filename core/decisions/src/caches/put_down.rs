@@ -18,7 +18,7 @@ const PODS_MAX: usize = 32;
 const QUESTIONS_MAX: usize = 1_024;
 
 /// Work that is worth keeping.
-const WORK_MIN: u64 = 100_000;
+pub(crate) const WORK_MIN: u64 = 100_000;
 
 /// Searches that were put down, by pod; the youngest last.
 #[derive(Debug, Default)]
@@ -83,6 +83,11 @@ impl Inquiries {
             Some(at) => self.begun.swap_remove(at).1,
             None => anew,
         }
+    }
+
+    /// Whether a search for devices on a node was begun.
+    pub(crate) fn has_begun(&self, node: &NodeName) -> bool {
+        self.begun.iter().any(|(name, _)| name == node)
     }
 
     /// Keeps a search, if that spares work.

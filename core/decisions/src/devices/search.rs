@@ -3,8 +3,7 @@
 //! Invariant: nothing is changed here but what is known about expressions, and how much work is left.
 
 use allocation::{
-    AllocationAnswer, AllocationError, Asked, DeviceOrder, Inquiry, Progress, Question, Reply,
-    allocate_within,
+    AllocationAnswer, AllocationError, Asked, Inquiry, Progress, Question, Reply, allocate_within,
 };
 use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
@@ -12,7 +11,8 @@ use model::node::Node;
 
 use crate::caches::Caches;
 use crate::cycle::Cycle;
-use crate::devices::extended::wish_on;
+use crate::devices::ahead::Ahead;
+use crate::devices::question::{asked, made_on, question, why_elsewhere};
 use crate::filters;
 use crate::values::certainty::Certainty;
 use crate::values::no_devices::NoDevices;
@@ -62,14 +62,16 @@ impl Cycle<'_> {
         let mut hard: Vec<(NodeIdx, usize)> = Vec::new();
         let kept = self.caches.work.limit(self.caches.work.left() / 2);
         let keeps = self.caches.work.is_sliced();
-        for at in candidates {
+        let mut ahead = Ahead::default();
+        for (number, at) in candidates.iter().enumerate() {
+            let known = ahead.next(self, &candidates[number..], claims);
             if let Some(none) = self.caches.inquiries.refused(*at).filter(|_| keeps) {
                 self.caches.work.spend(work::GLANCE);
                 found.others.push((*at, none));
                 continue;
             }
             let share = self.caches.work.limit_to_share(candidates.len());
-            match self.devices_at(*at, claims) {
+            match self.devices_at(*at, claims, known) {
                 Ok(allocations) => found.nodes.push((*at, allocations)),
                 Err(none) => {
                     if none.certainty == Certainty::LimitReached {
@@ -91,7 +93,7 @@ impl Cycle<'_> {
                 break;
             }
             let share = self.caches.work.limit_to_share(2);
-            match self.devices_at(at, claims) {
+            match self.devices_at(at, claims, None) {
                 Ok(allocations) => found.nodes.push((at, allocations)),
                 Err(none) => found.others[other].1 = none,
             }
@@ -100,9 +102,14 @@ impl Cycle<'_> {
         found
     }
 
-    fn devices_at(&mut self, at: NodeIdx, claims: &PodClaims) -> Result<Vec<Allocation>, NoDevices> {
+    fn devices_at(
+        &mut self,
+        at: NodeIdx,
+        claims: &PodClaims,
+        ahead: Option<Reply>,
+    ) -> Result<Vec<Allocation>, NoDevices> {
         let node = filters::node_of(self.facts.nodes.get(at)).clone();
-        self.devices_on(&node, claims)
+        self.devices_known(&node, claims, ahead)
     }
 
     /// Devices on a node for the claims that need some, if the node has room for what they take of it, or the reason.
@@ -111,7 +118,17 @@ impl Cycle<'_> {
         node: &Node,
         claims: &PodClaims,
     ) -> Result<Vec<Allocation>, NoDevices> {
-        let found = self.search_devices(node, claims)?;
+        self.devices_known(node, claims, None)
+    }
+
+    /// The same with what was found out ahead.
+    pub(crate) fn devices_known(
+        &mut self,
+        node: &Node,
+        claims: &PodClaims,
+        ahead: Option<Reply>,
+    ) -> Result<Vec<Allocation>, NoDevices> {
+        let found = self.search_known(node, claims, ahead)?;
         if claims.footing.is_some()
             && let Some(at) = self.facts.nodes.find(&node.name)
         {
@@ -126,27 +143,31 @@ impl Cycle<'_> {
         node: &Node,
         wishes: &[Asked<'_>],
     ) -> Result<Reply, DeviceReason> {
+        self.ask_unless_known(node, wishes, None)
+    }
+
+    fn ask_unless_known(
+        &mut self,
+        node: &Node,
+        wishes: &[Asked<'_>],
+        ahead: Option<Reply>,
+    ) -> Result<Reply, DeviceReason> {
+        if self.caches.work.is_spent() {
+            return Ok(Reply { answer: AllocationAnswer::BudgetSpent, steps: 0, work: 0 });
+        }
+        if let Some(reply) = ahead.filter(|reply| self.caches.holds_now(node, reply)) {
+            self.caches.work.spend(reply.work);
+            return Ok(reply);
+        }
         let reply = self.question_devices(node, wishes);
         self.unanswered |= reply.is_err();
         reply
     }
 
     fn question_devices(&mut self, node: &Node, wishes: &[Asked<'_>]) -> Result<Reply, DeviceReason> {
-        if self.caches.work.is_spent() {
-            return Ok(Reply { answer: AllocationAnswer::BudgetSpent, steps: 0, work: 0 });
-        }
-        let gates = self.settings.gates;
-        let pools = self.facts.slices.pools_for(node, gates).map_err(DeviceReason::SliceSelector)?;
-        let question = Question {
-            node,
-            pools: &pools,
-            claims: wishes,
-            classes: &self.facts.classes,
-            ledger: self.facts.claims.ledger(),
-            gates,
-            order: DeviceOrder::PreferReady,
-            budget: self.settings.search_steps_max,
-        };
+        let pools =
+            self.facts.slices.pools_for(node, self.settings.gates).map_err(DeviceReason::SliceSelector)?;
+        let question = question((self.settings, &self.facts), node, &pools, wishes);
         let reply = if self.caches.work.is_sliced() {
             self.caches.go_on(&question)
         } else {
@@ -163,20 +184,24 @@ impl Cycle<'_> {
         node: &Node,
         claims: &PodClaims,
     ) -> Result<Vec<Allocation>, NoDevices> {
-        if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
-            return Err(DeviceReason::ClaimElsewhere.into());
-        }
-        if let Some(why) = claims.pending.iter().find_map(|pending| pending.refuses(node)) {
+        self.search_known(node, claims, None)
+    }
+
+    fn search_known(
+        &mut self,
+        node: &Node,
+        claims: &PodClaims,
+        ahead: Option<Reply>,
+    ) -> Result<Vec<Allocation>, NoDevices> {
+        if let Some(why) = why_elsewhere(node, claims) {
             return Err(why.into());
         }
-        let made = claims.named.as_ref().and_then(|shape| wish_on(&self.facts.resources, shape, node));
-        if claims.open.is_empty() && made.is_none() {
+        let made = made_on(&self.facts, node, claims);
+        let wishes = asked(claims, made.as_ref());
+        if wishes.is_empty() {
             return Ok(Vec::new());
         }
-        let open = claims.open.iter().map(|state| Asked::from(&*state.wish));
-        let made = made.as_ref().map(|(spec, _)| Asked::ExtendedResources(spec));
-        let wishes: Vec<Asked<'_>> = open.chain(made).collect();
-        match self.ask_for_devices(node, &wishes)?.answer {
+        match self.ask_unless_known(node, &wishes, ahead)?.answer {
             AllocationAnswer::Allocated(allocations) => Ok(allocations),
             AllocationAnswer::Impossible(refusal) => Err(NoDevices {
                 reason: DeviceReason::Insufficient,

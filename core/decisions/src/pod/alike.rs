@@ -5,18 +5,22 @@
 //! [`relations`](super::relations). The answer is the one that looking at all nodes anew would give.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use allocation::Reply;
 use cluster::nodes::NodeIdx;
+use model::node::Node;
 use model::pod::{LabelSelector, Pod};
 
 use crate::caches::kinds::{KnownNode, PodKind, need_the_same};
 use crate::caches::refusals::{AlikePods, Moment};
 use crate::caches::tiers::{Found, Traits};
 use crate::cycle::Cycle;
+use crate::devices::ahead;
 use crate::devices::alternatives::worth;
 use crate::filters;
+use crate::lanes::part_min;
 use crate::pod::nominees::Beside;
 use crate::pod::relations::Unit;
 use crate::profile::Profile;
@@ -28,6 +32,17 @@ use crate::values::work;
 
 /// How many kinds of pods are kept; beyond that the one that was asked for the longest ago goes.
 const KINDS_MAX: usize = 64;
+
+/// What can be seen of a node without its devices.
+struct Seen {
+    node: Arc<Node>,
+    /// No filter is against it.
+    fits: bool,
+    /// Its score, if so.
+    score: i64,
+    /// All but what its devices are worth.
+    traits: Traits,
+}
 
 impl Cycle<'_> {
     /// Whether answers for the pod can be shared: no volumes, no claims that have devices, and no nominee that other pods mean
@@ -144,53 +159,96 @@ impl Cycle<'_> {
     /// Looks at nodes again, as far as there is time.
     fn look_at_all(&mut self, kind: &mut PodKind, nodes: BTreeSet<NodeIdx>, claims: &PodClaims) {
         let kept = self.caches.work.keep_for_later();
-        let count = nodes.len();
-        for at in nodes {
+        let nodes: Vec<NodeIdx> = nodes.into_iter().collect();
+        let mut ahead = VecDeque::new();
+        for (number, at) in nodes.iter().enumerate() {
             if self.caches.work.is_spent() {
-                kind.set(at, None);
-                kind.unseen.insert(at);
+                kind.set(*at, None);
+                kind.unseen.insert(*at);
                 continue;
             }
-            let kept = self.caches.work.limit_to_share(count);
+            if ahead.is_empty() {
+                ahead = self.see_ahead(kind, &nodes[number..], claims);
+            }
+            let seen = ahead.pop_front().unwrap_or_else(|| (self.see(kind, *at), None));
+            let kept = self.caches.work.limit_to_share(nodes.len());
             self.caches.work.spend(work::NODE);
-            self.look(kind, at, claims);
+            self.look(kind, *at, claims, seen);
             if self.caches.work.is_cut() {
                 // What is not known of it yet may be found out in the next slice.
-                kind.set(at, None);
-                kind.unseen.insert(at);
+                kind.set(*at, None);
+                kind.unseen.insert(*at);
             }
             self.caches.work.restore(kept);
         }
         self.caches.work.restore(kept);
     }
 
-    /// Looks at a node again.
-    fn look(&mut self, kind: &mut PodKind, at: NodeIdx, claims: &PodClaims) {
-        kind.set(at, None);
+    /// What can be seen of the first of these nodes, and their devices, in several lanes; nothing if that is not worth it.
+    fn see_ahead(
+        &mut self,
+        kind: &PodKind,
+        nodes: &[NodeIdx],
+        claims: &PodClaims,
+    ) -> VecDeque<(Option<Seen>, Option<Reply>)> {
+        let needs_devices = claims.need_devices();
+        let nanos = if needs_devices { ahead::QUESTION_MIN } else { work::NODE };
+        let nodes = &nodes[..nodes.len().min(self.batch_max(nanos))];
+        let lanes = &*self.caches.lanes;
+        if lanes.count() == 1 || nodes.len() < 2 * part_min(lanes, nanos) {
+            return VecDeque::new();
+        }
+        let found = self.side_by_side((nodes.len(), nanos), |cycle, number, expressions| {
+            let at = nodes[number];
+            let seen = cycle.see(kind, at);
+            let fits = needs_devices && seen.as_ref().is_some_and(|seen| seen.fits);
+            let reply = if fits { cycle.ask_ahead(at, claims, expressions) } else { None };
+            (seen, reply)
+        });
+        found.into()
+    }
+
+    /// What can be seen of a node without its devices; nothing if it is gone.
+    fn see(&self, kind: &PodKind, at: NodeIdx) -> Option<Seen> {
+        let (shape, profile) = (&kind.shape, &kind.profile);
         let state = self.facts.nodes.get(at);
-        let Some(node) = state.node.clone() else { return };
-        let (shape, profile) = (kind.shape.clone(), kind.profile.clone());
+        let node = state.node.as_ref()?;
         let settings = &profile.filters;
-        let fits = filters::fixed(&shape, &node, settings)
-            .and_then(|()| filters::usage(&shape, state, settings))
+        let fits = filters::fixed(shape, node, settings)
+            .and_then(|()| filters::usage(shape, state, settings))
             .and_then(|()| {
-                self.check_beside_nominees(&shape, ("", kind.priority), state, Beside::Nothing, settings)
-            });
-        let allocations = fits.ok().map(|()| self.devices_on(&node, claims));
-        let view = self.view(&profile.scores, None);
+                self.check_beside_nominees(shape, ("", kind.priority), state, Beside::Nothing, settings)
+            })
+            .is_ok();
+        let score = if fits { scores::local(shape, at, &self.view(&profile.scores, None)) } else { 0 };
+        let traits = Traits {
+            taints: taints::raw(shape, node, profile.scores.compares_taints),
+            wishes: node_affinity::raw(shape, node, &profile.scores.preferred_nodes),
+            worth: 0,
+            is_wanted: filters::wants(shape, node),
+            is_open: filters::keeps_off(shape, node, settings.compares_taints).is_none(),
+        };
+        Some(Seen { node: node.clone(), fits, score, traits })
+    }
+
+    /// Looks at a node again, of which this is seen, and perhaps its devices ahead.
+    fn look(
+        &mut self,
+        kind: &mut PodKind,
+        at: NodeIdx,
+        claims: &PodClaims,
+        (seen, ahead): (Option<Seen>, Option<Reply>),
+    ) {
+        kind.set(at, None);
+        let Some(Seen { node, fits, score, traits }) = seen else { return };
+        let allocations = fits.then(|| self.devices_known(&node, claims, ahead));
         let found = match &allocations {
             None => Found::Unfit,
             Some(Err(_)) => Found::NoDevices,
-            Some(Ok(_)) => Found::Seat(scores::local(&shape, at, &view)),
+            Some(Ok(_)) => Found::Seat(score),
         };
         let allocations = allocations.and_then(Result::ok).unwrap_or_default();
-        let traits = Traits {
-            taints: taints::raw(&shape, &node, profile.scores.compares_taints),
-            wishes: node_affinity::raw(&shape, &node, &profile.scores.preferred_nodes),
-            worth: worth(claims, &allocations),
-            is_wanted: filters::wants(&shape, &node),
-            is_open: filters::keeps_off(&shape, &node, settings.compares_taints).is_none(),
-        };
+        let traits = Traits { worth: worth(claims, &allocations), ..traits };
         let membership = kind.tiers.enter(at, &node, traits, found);
         kind.set(at, Some(KnownNode { membership, allocations }));
     }

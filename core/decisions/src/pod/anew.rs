@@ -1,11 +1,14 @@
 //! All nodes against one pod, with nothing known about any: filters, then scores, then devices on the best.
 
+use std::ops::Range;
+
 use cluster::nodes::NodeIdx;
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
 use crate::devices::search::Found;
 use crate::filters::{self, Around, Mounts};
+use crate::lanes::in_parts;
 use crate::pod::nominees::Beside;
 use crate::pod::ranking::best_first;
 use crate::pod::tally::Tally;
@@ -46,28 +49,7 @@ impl Cycle<'_> {
             let nodes = self.facts.nodes.iter().count();
             PodRefusal::of_all_nodes(nodes, refusal.reason(), refusal.filter(), refusal.wakes_on())
         })?;
-        let mut tally = Tally { wakes_on: Wake::NodeAdded.into(), ..Tally::default() };
-        let mut candidates: Vec<NodeIdx> = Vec::new();
-        // Nominees of a node are counted while it is looked at.
-        let mut with_nominees = (!self.plans.nominations.is_empty()).then(|| around.clone());
-        for (at, state) in self.facts.nodes.iter() {
-            tally.nodes += 1;
-            let node = filters::node_of(state);
-            let fits = filters::fixed(&pod.shape, node, settings)
-                .and_then(|()| filters::usage(&pod.shape, state, settings))
-                .and_then(|()| around.check_volumes())
-                .and_then(|()| mounts.check(node))
-                .and_then(|()| around.check(state))
-                .and_then(|()| {
-                    let who = (&*pod.uid, pod.priority);
-                    let beside = with_nominees.as_mut().map_or(Beside::Nothing, Beside::Counted);
-                    self.check_beside_nominees(&pod.shape, who, state, beside, settings)
-                });
-            match fits {
-                Ok(()) => candidates.push(at),
-                Err(refusal) => tally.refuse(at, &node.name, &refusal),
-            }
-        }
+        let (mut tally, candidates) = self.sift(pod, profile, (&around, &mounts));
         self.caches.work.spend(tally.nodes as u64 * work::NODE);
         let compares_devices = most == 1 && self.alternatives_weight(profile, claims) != 0;
         let candidates = if compares_devices {
@@ -99,5 +81,58 @@ impl Cycle<'_> {
             tally.wakes_on.extend(&self.device_wakes(claims, breadth));
         }
         Err(tally.refusal(claims, in_the_way))
+    }
+
+    /// The nodes that no filter is against, and a count of the others.
+    fn sift(
+        &self,
+        pod: &Pod,
+        profile: &Profile,
+        (around, mounts): (&Around, &Mounts),
+    ) -> (Tally, Vec<NodeIdx>) {
+        let parts = in_parts(&*self.caches.lanes, (self.facts.nodes.count_max(), work::NODE), |part| {
+            self.sift_part(pod, profile, (around, mounts), part)
+        });
+        let mut parts = parts.into_iter();
+        let (mut tally, mut candidates) = parts.next().unwrap_or_default();
+        for (more, others) in parts {
+            tally.extend(more);
+            candidates.extend(others);
+        }
+        tally.wakes_on.extend(&Wake::NodeAdded.into());
+        (tally, candidates)
+    }
+
+    fn sift_part(
+        &self,
+        pod: &Pod,
+        profile: &Profile,
+        (around, mounts): (&Around, &Mounts),
+        part: Range<usize>,
+    ) -> (Tally, Vec<NodeIdx>) {
+        let settings = &profile.filters;
+        let who = (&*pod.uid, pod.priority);
+        let mut tally = Tally::default();
+        let mut candidates = Vec::new();
+        // Nominees of a node are counted while it is looked at.
+        let mut with_nominees = (!self.plans.nominations.is_empty()).then(|| around.clone());
+        for (at, state) in self.facts.nodes.within(part) {
+            tally.nodes += 1;
+            let node = filters::node_of(state);
+            let fits = filters::fixed(&pod.shape, node, settings)
+                .and_then(|()| filters::usage(&pod.shape, state, settings))
+                .and_then(|()| around.check_volumes())
+                .and_then(|()| mounts.check(node))
+                .and_then(|()| around.check(state))
+                .and_then(|()| {
+                    let beside = with_nominees.as_mut().map_or(Beside::Nothing, Beside::Counted);
+                    self.check_beside_nominees(&pod.shape, who, state, beside, settings)
+                });
+            match fits {
+                Ok(()) => candidates.push(at),
+                Err(refusal) => tally.refuse(at, &node.name, &refusal),
+            }
+        }
+        (tally, candidates)
     }
 }

@@ -6,6 +6,7 @@ use model::identity::NodeName;
 use model::pod::Pod;
 
 use crate::filters::{self, Around, Mounts};
+use crate::lanes::OneLane;
 use crate::pod::companions::companions_of;
 use crate::scores::{self, Score, View};
 use crate::settings::Settings;
@@ -48,7 +49,7 @@ pub fn compare(settings: &Settings, facts: &Facts, pod: &Pod) -> Vec<NodeScores>
         settings: &profile.scores,
     };
     let by_kind = scores::by_kind(shape, &candidates, &view);
-    let totals = scores::totals(shape, &candidates, &view);
+    let totals = scores::totals(shape, &candidates, &view, &OneLane);
     let of_node = |(at, (node, total)): (usize, (&NodeIdx, i64))| NodeScores {
         node: filters::node_of(facts.nodes.get(*node)).name.clone(),
         scores: by_kind.iter().map(|(kind, scores)| (*kind, scores[at])).collect(),

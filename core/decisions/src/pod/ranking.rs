@@ -61,7 +61,7 @@ impl Cycle<'_> {
             companions,
             settings: &profile.scores,
         };
-        let mut totals = scores::totals(&pod.shape, &candidates, &view);
+        let mut totals = scores::totals(&pod.shape, &candidates, &view, &*self.caches.lanes);
         totals.iter_mut().zip(extra).for_each(|(total, extra)| *total += extra);
         totals.into_iter().zip(candidates).collect()
     }

@@ -58,6 +58,21 @@ impl Tally {
         self.certainty = self.certainty.and(none.certainty);
     }
 
+    /// Counts the nodes of another, which come after those of this one.
+    pub(crate) fn extend(&mut self, other: Tally) {
+        self.nodes += other.nodes;
+        for (reason, Removed { nodes, example, detail }) in other.reasons {
+            let first = || Removed { nodes: 0, example, detail };
+            self.reasons.entry(reason).or_insert_with(first).nodes += nodes;
+        }
+        self.nearest = self.nearest.take().or(other.nearest);
+        self.curable.extend(other.curable);
+        self.filters = self.filters.or(other.filters);
+        self.devices = self.devices.max(other.devices);
+        self.wakes_on.extend(&other.wakes_on);
+        self.certainty = self.certainty.and(other.certainty);
+    }
+
     fn count(&mut self, reason: Reason, node: &NodeName, detail: Option<&NodeRefusal>) {
         let first = || Removed { nodes: 0, example: node.clone(), detail: detail.cloned() };
         self.reasons.entry(reason).or_insert_with(first).nodes += 1;

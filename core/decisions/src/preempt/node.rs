@@ -68,7 +68,7 @@ impl Cycle<'_> {
         let was_in_vain = self.check_room(&mut trial).is_ok();
         pods_of(&victims).for_each(|victim| self.take_away(&mut trial, victim));
         let fits = self.check(&mut trial, was_in_vain).map(|()| self.reprieve(&mut trial, victims));
-        self.end_trial(trial);
+        self.end_trial(&mut trial);
         fits
     }
 
@@ -84,7 +84,7 @@ impl Cycle<'_> {
         going.iter().for_each(|victim| self.take_away(&mut trial, victim));
         let fits = self.check(&mut trial, false).is_ok();
         let candidate = fits.then(|| candidate(&mut trial, going.to_vec(), (0, 0)));
-        self.end_trial(trial);
+        self.end_trial(&mut trial);
         candidate
     }
 

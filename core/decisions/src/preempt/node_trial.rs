@@ -104,7 +104,7 @@ impl Cycle<'_> {
     }
 
     /// All pods are back.
-    pub(crate) fn end_trial(&mut self, trial: NodeTrial<'_, '_>) {
+    pub(crate) fn end_trial(&mut self, trial: &mut NodeTrial<'_, '_>) {
         self.facts.rewind(trial.start);
         for (at, victim) in trial.gone.values() {
             if let Some(node) = &self.facts.nodes.get(*at).node {

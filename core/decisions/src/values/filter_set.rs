@@ -40,6 +40,12 @@ impl FilterSet {
         self.0 |= 1 << filter as u16;
     }
 
+    /// Those of either set.
+    #[must_use]
+    pub const fn or(self, other: FilterSet) -> FilterSet {
+        FilterSet(self.0 | other.0)
+    }
+
     /// Whether a filter is in the set.
     #[must_use]
     pub const fn contains(self, filter: Filter) -> bool {

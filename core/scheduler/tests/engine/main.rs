@@ -27,6 +27,7 @@ mod group_news;
 mod group_trees;
 mod hard_turns;
 mod images;
+mod lanes;
 mod negotiation;
 mod negotiation_contention;
 mod negotiation_gangs;

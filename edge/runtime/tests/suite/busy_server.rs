@@ -86,6 +86,7 @@ async fn run(
     };
     let options = runtime::Options {
         settings,
+        parallelism: 2,
         candidacy: None,
         aside: None,
         shadow: false,

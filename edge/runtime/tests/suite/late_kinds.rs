@@ -206,6 +206,7 @@ async fn kinds_that_come_later_are_followed_and_objects_of_kinds_that_go_are_gon
     };
     let options = runtime::Options {
         settings,
+        parallelism: 2,
         candidacy: None,
         aside: None,
         shadow: false,
