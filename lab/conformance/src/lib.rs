@@ -7,6 +7,7 @@ pub mod admission;
 pub mod allocator;
 pub mod cel;
 pub mod gangs;
+pub mod plugins;
 pub mod quantity;
 pub mod replay;
 pub mod vectors;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use conformance::{Suite, admission, allocator, cel, gangs, quantity, replay};
+use conformance::{Suite, admission, allocator, cel, gangs, plugins, quantity, replay};
 
 /// Replays recorded answers of Kubernetes against our own.
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum SuiteCommand {
     Cel(Replay),
     /// Pod groups: whether all members can be in one domain at once.
     Gangs(Replay),
+    /// Filters, scores and preemption for single pods.
+    Plugins(Replay),
     /// Parsing, printing and arithmetic of quantities.
     Quantity(Replay),
 }
@@ -48,6 +50,7 @@ impl SuiteCommand {
             Self::Allocator(replay) => (allocator::SUITE, replay),
             Self::Cel(replay) => (cel::SUITE, replay),
             Self::Gangs(replay) => (gangs::SUITE, replay),
+            Self::Plugins(replay) => (plugins::SUITE, replay),
             Self::Quantity(replay) => (quantity::SUITE, replay),
         }
     }

@@ -34,4 +34,21 @@ mod tests {
         assert_eq!(raw(&shape, &node("a", "disk=ssd"), &for_all), 34);
         assert_eq!(raw(&shape, &node("a", ""), &[]), 0);
     }
+
+    /// Kubernetes fails every attempt to place such a pod, and so never places it.
+    #[test]
+    fn a_wish_that_compares_with_what_is_no_number_is_met_by_no_node_and_spoils_no_other() {
+        let wish = |weight, key: &str, operator: &str, value: &str| {
+            let requirement = Requirement {
+                key: key.into(),
+                operator: Operator::named(operator),
+                values: vec![value.into()],
+            };
+            (weight, NodeTerm { fields: Vec::new(), labels: vec![requirement] })
+        };
+        let mut shape = shape("");
+        shape.preferred_nodes =
+            vec![wish(2, "gen", "Gt", "five"), wish(4, "gen", "Gt", "5"), wish(8, "gen", "Lt", "")];
+        assert_eq!(raw(&shape, &node("a", "gen=7"), &[]), 4);
+    }
 }

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use conformance::replay::Tally;
-use conformance::{Form, Suite, admission, cel, gangs, quantity, replay};
+use conformance::{Form, Suite, admission, cel, gangs, plugins, quantity, replay, vectors};
 
-fn vectors(file: &str) -> PathBuf {
+fn recorded(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors").join(file)
 }
 
@@ -18,13 +18,13 @@ fn run(suite: Suite, file: PathBuf) -> (Tally, String) {
 
 #[test]
 fn all_quantity_vectors_pass() {
-    let (tally, report) = run(quantity::SUITE, vectors("quantity.jsonl.gz"));
+    let (tally, report) = run(quantity::SUITE, recorded("quantity.jsonl.gz"));
     assert_eq!(tally, Tally { passed: 2400, failed: 0 }, "{report}");
 }
 
 #[test]
 fn all_selector_vectors_pass_and_all_costs_agree() {
-    let (tally, report) = run(cel::SUITE, vectors("cel.jsonl.gz"));
+    let (tally, report) = run(cel::SUITE, recorded("cel.jsonl.gz"));
     assert_eq!(tally, Tally { passed: 3300, failed: 0 }, "{report}");
     assert!(report.starts_with("cost agreement: 100.00 % (16835 of 16835)\n"), "{report}");
 }
@@ -44,14 +44,14 @@ fn a_wrong_verdict_about_a_device_is_counted_and_shown() {
 
 #[test]
 fn admission_agrees_on_every_recorded_object() {
-    let (tally, report) = run(admission::SUITE, vectors("validation.jsonl.gz"));
+    let (tally, report) = run(admission::SUITE, recorded("validation.jsonl.gz"));
     assert_eq!(tally, Tally { passed: 835, failed: 0 }, "{report}");
 }
 
 /// Three cases end with a deletion whose answer is a `Status`, which admission has no part in.
 #[test]
 fn admission_agrees_on_every_recorded_change() {
-    let (tally, report) = run(admission::SUITE, vectors("updates.jsonl.gz"));
+    let (tally, report) = run(admission::SUITE, recorded("updates.jsonl.gz"));
     let differs = |line: &&str| line.starts_with("updates/");
     let names: Vec<&str> = report.lines().filter(differs).collect();
     assert_eq!(
@@ -69,8 +69,26 @@ fn admission_agrees_on_every_recorded_change() {
 
 #[test]
 fn every_gang_is_bound_in_one_domain_if_it_can_be_and_not_at_all_otherwise() {
-    let (tally, report) = run(gangs::SUITE, vectors("gangs.jsonl.gz"));
+    let (tally, report) = run(gangs::SUITE, recorded("gangs.jsonl.gz"));
     assert_eq!(tally, Tally { passed: 300, failed: 0 }, "{report}");
+}
+
+/// Three pods say for themselves what they need (`spec.resources`). The scorer of NodeResourcesFit in Kubernetes adds up what
+/// their containers say, unlike its filter and unlike BalancedAllocation, so that other nodes are the best.
+#[test]
+fn nodes_and_victims_are_those_of_the_default_plugins_of_kubernetes() {
+    let file = recorded("plugins.jsonl.gz");
+    let (tally, report) = run(plugins::SUITE, file.clone());
+    let differing: Vec<&str> = report.lines().filter(|line| line.starts_with("podlevel-")).collect();
+    assert_eq!(differing, ["podlevel-0072", "podlevel-0100", "podlevel-0106"], "{report}");
+    assert_eq!(tally, Tally { passed: 2197, failed: 3 }, "{report}");
+    let differs = |line: &&str| line.starts_with("  ");
+    assert!(report.lines().filter(differs).all(|line| line.starts_with("  best: ")), "{report}");
+    for case in vectors::open(&file).expect("the vectors are readable") {
+        let case = case.expect("a case");
+        let is_said_for_the_pod = case.content["pod"]["spec"]["resources"].is_object();
+        assert!(is_said_for_the_pod || !differing.contains(&&*case.name), "{}", case.name);
+    }
 }
 
 #[test]
