@@ -132,6 +132,17 @@ impl Causes {
         );
     }
 
+    /// The same in the words of Kubernetes.
+    pub fn unsupported(&mut self, path: &Path<'_>, value: &str, supported: &[&str]) {
+        let supported: Vec<String> = supported.iter().map(|one| format!("{one:?}")).collect();
+        let (value, supported) = (shortened(value), supported.join(", "));
+        self.add(
+            Reason::NotSupported,
+            path,
+            format!("Unsupported value: {value:?}: supported values: {supported}"),
+        );
+    }
+
     /// Another element has the same key.
     pub fn duplicate(&mut self, path: &Path<'_>, key: &str) {
         self.add(Reason::Duplicate, path, format!("{:?} comes twice", shortened(key)));

@@ -21,11 +21,12 @@ pub struct Since {
     pub judged: Timestamp,
 }
 
-/// When a pod must leave its node, and the key of the taint that drives it away.
-pub fn of_pod<'a>(pod: &Pod, node: &'a Node, since: Since) -> Option<(Timestamp, &'a str)> {
+/// When a pod must leave its node, and the key of the taint that drives it away. `compares` says whether tolerations may
+/// compare numbers.
+pub fn of_pod<'a>(pod: &Pod, node: &'a Node, since: Since, compares: bool) -> Option<(Timestamp, &'a str)> {
     let taints = node.spec.taints.iter().filter(|taint| taint.effect == "NoExecute");
     let times = taints.filter_map(|taint| {
-        let patience = patience(&pod.spec.tolerations, taint)?;
+        let patience = patience(&pod.spec.tolerations, taint, compares)?;
         let at = taint.time_added.map_or(since.seen, |time| time.0).plus_millis(patience);
         let at = if is_of_lost(taint) { at.max(since.judged) } else { at };
         Some((at, taint.key.as_str()))
@@ -41,20 +42,15 @@ pub fn untimed(node: &Node) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// For how many milliseconds a taint is borne; none if for good. The first toleration that fits counts.
-fn patience(tolerations: &[Toleration], taint: &Taint) -> Option<i64> {
-    match tolerations.iter().find(|toleration| bears(toleration, taint)) {
+fn patience(tolerations: &[Toleration], taint: &Taint, compares: bool) -> Option<i64> {
+    match tolerations.iter().find(|toleration| bears(toleration, taint, compares)) {
         None => Some(0),
         Some(toleration) => toleration.toleration_seconds.map(|seconds| seconds.max(0).saturating_mul(1_000)),
     }
 }
 
-fn bears(toleration: &Toleration, taint: &Taint) -> bool {
-    let value = match toleration.operator.as_str() {
-        "" | "Equal" => toleration.value == taint.value,
-        "Exists" => true,
-        _ => false,
-    };
-    value
+fn bears(toleration: &Toleration, taint: &Taint, compares: bool) -> bool {
+    convert::toleration_operator(&toleration.operator).covers(&toleration.value, &taint.value, compares)
         && (toleration.key.is_empty() || toleration.key == taint.key)
         && (toleration.effect.is_empty() || toleration.effect == taint.effect)
 }
@@ -82,7 +78,21 @@ mod tests {
     /// When the pod goes, if untimed taints were seen at 90 s and lost nodes are judged from 100 s on.
     fn goes(tolerations: &Value, taints: &Value) -> Option<Timestamp> {
         let since = Since { seen: at(90), judged: at(100) };
-        of_pod(&pod(tolerations), &node(taints), since).map(|(at, _)| at)
+        of_pod(&pod(tolerations), &node(taints), since, false).map(|(at, _)| at)
+    }
+
+    #[test]
+    fn numbers_are_compared_only_while_they_may_be() {
+        let taints = json!([{ "key": "a", "value": "7", "effect": "NoExecute", "timeAdded": ADDED }]);
+        let bound =
+            |operator: &str, value: &str| json!([{ "key": "a", "operator": operator, "value": value }]);
+        let since = Since { seen: at(90), judged: at(100) };
+        let stays = |tolerations: &Value, compares: bool| {
+            of_pod(&pod(tolerations), &node(&taints), since, compares).is_none()
+        };
+        assert!(stays(&bound("Gt", "6"), true) && stays(&bound("Lt", "8"), true));
+        assert!(!stays(&bound("Gt", "7"), true) && !stays(&bound("Gt", "06"), true));
+        assert!(!stays(&bound("Gt", "6"), false));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub use group::INITIALLY_SCHEDULED;
 pub use label_selector::label_selector;
 pub use negotiation::owner as context_owner;
 pub use node::{node, node_selector, node_selector_object};
-pub use pod::{DISRUPTION_TARGET, GANG_BINDING_FAILED, pod, pod_id};
+pub use pod::{DISRUPTION_TARGET, GANG_BINDING_FAILED, pod, pod_id, toleration_operator};
 pub use slice::slice;
 pub use taint::{taint, taint_rule, toleration, toleration_object};
 pub use taken::{Taken, give_back_from, take_into, taken};

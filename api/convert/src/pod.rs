@@ -141,17 +141,22 @@ fn shape(object: &objects::core::pod::Pod) -> Shape {
     shape
 }
 
-fn toleration(object: &Toleration) -> NodeToleration {
-    let operator = match object.operator.as_str() {
+/// How a toleration of node taints compares values. Without an operator, they must be equal.
+#[must_use]
+pub fn toleration_operator(operator: &str) -> TolerationOperator {
+    match operator {
         "" | "Equal" => TolerationOperator::Equal,
         "Exists" => TolerationOperator::Exists,
         "Gt" => TolerationOperator::Gt,
         "Lt" => TolerationOperator::Lt,
         other => TolerationOperator::Unknown(other.into()),
-    };
+    }
+}
+
+fn toleration(object: &Toleration) -> NodeToleration {
     NodeToleration {
         key: object.key.as_str().into(),
-        operator,
+        operator: toleration_operator(&object.operator),
         value: object.value.as_str().into(),
         effect: object.effect.as_str().into(),
     }

@@ -8,7 +8,7 @@ use objects::core::pod::PodSpec;
 /// The features, in the order of their names.
 pub(crate) fn required_features(spec: &PodSpec) -> Vec<Arc<str>> {
     let any = |holds: fn(&Container) -> bool| spec.containers.iter().chain(&spec.init_containers).any(holds);
-    let own_users = spec.rest.get("hostUsers").is_some_and(|value| value.text() == "false");
+    let own_users = spec.host_users == Some(false);
     let features = [
         ("RestartAllContainersOnContainerExits", any(restarts_all)),
         ("UserNamespacesHostNetworkSupport", spec.host_network && own_users),

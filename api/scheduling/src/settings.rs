@@ -17,7 +17,7 @@ use decisions::profile::{BINDING_TIMEOUT_MS, Profile};
 use decisions::scores::resources::{Aim, Strategy};
 use decisions::scores::{Score, ScoreSettings};
 use decisions::settings::{Patience, Settings};
-use gates::Gates;
+use gates::{Gate, Gates};
 use model::group::BindingFailure;
 use model::pod::{LabelSelector, Spread};
 
@@ -29,7 +29,7 @@ const STEPS_PER_SECOND: u64 = 100_000;
 #[must_use]
 pub fn settings(file: &SchedulerSettings, gates: Gates) -> Settings {
     Settings {
-        profiles: file.profiles.iter().map(|profile| Arc::new(self::profile(profile))).collect(),
+        profiles: file.profiles.iter().map(|profile| Arc::new(self::profile(profile, gates))).collect(),
         gates,
         patience: Patience {
             backoff_ms_min: millis(file.backoff.initial),
@@ -50,12 +50,12 @@ fn search_steps(profile: &config::Profile) -> u64 {
     u64::try_from(steps).unwrap_or(u64::MAX).max(1)
 }
 
-fn profile(profile: &config::Profile) -> Profile {
+fn profile(profile: &config::Profile, gates: Gates) -> Profile {
     let config::Profile { scheduler_name, plugins, args, .. } = profile;
     Profile {
         name: scheduler_name.as_str().into(),
-        filters: filters(plugins, args),
-        scores: scores(plugins, args),
+        filters: filters(plugins, args, gates),
+        scores: scores(plugins, args, gates),
         preemption: plugins
             .at(Point::PostFilter)
             .contains(&Plugin::DefaultPreemption)
@@ -117,7 +117,7 @@ pub fn plugins_of(filters: FilterSet) -> impl Iterator<Item = &'static str> {
     named.map(|(plugin, _)| plugin.name())
 }
 
-fn filters(plugins: &Plugins, args: &Args) -> FilterSettings {
+fn filters(plugins: &Plugins, args: &Args, gates: Gates) -> FilterSettings {
     let is_off = |plugin: &Plugin| !plugins.filters().contains(plugin);
     let off = FILTERS.iter().filter(|(plugin, _)| is_off(plugin)).map(|(_, filter)| *filter);
     let added = args.added_affinity.as_ref();
@@ -127,6 +127,7 @@ fn filters(plugins: &Plugins, args: &Args) -> FilterSettings {
         enforced_nodes: added.and_then(|added| added.required.clone()),
         ignored_resources: shared(&args.fit.ignored_resources),
         ignored_groups: shared(&args.fit.ignored_resource_groups),
+        compares_taints: gates.enabled(Gate::TaintTolerationComparisonOperators),
         default_spread: default_spread(&args.default_constraints, true),
         ..FilterSettings::default()
     }
@@ -147,7 +148,7 @@ fn score(plugin: Plugin) -> Option<Score> {
     })
 }
 
-fn scores(plugins: &Plugins, args: &Args) -> ScoreSettings {
+fn scores(plugins: &Plugins, args: &Args, gates: Gates) -> ScoreSettings {
     let weight = |plugin: &Plugin| Some((score(*plugin)?, *plugins.score_weights.get(plugin)?));
     let added = args.added_affinity.as_ref();
     ScoreSettings {
@@ -157,7 +158,7 @@ fn scores(plugins: &Plugins, args: &Args) -> ScoreSettings {
         preferred_nodes: added.map(|added| added.preferred.clone()).unwrap_or_default(),
         required_near: args.inter_pod_affinity.hard_pod_affinity_weight,
         ignores_wishes_of_others: args.inter_pod_affinity.ignore_preferred_terms_of_existing_pods,
-        compares_taints: false,
+        compares_taints: gates.enabled(Gate::TaintTolerationComparisonOperators),
         default_spread: default_spread(&args.default_constraints, false),
         default_spread_needs_labels: args.default_constraints != DefaultConstraints::System,
     }

@@ -193,6 +193,10 @@ gates! {
         "nodes are ranked by their free storage capacity";
     NodeDeclaredFeatures: Ga, LockedOn, [],
         "a pod goes only to nodes that declare the features it needs";
+    TaintTolerationComparisonOperators: Alpha, Off, [],
+        "a toleration may compare the value of a taint with a number, by the operators Gt and Lt";
+    UserNamespacesHostNetworkSupport: Alpha, Off, [NodeDeclaredFeatures],
+        "a pod may have users of its own (hostUsers: false) on the network of its node";
     InPlacePodVerticalScaling: Ga, LockedOn, [],
         "the resources of a running pod may be changed";
     InPlacePodVerticalScalingSchedulerPreemption: Alpha, Off, [InPlacePodVerticalScaling],

@@ -293,6 +293,27 @@ pub enum TolerationOperator {
     Unknown(Arc<str>),
 }
 
+impl TolerationOperator {
+    /// Whether a toleration with the value covers a taint with that one. `compares` says whether numbers may be compared.
+    #[must_use]
+    pub fn covers(&self, value: &str, taint: &str, compares: bool) -> bool {
+        let numbers = || Some((whole_number(taint)?, whole_number(value)?)).filter(|_| compares);
+        match self {
+            Self::Exists => true,
+            Self::Equal => value == taint,
+            Self::Gt => numbers().is_some_and(|(taint, bound)| taint > bound),
+            Self::Lt => numbers().is_some_and(|(taint, bound)| taint < bound),
+            Self::Unknown(_) => false,
+        }
+    }
+}
+
+/// A whole number in its one proper form: no plus, no needless zeros.
+fn whole_number(text: &str) -> Option<i64> {
+    let number: i64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
 /// A port of the node.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HostPort {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use controllers::evictions::Evictor;
 use controllers::node_taints::{self, Since};
+use gates::Gate;
 use model::timestamp::Timestamp;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
@@ -84,7 +85,8 @@ impl Controller for NodeTaints {
             seen: self.untimed.get(name).map(|untimed| untimed.seen).unwrap_or_default(),
             judged: self.listening.plus(tools.limits.grace.silent),
         };
-        let sentence = node.and_then(|node| node_taints::of_pod(pod, node, since));
+        let compares = tools.gates.enabled(Gate::TaintTolerationComparisonOperators);
+        let sentence = node.and_then(|node| node_taints::of_pod(pod, node, since, compares));
         let sentence = sentence.map(|(at, key)| (at, format!("taint {key} on node {name}")));
         self.evictions.look(pod, sentence, tools)
     }

@@ -53,12 +53,12 @@ impl Admit for Job {
     }
 
     fn validate(&self, context: &Context<'_>, causes: &mut Causes) {
-        validate_spec(self, context, causes);
+        validate_spec(self, None, context, causes);
         job_scheduling::validate(Change::create(&self.spec), &Path::ROOT.field("spec"), causes);
     }
 
     fn validate_update(&self, old: &Self, context: &Context<'_>, causes: &mut Causes) {
-        validate_spec(self, context, causes);
+        validate_spec(self, Some(old), context, causes);
         let (new, old, path) = (&self.spec, &old.spec, Path::ROOT.field("spec"));
         job_scheduling::validate(Change::update(new, old), &path, causes);
         causes.immutable(&path.field("selector"), &new.selector, &old.selector);
@@ -103,7 +103,7 @@ fn select_own_pods(job: &mut Job) {
     selector.match_labels.entry(CONTROLLER_UID.to_owned()).or_insert_with(|| job.metadata.uid.clone());
 }
 
-fn validate_spec(job: &Job, context: &Context<'_>, causes: &mut Causes) {
+fn validate_spec(job: &Job, old: Option<&Job>, context: &Context<'_>, causes: &mut Causes) {
     let (spec, path) = (&job.spec, Path::ROOT.field("spec"));
     not_negative("parallelism", spec.parallelism, &path, causes);
     not_negative("completions", spec.completions, &path, causes);
@@ -123,13 +123,20 @@ fn validate_spec(job: &Job, context: &Context<'_>, causes: &mut Causes) {
             causes.not_supported(&path.field("completionMode"), other, &known);
         }
     }
-    validate_template(job, &path, context, causes);
+    validate_template(job, old, &path, context, causes);
 }
 
-fn validate_template(job: &Job, path: &Path<'_>, context: &Context<'_>, causes: &mut Causes) {
+fn validate_template(
+    job: &Job,
+    old: Option<&Job>,
+    path: &Path<'_>,
+    context: &Context<'_>,
+    causes: &mut Causes,
+) {
     let spec = &job.spec;
     let place = path.field("template");
-    pod_template::validate(&spec.template, &place, context, causes);
+    let old = old.map(|old| &old.spec.template);
+    pod_template::validate(&spec.template, old, &place, context, causes);
     let policy = spec.template.spec.restart_policy.as_str();
     let inner = place.field("spec");
     match policy {

@@ -84,7 +84,7 @@ impl Admit for Pod {
     }
 
     fn validate(&self, context: &Context<'_>, causes: &mut Causes) {
-        validate_whole(self, context, causes);
+        validate_whole(self, None, context, causes);
         let spec = Path::ROOT.field("spec");
         if !self.spec.ephemeral_containers.is_empty() {
             causes.forbidden(&spec.field("ephemeralContainers"), "are added to a pod that runs");
@@ -95,7 +95,7 @@ impl Admit for Pod {
     }
 
     fn validate_update(&self, old: &Self, context: &Context<'_>, causes: &mut Causes) {
-        validate_whole(self, context, causes);
+        validate_whole(self, Some(old), context, causes);
         pod_update::validate_annotations(&self.metadata, &old.metadata, causes);
         pod_update::validate(&self.spec, &old.spec, causes);
     }
@@ -142,10 +142,18 @@ fn gated(context: &Context<'_>) -> PodCondition {
 }
 
 /// The rules that hold for a pod whenever its spec is written.
-fn validate_whole(pod: &Pod, context: &Context<'_>, causes: &mut Causes) {
+fn validate_whole(pod: &Pod, old: Option<&Pod>, context: &Context<'_>, causes: &mut Causes) {
     validate_annotations(pod, causes);
     let path = Path::ROOT.field("spec");
-    pod_spec::validate(&pod.spec, &pod.metadata, Owner::Pod, &path, context, causes);
+    pod_spec::validate(
+        &pod.spec,
+        &pod.metadata,
+        Owner::Pod,
+        old.map(|old| &old.spec),
+        &path,
+        context,
+        causes,
+    );
     if pod.spec.termination_grace_period_seconds.is_some_and(|seconds| seconds < 0) {
         causes.invalid(&path.field("terminationGracePeriodSeconds"), "must not be negative");
     }

@@ -217,8 +217,13 @@ fn validate_plain_label_keys(
     }
 }
 
-/// Taints that the pod bears.
-pub(crate) fn validate_tolerations(tolerations: &[Toleration], path: &Path<'_>, causes: &mut Causes) {
+/// Taints that the pod bears. `comparisons` says whether they may be compared with numbers.
+pub(crate) fn validate_tolerations(
+    tolerations: &[Toleration],
+    comparisons: bool,
+    path: &Path<'_>,
+    causes: &mut Causes,
+) {
     for (index, toleration) in tolerations.iter().enumerate() {
         let path = path.index(index);
         if !toleration.key.is_empty() {
@@ -240,6 +245,10 @@ pub(crate) fn validate_tolerations(tolerations: &[Toleration], path: &Path<'_>, 
                 if !toleration.value.is_empty() {
                     causes.invalid(&path.field("operator"), "Exists takes no value");
                 }
+            }
+            // Quirk: what is refused is named among what is supported.
+            operator @ ("Gt" | "Lt") if !comparisons => {
+                causes.unsupported(&path.field("operator"), operator, &["Equal", "Exists", "Lt", "Gt"])
             }
             "Gt" | "Lt" => validate_integer(&toleration.value, &path.field("value"), causes),
             other => causes.not_supported(&path.field("operator"), other, &["Equal", "Exists"]),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use gates::Gate;
 use objects::core::pod::{PodResourceClaim, PodSchedulingGate, PodSpec};
 use objects::meta::ObjectMeta;
 use schema::Path;
@@ -29,6 +30,37 @@ pub(crate) enum Owner {
     Template,
 }
 
+/// What a spec may say, because its feature is on or because the stored spec says it already.
+#[derive(Clone, Copy)]
+struct Allowed {
+    /// Tolerations by `Gt` and `Lt`.
+    comparisons: bool,
+    /// Users of its own on the node's network.
+    host_network_with_own_users: bool,
+    /// Users of its own, and devices that are raw volumes.
+    volume_devices_with_own_users: bool,
+}
+
+impl Allowed {
+    fn new(old: Option<&PodSpec>, context: &Context<'_>) -> Self {
+        let stored = |says: fn(&PodSpec) -> bool| old.is_some_and(says);
+        let with_own_users =
+            |says: fn(&PodSpec) -> bool| old.is_some_and(|spec| spec.host_users == Some(false) && says(spec));
+        Allowed {
+            comparisons: context.has(Gate::TaintTolerationComparisonOperators)
+                || stored(|spec| {
+                    spec.tolerations.iter().any(|one| matches!(one.operator.as_str(), "Gt" | "Lt"))
+                }),
+            host_network_with_own_users: context.has(Gate::UserNamespacesHostNetworkSupport)
+                || with_own_users(|spec| spec.host_network),
+            volume_devices_with_own_users: with_own_users(|spec| {
+                let mut all = spec.init_containers.iter().chain(&spec.containers);
+                all.any(|container| !container.volume_devices.is_empty())
+            }),
+        }
+    }
+}
+
 /// Defaults that pods and templates share.
 pub(crate) fn set_defaults(spec: &mut PodSpec) {
     volume::set_defaults(spec);
@@ -39,15 +71,17 @@ pub(crate) fn set_defaults(spec: &mut PodSpec) {
     spec.service_account.clone_from(&spec.service_account_name);
 }
 
-/// The rules for a spec.
+/// The rules for a spec. `old` is the stored one.
 pub(crate) fn validate(
     spec: &PodSpec,
     meta: &ObjectMeta,
     owner: Owner,
+    old: Option<&PodSpec>,
     path: &Path<'_>,
     context: &Context<'_>,
     causes: &mut Causes,
 ) {
+    let allowed = Allowed::new(old, context);
     if spec.termination_grace_period_seconds.is_none() {
         causes.required(&path.field("terminationGracePeriodSeconds"), "must be set");
     }
@@ -64,6 +98,7 @@ pub(crate) fn validate(
     container::validate_init(&spec.init_containers, &spec.containers, &pod, &init, causes);
     pod_resources::validate(spec, &pod.claims, path, causes);
     validate_host_network(spec, owner, path, causes);
+    validate_host_users(spec, allowed, path, causes);
     validate_policies(spec, path, causes);
     label_map(&spec.node_selector, &path.field("nodeSelector"), causes);
     if let Some(affinity) = &spec.affinity {
@@ -82,7 +117,8 @@ pub(crate) fn validate(
     let spread = path.field("topologySpreadConstraints");
     pod_placement::validate_spread(&spec.topology_spread_constraints, &spread, context, causes);
     validate_names(spec, path, causes);
-    pod_placement::validate_tolerations(&spec.tolerations, &path.field("tolerations"), causes);
+    let tolerations = path.field("tolerations");
+    pod_placement::validate_tolerations(&spec.tolerations, allowed.comparisons, &tolerations, causes);
     validate_host_aliases(spec, &path.field("hostAliases"), causes);
     validate_overhead(spec, &path.field("overhead"), causes);
     validate_group(spec, &path.field("schedulingGroup"), causes);
@@ -145,6 +181,31 @@ fn validate_host_network(spec: &PodSpec, owner: Owner, path: &Path<'_>, causes: 
                     &ports.index(at).field("hostPort"),
                     "must be the containerPort, because hostNetwork is true",
                 );
+            }
+        }
+    }
+}
+
+/// Users of its own go with no other namespace of the node, nor with devices that are raw volumes. The words and paths are
+/// those of Kubernetes.
+fn validate_host_users(spec: &PodSpec, allowed: Allowed, path: &Path<'_>, causes: &mut Causes) {
+    const WHY: &str = "Forbidden: when `hostUsers` is false";
+    if spec.host_users != Some(false) {
+        return;
+    }
+    let network = spec.host_network && !allowed.host_network_with_own_users;
+    for (field, set) in [("hostNetwork", network), ("HostPID", spec.host_pid), ("HostIPC", spec.host_ipc)] {
+        if set {
+            causes.forbidden(&path.field(field), WHY);
+        }
+    }
+    if allowed.volume_devices_with_own_users {
+        return;
+    }
+    for (name, list) in [("initContainers", &spec.init_containers), ("containers", &spec.containers)] {
+        for (index, container) in list.iter().enumerate() {
+            if !container.volume_devices.is_empty() {
+                causes.forbidden(&path.field(name).index(index).field("volumeDevices"), WHY);
             }
         }
     }

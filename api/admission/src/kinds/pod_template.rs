@@ -18,9 +18,10 @@ pub(crate) fn set_defaults(template: &mut PodTemplateSpec) {
     pod_resources::round_template(&mut template.spec);
 }
 
-/// The rules for a template.
+/// The rules for a template. `old` is the stored one.
 pub(crate) fn validate(
     template: &PodTemplateSpec,
+    old: Option<&PodTemplateSpec>,
     path: &Path<'_>,
     context: &Context<'_>,
     causes: &mut Causes,
@@ -29,20 +30,22 @@ pub(crate) fn validate(
     metadata::validate_annotations(&template.metadata, path, causes);
     let spec = path.field("spec");
     // The pod's name is not known yet, and neither is anything that depends on it.
-    pod_spec::validate(&template.spec, &ObjectMeta::default(), Owner::Template, &spec, context, causes);
+    let (meta, old) = (ObjectMeta::default(), old.map(|old| &old.spec));
+    pod_spec::validate(&template.spec, &meta, Owner::Template, old, &spec, context, causes);
     if !template.spec.ephemeral_containers.is_empty() {
         causes.forbidden(&spec.field("ephemeralContainers"), "are added to a pod that runs");
     }
 }
 
-/// The rules for the template of a controller that keeps pods running.
+/// The rules for the template of a controller that keeps pods running. `old` is the stored one.
 pub(crate) fn validate_lasting(
     template: &PodTemplateSpec,
+    old: Option<&PodTemplateSpec>,
     path: &Path<'_>,
     context: &Context<'_>,
     causes: &mut Causes,
 ) {
-    validate(template, path, context, causes);
+    validate(template, old, path, context, causes);
     let spec = path.field("spec");
     if template.spec.restart_policy != "Always" {
         causes.not_supported(&spec.field("restartPolicy"), &template.spec.restart_policy, &["Always"]);

@@ -47,16 +47,11 @@ impl Admit for ReplicaSet {
     }
 
     fn validate(&self, context: &Context<'_>, causes: &mut Causes) {
-        let (spec, path) = (&self.spec, Path::ROOT.field("spec"));
-        not_negative("replicas", spec.replicas, &path, causes);
-        not_negative("minReadySeconds", Some(spec.min_ready_seconds), &path, causes);
-        let template = path.field("template");
-        validate_selector(spec.selector.as_ref(), &spec.template, &path, causes);
-        pod_template::validate_lasting(&spec.template, &template, context, causes);
+        validate_replica_set(self, None, context, causes);
     }
 
     fn validate_update(&self, old: &Self, context: &Context<'_>, causes: &mut Causes) {
-        self.validate(context, causes);
+        validate_replica_set(self, Some(old), context, causes);
         let path = Path::ROOT.field("spec");
         causes.immutable(&path.field("selector"), &self.spec.selector, &old.spec.selector);
     }
@@ -82,20 +77,11 @@ impl Admit for ReplicationController {
     }
 
     fn validate(&self, context: &Context<'_>, causes: &mut Causes) {
-        let (spec, path) = (&self.spec, Path::ROOT.field("spec"));
-        not_negative("minReadySeconds", Some(spec.min_ready_seconds), &path, causes);
-        not_negative("replicas", spec.replicas, &path, causes);
-        if spec.selector.is_empty() {
-            causes.required(&path.field("selector"), "must be set");
-        }
-        let place = path.field("template");
-        match &spec.template {
-            None => causes.required(&place, "must be set"),
-            Some(template) => {
-                pod_template::validate_labelled(&spec.selector, template, &place, causes);
-                pod_template::validate_lasting(template, &place, context, causes);
-            }
-        }
+        validate_replication_controller(self, None, context, causes);
+    }
+
+    fn validate_update(&self, old: &Self, context: &Context<'_>, causes: &mut Causes) {
+        validate_replication_controller(self, Some(old), context, causes);
     }
 
     fn validate_status(&self, _old: &Self, _context: &Context<'_>, causes: &mut Causes) {
@@ -124,36 +110,11 @@ impl Admit for StatefulSet {
     }
 
     fn validate(&self, context: &Context<'_>, causes: &mut Causes) {
-        let (spec, path) = (&self.spec, Path::ROOT.field("spec"));
-        not_negative("replicas", spec.replicas, &path, causes);
-        not_negative("minReadySeconds", Some(spec.min_ready_seconds), &path, causes);
-        if !matches!(spec.pod_management_policy.as_str(), "OrderedReady" | "Parallel") {
-            causes.invalid(&path.field("podManagementPolicy"), "must be OrderedReady or Parallel");
-        }
-        let strategy = path.field("updateStrategy");
-        match spec.update_strategy.type_.as_str() {
-            "RollingUpdate" => {
-                let partition = spec.update_strategy.rolling_update.as_ref().and_then(|each| each.partition);
-                not_negative("partition", partition, &strategy.field("rollingUpdate"), causes);
-            }
-            "OnDelete" | "Recreate" => {
-                if spec.update_strategy.rolling_update.is_some() {
-                    causes.invalid(&strategy.field("rollingUpdate"), "needs the type RollingUpdate");
-                }
-            }
-            _ => causes.invalid(&strategy, "must be RollingUpdate, OnDelete or Recreate"),
-        }
-        if !spec.service_name.is_empty() {
-            let faults = names::dns_label(&spec.service_name);
-            causes.malformed(&path.field("serviceName"), &spec.service_name, faults);
-        }
-        validate_selector(spec.selector.as_ref(), &spec.template, &path, causes);
-        let template = as_made(self);
-        pod_template::validate_lasting(&template, &path.field("template"), context, causes);
+        validate_stateful_set(self, None, context, causes);
     }
 
     fn validate_update(&self, old: &Self, context: &Context<'_>, causes: &mut Causes) {
-        self.validate(context, causes);
+        validate_stateful_set(self, Some(old), context, causes);
         let path = Path::ROOT.field("spec");
         causes.immutable(&path.field("selector"), &self.spec.selector, &old.spec.selector);
         causes.immutable(&path.field("serviceName"), &self.spec.service_name, &old.spec.service_name);
@@ -176,6 +137,79 @@ impl Admit for StatefulSet {
         let path = Path::ROOT.field("status");
         not_negative("replicas", Some(self.status.replicas), &path, causes);
     }
+}
+
+fn validate_replica_set(
+    set: &ReplicaSet,
+    old: Option<&ReplicaSet>,
+    context: &Context<'_>,
+    causes: &mut Causes,
+) {
+    let old = old.map(|old| &old.spec.template);
+    let (spec, path) = (&set.spec, Path::ROOT.field("spec"));
+    not_negative("replicas", spec.replicas, &path, causes);
+    not_negative("minReadySeconds", Some(spec.min_ready_seconds), &path, causes);
+    let template = path.field("template");
+    validate_selector(spec.selector.as_ref(), &spec.template, &path, causes);
+    pod_template::validate_lasting(&spec.template, old, &template, context, causes);
+}
+
+fn validate_replication_controller(
+    controller: &ReplicationController,
+    old: Option<&ReplicationController>,
+    context: &Context<'_>,
+    causes: &mut Causes,
+) {
+    let old = old.and_then(|old| old.spec.template.as_ref());
+    let (spec, path) = (&controller.spec, Path::ROOT.field("spec"));
+    not_negative("minReadySeconds", Some(spec.min_ready_seconds), &path, causes);
+    not_negative("replicas", spec.replicas, &path, causes);
+    if spec.selector.is_empty() {
+        causes.required(&path.field("selector"), "must be set");
+    }
+    let place = path.field("template");
+    match &spec.template {
+        None => causes.required(&place, "must be set"),
+        Some(template) => {
+            pod_template::validate_labelled(&spec.selector, template, &place, causes);
+            pod_template::validate_lasting(template, old, &place, context, causes);
+        }
+    }
+}
+
+fn validate_stateful_set(
+    set: &StatefulSet,
+    old: Option<&StatefulSet>,
+    context: &Context<'_>,
+    causes: &mut Causes,
+) {
+    let old = old.map(|old| &old.spec.template);
+    let (spec, path) = (&set.spec, Path::ROOT.field("spec"));
+    not_negative("replicas", spec.replicas, &path, causes);
+    not_negative("minReadySeconds", Some(spec.min_ready_seconds), &path, causes);
+    if !matches!(spec.pod_management_policy.as_str(), "OrderedReady" | "Parallel") {
+        causes.invalid(&path.field("podManagementPolicy"), "must be OrderedReady or Parallel");
+    }
+    let strategy = path.field("updateStrategy");
+    match spec.update_strategy.type_.as_str() {
+        "RollingUpdate" => {
+            let partition = spec.update_strategy.rolling_update.as_ref().and_then(|each| each.partition);
+            not_negative("partition", partition, &strategy.field("rollingUpdate"), causes);
+        }
+        "OnDelete" | "Recreate" => {
+            if spec.update_strategy.rolling_update.is_some() {
+                causes.invalid(&strategy.field("rollingUpdate"), "needs the type RollingUpdate");
+            }
+        }
+        _ => causes.invalid(&strategy, "must be RollingUpdate, OnDelete or Recreate"),
+    }
+    if !spec.service_name.is_empty() {
+        let faults = names::dns_label(&spec.service_name);
+        causes.malformed(&path.field("serviceName"), &spec.service_name, faults);
+    }
+    validate_selector(spec.selector.as_ref(), &spec.template, &path, causes);
+    let template = as_made(set);
+    pod_template::validate_lasting(&template, old, &path.field("template"), context, causes);
 }
 
 /// The template with what the controller adds to each pod: volumes for its claims, and names in place of those given.

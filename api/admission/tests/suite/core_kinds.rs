@@ -134,6 +134,72 @@ fn a_group_is_dropped_while_its_feature_is_off_unless_it_is_in_use() {
     assert_eq!(kept.object["spec"]["schedulingGroup"], json!({"podGroupName": "g"}));
 }
 
+/// What is refused of a pod, with reasons and words.
+fn causes(answer: Result<Admitted, Rejection>) -> Vec<(String, &'static str, String)> {
+    match answer {
+        Ok(_) => Vec::new(),
+        Err(Rejection::Invalid(causes)) => {
+            causes.into_iter().map(|cause| (cause.field, cause.reason.as_str(), cause.message)).collect()
+        }
+        Err(other) => unreachable!("expected causes, got {other:?}"),
+    }
+}
+
+#[test]
+fn tolerations_compare_numbers_only_while_their_feature_is_on_or_the_stored_pod_does() {
+    let gate = Gate::TaintTolerationComparisonOperators;
+    let off = Gates::all_on().with(gate, false);
+    let tolerates = |operator: &str| json!({ "key": "k", "operator": operator, "value": "5" });
+    let comparing = |operator: &str| pod(&json!({ "tolerations": [tolerates(operator)] }));
+    for operator in ["Gt", "Lt"] {
+        let refused = causes(send(comparing(operator), Operation::Create, off, &EMPTY));
+        let words = format!(
+            "Unsupported value: {operator:?}: supported values: \"Equal\", \"Exists\", \"Lt\", \"Gt\""
+        );
+        let field = "spec.tolerations[0].operator".to_owned();
+        assert_eq!(refused, [(field, "FieldValueNotSupported", words)]);
+        assert_eq!(causes(create(comparing(operator))), []);
+    }
+    let old = stored(create(comparing("Gt")).expect("a pod that compares"));
+    let mut new = old.clone();
+    new["spec"]["tolerations"].as_array_mut().expect("a list").push(tolerates("Lt"));
+    assert_eq!(causes(send(new, Operation::Update(&old), off, &EMPTY)), []);
+    let plain = stored(create(pod(&json!({}))).expect("a plain pod"));
+    let mut new = plain.clone();
+    new["spec"]["tolerations"].as_array_mut().expect("a list").insert(0, tolerates("Lt"));
+    let refused = causes(send(new, Operation::Update(&plain), off, &EMPTY));
+    assert_eq!(refused.first().map(|cause| cause.0.as_str()), Some("spec.tolerations[0].operator"));
+}
+
+#[test]
+fn users_of_its_own_go_with_the_network_of_the_node_only_while_their_feature_is_on() {
+    let off = Gates::all_on().with(Gate::UserNamespacesHostNetworkSupport, false);
+    let made = |spec: Value, gates: Gates| causes(send(pod(&spec), Operation::Create, gates, &EMPTY));
+    let on_the_network = || json!({ "hostNetwork": true, "hostUsers": false });
+    let because = |field: &str| {
+        let words = "Forbidden: when `hostUsers` is false".to_owned();
+        (format!("spec.{field}"), "FieldValueForbidden", words)
+    };
+    assert_eq!(made(on_the_network(), off), [because("hostNetwork")]);
+    assert_eq!(made(on_the_network(), Gates::all_on()), []);
+    assert_eq!(made(json!({ "hostNetwork": true, "hostUsers": true }), off), []);
+    assert_eq!(made(json!({ "hostNetwork": true }), off), []);
+    let more = json!({ "hostPID": true, "hostIPC": true, "hostUsers": false });
+    assert_eq!(made(more, Gates::all_on()), [because("HostPID"), because("HostIPC")]);
+    let raw = json!({
+        "hostUsers": false,
+        "volumes": [{ "name": "v", "persistentVolumeClaim": { "claimName": "c" } }],
+        "containers": [{
+            "name": "c", "image": "i", "volumeDevices": [{ "name": "v", "devicePath": "/dev/v" }],
+        }],
+    });
+    assert_eq!(made(raw, Gates::all_on()), [because("containers[0].volumeDevices")]);
+    let old = stored(create(pod(&on_the_network())).expect("a pod on the network"));
+    let mut new = old.clone();
+    new["metadata"]["labels"] = json!({ "a": "b" });
+    assert_eq!(causes(send(new, Operation::Update(&old), off, &EMPTY)), []);
+}
+
 #[test]
 fn a_pod_has_the_priority_of_its_class_and_no_other() {
     let class: PriorityClass = serde_json::from_value(

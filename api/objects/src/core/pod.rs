@@ -32,6 +32,7 @@ wire! {
         host_ipc: bool = "hostIPC",
         host_network: bool = "hostNetwork",
         host_pid: bool = "hostPID",
+        host_users: Option<bool> = "hostUsers",
         hostname: String = "hostname",
         hostname_override: Option<String> = "hostnameOverride",
         image_pull_secrets: Vec<LocalObjectReference> = "imagePullSecrets",

@@ -1,7 +1,7 @@
 //! Taints of nodes, and pods that bear them.
 
 use model::node::{Node, NodeTaint, NodeTaintEffect};
-use model::pod::{NodeToleration, Shape, TolerationOperator};
+use model::pod::{NodeToleration, Shape};
 
 use crate::filters::settings::FilterSettings;
 use crate::values::node_refusal::NodeRefusal;
@@ -29,25 +29,13 @@ pub(crate) fn tolerates(toleration: &NodeToleration, taint: &NodeTaint, compares
     if !toleration.key.is_empty() && toleration.key != taint.key {
         return false;
     }
-    let numbers =
-        || Some((whole_number(&taint.value)?, whole_number(&toleration.value)?)).filter(|_| compares);
-    match toleration.operator {
-        TolerationOperator::Exists => true,
-        TolerationOperator::Equal => toleration.value == taint.value,
-        TolerationOperator::Gt => numbers().is_some_and(|(taint, bound)| taint > bound),
-        TolerationOperator::Lt => numbers().is_some_and(|(taint, bound)| taint < bound),
-        TolerationOperator::Unknown(_) => false,
-    }
-}
-
-/// A whole number in its one proper form: no plus, no needless zeros.
-fn whole_number(text: &str) -> Option<i64> {
-    let number: i64 = text.parse().ok()?;
-    (number.to_string() == text).then_some(number)
+    toleration.operator.covers(&toleration.value, &taint.value, compares)
 }
 
 #[cfg(test)]
 mod tests {
+    use model::pod::TolerationOperator;
+
     use super::*;
     use crate::sample::{node, shape, taint};
 
