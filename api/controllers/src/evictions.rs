@@ -97,10 +97,13 @@ fn mark_of(pod: &Pod) -> Option<&PodCondition> {
 
 fn marked(pod: &Pod, status: &str, evictor: Evictor, message: &str, now: Timestamp) -> Value {
     let since = mark_of(pod).filter(|mark| mark.status == status).and_then(|mark| mark.last_transition_time);
-    let condition = json!({
+    let mut condition = json!({
         "type": MARK, "status": status, "reason": evictor.reason(), "message": message,
         "lastTransitionTime": since.map_or(now, |since| since.0).to_string(),
     });
+    if let generation @ 1.. = pod.metadata.generation {
+        condition["observedGeneration"] = json!(generation);
+    }
     // The uid keeps the mark from a pod that took the name of this one.
     json!({ "metadata": { "uid": pod.metadata.uid }, "status": { "conditions": [condition] } })
 }
@@ -168,11 +171,14 @@ mod tests {
 
     #[test]
     fn a_mark_names_the_pod_and_says_why() {
-        let mark = mark(&with_mark("False", "x"), Evictor::NodeTaint, "node n has taint k", NOW);
+        let mut pod = with_mark("False", "x");
+        pod.metadata.generation = 3;
+        let mark = mark(&pod, Evictor::NodeTaint, "node n has taint k", NOW);
         assert_eq!(mark["metadata"]["uid"], "u");
         let condition = &mark["status"]["conditions"][0];
         assert_eq!((&condition["type"], &condition["status"]), (&json!(MARK), &json!("True")));
         assert_eq!(condition["reason"], "DeletionByTaintManager");
+        assert_eq!(condition["observedGeneration"], 3);
         assert!(condition["message"].as_str().is_some_and(|text| text.ends_with("node n has taint k")));
         assert_eq!(condition["lastTransitionTime"], "1970-01-01T00:16:40Z");
     }

@@ -101,10 +101,14 @@ pub fn last_words(pod: &Pod, reason: Reason, now: Timestamp) -> Option<Value> {
     }
     let mut status = json!({ "phase": "Failed" });
     if reason == Reason::Orphaned {
-        status["conditions"] = json!([{
+        let mut condition = json!({
             "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
             "message": format!("node {} is gone", pod.spec.node_name), "lastTransitionTime": now.to_string(),
-        }]);
+        });
+        if let generation @ 1.. = pod.metadata.generation {
+            condition["observedGeneration"] = json!(generation);
+        }
+        status["conditions"] = json!([condition]);
     }
     // The uid keeps the words from a pod that took the name of this one.
     Some(json!({ "metadata": { "uid": pod.metadata.uid }, "status": status }))

@@ -465,6 +465,9 @@ fn evict(seen: &Seen<'_>, uid: &str, scheduler: &str, by: Preemptor) -> Next {
         if known.is_none_or(|known| known.status != "True") {
             condition["lastTransitionTime"] = json!(seen.now.to_seconds().to_string());
         }
+        if let generation @ 1.. = pod.metadata.generation {
+            condition["observedGeneration"] = json!(generation);
+        }
         return Next::Then(patch_status(pod, &json!({ "conditions": [condition] })));
     }
     Next::Last(ApiCall {

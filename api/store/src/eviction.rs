@@ -1,4 +1,4 @@
-//! Whether a pod may be evicted: its disruption budget pays, if it has one.
+//! Whether a pod may be evicted: its disruption budget pays, if it has one. And what a pod that is evicted says of it.
 
 use std::collections::BTreeMap;
 
@@ -57,6 +57,26 @@ pub fn spend(budget: &mut Value) -> Result<(), Refused> {
     Ok(())
 }
 
+/// Says of a pod that it is about to be deleted by an eviction, so that whoever made it can tell why it ended.
+pub fn mark(pod: &mut Value, now: &str) {
+    const MARK: &str = "DisruptionTarget";
+    let mut conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let mut condition = json!({
+        "type": MARK, "status": "True", "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting", "lastTransitionTime": now,
+    });
+    match conditions.iter_mut().find(|condition| condition["type"] == MARK) {
+        Some(known) => {
+            if known["status"] == "True" {
+                condition["lastTransitionTime"] = known["lastTransitionTime"].clone();
+            }
+            *known = condition;
+        }
+        None => conditions.push(condition),
+    }
+    pod["status"]["conditions"] = Value::Array(conditions);
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -64,7 +84,7 @@ mod tests {
     use objects::policy::PodDisruptionBudget;
     use serde_json::{Value, json};
 
-    use super::{Refused, budget_of, is_counted, spend};
+    use super::{Refused, budget_of, is_counted, mark, spend};
 
     fn budget(name: &str, selector: &Value) -> PodDisruptionBudget {
         let budget = json!({"metadata": {"name": name}, "spec": {"selector": selector}});
@@ -88,6 +108,31 @@ mod tests {
         assert_eq!(spend(&mut budget), Ok(()));
         assert_eq!(spend(&mut budget), Err(Refused::NothingLeft { budget: "web".to_owned() }));
         assert_eq!(budget["status"]["disruptionsAllowed"], 0);
+    }
+
+    #[test]
+    fn a_pod_that_is_evicted_says_so_since_it_first_did() {
+        let reasons = |pod: &Value| -> Vec<Value> {
+            let conditions = pod["status"]["conditions"].as_array().expect("conditions");
+            conditions
+                .iter()
+                .map(|one| json!([one["type"], one["reason"], one["lastTransitionTime"]]))
+                .collect()
+        };
+        let mut pod =
+            json!({"status": {"conditions": [{"type": "Ready", "reason": "r", "lastTransitionTime": "t"}]}});
+        mark(&mut pod, "now");
+        let ready = json!(["Ready", "r", "t"]);
+        let marked = |since: &str| json!(["DisruptionTarget", "EvictionByEvictionAPI", since]);
+        assert_eq!(reasons(&pod), [ready.clone(), marked("now")]);
+        mark(&mut pod, "later");
+        assert_eq!(reasons(&pod), [ready.clone(), marked("now")]);
+        pod["status"]["conditions"][1]["status"] = json!("False");
+        mark(&mut pod, "later");
+        assert_eq!(reasons(&pod), [ready, marked("later")]);
+        let mut bare = json!({});
+        mark(&mut bare, "now");
+        assert_eq!(reasons(&bare), [marked("now")]);
     }
 
     #[test]

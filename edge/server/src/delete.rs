@@ -79,7 +79,13 @@ impl DeleteOptions {
         })
     }
 
-    fn check(&self, site: &Site, object: &Value) -> Result<(), Failure> {
+    /// Follows an object that was changed in order to be deleted, if a version of it was asked for.
+    pub(crate) fn follow(&mut self, revision: u64) {
+        self.revision = self.revision.take().map(|_| revision.to_string());
+    }
+
+    /// Whether the object is the one that is to be deleted.
+    pub(crate) fn check(&self, site: &Site, object: &Value) -> Result<(), Failure> {
         let meta = &object["metadata"];
         let name = meta["name"].as_str().unwrap_or_default();
         for (what, wanted, have) in

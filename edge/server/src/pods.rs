@@ -82,6 +82,20 @@ pub(crate) async fn evict(
     if eviction::is_counted(&pod) && !delete.dry_run {
         spend_budget(registry, namespace, &stored).await?;
     }
+    if !delete.dry_run {
+        let now = Registry::now().to_seconds().to_string();
+        let mut mark = |pod: &mut Value| {
+            delete.check(&site, pod)?;
+            eviction::mark(pod, &now);
+            Ok(())
+        };
+        let marked = registry.adjust(&site, name, &mut mark).await?;
+        match marked {
+            Outcome::Stored(stored) => delete.follow(stored.revision()),
+            // It was only waiting for its last finalizer.
+            Outcome::Shown(_) | Outcome::Gone(_) => return Ok(success(201)),
+        }
+    }
     registry.delete(&site, name, &delete).await?;
     Ok(success(201))
 }

@@ -35,6 +35,7 @@ use with_groups;
 mod claims;
 mod compatibility;
 mod devices;
+mod evictions;
 mod fabric;
 mod gangs;
 mod gated;
