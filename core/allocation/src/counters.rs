@@ -47,7 +47,8 @@ pub(crate) enum Members {
     Ungrouped,
     /// Devices that have these groups in common.
     Grouped(SmallVec<[u32; 2]>),
-    /// Devices with groups, while groups are not understood: nobody else may join.
+    /// Devices beside which nobody may join until one of them is gone: some have groups and others have none, or groups are
+    /// not understood. Which of them came first does not matter.
     Closed,
 }
 
@@ -67,15 +68,18 @@ impl Members {
         }
     }
 
-    /// Who holds the set with a device that is on it already, whether or not it should be. The first decides whether
-    /// groups count at all; devices with groups that have nothing in common leave room for nobody.
+    /// Who holds the set with a device that is on it already, whether or not it should be. Devices that contradict each other
+    /// leave room for nobody, in whichever order they are counted.
     fn with(self, groups: &[u32]) -> Members {
-        match self {
-            Members::Grouped(held) if !groups.is_empty() => {
+        match (self, groups.is_empty()) {
+            (Members::None, _) => Members::None.joined_by(groups).unwrap_or_default(),
+            (Members::Ungrouped, true) => Members::Ungrouped,
+            (Members::Grouped(held), false) => {
                 Members::Grouped(held.into_iter().filter(|group| groups.contains(group)).collect())
             }
-            Members::None => Members::None.joined_by(groups).unwrap_or_default(),
-            held => held,
+            (Members::Ungrouped, false) | (Members::Grouped(_), true) | (Members::Closed, _) => {
+                Members::Closed
+            }
         }
     }
 }

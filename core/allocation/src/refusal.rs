@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cluster::ledger::Holder;
+use gates::Gate;
 use model::device::{DeviceId, PoolId};
 use model::request_name::RequestName;
 
@@ -58,8 +59,8 @@ pub struct StageCount {
 pub enum Stage {
     /// None yet: what whole pools offer to the node.
     Published,
-    /// Devices with binding conditions or compatibility groups, while these are off.
-    NotUnderstood,
+    /// Devices that need a feature, while its gate is off.
+    Off(Gate),
     /// Devices that the class does not pick.
     Class,
     /// Devices that a selector of the request does not pick.
@@ -70,8 +71,8 @@ pub enum Stage {
     Reach,
     /// Devices with too little capacity.
     Capacity,
-    /// Devices that need a feature that is off, here or on the node.
-    FeatureOff,
+    /// Devices that need a feature that the node does not declare.
+    NotDeclared(Gate),
     /// Devices with taints that the request does not bear.
     Taints,
     /// Devices that claims hold.
@@ -80,6 +81,8 @@ pub enum Stage {
     Counters,
     /// Devices whose compatibility groups those on the same counter set do not share.
     Groups,
+    /// Devices that draw on a counter set that is held with compatibility groups, while these are off.
+    GroupsOff,
     /// Devices of which others have shares that leave too little.
     CapacityTaken,
     /// Devices for which counters do not suffice at the same time.
@@ -94,7 +97,8 @@ impl fmt::Display for Stage {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stage::Published => write!(out, "published for the node"),
-            Stage::NotUnderstood | Stage::FeatureOff => write!(out, "usable with the features that are on"),
+            Stage::Off(gate) => write!(out, "usable while feature gate {gate} is off"),
+            Stage::NotDeclared(gate) => write!(out, "usable on a node that does not declare {gate}"),
             Stage::Class => write!(out, "of the class"),
             Stage::Selector(index) => write!(out, "picked by selector {index}"),
             Stage::Together => write!(out, "of the set that the claims of the group are met from"),
@@ -104,6 +108,11 @@ impl fmt::Display for Stage {
             Stage::Taken => write!(out, "not held by other claims"),
             Stage::Counters => write!(out, "covered by the counters that are left"),
             Stage::Groups => write!(out, "compatible with what shares their counters"),
+            Stage::GroupsOff => write!(
+                out,
+                "not sharing counters with devices in compatibility groups, as feature gate {} is off",
+                Gate::DRADeviceCompatibilityGroups
+            ),
             Stage::CapacityTaken => write!(out, "with enough capacity left by other shares"),
             Stage::CountersTogether => write!(out, "covered by the counters at the same time"),
             Stage::Chosen => write!(out, "not needed for other requests"),

@@ -20,6 +20,7 @@ pub(crate) fn of_attempt(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Vec<Viola
     if !attempt.evidence.gates.enabled(Gate::DRADeviceCompatibilityGroups) {
         return closed(attempt, picks);
     }
+    // Nothing joins devices that are at odds already, whoever let them meet.
     let mut violations = Vec::new();
     for pool in &attempt.pools {
         let mut sets: BTreeSet<&str> = BTreeSet::new();
@@ -35,7 +36,7 @@ pub(crate) fn of_attempt(attempt: &Attempt<'_>, picks: &[Pick<'_>]) -> Vec<Viola
             continue;
         }
         let devices = pool.all_devices(&attempt.evidence);
-        let mut members = undisputed(of_held(&attempt.evidence, &pool.name, &devices, &attempt.held));
+        let mut members = of_held(&attempt.evidence, &pool.name, &devices, &attempt.held);
         for (device, groups) in joining {
             add(&mut members, device, groups);
         }
@@ -110,18 +111,6 @@ fn is_changed(attempt: &Attempt<'_>, pick: &Pick<'_>, groups: &BTreeMap<String, 
             };
             !held.groups.is_empty() && (noted.clone().count() != now || !noted.into_iter().all(same))
         })
-}
-
-/// Leaves out who is already at odds with the first device of the pool that draws from the same set.
-///
-/// Devices with and without groups should never have met, but if they have, Kubernetes goes by the first, and so the
-/// others are not the new allocation's fault.
-fn undisputed(mut members: Members) -> Members {
-    for members in members.values_mut() {
-        let without = members.first().is_some_and(|(_, groups)| groups.is_empty());
-        members.retain(|(_, groups)| groups.is_empty() == without);
-    }
-    members
 }
 
 /// Members in the order of the pool's devices; those that are gone come last.

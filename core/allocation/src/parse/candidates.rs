@@ -20,9 +20,6 @@ use crate::error::AllocationError;
 use crate::problem::{Alternative, Spot, Taken};
 use crate::refusal::{HOLDERS_MAX, Stage, StageCount};
 
-/// The feature that a node's agent declares if it can leave out operations.
-const OPTIONAL_NODE_OPERATIONS: &str = "DRAOptionalNodeOperations";
-
 /// A selector of a class or of a request.
 struct Test<'t> {
     class: Option<&'t Class>,
@@ -42,14 +39,14 @@ impl Parser<'_, '_> {
         let mut open = FixedBitSet::with_capacity(self.problem.spots.len());
         open.insert_range(..);
         alternative.note(Stage::Published, &open);
-        let (binding, groups) = (self.binding_is_on(), self.groups_are_on());
-        if !(binding && groups) {
-            // Such devices are as good as not published: whoever wants all devices does without them.
-            keep(&self.problem.spots, &mut open, |spot| {
-                (binding || !spot.device().needs_preparation())
-                    && (groups || !spot.device().declares_groups())
-            });
-            alternative.note(Stage::NotUnderstood, &open);
+        // Such devices are as good as not published: whoever wants all devices does without them.
+        if !self.binding_is_on() {
+            keep(&self.problem.spots, &mut open, |spot| !spot.device().needs_preparation());
+            alternative.note(Stage::Off(Gate::DRADeviceBindingConditions), &open);
+        }
+        if !self.groups_are_on() {
+            keep(&self.problem.spots, &mut open, |spot| !spot.device().declares_groups());
+            alternative.note(Stage::Off(Gate::DRADeviceCompatibilityGroups), &open);
         }
         for (index, expression) in class.selectors.iter().enumerate() {
             self.test(
@@ -186,14 +183,18 @@ impl Parser<'_, '_> {
         let gates = self.question.gates;
         let spots = &self.problem.spots;
         let mut open = std::mem::take(&mut alternative.candidates);
-        let skipping = gates.enabled(Gate::DRAOptionalNodeOperations)
-            && self.question.node.declared_features.iter().any(|name| &**name == OPTIONAL_NODE_OPERATIONS);
-        let partitions = gates.enabled(Gate::DRAPartitionableDevices);
-        keep(spots, &mut open, |spot| {
-            (skipping || spot.published.slice.skip_node_operations.is_empty())
-                && (partitions || spot.device().draws.is_empty())
-        });
-        alternative.note(Stage::FeatureOff, &open);
+        let optional = Gate::DRAOptionalNodeOperations;
+        let is_declared =
+            || self.question.node.declared_features.iter().any(|name| &**name == optional.name());
+        if !(gates.enabled(optional) && is_declared()) {
+            keep(spots, &mut open, |spot| spot.published.slice.skip_node_operations.is_empty());
+            let lacking = if gates.enabled(optional) { Stage::NotDeclared } else { Stage::Off };
+            alternative.note(lacking(optional), &open);
+        }
+        if !gates.enabled(Gate::DRAPartitionableDevices) {
+            keep(spots, &mut open, |spot| spot.device().draws.is_empty());
+            alternative.note(Stage::Off(Gate::DRAPartitionableDevices), &open);
+        }
         if gates.enabled(Gate::DRADeviceTaints) {
             keep(spots, &mut open, |spot| ask.tolerates(&spot.device().taints));
             alternative.note(Stage::Taints, &open);
@@ -229,7 +230,7 @@ impl Parser<'_, '_> {
         });
         alternative.note(Stage::Counters, &open);
         keep(spots, &mut open, |spot| spot.settled || counters.admit(&spot.draws));
-        alternative.note(Stage::Groups, &open);
+        alternative.note(if self.groups_are_on() { Stage::Groups } else { Stage::GroupsOff }, &open);
         for at in open.ones().collect::<Vec<_>>() {
             let left = &spots[at].capacity_left;
             let enough = alternative

@@ -25,16 +25,25 @@ fn differing(file: &Path) -> (usize, Vec<String>) {
     (tally.passed, names)
 }
 
+/// Holders of a counter set contradict each other: some have compatibility groups and some do not. The reference goes by the first
+/// of them and lets another join; ours lets nobody join.
+const CONTRADICTING: &str = "gateoff-02531";
+
 /// Upstream's oldest allocator, which answered part of the cases, takes pools in an order that changes from call to call.
 /// So a recorded answer of its may be another than ours, but then it is ours with the pools in another order.
 #[test]
 fn the_recorded_answers_are_ours_in_an_order_that_the_reference_may_take() {
     let file = recorded("random.jsonl.gz");
     let (passed, names) = differing(&file);
-    assert_eq!((passed, names.len()), (2867, 114));
+    assert_eq!((passed, names.len()), (2866, 115));
     for case in vectors::open(&file).expect("the vectors are readable") {
         let case = case.expect("a case");
         if !names.contains(&case.name) {
+            continue;
+        }
+        if case.name == CONTRADICTING {
+            let answer = (SUITE.answer)(&case.content).expect("the case is readable");
+            assert_eq!(answer["outcome"], "none", "{answer}");
             continue;
         }
         let recorded = (SUITE.expected)(&case.content);

@@ -229,7 +229,10 @@ fn the_feature_can_be_switched_off_and_on_again() -> Result<()> {
         cluster.create(&claim("c", 1)?).await?;
         cluster.create(&pod_with_claims("p", &["c"])?).await?;
         let event = cluster.event("p", "FailedScheduling").await?;
-        ensure!(event.note.contains("usable with the features that are on"), "{event:?}");
+        ensure!(
+            event.note.contains("usable while feature gate DRADeviceBindingConditions is off"),
+            "{event:?}"
+        );
         drop(worker);
         let cluster = cluster.begun_anew(Gates::default())?;
         let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;

@@ -10,11 +10,28 @@ use recorded::{Case, peer, random};
 /// What a case may cost; about one in twenty costs more.
 const STEPS: u64 = 1000;
 
+/// Cases with a counter set whose holders contradict each other: the reference goes by the first of them, and may let another join.
+const CONTRADICTING: [&str; 1] = ["gateoff-02531"];
+
+/// All recorded cases but these.
+fn undisputed() -> Vec<Case> {
+    random().into_iter().filter(|case| !CONTRADICTING.contains(&case.name.as_str())).collect()
+}
+
 #[test]
 fn every_recorded_allocation_is_valid() {
-    let (accepted, rejected) = judge(&random());
+    let (accepted, rejected) = judge(&undisputed());
     assert_eq!(rejected, Vec::<String>::new());
-    assert_eq!(accepted, 1370);
+    assert_eq!(accepted, 1369);
+}
+
+#[test]
+fn nothing_may_join_holders_that_contradict_each_other() {
+    let disputed: Vec<Case> =
+        random().into_iter().filter(|case| CONTRADICTING.contains(&case.name.as_str())).collect();
+    let (accepted, rejected) = judge(&disputed);
+    assert_eq!((accepted, rejected.len()), (0, CONTRADICTING.len()));
+    assert!(rejected.iter().all(|why| why.contains("have no compatibility group in common")), "{rejected:?}");
 }
 
 fn judge(cases: &[Case]) -> (usize, Vec<String>) {
@@ -106,9 +123,9 @@ fn no_recorded_allocation_is_valid_any_more_when_it_is_damaged() {
 
 #[test]
 fn trying_everything_agrees_with_the_recorded_outcomes() {
-    let tally = try_everything(&random());
+    let tally = try_everything(&undisputed());
     assert_eq!(tally.wrong, Vec::<String>::new());
-    assert_eq!((tally.possible, tally.impossible, tally.unfinished), (1364, 1351, 53));
+    assert_eq!((tally.possible, tally.impossible, tally.unfinished), (1363, 1351, 53));
 }
 
 /// Cases of the reference's own tests that were not recorded as they are asked there: a quantity of 10^21 came out as
