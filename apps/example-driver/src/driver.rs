@@ -1,13 +1,14 @@
 //! The driver itself. There is no device behind it, so what a container gets is a variable of its environment.
 
 use std::process;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use client::Connection;
 use driver_kit::api::{Device, DeviceRequestAllocationResult, NetworkDeviceData, ResourceClaim};
 use driver_kit::{
     CdiDir, CdiError, ClaimReference, ContainerEdits, DeviceHealth, DeviceState, Driver, Failure, Health,
-    HealthReports, Pool, PreparedDevice, StatusReporter, Trouble, own_results,
+    HealthReports, Pool, PreparedDevice, PreparedGroups, StatusReporter, Trouble, own_results,
 };
 use futures_util::{StreamExt, stream};
 use tokio::sync::watch;
@@ -30,6 +31,8 @@ pub(crate) struct Example {
     flags: Flags,
     /// What is offered, and which of it is not well.
     offered: watch::Receiver<(Pool, Switches)>,
+    /// What is prepared: a GPU is cut in one way at a time.
+    prepared: Mutex<PreparedGroups>,
 }
 
 impl Example {
@@ -39,8 +42,14 @@ impl Example {
         connection: Connection,
         flags: Flags,
         offered: watch::Receiver<(Pool, Switches)>,
+        prepared: PreparedGroups,
     ) -> Self {
-        Self { name: name.to_owned(), cdi, status: StatusReporter::new(connection, name), flags, offered }
+        let (name, status) = (name.to_owned(), StatusReporter::new(connection, name));
+        Self { name, cdi, status, flags, offered, prepared: Mutex::new(prepared) }
+    }
+
+    fn prepared(&self) -> MutexGuard<'_, PreparedGroups> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The switches, after the time that each call is told to take.
@@ -101,6 +110,8 @@ impl Driver for Example {
             | Prepare::DuplicateDevice
             | Prepare::Oversize => {}
         }
+        let (pool, _) = self.offered.borrow().clone();
+        self.prepared().admit(claim, &self.name, &[pool])?;
         let ready = self.make_ready(claim)?;
         if switches.prepare == Prepare::Crash {
             crash("prepare");
@@ -119,6 +130,7 @@ impl Driver for Example {
             Unprepare::Crash => crash("unprepare"),
         }
         self.cdi.remove(&claim.uid)?;
+        self.prepared().forget(&claim.uid);
         println!("unprepared {claim}");
         Ok(())
     }

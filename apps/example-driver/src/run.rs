@@ -1,6 +1,6 @@
 //! The life of the driver: it starts the plugin, publishes what the inventory and the switches say, and stops on a signal.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use client::{Connection, Event, Resource, Selectors, WatchOptions};
 use driver_kit::api::{Device, ResourceClaim};
 use driver_kit::controller::{Control, ControlOptions};
-use driver_kit::{CdiDir, Describe, Failure, Plugin, PluginOptions, Pool, own_results};
+use driver_kit::{CdiDir, Describe, Failure, Plugin, PluginOptions, Pool, PreparedGroups, own_results};
 use futures_util::StreamExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -38,16 +38,23 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 pub(crate) async fn run(cli: Cli, inventory: Inventory) -> Result<(), Failure> {
     let connection = connect(cli.kubeconfig.clone()).await?;
     let cdi = CdiDir::new(&cli.cdi_dir, &cli.driver, "device")?;
-    cdi.remove_all_but(&claims(&connection, &cli.driver).await)?;
+    let claims = claims(&connection, &cli.driver).await;
+    cdi.remove_all_but(&claims.keys().cloned().collect())?;
     let mut switches = cli.flags.now()?;
     let pool = devices::pool(&cli.node, &inventory, &switches.unhealthy)?;
+    let mut prepared = PreparedGroups::default();
+    for uid in cdi.prepared()? {
+        if let Some(claim) = claims.get(&uid) {
+            prepared.restore(claim, &cli.driver, std::slice::from_ref(&pool));
+        }
+    }
     let (offer, offered) = watch::channel((pool.clone(), switches.clone()));
     let options = PluginOptions {
         rolling_update: cli.pod_uid.clone(),
         forger: Some(Arc::new(Spoiler(cli.flags.clone()))),
         ..PluginOptions::below(&cli.root_dir, &cli.driver, &cli.node)
     };
-    let driver = Example::new(&cli.driver, cdi, connection.clone(), cli.flags.clone(), offered);
+    let driver = Example::new(&cli.driver, cdi, connection.clone(), cli.flags.clone(), offered, prepared);
     let plugin = Plugin::start(connection, options, driver)?;
     publish(&plugin, pool, &switches);
     println!("serving {} on node {}", cli.driver, cli.node);
@@ -206,16 +213,16 @@ async fn connect(kubeconfig: Option<PathBuf>) -> Result<Connection, Failure> {
     })
 }
 
-/// The claims that hold devices of the driver: CDI files of others were left by a crash.
-async fn claims(connection: &Connection, driver: &str) -> BTreeSet<String> {
+/// The claims that hold devices of the driver, by uid: CDI files of others were left by a crash.
+async fn claims(connection: &Connection, driver: &str) -> BTreeMap<String, ResourceClaim> {
     let claims = Resource::<ResourceClaim>::named("resourceclaims");
     let mut stream =
         pin!(connection.list_and_watch(&claims, &Selectors::default(), &WatchOptions::default()));
-    let mut found = BTreeSet::new();
+    let mut found = BTreeMap::new();
     while let Some(event) = stream.next().await {
         match event {
             Event::Applied(claim) if own_results(&claim, driver).next().is_some() => {
-                found.insert(claim.metadata.uid);
+                found.insert(claim.metadata.uid.clone(), claim);
             }
             Event::Synced { .. } => break,
             Event::Interrupted { why, .. } => eprintln!("warning: cannot list claims: {why}"),

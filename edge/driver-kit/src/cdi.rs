@@ -167,6 +167,26 @@ impl CdiDir {
         Ok(())
     }
 
+    /// The claims that have a file, by uid: those that are prepared.
+    ///
+    /// # Errors
+    /// When the directory cannot be listed.
+    pub fn prepared(&self) -> Result<BTreeSet<String>, CdiError> {
+        let failed = |source| CdiError::File { verb: "list", path: self.dir.clone(), source };
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut found = BTreeSet::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            let claim =
+                name.to_str().and_then(|name| name.strip_prefix(&self.prefix())?.strip_suffix(".json"));
+            found.extend(claim.map(str::to_owned));
+        }
+        Ok(found)
+    }
+
     fn prefix(&self) -> String {
         format!("{}-{}_", self.vendor, self.class)
     }

@@ -72,6 +72,7 @@
 //! may do in a cluster, and how to try it against a cluster on your own machine.
 
 mod cdi;
+mod compatibility;
 pub mod controller;
 mod describe;
 mod plugin;
@@ -104,6 +105,7 @@ pub mod protocol {
 }
 
 pub use cdi::{CDI_DIR, CdiDir, CdiError, ContainerEdits, DeviceNode, Mount};
+pub use compatibility::{GroupNames, Incompatible, PreparedGroups};
 pub use describe::{Attribute, Describe, NotAQuantity, counter_set, quantity};
 pub use plugin::{
     ClaimReference, DeviceHealth, Driver, Failure, Forger, Health, HealthReports, Plugin, PluginOptions,

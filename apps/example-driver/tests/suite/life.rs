@@ -105,6 +105,27 @@ async fn it_crashes_as_it_is_told_and_leaves_what_a_crash_leaves() {
     stage.prepare(&claim).await.expect("an answer");
 }
 
+/// As if a scheduler that knows no compatibility groups had allocated both.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gpu_is_cut_in_one_way_at_a_time_whatever_was_allocated() {
+    let mut stage = Stage::set("groups").await;
+    stage.start(&[]).await;
+    let (mig, vgpu) = (stage.claim("a", "gpu-0-mig-1g-5gb-0").await, stage.claim("b", "gpu-0-vgpu").await);
+    assert_eq!(stage.prepare(&mig).await.expect("an answer")[&mig.uid].error, "");
+    let refused = "device gpu-0-vgpu cannot be prepared: its compatibility groups on counter set gpu-0 are vgpu, and those of \
+                   device gpu-0-mig-1g-5gb-0 of claim default/a (mig) are not compatible; hint: delete the pods that use one of them";
+    assert_eq!(stage.prepare(&vgpu).await.expect("an answer")[&vgpu.uid].error, refused);
+    let other = stage.claim("c", "gpu-1-vgpu").await;
+    assert_eq!(stage.prepare(&other).await.expect("an answer")[&other.uid].error, "", "of the other GPU");
+    // What is prepared outlives the driver.
+    stage.end(false).await;
+    stage.start(&[]).await;
+    assert_eq!(stage.prepare(&vgpu).await.expect("an answer")[&vgpu.uid].error, refused);
+    assert_eq!(stage.prepare(&mig).await.expect("an answer")[&mig.uid].error, "", "as before");
+    assert_eq!(stage.unprepare(&mig).await, "");
+    assert_eq!(stage.prepare(&vgpu).await.expect("an answer")[&vgpu.uid].error, "");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_api_server_takes_slices_and_states() {
     let Some(mut stage) = Stage::real("real").await else { return };
