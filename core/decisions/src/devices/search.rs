@@ -204,7 +204,10 @@ impl Cycle<'_> {
         match self.ask_unless_known(node, &wishes, ahead)?.answer {
             AllocationAnswer::Allocated(allocations) => Ok(allocations),
             AllocationAnswer::Impossible(refusal) => Err(NoDevices {
-                reason: DeviceReason::Insufficient,
+                reason: match refusal.contradictory_pools.as_slice() {
+                    [] => DeviceReason::Insufficient,
+                    _ => DeviceReason::InvalidPools,
+                },
                 nearest: Some(Nearest::Refused { node: node.name.clone(), refusal }),
                 certainty: Certainty::Proved,
             }),

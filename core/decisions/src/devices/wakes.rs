@@ -56,6 +56,7 @@ impl DeviceReason {
         match self {
             DeviceReason::ClaimElsewhere
             | DeviceReason::Insufficient
+            | DeviceReason::InvalidPools
             | DeviceReason::ShortForDevices(_)
             | DeviceReason::NotSharedByCapacity { .. }
             | DeviceReason::RequestTooSmall { .. } => Breadth::OwnDrivers,

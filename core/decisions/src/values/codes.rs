@@ -125,6 +125,7 @@ codes! { DeviceReason, DEVICES:
     ExcludedByClass => "NodeExcludedByClass",
     ExcludedByDriver => "NodeExcludedByDriver",
     Insufficient => "InsufficientDevices",
+    InvalidPools => "PoolsInvalid",
     LimitReached => "DeviceSearchLimitReached",
     ShortForDevices(_) => "InsufficientResourceForDevices",
     NotSharedByCapacity { .. } => "DeviceNotSharedByCapacity",

@@ -225,6 +225,8 @@ pub enum DeviceReason {
     ExcludedByDriver,
     /// No choice of devices satisfies the claims.
     Insufficient,
+    /// The same, and there are pools that contradict themselves, whose devices cannot be used.
+    InvalidPools,
     /// The search for devices reached its limit.
     LimitReached,
     /// The node has too little of these for what the devices take.

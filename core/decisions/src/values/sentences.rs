@@ -269,6 +269,7 @@ impl Display for DeviceReason {
                 write!(out, "resourceclaim cannot be allocated for the node (unsuitable)")
             }
             DeviceReason::Insufficient => write!(out, "cannot allocate all claims"),
+            DeviceReason::InvalidPools => write!(out, "invalid resource pools were encountered"),
             DeviceReason::LimitReached => write!(out, "reached the limit of the search for devices"),
             DeviceReason::ShortForDevices(resources) => out.write_str(&list(resources)),
             DeviceReason::NotSharedByCapacity { device, resource, capacity } => write!(
