@@ -37,7 +37,12 @@ pub struct Map<'a> {
 
 /// The workload of our own kind that a pod belongs to, and its group there.
 pub fn workload_of(pod: &Pod) -> Option<(&str, &str)> {
-    let label = |key: &str| pod.metadata.labels.get(key).map(String::as_str).filter(|text| !text.is_empty());
+    joined_by(&pod.metadata.labels)
+}
+
+/// The workload of our own kind that pods with these labels join, and their group there.
+pub(crate) fn joined_by(labels: &BTreeMap<String, String>) -> Option<(&str, &str)> {
+    let label = |key: &str| labels.get(key).map(String::as_str).filter(|text| !text.is_empty());
     Some((label(WORKLOAD_LABEL)?, label(POD_GROUP_LABEL)?))
 }
 

@@ -120,6 +120,22 @@ fn a_node_that_is_lost_takes_no_pods() {
 }
 
 #[test]
+fn a_job_whose_pods_join_our_workload_gets_no_group_beside_it() {
+    let gates = Gates::default().with(Gate::GenericWorkload, true).with(Gate::WorkloadWithJob, true);
+    let ours = "---\n{apiVersion: supercargo.dev/v1alpha1, kind: Workload, metadata: {name: w}, spec: {podGroups: [{name: g, policy: {gang: {minCount: 1}}}]}}\n";
+    let labels = "{metadata: {labels: {supercargo.dev/workload: w, supercargo.dev/pod-group: g}}, spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}";
+    let job = format!(
+        "---\n{{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {{template: {labels}}}}}\n"
+    );
+    let text = format!("{CLUSTER}{ours}{job}");
+    let ending = simulate(read("test.yaml", &text).expect("manifests"), gates).expect("good manifests");
+    assert!(of_kind(&ending, "PodGroup").is_empty());
+    let pod = &of_kind(&ending, "Pod")[0];
+    assert_eq!(pod["spec"].get("schedulingGroup"), None, "{pod}");
+    assert_eq!(pod["spec"]["nodeName"], "a", "{pod}");
+}
+
+#[test]
 fn a_gang_of_a_job_gets_a_workload_and_a_group() {
     let gates = Gates::default().with(Gate::GenericWorkload, true).with(Gate::WorkloadWithJob, true);
     let text = format!("{CLUSTER}{}", job("scheduling: {schedulingPolicy: {gang: {}}}", ""));

@@ -15,6 +15,7 @@ use objects::scheduling::workload::{PodGroupTemplate, TypedLocalObjectReference,
 
 use super::make::owned_by;
 use super::verdict;
+use crate::own_workloads::joined_by;
 use crate::pod_groups;
 
 /// The annotation of a job that says which template of its parent's workload it is for.
@@ -48,6 +49,12 @@ pub fn grouping<'a>(
     groups: &[&'a PodGroup],
 ) -> Grouping<'a> {
     if job.spec.template.spec.scheduling_group.is_some() {
+        return Grouping::Settled(None);
+    }
+    // Such pods are placed as our own workload says, and a group would say otherwise. A job that has a group keeps it: its pods are
+    // all in it or none is.
+    let has_group = || groups.iter().any(|group| is_controlled_by(&group.metadata.owner_references, job));
+    if joined_by(&job.spec.template.metadata.labels).is_some() && !has_group() {
         return Grouping::Settled(None);
     }
     match (controller(&job.metadata.owner_references), job.metadata.annotations.get(TEMPLATE)) {
@@ -245,6 +252,7 @@ fn hash(texts: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use objects::supercargo::annotations::{POD_GROUP_LABEL, WORKLOAD_LABEL};
     use serde_json::{Value, json};
 
     use super::*;
@@ -318,6 +326,26 @@ mod tests {
         let template = json!({ "spec": { "schedulingGroup": { "podGroupName": "mine" } } });
         let job = job(&json!({ "spec": { "template": template } }));
         assert_eq!(grouping(&job, &[], &[], &[]), Grouping::Settled(None));
+    }
+
+    #[test]
+    fn pods_that_join_a_workload_of_ours_by_their_labels_need_no_group() {
+        let joining = |labels: Value| {
+            let template = json!({ "metadata": { "labels": labels } });
+            let mut joining = job(&json!({ "spec": { "template": template } }));
+            joining.spec.scheduling = job(&gang(&json!({}))).spec.scheduling;
+            joining
+        };
+        let joins = joining(json!({ WORKLOAD_LABEL: "w", POD_GROUP_LABEL: "workers" }));
+        assert_eq!(grouping(&joins, &[], &[], &[]), Grouping::Settled(None));
+        // It takes both to join.
+        let almost = joining(json!({ WORKLOAD_LABEL: "w", POD_GROUP_LABEL: "" }));
+        assert!(matches!(grouping(&almost, &[], &[], &[]), Grouping::MakeWorkload(_)));
+        // One that was given a group before keeps it.
+        let (workload, group) = made(&job(&json!({})));
+        assert_eq!(grouping(&joins, &[], &[&workload], &[]), Grouping::Settled(None));
+        let kept = grouping(&joins, &[], &[&workload], &[&group]);
+        assert!(!matches!(kept, Grouping::Settled(None)), "{kept:?}");
     }
 
     #[test]
