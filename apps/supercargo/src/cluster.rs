@@ -185,7 +185,8 @@ impl Listener for Ears {
 impl upkeep::Listener for Ears {
     fn hear(&self, notice: &upkeep::Notice<'_>) {
         let trouble = match notice {
-            upkeep::Notice::Trouble { why } => format!("controllers: {why}"),
+            upkeep::Notice::Trouble { is_brief: true, .. } => return,
+            upkeep::Notice::Trouble { why, .. } => format!("controllers: {why}"),
             upkeep::Notice::Failed { controller, subject, why, .. } => {
                 format!("{controller}: {subject}: {why}")
             }

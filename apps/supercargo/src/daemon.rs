@@ -15,7 +15,7 @@ use telemetry::surface::{self, Checks, Readers, Surface, Transport};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::failure::Failure;
 use crate::reach;
@@ -74,6 +74,17 @@ impl Daemon {
     ) -> Result<Connection, Failure> {
         let path = self.kubeconfig.clone().or(configured);
         reach::connect(path.as_deref(), self.context.as_deref(), options).await
+    }
+
+    /// Says what people should know of a connection, once for all that the command has to the same server.
+    pub(crate) fn introduce(&self, connection: &Connection) {
+        if !connection.verifies_server() {
+            warn!(
+                server = connection.server(),
+                hint = "set certificate-authority in the kubeconfig in place of insecure-skip-tls-verify",
+                "the certificate of the API server is not verified"
+            );
+        }
     }
 
     /// Serves metrics and health on another thread's runtime, if a port is given for them.

@@ -15,6 +15,7 @@ mod live;
 mod private_file;
 mod reach;
 mod sample;
+mod troubles;
 mod yaml;
 
 use std::io::{self, Write};

@@ -24,15 +24,6 @@ impl Backoff {
         self.failures = 0;
     }
 
-    /// Counts a failure that is no sign of trouble if it comes alone, such as a version that is too old.
-    pub(crate) fn pause_unless_first(&mut self) -> Duration {
-        if self.failures == 0 {
-            self.failures = 1;
-            return Duration::ZERO;
-        }
-        self.pause()
-    }
-
     /// How long to wait after an answer that may be another in a while; longer if the server wants so, within the bound.
     pub fn pause_after<T>(&mut self, answer: &Answer<T>) -> Duration {
         let pause = self.pause();
@@ -81,7 +72,6 @@ mod tests {
             assert!(pause <= Duration::from_millis(longest_ms), "{pause:?}");
         }
         backoff.reset();
-        assert_eq!(backoff.pause_unless_first(), Duration::ZERO);
-        assert!(backoff.pause_unless_first() >= Duration::from_millis(100));
+        assert!(backoff.pause() <= Duration::from_millis(100));
     }
 }

@@ -161,7 +161,7 @@ impl Connection {
             server: server.clone(),
             source: Box::new(source),
         })?;
-        Ok(Self::new(client, server, namespace, options))
+        Ok(Self::new(client, server, namespace, !config.accept_invalid_certs, options))
     }
 }
 

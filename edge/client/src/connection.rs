@@ -17,6 +17,7 @@ use tokio::time::timeout;
 
 use crate::answer::{Answer, Unavailable, refusal};
 use crate::pace::Pace;
+use crate::reach::Reach;
 
 /// How to behave towards a server.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct Options {
     pub in_flight_max: usize,
     /// How long an answer may take, and the first byte of a watch.
     pub answer_timeout: Duration,
+    /// Whether the server answers; what requests find out is noted here.
+    pub reach: Reach,
 }
 
 impl Default for Options {
@@ -41,6 +44,7 @@ impl Default for Options {
             burst: 0,
             in_flight_max: 32,
             answer_timeout: Duration::from_secs(60),
+            reach: Reach::default(),
         }
     }
 }
@@ -55,9 +59,11 @@ struct Shared {
     client: Client,
     server: String,
     namespace: String,
+    verified: bool,
     pace: Pace,
     in_flight: Semaphore,
     answer_timeout: Duration,
+    reach: Reach,
 }
 
 /// A request before it is sent.
@@ -79,14 +85,22 @@ impl Ask {
 }
 
 impl Connection {
-    pub(crate) fn new(client: Client, server: String, namespace: String, options: &Options) -> Self {
+    pub(crate) fn new(
+        client: Client,
+        server: String,
+        namespace: String,
+        verified: bool,
+        options: &Options,
+    ) -> Self {
         let shared = Shared {
             client,
             server,
             namespace,
+            verified,
             pace: Pace::new(options.qps, options.burst),
             in_flight: Semaphore::new(options.in_flight_max.clamp(1, Semaphore::MAX_PERMITS)),
             answer_timeout: options.answer_timeout,
+            reach: options.reach.clone(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -94,6 +108,11 @@ impl Connection {
     /// The address of the server.
     pub fn server(&self) -> &str {
         &self.shared.server
+    }
+
+    /// Whether the server has to prove that it is the one that is meant. Otherwise anyone on the way can pose as it.
+    pub fn verifies_server(&self) -> bool {
+        self.shared.verified
     }
 
     /// The namespace to use where none is named.
@@ -112,12 +131,14 @@ impl Connection {
             let body = body.map_err(|error| self.broken(&*error))?.to_bytes();
             Ok((head, body))
         };
-        match timeout(self.shared.answer_timeout, whole).await {
+        let answer = match timeout(self.shared.answer_timeout, whole).await {
             Err(_) => Answer::Unavailable(self.timed_out()),
             Ok(Err(unavailable)) => Answer::Unavailable(unavailable),
             Ok(Ok((head, body))) if head.status.is_success() => Answer::Done(body),
             Ok(Ok((head, body))) => refusal(head.status.as_u16(), &head.headers, &body),
-        }
+        };
+        self.shared.reach.hear(&answer);
+        answer
     }
 
     /// Asks for an answer that comes bit by bit and has no end.
@@ -133,11 +154,13 @@ impl Connection {
             let body = body.map_err(|error| self.broken(&*error))?.to_bytes();
             Ok(refusal(head.status.as_u16(), &head.headers, &body))
         };
-        match timeout(self.shared.answer_timeout, begun).await {
+        let answer = match timeout(self.shared.answer_timeout, begun).await {
             Err(_) => Answer::Unavailable(self.timed_out()),
             Ok(Err(unavailable)) => Answer::Unavailable(unavailable),
             Ok(Ok(answer)) => answer,
-        }
+        };
+        self.shared.reach.hear(&answer);
+        answer
     }
 
     async fn send(&self, ask: Ask) -> Result<Response<Body>, Unavailable> {

@@ -12,6 +12,7 @@ mod connection;
 mod events;
 mod lease;
 mod pace;
+mod reach;
 mod resource;
 mod watch;
 mod write;
@@ -25,6 +26,7 @@ pub use events::{Recorder, Report, reference};
 pub use lease::{
     BadTerms, Candidacy, Election, Leadership, LeaseAction, Observed, Terms, decide, identity, lead,
 };
+pub use reach::{Outage, Reach};
 pub use resource::Resource;
 pub use watch::{AnyObject, Event, Gone, Readers, Selectors, SomeObject, WatchOptions};
 pub use write::{Patch, Request, Verb};

@@ -23,6 +23,9 @@ const INBOX_MAX: usize = 1024;
 /// How often it is told that the loop is alive.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 
+/// What is tried again sooner than this is no trouble.
+const BRIEF: Duration = Duration::from_secs(1);
+
 /// The loop and all that it holds.
 pub(crate) struct Drive {
     tools: Tools,
@@ -126,11 +129,14 @@ impl Drive {
                 }
                 self.whole(kind);
             }
-            Heard::Interrupted(kind, why) => {
+            Heard::Interrupted(kind, why, retry_in) => {
                 self.tune(kind, Reception::Broken);
-                self.tools.listener.hear(&Notice::Trouble { why: &why });
+                let is_brief = retry_in < BRIEF;
+                self.tools.listener.hear(&Notice::Trouble { why: &why, is_brief });
             }
-            Heard::Trouble(why) => self.tools.listener.hear(&Notice::Trouble { why: &why }),
+            Heard::Trouble(why) => {
+                self.tools.listener.hear(&Notice::Trouble { why: &why, is_brief: false });
+            }
         }
     }
 

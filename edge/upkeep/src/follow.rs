@@ -32,8 +32,8 @@ pub(crate) enum Heard {
     Synced(KindId),
     /// The server does not have this kind.
     NotServed(KindId),
-    /// A kind cannot be heard for a while; it goes on by itself.
-    Interrupted(KindId, String),
+    /// A kind cannot be heard until it is tried again after a while.
+    Interrupted(KindId, String, Duration),
     /// Something cannot be read; it goes on by itself.
     Trouble(String),
 }
@@ -95,8 +95,8 @@ pub(crate) fn heard<K: Followed>(event: Event<SomeObject>) -> Option<Heard> {
         Event::Unreadable { object, why } => {
             Heard::Trouble(format!("cannot read {} {}/{}: {why}", K::KIND, object.namespace, object.name))
         }
-        Event::Interrupted { why, .. } => {
-            Heard::Interrupted(id::<K>(), format!("cannot hear of {}: {why}", K::PLURAL))
+        Event::Interrupted { why, retry_in } => {
+            Heard::Interrupted(id::<K>(), format!("cannot hear of {}: {why}", K::PLURAL), retry_in)
         }
     })
 }

@@ -49,6 +49,8 @@ pub enum Notice<'a> {
     Trouble {
         /// What went wrong.
         why: &'a str,
+        /// It is tried again so soon that nobody need know; servers end watches at any time.
+        is_brief: bool,
     },
     /// A controller could not do something.
     Failed {

@@ -22,6 +22,7 @@ use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
 use crate::daemon::{Daemon, Shown};
 use crate::failure::Failure;
+use crate::troubles::Troubles;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,12 +103,15 @@ impl Controllers {
     }
 
     async fn work(&self, controllers: Choice, gates: Gates) -> Result<(), Failure> {
-        let connection = self.connect().await?;
+        let troubles = Troubles::default();
+        let connection = self.connect(&troubles).await?;
+        self.daemon.introduce(&connection);
+        tokio::spawn(troubles.clone().log_outages());
         let metrics = Arc::new(ControllerMetrics::default());
         let lease = self.leader_elect.then(|| self.leader_elect_resource_name.clone());
         let names: Vec<&str> =
             upkeep::names().into_iter().filter(|name| controllers.includes(name)).collect();
-        let (watcher, checks) = Watcher::new(metrics.clone(), lease, names.clone());
+        let (watcher, checks) = Watcher::new(metrics.clone(), lease, names.clone(), troubles.clone());
         info!(server = connection.server(), controllers = names.join(","), "starting");
         beside::warn_of_doubles(&connection, &names).await;
         let configuration = json!({
@@ -119,7 +123,7 @@ impl Controllers {
         let (limits, listener) = (self.limits(), Arc::new(watcher));
         let options = upkeep::Options { controllers, gates, limits, listener, ..upkeep::Options::default() };
         let ended = if self.leader_elect {
-            let election = (self.connect().await?, self.candidacy());
+            let election = (self.connect(&troubles).await?, self.candidacy());
             upkeep::run_elected(connection, options, election, stopped())
                 .await
                 .map_err(|error| Failure::hinted(&error.to_string()))?
@@ -149,8 +153,9 @@ impl Controllers {
         Limits { grace: Grace { silent, starting }, ended_pods_max, ..Limits::default() }
     }
 
-    async fn connect(&self) -> Result<Connection, Failure> {
-        let options = client::Options { in_flight_max: REQUESTS_MAX, ..client::Options::default() };
+    async fn connect(&self, troubles: &Troubles) -> Result<Connection, Failure> {
+        let reach = troubles.reach();
+        let options = client::Options { in_flight_max: REQUESTS_MAX, reach, ..client::Options::default() };
         self.daemon.connect(None, &options).await
     }
 

@@ -13,6 +13,7 @@ use upkeep::{Choice, Ended, Listener, Notice, Site};
 
 use crate::commands::apiserver::stopped;
 use crate::failure::Failure;
+use crate::troubles::Troubles;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,10 +105,17 @@ impl FabricController {
             tell: Arc::new(say),
         };
         let none = Choice::parse([]).expect("no name is a wrong one");
-        let listener = Arc::new(Complaints);
+        let troubles = Troubles::default();
+        let listener = Arc::new(Complaints(troubles.clone()));
         let options =
             upkeep::Options { controllers: none, fabric: Some(site), listener, ..upkeep::Options::default() };
-        let connection = self.connect().await?;
+        let connection = self.connect(&troubles).await?;
+        if !connection.verifies_server() {
+            say(
+                "the certificate of the API server is not verified, as the kubeconfig says insecure-skip-tls-verify",
+            );
+        }
+        tokio::spawn(troubles.clone().say_outages(say));
         if !self.leader_elect {
             upkeep::run(connection, options, stopped()).await;
             return Ok(());
@@ -118,7 +126,7 @@ impl FabricController {
             identity: identity(),
             terms: Terms::default(),
         };
-        let election = (self.connect().await?, candidacy);
+        let election = (self.connect(&troubles).await?, candidacy);
         let ended = upkeep::run_elected(connection, options, election, stopped()).await;
         match ended.map_err(|error| Failure::hinted(&error.to_string()))? {
             Ended::Stopped => Ok(()),
@@ -162,8 +170,8 @@ impl FabricController {
         }
     }
 
-    async fn connect(&self) -> Result<Connection, Failure> {
-        let options = client::Options::default();
+    async fn connect(&self, troubles: &Troubles) -> Result<Connection, Failure> {
+        let options = client::Options { reach: troubles.reach(), ..client::Options::default() };
         let environment =
             || std::env::var_os("KUBECONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
         let connected = match self.kubeconfig.clone().or_else(environment) {
@@ -180,12 +188,14 @@ fn say(line: &str) {
 }
 
 /// Says what goes wrong.
-struct Complaints;
+struct Complaints(Troubles);
 
 impl Listener for Complaints {
     fn hear(&self, notice: &Notice<'_>) {
         match notice {
-            Notice::Trouble { why } | Notice::ElectionTrouble { why } => say(why),
+            Notice::Trouble { is_brief: true, .. } => {}
+            Notice::Trouble { why, .. } | Notice::ElectionTrouble { why } if self.0.is_news(why) => say(why),
+            Notice::Failed { .. } if self.0.is_outage() => {}
             Notice::Standby { leader: Some(leader) } => say(&format!("{leader} leads; standing by")),
             Notice::Failed { subject, why, .. } => say(&format!("{subject}: {why}")),
             _ => {}

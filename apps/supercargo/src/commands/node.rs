@@ -19,6 +19,7 @@ use watcher::Watcher;
 use crate::commands::apiserver::stopped;
 use crate::daemon::{Daemon, Shown};
 use crate::failure::Failure;
+use crate::troubles::Troubles;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,11 +67,15 @@ impl Node {
     }
 
     async fn be(&self, options: node::Options) -> Result<(), Failure> {
-        let connection = self.daemon.connect(None, &client::Options::default()).await?;
+        let troubles = Troubles::default();
+        let reach = client::Options { reach: troubles.reach(), ..client::Options::default() };
+        let connection = self.daemon.connect(None, &reach).await?;
+        self.daemon.introduce(&connection);
+        tokio::spawn(troubles.clone().log_outages());
         let plugins = options.registry();
         info!(node = self.name, server = connection.server(), plugins = %plugins.display(), "starting");
         let metrics = Arc::new(NodeMetrics::default());
-        let (watcher, checks) = Watcher::new(metrics.clone());
+        let (watcher, checks) = Watcher::new(metrics.clone(), troubles);
         let configuration = json!({ "name": self.name, "rootDirectory": self.root_dir });
         let shown = Shown { port: self.secure_port, checks, configuration, metrics };
         let serving = self.daemon.show(shown, &Handle::current()).await?;

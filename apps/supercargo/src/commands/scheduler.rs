@@ -23,6 +23,7 @@ use crate::commands::features::refusal;
 use crate::configuration;
 use crate::daemon::{Daemon, Shown};
 use crate::failure::Failure;
+use crate::troubles::Troubles;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,14 +87,17 @@ impl Scheduler {
         gates: Gates,
         aside: &Handle,
     ) -> Result<(), Failure> {
-        let connection = self.connect(settings).await?;
+        let troubles = Troubles::default();
+        let connection = self.connect(settings, &troubles).await?;
+        self.daemon.introduce(&connection);
+        aside.spawn(troubles.clone().log_outages());
         let candidacy = match candidacy(&settings.leader_election).filter(|_| !self.shadow) {
-            Some(candidacy) => Some((self.connect(settings).await?, candidacy)),
+            Some(candidacy) => Some((self.connect(settings, &troubles).await?, candidacy)),
             None => None,
         };
         let metrics = Arc::new(Metrics::default());
         let lease = candidacy.as_ref().map(|(_, candidacy)| candidacy.name.clone());
-        let (watcher, checks) = Watcher::new(metrics.clone(), lease);
+        let (watcher, checks) = Watcher::new(metrics.clone(), lease, troubles);
         let options = runtime::Options {
             settings: scheduling::settings(settings, gates),
             parallelism: settings.parallelism,
@@ -122,10 +126,15 @@ impl Scheduler {
         }
     }
 
-    async fn connect(&self, settings: &SchedulerSettings) -> Result<Connection, Failure> {
+    async fn connect(
+        &self,
+        settings: &SchedulerSettings,
+        troubles: &Troubles,
+    ) -> Result<Connection, Failure> {
         let options = client::Options {
             qps: settings.client.queries_per_second.unwrap_or(0.0),
             burst: settings.client.burst,
+            reach: troubles.reach(),
             ..client::Options::default()
         };
         let configured =

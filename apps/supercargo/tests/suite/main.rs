@@ -5,5 +5,6 @@ mod controllers;
 mod documents;
 mod fabric;
 mod kubeconfig;
+mod outages;
 mod simulate;
 mod up;

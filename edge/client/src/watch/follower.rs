@@ -72,6 +72,8 @@ pub(crate) struct Follower {
     state: State,
     known: Known,
     backoff: Backoff,
+    /// The last thing that went wrong is that our version is too old.
+    stale: bool,
     /// Events that come together; at most two.
     said: VecDeque<Event<SomeObject>>,
     rest_until: Option<Instant>,
@@ -95,6 +97,7 @@ impl Follower {
             known: Known::default(),
             backoff: Backoff::new(options.backoff_first, options.backoff_max),
             options,
+            stale: false,
             said: VecDeque::new(),
             rest_until: None,
         }
@@ -272,6 +275,7 @@ impl Follower {
             line => self.hear(line),
         };
         self.backoff.reset();
+        self.stale = false;
         State::Watching { version, lines, since }
     }
 
@@ -324,16 +328,18 @@ impl Follower {
     fn fail<T>(&mut self, answer: &Answer<T>, next: State) -> State {
         let why = answer.trouble().unwrap_or_default();
         let pause = match answer {
-            // That a version is too old happens to everybody who was away.
-            Answer::Gone(_) => self.backoff.pause_unless_first(),
+            // That a version is too old happens to everybody who was away, and then the server is there to be asked.
+            Answer::Gone(_) if !self.stale => Duration::ZERO,
             _ => self.backoff.pause_after(answer),
         };
+        self.stale = matches!(answer, Answer::Gone(_));
         self.pause(why, pause, next)
     }
 
     /// Goes on from a state after a while.
     fn rest(&mut self, why: String, next: State) -> State {
         let pause = self.backoff.pause();
+        self.stale = false;
         self.pause(why, pause, next)
     }
 

@@ -7,6 +7,9 @@ use tracing::level_filters::LevelFilter;
 const OUTSIDE: [&str; 8] =
     ["h2", "hyper", "hyper_util", "kube", "kube_client", "kube_core", "rustls", "tower"];
 
+/// Says at each handshake that certificates are not verified. Whoever connects says so once.
+const REPETITIVE: &str = "kube_client::client::tls";
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Levels {
     ours: LevelFilter,
@@ -31,7 +34,14 @@ impl Levels {
 
     pub(super) fn shows(self, target: &str, level: Level) -> bool {
         let origin = target.split_once("::").map_or(target, |(origin, _)| origin);
-        let limit = if OUTSIDE.contains(&origin) { self.outside } else { self.ours };
+        let is_repetitive = target.starts_with(REPETITIVE) && self.outside < LevelFilter::DEBUG;
+        let limit = if is_repetitive {
+            LevelFilter::ERROR
+        } else if OUTSIDE.contains(&origin) {
+            self.outside
+        } else {
+            self.ours
+        };
         level <= limit
     }
 }
@@ -40,6 +50,14 @@ impl Levels {
 mod tests {
     use super::Levels;
     use tracing::Level;
+
+    #[test]
+    fn what_is_said_at_each_handshake_is_not_shown_by_default() {
+        let shown =
+            |verbosity, level| Levels::of(verbosity).shows("kube_client::client::tls::rustls_tls", level);
+        assert!(!shown(0, Level::WARN) && !shown(4, Level::WARN) && shown(0, Level::ERROR));
+        assert!(shown(6, Level::WARN) && shown(6, Level::DEBUG));
+    }
 
     #[test]
     fn ours_are_shown_before_those_from_outside() {

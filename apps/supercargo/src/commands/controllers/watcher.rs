@@ -10,6 +10,8 @@ use telemetry::surface::{Check, Checks, Flag, Pulse};
 use tracing::{debug, info, warn};
 use upkeep::{ClaimSource, ClaimState, Evictor, Listener, Notice};
 
+use crate::troubles::Troubles;
+
 /// After this long without a sign the loop counts as stuck: it gives one each second.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
@@ -23,6 +25,7 @@ pub(crate) struct Watcher {
     synced: Flag,
     /// Controllers that do not know yet what is there.
     unready: Mutex<BTreeSet<&'static str>>,
+    troubles: Troubles,
 }
 
 impl Watcher {
@@ -31,6 +34,7 @@ impl Watcher {
         metrics: Arc<ControllerMetrics>,
         lease: Option<String>,
         controllers: Vec<&'static str>,
+        troubles: Troubles,
     ) -> (Watcher, Checks) {
         let (synced, synced_flag) = Check::flag("informer-sync", "what is there has not been read yet");
         let (alive, pulse) = Check::pulse("loop", STUCK_AFTER);
@@ -40,7 +44,7 @@ impl Watcher {
             synced_flag.raise();
         }
         let unready = Mutex::new(controllers.into_iter().collect());
-        (Watcher { metrics, lease, alive: pulse, synced: synced_flag, unready }, checks)
+        (Watcher { metrics, lease, alive: pulse, synced: synced_flag, unready, troubles }, checks)
     }
 
     fn leads(&self, leads: bool) {
@@ -88,13 +92,22 @@ impl Listener for Watcher {
                 self.leads(true);
                 info!("leading");
             }
+            Notice::ElectionTrouble { why } if !self.troubles.is_news(why) => {
+                debug!(error = why, "cannot take part in the election");
+            }
             Notice::ElectionTrouble { why } => warn!(error = why, "cannot take part in the election"),
             Notice::Beat => self.alive.beat(),
             Notice::Ready { controller } => self.ready(controller),
             Notice::NotServed { api_version, kind } => {
                 info!(api_version, kind, "the API server does not serve this kind; nothing is done about it");
             }
-            Notice::Trouble { why } => warn!(error = why, "cannot follow what changes for a while"),
+            Notice::Trouble { why, is_brief } if *is_brief || !self.troubles.is_news(why) => {
+                debug!(error = why, "following what changes anew");
+            }
+            Notice::Trouble { why, .. } => warn!(error = why, "cannot follow what changes for a while"),
+            Notice::Failed { controller, subject, why, .. } if self.troubles.is_outage() => {
+                debug!(controller, object = subject, error = why, "not done; it is tried again");
+            }
             Notice::Failed { controller, subject, why, retry_in } => match retry_in {
                 Some(retry_in) => {
                     let retry_ms = retry_in.as_millis();
@@ -131,7 +144,8 @@ mod tests {
     #[test]
     fn what_happens_to_claims_and_queues_is_counted() {
         let metrics = Arc::new(ControllerMetrics::default());
-        let (watcher, _) = Watcher::new(metrics.clone(), Some("lease".to_owned()), vec!["c"]);
+        let (watcher, _) =
+            Watcher::new(metrics.clone(), Some("lease".to_owned()), vec!["c"], Troubles::default());
         let state = |allocated| {
             Some(ClaimState { allocated, admin_access: false, source: ClaimSource::ExtendedResource })
         };

@@ -6,7 +6,9 @@ use std::time::Duration;
 use kubelet::node::{Listener, Notice, Operation};
 use telemetry::metrics::NodeMetrics;
 use telemetry::surface::{Check, Checks, Flag, Pulse};
-use tracing::warn;
+use tracing::{debug, warn};
+
+use crate::troubles::Troubles;
 
 /// After this long without a sign the loop counts as stuck: it gives one each second.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
@@ -16,16 +18,17 @@ pub(crate) struct Watcher {
     metrics: Arc<NodeMetrics>,
     alive: Pulse,
     synced: Flag,
+    troubles: Troubles,
 }
 
 impl Watcher {
     /// A watcher, and the checks that tell what it knows.
-    pub(crate) fn new(metrics: Arc<NodeMetrics>) -> (Watcher, Checks) {
+    pub(crate) fn new(metrics: Arc<NodeMetrics>, troubles: Troubles) -> (Watcher, Checks) {
         let (synced, synced_flag) = Check::flag("pod-sync", "the pods of this node have not been read yet");
         let (alive, pulse) = Check::pulse("loop", STUCK_AFTER);
         let checks =
             Checks { healthz: vec![alive.clone()], livez: vec![alive.clone()], readyz: vec![alive, synced] };
-        (Watcher { metrics, alive: pulse, synced: synced_flag }, checks)
+        (Watcher { metrics, alive: pulse, synced: synced_flag, troubles }, checks)
     }
 }
 
@@ -35,7 +38,8 @@ impl Listener for Watcher {
         match *notice {
             Notice::Beat => self.alive.beat(),
             Notice::Ready => self.synced.raise(),
-            Notice::Trouble { why } => warn!("{why}"),
+            Notice::Trouble { why } if self.troubles.is_news(why) => warn!("{why}"),
+            Notice::Trouble { why } => debug!("{why}"),
             Notice::Operated { operation, is_error, took } => {
                 let operation = match operation {
                     Operation::Prepare => "PrepareResources",

@@ -20,6 +20,8 @@ use telemetry::metrics::{
 use telemetry::surface::{Check, Checks, Flag, Pulse};
 use tracing::{debug, error, info, warn};
 
+use crate::troubles::Troubles;
+
 /// Hears everything, and tells whoever asks.
 pub(crate) struct Watcher {
     metrics: Arc<Metrics>,
@@ -33,6 +35,7 @@ pub(crate) struct Watcher {
     refused: Mutex<HashMap<String, (Arc<str>, FilterSet)>>,
     /// What pods waited for the last time, and of whom.
     awaited: Mutex<BTreeSet<(Await, Arc<str>)>>,
+    troubles: Troubles,
 }
 
 /// After this long without a sign the loop counts as stuck: it gives one each second.
@@ -40,13 +43,14 @@ const STUCK_AFTER: Duration = Duration::from_secs(60);
 
 impl Watcher {
     /// A watcher, and the checks that tell what it knows.
-    pub(crate) fn new(metrics: Arc<Metrics>, lease: Option<String>) -> (Watcher, Checks) {
+    pub(crate) fn new(metrics: Arc<Metrics>, lease: Option<String>, troubles: Troubles) -> (Watcher, Checks) {
         let (synced, synced_flag) = Check::flag("sched-handler-sync", "what is there has not been read yet");
         let (alive, pulse) = Check::pulse("loop", STUCK_AFTER);
         let checks =
             Checks { healthz: vec![alive.clone()], livez: vec![alive.clone()], readyz: vec![alive, synced] };
         let (profiles, refused, awaited) = (Mutex::default(), Mutex::default(), Mutex::default());
-        (Watcher { metrics, lease, synced: synced_flag, alive: pulse, profiles, refused, awaited }, checks)
+        let synced = synced_flag;
+        (Watcher { metrics, lease, synced, alive: pulse, profiles, refused, awaited, troubles }, checks)
     }
 
     /// So many pods wait for drivers; who is not named any more is waited for by nobody.
@@ -189,6 +193,16 @@ impl Watcher {
         info!(pod, by, node, "displaced by a more important pod");
     }
 
+    /// Servers end watches at any time; only what lasts is worth a line, and an outage is told for all kinds at once.
+    fn interrupted(&self, kind: &str, why: &str, retry_in: Duration) {
+        let retry_ms = retry_in.as_millis();
+        if retry_in >= Duration::from_secs(1) && self.troubles.is_news(&format!("{kind}: {why}")) {
+            warn!(kind, error = why, retry_ms, "cannot follow what changes for a while");
+        } else {
+            debug!(kind, error = why, retry_ms, "following what changes anew");
+        }
+    }
+
     fn attempt(&self, profile: &str, result: AttemptResult, took: Duration) {
         let (verdict, status) = match result {
             AttemptResult::Scheduled => (Verdict::Scheduled, Status::Success),
@@ -211,11 +225,14 @@ impl Listener for Watcher {
                 info!(kind, "the API server does not serve this kind; nothing is known of it");
             }
             Notice::Served { kind } => info!(kind, "the API server serves this kind now"),
-            Notice::Interrupted { kind, why, retry_in } => interrupted(kind, why, *retry_in),
+            Notice::Interrupted { kind, why, retry_in } => self.interrupted(kind, why, *retry_in),
             Notice::Unreadable { object, why } => {
                 warn!(object, error = why, "an object means nothing to us; what it was before counts");
             }
-            Notice::ElectionTrouble { why } => warn!(error = why, "cannot take part in the election"),
+            Notice::ElectionTrouble { why } if self.troubles.is_news(why) => {
+                warn!(error = why, "cannot take part in the election");
+            }
+            Notice::ElectionTrouble { why } => debug!(error = why, "cannot take part in the election"),
             Notice::Attempt { profile, result, took } => self.attempt(profile, *result, *took),
             Notice::Gang { news, took } => self.gang(news, *took),
             Notice::Bound { pod, node, attempts, waited } => {
@@ -252,6 +269,9 @@ impl Listener for Watcher {
             Notice::GroupIgnored { pod, message } => {
                 let pod = named(&pod.id);
                 warn!(pod, "{message}; hint: start with --feature-gates=GenericWorkload=true");
+            }
+            Notice::WriteFailed { write, why } if self.troubles.is_outage() => {
+                debug!(write = %write, error = why, "a write was not carried out; the pod is tried again");
             }
             Notice::WriteFailed { write, why } => {
                 warn!(write = %write, error = why, "a write was not carried out; the pod is tried again");
@@ -320,16 +340,6 @@ fn event(cause: Cause) -> &'static str {
 
 fn named(pod: &PodId) -> String {
     format!("{}/{}", pod.namespace, pod.name)
-}
-
-/// Servers end watches at any time; only what lasts is worth a line.
-fn interrupted(kind: &str, why: &str, retry_in: Duration) {
-    let retry_ms = retry_in.as_millis();
-    if retry_in < Duration::from_secs(1) {
-        debug!(kind, error = why, retry_ms, "following what changes anew");
-    } else {
-        warn!(kind, error = why, retry_ms, "cannot follow what changes for a while");
-    }
 }
 
 /// A shadow tells each pod, and how it compares.
