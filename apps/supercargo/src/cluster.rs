@@ -50,6 +50,8 @@ pub(crate) struct Base {
 /// A cluster that runs.
 pub(crate) struct Cluster {
     pub(crate) connection: Connection,
+    /// The names that pods ask for to be placed by the scheduler.
+    pub(crate) schedulers: Vec<String>,
     stop: watch::Sender<bool>,
     scheduler: JoinHandle<Result<Ended, StartError>>,
     others: JoinSet<()>,
@@ -93,6 +95,7 @@ impl Base {
             let _ = stopped.wait_for(|stop| *stop).await;
         };
         let settings = SchedulerSettings::defaults(self.gates);
+        let schedulers = settings.profiles.iter().map(|profile| profile.scheduler_name.clone()).collect();
         let options = runtime::Options {
             settings: scheduling::settings(&settings, self.gates),
             parallelism: settings.parallelism,
@@ -114,7 +117,7 @@ impl Base {
         let nodes_ears = ears.clone();
         let complain = move |why: &str| tell(&nodes_ears, Heard::Trouble(format!("simulated nodes: {why}")));
         others.spawn(kubelet::simulated::run(connection, times, Arc::new(complain), until(stopped)));
-        Ok(Cluster { connection: ours, stop, scheduler, others, stop_server, serving })
+        Ok(Cluster { connection: ours, schedulers, stop, scheduler, others, stop_server, serving })
     }
 }
 

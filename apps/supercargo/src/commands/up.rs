@@ -196,7 +196,7 @@ impl Up {
         hearing: Receiver<Heard>,
         out: &mut dyn Write,
     ) -> Result<ExitCode, Failure> {
-        let mut board = Board::new(self.times());
+        let mut board = Board::new(self.times(), cluster.schedulers.clone());
         let mut show = heard(Show::begin(is_live(), out)).map(|show| show.unwrap_or_else(Show::silent))?;
         let ending = self.follow(cluster, wanted, hearing, &mut board, &mut show, out).await;
         heard(show.end(&board, out))?;

@@ -4,6 +4,7 @@
 //! half true.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use client::Event;
 use controllers::claims::{self, Around, User, UserKind};
@@ -15,6 +16,9 @@ use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 
 type Name = (String, String);
+
+/// After this long without a word from another scheduler it is told that there is none.
+const STRANGER_AFTER: Duration = Duration::from_secs(2);
 
 /// What becomes of a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,14 +87,18 @@ pub(crate) struct Board {
     jobs: BTreeMap<Name, Job>,
     /// How long pods run.
     times: Times,
+    /// The schedulers that run here, by the names that pods ask for.
+    schedulers: Vec<String>,
+    /// Since when pods are known that ask for another scheduler, by uid.
+    strangers: BTreeMap<String, Instant>,
     /// The uids of pods that have or had a node.
     placed: BTreeSet<String>,
 }
 
 impl Board {
-    /// Nothing yet, on nodes on which things take these times.
-    pub(crate) fn new(times: Times) -> Self {
-        Self { times, ..Self::default() }
+    /// Nothing yet, on nodes on which things take these times, with these schedulers.
+    pub(crate) fn new(times: Times, schedulers: Vec<String>) -> Self {
+        Self { times, schedulers, ..Self::default() }
     }
 
     /// Takes in what happened to a job, and says whether there is something new.
@@ -104,6 +112,14 @@ impl Board {
             && !pod.spec.node_name.is_empty()
         {
             self.placed.insert(pod.metadata.uid.clone());
+        }
+        match &event {
+            Event::Applied(pod) if !self.schedulers.contains(&pod.spec.scheduler_name) => {
+                self.strangers.entry(pod.metadata.uid.clone()).or_insert_with(Instant::now);
+            }
+            Event::Deleted(pod) => drop(self.strangers.remove(&pod.metadata.uid)),
+            Event::Vanished(pod) => drop(self.strangers.remove(&pod.uid)),
+            _ => {}
         }
         take(&mut self.pods, event)
     }
@@ -187,9 +203,23 @@ impl Board {
             _ => {
                 let scheduled = pod.status.conditions.iter().find(|one| one.type_ == "PodScheduled");
                 let refused = scheduled.filter(|one| one.status == "False" && !one.message.is_empty());
-                State::Waits(refused.map(|one| plain(&one.message)))
+                let told = refused.map(|one| plain(&one.message));
+                State::Waits(told.or_else(|| self.unscheduled(pod, Instant::now())))
             }
         }
+    }
+
+    /// That nobody has said anything of a pod which asks for a scheduler that does not run here. It may run elsewhere, and then it
+    /// says why the pod waits, or places it.
+    fn unscheduled(&self, pod: &Pod, now: Instant) -> Option<String> {
+        let since = self.strangers.get(&pod.metadata.uid).filter(|_| pod.spec.node_name.is_empty())?;
+        let scheduler = &pod.spec.scheduler_name;
+        (now.duration_since(*since) >= STRANGER_AFTER).then(|| {
+            plain(&format!(
+                "no scheduler named {scheduler} has handled it; this cluster runs {}; hint: correct spec.schedulerName, or start {scheduler}",
+                self.schedulers.join(", ")
+            ))
+        })
     }
 
     /// The claims of a pod; nothing if one is not known or has no devices.
@@ -313,6 +343,31 @@ mod tests {
         assert_eq!(row(&board).state, State::Waits(Some("no [2Jroom".to_owned())));
         assert_eq!(board.tally(), Tally { pods: 1, waiting: 1, ..Tally::default() });
         assert!(board.is_at_rest() && board.is_explained());
+    }
+
+    #[test]
+    fn a_pod_that_asks_for_a_scheduler_which_does_not_run_here_is_told_so_after_a_while() {
+        let mut board = Board::new(Times::default(), vec!["default-scheduler".to_owned()]);
+        let mut stranger = pod("", "Pending");
+        stranger.spec.scheduler_name = "other".to_owned();
+        let began = Instant::now();
+        board.take_pod(Event::Applied(stranger.clone()));
+        assert_eq!(board.unscheduled(&stranger, began + STRANGER_AFTER / 2), None, "it may run elsewhere");
+        let later = began + 2 * STRANGER_AFTER;
+        let told = board.unscheduled(&stranger, later).expect("nobody has handled it");
+        assert!(
+            told.starts_with("no scheduler named other has handled it; this cluster runs default-scheduler;")
+        );
+        let mut own = stranger.clone();
+        own.metadata.uid = "v".to_owned();
+        own.spec.scheduler_name = "default-scheduler".to_owned();
+        board.take_pod(Event::Applied(own.clone()));
+        assert_eq!(board.unscheduled(&own, later), None);
+        // It runs elsewhere after all.
+        stranger.spec.node_name = "n".to_owned();
+        assert_eq!(board.unscheduled(&stranger, later), None);
+        board.take_pod(Event::Deleted(stranger.clone()));
+        assert!(board.strangers.is_empty());
     }
 
     #[test]

@@ -111,14 +111,15 @@ fn when_every_pod_has_its_place_the_exit_code_is_0() {
 }
 
 #[test]
-fn a_pod_that_nobody_places_is_waited_for_and_named() {
+fn a_pod_that_asks_for_a_scheduler_which_nobody_runs_is_told_so() {
     let folder = Folder::new("foreign");
     let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {schedulerName: other, containers: [{name: c, image: i}]}}";
     let output =
         finished(up(&folder, &["--no-examples", "--nodes=1", "-f", "-", "--exit-when-settled"]), pod);
     let answer = text(&output.stdout);
     assert_eq!(output.status.code(), Some(2), "{answer}");
-    let end = "default/p           waits      for a reason that nobody has told\n1 pod: 1 waiting\n";
+    let end = "default/p           waits      no scheduler named other has handled it; this cluster runs default-scheduler; \
+               hint: correct spec.schedulerName, or start other\n1 pod: 1 waiting\n";
     assert!(answer.ends_with(end), "{answer}");
 }
 
