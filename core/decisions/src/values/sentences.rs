@@ -438,14 +438,17 @@ impl Lacking {
         let hint = match self {
             Lacking::Claim(claim) => format!("create ResourceClaim {claim}"),
             Lacking::Template { namespace, template } => format!(
-                "check that ResourceClaimTemplate {namespace}/{template} exists and that the resource claim controller runs"
+                "check that ResourceClaimTemplate {namespace}/{template} exists, and that kube-controller-manager or `supercargo \
+                 controllers` runs"
             ),
             Lacking::Members { .. } | Lacking::Groups { .. } => {
                 "create the missing pods, or lower minCount".to_owned()
             }
             _ => return self.to_string(),
         };
-        format!("{self}; hint: {hint}")
+        // It is told when a controller has had time enough.
+        let nobody = if matches!(self, Lacking::Template { .. }) { ", and nobody creates it" } else { "" };
+        format!("{self}{nobody}; hint: {hint}")
     }
 }
 

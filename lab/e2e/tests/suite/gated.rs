@@ -12,6 +12,7 @@ use crate::pods::{refused, scheduled};
 crate::with_groups![
     a_pod_says_which_claim_does_not_exist,
     a_pod_says_from_which_template_its_claim_is_to_be_created,
+    without_controllers_a_pod_says_that_nobody_creates_its_claim,
     members_say_that_they_are_too_few,
 ];
 
@@ -43,6 +44,9 @@ async fn a_pod_says_which_claim_does_not_exist(cluster: &Cluster) -> Result<()> 
     Ok(())
 }
 
+const NOT_CREATED: &str = "waiting for a resourceclaim to be created from resourceclaimtemplate \"t\", and nobody creates it; hint: \
+    check that ResourceClaimTemplate default/t exists, and that kube-controller-manager or `supercargo controllers` runs";
+
 async fn a_pod_says_from_which_template_its_claim_is_to_be_created(cluster: &Cluster) -> Result<()> {
     nodes_with_devices(cluster, &["n-1"], 1).await?;
     let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms())?;
@@ -51,10 +55,22 @@ async fn a_pod_says_from_which_template_its_claim_is_to_be_created(cluster: &Clu
     let _keeper = Keeper::start_with(&connection, &controllers, Served::Groups.gates())?;
     let entry = json!([{ "name": "gpu", "resourceClaimTemplateName": "t" }]);
     cluster.create(&pod("p", json!({ "resourceClaims": entry }))?).await?;
-    let why = "waiting for a resourceclaim to be created from resourceclaimtemplate \"t\"; hint: check that \
-               ResourceClaimTemplate default/t exists and that the resource claim controller runs";
-    says(cluster, "p", why).await?;
+    says(cluster, "p", NOT_CREATED).await?;
     cluster.create(&template("t", &json!({ "requests": [request("gpu", 1)] }))?).await?;
+    cluster.bound("p").await?;
+    ensure!(worker.troubles().is_empty(), "{:?}", worker.troubles());
+    Ok(())
+}
+
+async fn without_controllers_a_pod_says_that_nobody_creates_its_claim(cluster: &Cluster) -> Result<()> {
+    nodes_with_devices(cluster, &["n-1"], 1).await?;
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &terms())?;
+    cluster.create(&template("t", &json!({ "requests": [request("gpu", 1)] }))?).await?;
+    let entry = json!([{ "name": "gpu", "resourceClaimTemplateName": "t" }]);
+    cluster.create(&pod("p", json!({ "resourceClaims": entry }))?).await?;
+    says(cluster, "p", NOT_CREATED).await?;
+    let connection = cluster.connect_as(Account::Controllers)?;
+    let _keeper = Keeper::start_with(&connection, &["resourceclaim-controller"], Served::Groups.gates())?;
     cluster.bound("p").await?;
     ensure!(worker.troubles().is_empty(), "{:?}", worker.troubles());
     Ok(())
