@@ -1,11 +1,14 @@
 //! Why a gang has no seats.
 
+use std::collections::BTreeMap;
+
 use crate::values::certainty::Certainty;
 use crate::values::filter_set::FilterSet;
 use crate::values::gang_preemption::GangPreemption;
 use crate::values::gang_reason::Unplaceable;
 use crate::values::in_the_way::InTheWay;
 use crate::values::miss::Miss;
+use crate::values::reason::{Reason, Rule};
 use crate::values::wake::Wakes;
 use model::identity::PodUid;
 
@@ -16,6 +19,8 @@ pub struct GangRefusal {
     pub miss: Miss,
     /// A member that has no node even if it were alone.
     pub alone: Option<Unplaceable>,
+    /// How many nodes are closed to its members that could have some otherwise, by reason.
+    pub closed: BTreeMap<Reason, usize>,
     /// What is done to make room, or why nothing is.
     pub preemption: Option<GangPreemption>,
     /// What could undo it.
@@ -35,6 +40,7 @@ impl GangRefusal {
         GangRefusal {
             miss,
             alone: None,
+            closed: BTreeMap::new(),
             preemption: None,
             wakes_on,
             filters,
@@ -48,6 +54,21 @@ impl GangRefusal {
     pub fn with_alone(self, alone: Option<Unplaceable>) -> GangRefusal {
         let filters = alone.as_ref().map_or(self.filters, |alone| alone.refusal.filters());
         GangRefusal { alone, filters, ..self }
+    }
+
+    /// The same, with the nodes that are closed to its members and could have some otherwise.
+    #[must_use]
+    pub fn with_closed(self, closed: BTreeMap<Reason, usize>) -> GangRefusal {
+        GangRefusal { closed, ..self }
+    }
+
+    /// Whether a member has no node even if it were alone, because of a rule, and not only for lack of room or devices.
+    pub(crate) fn is_kept_off(&self) -> bool {
+        let is_room = |reason: &Reason| matches!(reason, Reason::Rule(Rule::Short(_)) | Reason::Devices(_));
+        self.alone.as_ref().is_some_and(|alone| {
+            alone.refusal.everywhere().is_some()
+                || !alone.refusal.removed().all(|(reason, _)| is_room(reason))
+        })
     }
 
     /// Room is being made. It is known now what the gang waits for, so it is tried as soon as that happens.

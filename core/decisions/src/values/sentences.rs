@@ -328,14 +328,22 @@ impl Display for Hopeless {
 }
 
 impl Display for GangRefusal {
+    /// What keeps members off nodes comes first: a member that is kept off by a rule even if it were alone, or nodes that are
+    /// closed to all of them. What the other nodes lack follows from that.
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         if self.miss.why != GangReason::RestIsSeated {
             write!(out, "pod group is unschedulable, ")?;
         }
+        let alone = self.alone.as_ref().map(|alone| alone.to_string().trim_end_matches('.').to_owned());
+        let (before, after) = if self.is_kept_off() { (alone, None) } else { (None, alone) };
+        match before {
+            Some(alone) => write!(out, "{alone}; ")?,
+            None if self.closed.is_empty() => {}
+            None => write!(out, "{}; ", counts(self.closed.iter().map(|(why, nodes)| (why, *nodes))))?,
+        }
         self.miss.fmt(out)?;
-        if let Some(alone) = &self.alone {
-            let told = alone.to_string();
-            write!(out, "; {}", told.trim_end_matches('.'))?;
+        if let Some(alone) = after {
+            write!(out, "; {alone}")?;
         }
         match &self.preemption {
             None | Some(GangPreemption::Hopeless(Helpless::NoVictims)) => Ok(()),

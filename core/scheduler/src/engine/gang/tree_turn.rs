@@ -65,8 +65,9 @@ impl Engine {
                 let filters: FilterSet = [Filter::Resources].into_iter().collect();
                 let mut cycle = self.gang_cycle(party.importance(&pods));
                 let (alone, wakes_on) = (cycle.why_alone(&pods), cycle.helps_tree(&tree, &pods, &miss));
+                let closed = if alone.is_none() { cycle.closed_nodes(&pods) } else { Default::default() };
                 drop(cycle);
-                let refusal = GangRefusal::new(miss, wakes_on, filters).with_alone(alone);
+                let refusal = GangRefusal::new(miss, wakes_on, filters).with_alone(alone).with_closed(closed);
                 self.make_way(now, (key, party), &pods, aside, refusal);
                 if !self.plans.gangs.contains_key(&root) {
                     self.release_cut_short(&root);

@@ -113,8 +113,9 @@ impl Engine {
         let mut cycle = self.gang_cycle(importance(group, members));
         let (alone, wakes_on) =
             (cycle.why_alone(members), cycle.helps(group, members, Some((sought, &miss))));
+        let closed = if alone.is_none() { cycle.closed_nodes(members) } else { Default::default() };
         drop(cycle);
-        let refusal = GangRefusal::new(miss, wakes_on, filters).with_alone(alone);
+        let refusal = GangRefusal::new(miss, wakes_on, filters).with_alone(alone).with_closed(closed);
         self.make_way(now, (key, Party::Gang(sought)), members, aside, refusal);
         if !self.plans.gangs.contains_key(root) {
             self.close_seats(now, id, GangFell::NoOtherDevices);
