@@ -1,6 +1,7 @@
 //! Who asks for devices: a claim, or the extended resources of a pod, for which a claim is made only once it has devices.
 
 use std::fmt;
+use std::sync::Arc;
 
 use model::claim::{Claim, ClaimId, ClaimSpec};
 
@@ -20,6 +21,15 @@ impl Asker {
         match self {
             Asker::Claim(id) => Asked::Claim(id, spec),
             Asker::ExtendedResources => Asked::ExtendedResources(spec),
+        }
+    }
+
+    /// The namespace that it is known to be in.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&Arc<str>> {
+        match self {
+            Asker::Claim(id) => Some(&id.namespace),
+            Asker::ExtendedResources => None,
         }
     }
 

@@ -282,6 +282,7 @@ impl<'q> Parser<'q, '_> {
             constraints: SmallVec::new(),
             stages: Vec::new(),
             holders: Vec::new(),
+            more_holders: 0,
         };
         let wanted = match &ask.amount {
             Amount::Exactly(count) => *count,

@@ -119,6 +119,8 @@ pub(crate) struct Alternative {
     pub stages: Vec<StageCount>,
     /// Devices that would be candidates if nobody held them, and who does; some of them.
     pub holders: Vec<(DeviceId, Holder)>,
+    /// How many more there are.
+    pub more_holders: usize,
 }
 
 /// What a request takes from a shareable device.

@@ -43,6 +43,8 @@ pub struct NearestMiss {
     pub stages: Vec<StageCount>,
     /// Devices that would do if they were not taken, and who holds them; at most five.
     pub holders: Vec<(DeviceId, Holder)>,
+    /// How many more holders there are.
+    pub more_holders: usize,
 }
 
 /// How many devices were left after a stage.
@@ -143,6 +145,7 @@ fn nearest(problem: &Problem, miss: &Miss) -> NearestMiss {
         found: miss.found,
         stages,
         holders: alternative.holders.clone(),
+        more_holders: alternative.more_holders,
     }
 }
 
@@ -163,9 +166,33 @@ impl fmt::Display for Refusal {
     }
 }
 
+impl NearestMiss {
+    /// Who holds devices that would do. Those of other namespaces are counted: whoever reads this may not know of them.
+    fn told_holders(&self) -> Vec<String> {
+        let namespace = self.claim.namespace();
+        let is_near = |(_, holder): &&(DeviceId, Holder)| {
+            matches!(holder, Holder::FailedFor(_)) || Some(holder.namespace()) == namespace
+        };
+        let (near, far): (Vec<_>, Vec<_>) = self.holders.iter().partition(is_near);
+        let mut told: Vec<String> =
+            near.iter().map(|(device, holder)| format!("{device} by {holder}")).collect();
+        match (far.len(), namespace) {
+            (0, _) => {}
+            (1, Some(_)) => told.push("1 by a claim in another namespace".to_owned()),
+            (count, Some(_)) => told.push(format!("{count} by claims in other namespaces")),
+            (1, None) => told.push("1 by another claim".to_owned()),
+            (count, None) => told.push(format!("{count} by other claims")),
+        }
+        if self.more_holders > 0 {
+            told.push(format!("{} more", self.more_holders));
+        }
+        told
+    }
+}
+
 impl fmt::Display for NearestMiss {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NearestMiss { claim, request, class, wanted, found, stages, holders } = self;
+        let NearestMiss { claim, request, class, wanted, found, stages, .. } = self;
         let noun = if *wanted == 1 { "device" } else { "devices" };
         write!(out, "{claim}, request {request}: wants {wanted} {noun} of class {class}, ")?;
         write!(out, "can have {found}")?;
@@ -178,9 +205,60 @@ impl fmt::Display for NearestMiss {
             }
             before = Some(*left);
         }
-        for (at, (device, holder)) in holders.iter().enumerate() {
-            write!(out, "{} {device} by {holder}", if at == 0 { "; held:" } else { "," })?;
-        }
-        Ok(())
+        let holders = self.told_holders();
+        if holders.is_empty() { Ok(()) } else { write!(out, "; held: {}", holders.join(", ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::claim::ClaimId;
+    use model::pod::PodId;
+
+    use super::*;
+    use cluster::ledger::PodRef;
+
+    fn claim(namespace: &str, name: &str) -> ClaimId {
+        ClaimId { namespace: namespace.into(), name: name.into() }
+    }
+
+    fn pod(namespace: &str, name: &str) -> PodRef {
+        PodRef { id: PodId { namespace: namespace.into(), name: name.into() }, uid: name.into() }
+    }
+
+    /// Who holds devices, as a claim is told.
+    #[track_caller]
+    fn check(asker: Asker, holders: Vec<Holder>, more_holders: usize, expected: &str) {
+        let device = |at: usize| DeviceId {
+            driver: "d".into(),
+            pool: "p".into(),
+            device: format!("gpu-{at}").as_str().into(),
+        };
+        let miss = NearestMiss {
+            claim: asker,
+            request: "r".into(),
+            class: "gpu".into(),
+            wanted: 1,
+            found: 0,
+            stages: Vec::new(),
+            holders: holders.into_iter().enumerate().map(|(at, holder)| (device(at), holder)).collect(),
+            more_holders,
+        };
+        assert_eq!(miss.told_holders().join(", "), expected);
+    }
+
+    #[test]
+    fn holders_in_other_namespaces_are_counted_and_not_named() {
+        let own = || Asker::Claim(claim("default", "wants"));
+        let of = |namespace: &str, name: &str| Holder::Claim(claim(namespace, name));
+        check(own(), vec![of("default", "mine")], 0, "d/p/gpu-0 by default/mine");
+        check(own(), vec![of("secret", "x")], 0, "1 by a claim in another namespace");
+        let mixed = vec![of("secret", "x"), of("default", "mine"), Holder::Nominee(pod("secret", "y"))];
+        let told = "d/p/gpu-1 by default/mine, 2 by claims in other namespaces, 3 more";
+        check(own(), mixed.clone(), 3, told);
+        // Of the claim for a pod's extended resources it is not known in which namespace it will be.
+        check(Asker::ExtendedResources, mixed, 0, "3 by other claims");
+        let failed = vec![Holder::FailedFor(pod("default", "p"))];
+        check(own(), failed, 0, "d/p/gpu-0 by nothing, it failed for pod default/p");
     }
 }

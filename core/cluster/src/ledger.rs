@@ -50,6 +50,15 @@ impl From<&Pod> for PodRef {
 }
 
 impl Holder {
+    /// The namespace of the claim or the pod.
+    #[must_use]
+    pub fn namespace(&self) -> &Arc<str> {
+        match self {
+            Holder::Claim(id) | Holder::Assumed(id) => &id.namespace,
+            Holder::Made(pod) | Holder::Nominee(pod) | Holder::FailedFor(pod) => &pod.id.namespace,
+        }
+    }
+
     /// The claim, if it is one.
     #[must_use]
     pub fn claim(&self) -> Option<&ClaimId> {

@@ -206,9 +206,12 @@ impl Parser<'_, '_> {
             };
             for at in open.ones().filter(|at| in_use(*at)) {
                 let room = HOLDERS_MAX - alternative.holders.len();
-                let holdings = self.holdings[at].into_iter().flat_map(Holdings::iter).take(room);
-                let named = holdings.map(|holding| (spots[at].id.clone(), holding.holder.clone()));
-                alternative.holders.extend(named);
+                let mut holdings = self.holdings[at].into_iter().flat_map(Holdings::iter);
+                let named = holdings.by_ref().take(room);
+                alternative
+                    .holders
+                    .extend(named.map(|holding| (spots[at].id.clone(), holding.holder.clone())));
+                alternative.more_holders += holdings.count();
             }
             for at in 0..spots.len() {
                 if open.contains(at) && in_use(at) {

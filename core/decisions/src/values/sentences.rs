@@ -226,7 +226,13 @@ impl Display for ClaimReason {
 impl Display for DeviceClash {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         let DeviceClash { claim, device, rival } = self;
-        write!(out, "device {device} of claim {claim} was given to claim {rival} as well")
+        write!(out, "device {device} of claim {claim} was given to ")?;
+        if rival.namespace == claim.namespace {
+            write!(out, "claim {rival} as well")
+        } else {
+            // Whoever reads this may not know of claims of other namespaces.
+            write!(out, "a claim in another namespace as well")
+        }
     }
 }
 
