@@ -16,6 +16,7 @@ use model::claim::ClaimId;
 use model::identity::{ClaimUid, PodUid};
 
 use crate::ledger::Ledger;
+use crate::shared_map::SharedMap;
 
 use arrival::Arrivals;
 pub use arrival::{Clash, Shown};
@@ -34,7 +35,7 @@ pub struct ClaimTouched {
 /// All claims, and the devices that they hold.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
-    known: BTreeMap<ClaimId, Arc<ClaimState>>,
+    known: SharedMap<ClaimId, Arc<ClaimState>>,
     /// Allocations that are on their way to the API.
     decided: BTreeMap<ClaimId, Decision>,
     /// Allocations of claims that have yet to be made, by the uid of the pod that they are made for.

@@ -27,6 +27,7 @@ use crate::nodes::Nodes;
 use crate::pools::{PoolReach, Slices};
 use crate::published::Published;
 use crate::resource_classes::ResourceClasses;
+use crate::shared_map::SharedMap;
 use crate::taint_rules::{TaintRule, TaintRules};
 use crate::touches::Touches;
 use crate::volumes::Volumes;
@@ -41,13 +42,13 @@ pub struct Facts {
     /// Labels of namespaces.
     pub namespaces: Namespaces,
     /// Volumes, claims for them and their classes.
-    pub volumes: Volumes,
+    pub volumes: Arc<Volumes>,
     /// How many nodes have which image.
     pub images: ImageCounts,
     /// Which pods belong together.
-    pub companions: Companions,
+    pub companions: Arc<Companions>,
     /// What drivers publish.
-    pub slices: Slices,
+    pub slices: Arc<Slices>,
     /// Rules that put taints on devices.
     pub taint_rules: TaintRules,
     /// Classes of devices.
@@ -65,7 +66,7 @@ pub struct Facts {
     /// Groups of pods, and who is a member.
     pub groups: Groups,
     /// Pods that wait for one of our profiles, by uid: for a node, or for devices on the node that they were bound to.
-    pub waiting: FxHashMap<PodUid, Arc<Pod>>,
+    pub waiting: SharedMap<PodUid, Arc<Pod>>,
     /// For which nodes something changed.
     pub touches: Touches,
 }
@@ -123,7 +124,7 @@ impl Facts {
         if let Some(pool) = self.slices.get(name).map(|known| known.slice.pool.clone()) {
             self.touch_pool(&pool);
         }
-        self.slices.remove(name);
+        Arc::make_mut(&mut self.slices).remove(name);
         self.taint_rules.forget(name);
     }
 
@@ -148,7 +149,7 @@ impl Facts {
     fn put_slice(&mut self, published: Arc<Published>) {
         let pool = published.slice.pool.clone();
         self.touch_pool(&pool);
-        self.slices.apply(published);
+        Arc::make_mut(&mut self.slices).apply(published);
         self.touch_pool(&pool);
     }
 
@@ -211,19 +212,20 @@ impl Facts {
 
     /// Takes note of a fact about volumes.
     pub fn apply_storage(&mut self, change: StorageChange) {
+        let volumes = Arc::make_mut(&mut self.volumes);
         match change {
-            StorageChange::VolumeApplied(volume) => self.volumes.apply_volume(volume),
-            StorageChange::VolumeGone(name) => self.volumes.remove_volume(&name),
-            StorageChange::VolumeClaimApplied(claim) => self.volumes.apply_claim(claim),
-            StorageChange::VolumeClaimGone(id) => self.volumes.remove_claim(&id),
-            StorageChange::StorageClassApplied(class) => self.volumes.apply_class(class),
-            StorageChange::StorageClassGone(name) => self.volumes.remove_class(&name),
+            StorageChange::VolumeApplied(volume) => volumes.apply_volume(volume),
+            StorageChange::VolumeGone(name) => volumes.remove_volume(&name),
+            StorageChange::VolumeClaimApplied(claim) => volumes.apply_claim(claim),
+            StorageChange::VolumeClaimGone(id) => volumes.remove_claim(&id),
+            StorageChange::StorageClassApplied(class) => volumes.apply_class(class),
+            StorageChange::StorageClassGone(name) => volumes.remove_class(&name),
         }
     }
 
     /// Takes note of a fact about which pods belong together.
     pub fn apply_companions(&mut self, change: CompanionChange) {
-        let companions = &mut self.companions;
+        let companions = Arc::make_mut(&mut self.companions);
         match change {
             CompanionChange::ServiceApplied(namespace, name, labels) => {
                 companions.apply_service(namespace, name, labels);

@@ -14,6 +14,7 @@ use model::pod::Pod;
 use model::workload::{Terms, Workload, WorkloadId};
 use rustc_hash::FxHashMap;
 
+use crate::shared_map::SharedMap;
 use crate::topologies::NodeTopology;
 
 /// How deep trees are at the most, groups included. The API allows for less.
@@ -106,7 +107,7 @@ pub struct Groups {
     /// Members that are on a node or on their way to one.
     seated: BTreeMap<GroupId, BTreeSet<PodUid>>,
     /// The group of each of these.
-    group_of: FxHashMap<PodUid, GroupId>,
+    group_of: SharedMap<PodUid, GroupId>,
 }
 
 /// What a workload that is there, or otherwise, or gone means for groups.

@@ -13,7 +13,8 @@ use model::device::{DeviceId, PoolId};
 use model::identity::PodUid;
 use model::pod::{Pod, PodId};
 use model::quantity::{NANOS_MAX, Quantity};
-use rustc_hash::FxHashMap;
+
+use crate::shared_map::SharedMap;
 
 /// Tells the shares of a device apart.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -159,7 +160,7 @@ impl Holdings {
 /// Who holds which device.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ledger {
-    devices: FxHashMap<DeviceId, Holdings>,
+    devices: SharedMap<DeviceId, Holdings>,
     /// Devices of which some holding recorded groups, by pool.
     grouped: BTreeMap<PoolId, BTreeSet<Arc<str>>>,
 }
@@ -199,7 +200,7 @@ impl Ledger {
         if !holding.groups.is_empty() {
             self.grouped.entry(device.pool_id()).or_default().insert(device.device.clone());
         }
-        let holdings = self.devices.entry(device.clone()).or_default();
+        let holdings = self.devices.or_insert_with(device.clone(), Holdings::default);
         match share {
             None => {
                 holdings.dedicated.insert(holding.holder.clone(), holding);

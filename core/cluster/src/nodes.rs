@@ -16,6 +16,7 @@ use model::pod::{HostPort, Pod, Resources};
 use rustc_hash::FxHashMap;
 
 pub use crate::node_idx::NodeIdx;
+use crate::shared_map::SharedMap;
 use label_sets::LabelSets;
 use placed_terms::PlacedTerms;
 
@@ -82,11 +83,12 @@ pub fn has_rules(pod: &Pod) -> bool {
 /// All nodes by number.
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
-    states: Vec<NodeState>,
+    /// Copies share those that neither has changed since.
+    states: Vec<Arc<NodeState>>,
     names: FxHashMap<NodeName, NodeIdx>,
     free: Vec<NodeIdx>,
     /// Where each pod is, by uid.
-    places: FxHashMap<PodUid, NodeIdx>,
+    places: SharedMap<PodUid, NodeIdx>,
     pods_with_rules: usize,
     /// The pods by their labels, and what they ask about others.
     label_sets: LabelSets,
@@ -111,7 +113,7 @@ impl Nodes {
     /// The nodes that exist with these numbers, in their order.
     pub fn within(&self, numbers: Range<usize>) -> impl Iterator<Item = (NodeIdx, &NodeState)> {
         let states = numbers.clone().zip(&self.states[numbers]);
-        let numbered = states.map(|(at, state)| (NodeIdx(at as u32), state));
+        let numbered = states.map(|(at, state)| (NodeIdx(at as u32), &**state));
         numbered.filter(|(_, state)| state.node.is_some())
     }
 
@@ -224,7 +226,7 @@ impl Nodes {
 
     fn touch(&mut self, at: NodeIdx) -> &mut NodeState {
         self.revision += 1;
-        let state = &mut self.states[at.0 as usize];
+        let state = Arc::make_mut(&mut self.states[at.0 as usize]);
         state.revision = self.revision;
         state
     }
@@ -234,7 +236,7 @@ impl Nodes {
             return *at;
         }
         let at = self.free.pop().unwrap_or_else(|| {
-            self.states.push(NodeState::default());
+            self.states.push(Arc::default());
             NodeIdx(self.states.len() as u32 - 1)
         });
         self.names.insert(name.clone(), at);
@@ -243,7 +245,7 @@ impl Nodes {
 
     fn forget_if_empty(&mut self, at: NodeIdx, name: &str) {
         if self.get(at).is_empty() {
-            self.states[at.0 as usize] = NodeState::default();
+            self.states[at.0 as usize] = Arc::default();
             self.names.remove(name);
             self.free.push(at);
         }

@@ -4,12 +4,11 @@
 //! a watch shows is written at its very version, since a watch leaves nothing out and keeps the order of writes. Lists and
 //! answers show what was written at some time before, and answers overtake the watch.
 
-use std::collections::BTreeMap;
-
 use model::claim::ClaimId;
 use model::device::DeviceId;
 
 use super::state::ClaimState;
+use crate::shared_map::SharedMap;
 
 /// Where a state of a claim is known from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +45,7 @@ pub struct Clash {
 
 /// When the claims that have devices by the API got them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Arrivals(BTreeMap<ClaimId, Arrival>);
+pub(super) struct Arrivals(SharedMap<ClaimId, Arrival>);
 
 impl Arrivals {
     /// Whether a claim had its devices before another, or may have; nothing if one of them has none by the API.
@@ -99,6 +98,8 @@ impl Arrivals {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use std::sync::Arc;
 
     use model::claim::{Claim, ClaimSpec};

@@ -72,11 +72,15 @@ impl Story {
         for app in 0..3 {
             let web = labels(&format!("app=a{app}"));
             if story.below(2) == 0 {
-                story.facts.companions.apply_service("ns".into(), format!("s{app}").into(), web);
+                Arc::make_mut(&mut story.facts.companions).apply_service(
+                    "ns".into(),
+                    format!("s{app}").into(),
+                    web,
+                );
             } else {
                 let owner = Owner { kind: OwnerKind::ReplicaSet, name: format!("r{app}").into() };
                 let picked = selector(&format!("app=a{app}"));
-                story.facts.companions.apply_owner("ns".into(), owner, picked);
+                Arc::make_mut(&mut story.facts.companions).apply_owner("ns".into(), owner, picked);
             }
         }
         story
