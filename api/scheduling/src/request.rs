@@ -405,6 +405,7 @@ pub(crate) fn word(reason: WaitReason) -> &'static str {
         WaitReason::Unschedulable => "Unschedulable",
         WaitReason::SchedulerError => "SchedulerError",
         WaitReason::Negotiating => "WaitingForResourceDriver",
+        WaitReason::Undecided => "SchedulingInProgress",
     }
 }
 

@@ -151,7 +151,7 @@ impl Listener for Ears {
     fn hear(&self, notice: &Notice<'_>) {
         let heard = match notice {
             Notice::Waiting { counts, placing } => {
-                Heard::Busy(counts.ready + counts.backing_off + placing > 0)
+                Heard::Busy(counts.ready + counts.undecided + counts.backing_off + placing > 0)
             }
             Notice::State(State::Working | State::Reading(_) | State::Standby { .. })
             | Notice::Attempt { .. }
@@ -164,6 +164,9 @@ impl Listener for Ears {
             | Notice::DevicesDone { .. }
             | Notice::Negotiating { .. }
             | Notice::Drivers { .. }
+            | Notice::Considering { .. }
+            | Notice::Considered { .. }
+            | Notice::ConsiderationFailed { .. }
             | Notice::Preempted { .. }
             | Notice::Released { .. }
             | Notice::GroupIgnored { .. }

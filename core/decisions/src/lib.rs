@@ -14,9 +14,11 @@
 //! - `pod`: one pod against all nodes;
 //! - `preempt`: pods that would have to go for a pod;
 //! - `negotiation`: what drivers' controllers are to be asked;
-//! - `gang`: seats for pods that are placed together, as a gang or as a tree of groups.
+//! - `gang`: seats for pods that are placed together, as a gang or as a tree of groups;
+//! - `considering`: a whole decision about a pod, a gang or a tree, at once or on a snapshot.
 
 mod caches;
+pub mod considering;
 pub mod cycle;
 mod devices;
 pub mod filters;

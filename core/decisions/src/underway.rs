@@ -1,6 +1,8 @@
 //! What is being written, as far as it counts in a decision.
 
 use model::claim::ClaimId;
+use model::identity::PodUid;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What is being written, as far as it counts in a decision.
 pub trait Underway: Sync {
@@ -26,4 +28,34 @@ pub enum Tie {
     Readied,
     /// It was bound to the node before its claims had devices.
     Bound,
+}
+
+/// What is being written at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct Frozen {
+    /// Pods on their way, by uid.
+    pub ties: FxHashMap<PodUid, Tie>,
+    /// Claims that pods are about to use, with these.
+    pub reserved: FxHashMap<ClaimId, Vec<PodUid>>,
+    /// Claims that are about to lose their devices, or to go.
+    pub given_up: FxHashSet<ClaimId>,
+}
+
+impl Underway for Frozen {
+    fn is_on_its_way(&self, pod: &str) -> bool {
+        self.ties.contains_key(pod)
+    }
+
+    fn is_being_reserved(&self, claim: &ClaimId, besides: Option<&str>) -> bool {
+        let users = self.reserved.get(claim).into_iter().flatten();
+        users.into_iter().any(|user| besides != Some(&**user))
+    }
+
+    fn is_given_up(&self, claim: &ClaimId) -> bool {
+        self.given_up.contains(claim)
+    }
+
+    fn tie(&self, pod: &str) -> Tie {
+        self.ties.get(pod).copied().unwrap_or(Tie::None)
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use decisions::underway::{Tie, Underway};
+use decisions::underway::{Frozen, Tie, Underway};
 use model::claim::ClaimId;
 use model::identity::PodUid;
 use model::timestamp::Timestamp;
@@ -122,6 +122,25 @@ impl Bindings {
             due.extend(self.deadlines.pop_first().map(|(_, uid)| uid));
         }
         due
+    }
+}
+
+impl Bindings {
+    /// What is being written at this moment, as far as it counts in a decision.
+    pub fn freeze(&self) -> Frozen {
+        let mut frozen =
+            Frozen { given_up: self.giving_back.claims().cloned().collect(), ..Frozen::default() };
+        let mut reserve = |claim: &ClaimId, user: &str| {
+            frozen.reserved.entry(claim.clone()).or_default().push(user.into());
+        };
+        for binding in self.iter() {
+            binding.claims().for_each(|claim| reserve(claim, &binding.pod.uid));
+        }
+        for (open, user) in self.abandoned.values() {
+            open.part.claim().into_iter().for_each(|claim| reserve(claim, &user.uid));
+        }
+        frozen.ties = self.by_pod.keys().map(|uid| (uid.clone(), self.tie(uid))).collect();
+        frozen
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod bound;
 mod clash;
+mod consider;
 mod deallocate;
 mod extended;
 pub(crate) mod fold;
@@ -38,13 +39,13 @@ use decisions::comparison::{NodeScores, compare};
 use decisions::gang::members_here;
 use decisions::lanes::Lanes;
 use decisions::readiness::Readiness;
-use decisions::work::Work;
 use model::claim::ClaimId;
 use model::identity::{ClaimUid, NodeName, PodUid};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::bindings::Bindings;
+pub use crate::considerations::{ConsiderationId, ConsiderationOutcome};
 use crate::engine::gang::Gangs;
 use crate::engine::negotiation::Negotiations;
 use crate::life_cycles::binding::Binding;
@@ -57,7 +58,7 @@ use cluster::change::Change;
 use decisions::wake::{Wake, Wakes};
 
 /// What comes in.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Input {
     /// A fact arrived.
     Changed(Change),
@@ -70,6 +71,8 @@ pub enum Input {
     /// whether it is done or has failed, and so is that it is missing, unless it is known to be gone by now: a watch may be
     /// late, and may never show what was undone soon after.
     Settled(WriteId, WriteOutcome),
+    /// What came of a consideration. It need not be the one of what was asked last, nor come at all.
+    Considered(ConsiderationId, ConsiderationOutcome),
 }
 
 /// The scheduler.
@@ -118,7 +121,7 @@ impl Engine {
     /// as much as takes about half a second.
     #[must_use]
     pub fn with_work_max(mut self, nanos: u64) -> Engine {
-        self.caches.work = Work::of(nanos);
+        self.caches.work = self.caches.work.with_most(nanos);
         self
     }
 
@@ -129,11 +132,25 @@ impl Engine {
         self
     }
 
-    /// Begins to decide about a gang: devices that are planned for pods less important than this do not matter to it.
-    pub(crate) fn gang_cycle(&mut self, importance: i32) -> Cycle<'_> {
-        let mut cycle = self.cycle();
-        cycle.lift_plans_below(importance, None);
-        cycle
+    /// The same scheduler, which decides at once what takes no more work than this, in nominal nanoseconds, besides looking at all
+    /// nodes. By default that takes some milliseconds.
+    #[must_use]
+    pub fn with_slice_max(mut self, nanos: u64) -> Engine {
+        self.caches.work = self.caches.work.in_slices_of(nanos);
+        self
+    }
+
+    /// The same scheduler, which has so many considerations under way at once. By default it is one.
+    #[must_use]
+    pub fn with_considerations_max(mut self, most: usize) -> Engine {
+        self.outbox.considerations.set_most(most);
+        self
+    }
+
+    /// How many considerations are under way.
+    #[must_use]
+    pub fn considering(&self) -> usize {
+        self.outbox.considerations.len()
     }
 
     /// Judges whether devices are ready.
@@ -164,11 +181,16 @@ impl Engine {
         self.now = now;
         self.caches.work.begin();
         self.end_waits(now);
+        if matches!(input, Input::Changed(_) | Input::Settled(..)) {
+            self.outbox.considerations.note_change();
+        }
         match input {
             Input::Changed(change) => self.fold(now, change),
             Input::Turn { attempts } => self.turn(now, attempts),
             Input::Settled(write, outcome) => self.settle(now, write, &outcome),
+            Input::Considered(id, outcome) => self.considered(id, outcome),
         }
+        self.note_changes();
         let deadline = self.bindings.next_deadline();
         let times = self.queue.next_time().into_iter().chain(deadline).chain(self.next_note());
         let times = times.chain(self.bindings.forlorn.next_time());
@@ -221,6 +243,7 @@ impl Engine {
     #[must_use]
     pub fn wants_turn(&self, now: Timestamp) -> bool {
         self.queue.has_next(now)
+            || self.begins_consideration()
             || self.ends_wait(now)
             || self.bindings.forlorn.next_time().is_some_and(|time| time <= now)
             || !self.gangs.untold.is_empty()
@@ -257,7 +280,7 @@ impl Engine {
     pub fn is_idle(&self) -> bool {
         let counts = self.queue.counts();
         let waits = |binding: &Binding| binding.is_readying() || binding.is_held();
-        counts.ready == 0 && counts.backing_off == 0 && self.bindings.iter().all(waits)
+        counts.ready + counts.undecided + counts.backing_off == 0 && self.bindings.iter().all(waits)
     }
 
     /// Wakes those that a change could help.

@@ -3,6 +3,7 @@
 
 mod bindings;
 mod claim_waits;
+pub mod considerations;
 pub mod engine;
 mod life_cycles;
 pub mod news;

@@ -14,14 +14,19 @@ use model::identity::{ClaimUid, NodeName, PodUid};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
+use decisions::considering::Consideration;
+
+use crate::considerations::{ConsiderationId, Considerations};
 use crate::news::Announcement;
 use crate::write::{Consumer, Write, WriteId};
 
 /// What is to be done.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub enum Effect {
     /// Write this, and tell what came of it.
     Submit(WriteId, Write),
+    /// Decide this while others have their turns, and tell the verdict.
+    Consider(ConsiderationId, Box<Consideration>),
     /// Tell people.
     Announce(Announcement),
     /// There is something to do at this time, even if nothing happens until then.
@@ -59,6 +64,10 @@ pub(crate) struct Outbox {
     owners: FxHashMap<WriteId, Owner>,
     /// Writes that are carried out with another, by that.
     merged: FxHashMap<WriteId, Vec<WriteId>>,
+    /// What is being considered.
+    pub considerations: Considerations,
+    /// How many of the effects are known to have changed what is decided.
+    noted: usize,
 }
 
 impl Outbox {
@@ -75,6 +84,21 @@ impl Outbox {
         let id = self.submit(write);
         self.owners.insert(id, owner);
         id
+    }
+
+    /// Asks for something to be decided while others have their turns.
+    pub fn consider(&mut self, id: ConsiderationId, consideration: Consideration) {
+        self.note_changes();
+        self.effects.push(Effect::Consider(id, Box::new(consideration)));
+        self.noted = self.effects.len();
+    }
+
+    /// If something is to be done since this was asked the last time, it may change what is decided.
+    pub fn note_changes(&mut self) {
+        if self.noted != self.effects.len() {
+            self.noted = self.effects.len();
+            self.considerations.note_change();
+        }
     }
 
     /// The answer to a write goes to somebody else.
@@ -99,6 +123,7 @@ impl Outbox {
     pub fn take(&mut self, wake_at: Option<Timestamp>) -> Vec<Effect> {
         self.merge_writes();
         self.effects.extend(wake_at.map(Effect::WakeAt));
+        self.noted = 0;
         std::mem::take(&mut self.effects)
     }
 

@@ -1,7 +1,10 @@
 //! Pods that wait for a node: who is next, who backs off, and who sleeps until something changes.
 //!
-//! Invariant: a pod is in exactly one of the eight places, and every pod that sleeps or backs off leaves by itself at a time
-//! that [`Queue::next_time`] tells. So no wake-up can be lost for good, and nothing is retried without a reason.
+//! Invariant: a pod is in exactly one of the nine places, and every pod that sleeps or backs off leaves by itself at a time
+//! that [`Queue::next_time`] tells. So no wake-up can be lost for good, and nothing is retried without a reason. What happens while a
+//! pod is being considered is remembered until it is put back.
+
+mod heard;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +17,7 @@ use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::pacing::Told;
-
-/// How much work is done for others before a search goes on that was put down, in nominal nanoseconds.
-const WORK_BETWEEN: u64 = 15_000_000;
+use heard::Heard;
 
 /// The order of pods that are ready: the most important first, then who came first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,8 +32,10 @@ struct Rank {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Place {
     Ready,
-    /// Ready to go on: a search for it was put down so that others have their turn.
-    PutDown,
+    /// It takes longer to decide about it than others can wait, and it is its turn when less is being considered.
+    Undecided,
+    /// It is being considered while others have their turns.
+    Considered,
     /// Woken: nothing went wrong, so it may be taken early.
     BackingOff {
         until: Timestamp,
@@ -64,8 +67,6 @@ struct Waiting {
     failures: u32,
     /// How often it was taken.
     attempts: u32,
-    /// How many slices the search for it had.
-    slices: u32,
     /// When it first was ready.
     began: Option<Timestamp>,
     /// What was told last of why it waits, and of which pods.
@@ -123,6 +124,8 @@ pub enum Failure {
 pub struct Counts {
     /// Ready to be placed.
     pub ready: usize,
+    /// Being considered, or to be: it takes longer to decide about them than others can wait.
+    pub undecided: usize,
     /// Waiting out a backoff.
     pub backing_off: usize,
     /// Asleep until something changes.
@@ -137,9 +140,10 @@ pub struct Queue {
     patience: Patience,
     pods: FxHashMap<Key, Waiting>,
     ready: BTreeSet<Rank>,
-    put_down: BTreeSet<Rank>,
-    /// How much work was done for others since a search was put down.
-    done_between: u64,
+    undecided: BTreeSet<Rank>,
+    /// How many are being considered.
+    considered: usize,
+    heard: Heard,
     backing_off: BTreeSet<(Timestamp, Rank)>,
     resting: BTreeSet<(Timestamp, Rank)>,
     asleep: BTreeSet<(Timestamp, Rank)>,
@@ -166,7 +170,6 @@ impl Queue {
             place: Place::Ready,
             failures: 0,
             attempts: 0,
-            slices: 0,
             began: None,
             told: None,
             told_of: BTreeSet::new(),
@@ -201,6 +204,7 @@ impl Queue {
 
     /// Forgets a pod.
     pub fn remove(&mut self, key: &Key) -> bool {
+        self.heard.end(key);
         self.take(key).is_some()
     }
 
@@ -219,8 +223,7 @@ impl Queue {
     /// to do. Those for whom something went wrong are not: it would go wrong again at once.
     pub fn next(&mut self, now: Timestamp) -> Option<Key> {
         self.let_go(now);
-        let put_down = self.put_down.first().filter(|_| self.done_between >= WORK_BETWEEN);
-        let rank = match put_down.or(self.ready.first()).or(self.put_down.first()) {
+        let rank = match self.ready.first() {
             Some(rank) => rank.clone(),
             None => self.backing_off.first()?.1.clone(),
         };
@@ -231,32 +234,75 @@ impl Queue {
         Some(rank.key)
     }
 
-    /// Says that a search for a pod that was taken is put down. The pod keeps its rank and goes on after others.
-    pub fn put_down(&mut self, key: &Key) {
+    /// Says of a pod that was taken that it takes long to decide about it. It keeps its rank.
+    pub fn put_off(&mut self, key: &Key) {
+        self.heard.end(key);
         let Some(mut waiting) = self.take(key) else { return };
         waiting.attempts = waiting.attempts.saturating_sub(1);
-        waiting.slices += 1;
-        waiting.place = Place::PutDown;
-        self.done_between = 0;
+        waiting.place = Place::Undecided;
         self.put(waiting);
     }
 
-    /// Says how much work was done for what was taken, in nominal nanoseconds.
-    pub fn worked(&mut self, nanos: u64) {
-        self.done_between = self.done_between.saturating_add(nanos);
+    /// Takes the next pod about which it takes long to decide.
+    pub fn next_undecided(&mut self) -> Option<Key> {
+        let key = self.undecided.first()?.key.clone();
+        let mut waiting = self.take(&key).expect("a pod in an order is known");
+        waiting.place = Place::Out;
+        waiting.attempts += 1;
+        self.put(waiting);
+        Some(key)
     }
 
-    /// How many slices the search for a pod had.
+    /// Says of a pod that was taken that it is being considered.
+    pub fn consider(&mut self, key: &Key) {
+        let Some(mut waiting) = self.take(key) else { return };
+        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.place = Place::Considered;
+        self.heard.begin(key);
+        self.put(waiting);
+    }
+
+    /// Says that the verdict about a pod that was being considered is there, so that it can have its turn. Says no if the pod
+    /// is gone by now, or waits for something else.
+    pub fn end_considering(&mut self, key: &Key) -> bool {
+        let is_considered = self.pods.get(key).is_some_and(|waiting| waiting.place == Place::Considered);
+        if is_considered {
+            let mut waiting = self.take(key).expect("it was found a moment ago");
+            waiting.place = Place::Ready;
+            self.put(waiting);
+        }
+        is_considered
+    }
+
+    /// Whether it is not decided yet where a pod goes, as that takes long.
     #[must_use]
-    pub fn slices(&self, key: &Key) -> u32 {
-        self.pods.get(key).map_or(0, |waiting| waiting.slices)
+    pub fn is_undecided(&self, key: &Key) -> bool {
+        self.pods
+            .get(key)
+            .is_some_and(|waiting| matches!(waiting.place, Place::Undecided | Place::Considered))
+    }
+
+    /// Whether there is a pod about which it takes long to decide and that is not being considered yet.
+    #[must_use]
+    pub fn has_undecided(&self) -> bool {
+        !self.undecided.is_empty()
+    }
+
+    /// Whether something was told of why a pod waits.
+    #[must_use]
+    pub fn is_told(&self, key: &Key) -> bool {
+        self.pods.get(key).is_some_and(|waiting| waiting.told.is_some())
     }
 
     /// Says that a pod that was taken has no place.
     pub fn put_back(&mut self, key: &Key, failure: Failure, now: Timestamp) {
         let Some(mut waiting) = self.take(key) else { return };
+        let wakes_on = match &failure {
+            Failure::Refused(wakes_on) | Failure::LimitReached(wakes_on) => Some(wakes_on),
+            Failure::Failed => None,
+        };
+        let missed = self.heard.missed(key, wakes_on);
         waiting.failures = waiting.failures.saturating_add(1);
-        waiting.slices = 0;
         waiting.rank.since = now;
         match &failure {
             Failure::Refused(_) | Failure::LimitReached(_) => self.moved(Station::Asleep, Cause::Refused),
@@ -273,6 +319,9 @@ impl Queue {
             Failure::Failed => Place::Resting { until: self.backed_off(waiting.failures, now) },
         };
         self.put(waiting);
+        if let Some(kind) = missed {
+            self.rouse(key, Cause::Woken(kind), now);
+        }
     }
 
     /// Takes note of why what waits under a key does, and says of which of its pods that is to be told.
@@ -330,8 +379,8 @@ impl Queue {
     /// The same for a pod that is to be ready at this time at the latest.
     pub fn wait_until(&mut self, key: &Key, wakes_on: Wakes, until: Timestamp) {
         let Some(mut waiting) = self.take(key) else { return };
+        self.heard.end(key);
         waiting.failures = 0;
-        waiting.slices = 0;
         self.moved(Station::Asleep, Cause::Asking);
         waiting.place = Place::Asleep { until, wakes_on };
         self.put(waiting);
@@ -339,6 +388,7 @@ impl Queue {
 
     /// Says that a pod that was taken is to be taken again later, and keeps its rank.
     pub fn postpone(&mut self, key: &Key, until: Timestamp) {
+        self.heard.end(key);
         let Some(mut waiting) = self.take(key) else { return };
         waiting.attempts = waiting.attempts.saturating_sub(1);
         waiting.place = Place::Resting { until };
@@ -347,6 +397,7 @@ impl Queue {
 
     /// Wakes the pods that a change could help, and says how many those are.
     pub fn wake(&mut self, changes: Wakes, now: Timestamp) -> usize {
+        self.heard.hear(&changes);
         let mut woken: BTreeMap<Rank, Wake> = BTreeMap::new();
         let mut add = |kind: Wake, ranks: &BTreeSet<Rank>| {
             woken.extend(ranks.iter().map(|rank| (rank.clone(), kind)));
@@ -369,6 +420,7 @@ impl Queue {
     /// Wakes one pod if it sleeps until one of these changes, since something of its own changed.
     #[expect(clippy::needless_pass_by_value, reason = "as for `wake`, it is made on the spot")]
     pub fn wake_one(&mut self, key: &Key, changes: Wakes, now: Timestamp) {
+        self.heard.hear_of(key, &changes);
         let place = self.pods.get(key).map(|waiting| &waiting.place);
         if let Some(Place::Asleep { wakes_on, .. } | Place::Exhausted { wakes_on, .. }) = place
             && wakes_on.meets(&changes)
@@ -400,7 +452,6 @@ impl Queue {
         let is_due =
             |order: &BTreeSet<(Timestamp, Rank)>| order.first().is_some_and(|(until, _)| *until <= now);
         !self.ready.is_empty()
-            || !self.put_down.is_empty()
             || !self.backing_off.is_empty()
             || is_due(&self.resting)
             || is_due(&self.asleep)
@@ -411,7 +462,8 @@ impl Queue {
     pub fn counts(&self) -> Counts {
         let gated = self.pods.values().filter(|waiting| waiting.place == Place::Gated).count();
         Counts {
-            ready: self.ready.len() + self.put_down.len(),
+            ready: self.ready.len(),
+            undecided: self.undecided.len() + self.considered,
             backing_off: self.backing_off.len() + self.resting.len(),
             asleep: self.asleep.len(),
             gated,
@@ -484,9 +536,10 @@ impl Queue {
             Place::Ready => {
                 self.ready.remove(rank);
             }
-            Place::PutDown => {
-                self.put_down.remove(rank);
+            Place::Undecided => {
+                self.undecided.remove(rank);
             }
+            Place::Considered => self.considered -= 1,
             Place::BackingOff { until } => {
                 self.backing_off.remove(&(*until, rank.clone()));
             }
@@ -515,9 +568,10 @@ impl Queue {
             Place::Ready => {
                 self.ready.insert(rank.clone());
             }
-            Place::PutDown => {
-                self.put_down.insert(rank.clone());
+            Place::Undecided => {
+                self.undecided.insert(rank.clone());
             }
+            Place::Considered => self.considered += 1,
             Place::BackingOff { until } => {
                 self.backing_off.insert((*until, rank.clone()));
             }

@@ -342,6 +342,8 @@ pub enum WaitReason {
     SchedulerError,
     /// Nodes would do, and drivers' controllers are asked.
     Negotiating,
+    /// It is not known yet whether a node will do.
+    Undecided,
 }
 
 /// What became of a write. It is told when it is certain: while a call has no answer, whoever carries the write out reads

@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use client::{Clock, Connection, Leadership, Recorder};
 use cluster::change::Change;
+use decisions::considering::Consideration;
 use gates::Gate;
 use model::timestamp::Timestamp;
-use scheduler::engine::{Announcement, Effect, Engine, Input};
+use scheduler::engine::{Announcement, ConsiderationId, ConsiderationOutcome, Effect, Engine, Input};
 use scheduler::news::GangOutcome;
 use scheduler::write::{Write, WriteId, WriteOutcome};
 use scheduling::protocol::{Delivery, Settled, Terms};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
-use tokio::task::{JoinSet, yield_now};
+use tokio::task::{JoinSet, spawn_blocking, yield_now};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::carry::carry_out;
@@ -35,6 +36,9 @@ const BATCH: usize = 256;
 
 /// How many pods are looked at before others may run on this thread.
 const TURNS_AT_ONCE: u32 = 16;
+
+/// How many questions are considered at once, at most. Each has a snapshot of all facts.
+const CONSIDERATIONS_MAX: usize = 4;
 
 /// How often it is told how many pods wait.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
@@ -57,6 +61,8 @@ pub(crate) enum Message {
     Interrupted { kind: &'static str, why: String, retry_in: Duration },
     /// A write was carried out, or was not.
     Settled(WriteId, Write, Settled, Duration),
+    /// What took long to decide is decided, or could not be.
+    Considered(ConsiderationId, ConsiderationOutcome, Duration),
 }
 
 /// How a scheduler ended.
@@ -88,6 +94,8 @@ pub(crate) struct Drive {
     outbox: Sender<Message>,
     writing: JoinSet<()>,
     under_way: usize,
+    /// What takes long to decide, each on a thread of its own. The engine asks for a few at once.
+    considering: JoinSet<()>,
     wake_at: Option<Timestamp>,
     recorder: Option<Recorder>,
     shadow: Option<Shadow>,
@@ -100,7 +108,9 @@ impl Drive {
         let (outbox, inbox) = channel(INBOX_MAX);
         let recorder = (!options.shadow).then(|| Recorder::start(connection.clone(), clock));
         Drive {
-            engine: Engine::new(options.settings.clone()).with_lanes(lanes(options.parallelism)),
+            engine: Engine::new(options.settings.clone())
+                .with_lanes(lanes(options.parallelism))
+                .with_considerations_max(considerations_max()),
             clock,
             kept: Kept::default(),
             unsynced: feeds.served.iter().map(|feed| feed.kind).collect(),
@@ -112,6 +122,7 @@ impl Drive {
             outbox,
             writing: JoinSet::new(),
             under_way: 0,
+            considering: JoinSet::new(),
             wake_at: None,
             recorder,
             shadow: options.shadow.then(Shadow::default),
@@ -170,6 +181,7 @@ impl Drive {
     /// Ends what is under way: pods that were sent on their way are bound, no others are looked at.
     pub(crate) async fn finish(&mut self) {
         self.feeding.abort_all();
+        self.considering.abort_all();
         let deadline = Instant::now() + self.options.stop_within;
         while self.under_way > 0 {
             let Ok(Some(message)) = timeout_at(deadline, self.inbox.recv()).await else { break };
@@ -220,6 +232,7 @@ impl Drive {
         }
         let (counts, placing) = (self.engine.counts(), self.engine.placing() - self.engine.readying());
         self.options.listener.hear(&Notice::Waiting { counts, placing });
+        self.options.listener.hear(&Notice::Considering { count: self.engine.considering() });
         if self.options.settings.gates.enabled(Gate::DRAControlPlaneController) {
             self.options.listener.hear(&Notice::Drivers { counts: &self.engine.negotiating() });
         }
@@ -312,6 +325,13 @@ impl Drive {
             Message::Interrupted { kind, why, retry_in } => {
                 self.options.listener.hear(&Notice::Interrupted { kind, why: &why, retry_in });
             }
+            Message::Considered(id, outcome, took) => {
+                self.options.listener.hear(&Notice::Considered { took });
+                if let ConsiderationOutcome::Failed(why) = &outcome {
+                    self.options.listener.hear(&Notice::ConsiderationFailed { why });
+                }
+                self.tell(Input::Considered(id, outcome));
+            }
             Message::Settled(id, write, settled, took) => {
                 self.under_way -= 1;
                 self.note_busy();
@@ -373,6 +393,7 @@ impl Drive {
         for effect in effects {
             match effect {
                 Effect::Submit(id, write) => self.submit(id, write),
+                Effect::Consider(id, consideration) => self.consider(id, consideration),
                 Effect::Announce(announcement) => self.announce(&announcement),
                 Effect::WakeAt(time) => self.wake_at = Some(time),
             }
@@ -398,6 +419,21 @@ impl Drive {
             let (write, settled) = carry_out(connection, delivery, clock).await;
             // If nobody listens any more it is all over.
             let _ = outbox.send(Message::Settled(id, write, settled, began.elapsed())).await;
+        });
+    }
+
+    /// Decides what takes long on another thread, while this one goes on.
+    fn consider(&mut self, id: ConsiderationId, consideration: Box<Consideration>) {
+        let outbox = self.outbox.clone();
+        while self.considering.try_join_next().is_some() {}
+        self.considering.spawn(async move {
+            let began = Instant::now();
+            let outcome = match spawn_blocking(move || consideration.run()).await {
+                Ok(considered) => ConsiderationOutcome::Decided(Box::new(considered)),
+                // The scheduler is about to end, or this is a bug. It must not cost more than the pod its turn.
+                Err(why) => ConsiderationOutcome::Failed(why.to_string()),
+            };
+            let _ = outbox.send(Message::Considered(id, outcome, began.elapsed())).await;
         });
     }
 
@@ -451,6 +487,11 @@ impl Drive {
             events::report(announcement).into_iter().for_each(|report| recorder.record(report));
         }
     }
+}
+
+/// How many questions are considered at once: the loop has a core for itself, if there are several.
+fn considerations_max() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() - 1).clamp(1, CONSIDERATIONS_MAX)
 }
 
 /// The pod of which a change says that it is gone or has a node.

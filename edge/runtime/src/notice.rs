@@ -184,6 +184,21 @@ pub enum Notice<'a> {
         /// The numbers.
         counts: &'a BTreeMap<(Await, Arc<str>), usize>,
     },
+    /// So many questions are being considered that take long to decide; told now and then.
+    Considering {
+        /// How many.
+        count: usize,
+    },
+    /// A question that takes long is decided, or could not be.
+    Considered {
+        /// How long it took.
+        took: Duration,
+    },
+    /// A question could not be decided. What it was about is tried again later.
+    ConsiderationFailed {
+        /// Why.
+        why: &'a str,
+    },
     /// A pod goes, since a more important one needs its place.
     Preempted {
         /// The pod that goes.

@@ -17,6 +17,7 @@ use scheduler::engine::{Effect, Engine, Input};
 use scheduler::write::Write;
 
 use crate::clock::worked;
+use crate::considering;
 use crate::schedule::{NOW, claim, node, pod, slice};
 use crate::{gang_rules, gang_sizes, gang_trees};
 
@@ -100,7 +101,7 @@ impl GangBench {
 /// How many members one turn seats, and how long it takes.
 pub(crate) fn turn(mut engine: Engine) -> (usize, f64) {
     let began = worked();
-    let effects = engine.handle(NOW, Input::Turn { attempts: 1 });
+    let (effects, _) = considering::turn(&mut engine, NOW, 1);
     let ms = (worked() - began).as_secs_f64() * 1e3;
     let is_seat = |effect: &&Effect| matches!(effect, Effect::Submit(_, Write::Allocate { .. }));
     (effects.iter().filter(is_seat).count(), ms)

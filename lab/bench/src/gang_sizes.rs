@@ -16,6 +16,7 @@ use scheduler::engine::{Effect, Engine, Input};
 use scheduler::write::Write;
 
 use crate::clock::worked;
+use crate::considering;
 use crate::random::Random;
 use crate::schedule::{NOW, node, pod};
 
@@ -109,7 +110,7 @@ fn fill(random: &mut Random, sizes: u64) -> (i64, Vec<(i64, i64)>) {
 fn turn(case: Case) -> (Option<usize>, f64) {
     let mut engine = cluster(case);
     let began = worked();
-    let effects = engine.handle(NOW, Input::Turn { attempts: 1 });
+    let (effects, _) = considering::turn(&mut engine, NOW, 1);
     let ms = (worked() - began).as_secs_f64() * 1e3;
     let is_seat = |effect: &&Effect| matches!(effect, Effect::Submit(_, Write::Bind { .. }));
     let is_open = effects.iter().any(|effect| format!("{effect:?}").contains("reached its limit"));

@@ -13,6 +13,7 @@ use scheduler::engine::{Effect, Engine, Input};
 use scheduler::write::Write;
 
 use crate::clock::worked;
+use crate::considering;
 use crate::schedule::{NOW, claim, node, pod, slice};
 
 /// How long a turn may take.
@@ -99,7 +100,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
 /// One turn, and what came of it.
 fn turn(mut engine: Engine) -> Outcome {
     let began = worked();
-    let effects = engine.handle(NOW, Input::Turn { attempts: 1 });
+    let (effects, work) = considering::turn(&mut engine, NOW, 1);
     let ms = (worked() - began).as_secs_f64() * 1e3;
     let is_seat =
         |effect: &&Effect| matches!(effect, Effect::Submit(_, Write::Allocate { .. } | Write::Bind { .. }));
@@ -108,7 +109,7 @@ fn turn(mut engine: Engine) -> Outcome {
         _ => None,
     });
     let seated = effects.iter().filter(is_seat).count();
-    Outcome { seated, told: told.unwrap_or_default(), ms, work: engine.work_done() }
+    Outcome { seated, told: told.unwrap_or_default(), ms, work }
 }
 
 fn id(name: &str) -> GroupId {

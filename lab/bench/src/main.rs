@@ -22,6 +22,7 @@ mod apiserver;
 mod beside;
 mod clock;
 mod cold;
+mod considering;
 mod contenders;
 mod decode;
 mod fabric;

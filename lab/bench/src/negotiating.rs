@@ -14,6 +14,7 @@ use model::timestamp::Timestamp;
 use scheduler::engine::{Effect, Engine, Input};
 use scheduler::write::{Write, WriteOutcome};
 
+use crate::considering;
 use crate::schedule::{NOW, claim, cluster_with, pod};
 use crate::waiting::{percentiles, place};
 
@@ -91,7 +92,7 @@ fn let_ask(engine: &mut Engine, pods: usize) -> anyhow::Result<Vec<PodContext>> 
     for number in 0..pods {
         drop(engine.handle(NOW, Input::Changed(Change::ClaimApplied(Box::new(lent(number))))));
         drop(engine.handle(NOW, Input::Changed(Change::PodApplied(Arc::new(asker(number))))));
-        for effect in engine.handle(NOW, Input::Turn { attempts: 1 }) {
+        for effect in considering::turn(engine, NOW, 1).0 {
             let Effect::Submit(id, write) = effect else { continue };
             if let Write::Negotiate { pod, uid, selected, potential } = write {
                 let (version, answers) = ("1".into(), BTreeMap::new());

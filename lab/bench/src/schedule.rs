@@ -20,6 +20,7 @@ use scheduler::write::{Write, WriteOutcome};
 use selector::SliceRevision;
 
 use crate::clock::clock;
+use crate::considering;
 use crate::memory::resident_bytes;
 
 /// The time, which does not pass.
@@ -216,7 +217,7 @@ fn play((nodes, devices): (usize, usize), lanes: u32) -> anyhow::Result<Run> {
     let began = worked();
     while run.placed < pods {
         let turn = worked();
-        let effects = engine.handle(now, Input::Turn { attempts: 1_000 });
+        let (effects, _) = considering::turn(&mut engine, now, 1_000);
         run.deciding += (worked() - turn).as_secs_f64();
         let placed = run.placed;
         carry_out(&mut engine, now, effects, &mut run);

@@ -12,6 +12,7 @@ use scheduler::engine::{Engine, Input};
 use scheduler::write::{Write, WriteOutcome};
 
 use crate::clock::clock;
+use crate::considering;
 use crate::schedule::{NOW, Run, claim, cluster, written};
 
 const HOST: &str = "kubernetes.io/hostname";
@@ -129,7 +130,7 @@ impl Shapes {
         let worked = clock(self.lanes);
         while run.placed < self.pods {
             let turn = worked();
-            let mut effects = engine.handle(NOW, Input::Turn { attempts: 100 });
+            let (mut effects, _) = considering::turn(engine, NOW, 100);
             run.deciding += (worked() - turn).as_secs_f64();
             let placed = run.placed;
             while !effects.is_empty() {

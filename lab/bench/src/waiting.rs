@@ -17,6 +17,7 @@ use scheduler::engine::{Effect, Engine, Input};
 use scheduler::write::{Write, WriteOutcome};
 use selector::SliceRevision;
 
+use crate::considering;
 use crate::memory::resident_bytes;
 use crate::schedule::{NOW, Run, carry_out, claim, cluster, pod};
 
@@ -84,7 +85,7 @@ fn let_wait(engine: &mut Engine, pods: usize) -> anyhow::Result<()> {
         fact(Change::PodApplied(Arc::new(waiter(number))));
     }
     for _ in 0..pods {
-        for effect in engine.handle(NOW, Input::Turn { attempts: 1 }) {
+        for effect in considering::turn(engine, NOW, 1).0 {
             let Effect::Submit(id, Write::Allocate { claim, allocation, consumers, .. }) = effect else {
                 continue;
             };
@@ -162,7 +163,7 @@ pub(crate) fn place(engine: &mut Engine, now: Timestamp, number: usize) -> anyho
     drop(engine.handle(now, Input::Changed(Change::ClaimApplied(wish))));
     drop(engine.handle(now, Input::Changed(Change::PodApplied(pod))));
     while run.placed == 0 && engine.wants_turn(now) {
-        let effects = engine.handle(now, Input::Turn { attempts: 1 });
+        let (effects, _) = considering::turn(engine, now, 1);
         carry_out(engine, now, effects, &mut run);
     }
     let took = began.elapsed().as_secs_f64() * 1e6;

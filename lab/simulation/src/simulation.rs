@@ -19,7 +19,7 @@ use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload as OwnWorkload;
-use scheduler::engine::{Announcement, Effect, Engine, Input};
+use scheduler::engine::{Announcement, ConsiderationOutcome, Effect, Engine, Input};
 use scheduler::write::{About, Write, WriteId, WriteOutcome};
 use scheduling::request::{self, Next, Seen, Verb};
 use serde_json::{Value, json};
@@ -264,9 +264,14 @@ impl Simulation {
 
     pub(crate) fn tell(&mut self, input: Input) {
         self.wake_at = None;
+        let mut verdicts = Vec::new();
         for effect in self.engine.handle(self.shelf.now, input) {
             match effect {
                 Effect::Submit(id, write) => self.open.push_back((id, write)),
+                // Nothing happens while it is considered.
+                Effect::Consider(id, consideration) => {
+                    verdicts.push((id, ConsiderationOutcome::Decided(Box::new(consideration.run()))));
+                }
                 Effect::WakeAt(time) => self.wake_at = Some(time),
                 Effect::Announce(Announcement::Preempted { pod, by, group, node }) => {
                     let group = group.as_ref().map(Grouping::id);
@@ -282,6 +287,9 @@ impl Simulation {
                 // Notes on pods say the same.
                 Effect::Announce(_) => {}
             }
+        }
+        for (id, outcome) in verdicts {
+            self.tell(Input::Considered(id, outcome));
         }
     }
 
@@ -309,7 +317,7 @@ impl Simulation {
                 continue;
             }
             // A turn may come to nothing that is written, with others still to have theirs.
-            if !is_quiet || self.engine.counts().ready > 0 {
+            if !is_quiet || self.engine.counts().ready > 0 || self.engine.begins_consideration() {
                 continue;
             }
             // Time jumps to what happens first. Nothing helps who waits, if nobody does anything any more.

@@ -42,6 +42,7 @@ use std::sync::Arc;
 use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::resource::class::DeviceClass;
+use scheduler::engine::ConsiderationId;
 use scheduling::protocol::{CallOutcome, Classes, Heard};
 use scheduling::request::ApiCall;
 
@@ -99,6 +100,8 @@ enum Happening {
     Turn { replica: usize, life: u32 },
     /// A scheduler wanted to be woken.
     Wake { replica: usize, life: u32 },
+    /// What takes a scheduler long to decide is decided.
+    Decide { replica: usize, life: u32, id: ConsiderationId },
     /// Whoever carries out a write begins to, or has waited long enough.
     GoOn { errand: u64, heard: Heard },
     /// A call arrives.
@@ -273,7 +276,7 @@ impl World {
             Arrangement::Rivals => &[(first, true), (second, true)],
         };
         for (at, (name, leads)) in replicas.iter().enumerate() {
-            self.replicas.push(Replica::new(name, self.gates, &self.api, *leads));
+            self.replicas.push(Replica::new(name, self.setup.slice_max, &self.api, *leads));
             self.start(at);
         }
         self.spread();
@@ -346,6 +349,11 @@ impl World {
                 if self.is_life(replica, life) {
                     self.replicas[replica].wake_planned = None;
                     self.plan_turn(replica);
+                }
+            }
+            Happening::Decide { replica, life, id } => {
+                if self.is_life(replica, life) {
+                    self.decide(replica, id);
                 }
             }
             Happening::GoOn { errand, heard } => self.go_on_with(errand, heard),

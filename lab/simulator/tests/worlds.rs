@@ -25,7 +25,7 @@ fn all_is_well_in_the_first_hundred_worlds() {
     let reports = all_is_well(0..100);
     let faults: BTreeSet<String> =
         reports.iter().flat_map(|report| report.faults.keys()).map(ToString::to_string).collect();
-    assert_eq!(faults.len(), 15, "every kind of fault occurs: {faults:?}");
+    assert_eq!(faults.len(), 16, "every kind of fault occurs: {faults:?}");
     for wanted in [Arrangement::Alone, Arrangement::Replicas, Arrangement::Rivals] {
         assert!(reports.iter().any(|report| report.arrangement == wanted), "{wanted:?} occurs");
     }

@@ -9,10 +9,8 @@ use std::sync::Arc;
 
 use allocation::{AllocationAnswer, Expressions, Reply, allocate_within};
 use cluster::nodes::NodeIdx;
-use model::node::Node;
 
 use crate::caches::Caches;
-use crate::caches::put_down::WORK_MIN;
 use crate::cycle::Cycle;
 use crate::devices::question::{asked, made_on, question, why_elsewhere};
 use crate::filters;
@@ -21,6 +19,9 @@ use crate::values::pod_claims::PodClaims;
 
 /// How many nodes are looked at ahead at the most.
 const BATCH_MAX: usize = 4_096;
+
+/// What a simple question takes at the most.
+const WORK_MAX: u64 = 100_000;
 
 /// What a question takes at the least.
 pub(crate) const QUESTION_MIN: u64 = 5_000;
@@ -60,8 +61,8 @@ impl Ahead {
 
 impl Caches {
     /// Whether an answer that is known ahead is what asking now would give.
-    pub(crate) fn holds_now(&self, node: &Node, reply: &Reply) -> bool {
-        reply.work < self.work.left_for_question(0) && !self.inquiries.has_begun(&node.name)
+    pub(crate) fn holds_now(&self, reply: &Reply) -> bool {
+        reply.work < self.work.left()
     }
 }
 
@@ -115,10 +116,10 @@ impl Cycle<'_> {
         let reply = allocate_within(
             &question((self.settings, &self.facts), node, &pools, &wishes),
             expressions,
-            WORK_MIN,
+            WORK_MAX,
         )
         .ok()?;
-        let is_simple = reply.work < WORK_MIN && reply.answer != AllocationAnswer::BudgetSpent;
+        let is_simple = reply.work < WORK_MAX && reply.answer != AllocationAnswer::BudgetSpent;
         is_simple.then_some(reply)
     }
 }

@@ -2,14 +2,11 @@
 //!
 //! Invariant: nothing is changed here but what is known about expressions, and how much work is left.
 
-use allocation::{
-    AllocationAnswer, AllocationError, Asked, Inquiry, Progress, Question, Reply, allocate_within,
-};
+use allocation::{AllocationAnswer, Asked, Reply, allocate_within};
 use cluster::nodes::NodeIdx;
 use model::allocation::Allocation;
 use model::node::Node;
 
-use crate::caches::Caches;
 use crate::cycle::Cycle;
 use crate::devices::ahead::Ahead;
 use crate::devices::question::{asked, made_on, question, why_elsewhere};
@@ -28,30 +25,6 @@ pub(crate) struct Found {
     pub others: Vec<(NodeIdx, NoDevices)>,
 }
 
-impl Caches {
-    /// Goes on with a question, and keeps how far that came.
-    fn go_on(&mut self, question: &Question<'_>) -> Result<Reply, AllocationError> {
-        let anew =
-            Inquiry::new(question, &mut self.expressions).inspect_err(|_| self.work.spend(work::QUESTION))?;
-        let (_, begun) = anew.spent();
-        self.work.spend(begun);
-        let mut inquiry = self.inquiries.resume(&question.node.name, anew);
-        let (steps, before) = inquiry.spent();
-        let open = Ok(Reply { answer: AllocationAnswer::BudgetSpent, steps, work: before });
-        let left = self.work.left_for_question(before);
-        let reply = match inquiry.is_over() || left > 0 {
-            true => match inquiry.advance(left) {
-                Progress::Done(reply) => reply,
-                Progress::Paused => open,
-            },
-            false => open,
-        };
-        self.work.spend(inquiry.spent().1.saturating_sub(before));
-        self.inquiries.keep(&question.node.name, inquiry);
-        reply
-    }
-}
-
 impl Cycle<'_> {
     /// The first of these nodes with devices for claims, at most so many.
     ///
@@ -61,23 +34,15 @@ impl Cycle<'_> {
         let mut found = Found::default();
         let mut hard: Vec<(NodeIdx, usize)> = Vec::new();
         let kept = self.caches.work.limit(self.caches.work.left() / 2);
-        let keeps = self.caches.work.is_sliced();
         let mut ahead = Ahead::default();
         for (number, at) in candidates.iter().enumerate() {
             let known = ahead.next(self, &candidates[number..], claims);
-            if let Some(none) = self.caches.inquiries.refused(*at).filter(|_| keeps) {
-                self.caches.work.spend(work::GLANCE);
-                found.others.push((*at, none));
-                continue;
-            }
             let share = self.caches.work.limit_to_share(candidates.len());
             match self.devices_at(*at, claims, known) {
                 Ok(allocations) => found.nodes.push((*at, allocations)),
                 Err(none) => {
-                    if none.certainty == Certainty::LimitReached {
+                    if none.certainty == Certainty::LimitReached && self.caches.work.is_spent() {
                         hard.push((*at, found.others.len()));
-                    } else if keeps {
-                        self.caches.inquiries.refuse(*at, &none);
                     }
                     found.others.push((*at, none));
                 }
@@ -155,7 +120,7 @@ impl Cycle<'_> {
         if self.caches.work.is_spent() {
             return Ok(Reply { answer: AllocationAnswer::BudgetSpent, steps: 0, work: 0 });
         }
-        if let Some(reply) = ahead.filter(|reply| self.caches.holds_now(node, reply)) {
+        if let Some(reply) = ahead.filter(|reply| self.caches.holds_now(reply)) {
             self.caches.work.spend(reply.work);
             return Ok(reply);
         }
@@ -168,13 +133,8 @@ impl Cycle<'_> {
         let pools =
             self.facts.slices.pools_for(node, self.settings.gates).map_err(DeviceReason::SliceSelector)?;
         let question = question((self.settings, &self.facts), node, &pools, wishes);
-        let reply = if self.caches.work.is_sliced() {
-            self.caches.go_on(&question)
-        } else {
-            let reply = allocate_within(&question, &mut self.caches.expressions, self.caches.work.left());
-            self.caches.work.spend(reply.as_ref().map_or(work::QUESTION, |reply| reply.work));
-            reply
-        };
+        let reply = allocate_within(&question, &mut self.caches.expressions, self.caches.work.left());
+        self.caches.work.spend(reply.as_ref().map_or(work::QUESTION, |reply| reply.work));
         reply.map_err(|error| DeviceReason::Question(Box::new(error)))
     }
 

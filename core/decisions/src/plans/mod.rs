@@ -21,7 +21,7 @@ use crate::plans::rounds::Rounds;
 use crate::plans::selections::Selections;
 
 /// What we are about to do.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Plans {
     /// Pods for which room is being made.
     pub nominations: Nominations,

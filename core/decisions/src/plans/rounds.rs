@@ -28,10 +28,10 @@ const FIRST_REST: i64 = 8;
 const LAST_REST: i64 = 6;
 
 /// The rounds of gangs and pods that wait.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rounds(BTreeMap<Key, Round>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Round {
     /// How many failed in a row.
     failed: u32,

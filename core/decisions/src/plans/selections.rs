@@ -4,7 +4,7 @@ use model::identity::{NodeName, PodUid};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Nodes that are chosen, in contexts as the API has them or as they are being written.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Selections {
     /// The node of each pod, by its uid.
     of: BTreeMap<PodUid, NodeName>,

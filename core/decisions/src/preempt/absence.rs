@@ -52,7 +52,7 @@ impl Cycle<'_> {
         unit.pods.iter().for_each(|pod| self.depart_one(absence, pod));
     }
 
-    fn depart_one(&mut self, absence: &mut Absence, pod: &Arc<Pod>) {
+    pub(crate) fn depart_one(&mut self, absence: &mut Absence, pod: &Arc<Pod>) {
         let seen = self.facts.unseat(&pod.uid);
         absence.gone.insert(pod.uid.clone(), seen);
         for id in self.claims_used_by(pod) {

@@ -16,6 +16,7 @@ use crate::values::pod_refusal::PodRefusal;
 use crate::values::preemption::{Hopeless, Ineligible};
 
 /// What came of looking for pods to preempt.
+#[derive(Debug)]
 pub enum Attempt {
     /// There are no nodes at all, or the profile has no preemption.
     Never,
@@ -66,7 +67,7 @@ impl Cycle<'_> {
                     lacks.wakes_on.extend(&self.device_wakes(&claims, breadth));
                 }
                 let hopeless = Hopeless { own: claims.own(), ..lacks.hopeless(refusal) };
-                if is_alike {
+                if is_alike && !self.caches.work.is_cut() {
                     self.caches.refusals.remember_hopeless(pods, self.moment(), &hopeless);
                 }
                 Attempt::Hopeless(hopeless)

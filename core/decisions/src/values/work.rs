@@ -10,7 +10,7 @@
 /// What may be done for one pod or gang, and in answer to one fact.
 const WORK_MAX: u64 = 500_000_000;
 
-/// What is done for one pod before others have their turn.
+/// What is done for one pod or gang while others wait.
 const SLICE: u64 = 3_000_000;
 
 /// How much a node gets at the least when several share what there is.
@@ -34,6 +34,9 @@ pub(crate) const STATE: u64 = 1_500;
 /// To look at a pod of a node.
 pub(crate) const POD: u64 = 150;
 
+/// To take a device, and to give it back.
+pub(crate) const TAKE: u64 = 600;
+
 /// To take a step of a search for seats.
 pub(crate) const STEP: u64 = 250;
 
@@ -47,18 +50,17 @@ pub struct Work {
     most: u64,
     left: u64,
     done: u64,
-    /// What may be done before others have their turn.
+    /// What may be done in a slice, besides what it takes to look at all nodes.
+    slice_max: u64,
+    /// What may yet be done in this slice.
     slice: u64,
-    /// What may be done about one question, with what was done about it in earlier slices.
-    question: u64,
 }
 
-/// Work that is kept back for later, and what could be done about one question.
+/// Work that is kept back for later.
 #[derive(Debug)]
 #[must_use = "what is kept back is given back later"]
 pub struct Kept {
     left: u64,
-    question: u64,
 }
 
 impl Default for Work {
@@ -70,34 +72,39 @@ impl Default for Work {
 impl Work {
     /// So much for each pod or gang.
     pub fn of(most: u64) -> Work {
-        Work { most, left: most, done: 0, slice: u64::MAX, question: u64::MAX }
+        Work { most, left: most, done: 0, slice_max: SLICE, slice: u64::MAX }
+    }
+
+    /// The same, with so much for each pod or gang.
+    #[must_use]
+    pub fn with_most(&self, most: u64) -> Work {
+        Work::of(most).in_slices_of(self.slice_max)
+    }
+
+    /// The same, with so much in each slice.
+    #[must_use]
+    pub fn in_slices_of(&self, slice_max: u64) -> Work {
+        Work { slice_max, ..Work::of(self.most) }
+    }
+
+    /// What may be done for each pod or gang.
+    #[must_use]
+    pub fn most(&self) -> u64 {
+        self.most
     }
 
     /// Something else is decided now.
     pub fn begin(&mut self) {
-        *self = Work::of(self.most);
+        *self = self.with_most(self.most);
     }
 
-    /// A search goes on that had so many slices before. A slice is long enough to see that many nodes again.
-    pub fn begin_slice(&mut self, before: u32, nodes: usize) {
+    /// Something else is decided now, as far as a slice of work goes. A slice is long enough to see that many nodes.
+    pub fn begin_slice(&mut self, nodes: usize) {
         self.begin();
-        let slice = SLICE + nodes as u64 * NODE * 2;
-        self.left = self.most.saturating_sub(slice.saturating_mul(before.into()));
-        self.slice = slice;
+        self.slice = self.slice_max.saturating_add(nodes as u64 * NODE * 2);
     }
 
-    /// What comes now is not cut.
-    pub fn end_slice(&mut self) {
-        self.slice = u64::MAX;
-    }
-
-    /// Whether what is decided may be put down and taken up.
-    #[must_use]
-    pub fn is_sliced(&self) -> bool {
-        self.slice != u64::MAX
-    }
-
-    /// Whether the slice is over although more may be done in another.
+    /// Whether the slice is over although more may be done.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.slice == 0 && self.left > 0
@@ -107,12 +114,6 @@ impl Work {
     #[must_use]
     pub fn left(&self) -> u64 {
         self.left.min(self.slice)
-    }
-
-    /// How much is left for a question about which so much was done in earlier slices.
-    #[must_use]
-    pub fn left_for_question(&self, done: u64) -> u64 {
-        self.left().min(self.question.saturating_sub(done))
     }
 
     /// How much was done since something else was decided.
@@ -129,7 +130,7 @@ impl Work {
     /// Counts what was done.
     pub fn spend(&mut self, nanos: u64) {
         self.left = self.left.saturating_sub(nanos);
-        if self.is_sliced() {
+        if self.slice != u64::MAX {
             self.slice = self.slice.saturating_sub(nanos);
         }
         self.done = self.done.saturating_add(nanos);
@@ -140,15 +141,12 @@ impl Work {
         let granted = self.left.min(most);
         let kept = self.left - granted;
         self.left = granted;
-        Kept { left: kept, question: self.question }
+        Kept { left: kept }
     }
 
-    /// The same for one of so many that share what is left. No question gets more than that in all.
+    /// The same for one of so many that share what is left.
     pub fn limit_to_share(&mut self, of: usize) -> Kept {
-        let share = (self.left / of.max(1) as u64).max(SHARE_MIN);
-        let kept = self.limit(share);
-        self.question = share;
-        kept
+        self.limit((self.left / of.max(1) as u64).max(SHARE_MIN))
     }
 
     /// Keeps a part for what comes after.
@@ -157,21 +155,19 @@ impl Work {
     }
 
     /// Lets what was kept back be done.
-    pub fn restore(&mut self, Kept { left, question }: Kept) {
+    pub fn restore(&mut self, Kept { left }: Kept) {
         self.left += left;
-        self.question = question;
     }
 
     /// Lets seats be handed out that were found, even if nothing is left.
     pub fn begin_hand_out(&mut self) -> Kept {
         let kept = self.left;
         self.left = self.hand_out_max();
-        Kept { left: kept, question: self.question }
+        Kept { left: kept }
     }
 
     /// Goes on with what was left before seats were handed out.
-    pub fn end_hand_out(&mut self, Kept { left, question }: Kept) {
-        self.question = question;
+    pub fn end_hand_out(&mut self, Kept { left }: Kept) {
         self.left = left.saturating_sub(self.hand_out_max() - self.left);
     }
 
@@ -210,26 +206,16 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_ends_before_all_is_done_and_the_last_does_not() {
+    fn a_slice_ends_before_all_is_done() {
         let mut work = Work::of(SLICE * 2);
-        work.begin_slice(0, 0);
+        work.begin_slice(0);
         work.spend(SLICE + 1);
         assert!(work.is_spent() && work.is_cut());
-        work.begin_slice(1, 0);
-        assert!(!work.is_spent());
+        work.begin();
         work.spend(SLICE + 1);
+        assert!(!work.is_spent() && !work.is_cut());
+        work.spend(SLICE);
         assert!(work.is_spent() && !work.is_cut());
-    }
-
-    #[test]
-    fn a_question_gets_no_more_than_its_share_in_all_slices() {
-        let mut work = Work::default();
-        work.begin_slice(0, 0);
-        let kept = work.limit_to_share(100);
-        assert_eq!(work.left_for_question(0), SLICE);
-        assert_eq!(work.left_for_question(WORK_MAX / 100), 0);
-        work.restore(kept);
-        assert_eq!(work.left_for_question(WORK_MAX / 100), SLICE);
     }
 
     #[test]

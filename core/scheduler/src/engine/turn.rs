@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::groups::Key;
-use decisions::certainty::Certainty;
+use decisions::considering::{PodVerdict, Question};
 use decisions::filters::FilterSet;
 use decisions::holding::held;
 use decisions::meaning::Meaning;
-use decisions::pod::{Choice, PodRefusal, Wanted};
+use decisions::pod::{Choice, Wanted};
 use model::allocation::Allocation;
 use model::claim::ClaimId;
 use model::identity::PodUid;
@@ -42,75 +42,55 @@ impl Engine {
         self.note_placed();
         self.tell_gated(now);
         self.note_again(now);
+        self.tell_undecided(now);
+        self.note_changes();
+        if self.begin_considerations(now) {
+            // A copy of everything that is known takes long enough.
+            return;
+        }
         for _ in 0..attempts {
             let Some(key) = self.queue.next(now) else { break };
-            self.caches.work.begin();
-            let uid = match &key {
-                Key::Pod(uid) => uid,
-                Key::Gang(id) => {
-                    self.turn_gang(now, id);
-                    self.queue.worked(self.caches.work.done());
-                    continue;
-                }
-                Key::Tree(id) => {
-                    self.turn_tree(now, id);
-                    self.queue.worked(self.caches.work.done());
-                    continue;
-                }
-            };
-            let Some(pod) = self.facts.waiting.get(uid).cloned() else {
-                self.queue.remove(&key);
-                continue;
-            };
-            if self.facts.wants_devices(&pod)
-                && let Some(until) = self.bindings.rivals.stands_back(now, &key)
-            {
-                self.queue.postpone(&key, until);
-                continue;
-            }
-            self.tell_ignored(&pod);
-            self.watch_claims(&pod);
-            self.caches.work.begin_slice(self.queue.slices(&key), self.facts.nodes.count_max());
-            self.caches.take_up(&self.facts, &self.plans, &pod.uid);
-            let (chosen, lifted) = self.decide(&pod);
-            let inquiries = std::mem::take(&mut self.caches.inquiries);
-            if let Err(refusal) = &chosen
-                && refusal.certainty() == Certainty::LimitReached
-                && self.caches.work.is_cut()
-            {
-                self.caches.put_down.put_down(&pod.uid, inquiries);
-                self.queue.put_down(&key);
+            let Some(question) = self.question(now, &key) else { continue };
+            if !self.decide(now, &key, &question) {
                 // Facts that came meanwhile are heard first.
                 break;
             }
-            self.caches.work.end_slice();
-            match chosen {
-                Ok(Choice { negotiation: Some(openings), .. }) => self.negotiate(now, &pod, &openings),
-                Ok(choice) => {
-                    self.wake_dispossessed(now, &lifted, &choice);
-                    self.place(now, &pod, choice);
-                }
-                Err(refusal) => {
-                    self.leave_node(now, &pod, &refusal);
-                    self.refused(now, &pod, &refusal);
-                }
-            }
-            self.queue.worked(self.caches.work.done());
+            self.outbox.considerations.note_change();
         }
     }
 
-    /// Where a pod goes, or why nowhere, and whose planned devices did not matter to it.
-    fn decide(&mut self, pod: &Arc<Pod>) -> (Result<Choice, Box<PodRefusal>>, Vec<PodUid>) {
-        let mut cycle = self.cycle();
-        cycle.learn_scopes(pod);
-        let lifted = cycle.lift_plans(pod);
-        let kept = cycle.work().keep_for_later();
-        let chosen = match &pod.node {
-            Some(node) => cycle.choose_there(pod, node),
-            None => cycle.choose_other(pod).map_or_else(|| cycle.choose(pod), Ok),
+    /// Where a pod goes, if it waits for that now.
+    pub(super) fn question_about_pod(&mut self, now: Timestamp, key: &Key, uid: &PodUid) -> Option<Question> {
+        let Some(pod) = self.facts.waiting.get(uid).cloned() else {
+            self.queue.remove(key);
+            return None;
         };
-        cycle.work().restore(kept);
-        (chosen, lifted)
+        if self.facts.wants_devices(&pod)
+            && let Some(until) = self.bindings.rivals.stands_back(now, key)
+        {
+            self.queue.postpone(key, until);
+            return None;
+        }
+        self.tell_ignored(&pod);
+        self.watch_claims(&pod);
+        Some(Question::Pod(pod))
+    }
+
+    /// Sends a pod on its way, or says why it has no place.
+    pub(super) fn act_on_pod(&mut self, now: Timestamp, pod: &Arc<Pod>, verdict: PodVerdict) {
+        match verdict {
+            PodVerdict::Placed { choice: Choice { negotiation: Some(openings), .. }, .. } => {
+                self.negotiate(now, pod, &openings);
+            }
+            PodVerdict::Placed { choice, lifted } => {
+                self.wake_dispossessed(now, &lifted, &choice);
+                self.place(now, pod, choice);
+            }
+            PodVerdict::Refused { refusal, attempt } => {
+                self.leave_node(now, pod, &refusal);
+                self.refused(now, pod, &refusal, attempt);
+            }
+        }
     }
 
     /// Sends a pod on its way: it counts as being on the node from now on, and its devices as taken.

@@ -269,8 +269,12 @@ impl Binding {
 
     /// Whether a claim is or is being written for it.
     pub fn has_part(&self, claim: &ClaimId) -> bool {
-        let is_it = |part: &Part| part.claim() == Some(claim);
-        self.written.iter().chain(self.open.values().map(|open| &open.part)).any(is_it)
+        self.claims().any(|one| one == claim)
+    }
+
+    /// The claims that are or are being written for it.
+    pub fn claims(&self) -> impl Iterator<Item = &ClaimId> {
+        self.written.iter().chain(self.open.values().map(|open| &open.part)).filter_map(Part::claim)
     }
 }
 

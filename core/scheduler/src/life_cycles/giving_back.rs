@@ -109,6 +109,11 @@ impl GivingBack {
         Some(request)
     }
 
+    /// All claims that are to give devices back, or to go.
+    pub fn claims(&self) -> impl Iterator<Item = &ClaimId> {
+        self.0.values().flat_map(|request| &request.claims)
+    }
+
     /// Other pods use a claim than those for which it was to give its devices back, and says whether it was for one.
     pub fn in_use(&mut self, claim: &ClaimId, users: &[ConsumerUid]) -> bool {
         let is_other = |user: Option<&ConsumerUid>| users.iter().any(|one| Some(one) != user);

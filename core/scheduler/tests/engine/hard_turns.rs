@@ -10,7 +10,7 @@ use gates::{Gate, Gates};
 use model::claim::{Amount, Claim, ClaimSpec, Class, Constraint, Request, Rule, Wish};
 use model::device::{Attribute, Device, NodeShare, Part, PoolId, Reach, Slice};
 use model::pod::Pod;
-use scheduler::engine::{Engine, Input};
+use scheduler::engine::Engine;
 use selector::SliceRevision;
 
 use crate::gangs::{gang_settings, group, member};
@@ -68,10 +68,15 @@ fn gang(settings: Settings, nodes: usize, members: usize, more: Option<Slice>) -
     world
 }
 
+/// How much work it was to decide, at once or while others had their turns.
+fn work(world: &World) -> u64 {
+    world.considered.iter().copied().max().unwrap_or(0).max(world.work_max)
+}
+
 /// How much work it was to decide, once everybody has a seat.
 #[track_caller]
 fn work_to_seat(mut world: World, members: usize) -> u64 {
-    let work = world.engine.work_done();
+    let work = work(&world);
     world.settle();
     let seated = (0..members).filter(|number| world.node_of(&format!("m{number}")).is_some()).count();
     assert_eq!(seated, members, "{:?}", world.told.last());
@@ -90,7 +95,7 @@ fn a_shared_pool_of_another_driver_makes_no_gang_harder() {
 fn a_gang_beside_a_shared_pool_of_its_own_driver_is_decided_in_time() {
     for members in [63, 100] {
         let mut world = gang(gang_settings(), 48, members, Some(shared("gpu.example.com")));
-        assert!(world.engine.work_done() < WORK_DONE_MAX, "{members}: {}", world.engine.work_done());
+        assert!(work(&world) < WORK_DONE_MAX, "{members}: {}", work(&world));
         world.settle();
         let seated = (0..members).filter(|number| world.node_of(&format!("m{number}")).is_some()).count();
         assert!(seated == 0 || seated == members, "{seated} of {members}");
@@ -129,7 +134,7 @@ fn a_gang_that_is_hard_to_seat_beside_a_shared_pool_is_left_open_in_time() {
         world.add_pod(member(&format!("m{number}"), 100, &[&own]));
     }
     world.turn();
-    assert!(world.engine.work_done() < WORK_DONE_MAX, "{}", world.engine.work_done());
+    assert!(work(&world) < WORK_DONE_MAX, "{}", work(&world));
     let told = "m0: pod group is unschedulable, the search reached its limit before it found a placement or proved that there is \
                 none; the closest: ";
     assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told.last());
@@ -159,7 +164,7 @@ fn devices_that_take_of_nodes_make_only_those_gangs_harder_that_could_have_them(
 }
 
 /// A claim that wants devices of which many pairs agree in an attribute.
-fn hard_claim(name: &str) -> ClaimState {
+pub fn hard_claim(name: &str) -> ClaimState {
     let mut dice = Dice(3);
     let mut state = claim(name);
     let Wish::Exactly(ask) = state.wish.spec.requests[0].wish.clone() else {
@@ -183,7 +188,7 @@ fn hard_claim(name: &str) -> ClaimState {
 }
 
 /// A node whose devices differ in many attributes, or in none.
-fn various(world: &mut World, name: &str, values: u64) {
+pub fn various(world: &mut World, name: &str, values: u64) {
     let mut dice = Dice(name.bytes().map(u64::from).sum());
     let device = |at: usize, dice: &mut Dice| {
         let attributes = (0..6)
@@ -211,23 +216,23 @@ fn hard_world() -> World {
     world
 }
 
-/// Gives turns until nobody wants one, and says how many that were and how much work the longest was after which a search was
-/// put down.
-fn turns(world: &mut World) -> (u32, u64) {
-    let (mut count, mut most) = (0, 0);
-    while world.engine.wants_turn(world.now) {
+/// Gives turns until nobody wants one, with what is considered between them, and says how much work the longest turn was.
+fn turns(world: &mut World) -> u64 {
+    let mut count = 0;
+    world.work_max = 0;
+    world.holds_considerations = true;
+    while world.engine.wants_turn(world.now) || !world.to_consider.is_empty() {
         world.turn();
+        world.consider_all();
         count += 1;
-        if world.engine.wants_turn(world.now) {
-            most = most.max(world.engine.work_done());
-        }
         assert!(count < 1_000, "the search does not end");
     }
-    (count, most)
+    world.holds_considerations = false;
+    world.work_max
 }
 
 /// A world in which as much work is done for a pod as usual, and a pod that cannot be decided in one turn.
-fn sliced_world(values: u64) -> World {
+pub fn sliced_world(values: u64) -> World {
     let settings = Settings { search_steps_max: u64::MAX, gates: Gates::default(), ..settings() };
     let mut world = World { engine: Engine::new(settings).with_work_max(150_000_000), ..world() };
     world.fact(gpu_class());
@@ -237,52 +242,8 @@ fn sliced_world(values: u64) -> World {
     world
 }
 
-/// What is done in one turn before a search is put down: a slice, and what was begun in it.
-const SLICE_MAX: u64 = 4_500_000;
-
-#[test]
-fn a_search_is_put_down_so_that_others_have_their_turn() {
-    let mut world = sliced_world(9);
-    world.tell(Input::Turn { attempts: 1 });
-    assert!(world.engine.work_done() < SLICE_MAX, "{}", world.engine.work_done());
-    assert!(world.told.is_empty(), "nothing is known yet: {:?}", world.told);
-    // It is more important and came first, and yet it does not keep another from its node.
-    world.add_claim(claim("easy"));
-    world.add_pod(pod("easy", 100, &["easy"]));
-    world.tell(Input::Turn { attempts: 1 });
-    world.carry_out();
-    world.carry_out();
-    assert!(world.node_of("easy").is_some());
-    let (count, most) = turns(&mut world);
-    assert!(most < SLICE_MAX, "{most}");
-    assert!((2..40).contains(&count), "{count}");
-    // All slices together are enough to prove it.
-    assert!(world.told.iter().any(|line| line.contains("2 cannot allocate all claims")), "{:?}", world.told);
-}
-
-#[test]
-fn a_pod_that_goes_while_its_search_is_put_down_leaves_nothing() {
-    let mut world = sliced_world(9);
-    world.tell(Input::Turn { attempts: 1 });
-    assert!(world.engine.wants_turn(world.now));
-    world.remove_pod("hard");
-    assert!(!world.engine.wants_turn(world.now));
-    // Another of its name begins anew.
-    world.add_pod(pod("hard", 100, &["hard"]));
-    let (count, _) = turns(&mut world);
-    assert!(count >= 2, "{count}");
-    assert!(world.told.iter().any(|line| line.contains("2 cannot allocate all claims")), "{:?}", world.told);
-}
-
-#[test]
-fn devices_that_come_while_a_search_is_put_down_are_found() {
-    let mut world = sliced_world(9);
-    world.tell(Input::Turn { attempts: 1 });
-    various(&mut world, "easy", 1);
-    turns(&mut world);
-    world.settle();
-    assert_eq!(world.node_of("hard").as_deref(), Some("easy"), "{:?}", world.told.last());
-}
+/// What is done in one turn before it is left to a consideration: a slice, and what was begun in it.
+pub const SLICE_MAX: u64 = 4_500_000;
 
 #[test]
 fn a_pod_with_a_hard_claim_does_not_hold_up_others() {
@@ -290,7 +251,7 @@ fn a_pod_with_a_hard_claim_does_not_hold_up_others() {
     ["a", "b", "c"].iter().for_each(|name| various(&mut world, name, 9));
     world.add_claim(hard_claim("hard"));
     world.add_pod(pod("hard", 100, &["hard"]));
-    let (_, most) = turns(&mut world);
+    let most = turns(&mut world);
     assert!(most < SLICE_MAX, "{most}");
     let told = "hard: 0/3 nodes are available: 3 reached the limit of the search for devices. On node a, the search reached its \
                 limit before it found devices or proved that there are none.";

@@ -5,6 +5,7 @@ mod bound;
 mod clash;
 mod companions;
 mod conflicts;
+mod considering;
 mod deallocate;
 mod device_preemption;
 mod extended;

@@ -71,6 +71,9 @@ pub fn with_claim(world: &mut World, replica: usize, number: usize) {
 /// One attempt at one entry of the queue.
 fn one_turn(world: &mut World) {
     world.tell(Input::Turn { attempts: 1 });
+    if world.engine.begins_consideration() {
+        world.tell(Input::Turn { attempts: 0 });
+    }
 }
 
 /// How many replicas have both members on nodes or being bound or given devices.

@@ -8,7 +8,7 @@ use crate::world::World;
 /// How many entries wait.
 fn waiting(world: &World) -> usize {
     let counts = world.engine.counts();
-    counts.ready + counts.backing_off + counts.asleep + counts.gated
+    counts.ready + counts.undecided + counts.backing_off + counts.asleep + counts.gated
 }
 
 #[test]

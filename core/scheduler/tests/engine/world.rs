@@ -10,6 +10,7 @@ use cluster::contexts::PodContext;
 use cluster::ledger::{Holding, ShareId};
 use cluster::preparation::{Preparation, Progress};
 use cluster::published::Published;
+use decisions::considering::Consideration;
 use decisions::profile::Profile;
 use decisions::settings::{Patience, Settings};
 use gates::Gates;
@@ -22,7 +23,7 @@ use model::node::Node;
 use model::pod::{ClaimSource, ContainerWish, Landing, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
 use model::workload::Replica;
-use scheduler::engine::{Announcement, Effect, Engine, Input};
+use scheduler::engine::{Announcement, ConsiderationId, ConsiderationOutcome, Effect, Engine, Input};
 use scheduler::write::{ClaimFootprint, Preemptor, Write, WriteId, WriteOutcome};
 use selector::SliceRevision;
 
@@ -49,6 +50,14 @@ pub struct World {
     pub revision: u64,
     /// What is negotiated about pods.
     pub contexts: BTreeMap<PodId, PodContext>,
+    /// What takes long to decide waits until the test lets it be considered.
+    pub holds_considerations: bool,
+    /// What waits to be considered.
+    pub to_consider: Vec<(ConsiderationId, Box<Consideration>)>,
+    /// How much work considerations were.
+    pub considered: Vec<u64>,
+    /// How much work it was at the most to take something in.
+    pub work_max: u64,
 }
 
 pub fn settings() -> Settings {
@@ -86,6 +95,10 @@ pub fn world() -> World {
         lingering: false,
         revision: 0,
         contexts: BTreeMap::new(),
+        holds_considerations: false,
+        to_consider: Vec::new(),
+        considered: Vec::new(),
+        work_max: 0,
     }
 }
 
@@ -248,7 +261,9 @@ fn preparation(allocation: &Allocation, now: Timestamp) -> Option<Arc<Preparatio
 
 impl World {
     pub fn tell(&mut self, input: Input) {
-        for effect in self.engine.handle(self.now, input) {
+        let effects = self.engine.handle(self.now, input);
+        self.work_max = self.work_max.max(self.engine.work_done());
+        for effect in effects {
             match effect {
                 Effect::Submit(id, write) => self.open.push((id, write)),
                 Effect::Announce(Announcement::Scheduled { pod, node, .. }) => {
@@ -277,7 +292,24 @@ impl World {
                 Effect::Announce(Announcement::Negotiating { pod, wait }) => {
                     self.told.push(format!("{}: {wait}", pod.id.name));
                 }
+                Effect::Consider(id, consideration) => self.to_consider.push((id, consideration)),
                 Effect::WakeAt(_) => {}
+            }
+        }
+        if !self.holds_considerations {
+            self.consider_all();
+        }
+    }
+
+    /// Decides what takes long, and gives what it is about its turn.
+    pub fn consider_all(&mut self) {
+        for (id, consideration) in std::mem::take(&mut self.to_consider) {
+            let considered = consideration.run();
+            self.considered.push(considered.work);
+            self.tell(Input::Considered(id, ConsiderationOutcome::Decided(Box::new(considered))));
+            self.tell(Input::Turn { attempts: 1 });
+            if self.engine.begins_consideration() {
+                self.tell(Input::Turn { attempts: 0 });
             }
         }
     }
@@ -344,6 +376,9 @@ impl World {
 
     pub fn turn(&mut self) {
         self.tell(Input::Turn { attempts: 100 });
+        if self.engine.begins_consideration() {
+            self.tell(Input::Turn { attempts: 0 });
+        }
     }
 
     /// Carries out the writes that are open; the fact comes before the answer.

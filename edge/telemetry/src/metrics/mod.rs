@@ -10,6 +10,7 @@
 //! volume binder counts (`scheduler_volume_*`).
 
 mod attempts;
+mod considerations;
 mod controllers;
 mod devices;
 mod family;
@@ -29,6 +30,7 @@ mod usage;
 mod writes;
 
 pub use attempts::Attempts;
+pub use considerations::Considerations;
 pub use controllers::{ClaimLabels, Claims, ControllerMetrics, WorkQueues};
 pub use devices::Devices;
 pub use gangs::Gangs;
@@ -62,6 +64,8 @@ pub struct Metrics {
     pub devices: Devices,
     /// Pods that wait for drivers' controllers.
     pub negotiations: Negotiations,
+    /// Questions that take long to decide.
+    pub considerations: Considerations,
     /// Requests to the API server.
     pub writes: Writes,
     /// What the scheduler holds, does and is at this moment.
@@ -79,6 +83,7 @@ impl Default for Metrics {
             gangs: Gangs::new(&mut registry),
             devices: Devices::new(&mut registry),
             negotiations: Negotiations::new(&mut registry),
+            considerations: Considerations::new(&mut registry),
             writes: Writes::new(&mut registry),
             state: State::new(&mut registry),
             registry,

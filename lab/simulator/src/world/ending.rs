@@ -116,7 +116,7 @@ impl World {
 
     /// An engine that was told everything there is, and nothing else.
     fn fresh(&mut self, name: &str) -> Engine {
-        let mut engine = replica::engine(name, self.gates);
+        let mut engine = replica::engine(name, self.gates, None);
         for change in replica::everything(&self.api) {
             engine.handle(self.api.now, Input::Changed(change));
         }
@@ -149,7 +149,7 @@ impl World {
         }
         let total = |engine: &Engine| {
             let counts = engine.counts();
-            counts.ready + counts.backing_off + counts.asleep + counts.gated
+            counts.ready + counts.undecided + counts.backing_off + counts.asleep + counts.gated
         };
         if total(engine) != total(fresh) {
             wrong.push(format!(

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use cluster::change::Change;
 use convert::followed::{self, FollowedKind};
+use decisions::considering::Consideration;
 use decisions::profile::Profile;
 use decisions::settings::{Patience, Settings};
 use gates::Gates;
-use scheduler::engine::Engine;
+use scheduler::engine::{ConsiderationId, Engine};
 use store::{FieldSelector, Key, Selection};
 
 use super::api::{Api, Site};
@@ -31,14 +32,19 @@ pub(crate) fn kind_of(stream: usize, gates: Gates) -> &'static str {
 /// How many steps a search for devices on one node may take.
 const STEPS_MAX: u64 = 100_000;
 
-/// An engine that knows nothing yet.
-pub(crate) fn engine(name: &str, gates: Gates) -> Engine {
-    Engine::new(Settings {
+/// An engine that knows nothing yet, and does so much work at once for a pod or gang.
+pub(crate) fn engine(name: &str, gates: Gates, slice_max: Option<u64>) -> Engine {
+    let engine = Engine::new(Settings {
         profiles: vec![Arc::new(Profile::named(name))],
         gates,
         patience: Patience::default(),
         search_steps_max: STEPS_MAX,
-    })
+    });
+    match slice_max {
+        // More than one at once, so that verdicts meet facts that other verdicts have made.
+        Some(nanos) => engine.with_slice_max(nanos).with_considerations_max(2),
+        None => engine,
+    }
 }
 
 /// Something that happened to an object.
@@ -158,6 +164,10 @@ pub(crate) struct Replica {
     /// The name that pods ask for.
     pub name: &'static str,
     pub engine: Engine,
+    /// How much work it does at once for a pod or gang.
+    slice_max: Option<u64>,
+    /// What it considers while it does other things.
+    pub considering: BTreeMap<ConsiderationId, Box<Consideration>>,
     pub streams: Vec<Stream>,
     /// Counts its starts; what was planned for an earlier life does not happen.
     pub life: u32,
@@ -171,10 +181,12 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
-    pub fn new(name: &'static str, gates: Gates, api: &Api, leads: bool) -> Replica {
+    pub fn new(name: &'static str, slice_max: Option<u64>, api: &Api, leads: bool) -> Replica {
         Replica {
             name,
-            engine: engine(name, gates),
+            engine: engine(name, api.gates(), slice_max),
+            slice_max,
+            considering: BTreeMap::new(),
             streams: streams(api),
             life: 0,
             alive: true,
@@ -187,7 +199,8 @@ impl Replica {
 
     /// Starts again with nothing.
     pub fn restart(&mut self, gates: Gates, api: &Api) {
-        self.engine = engine(self.name, gates);
+        self.engine = engine(self.name, gates, self.slice_max);
+        self.considering.clear();
         self.streams = streams(api);
         self.alive = true;
         (self.turn_planned, self.wake_planned) = (false, None);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use cluster::change::Change;
 use model::timestamp::Timestamp;
-use scheduler::engine::{Announcement, Effect, Input};
+use scheduler::engine::{Announcement, ConsiderationId, ConsiderationOutcome, Effect, Input};
 use scheduler::write::Write;
 use store::Key;
 
@@ -97,20 +97,41 @@ impl World {
             },
             input => input,
         };
-        let effects = self.replicas[replica].engine.handle(self.api.now, input);
-        for effect in effects {
+        self.follow(replica, input);
+        if !(is_change && self.setup.sabotage == Sabotage::SleepsOn) {
+            self.plan_turn(replica);
+        }
+    }
+
+    /// Does what an engine wants done.
+    fn follow(&mut self, replica: usize, input: Input) {
+        for effect in self.replicas[replica].engine.handle(self.api.now, input) {
             match effect {
                 Effect::Submit(id, write) => {
                     self.check_submission(replica, &write);
                     self.submit(replica, id, write);
                 }
+                Effect::Consider(id, consideration) => {
+                    let to = &mut self.replicas[replica];
+                    to.considering.insert(id, consideration);
+                    let (life, pause) = (to.life, self.chances.millis(1, 600));
+                    self.agenda.after(pause, Happening::Decide { replica, life, id });
+                }
                 Effect::WakeAt(time) => self.plan_wake(replica, time),
                 Effect::Announce(announcement) => self.hear(replica, &announcement),
             }
         }
-        if !(is_change && self.setup.sabotage == Sabotage::SleepsOn) {
-            self.plan_turn(replica);
-        }
+    }
+
+    /// What takes long is decided, or could not be.
+    pub(super) fn decide(&mut self, replica: usize, id: ConsiderationId) {
+        let Some(consideration) = self.replicas[replica].considering.remove(&id) else { return };
+        let outcome = if self.setup.strikes(Fault::NoVerdict, &mut self.chances) {
+            ConsiderationOutcome::Failed("it was struck".to_owned())
+        } else {
+            ConsiderationOutcome::Decided(Box::new(consideration.run()))
+        };
+        self.tell(replica, Input::Considered(id, outcome));
     }
 
     pub(super) fn hear(&mut self, replica: usize, announcement: &Announcement) {
@@ -184,17 +205,9 @@ impl World {
             return;
         }
         let attempts = 1 + u32::try_from(self.chances.below(3)).unwrap_or_default();
-        for effect in self.replicas[replica].engine.handle(self.api.now, Input::Turn { attempts }) {
-            match effect {
-                Effect::Submit(id, write) => {
-                    self.check_submission(replica, &write);
-                    self.submit(replica, id, write);
-                }
-                Effect::WakeAt(time) => self.plan_wake(replica, time),
-                Effect::Announce(announcement) => self.hear(replica, &announcement),
-            }
-        }
-        if self.replicas[replica].engine.counts().ready > 0 {
+        self.follow(replica, Input::Turn { attempts });
+        let engine = &self.replicas[replica].engine;
+        if engine.counts().ready > 0 || engine.begins_consideration() {
             self.plan_turn(replica);
         }
     }

@@ -39,6 +39,8 @@ pub enum Fault {
     NodeCrash,
     /// The driver of a node dies. What it has prepared stays.
     DriverCrash,
+    /// What takes long to decide could not be decided.
+    NoVerdict,
 }
 
 impl fmt::Display for Fault {
@@ -59,6 +61,7 @@ impl fmt::Display for Fault {
             Fault::ControllerCrash => "crashes of controllers",
             Fault::NodeCrash => "crashes of nodes' agents",
             Fault::DriverCrash => "crashes of drivers",
+            Fault::NoVerdict => "considerations that failed",
         };
         out.write_str(name)
     }
@@ -200,6 +203,9 @@ pub(crate) struct WorldSetup {
     /// What it has that not every world has.
     pub extras: BTreeSet<Extra>,
     pub nodes: usize,
+    /// How much work schedulers do at once for a pod or gang, in nominal nanoseconds; what takes longer is considered meanwhile. With
+    /// nothing, as much as usual, which is enough for all that happens here.
+    pub slice_max: Option<u64>,
     /// How often those who use the cluster do something.
     pub acts: u32,
     /// How often a write that was refused for the moment is tried again.
@@ -251,6 +257,10 @@ impl WorldSetup {
         if let Some((fault, usual)) = dice.pick(&usual).filter(|_| strength < 2) {
             odds.insert(*fault, usual * 8);
         }
+        // Of numbers of its own, so that the other worlds stay what they were.
+        let slices = [None, Some(0), Some(2_000), Some(20_000)];
+        let slice_max = slices[Dice::new(seed, 9).below(4)].filter(|_| sabotage == Sabotage::None);
+        odds.insert(Fault::NoVerdict, 30 * strength);
         if sabotage == Sabotage::LeadsBlindly {
             odds.extend([(Fault::TakeOver, 120), (Fault::LateEvent, 400)]);
         }
@@ -270,6 +280,7 @@ impl WorldSetup {
             gangs,
             extras: extras::of_world(seed, sabotage, gangs),
             nodes,
+            slice_max,
             acts,
             odds,
             counts: Faults::new(),
@@ -287,6 +298,7 @@ impl WorldSetup {
             gangs: false,
             extras: BTreeSet::new(),
             nodes: 2,
+            slice_max: None,
             acts: 0,
             tries_max: 3,
             odds: BTreeMap::new(),

@@ -290,12 +290,17 @@ impl Listener for Watcher {
             Notice::Waiting { counts, .. } => {
                 self.alive.beat();
                 self.metrics.queue.pending(Pending {
-                    active: counts.ready,
+                    active: counts.ready + counts.undecided,
                     backoff: counts.backing_off,
                     unschedulable: counts.asleep,
                     gated: counts.gated,
                     ..Pending::default()
                 });
+            }
+            Notice::Considering { count } => self.metrics.considerations.under_way(*count),
+            Notice::Considered { took } => self.metrics.considerations.decided(*took),
+            Notice::ConsiderationFailed { why } => {
+                error!(error = why, "a search for a place failed; it is tried again")
             }
             Notice::LostLeadership { why } => error!(error = why, "leads no longer"),
         }

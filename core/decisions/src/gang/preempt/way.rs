@@ -15,6 +15,7 @@ use crate::preempt::Unit;
 use crate::values::gang_preemption::Helpless;
 
 /// What came of looking for pods to preempt for a gang.
+#[derive(Debug)]
 pub enum Way {
     /// The profile has no preemption.
     Never,

@@ -134,6 +134,7 @@ impl Cycle<'_> {
                 frames[place].branch(&left_out, faults.collect());
                 continue;
             }
+            self.caches.work.spend(devices.held.len() as u64 * work::TAKE);
             self.facts.take(&devices.held);
             frames[place].devices = Some((devices, left_out));
             frames.push(Frame::new());
@@ -151,6 +152,11 @@ impl Cycle<'_> {
         need: &Need<'_>,
         budget: &mut Budget,
     ) -> Option<NodeDevices> {
+        let held: usize = all.iter().map(|devices| devices.held.len()).sum();
+        self.caches.work.spend(held as u64 * work::TAKE);
+        if self.caches.work.is_spent() {
+            return None;
+        }
         all.iter().for_each(|devices| self.facts.take(&devices.held));
         let before: Vec<&NodeDevices> = all.iter().collect();
         let found = self.devices_beside(&before, need, &LeftOut::new(), budget);

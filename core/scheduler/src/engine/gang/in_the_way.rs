@@ -1,21 +1,20 @@
 //! Claims of a gang that have devices where the gang cannot go, and that nobody uses: they give them back, if the gang then fits.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use decisions::gang::Party;
 use decisions::in_the_way::{InTheWay, Remedy};
-use model::pod::Pod;
+use model::claim::ClaimId;
+use model::identity::{ClaimUid, ConsumerUid};
 
 use crate::engine::Engine;
 
 impl Engine {
-    /// Lets claims that are in the way of a gang give their devices back, and says how many those are.
-    pub(super) fn clear_the_way(&mut self, party: Party<'_>, pods: &[Arc<Pod>]) -> Option<usize> {
-        let idle = self.gang_cycle(party.importance(pods)).claims_in_the_way(party, pods)?;
-        let count = idle.len();
+    /// Lets claims that are in the way of a gang give their devices back, unless they do so already.
+    pub(super) fn clear_the_way(&mut self, idle: BTreeMap<ClaimId, (ClaimUid, ConsumerUid)>) {
         for (claim, (uid, user)) in idle {
-            self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, Some(user));
+            if !self.bindings.giving_back.has(&claim) {
+                self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, Some(user));
+            }
         }
-        Some(count)
     }
 }

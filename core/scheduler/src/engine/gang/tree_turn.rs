@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::groups::{Key, Root};
-use decisions::filters::{Filter, FilterSet};
-use decisions::gang::{GangRefusal, Party, STEPS_MAX, Seated, Tried};
+use decisions::considering::{GangVerdict, Question, SeatsVerdict};
+use decisions::gang::{Seated, Tried};
+use decisions::preempt::Nomination;
 use model::group::GroupId;
 use model::pod::Pod;
 use model::timestamp::Timestamp;
@@ -15,62 +16,71 @@ use crate::life_cycles::flight::Flight;
 use crate::queue::Failure;
 
 impl Engine {
-    /// Looks for seats for the members of a tree, and sends those on their way that have one.
-    pub(crate) fn turn_tree(&mut self, now: Timestamp, id: &GroupId) {
+    /// Where the members of a tree go, if they wait for that now.
+    pub(in crate::engine) fn question_about_tree(
+        &mut self,
+        now: Timestamp,
+        key: &Key,
+        id: &GroupId,
+    ) -> Option<Question> {
         self.gangs.tried = Tried::default();
-        let (key, root) = (&Key::Tree(id.clone()), Root::Composite(id.clone()));
+        let root = Root::Composite(id.clone());
         let leaves = self.facts.groups.leaves_of(&root);
         let mut waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf)).flatten();
         let is_coming_back = waiting.any(|(uid, _)| self.bindings.has(uid) && self.is_coming_back(uid));
-        let pods = self.members_here(&root);
-        if pods.is_empty() {
-            return self.look_at_tree(now, id);
+        let members = self.members_here(&root);
+        if members.is_empty() {
+            self.look_at_tree(now, id);
+            return None;
         }
         self.resume_release(&root);
         if is_coming_back || self.is_landing(&root) {
-            return self.queue.put_back(key, Failure::Failed, now);
+            self.queue.put_back(key, Failure::Failed, now);
+            return None;
         }
-        if pods.iter().any(|pod| self.facts.wants_devices(pod))
+        if members.iter().any(|pod| self.facts.wants_devices(pod))
             && let Some(until) = self.bindings.rivals.stands_back(now, key)
         {
-            return self.queue.postpone(key, until);
+            self.queue.postpone(key, until);
+            return None;
         }
-        let mut cycle = self.cycle();
-        pods.iter().for_each(|pod| cycle.learn_scopes(pod));
-        let tree = cycle.seek_tree(&root, &pods);
-        drop(cycle);
-        let Some(tree) = tree else { return self.look_at_tree(now, id) };
-        pods.iter().for_each(|pod| self.watch_claims(pod));
-        self.ask_for_all(&tree.in_the_way);
-        let party = Party::Tree(&tree);
-        let aside = self.put_nominations_aside(&pods);
-        let mut cycle = self.cycle();
-        let lifted = cycle.lift_plans_below(party.importance(&pods), None);
-        let found = cycle.find_seats_anew(party, &pods, STEPS_MAX);
-        let tried = cycle.tried();
-        drop(cycle);
-        self.gangs.tried = tried;
-        match found {
-            Ok((_, seated)) if self.negotiates_for_gang(now, key, &seated) => {
-                // The room stays theirs until drivers have answered.
+        members.iter().for_each(|pod| self.watch_claims(pod));
+        Some(Question::Tree { root, members })
+    }
+
+    /// Sends the members of a tree on their way that have seats, or says why they have none.
+    pub(in crate::engine) fn act_on_tree(
+        &mut self,
+        now: Timestamp,
+        (key, root): (&Key, &Root),
+        members: &[Arc<Pod>],
+        verdict: GangVerdict,
+        aside: Vec<Nomination>,
+    ) {
+        self.gangs.tried = verdict.tried;
+        match verdict.seats {
+            SeatsVerdict::Replicas(_) | SeatsVerdict::Unfit(_) => unreachable!("a tree is no gang"),
+            SeatsVerdict::NoTree => {
                 aside.into_iter().for_each(|nomination| self.nominate(nomination));
+                self.look_at_tree(now, root.id());
             }
-            Ok((_, seated)) => {
+            SeatsVerdict::Seats { in_the_way, seated, lifted } => {
+                self.ask_for_all(&in_the_way);
+                if self.negotiates_for_gang(now, key, &seated) {
+                    // The room stays theirs until drivers have answered.
+                    aside.into_iter().for_each(|nomination| self.nominate(nomination));
+                    return;
+                }
                 seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
-                self.use_room(now, &root, aside, &seated);
-                self.take_off_tree(now, key, id, seated, &pods);
+                self.use_room(now, root, aside, &seated);
+                self.take_off_tree(now, key, root.id(), seated, members);
             }
-            Err(miss) => {
-                self.give_up_gang(now, key, &pods);
-                let filters: FilterSet = [Filter::Resources].into_iter().collect();
-                let mut cycle = self.gang_cycle(party.importance(&pods));
-                let (alone, wakes_on) = (cycle.why_alone(&pods), cycle.helps_tree(&tree, &pods, &miss));
-                let closed = if alone.is_none() { cycle.closed_nodes(&pods) } else { Default::default() };
-                drop(cycle);
-                let refusal = GangRefusal::new(miss, wakes_on, filters).with_alone(alone).with_closed(closed);
-                self.make_way(now, (key, party), &pods, aside, refusal);
-                if !self.plans.gangs.contains_key(&root) {
-                    self.release_cut_short(&root);
+            SeatsVerdict::NoSeats(none) => {
+                self.ask_for_all(none.sought.in_the_way());
+                self.give_up_gang(now, key, members);
+                self.make_way(now, key, members, aside, *none);
+                if !self.plans.gangs.contains_key(root) {
+                    self.release_cut_short(root);
                 }
             }
         }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use cluster::groups::{Key, Root};
 use decisions::certainty::Certainty;
-use decisions::filters::{Filter, FilterSet};
-use decisions::gang::{GangRefusal, Miss, Party, STEPS_MAX, Seated, Sought, Tried, importance, sort};
+use decisions::considering::{GangVerdict, Question, SeatsVerdict};
+use decisions::filters::FilterSet;
+use decisions::gang::{GangRefusal, Miss, Seated, Tried, importance, sort};
 use decisions::gang_reason::GangReason;
 use decisions::in_the_way::InTheWay;
 use decisions::preempt::Nomination;
@@ -22,10 +23,15 @@ use crate::queue::Failure;
 use crate::write::{WaitReason, Write};
 
 impl Engine {
-    /// Looks for seats for the members of a gang, and sends those on their way that have one.
-    pub(crate) fn turn_gang(&mut self, now: Timestamp, id: &GroupId) {
+    /// Where the members of a gang go, if they wait for that now.
+    pub(in crate::engine) fn question_about_gang(
+        &mut self,
+        now: Timestamp,
+        key: &Key,
+        id: &GroupId,
+    ) -> Option<Question> {
         self.gangs.tried = Tried::default();
-        let (key, root) = (&Key::Gang(id.clone()), &Root::Group(id.clone()));
+        let root = &Root::Group(id.clone());
         let waiting = self.facts.groups.waiting(id).into_iter().flat_map(|members| members.keys());
         let (on_the_way, here): (Vec<&PodUid>, Vec<&PodUid>) =
             waiting.partition(|uid| self.bindings.has(uid));
@@ -34,92 +40,71 @@ impl Engine {
         let mut members: Vec<Arc<Pod>> =
             here.into_iter().filter_map(|uid| self.facts.waiting.get(uid).cloned()).collect();
         let Some(group) = self.facts.groups.get(id).cloned().filter(|_| !members.is_empty()) else {
-            return self.look_at_gang(now, id);
+            self.look_at_gang(now, id);
+            return None;
         };
         self.resume_release(root);
         if is_coming_back || self.is_landing(root) {
-            return self.queue.put_back(key, Failure::Failed, now);
+            self.queue.put_back(key, Failure::Failed, now);
+            return None;
         }
         sort(&mut members);
         if members.iter().any(|pod| self.facts.wants_devices(pod))
             && let Some(until) = self.bindings.rivals.stands_back(now, key)
         {
-            return self.queue.postpone(key, until);
+            self.queue.postpone(key, until);
+            return None;
         }
         members.iter().for_each(|pod| self.watch_claims(pod));
-        let mut cycle = self.cycle();
-        members.iter().for_each(|pod| cycle.learn_scopes(pod));
-        let replicas = cycle.seat_replicas(&group, &members);
-        let tried = cycle.tried();
-        drop(cycle);
-        self.gangs.tried = tried;
-        if !replicas.is_empty() {
-            return self.take_off_together(now, replicas);
-        }
-        let aside = self.put_nominations_aside(&members);
-        let mut cycle = self.cycle();
-        let lifted = cycle.lift_plans_below(importance(&group, &members), None);
-        let sought = cycle.seek(&group, &members, None);
-        let found = sought.map(|sought| {
-            let found = cycle.find_seats_anew(Party::Gang(&sought), &members, STEPS_MAX);
-            (sought, found)
-        });
-        let tried = cycle.tried();
-        drop(cycle);
-        self.gangs.tried = tried;
-        match found {
-            Err(refusal) => {
+        let is_nominated = members.iter().any(|pod| self.plans.nominations.get(&pod.uid).is_some());
+        Some(Question::Gang { group, members, is_nominated })
+    }
+
+    /// Sends the members of a gang on their way that have seats, or says why they have none.
+    pub(in crate::engine) fn act_on_gang(
+        &mut self,
+        now: Timestamp,
+        (key, group): (&Key, &Arc<Group>),
+        members: &[Arc<Pod>],
+        verdict: GangVerdict,
+        aside: Vec<Nomination>,
+    ) {
+        let (id, root) = (&group.id, &Root::Group(group.id.clone()));
+        self.gangs.tried = verdict.tried;
+        match verdict.seats {
+            SeatsVerdict::Replicas(replicas) => self.take_off_together(now, replicas),
+            SeatsVerdict::NoTree => unreachable!("a gang is no tree"),
+            SeatsVerdict::Unfit(refusal) => {
                 self.ask_for_all(&refusal.in_the_way);
-                self.give_up_gang(now, key, &members);
+                self.give_up_gang(now, key, members);
                 self.give_up_room(now, root, aside);
-                self.tell_refused(now, &group, &members[0], &refusal);
-                self.refuse_gang(now, key, &members, &refusal);
+                self.tell_refused(now, group, &members[0], &refusal);
+                self.refuse_gang(now, key, members, &refusal);
                 self.close_seats(now, id, GangFell::NoOtherDevices);
                 self.release_cut_short(root);
             }
-            Ok((sought, found)) => {
-                self.ask_for_all(&sought.in_the_way);
-                match found {
-                    Ok((_, seated)) if self.negotiates_for_gang(now, key, &seated) => {
-                        // The room stays theirs until drivers have answered.
-                        aside.into_iter().for_each(|nomination| self.nominate(nomination));
-                    }
-                    Ok((_, seated)) => {
-                        seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
-                        self.use_room(now, root, aside, &seated);
-                        self.tell_seated(&group, &members[0], seated.len());
-                        self.take_off(now, key, &group, seated);
-                        self.seat_siblings(now, &group, members[0].priority);
-                    }
-                    Err(miss) => self.miss_seats(now, &sought, &members, aside, miss),
+            SeatsVerdict::Seats { in_the_way, seated, lifted } => {
+                self.ask_for_all(&in_the_way);
+                if self.negotiates_for_gang(now, key, &seated) {
+                    // The room stays theirs until drivers have answered.
+                    aside.into_iter().for_each(|nomination| self.nominate(nomination));
+                    return;
+                }
+                seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
+                self.use_room(now, root, aside, &seated);
+                self.tell_seated(group, &members[0], seated.len());
+                self.take_off(now, key, group, seated);
+                self.seat_siblings(now, group, members[0].priority);
+            }
+            SeatsVerdict::NoSeats(none) => {
+                self.ask_for_all(none.sought.in_the_way());
+                self.give_up_gang(now, key, members);
+                self.make_way(now, key, members, aside, *none);
+                if !self.plans.gangs.contains_key(root) {
+                    self.close_seats(now, id, GangFell::NoOtherDevices);
+                    self.release_cut_short(root);
                 }
             }
-        }
-    }
-
-    /// A gang has no seats: it makes room for itself if that helps, and waits.
-    fn miss_seats(
-        &mut self,
-        now: Timestamp,
-        sought: &Sought,
-        members: &[Arc<Pod>],
-        aside: Vec<Nomination>,
-        miss: Miss,
-    ) {
-        let (id, group) = (&sought.group.id, &sought.group);
-        let (key, root) = (&Key::Gang(id.clone()), &Root::Group(id.clone()));
-        self.give_up_gang(now, key, members);
-        let filters = [Filter::Resources].into_iter().collect();
-        let mut cycle = self.gang_cycle(importance(group, members));
-        let (alone, wakes_on) =
-            (cycle.why_alone(members), cycle.helps(group, members, Some((sought, &miss))));
-        let closed = if alone.is_none() { cycle.closed_nodes(members) } else { Default::default() };
-        drop(cycle);
-        let refusal = GangRefusal::new(miss, wakes_on, filters).with_alone(alone).with_closed(closed);
-        self.make_way(now, (key, Party::Gang(sought)), members, aside, refusal);
-        if !self.plans.gangs.contains_key(root) {
-            self.close_seats(now, id, GangFell::NoOtherDevices);
-            self.release_cut_short(root);
         }
     }
 

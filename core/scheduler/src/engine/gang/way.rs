@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::groups::{Key, Root};
+use decisions::considering::{Clearing, NoSeats};
 use decisions::gang::{GangCandidate, GangPlan, GangRefusal, Party, Seated, Way};
 use decisions::gang_preemption::GangPreemption;
 use decisions::pod::{Choice, Wanted};
@@ -28,22 +29,27 @@ impl Engine {
     pub(super) fn make_way(
         &mut self,
         now: Timestamp,
-        (key, party): (&Key, Party<'_>),
+        key: &Key,
         members: &[Arc<Pod>],
         aside: Vec<Nomination>,
-        mut refusal: GangRefusal,
+        none: NoSeats,
     ) {
-        if let Some(count) = self.clear_the_way(party, members) {
-            // Nobody has to go if claims that nobody uses give their devices back.
-            refusal.preemption = Some(GangPreemption::ClaimsGiveBack { claims: count });
-            refusal.waits_for(GOING);
-            aside.into_iter().for_each(|nomination| self.nominate(nomination));
-            self.tell_all_refused(now, party, &members[0], &refusal);
-            return self.refuse_gang(now, key, members, &refusal);
-        }
+        let NoSeats { sought, mut refusal, way } = none;
+        let party = sought.party();
+        let way = match way {
+            Clearing::Claims(idle) => {
+                // Nobody has to go if claims that nobody uses give their devices back.
+                refusal.preemption = Some(GangPreemption::ClaimsGiveBack { claims: idle.len() });
+                self.clear_the_way(idle);
+                refusal.waits_for(GOING);
+                aside.into_iter().for_each(|nomination| self.nominate(nomination));
+                self.tell_all_refused(now, party, &members[0], &refusal);
+                return self.refuse_gang(now, key, members, &refusal);
+            }
+            Clearing::Pods(way) => way,
+        };
         let root = party.root();
         let mut is_free_already = false;
-        let way = self.gang_cycle(party.importance(members)).look_for_way(party, members);
         refusal.preemption = match way {
             Way::Never => {
                 self.give_up_room(now, &root, aside);

@@ -41,7 +41,13 @@ const GOING: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::Claim]);
 
 impl Engine {
     /// A pod has no place: room is made for it if that helps, and it is put back with the reason.
-    pub(crate) fn refused(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) {
+    pub(crate) fn refused(
+        &mut self,
+        now: Timestamp,
+        pod: &Arc<Pod>,
+        refusal: &PodRefusal,
+        attempt: Option<Attempt>,
+    ) {
         if let Some(one) = refusal.in_the_way() {
             // Nobody has to go if a claim that nobody uses gives its devices back.
             self.ask_for(one, Some((&pod.uid).into()));
@@ -50,16 +56,15 @@ impl Engine {
             return self.refuse(now, pod, failure, told(refusal, None));
         }
         self.watch_users(pod);
-        if pod.node.is_some() {
-            // It did not ask whether there is room for it, and nobody goes for that.
+        let Some(attempt) = attempt else {
             let failure = failure(refusal, refusal.wakes_on());
             return self.refuse(now, pod, failure, told(refusal, None));
-        }
+        };
         let mut wakes = refusal.wakes_on();
         let mut preemption = None;
         let mut is_free_already = false;
         let mut is_room_made = false;
-        match self.attempt(pod, refusal) {
+        match attempt {
             Attempt::Never => {
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
@@ -94,13 +99,6 @@ impl Engine {
         if is_free_already {
             self.wake_nominee(&pod.uid, now);
         }
-    }
-
-    /// Looks for pods whose going would help one that was refused.
-    fn attempt(&mut self, pod: &Arc<Pod>, refusal: &PodRefusal) -> Attempt {
-        let mut cycle = self.cycle();
-        cycle.lift_plans(pod);
-        cycle.attempt(pod, refusal)
     }
 
     /// Evicts the victims, and keeps the room that they leave for the pod.

@@ -1,0 +1,203 @@
+//! What takes longer to decide than others can wait: it is asked for as a consideration, and the verdict is acted on when it comes.
+//!
+//! Invariant: nothing rests on a verdict about an earlier moment. If anything happened since, it is acted on only as far as it holds now, and
+//! else the question is decided anew.
+
+use cluster::groups::Key;
+use decisions::considering::{Consideration, Question, Situation, Snapshot, Verdict};
+use decisions::preempt::Nomination;
+use model::timestamp::Timestamp;
+
+use crate::considerations::{ConsiderationId, ConsiderationOutcome};
+use crate::engine::Engine;
+use crate::queue::Failure;
+use crate::write::{WaitReason, Write};
+
+/// What is told of what is not decided yet.
+const UNDECIDED: &str = "the scheduler is still looking for a place: the search takes long, and goes on";
+
+impl Engine {
+    /// What is known at this moment.
+    fn situation(&mut self) -> Situation<'_> {
+        Situation {
+            settings: &self.settings,
+            facts: &mut self.facts,
+            plans: &self.plans,
+            underway: &self.bindings,
+            caches: &mut self.caches,
+            now: self.now,
+        }
+    }
+
+    /// Decides about what was taken from the queue, and says whether it did. If that takes longer than others can wait, it is
+    /// considered later.
+    pub(super) fn decide(&mut self, now: Timestamp, key: &Key, question: &Question) -> bool {
+        let verdict = self.outbox.considerations.take(key);
+        let aside = self.put_aside(question);
+        self.caches.work.begin_slice(self.facts.nodes.count_max());
+        let decided = match verdict {
+            None => self.situation().decide(question),
+            Some((_, ConsiderationOutcome::Failed(why))) => {
+                self.put_back_aside(aside);
+                self.fail_to_decide(now, key, question, &why);
+                return true;
+            }
+            Some((asked, ConsiderationOutcome::Decided(considered))) => {
+                if self.outbox.considerations.is_current(&asked) {
+                    Some(considered.verdict)
+                } else if let Some(verdict) = self.situation().confirm(question, *considered) {
+                    Some(verdict)
+                } else {
+                    self.put_back_aside(aside);
+                    let until = self.outbox.considerations.outdated(key, now);
+                    self.queue.postpone(key, until);
+                    return true;
+                }
+            }
+        };
+        let Some(verdict) = decided else {
+            self.put_back_aside(aside);
+            let queue = &self.queue;
+            self.outbox.considerations.forget_unless(|key| queue.contains(key));
+            self.outbox.considerations.put_off(key, now);
+            self.queue.put_off(key);
+            return false;
+        };
+        self.outbox.considerations.settle(key);
+        self.act(now, key, question, verdict, aside);
+        true
+    }
+
+    fn act(
+        &mut self,
+        now: Timestamp,
+        key: &Key,
+        question: &Question,
+        verdict: Verdict,
+        aside: Vec<Nomination>,
+    ) {
+        match (question, verdict) {
+            (Question::Pod(pod), Verdict::Pod(verdict)) => self.act_on_pod(now, pod, *verdict),
+            (Question::Gang { group, members, .. }, Verdict::Gang(verdict)) => {
+                self.act_on_gang(now, (key, group), members, *verdict, aside);
+            }
+            (Question::Tree { root, members }, Verdict::Gang(verdict)) => {
+                self.act_on_tree(now, (key, root), members, *verdict, aside);
+            }
+            (Question::Pod(_), Verdict::Gang(_)) | (_, Verdict::Pod(_)) => {
+                unreachable!("a verdict is about what was asked")
+            }
+        }
+    }
+
+    /// Room that is kept for members of a gang does not matter to it.
+    fn put_aside(&mut self, question: &Question) -> Vec<Nomination> {
+        match question {
+            Question::Pod(_) => Vec::new(),
+            Question::Gang { members, .. } | Question::Tree { members, .. } => {
+                self.put_nominations_aside(members)
+            }
+        }
+    }
+
+    /// The room of nominees is theirs again.
+    fn put_back_aside(&mut self, aside: Vec<Nomination>) {
+        aside.into_iter().for_each(|nomination| self.nominate(nomination));
+    }
+
+    /// What is waited for under a key of the queue: where these go. If that is not the question now, the key is not waited for any
+    /// more, or waits for something else.
+    pub(super) fn question(&mut self, now: Timestamp, key: &Key) -> Option<Question> {
+        let question = match key {
+            Key::Pod(uid) => self.question_about_pod(now, key, uid),
+            Key::Gang(id) => self.question_about_gang(now, key, id),
+            Key::Tree(id) => self.question_about_tree(now, key, id),
+        };
+        if question.is_none() {
+            self.outbox.considerations.settle(key);
+        }
+        question
+    }
+
+    /// Takes note that what was done may change other decisions.
+    pub(super) fn note_changes(&mut self) {
+        self.outbox.note_changes();
+    }
+
+    /// A question could not be decided, whatever the reason: it is tried again after a while.
+    fn fail_to_decide(&mut self, now: Timestamp, key: &Key, question: &Question, why: &str) {
+        self.outbox.considerations.settle(key);
+        self.queue.put_back(key, Failure::Failed, now);
+        let message = format!("the search for a place failed: {why}");
+        let pods = question.pods();
+        let news = self.queue.news(key, pods.iter().map(|pod| &pod.uid), (&*message).into(), now);
+        for pod in pods.iter().filter(|pod| news.contains(&pod.uid) && pod.node.is_none()) {
+            let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::SchedulerError);
+            self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
+        }
+    }
+
+    /// Whether a turn would ask for something to be considered.
+    #[must_use]
+    pub fn begins_consideration(&self) -> bool {
+        self.outbox.considerations.may_begin() && self.queue.has_undecided()
+    }
+
+    /// Asks for what takes long to be considered, the most important first, as long as another may begin, and says whether there was
+    /// something.
+    pub(super) fn begin_considerations(&mut self, now: Timestamp) -> bool {
+        let mut has_begun = false;
+        while self.outbox.considerations.may_begin()
+            && let Some(key) = self.queue.next_undecided()
+        {
+            let Some(question) = self.question(now, &key) else { continue };
+            let aside = self.put_aside(&question);
+            let snapshot = Snapshot {
+                settings: self.settings.clone(),
+                facts: self.facts.clone(),
+                plans: self.plans.clone(),
+                underway: self.bindings.freeze(),
+                now,
+            };
+            self.put_back_aside(aside);
+            self.note_changes();
+            let id = self.outbox.considerations.begin(&key);
+            let work_max = self.caches.work.most();
+            self.outbox.consider(id, Consideration { snapshot, question, work_max });
+            self.queue.consider(&key);
+            has_begun = true;
+        }
+        has_begun
+    }
+
+    /// A verdict is there: what it is about has its turn.
+    pub(super) fn considered(&mut self, id: ConsiderationId, outcome: ConsiderationOutcome) {
+        let Some(asked) = self.outbox.considerations.end(id) else { return };
+        if self.outbox.considerations.is_asked_again(id, &asked.key)
+            || !self.queue.end_considering(&asked.key)
+        {
+            return;
+        }
+        self.outbox.considerations.keep(asked, outcome);
+    }
+
+    /// Says of pods that it is not decided yet where they go, if nothing else was told of why they wait.
+    pub(super) fn tell_undecided(&mut self, now: Timestamp) {
+        for key in self.outbox.considerations.take_due(now) {
+            if !self.queue.is_undecided(&key) || self.queue.is_told(&key) {
+                continue;
+            }
+            let pods = match &key {
+                Key::Pod(uid) => self.facts.waiting.get(uid).cloned().into_iter().collect(),
+                Key::Gang(_) | Key::Tree(_) => {
+                    key.root().map(|root| self.members_here(&root)).unwrap_or_default()
+                }
+            };
+            let news = self.queue.news(&key, pods.iter().map(|pod| &pod.uid), UNDECIDED.into(), now);
+            for pod in pods.iter().filter(|pod| news.contains(&pod.uid) && pod.node.is_none()) {
+                let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Undecided);
+                self.outbox.submit(Write::Note { pod: id, uid, reason, message: UNDECIDED.to_owned() });
+            }
+        }
+    }
+}
