@@ -212,12 +212,22 @@ impl Facts {
     /// Takes note of a fact about volumes.
     pub fn apply_storage(&mut self, change: StorageChange) {
         match change {
-            StorageChange::VolumeApplied(volume) => self.volumes.apply_volume(volume),
+            StorageChange::VolumeApplied(volume) => self.volumes.apply_volume(*volume),
+            StorageChange::VolumeAnswered(volume) => self.volumes.answer_volume(*volume),
+            StorageChange::VolumeClaimAnswered(claim) => self.volumes.answer_claim(*claim),
             StorageChange::VolumeGone(name) => self.volumes.remove_volume(&name),
-            StorageChange::VolumeClaimApplied(claim) => self.volumes.apply_claim(claim),
+            StorageChange::VolumeClaimApplied(claim) => self.volumes.apply_claim(*claim),
             StorageChange::VolumeClaimGone(id) => self.volumes.remove_claim(&id),
             StorageChange::StorageClassApplied(class) => self.volumes.apply_class(class),
             StorageChange::StorageClassGone(name) => self.volumes.remove_class(&name),
+            StorageChange::NodeApplied(node) => drop(self.volumes.apply_node(node)),
+            StorageChange::NodeGone(name) => self.volumes.remove_node(&name),
+            StorageChange::DriverApplied(driver) => self.volumes.apply_driver(driver),
+            StorageChange::DriverGone(name) => self.volumes.remove_driver(&name),
+            StorageChange::CapacityApplied(capacity) => self.volumes.apply_capacity(*capacity),
+            StorageChange::CapacityGone(namespace, name) => self.volumes.remove_capacity(&namespace, &name),
+            StorageChange::AttachmentApplied(attachment) => self.volumes.apply_attachment(attachment),
+            StorageChange::AttachmentGone(name) => self.volumes.remove_attachment(&name),
         }
     }
 
